@@ -271,12 +271,12 @@ class LoopMachine {
     if (cells.owners.empty()) return;
     std::int64_t& owner = cells.owners[static_cast<std::size_t>(position)];
     const std::int64_t own = thread_ / cells.unit;
-    const std::string unit = cells.unit == 1 ? "thread " : "warp ";
     if (owner < 0 && write) owner = own;
     const std::int64_t together = write ? 1 : kLanes / cells.unit;
-    if (owner >= 0 && owner / together != own / together)
-      fault(where() + ": " + unit + std::to_string(own) + (write ? " writes " : " reads ") +
-            element(cells, position, subscripts) + ", a register of " + unit + std::to_string(owner));
+    if (owner < 0 || owner / together == own / together) return;
+    const std::string unit = cells.unit == 1 ? "thread " : "warp ";
+    fault(where() + ": " + unit + std::to_string(own) + (write ? " writes " : " reads ") +
+          element(cells, position, subscripts) + ", a register of " + unit + std::to_string(owner));
   }
 
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {

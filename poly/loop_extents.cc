@@ -70,6 +70,19 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
     rows_.emplace_back();
     for (const std::string& it : iterators) rows_.back().push_back(static_cast<double>(row.coefficient(it)));
   }
+  find_iterators();
+}
+
+void LoopExtents::find_iterators() {
+  if (!is_box()) return;
+  std::vector<std::size_t> found;
+  for (const Coefficients& row : rows_) {
+    const auto is_moved = [](double factor) { return factor != 0; };
+    const auto at = std::ranges::find_if(row, is_moved);
+    if (std::ranges::count_if(row, is_moved) != 1 || std::abs(*at) != 1) return;
+    found.push_back(static_cast<std::size_t>(at - row.begin()));
+  }
+  iterator_of_ = std::move(found);
 }
 
 bool LoopExtents::begins_anywhere(std::size_t row) const {
@@ -93,7 +106,16 @@ double LoopExtents::points() const {
   return product;
 }
 
+// What `extent` finds where iterators are independent of one another, as most are: many orders are priced.
+double LoopExtents::extent_in_box(std::size_t row, const std::vector<KnownRow>& known) const {
+  double steps = std::max(1.0, middle_[iterator_of_[row]]) - 1;
+  for (const KnownRow& outer : known)
+    if (iterator_of_[outer.row] == iterator_of_[row]) steps = std::min(steps, outer.slack);
+  return 1 + steps;
+}
+
 double LoopExtents::extent(std::size_t row, const std::vector<KnownRow>& known) const {
+  if (!iterator_of_.empty()) return extent_in_box(row, known);
   return 1 + width(rows_[row], widths(known, false), known);
 }
 

@@ -37,9 +37,12 @@ class LoopExtents {
   std::vector<bool> is_bounded_below_;                // by iterators outside
   std::vector<double> middle_;                        // of an iterator where those outside are in their middle
   std::vector<std::vector<std::size_t>> bounded_by_;  // iterators outside that its bounds depend on
+  std::vector<std::size_t> iterator_of_;  // by row, where each is one iterator of a box, up to its sign; else empty
 
   std::vector<double> widths(const std::vector<KnownRow>& known, bool are_widest) const;
   double width(Coefficients of, const std::vector<double>& widths, const std::vector<KnownRow>& known) const;
+  double extent_in_box(std::size_t row, const std::vector<KnownRow>& known) const;
+  void find_iterators();
 };
 
 }  // namespace polyte::poly

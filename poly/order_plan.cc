@@ -305,8 +305,10 @@ class Planner {
       if (loops.empty()) continue;
       const auto shared = static_cast<std::size_t>(std::ranges::count_if(
           placed, [&](const PlacedLoop& p) { return std::ranges::find(loops, p.loop) != loops.end(); }));
-      const bool is_inside = shared == placed.size() && shared == rows_at(other, placed).size();
-      warm.merge(prices_.at(other).reads(rows_at(other, placed), is_inside && shared > 0 ? shared - 1 : shared));
+      const std::vector<PlacedRow> rows = rows_at(other, placed);
+      const bool is_inside = shared == placed.size() && shared == rows.size();
+      const StatementPrice::Reads read = prices_.at(other).reads(rows, is_inside && shared > 0 ? shared - 1 : shared);
+      warm.insert(warm.end(), read.begin(), read.end());
     }
     return warm;
   }

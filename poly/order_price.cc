@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "poly/row_span.h"
@@ -82,8 +83,7 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
     below *= std::max(1.0, extent);
   }
   for (Reference& other : references_)
-    if (other.buffer == reference.buffer && other.by_dimension == reference.by_dimension && !other.is_written &&
-        !is_written) {
+    if (other.reads_as(reference) && !other.is_written && !is_written) {
       other.places.insert(place);
       return;
     }
@@ -198,19 +198,27 @@ double StatementPrice::footprint(const Reference& reference, const std::vector<L
   return lines * kLine;
 }
 
+std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) const {
+  std::vector<double> bytes(loops.size(), std::numeric_limits<double>::infinity());
+  const auto most = static_cast<double>(std::max({machine_.l1.bytes, machine_.l2.bytes, machine_.l3.bytes}));
+  for (std::size_t from = loops.size(); from-- > 0;) {
+    double sum = 0;
+    for (const Reference& reference : references_) sum += footprint(reference, loops, from, true);
+    if (sum > most) break;
+    bytes[from] = sum;
+  }
+  return bytes;
+}
+
 // Bytes that come from beyond a cache of this capacity.
-double StatementPrice::traffic(const std::vector<Loop>& loops, double capacity, const Reads& warm) const {
+double StatementPrice::traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints, double capacity,
+                               const Reads& warm) const {
   // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines that it is in.
   std::size_t held = loops.empty() ? 0 : loops.size() - 1;
-  while (held > 0) {
-    double bytes = 0;
-    for (const Reference& reference : references_) bytes += footprint(reference, loops, held - 1, true);
-    if (bytes > capacity) break;
-    --held;
-  }
+  while (held > 0 && footprints[held - 1] <= capacity) --held;
   double bytes = 0;
   for (const Reference& reference : references_) {
-    if (!warm.empty() && warm.contains({reference.buffer, reference.by_dimension})) continue;
+    if (std::ranges::any_of(warm, [&](const Reference* other) { return other->reads_as(reference); })) continue;
     double times = 1;
     bool is_still = true;  // the loops directly outside do not move it
     for (std::size_t l = held; l-- > 0;) {
@@ -229,7 +237,7 @@ StatementPrice::Reads StatementPrice::reads(const std::vector<PlacedRow>& placed
   for (const Reference& reference : references_)
     if (reference.is_input &&
         footprint(reference, loops, shared, true) < kUsable / 2 * static_cast<double>(machine_.l2.bytes))
-      found.emplace(reference.buffer, reference.by_dimension);
+      found.push_back(&reference);
   return found;
 }
 
@@ -273,9 +281,10 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, 
   }
   best.is_wide = best.inner == Inner::Vector && runs_wide(loops);
   const double issue = best.cycles;
-  const double level2 = traffic(loops, kUsable * static_cast<double>(machine_.l1.bytes), {}) / kLevel2;
-  const double level3 = traffic(loops, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;
-  const double memory = traffic(loops, kUsable * static_cast<double>(machine_.l3.bytes), warm) / kMemory;
+  const std::vector<double> held = footprints(loops);
+  const double level2 = traffic(loops, held, kUsable * static_cast<double>(machine_.l1.bytes), {}) / kLevel2;
+  const double level3 = traffic(loops, held, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;
+  const double memory = traffic(loops, held, kUsable * static_cast<double>(machine_.l3.bytes), warm) / kMemory;
   best.cycles = share * (std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
   return best;
 }

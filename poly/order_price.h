@@ -27,6 +27,8 @@ struct PlacedRow {
 inline constexpr std::int64_t kWideVectors = 4;  // of a turn, where an innermost loop has several
 
 class StatementPrice {
+  struct Reference;
+
  public:
   // `rows` of the statement, outermost first, over its iterators and the Program's sizes.
   // `may_reorder`: terms of a sum may change places.
@@ -47,8 +49,9 @@ class StatementPrice {
     Inner inner = Inner::Serial;
     bool is_wide = false;  // several vectors per turn
   };
-  // A reference to an input by what a step of each row moves in each dimension: equal ones read the same elements.
-  using Reads = std::set<std::pair<std::string, std::vector<std::vector<double>>>>;
+  // References to inputs, of prices that are longer there. Those with equal moves in each dimension read the same
+  // elements.
+  using Reads = std::vector<const Reference*>;
   // `warm`: what statements before it have just read in the same iteration of the loops around both; it comes from the
   // second cache.
   Cost cost(const std::vector<PlacedRow>& loops, const Reads& warm = {}) const;
@@ -69,6 +72,8 @@ class StatementPrice {
     std::vector<double> strides;                    // elements that a step of each row moves
     double bytes = 4;                               // of an element
     bool is_written = false, is_read = true, is_input = false;
+
+    bool reads_as(const Reference& other) const { return buffer == other.buffer && by_dimension == other.by_dimension; }
   };
 
   const Machine& machine_;
@@ -91,7 +96,10 @@ class StatementPrice {
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.
   double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from, bool at_most) const;
-  double traffic(const std::vector<Loop>& loops, double capacity, const Reads& warm) const;
+  // Of the loops from each one on, at most; infinite where that is more than any cache holds.
+  std::vector<double> footprints(const std::vector<Loop>& loops) const;
+  double traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints, double capacity,
+                 const Reads& warm) const;
 };
 
 }  // namespace polyte::poly
