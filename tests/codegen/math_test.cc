@@ -11,6 +11,7 @@
 #include <random>
 
 #include "tests/codegen/native.h"
+#include "tests/sweep.h"
 
 using namespace polyte;
 using namespace polyte::codegen::testing;
@@ -102,9 +103,10 @@ void check_accuracy(const Function& function, const std::vector<T>& inputs) {
 
 }  // namespace
 
-TEST_CASE("f32 functions are within 4 ULP on every 1009th bit pattern") {
+// A million inputs a function, four where time does not count.
+TEST_CASE("f32 functions are within 4 ULP on every 4003rd bit pattern, or every 1009th") {
   std::vector<float> inputs;
-  for (std::uint64_t bits = 0; bits <= 0xffffffff; bits += 1009) {
+  for (std::uint64_t bits = 0; bits <= 0xffffffff; bits += test::takes_all() ? 1009 : 4003) {
     inputs.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
   inputs.resize(inputs.size() / 16 * 16);

@@ -6,6 +6,7 @@
 
 #include "ir/arithmetic.h"
 #include "tests/codegen/native.h"
+#include "tests/sweep.h"
 
 using namespace polyte;
 using namespace polyte::codegen::testing;
@@ -297,6 +298,7 @@ ir::Contents contents_for(DType type, unsigned seed) { return filled(type, {kSiz
 TEST_CASE("random loops") {
   const auto targets = runnable_targets();
   for (unsigned seed = 1; seed <= 250; ++seed) {
+    if (!test::is_swept(seed, 2)) continue;
     const ir::LoopProgram program = Generator(seed).program();
     const auto problems = verify(program, ir::Form::Flat);
     INFO("seed " << seed << "\n" << print(program));
