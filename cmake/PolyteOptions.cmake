@@ -3,7 +3,7 @@ option(POLYTE_TESTS "build the tests" ON)
 # Half of the time of a build is spent on headers and on templates that neighbours share. Names without linkage have to
 # differ within a batch; the clang preset, which compiles each file by itself, shows where one lacks an include.
 option(POLYTE_BATCHES "compile sources of a target together, a few at a time" ON)
-set(POLYTE_BATCH 8)
+set(POLYTE_BATCH 16)
 set(POLYTE_SANITIZE "" CACHE STRING "sanitizers for every target, as -fsanitize= takes them: address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -20,7 +20,7 @@ set(CMAKE_C_FLAGS_RELEASE "-O2")
 
 add_library(polyte_flags INTERFACE)
 # g++ 12 takes a class with its own operator new (LLVM) for two that do not match, and a batch's sources for headers. A
-# file takes less than a gigabyte: to collect garbage meanwhile is a seventh of the build's time.
+# batch takes a gigabyte at most: to collect garbage meanwhile is a seventh of the build's time.
 target_compile_options(polyte_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-subobject-linkage;-Wno-mismatched-new-delete;-fpch-preprocess;--param=ggc-min-heapsize=2000000>)
 target_include_directories(polyte_flags INTERFACE "${PROJECT_SOURCE_DIR}")

@@ -17,7 +17,7 @@ endfunction()
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)
 #   one doctest binary a folder of tests/, polyte_<folder>_test, run by ctest with that label. What it precompiles is
 #   what its libraries need: the driver's headers, the Script's, or doctest's alone. ALONE: its files are compiled one by
-#   one, for many of their helpers have the same names. COST: of a long one the seconds it takes, about: long ones go
+#   one, where helpers have the same names. COST: of a long one the seconds it takes, about: long ones go
 #   first, so that no processor waits for the last.
 function(polyte_test name)
   cmake_parse_arguments(ARG "ALONE" "LABEL;COST" "SOURCES;DEPENDS" ${ARGN})

@@ -8,6 +8,7 @@
 
 #include "ir/arithmetic.h"
 #include "ir/expr_text.h"
+#include "support/is_among.h"
 #include "support/nearest_word.h"
 
 namespace polyte::ir::text {
@@ -38,10 +39,6 @@ const std::map<std::string, BinaryOp>& infix_signs() {
       {"<<", BinaryOp::Shl}, {">>", BinaryOp::Shr}, {"and", BinaryOp::And}, {"or", BinaryOp::Or},
       {"==", BinaryOp::Eq},  {"!=", BinaryOp::Ne},  {"<", BinaryOp::Lt},    {"<=", BinaryOp::Le}};
   return signs;
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::optional<std::int64_t> integer_of(const Tree& tree) {
@@ -81,7 +78,7 @@ std::optional<Affine> to_affine(const TreePtr& tree, const Scope& scope) {
       if (const auto value = integer_of(*tree)) return Affine(*value);
       return std::nullopt;
     case TreeKind::Name:
-      if (contains(scope.iterators, tree->text) || contains(scope.program->params, tree->text))
+      if (is_among(tree->text, scope.iterators) || is_among(tree->text, scope.program->params))
         return Affine::symbol(tree->text);
       return std::nullopt;
     case TreeKind::Negate:
@@ -110,7 +107,7 @@ void check_names_known(const TreePtr& tree, const Scope& scope) {
   std::vector<std::string> names;
   collect_names(tree, names);
   for (const std::string& name : names) {
-    const bool known = contains(scope.iterators, name) || contains(scope.program->params, name);
+    const bool known = is_among(name, scope.iterators) || is_among(name, scope.program->params);
     if (!known && !scope.program->find_buffer(name))
       fail(*tree, "'" + name + "' is no " +
                       (scope.iterators.empty() ? "parameter" + did_you_mean(name, scope.program->params)
@@ -233,7 +230,7 @@ class Typer {
 
   std::optional<DType> type_of_name(const Tree& t) const {
     if (t.text == "true" || t.text == "false") return DType::Bool;
-    if (contains(scope_.iterators, t.text) || contains(scope_.program->params, t.text)) return std::nullopt;
+    if (is_among(t.text, scope_.iterators) || is_among(t.text, scope_.program->params)) return std::nullopt;
     const Buffer* b = scope_.program->find_buffer(t.text);
     if (!b) fail(t, "'" + t.text + "' is no iterator, parameter or tensor" + not_summed(t.text));
     if (!b->shape.empty())

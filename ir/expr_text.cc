@@ -72,9 +72,9 @@ std::string print_lanes(const Lanes& lanes) {
   return text + "}";
 }
 
-class Printer {
+class ExprPrinter {
  public:
-  explicit Printer(const ExprStyle& style) : style_(style) {}
+  explicit ExprPrinter(const ExprStyle& style) : style_(style) {}
 
   std::string operator()(const Expr& e, bool typed, Strength at_least = Guarded) const {
     const auto [text, strength] = print(e, typed);
@@ -163,7 +163,7 @@ class Printer {
 
 std::string print_index(const Index& index, const ExprStyle& style) {
   if (!index.indirect) return to_string(index.affine);
-  std::string text = Printer(style)(index.indirect, false, Primary);
+  std::string text = ExprPrinter(style)(index.indirect, false, Primary);
   if (index.affine == Affine()) return text;
   const std::string affine = to_string(index.affine);
   return text + (affine[0] == '-' ? " - " + affine.substr(1) : " + " + affine);
@@ -187,7 +187,7 @@ std::string print_indices(const std::vector<Index>& indices, const ExprStyle& st
   return text;
 }
 
-std::string print_expr(const Expr& e, const ExprStyle& style, bool typed) { return Printer(style)(e, typed); }
+std::string print_expr(const Expr& e, const ExprStyle& style, bool typed) { return ExprPrinter(style)(e, typed); }
 
 std::string to_string(const Expr& e) { return print_expr(e, {}); }
 

@@ -5,13 +5,10 @@
 #include <span>
 
 #include "ir/relations.h"
+#include "support/is_among.h"
 
 namespace polyte::ir {
 namespace {
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 // c * iterator + constant: another element in each iteration.
 bool moves_with(const Index& index, const std::string& iterator) {
@@ -44,7 +41,7 @@ class Dissolver {
     result_.program.order = std::move(order);
     for (Statement& s : result_.program.statements) {
       const auto is_of_sum = [&](const std::string& iterator) {
-        return !is_written_by(s, iterator) && !has(s.reductions, iterator);
+        return !is_written_by(s, iterator) && !is_among(iterator, s.reductions);
       };
       std::vector<std::string> outer(s.iterators.begin(), s.iterators.begin() + s.region_depth);
       std::erase_if(outer, std::not_fn(is_of_sum));

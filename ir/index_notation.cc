@@ -6,6 +6,7 @@
 #include "ir/statement_parts.h"
 #include "ir/verify.h"
 #include "support/error.h"
+#include "support/is_among.h"
 
 namespace polyte::ir {
 namespace {
@@ -25,10 +26,6 @@ std::string upper(std::string text) {
 
 void add_new(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 TreePtr leaf(TreeKind kind, int line, std::string text) {
@@ -95,7 +92,7 @@ class Notation {
         });
     }
     for (const std::string& name : reads)
-      if (!contains(written_, name)) add_new(read_first_, name);
+      if (!is_among(name, written_)) add_new(read_first_, name);
     for (const WrittenAccess& write : s.writes) add_new(written_, write.buffer);
     const bool pair = s.combiner == Combiner::ArgMin || s.combiner == Combiner::ArgMax;
     if (pair) add_new(integers_, s.writes[1].buffer);
@@ -111,7 +108,7 @@ class Notation {
       for (const TreePtr& value : s.values) collect_names(value, names);
     std::vector<WrittenRange> ranges;
     for (const std::string& name : names) {
-      if (contains(reduced, name) || contains(tensors_, name) || has_range(s.ranges, name) || has_range(ranges, name))
+      if (is_among(name, reduced) || is_among(name, tensors_) || has_range(s.ranges, name) || has_range(ranges, name))
         continue;
       ranges.push_back(full_range(name, s.line));
     }
@@ -129,7 +126,7 @@ class Notation {
     const auto [at, fresh] = extents_.emplace(name, "");
     if (fresh) {
       const std::string big = upper(name);
-      at->second = big == name || contains(tensors_, big) || contains(program_.params, big) ? "N" + name : big;
+      at->second = big == name || is_among(big, tensors_) || is_among(big, program_.params) ? "N" + name : big;
       program_.params.push_back(at->second);
     }
     return {name, leaf(TreeKind::Integer, line, "0"), leaf(TreeKind::Name, line, at->second)};
@@ -156,14 +153,14 @@ class Notation {
         const Role role = role_of(name, output);
         const int place = role == Role::In ? 0 : role == Role::Temp ? 2 : 1;
         if (place == pass)
-          program_.buffers.push_back({name, role, contains(integers_, name) ? DType::I64 : dtype_, shape_of(name)});
+          program_.buffers.push_back({name, role, is_among(name, integers_) ? DType::I64 : dtype_, shape_of(name)});
       }
     }
   }
 
   Role role_of(const std::string& name, const std::string& output) const {
-    if (!contains(written_, name)) return Role::In;
-    if (contains(read_first_, name)) return Role::InOut;
+    if (!is_among(name, written_)) return Role::In;
+    if (is_among(name, read_first_)) return Role::InOut;
     const std::vector<WrittenAccess>& last = statements_.back().writes;
     const bool is_output = name == output || std::any_of(last.begin(), last.end(),
                                                          [&](const WrittenAccess& w) { return w.buffer == name; });

@@ -76,9 +76,9 @@ std::string update_sign(Combiner combiner) {
   }
 }
 
-class Printer {
+class ProgramPrinter {
  public:
-  explicit Printer(const Program& program) : program_(program) {}
+  explicit ProgramPrinter(const Program& program) : program_(program) {}
 
   std::string operator()() {
     text_ = "program " + program_.name + "(" + join_words(program_.params) + ")";
@@ -178,6 +178,6 @@ class Printer {
 
 }  // namespace
 
-std::string print(const Program& program) { return Printer(program)(); }
+std::string print(const Program& program) { return ProgramPrinter(program)(); }
 
 }  // namespace polyte::ir

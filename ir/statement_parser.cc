@@ -5,6 +5,7 @@
 
 #include "ir/expr_text.h"
 #include "ir/statement_parts.h"
+#include "support/is_among.h"
 
 namespace polyte::ir::text {
 namespace {
@@ -242,17 +243,13 @@ class Maker {
   bool is_reduction() const { return !written_.reductions.empty(); }
   [[noreturn]] void fail(const std::string& message) const { throw Fault{written_.line, message}; }
 
-  static bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  }
-
   bool is_region(const std::string& name) const {
     return std::any_of(parts_.regions.begin(), parts_.regions.end(), [&](const Range& r) { return r.name == name; });
   }
 
   void add_iterator(const std::string& name) {
-    if (is_region(name) || contains(program_.params, name) || program_.find_buffer(name)) return;
-    if (!contains(free_, name) && !contains(reduced_, name)) free_.push_back(name);
+    if (is_region(name) || is_among(name, program_.params) || program_.find_buffer(name)) return;
+    if (!is_among(name, free_) && !is_among(name, reduced_)) free_.push_back(name);
   }
 
   // Left-hand side first, then reductions in order of appearance; a `for` that names all of them says the order.
@@ -268,8 +265,8 @@ class Maker {
     std::vector<std::string> listed;
     for (const WrittenRange& r : written_.ranges) {
       add_iterator(r.name);
-      if (contains(listed, r.name)) fail("iterator '" + r.name + "' has two ranges");
-      if (contains(free_, r.name)) listed.push_back(r.name);
+      if (is_among(r.name, listed)) fail("iterator '" + r.name + "' has two ranges");
+      if (is_among(r.name, free_)) listed.push_back(r.name);
     }
     if (listed.size() == free_.size()) free_ = listed;
     for (const Range& r : parts_.regions) scope_.iterators.push_back(r.name);
@@ -279,7 +276,7 @@ class Maker {
 
   void check_new_iterator(const std::string& name) const {
     if (is_region(name)) fail("iterator '" + name + "' belongs to the loop around");
-    if (contains(program_.params, name)) fail("iterator '" + name + "' has the name of a parameter");
+    if (is_among(name, program_.params)) fail("iterator '" + name + "' has the name of a parameter");
     if (program_.find_buffer(name)) fail("iterator '" + name + "' has the name of a tensor");
   }
 
@@ -323,7 +320,7 @@ class Maker {
       if (!extent || (follows && more.constant() < 0)) extent = found;
     }
     if (!extent)
-      fail("the range of '" + name + "' cannot be inferred: say '" + (contains(reduced_, name) ? "[" : "for ") + name +
+      fail("the range of '" + name + "' cannot be inferred: say '" + (is_among(name, reduced_) ? "[" : "for ") + name +
            " in ...'");
     return {name, 0, *extent};
   }

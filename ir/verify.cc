@@ -6,15 +6,12 @@
 #include "ir/expr_text.h"
 #include "ir/lexer.h"
 #include "support/error.h"
+#include "support/is_among.h"
 
 namespace polyte::ir {
 namespace {
 
 using Names = std::set<std::string>;
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 class Verifier {
  public:
@@ -75,7 +72,7 @@ class Verifier {
     Names symbols;
     e.collect_symbols(symbols);
     for (const std::string& symbol : symbols) {
-      if (!contains(iterators, symbol) && !contains(program_.params, symbol))
+      if (!is_among(symbol, iterators) && !is_among(symbol, program_.params))
         report(subject,
                where + " uses " + symbol + ", which is no " + (iterators.empty() ? "" : "iterator or ") + "parameter");
     }
@@ -114,11 +111,11 @@ class Verifier {
     for (const std::string& it : s.iterators) {
       check_name(subject_, it);
       if (!seen.insert(it).second) report("iterator " + it + " occurs twice");
-      if (contains(program_.params, it)) report("iterator " + it + " has the name of a parameter");
+      if (is_among(it, program_.params)) report("iterator " + it + " has the name of a parameter");
       if (program_.find_buffer(it)) report("iterator " + it + " has the name of a buffer");
     }
     for (const std::string& it : s.reductions)
-      if (!contains(s.iterators, it)) report("reduction " + it + " is no iterator");
+      if (!is_among(it, s.iterators)) report("reduction " + it + " is no iterator");
     check_symbols(subject_, "the domain", s.domain, s.iterators);
     if (problems_.size() != before) return false;
     const DomainBounds bounds = bounds_of(s.domain, s.iterators);

@@ -18,7 +18,7 @@ using ir::Stmt;
 namespace {
 
 // Where a buffer is, as far as loads ask.
-struct Place {
+struct BufferPlace {
   DType dtype = DType::F32;
   std::optional<std::vector<std::int64_t>> strides;  // in elements; none: they depend on sizes
   bool shared = false, of_lanes = false;
@@ -52,7 +52,7 @@ class Loader {
   Loader(const ir::LoopProgram& program, const std::set<std::string>& zero_filled, std::vector<std::string>& notes)
       : names_(program, true), facts_(facts_of(program)), zero_filled_(zero_filled), notes_(notes) {
     for (const ir::Buffer& b : program.buffers) {
-      Place& place = places_[b.name];
+      BufferPlace& place = places_[b.name];
       place.dtype = b.dtype;
       if (std::ranges::all_of(b.shape, &Affine::is_constant)) place.strides = strides_of(ir::constant_shape(b));
     }
@@ -90,7 +90,7 @@ class Loader {
   ir::Facts facts_;
   const std::set<std::string>& zero_filled_;
   std::vector<std::string>& notes_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, BufferPlace> places_;
   std::set<std::string> noted_;
 
   static std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
@@ -182,7 +182,7 @@ class Loader {
 
   // The element's place in its memory, where that is known.
   std::optional<Affine> linear(const Tile& tile) const {
-    const Place& place = places_.at(tile.buffer);
+    const BufferPlace& place = places_.at(tile.buffer);
     if (!place.strides) return std::nullopt;
     Affine sum = 0;
     for (std::size_t d = 0; d < tile.indices.size(); ++d) {
@@ -194,7 +194,7 @@ class Loader {
 
   // The dimension of the tile whose elements make rows of 16 bytes that ldmatrix can take; nullopt: none.
   std::optional<int> row_dimension(const Tile& tile) const {
-    const Place& place = places_.at(tile.buffer);
+    const BufferPlace& place = places_.at(tile.buffer);
     const auto at = place.shared && tile.guard.empty() ? linear(tile) : std::nullopt;
     if (!at) return std::nullopt;
     const std::int64_t size = size_in_bytes(place.dtype), elements = ir::kMatrixRowBytes / size;

@@ -10,6 +10,7 @@
 #include "schedule/cost/gpu_tile.h"
 #include "schedule/cost/operand_staging.h"
 #include "support/checked.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 namespace {
@@ -106,16 +107,13 @@ class BlockPlanner {
   BlockGrid blocks_;
   schedule::NestPlan plan_;
 
-  static bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  }
   const std::string& sum() const { return update_.writes[0].buffer; }
 
   bool choose() {
     const std::vector<const ir::Statement*> others = nest_.others();
     schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_), nest_.terms};
     for (const std::string& it : update_.iterators)
-      question.loops.push_back({it, nest_.extent(it), has(update_.reductions, it)});
+      question.loops.push_back({it, nest_.extent(it), is_among(it, update_.reductions)});
     tile_ = schedule::choose_gpu_tile(question, *nest_.machine);
     if (tile_.sides.empty()) return false;
     constexpr const char* kBlocks[] = {"Bm", "Bh", "Bn"};
@@ -334,7 +332,9 @@ class BlockPlanner {
     for (const std::string& it : update_.iterators) {
       is_inside = is_inside || it == tile_.step;
       const std::int64_t extent = nest_.extent(it);
-      std::int64_t points = !has(update_.reductions, it) || !is_inside ? 1 : it == tile_.step ? tile_.steps : extent;
+      std::int64_t points = !is_among(it, update_.reductions) || !is_inside ? 1
+                            : it == tile_.step                              ? tile_.steps
+                                                                            : extent;
       for (const Side& side : sides_)
         if (side.tile.loop == it) points = side.tile.block;
       ranges.push_back({it, extent, points});

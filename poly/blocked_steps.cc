@@ -128,9 +128,9 @@ struct Blocks {
   double far = 0;                    // cycles of a step of an element, in these tiles
 };
 
-class BlockPlanner {
+class BlockedStepsPlanner {
  public:
-  BlockPlanner(const ir::Program& program, const OrderBand& band, const Machine& machine)
+  BlockedStepsPlanner(const ir::Program& program, const OrderBand& band, const Machine& machine)
       : program_(program), machine_(machine), products_(products_of(program, band)) {
     for (const Product& p : products_) {
       std::vector<ir::Affine> rows;
@@ -344,7 +344,7 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
   if (!band || !program.open.empty()) return {};
   std::vector<OrderPlan> best;
   for (const std::int64_t steps : kBlocks) {
-    const BlockPlanner sizes(program, *band, machine);
+    const BlockedStepsPlanner sizes(program, *band, machine);
     const auto blocks = sizes.blocks_of(steps);
     if (!blocks) continue;
     const Roles& roles = sizes.roles();
@@ -353,7 +353,7 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
     std::vector<OrderPlan> plans;
     for (ShapedPlan& shaped : plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
       const std::string turn = shaped.plan.name;
-      plans.push_back(BlockPlanner(program, *band, machine).plan(std::move(shaped), *blocks));
+      plans.push_back(BlockedStepsPlanner(program, *band, machine).plan(std::move(shaped), *blocks));
       plans.back().name = name + ", in blocks of steps" + turn;
       say_by_model(plans.back());
     }

@@ -51,9 +51,9 @@ std::vector<Directive> used(const std::vector<Directive>& lines) {
 }
 
 // Everything that becomes of one source.
-class Candidate {
+class CandidateMaker {
  public:
-  Candidate(const CompletionTask& task, const CompletionSource& source, const schedule::Pins& pins)
+  CandidateMaker(const CompletionTask& task, const CompletionSource& source, const schedule::Pins& pins)
       : task_(task),
         source_(source),
         pins_(pins),
@@ -210,7 +210,7 @@ Result<CompletionCandidate, Refusal> candidate_of(const CompletionTask& task, co
   auto size = sizes.rbegin();  // those of needed splits are the last
   for (auto split = needed.rbegin(); split != needed.rend(); ++split)
     if (split->size.text == schedule::kSizeHole) split->size = {std::to_string(*size++)};
-  return Candidate(task, source, *pins).run(script, needed);
+  return CandidateMaker(task, source, *pins).run(script, needed);
 }
 
 }  // namespace polyte::poly

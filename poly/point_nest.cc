@@ -10,6 +10,7 @@
 #include "schedule/cost/operand_staging.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
+#include "support/is_among.h"
 #include "support/stable_sort.h"
 
 namespace polyte::poly {
@@ -61,7 +62,7 @@ class PointPlanner {
   // Iterations of a sum, or of a scatter, may change places, but not run beside each other.
   bool is_point(const BandMember& member) const {
     return member.coincident && std::ranges::none_of(statements_, [&](const ir::Statement* s) {
-             return contains(s->reductions, member.loop);
+             return is_among(member.loop, s->reductions);
            });
   }
 
@@ -148,12 +149,8 @@ class PointPlanner {
       for (const std::string& loop : loops.fused) path.push_back({loop});
     }
     for (const BandMember& member : nest_.shared)
-      if (!contains(around_, member.loop) && !contains(points_, member.loop)) path.push_back({member.loop});
+      if (!is_among(member.loop, around_) && !is_among(member.loop, points_)) path.push_back({member.loop});
     return path;
-  }
-
-  static bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
   }
 
   NestPath own_path(const ir::Statement& s) const {
@@ -206,7 +203,7 @@ class PointPlanner {
   // Of the nest's own: several nests have one.
   std::string fresh(std::string name) const {
     if (nest_.number > 0) name += std::to_string(nest_.number);
-    const auto is_taken = [&](const ir::Statement* s) { return contains(s->iterators, name); };
+    const auto is_taken = [&](const ir::Statement* s) { return is_among(name, s->iterators); };
     while (std::ranges::any_of(statements_, is_taken)) name += "_";
     return name;
   }
@@ -219,7 +216,7 @@ class PointPlanner {
       for (const ir::Statement* s : part->statements) {
         const bool is_sum = s == part->update();
         const bool is_point = std::ranges::all_of(ir::free_iterators(*s), [&](const std::string& it) {
-          return contains(points_, it) || contains(around_, it);
+          return is_among(it, points_) || is_among(it, around_);
         });
         const std::string& buffer = s->writes[0].buffer;
         const bool is_begin = !is_sum && part->update() && part->update()->writes[0].buffer == buffer;

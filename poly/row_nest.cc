@@ -10,6 +10,7 @@
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 namespace {
@@ -67,9 +68,6 @@ class RowPlanner {
   std::vector<std::string> blocks_;
   schedule::NestPlan plan_;
 
-  static bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  }
   bool is_shared(const std::string& loop) const {
     return std::ranges::find(nest_.shared, loop, &BandMember::loop) != nest_.shared.end();
   }
@@ -360,7 +358,7 @@ class RowPlanner {
   }
 
   bool is_an_iterator(const std::string& name) const {
-    return std::ranges::any_of(statements_, [&](const ir::Statement* s) { return has(s->iterators, name); });
+    return std::ranges::any_of(statements_, [&](const ir::Statement* s) { return is_among(name, s->iterators); });
   }
 
   void bind() {

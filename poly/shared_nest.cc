@@ -10,6 +10,7 @@
 #include "schedule/cost/operand_staging.h"
 #include "schedule/state/digits.h"
 #include "support/checked.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 namespace {
@@ -19,10 +20,6 @@ constexpr std::int64_t kPointwiseVectors = 4;
 using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 class SharedNestPlanner {
  public:
@@ -160,7 +157,7 @@ class SharedNestPlanner {
         if (load->buffer == s.writes[0].buffer) return "";
     std::string lane;
     for (const std::string& it : s.iterators) {
-      if (taken_.contains(it) || contains(s.reductions, it) || !carries_lanes(program_, reference_, machine_, s, it))
+      if (taken_.contains(it) || is_among(it, s.reductions) || !carries_lanes(program_, reference_, machine_, s, it))
         continue;
       if (turns(s, it) || !strides(s, it)) lane = it;
     }
@@ -185,7 +182,7 @@ class SharedNestPlanner {
       if (turned && it == s.reductions.back())
         add_square(s, it, steps);
       else
-        (contains(s.reductions, it) ? steps : path).push_back({it == lane ? tiles_of(it) : it});
+        (is_among(it, s.reductions) ? steps : path).push_back({it == lane ? tiles_of(it) : it});
     }
     return joined(joined(std::move(path), steps), {lanes_of(lane)});
   }

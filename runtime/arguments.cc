@@ -84,12 +84,6 @@ bool overlap(const TensorView& a, std::int64_t a_bytes, const TensorView& b, std
          b_at < a_at + static_cast<std::uintptr_t>(a_bytes);
 }
 
-std::vector<OpenNumber> byte_counts(const std::vector<TensorSpec>& specs) {
-  std::vector<OpenNumber> counts;
-  for (const TensorSpec& spec : specs) counts.push_back(byte_count(spec));
-  return counts;
-}
-
 }  // namespace
 
 ArgumentChecker::ArgumentChecker(const ArtifactManifest& manifest)

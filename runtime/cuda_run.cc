@@ -19,12 +19,6 @@ std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact
   return artifact;
 }
 
-std::vector<OpenNumber> byte_counts(const std::vector<TensorSpec>& specs) {
-  std::vector<OpenNumber> counts;
-  for (const TensorSpec& spec : specs) counts.push_back(byte_count(spec));
-  return counts;
-}
-
 // polyte_host::launch: nothing may be thrown through the code that calls it.
 int launch(void* self, const polyte_launch* what, const std::int64_t* grid, const void* const* arguments) {
   constexpr int kFailed = -1;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_file(const std::string& path, const std::string& why) {
   throw UserError(ExitStatus::InvalidInput, "file '" + path + "': " + why);
 }
 
@@ -51,7 +51,7 @@ FileContent::FileContent(const std::string& path) : path_(path) {
   try {
     struct stat status{};
     if (fstat(descriptor_, &status) != 0) refuse_errno(path, "");
-    if (!S_ISREG(status.st_mode)) refuse(path, "is not a regular file");
+    if (!S_ISREG(status.st_mode)) refuse_file(path, "is not a regular file");
     memory_ = AlignedBuffer(status.st_size);
     is_read_.resize((static_cast<std::size_t>(status.st_size) + kBlock - 1) / kBlock);
   } catch (...) {
@@ -91,7 +91,7 @@ void FileContent::read_blocks(std::size_t first, std::size_t last) {
     const ssize_t count = pread(descriptor_, memory_.data() + at, end - at, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse_errno(path_, "cannot be read: ");
-    if (count == 0) refuse(path_, "became shorter while it was read");
+    if (count == 0) refuse_file(path_, "became shorter while it was read");
     at += static_cast<std::size_t>(count);
   }
   std::fill(is_read_.begin() + static_cast<std::ptrdiff_t>(first), is_read_.begin() + static_cast<std::ptrdiff_t>(last),

@@ -38,6 +38,12 @@ OpenNumber byte_count(const TensorSpec& tensor) {
   return times(tensor.open.front(), count_bytes(tensor.dtype, others));
 }
 
+std::vector<OpenNumber> byte_counts(const std::vector<TensorSpec>& tensors) {
+  std::vector<OpenNumber> counts;
+  for (const TensorSpec& tensor : tensors) counts.push_back(byte_count(tensor));
+  return counts;
+}
+
 std::int64_t unit_bytes(const TensorSpec& tensor) { return unit_bytes(byte_count(tensor)); }
 
 OpenNumber copied_bytes(const ArtifactManifest& manifest, const BufferSpec& buffer) {

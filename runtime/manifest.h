@@ -46,6 +46,7 @@ std::string shape_text(const TensorSpec& tensor, std::span<const SymbolSpec> sym
 // Its bytes as a number of the sizes, and what a buffer of it says: those at scale 1. Both refuse what overflows and
 // what no tensor can be (UserError).
 OpenNumber byte_count(const TensorSpec& tensor);
+std::vector<OpenNumber> byte_counts(const std::vector<TensorSpec>& tensors);
 std::int64_t unit_bytes(const TensorSpec& tensor);
 
 // Sizes: the int64 values of all symbols, in order; a kernel reads them.

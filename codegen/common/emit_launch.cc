@@ -19,10 +19,6 @@ using Value = llvm::Value;
 
 namespace {
 
-Value* member(llvm::IRBuilder<>& b, Value* host, std::size_t offset, const char* name) {
-  return b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getInt8Ty(), host, b.getInt64(offset)), name);
-}
-
 // PTX names are words; ours have dots and more.
 std::string device_name(const std::string& program, std::size_t number) {
   std::string text;
@@ -60,7 +56,7 @@ void FunctionEmitter::need_device() {
       b_.CreateLoad(b_.getInt32Ty(), b_.CreateGEP(b_.getInt8Ty(), host_, b_.getInt64(offsetof(polyte_host, size))));
   b_.CreateCondBr(b_.CreateICmpUGE(size, b_.getInt32(sizeof(polyte_host))), has_size, none);
   b_.SetInsertPoint(has_size);
-  b_.CreateCondBr(b_.CreateIsNotNull(member(b_, host_, offsetof(polyte_host, launch), "launch")), device, none);
+  b_.CreateCondBr(b_.CreateIsNotNull(member_of_host(offsetof(polyte_host, launch), "launch")), device, none);
   b_.SetInsertPoint(none);
   b_.CreateRet(b_.getInt32(POLYTE_NO_DEVICE));
   b_.SetInsertPoint(device);
@@ -83,7 +79,7 @@ void FunctionEmitter::emit_launch(const ir::For& outermost) {
     arguments.push_back(variable.value);
     types.push_back(b_.getInt64Ty());
   }
-  arguments.push_back(member(b_, host_, offsetof(polyte_host, device_status), "device_status"));
+  arguments.push_back(member_of_host(offsetof(polyte_host, device_status), "device_status"));
   types.push_back(llvm::PointerType::get(b_.getContext(), device.ops.spaces.global));
 
   KernelContext inside{device.module,   device.machine, device.instructions, context_.kernel,
@@ -163,8 +159,8 @@ void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* descript
   emit_when(any, [&] {
     auto* type =
         llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()}, false);
-    Value* function = member(b_, host_, offsetof(polyte_host, launch), "launch");
-    Value* self = member(b_, host_, offsetof(polyte_host, self), "self");
+    Value* function = member_of_host(offsetof(polyte_host, launch), "launch");
+    Value* self = member_of_host(offsetof(polyte_host, self), "self");
     Value* result = b_.CreateCall(type, function, {self, description, grid, places});
     emit_when(b_.CreateIsNotNull(result), [&] { b_.CreateStore(result, status_); });
   });

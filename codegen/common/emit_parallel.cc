@@ -20,11 +20,11 @@ llvm::FunctionType* body_type(llvm::IRBuilder<>& b) {
   return llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty()}, false);
 }
 
-Value* member(llvm::IRBuilder<>& b, Value* host, std::size_t offset, const char* name) {
-  return b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getInt8Ty(), host, b.getInt64(offset)), name);
-}
-
 }  // namespace
+
+Value* FunctionEmitter::member_of_host(std::size_t offset, const char* name) {
+  return b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getInt8Ty(), host_, b_.getInt64(offset)), name);
+}
 
 void FunctionEmitter::emit_parallel(const ir::For& loop, Value* lower, Value* upper) {
   llvm::Function* body = make_function(context_, body_type(b_), llvm::GlobalValue::InternalLinkage,
@@ -73,10 +73,10 @@ void FunctionEmitter::call_body(llvm::Function* body, const std::vector<Value*>&
   stream_fence();  // the workers see what was stored
   b_.CreateCondBr(b_.CreateIsNotNull(host_), ask, serial);
   b_.SetInsertPoint(ask);
-  Value* parallel_for = member(b_, host_, offsetof(polyte_host, parallel_for), "parallel_for");
+  Value* parallel_for = member_of_host(offsetof(polyte_host, parallel_for), "parallel_for");
   b_.CreateCondBr(b_.CreateIsNotNull(parallel_for), threads, serial);
   b_.SetInsertPoint(threads);
-  Value* self = member(b_, host_, offsetof(polyte_host, self), "self");
+  Value* self = member_of_host(offsetof(polyte_host, self), "self");
   auto* type = llvm::FunctionType::get(
       b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
   b_.CreateCall(type, parallel_for, {self, body, slots, lower, upper});

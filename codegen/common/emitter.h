@@ -272,6 +272,7 @@ class FunctionEmitter {
 
   // ---- parallel loops (emit_parallel.cc)
   void emit_parallel(const ir::For& loop, Value* lower, Value* upper);
+  Value* member_of_host(std::size_t offset, const char* name);  // of polyte_host, a pointer
   void emit_body(llvm::Function* body, const ir::For& loop, std::vector<Value*>& captured);
   void call_body(llvm::Function* body, const std::vector<Value*>& captured, Value* lower, Value* upper);
 

@@ -124,7 +124,7 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   peak = std::max(peak, bench::measure_peak(machine, op.built.script.dtype));
   const double flops = driver::count_flops(*op.built.program);
   nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
-  row.update(scheduling_json(scheduling_of(op.built), ""));
+  row.update(scheduling_json(cli::scheduling_of(op.built), ""));
   row["second_judge"] = op.built.second_judge.text;
   if (options.json) return row;
   const auto [low, high] = timings[0].interval();
@@ -132,7 +132,7 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
               low / 1e3, high / 1e3, flops / timings[0].median());
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s",
-              arm_title(op.built.script.name, scheduling_of(op.built)).c_str());
+              arm_title(op.built.script.name, cli::scheduling_of(op.built)).c_str());
   return row;
 }
 

@@ -53,7 +53,7 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
   for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
   work->source = program->name + "@" + ir::digest(*program);
   work->arm = kernel.arm == driver::Arm::Script ? kernel.script_origin : schedule.scheduler;
-  work->scheduling = scheduling_of(work->op->built);
+  work->scheduling = cli::scheduling_of(work->op->built);
   work->loops = loops_digest({&work->op->built, 1});
   work->name = program->name + " " + arm_title(work->arm, work->scheduling);
   work->flops = driver::count_flops(*program);

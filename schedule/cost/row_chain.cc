@@ -9,6 +9,7 @@
 #include "schedule/cost/streaming.h"
 #include "schedule/state/digits.h"
 #include "support/checked.h"
+#include "support/is_among.h"
 
 namespace polyte::schedule {
 namespace {
@@ -28,10 +29,6 @@ constexpr double kRowLoads = 2;              // a cycle
 constexpr double kPassCycles = 20;           // of entering and leaving the loop along a row
 
 bool is_update(const ir::Statement& s) { return s.combiner != ir::Combiner::None; }
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 class RowPlanner {
  public:
@@ -75,7 +72,7 @@ class RowPlanner {
     for (const ir::Statement* s : q_.statements)
       if (!measure(*s)) return false;
     for (const std::string& it : first_sum_->iterators)
-      if (!contains(first_sum_->reductions, it)) chain_.rows.push_back(it);
+      if (!is_among(it, first_sum_->reductions)) chain_.rows.push_back(it);
     chain_.type = program_.buffer(first_sum_->writes[0].buffer).dtype;
     const auto longest = std::ranges::find_if(chain_.rows.rbegin(), chain_.rows.rend(),
                                               [&](const std::string& row) { return extent(*first_sum_, row) > 1; });
@@ -101,7 +98,7 @@ class RowPlanner {
   std::vector<std::string> own_of(const ir::Statement& s) const {
     std::vector<std::string> own;
     for (const std::string& it : s.iterators)
-      if (!contains(chain_.rows, it)) own.push_back(it);
+      if (!is_among(it, chain_.rows)) own.push_back(it);
     return own;
   }
 
@@ -111,7 +108,7 @@ class RowPlanner {
     return std::ranges::all_of(q_.statements, [&](const ir::Statement* s) {
       if (s->region_depth > 0 || s->guard || s->writes.size() != 1) return false;
       const auto fits = [&](const std::string& row) {
-        return contains(s->iterators, row) && extent(*s, row) == extent(*first_sum_, row);
+        return is_among(row, s->iterators) && extent(*s, row) == extent(*first_sum_, row);
       };
       return std::ranges::all_of(chain_.rows, fits) && stays_in_rows(*s, dimensions);
     });
@@ -154,7 +151,7 @@ class RowPlanner {
   bool is_of_rows(const ir::Statement& s) const {
     return std::ranges::all_of(s.writes[0].indices, [&](const ir::Index& index) {
       const auto symbol = index.affine.as_symbol();
-      return !index.indirect && symbol && contains(chain_.rows, *symbol);
+      return !index.indirect && symbol && is_among(*symbol, chain_.rows);
     });
   }
 
@@ -181,7 +178,7 @@ class RowPlanner {
     if (q_.keep_order && !is_reorderable(s)) return false;
     if (s.iterators.size() != chain_.rows.size() + s.reductions.size() || !is_of_rows(s)) return false;
     const std::string& lane = s.iterators.back();
-    return contains(s.reductions, lane) && extent(s, lane) >= 2 * lanes() && reads_neighbours(s, lane) &&
+    return is_among(lane, s.reductions) && extent(s, lane) >= 2 * lanes() && reads_neighbours(s, lane) &&
            reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) && !ir::reads(s, s.writes[0].buffer) &&
            is_only_update(s);
   }

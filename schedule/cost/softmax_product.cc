@@ -6,6 +6,7 @@
 #include "ir/relations.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/state/softmax_sum.h"
+#include "support/is_among.h"
 
 namespace polyte::schedule {
 
@@ -17,10 +18,6 @@ const ir::Expr& unrounded(const ir::Expr& e) {
   return cast && is_float(e->type) && is_float(cast->a->type) ? cast->a : e;
 }
 
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 bool uses(const ir::Load& load, const std::string& iterator) {
   return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
 }
@@ -30,7 +27,7 @@ bool is_plain(const std::vector<ir::Index>& indices) {
   std::vector<std::string> names;
   for (const ir::Index& index : indices) {
     const auto symbol = index.affine.as_symbol();
-    if (index.indirect || !symbol || has(names, *symbol)) return false;
+    if (index.indirect || !symbol || is_among(*symbol, names)) return false;
     names.push_back(*symbol);
   }
   return true;
@@ -184,7 +181,7 @@ class Reader {
 
   bool columns() {
     for (const std::string& loop : ir::free_iterators(*form_.product)) {
-      if (loop == form_.row || has(form_.batch, loop)) continue;
+      if (loop == form_.row || is_among(loop, form_.batch)) continue;
       if (!form_.column.empty() || !uses(*form_.values, loop)) return false;
       form_.column = loop;
     }

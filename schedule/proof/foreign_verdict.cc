@@ -23,8 +23,6 @@ isl::map late_pairs(const isl::map& source, const isl::map& sink) {
   return isl::manage(isl_map_lex_ge_map(source.copy(), sink.copy()));
 }
 
-Refusal illegal(std::string headline) { return {RefusalKind::Illegal, std::move(headline)}; }
-
 std::string numbers(const std::vector<std::int64_t>& values) {
   std::string text = "[";
   for (const std::int64_t value : values) text += (text.size() > 1 ? ", " : "") + std::to_string(value);
@@ -123,7 +121,7 @@ class Judge {
 
   Refusal about(std::size_t i, const std::string& headline, const isl::set& instances, const std::string& what) {
     const Point point = first_point(instances, model_.params);
-    Refusal refusal = illegal(headline);
+    Refusal refusal(RefusalKind::Illegal, headline);
     Counterexample c;
     c.sink = make_instance(statement(i), point.values);
     c.sizes = point.params;
@@ -163,7 +161,7 @@ class Judge {
     const std::string to = image_text(impl_.times[static_cast<std::size_t>(d.sink)], point, c.source.iterators.size());
     c.scheduled = from == to ? "both run at " + from + ": nothing orders them"
                              : to_string(c.sink) + " at " + to + ", " + to_string(c.source) + " at " + from;
-    Refusal refusal = illegal(headline);
+    Refusal refusal(RefusalKind::Illegal, headline);
     refusal.counterexamples.push_back(std::move(c));
     return refusal;
   }

@@ -11,13 +11,6 @@
 namespace polyte::schedule {
 namespace {
 
-Refusal illegal(const std::string& headline) {
-  Refusal refusal;
-  refusal.kind = RefusalKind::Illegal;
-  refusal.headline = headline;
-  return refusal;
-}
-
 // The one statement that gives the tensor its values, if every element has one plain definition by plain subscripts.
 std::optional<std::size_t> definition_of(const ir::Program& program, const std::string& tensor) {
   std::optional<std::size_t> definition;
@@ -221,7 +214,7 @@ std::optional<Refusal> check_inlining(const Basis& basis, const Rewrite& rewrite
   const ir::Program& before = *basis.program;
   const ir::Program& after = *rewrite.after;
   const auto fault = [&](const std::string& why) {
-    return illegal("the Program without " + tensor + " is not the Program: " + why);
+    return Refusal(RefusalKind::Illegal, "the Program without " + tensor + " is not the Program: " + why);
   };
   const ir::Buffer* buffer = before.find_buffer(tensor);
   const std::optional<std::size_t> definition = definition_of(before, tensor);
@@ -232,7 +225,7 @@ std::optional<Refusal> check_inlining(const Basis& basis, const Rewrite& rewrite
   for (std::size_t i = 0; i < after.statements.size(); ++i) {
     const ir::Statement& then = before.statements[i < *definition ? i : i + 1];
     if (!matches(matcher, after.statements[i], then))
-      return illegal("the inlined value of '" + then.name + "' is not what the Program computes");
+      return Refusal(RefusalKind::Illegal, "the inlined value of '" + then.name + "' is not what the Program computes");
   }
   return std::nullopt;
 }

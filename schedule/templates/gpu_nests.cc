@@ -12,6 +12,7 @@
 #include "schedule/cost/warp_access.h"
 #include "schedule/templates/nests.h"
 #include "support/checked.h"
+#include "support/is_among.h"
 
 namespace polyte::schedule {
 namespace {
@@ -22,10 +23,6 @@ constexpr std::int64_t kShortestSide = 8;                // of a tile that is wo
 constexpr std::int64_t kMostOfSlice = 40 * 1024;         // bytes
 
 using Names = std::map<std::string, std::string>;
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 // That part of the loop which is even and at most so long.
 std::int64_t even_part(std::int64_t extent, std::int64_t most) { return ceil_div(extent, ceil_div(extent, most)); }
@@ -219,7 +216,7 @@ class GpuSum {
     bool is_inside = false;  // of the slice: behind the loop that is cut
     for (const std::string& it : update().iterators) {
       is_inside = is_inside || it == roles_.block;
-      std::int64_t points = has(update().reductions, it) && is_inside ? extent(it) : 1;
+      std::int64_t points = is_among(it, update().reductions) && is_inside ? extent(it) : 1;
       if (it == roles_.row) points = sizes.at("Bm");
       if (it == roles_.lane) points = sizes.at("Bn");
       if (it == roles_.outer_lane) points = sizes.at("Bh");

@@ -10,10 +10,6 @@ using namespace testing;
 
 namespace {
 
-ConvAttributes conv_3x3(std::int64_t group = 1) {
-  return {.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, .group = group, .output_padding = {}};
-}
-
 ValueId constant(Graph& graph, const std::string& name, Dims shape, std::uint64_t seed = 7) {
   return graph.add_constant(name, random_integers(f32(std::move(shape)), seed));
 }

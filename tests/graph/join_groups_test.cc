@@ -18,7 +18,7 @@ namespace {
 using enum OpPattern;
 using Groups = std::vector<std::vector<int>>;
 
-FusionGraph make_graph(const std::vector<std::pair<OpPattern, std::vector<int>>>& nodes) {
+FusionGraph graph_of(const std::vector<std::pair<OpPattern, std::vector<int>>>& nodes) {
   FusionGraph graph;
   for (std::size_t id = 0; id < nodes.size(); ++id) {
     graph.nodes.push_back({.op = "Op", .name = "n" + std::to_string(id), .pattern = nodes[id].first, .folded = {}});
@@ -49,7 +49,7 @@ void check_order(const FusionGraph& graph, const FusionReport& report) {
 
 TEST_CASE("join: what no rule fuses becomes one group, with all between") {
   // A pooling before a convolution; a second reader of the pooling between them in order.
-  const FusionGraph graph = make_graph({{CommReduce, {}}, {ElemWise, {0}}, {OutEWiseFusable, {0}}, {ElemWise, {2}}});
+  const FusionGraph graph = graph_of({{CommReduce, {}}, {ElemWise, {0}}, {OutEWiseFusable, {0}}, {ElemWise, {2}}});
   CHECK(fuse(graph).groups == Groups{{0}, {1}, {2, 3}});
   const FusionReport report = joined(graph, 0, 2);
   CHECK(report.not_joined == std::vector<std::string>{""});
@@ -60,7 +60,7 @@ TEST_CASE("join: what no rule fuses becomes one group, with all between") {
 }
 
 TEST_CASE("join: the operators on the paths between come along") {
-  const FusionGraph graph = make_graph({{CommReduce, {}}, {CommReduce, {0}}, {CommReduce, {1}}, {CommReduce, {0, 2}}});
+  const FusionGraph graph = graph_of({{CommReduce, {}}, {CommReduce, {0}}, {CommReduce, {1}}, {CommReduce, {0, 2}}});
   CHECK(joined(graph, 0, 3).groups == Groups{{0, 1, 2, 3}});
   CHECK(joined(graph, 3, 0).groups == Groups{{0, 1, 2, 3}});
   CHECK(joined(graph, 1, 2).groups == Groups{{0}, {1, 2}, {3}});
@@ -74,15 +74,15 @@ TEST_CASE("join: what cannot be is refused with a reason, and nothing changes") 
     CHECK(report.groups == fuse(graph, options).groups);
     return report.not_joined.at(0);
   };
-  const FusionGraph two = make_graph({{OutEWiseFusable, {}}, {OutEWiseFusable, {0}}});
+  const FusionGraph two = graph_of({{OutEWiseFusable, {}}, {OutEWiseFusable, {0}}});
   CHECK(refusal(two, 0, 1) ==
         "'n0' (Op) and 'n1' (Op) would meet in one group, which has at most one operator that is "
         "OutEWiseFusable");
-  const FusionGraph opaque = make_graph({{ElemWise, {}}, {Opaque, {0}}});
+  const FusionGraph opaque = graph_of({{ElemWise, {}}, {Opaque, {0}}});
   CHECK(refusal(opaque, 0, 1) == "'n1' (Op) is Opaque and always a group of its own");
-  const FusionGraph apart = make_graph({{ElemWise, {}}, {ElemWise, {}}});
+  const FusionGraph apart = graph_of({{ElemWise, {}}, {ElemWise, {}}});
   CHECK(refusal(apart, 0, 1) == "no path leads from one to the other");
-  const FusionGraph sums = make_graph({{CommReduce, {}}, {CommReduce, {0}}});
+  const FusionGraph sums = graph_of({{CommReduce, {}}, {CommReduce, {0}}});
   FusionOptions options;
   options.keep_apart = {{{0, 1}, "file:1: apart"}};
   CHECK(refusal(sums, 0, 1, options) == "that contradicts: file:1: apart");

@@ -15,10 +15,6 @@ static bool operator==(const Tensor& a, const Tensor& b) { return a.type == b.ty
 
 namespace {
 
-ConvAttributes conv_3x3() {
-  return {.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, .group = 1, .output_padding = {}};
-}
-
 // Conv - BatchNormalization - Relu, a residual sum around a second convolution, Identity, Reshape, Gemm.
 Graph residual_network() {
   Graph graph;

@@ -21,6 +21,11 @@ std::string operators(const Graph& graph);
 
 inline TensorType f32(Dims shape) { return {DType::F32, std::move(shape)}; }
 
+// Padded so that rows and columns stay as many.
+inline ConvAttributes conv_3x3(std::int64_t group = 1) {
+  return {.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, .group = group, .output_padding = {}};
+}
+
 // Adds a node with one output named like it; returns that output.
 ValueId add(Graph& graph, const std::string& name, OpKind op, Attributes attributes, std::vector<ValueId> inputs);
 

@@ -25,7 +25,7 @@ std::string difference(const std::shared_ptr<const ir::Program>& program, const 
   return difference(state, lower_to_nest(state));
 }
 
-constexpr const char* kTriangle = R"(
+constexpr const char* kTriangularSum = R"(
 program triangle(N)
   in L: f32[N, N]
   inout x: f32[N]
@@ -50,14 +50,14 @@ TEST_CASE("loops run the instances that isl's code runs, in its order") {
   const auto seidel = bound_program(schedule::kSeidel, {{"T", 3}, {"N", 6}});
   CHECK(difference(seidel, "") == "");
   CHECK(difference(seidel, "skew i by t\nskew j by t\nsplit i by 4\nreorder i.o > t > i.i") == "");
-  const auto triangle = bound_program(kTriangle, {{"N", 7}});
+  const auto triangle = bound_program(kTriangularSum, {{"N", 7}});
   CHECK(difference(triangle, "") == "");
   CHECK(difference(triangle, "split i by 3, j by 2\nreorder j.o > i.o > j.i > i.i") == "");
   CHECK(difference(triangle, "reverse j") == "");
 }
 
 TEST_CASE("loops of another order, with an instance less or one more, are found") {
-  const auto triangle = bound_program(kTriangle, {{"N", 5}});
+  const auto triangle = bound_program(kTriangularSum, {{"N", 5}});
   const State state = schedule::state_of(triangle, "");
   const auto damaged = [&](const std::string& lines) {
     return difference(state, lower_to_nest(schedule::state_of(triangle, lines)));

@@ -21,9 +21,9 @@ namespace {
 using Thread = polyte_emulated_thread;
 
 // What each thread of the launch runs.
-std::function<void(Thread&)> body;
+std::function<void(Thread&)> kernel_body;
 
-void enter(Thread* thread, const void* const*) { body(*thread); }
+void enter(Thread* thread, const void* const*) { kernel_body(*thread); }
 
 constexpr polyte_access kWrite{"S", "y", 0, 4, 4, 1, 4, 0}, kRead{"S", "x", 1, 4, 4, 0, 4, 0};
 
@@ -54,7 +54,7 @@ struct Run {
 Run run(const std::function<void(Thread&, Run&)>& kernel, EmulatorOptions options = {}, std::int64_t threads = 64,
         std::int64_t blocks = 1) {
   Run result;
-  body = [&](Thread& t) { kernel(t, result); };
+  kernel_body = [&](Thread& t) { kernel(t, result); };
   Emulator emulator(options);
   emulator.add_memory("x", result.x.data(), 256, Emulator::Defined::Yes);
   emulator.add_memory("y", result.y.data(), 256, Emulator::Defined::No);
@@ -273,7 +273,7 @@ TEST_CASE("no copy of what was never written is left in an output") {
   const polyte_host host = emulator.host();
   const polyte_launch launch{"k", 1, 64, 0, enter};
   const std::int64_t grid[3] = {1, 1, 1};
-  body = [&](Thread& t) { t.touch(&t, &y[2], &kWrite, 0, t.touch(&t, t.shared, &kMove, 0, 0)); };
+  kernel_body = [&](Thread& t) { t.touch(&t, &y[2], &kWrite, 0, t.touch(&t, t.shared, &kMove, 0, 0)); };
   CHECK(host.launch(host.self, &launch, grid, nullptr) == 0);
   emulator.expect_no_undefined_copy(y.data());
   CHECK(emulator.faults() == std::vector<std::string>{"y + 8: at the end a copy of what was never written"});
@@ -381,9 +381,9 @@ TEST_CASE("a fault ends its launch, and the next one runs") {
   const polyte_host host = emulator.host();
   const polyte_launch launch{"k", 1, 0, 0, enter};
   const std::int64_t grid[3] = {2, 1, 1};
-  body = [&](Thread& t) { write(t, y.data() + 4 * t.block[0], 5); };
+  kernel_body = [&](Thread& t) { write(t, y.data() + 4 * t.block[0], 5); };
   CHECK(host.launch(host.self, &launch, grid, nullptr) != 0);
-  body = [&](Thread& t) { write(t, y.data() + t.block[0], 7); };
+  kernel_body = [&](Thread& t) { write(t, y.data() + t.block[0], 7); };
   CHECK(host.launch(host.self, &launch, grid, nullptr) == 0);
   CHECK(y[1] == 7);
   CHECK(emulator.faults().size() == 1);

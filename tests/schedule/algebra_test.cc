@@ -3,7 +3,7 @@
 #include "schedule/proof/rounding.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::algebra_test {
 
 namespace {
 
@@ -365,4 +365,4 @@ TEST_CASE("faults in an online Program are refused by the proof of the step") {
         }) != "legal");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::algebra_test

@@ -6,7 +6,7 @@
 #include "ir/program_text.h"
 #include "support/gpu_machines.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::attention_pass_test {
 namespace {
 
 // What differs between the cases; each of them is attention of one head.
@@ -106,4 +106,4 @@ TEST_CASE("attention in one pass: rows of 16-byte chunks are swizzled, or padded
 }
 
 }  // namespace
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::attention_pass_test

@@ -12,7 +12,7 @@
 #include "tests/schedule/schedule_testing.h"
 #include "tests/schedule/trace_pairs.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::dependence_report_test {
 namespace {
 
 // An update that reads other elements of its tensor, and one that is no sum.
@@ -175,4 +175,4 @@ TEST_CASE("subscripts that are read at run time are reported as such") {
   CHECK(distances(find(report, "flow", "U", "U")) == std::vector<std::string>{">=1"});
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::dependence_report_test

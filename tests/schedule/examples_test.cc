@@ -4,7 +4,7 @@
 
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::examples_test {
 
 namespace {
 
@@ -51,4 +51,4 @@ TEST_CASE("examples: triangles") {
   check_example("syrk", "syrk", {{{"N", 13}, {"K", 5}}, {{"N", 1}, {"K", 2}}});
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::examples_test

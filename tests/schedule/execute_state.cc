@@ -15,7 +15,7 @@ namespace {
 using ir::arithmetic::Scalar;
 using Point = std::vector<std::int64_t>;
 
-struct Instance {
+struct StatementRun {
   const ScheduledStatement* statement = nullptr;
   ir::Values iterators;
 };
@@ -56,10 +56,10 @@ class Executor {
   std::vector<std::string> run(ir::Environment& buffers) {
     for (const ir::Buffer* buffer : state_.reference->interface())
       if (buffer->role != ir::Role::Out) import(buffers.at(buffer->name), buffer->name);
-    std::vector<Instance> instances;
+    std::vector<StatementRun> instances;
     for (const ScheduledStatement& s : state_.statements) enumerate(s, instances);
-    std::vector<const Instance*> alive;
-    for (const Instance& i : instances) alive.push_back(&i);
+    std::vector<const StatementRun*> alive;
+    for (const StatementRun& i : instances) alive.push_back(&i);
     if (state_.tree) execute(state_.tree, alive);
     for (const ir::Buffer* buffer : state_.reference->interface()) export_to(buffers, *buffer);
     return problems_;
@@ -129,19 +129,19 @@ class Executor {
     }
   }
 
-  void enumerate(const ScheduledStatement& s, std::vector<Instance>& into) {
+  void enumerate(const ScheduledStatement& s, std::vector<StatementRun>& into) {
     ir::Ranges ranges;
     for (int round = 0; round < 12; ++round)
       for (const ir::Constraint& c : s.body.domain) {
         tighten(c.expr, ranges);
         if (c.equality) tighten(-c.expr, ranges);
       }
-    Instance instance{&s, {}};
+    StatementRun instance{&s, {}};
     enumerate_from(s, 0, ranges, instance, into);
   }
 
-  void enumerate_from(const ScheduledStatement& s, std::size_t depth, const ir::Ranges& ranges, Instance& instance,
-                      std::vector<Instance>& into) {
+  void enumerate_from(const ScheduledStatement& s, std::size_t depth, const ir::Ranges& ranges, StatementRun& instance,
+                      std::vector<StatementRun>& into) {
     if (depth == s.body.iterators.size()) {
       const bool inside = std::all_of(s.body.domain.begin(), s.body.domain.end(),
                                       [&](const ir::Constraint& c) { return ir::holds(c, instance.iterators); });
@@ -161,7 +161,7 @@ class Executor {
 
   // --- the tree ---
 
-  void execute(const Tree& tree, const std::vector<const Instance*>& alive) {
+  void execute(const Tree& tree, const std::vector<const StatementRun*>& alive) {
     if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
       execute_leaf(*leaf, alive);
     } else if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
@@ -171,9 +171,9 @@ class Executor {
     }
   }
 
-  void execute_leaf(const Leaf& leaf, const std::vector<const Instance*>& alive) {
-    const Instance* only = nullptr;
-    for (const Instance* instance : alive) {
+  void execute_leaf(const Leaf& leaf, const std::vector<const StatementRun*>& alive) {
+    const StatementRun* only = nullptr;
+    for (const StatementRun* instance : alive) {
       if (instance->statement->body.name != leaf.statement) continue;
       if (only) report(leaf.statement + ": the loops above do not single out one instance");
       only = instance;
@@ -181,11 +181,11 @@ class Executor {
     if (only) execute_instance(*only);
   }
 
-  void execute_loop(const Loop& loop, const std::vector<const Instance*>& alive) {
+  void execute_loop(const Loop& loop, const std::vector<const StatementRun*>& alive) {
     std::set<std::string> below;
     for (const Leaf* leaf : leaves_of(loop.body)) below.insert(leaf->statement);
-    std::map<std::int64_t, std::vector<const Instance*>> iterations;
-    for (const Instance* instance : alive) {
+    std::map<std::int64_t, std::vector<const StatementRun*>> iterations;
+    for (const StatementRun* instance : alive) {
       if (below.count(instance->statement->body.name) == 0) continue;
       for (const LoopRow& row : instance->statement->rows)
         if (row.loop == loop.name) iterations[ir::evaluate(row.value, instance->iterators)].push_back(instance);
@@ -207,7 +207,7 @@ class Executor {
 
   // --- one instance ---
 
-  CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices, const Instance& instance) {
+  CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices, const StatementRun& instance) {
     CellName name{buffer, 0, {}};
     for (const StagedBuffer& staged : state_.staged)
       if (staged.name == buffer && staged.scope_loop != kKernel) name.scope = scopes_[staged.scope_loop];
@@ -226,7 +226,7 @@ class Executor {
   const CellName* updated_ = nullptr;  // what the running instance updates at once, if its statement is atomic
 
   // One thread writes it, those of its warp read it.
-  void check_owner(const CellName& cell, bool write, const Instance& instance) {
+  void check_owner(const CellName& cell, bool write, const StatementRun& instance) {
     const bool is_register = std::ranges::any_of(state_.staged, [&](const StagedBuffer& staged) {
       return staged.name == cell.buffer && staged.memory == Memory::Register;
     });
@@ -238,7 +238,7 @@ class Executor {
              std::to_string(owners_.at(cell)) + " (" + instance.statement->body.name + ")");
   }
 
-  void log_touch(const CellName& cell, bool write, const Instance& instance) {
+  void log_touch(const CellName& cell, bool write, const StatementRun& instance) {
     check_owner(cell, write, instance);
     const bool is_update = updated_ && !(cell < *updated_) && !(*updated_ < cell);
     const ScheduledStatement* const atomic = is_update ? instance.statement : nullptr;
@@ -256,7 +256,7 @@ class Executor {
 
   bool undefined_ = false;  // the running expression read a cell that nobody wrote
 
-  Scalar read(const ir::Load& load, const Instance& instance) {
+  Scalar read(const ir::Load& load, const StatementRun& instance) {
     for (const ir::Constraint& c : load.guard)
       if (!ir::holds(c, instance.iterators)) return evaluate(load.otherwise, instance);
     const CellName name = cell_of(load.buffer, load.indices, instance);
@@ -270,7 +270,7 @@ class Executor {
     return cell.value;
   }
 
-  Scalar evaluate(const ir::Expr& e, const Instance& instance) {
+  Scalar evaluate(const ir::Expr& e, const StatementRun& instance) {
     using namespace ir::arithmetic;
     const DType type = e->type;
     if (const auto* x = std::get_if<ir::Literal>(&e->op))
@@ -294,7 +294,7 @@ class Executor {
     return evaluate(std::get<ir::Broadcast>(e->op).a, instance);
   }
 
-  void execute_instance(const Instance& instance) {
+  void execute_instance(const StatementRun& instance) {
     const ir::Statement& body = instance.statement->body;
     if (body.guard && evaluate(body.guard, instance).integer == 0) return;
     std::vector<ir::Expr> current;

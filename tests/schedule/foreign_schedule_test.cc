@@ -11,7 +11,7 @@
 #include "tests/schedule/schedule_testing.h"
 #include "tests/schedule/trace_pairs.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::foreign_schedule_test {
 namespace {
 
 constexpr const char* kStencil = R"(program stencil(T, N)
@@ -39,10 +39,6 @@ constexpr const char* kTotal = R"(program total(M, N)
   s[m] = sum[n] a[m, n]
   y[m] = s[m] * s[0]
 )";
-
-std::shared_ptr<const ir::Program> open_program(const std::string& text) {
-  return std::make_shared<const ir::Program>(ir::parse_program(text, "test"));
-}
 
 ForeignVerdict verdict_of(const std::string& program, const std::string& text, Terms terms = Terms::InOrder) {
   return ForeignSchedule(open_program(program), text, "f.isl").judge(terms);
@@ -431,4 +427,4 @@ TEST_CASE("another order is not taken for it, and tiles without their loops are 
   CHECK(why == "the time of 'S' is not one expression of its iterators");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::foreign_schedule_test

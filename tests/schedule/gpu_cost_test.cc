@@ -12,7 +12,7 @@
 #include "schedule/proof/subscript_value.h"
 #include "support/gpu_machines.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::gpu_cost_test {
 namespace {
 
 using ir::Affine;
@@ -168,4 +168,4 @@ TEST_CASE("the price of a launch: what takes longest, and never less than the ra
         "launch");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::gpu_cost_test

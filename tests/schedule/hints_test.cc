@@ -3,7 +3,7 @@
 #include "schedule/script/hints.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::hints_test {
 
 namespace {
 
@@ -196,4 +196,4 @@ program two(M)
         "t is read by y in the nest where t writes it: past the caches, it would come back from memory");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::hints_test

@@ -2,7 +2,7 @@
 // judges share nothing, so each checks the other.
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::illegal_test {
 
 namespace {
 
@@ -74,4 +74,4 @@ TEST_CASE("recomputation and storage") {
   CHECK(verdict(kHistogram, {{"N", 9}}, "parallel H:n").rfind("illegal: ", 0) == 0);
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::illegal_test

@@ -3,7 +3,7 @@
 #include "schedule/proof/prover.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::inlining_test {
 
 namespace {
 
@@ -74,4 +74,4 @@ TEST_CASE("faults in an inlined padded read are refused") {
   }
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::inlining_test

@@ -6,7 +6,7 @@
 #include "tests/schedule/schedule_testing.h"
 #include "tests/schedule/trace_pairs.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::instance_points_test {
 namespace {
 
 using Ends =
@@ -56,4 +56,4 @@ TEST_CASE("places follow the loops, groups the tiles") {
     for (const auto& [other, its] : tiles) CHECK((tile < other) == (group < its));
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::instance_points_test

@@ -14,7 +14,7 @@
 #include "tests/schedule/schedule_testing.h"
 #include "tests/schedule/trace_pairs.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::isl_schedule_text_test {
 namespace {
 
 using Times = std::vector<std::int64_t>;
@@ -136,4 +136,4 @@ TEST_CASE("sizes that are open stay parameters, with what is known of them") {
   isl_ctx_free(ctx);
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::isl_schedule_text_test

@@ -77,7 +77,7 @@ Machine wide_machine() {
   return machine;
 }
 
-std::string template_of(const char* text, const ir::Values& sizes) {
+std::string template_nest(const char* text, const ir::Values& sizes) {
   const auto program = schedule::bound_program(text, sizes);
   const auto script = schedule::make_template(*program, wide_machine());
   REQUIRE(script);
@@ -108,10 +108,10 @@ program both()
 
 TEST_CASE("lanes: templates read rows and turn them, and keep the order of sums") {
   const ir::Values large = {{"M", 21}, {"N", 19}};
-  CHECK(template_of(kTurn, large).find("[m.i] > <n.i> > y") != std::string::npos);
-  CHECK(template_of(kRows, large).find("<i.i> > t.init; j.o > [j.i] > <i.i> > t.update") != std::string::npos);
-  CHECK(template_of(kTurn, {{"M", 2}, {"N", 19}}).find("[m.i]") == std::string::npos);
-  CHECK(template_of(kRows, {{"M", 21}, {"N", 2}}).find("[j.i]") == std::string::npos);
+  CHECK(template_nest(kTurn, large).find("[m.i] > <n.i> > y") != std::string::npos);
+  CHECK(template_nest(kRows, large).find("<i.i> > t.init; j.o > [j.i] > <i.i> > t.update") != std::string::npos);
+  CHECK(template_nest(kTurn, {{"M", 2}, {"N", 19}}).find("[m.i]") == std::string::npos);
+  CHECK(template_nest(kRows, {{"M", 21}, {"N", 2}}).find("[j.i]") == std::string::npos);
 }
 
 TEST_CASE("lanes: phases of a loop that subscripts divide by two or four carry them, others leave it serial") {

@@ -1,7 +1,7 @@
 // Loops by identity: what was said of a loop stays with it, whatever it is called and whatever else is called so.
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::loop_identity_test {
 
 namespace {
 
@@ -83,4 +83,4 @@ TEST_CASE("a recomputed statement is recomputed at its loop whatever the loop be
         "t > { b.i > b.j > b at t once per t; y }");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::loop_identity_test

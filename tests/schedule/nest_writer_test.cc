@@ -9,7 +9,7 @@
 
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::nest_writer_test {
 namespace {
 
 std::string lines_of(const NestPlan& plan) {
@@ -159,4 +159,4 @@ program smooth()
   CHECK(counted("skew y: j by i\nsplit y: j by 8\n") == "skew y: j by i\nsplit y: j by 8\n");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::nest_writer_test

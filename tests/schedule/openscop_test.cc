@@ -10,7 +10,7 @@
 #include "schedule/proof/foreign_schedule.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::openscop_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,10 +51,6 @@ c1 c2
 </scatnames>
 </OpenScop>
 )";
-
-std::shared_ptr<const ir::Program> open_program(const std::string& text) {
-  return std::make_shared<const ir::Program>(ir::parse_program(text, "test"));
-}
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
@@ -177,4 +173,4 @@ TEST_CASE("damaged OpenScop is refused, never followed into a crash") {
   CHECK(refused > 500);
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::openscop_test

@@ -6,7 +6,7 @@
 #include "schedule/proof/prover.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::padding_test {
 
 namespace {
 
@@ -202,4 +202,4 @@ TEST_CASE("tails read back as they are printed") {
     CHECK(print(script_of(*program, line).directives.front()) == line);
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::padding_test

@@ -4,7 +4,7 @@
 #include "schedule/script/nest_pattern.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::pins_test {
 
 namespace {
 
@@ -105,4 +105,4 @@ TEST_CASE("storage and hints are pinned") {
         "line 3: vectorize y:n: it is now: parallel y:m");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::pins_test

@@ -1,7 +1,7 @@
 // Every accepted schedule executes to the reference's bits, at several sizes, each directive and the end proved.
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::primitives_test {
 
 namespace {
 
@@ -145,4 +145,4 @@ TEST_CASE("a convolution, channels blocked, padded input staged") {
   check_conv("nest f > h > { q > acc.init; c > r > s > q > acc.update; q > y }\nstage x at h\nstage acc at h in stack");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::primitives_test

@@ -7,7 +7,7 @@
 #include "tests/schedule/leaks_of_isl.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::proof_faults_test {
 namespace {
 
 constexpr const char* kStaged = R"(split m by 3, n by 4, k by 4   tail cut
@@ -491,4 +491,4 @@ TEST_CASE("random mutants are refused wherever execution shows a fault") {
   CHECK(refused >= wrong);
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::proof_faults_test

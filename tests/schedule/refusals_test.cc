@@ -2,7 +2,7 @@
 // prover (illegal ones, with counterexamples) are in proof_*_test.cc.
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::refusals_test {
 
 namespace {
 
@@ -210,4 +210,4 @@ TEST_CASE("a refusal names the file, the line and the directive") {
   CHECK(exit_status(state.error().kind) == ExitStatus::Refused);
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::refusals_test

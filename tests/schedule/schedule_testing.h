@@ -16,6 +16,11 @@ inline std::shared_ptr<const ir::Program> bound_program(const std::string& text,
   return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
 }
 
+// Its sizes stay open.
+inline std::shared_ptr<const ir::Program> open_program(const std::string& text) {
+  return std::make_shared<const ir::Program>(ir::parse_program(text, "test"));
+}
+
 inline Machine test_machine() {
   Machine machine;
   machine.cpu = "test";
@@ -54,6 +59,22 @@ inline std::string problem_of(std::shared_ptr<const ir::Program> program, const 
   return joined_problems(compare_with_reference(*state));
 }
 
+// At every size proved, and executed to the reference's bits.
+inline void check_proved(const std::string& text, const std::vector<ir::Values>& sizes, const std::string& lines,
+                         const std::string& contract = "exact") {
+  CAPTURE(lines);
+  for (const ir::Values& each : sizes) {
+    CAPTURE(each.begin()->second);
+    CHECK(problem_of(bound_program(text, each), lines, ProofLevel::Full, contract) == "");
+  }
+}
+
+// A directive is printed as it is read.
+inline void check_reads_back(const std::string& line) {
+  const std::string script = "schedule s/1 for p  f32  exact\n" + line + "\n";
+  CHECK(print(parse_script(script, "s")) == script);
+}
+
 // What a scheduler wrote, as text, once it is proved and executed.
 inline std::string checked_text(std::shared_ptr<const ir::Program> program, const Script& script,
                                 const Machine& machine = wide_machine()) {
@@ -72,6 +93,10 @@ inline State state_of(std::shared_ptr<const ir::Program> program, const std::str
   REQUIRE_MESSAGE(static_cast<bool>(state),
                   (state ? std::string() : state.error().directive + ": " + state.error().headline));
   return *state;
+}
+
+inline std::string nest_of(const std::string& text, const ir::Values& sizes, const std::string& lines) {
+  return print_nest(state_of(bound_program(text, sizes), lines).tree);
 }
 
 // What the proof of the last rewrite says once its Program was changed behind the primitive's back.

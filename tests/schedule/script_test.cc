@@ -6,7 +6,7 @@
 #include "schedule/script/size_expr.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::script_test {
 
 namespace {
 
@@ -177,4 +177,4 @@ TEST_CASE("sizes") {
   CHECK(evaluate_size("2 3", values).error().reason == "size '2 3': '3' is not understood");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::script_test

@@ -6,7 +6,7 @@
 #include "schedule/script/selectors.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::settings_test {
 
 namespace {
 
@@ -129,4 +129,4 @@ TEST_CASE("directives without effect are noted") {
   CHECK(notes_of("unroll y:n\nunroll y:n") == std::vector<std::string>{"line 3: unroll y:n: it has no effect"});
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::settings_test

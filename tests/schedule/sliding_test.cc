@@ -3,7 +3,7 @@
 #include "schedule/script/recompute.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::sliding_test {
 
 namespace {
 
@@ -167,4 +167,4 @@ TEST_CASE("wrong windows are refused") {
         "nothing slides: iterations of x.o need no common element of bx ('at x.o' alone says the same)");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::sliding_test

@@ -1,7 +1,7 @@
 // Staging: which copies a stage makes, and that every staged schedule executes to the reference's bits.
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::stage_test {
 
 namespace {
 
@@ -227,4 +227,4 @@ program chain(M, N)
         "stage p at x.o\nstage q at x.o\nstage r at x.o in stack\nstage s at x.o");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::stage_test

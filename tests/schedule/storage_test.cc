@@ -2,7 +2,7 @@
 // each wrong use refused in its words.
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::storage_test {
 
 namespace {
 
@@ -338,4 +338,4 @@ TEST_CASE("storage is written and read back") {
   }
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::storage_test

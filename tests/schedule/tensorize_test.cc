@@ -4,7 +4,7 @@
 #include "schedule/script/script_text.h"
 #include "tests/schedule/schedule_testing.h"
 
-namespace polyte::schedule {
+namespace polyte::schedule::tensorize_test {
 
 namespace {
 
@@ -233,4 +233,4 @@ TEST_CASE("a later step may not change the nest") {
         "y.update:n.i, in the same nest, is tensorized already, with vnni_dot_i32x16");
 }
 
-}  // namespace polyte::schedule
+}  // namespace polyte::schedule::tensorize_test
