@@ -228,6 +228,7 @@ SizeValues typical_sizes(const ir::Program& bound, const CompileOptions& options
   for (const ir::Constraint& known : conditions)
     if (lacks(known, bound, values) > 0)
       problems.push_back("the typical sizes violate " + ir::to_string(known) + ": say others where they are left open");
+  if (problems.empty()) return values;
   throw UserError(ExitStatus::Usage, problems);
 }
 
