@@ -26,9 +26,9 @@ constexpr std::size_t kMostAxes = 3;                    // of a grid
 constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
 constexpr std::int64_t kAsyncBytes = 4;                 // of an element that is copied while threads compute
 constexpr double kCopyInstructions = 6;                 // an element: addresses, load, store
-constexpr double kLatency = 900;     // cycles of a stage that other blocks hide: two barriers, one load
-constexpr double kBarrier = 40;      // of a stage whose copies were begun before
-constexpr double kStepLatency = 30;  // of a load from shared memory, which other warps hide
+constexpr double kStageLatency = 900;  // cycles of a stage that other blocks hide: two barriers, one load
+constexpr double kBarrier = 40;        // of a stage whose copies were begun before
+constexpr double kStepLatency = 30;    // of a load from shared memory, which other warps hide
 
 // Lengths of a tile that cut the loop evenly.
 std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
@@ -319,7 +319,7 @@ class GpuTileSearch {
     const double fetching = slice.fetched / second_cache;
     const double stage =
         std::max(busiest({adding, reading + writing, instructions + copies, fetching}), one_warp / under_way);
-    const double copying = kLatency + std::max({copies, writing, fetching});
+    const double copying = kStageLatency + std::max({copies, writing, fetching});
     const double ending = result_bytes(tile, slice.sums) / second_cache;
     if (tile.depth == 1) {  // a block copies or computes
       const double computing = std::max(busiest({adding, reading, instructions}), one_warp);

@@ -9,7 +9,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr double kLatency = 800;          // cycles from memory, with what waits before
+constexpr double kFromMemory = 800;       // cycles from memory, with what waits before
 constexpr double kMostSteps = 64;         // of a sum: behind more, its lines come in time
 constexpr double kMostLines = 32;         // that are fetched at a time
 constexpr double kLineOfRowCycles = 0.2;  // a line that comes in one of several rows, for each more
@@ -47,7 +47,7 @@ class TileRows {
         has_place = true;
       }
       result.along = *loop;
-      result.distance = static_cast<std::int64_t>(std::ceil(kLatency * turns / cycles));
+      result.distance = static_cast<std::int64_t>(std::ceil(kFromMemory * turns / cycles));
       if (moves(access, *loop, row) && 2 * result.distance <= trips(*loop)) return result;
       turns /= static_cast<double>(trips(*loop));
     }

@@ -28,7 +28,7 @@ constexpr double kCopyInstructions = 4;        // of a thread's copy: addresses,
 constexpr double kMatrixWavefronts = 4;        // of 16 x 16 elements of 2 bytes
 constexpr double kSquareBytes = 16;            // that a lane has of these, an element a load where they are no rows;
                                                // twice of 16 x 8 elements of 8 bytes
-constexpr double kLatency = 900;               // cycles from a copy's begin to its use
+constexpr double kCopyLatency = 900;           // cycles from a copy's begin to its use
 constexpr double kBarrier = 40;                // cycles of a slice in which all warps wait
 
 double product(const std::vector<std::int64_t>& factors) {
@@ -227,9 +227,9 @@ class WarpTileSearch {
     const double stage =
         kBarrier + busiest({slice.multiplications * fma_a_step / gpu_.bf16_tensor_fma_a_cycle / busy, slice.wavefronts,
                             instructions / kQuarters / busy, slice.bytes / second_cache});
-    const double waiting = (kLatency + stage) / (under_way * static_cast<double>(tile.depth));
+    const double waiting = (kCopyLatency + stage) / (under_way * static_cast<double>(tile.depth));
     const double ending = result_bytes(tile) / second_cache;
-    const double cycles = turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);
+    const double cycles = turns * (slice.slices * std::max(stage, waiting) + kCopyLatency / under_way + ending);
     if (best_ && kLaunch + cycles >= best_->cycles) return -1;
     return kLaunch + with_device_memory(cycles, memory_bytes(tile, under_way), gpu_);
   }

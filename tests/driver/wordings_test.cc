@@ -66,6 +66,23 @@ program pool()
 )"});
 }
 
+TEST_CASE("wordings: sums stay in registers in flat subscripts, and in those of blocks of channels") {
+  check_registers({R"(
+program flat()
+  in  A: f32[9216]
+  in  B: f32[9216]
+  out C: f32[9216]
+  C[96*m + n] = sum[k in 0..96] A[96*m + k] * B[96*k + n]  for m in 0..96, n in 0..96
+)",
+                   R"(
+program blocks()
+  in  x: f32[4, 28, 28, 16]
+  in  w: f32[64, 64]
+  out y: f32[4, 28, 28, 16]
+  y[f, h, q, g] = sum[c in 0..4, d in 0..16] x[c, h, q, d] * w[16*f + g, 16*c + d]  for f in 0..4, h in 0..28, q in 0..28, g in 0..16
+)"});
+}
+
 TEST_CASE("wordings: what a chain of definitions alone reads stays in registers") {
   const char* text = R"(
 program chain()
