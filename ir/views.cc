@@ -160,6 +160,19 @@ class Viewer {
   }
 };
 
+void put_together(std::vector<Index>& indices, const Extents& stored, const Extents& seen) {
+  const auto counts = factor_counts(stored, seen);
+  POLYTE_CHECK(counts && indices.size() == seen.size(), "no view of this shape");
+  std::vector<Index> result;
+  std::size_t at = 0;
+  for (const std::size_t count : *counts) {
+    Index index = indices[at++];
+    for (std::size_t k = 1; k < count; ++k, ++at) index.affine = index.affine * seen[at] + indices[at].affine;
+    result.push_back(std::move(index));
+  }
+  indices = std::move(result);
+}
+
 // --- which views there are
 
 // All subscripts of one dimension.
@@ -277,22 +290,9 @@ Result<Program> with_view(const Program& program, const View& view) {
   return result;
 }
 
-void undo_view(std::vector<Index>& indices, const Extents& stored, const Extents& seen) {
-  const auto counts = factor_counts(stored, seen);
-  POLYTE_CHECK(counts && indices.size() == seen.size(), "no view of this shape");
-  std::vector<Index> result;
-  std::size_t at = 0;
-  for (const std::size_t count : *counts) {
-    Index index = indices[at++];
-    for (std::size_t k = 1; k < count; ++k, ++at) index.affine = index.affine * seen[at] + indices[at].affine;
-    result.push_back(std::move(index));
-  }
-  indices = std::move(result);
-}
-
 void undo_view(Statement& statement, const std::string& buffer, const Extents& stored, const Extents& seen) {
   change_accesses(statement, buffer, [&](const std::string&, std::vector<Index>& indices, const auto&) {
-    undo_view(indices, stored, seen);
+    put_together(indices, stored, seen);
   });
 }
 

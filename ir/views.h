@@ -35,7 +35,6 @@ Result<Statement> with_view(const Program& program, const Statement& statement, 
 
 // The same accesses in the shape that the buffer is stored in; `seen` is a view of it.
 void undo_view(Statement& statement, const std::string& buffer, const Extents& stored, const Extents& seen);
-void undo_view(std::vector<Index>& indices, const Extents& stored, const Extents& seen);
 
 // Views, at most one a buffer, in which iterators that a subscript adds up in digits are subscripts of their own. Rows
 // shorter than a cache line stay as they are: no tile cuts them.

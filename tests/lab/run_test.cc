@@ -244,7 +244,7 @@ TEST_CASE("the largest difference is taken apart, in every report and in the bun
   const std::string file = folder.file("e.toml"), out = folder.file("out");
   write(file,
         "programs = ['C[m,n] = sum[k] A[m,k]*B[k,n]']\narms = ['poly', 'naive', 'peer:gcc']\nexplain = 2\n"
-        "[sizes]\nm = 64\nn = 64\nk = 64\n[stop]\nrounds = 5\nprocesses = 2\nround_ms = 0.1\n");
+        "[sizes]\nm = 64\nn = 64\nk = 64\n[stop]\nrounds = 9\nprocesses = 2\nround_ms = 0.5\n");
   const Answer first = polyte("lab run " + file + " --out " + out + " --quiet");
   REQUIRE_MESSAGE(first.status == 0, first.out);
   const Results results = read_results(out);

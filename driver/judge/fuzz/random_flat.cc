@@ -48,6 +48,7 @@ RandomProgram flat(Random& random) {
   Matrix sum = random_matrix(random, random.chance(50) ? "t" : "y", m, n), y = random_matrix(random, "y", m, n);
   const bool follows = sum.name == "t";
   for (Matrix* written : {&sum, &y}) written->stride = std::max(written->stride, n);  // each element once
+  if (!follows) y = sum;
   const std::string terms = random.chance(20) ? "0..i + 1" : "0.." + std::to_string(k);
   if (terms == "0..i + 1") p.columns = p.stride = m, p.begin = 0, q.rows = m;
   std::string read = p.element("i", "k");
