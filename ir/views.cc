@@ -14,6 +14,7 @@ namespace polyte::ir {
 namespace {
 
 constexpr std::int64_t kLineBytes = 64;
+constexpr std::int64_t kLarge = std::int64_t{1} << 60;  // sums of two such numbers and their doubles are in range
 
 // What is known where an access happens: its statement's domain, and the guard of a padded read.
 struct Place {
@@ -39,8 +40,12 @@ struct Digits {
   Affine high, low;
 };
 
+bool is_large(std::int64_t number) { return number > kLarge || number < -kLarge; }
+
 // e = radix * high + low, 0 <= low < radix: each coefficient gives `low` the rest of the least magnitude.
 std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place& place) {
+  const auto has_large = [](const Term& term) { return is_large(term.coefficient); };
+  if (is_large(radix) || is_large(e.constant()) || std::ranges::any_of(e.terms(), has_large)) return std::nullopt;
   Digits digits;
   for (const Term& term : e.terms()) {
     const std::int64_t high = -polyte::floor_div(radix - 2 * term.coefficient, 2 * radix);
@@ -48,7 +53,8 @@ std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place
     digits.low = digits.low + of_term({term.atom, term.coefficient - high * radix});
   }
   const std::int64_t least = range_of(digits.low, place.ranges).min.value_or(0);
-  const std::int64_t high = polyte::floor_div(checked_add(e.constant(), least), radix);
+  if (is_large(least)) return std::nullopt;
+  const std::int64_t high = polyte::floor_div(e.constant() + least, radix);
   digits.high = digits.high + high;
   digits.low = digits.low + (e.constant() - high * radix);
   const bool is_digit = place.facts.proves(at_least(digits.low, 0)) && place.facts.proves(less_than(digits.low, radix));

@@ -70,6 +70,8 @@ TEST_CASE("views: what only looks like digits") {
   CHECK(views_of("  C[64*i] = A[64*i]  for i in 0..64\n").empty());            // one element of each row
   CHECK(views_of("  C[64*i + j] = A[at[i]]  for i in 0..64, j in 0..64\n") == "C 64 64");
   CHECK(views_of("  C[i] = B[i // 64, i % 64]  for i in 0..4096\n").empty());
+  // No digits are looked for where sums of coefficients would not fit; there is one k.
+  CHECK(views_of("  C[64*i + j + 6917529027641081856*k] = 0  for i in 0..64, j in 0..64, k in 0..1\n").empty());
   // A padded read in front of each row but the first.
   CHECK(views_of("  C[64*i + j] = A[64*i + j - 1] else 0  for i in 0..64, j in 0..64\n") == "C 64 64");
 }
