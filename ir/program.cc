@@ -126,10 +126,9 @@ Expr combine(Combiner combiner, const Expr& value, const Expr& current) {
     case Combiner::None:
       return value;
     case Combiner::Sum: {
-      const auto* product = std::get_if<Binary>(&value->op);
-      if (product && product->op == BinaryOp::Mul && is_float(value->type))
-        return make_fma(product->a, product->b, current);
-      return make_binary(BinaryOp::Add, current, value);
+      if (!is_fused_product(combiner, value)) return make_binary(BinaryOp::Add, current, value);
+      const auto& product = std::get<Binary>(value->op);
+      return make_fma(product.a, product.b, current);
     }
     case Combiner::Product:
       return make_binary(BinaryOp::Mul, current, value);
@@ -163,6 +162,15 @@ std::vector<Expr> combine_pair(const Statement& statement, const std::vector<Exp
 }
 
 }  // namespace
+
+bool is_fused_product(Combiner combiner, const Expr& value) {
+  const auto* product = std::get_if<Binary>(&value->op);
+  return combiner == Combiner::Sum && product && product->op == BinaryOp::Mul && is_float(value->type);
+}
+
+Expr rounded_term(Combiner combiner, const Expr& value) {
+  return is_fused_product(combiner, value) ? make_binary(BinaryOp::Mul, make_literal(value->type, 1), value) : value;
+}
 
 std::vector<Expr> combined_values(const Statement& statement, const std::vector<Expr>& current) {
   POLYTE_CHECK(current.size() == statement.values.size(), "one current value a write");

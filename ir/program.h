@@ -66,6 +66,9 @@ struct Statement {
 // The value that a write receives: values[i] itself for None, else the combination with `current`, one
 // expression per write. A Sum of a product of floats is fma(a, b, current): the product is not rounded.
 std::vector<Expr> combined_values(const Statement& statement, const std::vector<Expr>& current);
+bool is_fused_product(Combiner combiner, const Expr& value);
+// The value, rounded before it is added: 1 * value, where it would be such a product. Other values as they are.
+Expr rounded_term(Combiner combiner, const Expr& value);
 Expr identity_of(Combiner combiner, DType type);  // 0, 1, +inf or the largest integer, ...
 
 struct Region;

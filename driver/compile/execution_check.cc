@@ -191,14 +191,28 @@ ir::Environment small_integer_environment(const ir::Program& program, std::uint6
   return buffers;
 }
 
+namespace {
+
+// Half of the significand's bits, in its lower half: products of two such numbers have to be rounded.
+double odd_bits(DType type, std::mt19937& random) {
+  const int digits = type == DType::F64 ? 53 : type == DType::F32 ? 24 : type == DType::F16 ? 11 : 8;
+  return std::ldexp(static_cast<double>(random() % (1U << static_cast<unsigned>(digits / 2))), 3 - digits);
+}
+
+}  // namespace
+
 ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed, bool keeps_rounding) {
   ir::Environment buffers = small_integer_environment(program, seed);
   if (!keeps_rounding) return buffers;
+  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
   for (auto& [name, contents] : buffers) {
     if (!is_float(contents.dtype)) continue;
     const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
-    for (std::int64_t e = 0, zeros = 0; e < count; ++e)
-      if (ir::get_real(contents, e) == 0 && zeros++ % 2 == 0) ir::set_real(contents, e, -0.0);
+    for (std::int64_t e = 0, zeros = 0; e < count; ++e) {
+      const double value = ir::get_real(contents, e);
+      const bool is_negative_zero = value == 0 && zeros++ % 2 == 0;
+      ir::set_real(contents, e, is_negative_zero ? -0.0 : value * (1 + odd_bits(contents.dtype, random)));
+    }
   }
   return buffers;
 }

@@ -113,8 +113,10 @@ std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string
 }
 
 // Empty: one thread copies.
+// Of a copy for the whole kernel. A temporary has none: what defines it writes where it lies.
 std::string loop_of_copy(const TiledReduction& r, const std::string& buffer, const std::vector<CountedLoop>& loops) {
   const ir::Buffer& copied = r.program->buffer(buffer);
+  if (copied.role == ir::Role::Temp) return "";
   const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
                        static_cast<double>(size_in_bytes(copied.dtype));
   return loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);

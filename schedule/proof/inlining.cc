@@ -132,10 +132,19 @@ bool same_but_expressions(const ir::Statement& now, ir::Statement then) {
   return ir::equal(now, then);
 }
 
+// The term of a sum. A product that the tensor held was rounded when it was stored: it is 1 * product now, so that the
+// multiplication that is done together with the addition, in one rounding, is the one by 1.
+bool matches_term(InlineMatcher& matcher, ir::Combiner combiner, const ir::Expr& now, const ir::Expr& then) {
+  if (!ir::is_fused_product(combiner, now) || ir::is_fused_product(combiner, then)) return matcher.match(now, then);
+  const auto& product = std::get<ir::Binary>(now->op);
+  return ir::equal(product.a, ir::make_literal(now->type, 1)) && matcher.match(product.b, then);
+}
+
 bool matches(InlineMatcher& matcher, const ir::Statement& now, const ir::Statement& then) {
   return same_but_expressions(now, then) && matcher.match(now.guard, then.guard) &&
-         std::ranges::equal(now.values, then.values,
-                            [&](const ir::Expr& a, const ir::Expr& b) { return matcher.match(a, b); }) &&
+         std::ranges::equal(
+             now.values, then.values,
+             [&](const ir::Expr& a, const ir::Expr& b) { return matches_term(matcher, now.combiner, a, b); }) &&
          std::ranges::equal(now.writes, then.writes,
                             [&](const ir::Access& a, const ir::Access& b) { return matcher.match(a, b); });
 }

@@ -159,6 +159,30 @@ program ratio(N)
   CHECK(faults.front().text == "the rewritten program computes another q");
 }
 
+TEST_CASE("a product that is not rounded before it is added is another number") {
+  const auto program = bound_program(R"(
+program products(N)
+  in  x: f32[N]
+  in  v: f32[N]
+  out y: f32[1]
+  p[i] = x[i] * v[i]
+  y[a] = sum[i] p[i]
+)",
+                                     {{"N", 60}});
+  const schedule::Script script = schedule::parse_script("schedule s/1 for products f32 exact\ncompute_inline p", "s");
+  auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});
+  REQUIRE(state);
+  const ir::Environment inputs = adverse_environment(*program, 1, !schedule_relaxes_rounding(*state));
+  CHECK(faults_by_execution(*state, machine(), inputs).empty());
+  auto fused = std::make_shared<ir::Program>(*state->basis);
+  const ir::Expr term = std::get<ir::Binary>(fused->statements.back().values[0]->op).b;  // without the factor 1
+  for (ir::Expr* value : {&fused->statements.back().values[0], &state->statements.back().body.values[0]}) *value = term;
+  state->basis = state->rewrites.back().after = fused;
+  const auto faults = faults_by_execution(*state, machine(), inputs);
+  REQUIRE(faults.size() == 1);
+  CHECK(faults.front().text == "the rewritten program computes another y");
+}
+
 TEST_CASE("numbers that a few roundings of the inputs change are not compared") {
   constexpr const char* kSums = R"(
 program sums(N)

@@ -28,4 +28,22 @@ program product(N)
       schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}})));
 }
 
+TEST_CASE("the panels of a temporary are written by what defines it: nothing is copied") {
+  const auto program = schedule::bound_program(R"(
+program dequantised(N)
+  in  A: f32[N, N]
+  in  B: i8[N, N]
+  in  s: f32[N]
+  out C: f32[N, N]
+  b[k, n] = f32(B[k, n]) * s[n]
+  C[m, n] = sum[k] A[m, k] * b[k, n]
+)",
+                                               {{"N", 512}});
+  const auto script = auto_schedule(*program, schedule::wide_machine(), {});
+  REQUIRE(static_cast<bool>(script));
+  CHECK(has(schedule::print(*script), "stage b layout (k, n)"));
+  CHECK(static_cast<bool>(
+      schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}})));
+}
+
 }  // namespace polyte::poly

@@ -72,4 +72,30 @@ TEST_CASE("faults in an inlined padded read are refused") {
   }
 }
 
+TEST_CASE("a product that is inlined into a sum is rounded before it is added, as the tensor's elements were") {
+  const State state = state_of(bound_program(R"(
+program products(N)
+  in  x: f32[N]
+  in  v: f32[N]
+  out y: f32[1]
+  p[i] = x[i] * v[i]
+  y[a] = sum[i] p[i]
+)",
+                                             {{"N", 6}}),
+                               "compute_inline p");
+  CHECK(ir::to_string(state.basis->statement("y.update").values[0]) == "1 * (x[i] * v[i])");
+  CHECK(verdict_after(state, [](ir::Program&) {}) == "legal");
+  const auto with_term = [&](const std::function<ir::Expr(const ir::Binary&)>& term) {
+    return verdict_after(state, [&](ir::Program& changed) {
+      ir::Expr& value = changed.statements.back().values[0];
+      value = term(std::get<ir::Binary>(value->op));
+    });
+  };
+  const std::string refused = "the inlined value of 'y.update' is not what the Program computes";
+  CHECK(with_term([](const ir::Binary& term) { return term.b; }) == refused);
+  CHECK(with_term([](const ir::Binary& term) {
+          return ir::make_binary(ir::BinaryOp::Mul, ir::make_float(DType::F32, 2), term.b);
+        }) == refused);
+}
+
 }  // namespace polyte::schedule::inlining_test

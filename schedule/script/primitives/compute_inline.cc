@@ -77,7 +77,10 @@ class Inliner {
 
   void into(ir::Statement& s) {
     const auto leaf = [&](const ir::Expr& e) { return replaced(e, s.name); };
-    for (ir::Expr& value : s.values) value = ir::rewrite(value, leaf);
+    for (ir::Expr& value : s.values) {
+      const ir::Expr inlined = ir::rewrite(value, leaf);
+      value = ir::is_fused_product(s.combiner, value) ? inlined : ir::rounded_term(s.combiner, inlined);
+    }
     if (s.guard) s.guard = ir::rewrite(s.guard, leaf);
     for (ir::Access& write : s.writes)
       for (ir::Index& index : write.indices)
