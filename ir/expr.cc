@@ -282,6 +282,11 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   return is_leaf ? leaf(mapped) : mapped;
 }
 
+Expr replace(const Expr& e, const std::function<Expr(const Expr&)>& whole) {
+  if (Expr found = whole(e)) return found;
+  return map_children(e, [&](const Expr& child) { return replace(child, whole); });
+}
+
 Expr substitute(const Expr& e, const Bindings& bindings) {
   return rewrite(e, [&](const Expr& leaf) { return substitute_leaf(leaf, bindings); });
 }
@@ -289,6 +294,18 @@ Expr substitute(const Expr& e, const Bindings& bindings) {
 void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit) {
   visit(*e);
   for_each_child(*e, [&](const Expr& child) { for_each_node(child, visit); });
+}
+
+std::set<std::string> symbols_of(const Expr& e) {
+  std::set<std::string> symbols;
+  for_each_node(e, [&](const ExprNode& n) {
+    if (const auto* value = std::get_if<IndexValue>(&n.op)) value->value.collect_symbols(symbols);
+    const auto* load = std::get_if<Load>(&n.op);
+    if (!load) return;
+    for (const Index& index : load->indices) index.affine.collect_symbols(symbols);
+    for (const Constraint& c : load->guard) c.expr.collect_symbols(symbols);
+  });
+  return symbols;
 }
 
 std::vector<const Load*> loads_of(const Expr& e) {

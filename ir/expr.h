@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -141,8 +142,11 @@ std::string to_string(const Expr& e);      // infix, as Program text has it
 // Rebuilds bottom-up: `leaf` sees every Load, IndexValue and LaneRead (children of a Load, its indirect subscripts and
 // `otherwise`, and the load of a LaneRead are rewritten before) and returns a replacement or the same expression.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
+// Top-down: in place of a part for which `whole` gives an expression, that; null: its own parts are looked at.
+Expr replace(const Expr& e, const std::function<Expr(const Expr&)>& whole);
 Expr substitute(const Expr& e, const Bindings& bindings);                              // in every affine part
 void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit);  // pre-order, subscripts too
-std::vector<const Load*> loads_of(const Expr& e);                                      // in order of appearance
+std::set<std::string> symbols_of(const Expr& e);   // of its subscripts, guards and values of iterators
+std::vector<const Load*> loads_of(const Expr& e);  // in order of appearance
 
 }  // namespace polyte::ir

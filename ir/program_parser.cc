@@ -313,4 +313,23 @@ Program parse_program(std::string_view text, const std::string& origin) {
   return std::move(programs[0]);
 }
 
+Result<Expr> parse_value(std::string_view text, const Program& program, const Statement& statement) {
+  std::vector<Fault> faults;
+  const std::vector<Line> lines = text::split_lines(text, faults);
+  if (!faults.empty()) return Decline{faults.front().message};
+  if (lines.size() != 1) return Decline{"expected one value, got " + std::to_string(lines.size()) + " lines"};
+  const DomainFacts facts(statement.iterators, statement.domain, program.params, program.context);
+  const text::Scope scope{&program, statement.iterators, &facts};
+  try {
+    Cursor cursor(lines.front());
+    const text::TreePtr tree = text::parse_tree(cursor);
+    if (!cursor.at_end()) cursor.fail_expected("the end of the value");
+    const std::optional<DType> type = text::natural_type(tree, scope);
+    if (!type) return Decline{"no tensor or cast says of which type it is"};
+    return text::to_expr(tree, *type, scope);
+  } catch (const Fault& fault) {
+    return Decline{fault.message};
+  }
+}
+
 }  // namespace polyte::ir

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/free_regions.h"
+#include "ir/precompute.h"
 #include "ir/steady_divisions.h"
 #include "poly/affine_core.h"
 #include "poly/region_nest.h"
@@ -13,6 +14,7 @@
 #include "schedule/cost/streaming.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/own_script.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 namespace {
@@ -82,18 +84,51 @@ Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::Sta
   return Arranged{schedule_for_gpu(program, reference, *core, machine, strategy), core->given_up};
 }
 
-Result<schedule::Script> schedule_plain(const ir::Program& program, const Machine& machine,
-                                        const PolyOptions& options) {
+Result<Arranged> arrange(const ir::Program& program, const Machine& machine, const StrategyOptions& strategy,
+                         std::uint64_t quota) {
+  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
+  return (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(program, reference, machine, strategy, quota);
+}
+
+// One side of the values: what computes them, or what they are given to.
+ir::Program side_of(const ir::Program& program, const schedule::Precomputing& values, ir::Role role) {
+  const bool computes = role == ir::Role::Out;
+  ir::Program side =
+      ir::with_statements(program, [&](const ir::Statement& s) { return is_among(s.name, values) == computes; });
+  for (ir::Buffer& buffer : side.buffers)
+    if (is_among(buffer.name, values)) buffer.role = role;
+  return side;
+}
+
+// Values that are computed before have nests of their own, the first ones; the rest is arranged as if they were given.
+Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Precomputing& values, const Machine& machine,
+                               const StrategyOptions& strategy, std::uint64_t quota) {
+  Result<Arranged> rest = arrange(side_of(program, values, ir::Role::In), machine, strategy, quota);
+  if (!rest) return rest;
+  std::vector<schedule::NestPlan>& nests = rest->schedule.nests;
+  StrategyOptions numbered = strategy;
+  numbered.first_number = static_cast<int>(nests.size());
+  const Result<Arranged> first = arrange(side_of(program, values, ir::Role::Out), machine, numbered, quota);
+  if (!first) return first;
+  for (schedule::NestPlan& nest : nests)
+    for (schedule::PlannedStage& stage : nest.stages)
+      if (is_among(stage.tensor, values)) stage.shared_loop.clear();  // nothing is copied: the definition writes there
+  nests.insert(nests.begin(), first->schedule.nests.begin(), first->schedule.nests.end());
+  return rest;
+}
+
+Result<schedule::Script> schedule_plain(const ir::Program& program, const Machine& machine, const PolyOptions& options,
+                                        const schedule::Precomputing& precomputing) {
   const std::optional<ir::FreeRegions> free =
       options.affine_core_only ? std::nullopt : planned_without_regions(program);
   const ir::Program& plain = free ? free->program : program;
   const std::optional<ir::Program> steady = machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
   const ir::Program& planned = steady ? *steady : plain;
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(planned));
   const StrategyOptions strategy{
       .affine_core_only = options.affine_core_only, .keep_order = options.keep_order, .refused = options.refused};
-  Result<Arranged> arranged =
-      (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(planned, reference, machine, strategy, options.quota);
+  Result<Arranged> arranged = precomputing.empty()
+                                  ? arrange(planned, machine, strategy, options.quota)
+                                  : arrange_apart(planned, precomputing, machine, strategy, options.quota);
   if (!arranged) return arranged.error();
   if (options.notes)
     for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
@@ -111,9 +146,10 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
 }  // namespace
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
-  if (options.affine_core_only) return schedule_plain(program, machine, options);
-  return schedule::scheduled_in_views(program,
-                                      [&](const ir::Program& seen) { return schedule_plain(seen, machine, options); });
+  if (options.affine_core_only) return schedule_plain(program, machine, options, {});
+  return schedule::scheduled_reworded(program, machine, [&](const ir::Program& seen, const auto& precomputing) {
+    return schedule_plain(seen, machine, options, precomputing);
+  });
 }
 
 }  // namespace polyte::poly

@@ -369,7 +369,7 @@ std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const s
   const std::vector<Core> nests = top_nests(core.root);
   NestSchedule schedule;
   if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));
-  int number = 0;
+  int number = options.first_number;
   std::set<std::string> staged;
   const schedule::RowQuestion rows_question{&program, &reference, &machine, {}, options.keep_order};
   for (std::size_t i = 0; i < nests.size(); ++i) {

@@ -138,14 +138,21 @@ bool are_ill_conditioned(const ir::Program& reference, const ir::Environment& in
   return std::ranges::includes(differing(moved.at(buffer), value), elements);
 }
 
+// Whether a rewrite computes other bits than the Program before it.
+bool rewrites_round(const schedule::State& state) {
+  using Kind = schedule::Rewrite::Kind;
+  return std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
+    return r.kind != Kind::Inline && r.kind != Kind::View && r.kind != Kind::Precompute;
+  });
+}
+
 // The Program after its rewrites has other instances: only what it computes can be compared. Other roundings are what
 // some rewrites are for; what they make jump is not compared, nor elements that roundings of the inputs change as well.
 void compare_rewritten(const schedule::State& state, const ir::Environment& inputs, const ExecutionOptions& options,
                        std::vector<lower::TraceFault>& faults) {
   if (state.rewrites.empty()) return;
   using Kind = schedule::Rewrite::Kind;
-  const bool only_inlined = std::ranges::all_of(
-      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline || r.kind == Kind::View; });
+  const bool keeps_bits = !rewrites_round(state);
   const bool rounds_anew = std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
     return r.kind == Kind::Reciprocal || r.kind == Kind::Online ||
            r.kind == Kind::Deferred;  // small whole numbers, too
@@ -162,7 +169,7 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
       continue;
     }
     const ir::Contents &value = before.at(buffer->name), &found = after.at(buffer->name);
-    const bool is_exact = only_inlined || !is_float(buffer->dtype);
+    const bool is_exact = keeps_bits || !is_float(buffer->dtype);
     const std::vector<std::int64_t> others = is_exact ? std::vector<std::int64_t>() : differing(found, value);
     if (is_exact ? found.bytes == value.bytes : others.empty()) continue;
     if (is_exact || !are_ill_conditioned(*state.reference, inputs, limits, value, buffer->name, others))
@@ -218,9 +225,7 @@ ir::Environment adverse_environment(const ir::Program& program, std::uint64_t se
 }
 
 bool schedule_relaxes_rounding(const schedule::State& state) {
-  return schedule::relaxes_order(state) || std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
-           return r.kind != schedule::Rewrite::Kind::Inline && r.kind != schedule::Rewrite::Kind::View;
-         });
+  return schedule::relaxes_order(state) || rewrites_round(state);
 }
 
 void run_loops(const schedule::State& state, const Machine& machine, ir::Environment& buffers,

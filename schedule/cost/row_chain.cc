@@ -15,7 +15,7 @@ namespace polyte::schedule {
 namespace {
 
 constexpr int kPointwiseVectors = 4, kMostVectors = 8;
-constexpr double kTurnCycles = 30;                // of a square of lanes
+constexpr double kSquareCycles = 30;              // of a square of lanes
 constexpr double kCombineCycles = 3;              // one step of a chain
 constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: transposed in registers, or as it lies
 constexpr double kAloneShare = 1.5;               // where a single row's lanes are taken out of their vector one by one
@@ -23,7 +23,7 @@ constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
 constexpr int kFewestTogether = 2;           // vectors of a row that runs with others: whole lines of memory
 constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together
-constexpr std::int64_t kStreams = 4;         // that memory hands over at once faster than fewer
+constexpr std::int64_t kRowStreams = 4;      // that memory hands over at once faster than fewer
 constexpr std::int64_t kRowPage = 4096;      // bytes
 constexpr double kRowLoads = 2;              // a cycle
 constexpr double kPassCycles = 20;           // of entering and leaving the loop along a row
@@ -260,7 +260,7 @@ class RowPlanner {
     std::int64_t rows = block;
     while (rows > 1 && chains(rows) + kSpareRegisters > machine_.vector_registers) rows /= 2;
     if (reads_together(pass)) return rows;
-    return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kStreams / streams));
+    return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kRowStreams / streams));
   }
 
   // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from the next row's page.
@@ -361,7 +361,7 @@ class RowPlanner {
   // A row's share of combining the lanes.
   double combining_cycles(std::int64_t rows) const {
     const double steps = static_cast<double>(lanes()) * kCombineCycles;
-    const double each = rows == 1 ? steps * kAloneShare : (steps + kTurnCycles) / static_cast<double>(rows);
+    const double each = rows == 1 ? steps * kAloneShare : (steps + kSquareCycles) / static_cast<double>(rows);
     return static_cast<double>(sums()) * each;
   }
 

@@ -87,6 +87,11 @@ class Footprints {
 
 }  // namespace
 
+double bytes_per_cycle(double bytes, const Machine& machine) {
+  const auto fits = [&](const Cache& cache) { return bytes <= kUsableShare * static_cast<double>(cache.bytes); };
+  return fits(machine.l2) ? kL2Rate : fits(machine.l3) ? kL3Rate : kMemoryRate;
+}
+
 std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) {
   const Footprints footprints(nest, tile, machine);
   const auto into = [&](const Cache& cache, double rate) {

@@ -25,6 +25,9 @@ struct TileLoops {                   // a proposal
   bool blocked = false;              // a reduction is among the loops around
 };
 
+// At which data of this size is read again, from the nearest cache beyond the first that holds it, or from memory.
+double bytes_per_cycle(double bytes, const Machine& machine);
+
 // Cycles that each boundary between caches is busy, nearest first: L1-L2, L2-L3, L3-memory.
 std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile, const Machine& machine);
 

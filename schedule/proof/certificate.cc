@@ -114,6 +114,8 @@ std::string rewrite_text(const Rewrite& rewrite) {
       return "defer " + rewrite.tensor + " to " + rewrite.other;
     case Rewrite::Kind::View:
       return "view " + rewrite.tensor;
+    case Rewrite::Kind::Precompute:
+      return "precompute " + rewrite.tensor;
   }
   return "";
 }

@@ -79,6 +79,8 @@ std::optional<Refusal> check_loop_points(const IslContext& context, const IslMod
 // The steps from the reference to the basis; each by the argument of its kind, from the two Programs alone.
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
 std::optional<Refusal> check_inlining(const Basis& before, const Rewrite& rewrite);
+std::optional<Refusal> check_precomputed(const std::shared_ptr<const ir::Program>& before, const Basis& after,
+                                         const Rewrite& rewrite);
 std::optional<Refusal> check_reciprocals(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_deferred(const State& state, const Rewrite& rewrite, const Basis& before);
 std::optional<Refusal> check_view(const ir::Program& before, const Rewrite& rewrite, const Basis& after);

@@ -165,6 +165,9 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
       case Rewrite::Kind::Inline:
         refusal = check_inlining(impl.basis_of(before), rewrite);
         break;
+      case Rewrite::Kind::Precompute:
+        refusal = check_precomputed(before, impl.basis_of(rewrite.after), rewrite);
+        break;
       case Rewrite::Kind::Factor:
         refusal = check_factor(state, rewrite, *before, impl.basis_of(rewrite.after));
         break;

@@ -62,6 +62,21 @@ void parse_defer_division(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
+// precompute C.update: a[m, k] = 2 * A[m, k]
+void parse_precompute(LineParser& line, std::vector<Operation>& into) {
+  Precompute directive;
+  directive.statement = line.name("a statement");
+  line.expect(":");
+  directive.tensor = line.name("a name for the values");
+  line.expect("[");
+  if (!line.is("]")) directive.iterators = line.names(",", "an iterator");
+  line.expect("]");
+  line.expect("=");
+  directive.value = line.rest();
+  if (directive.value.empty()) LineParser::fail("expected a value after =, got the end of the line");
+  into.push_back(directive);
+}
+
 void parse_atomic(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Atomic{line.names(",", "a statement")});
 }
@@ -100,6 +115,10 @@ std::string print_reciprocal(const Reciprocal& d) { return "reciprocal " + d.sta
 
 std::string print_defer_division(const DeferDivision& d) { return "defer_division " + d.tensor + " as " + d.sum; }
 
+std::string print_precompute(const Precompute& d) {
+  return "precompute " + d.statement + ": " + d.tensor + "[" + list(d.iterators, ", ") + "] = " + d.value;
+}
+
 std::string print_atomic(const Atomic& d) { return "atomic " + list(d.statements, ", "); }
 
 }  // namespace
@@ -113,6 +132,7 @@ const std::vector<DirectiveRow>& algebra_directives() {
       directive<Reassociate, print_reassociate, reassociate>("reassociate", parse_reassociate),
       directive<Reciprocal, print_reciprocal, reciprocal>("reciprocal", parse_reciprocal),
       directive<DeferDivision, print_defer_division, defer_division>("defer_division", parse_defer_division),
+      directive<Precompute, print_precompute, precompute>("precompute", parse_precompute),
       directive<Atomic, print_atomic, atomic>("atomic", parse_atomic),
   };
   return kTable;

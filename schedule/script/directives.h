@@ -211,6 +211,13 @@ struct Online {
 struct Atomic {
   std::vector<std::string> statements;
 };
+// precompute S: t[i, j] = value: the inverse. The value of S, in terms of its iterators, as a new temporary.
+struct Precompute {
+  std::string statement;
+  std::string tensor;
+  std::vector<std::string> iterators;
+  std::string value;  // as Program text has it
+};
 struct InlineAll {};  // compute_inline all: every plain definition that can be inlined
 // compute_at t at x.o: what an iteration of the loop needs of t is computed in it.
 struct ComputeAt {
@@ -366,7 +373,7 @@ using AnyOperation =
                  Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
                  BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
                  Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision,
-                 View>;
+                 View, Precompute>;
 // What one directive says.
 struct Operation : AnyOperation {
   using AnyOperation::AnyOperation;

@@ -1,6 +1,7 @@
 #include "schedule/script/own_script.h"
 
 #include "ir/views.h"
+#include "schedule/cost/kept_values.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -29,21 +30,29 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
   return script;
 }
 
-Result<Script> scheduled_in_views(const ir::Program& program,
-                                  const std::function<Result<Script>(const ir::Program& seen)>& schedule) {
-  const std::vector<ir::View> views = ir::digits_apart(program);
-  if (views.empty()) return schedule(program);
+Result<Script> scheduled_reworded(
+    const ir::Program& program, const Machine& machine,
+    const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>& schedule) {
   ir::Program seen = program;
+  Precomputing statements;
   std::vector<Directive> lines;
-  for (const ir::View& view : views) {
-    Result<ir::Program> next = ir::with_view(seen, view);
-    POLYTE_CHECK(next, "a view that there is not");
+  const auto take = [&](Result<ir::Program> next, Operation line) {
+    POLYTE_CHECK(next, "a directive of our own that declines");
     seen = *std::move(next);
+    lines.push_back({std::move(line), Provenance::TileModel});
+  };
+  for (const ir::View& view : ir::digits_apart(program)) {
     View line{view.buffer, {}};
     for (const std::int64_t extent : view.shape) line.shape.push_back({std::to_string(extent)});
-    lines.push_back({line, Provenance::TileModel});
+    take(ir::with_view(seen, view), std::move(line));
   }
-  Result<Script> script = schedule(seen);
+  for (const ir::Precomputed& kept : kept_values(seen, machine)) {
+    take(ir::with_precomputed(seen, kept),
+         Precompute{kept.statement, kept.tensor, kept.iterators, ir::to_string(kept.value)});
+    statements.push_back(kept.tensor);
+  }
+  Result<Script> script = schedule(seen, statements);
+  if (lines.empty()) return script;
   if (!script) return script;
   script->digest = ir::digest(program);
   script->directives.insert(script->directives.begin(), lines.begin(), lines.end());

@@ -15,9 +15,12 @@ namespace polyte::schedule {
 Script own_script(const ir::Program& program, const std::string& arm, const Machine& machine,
                   const std::set<std::string>& reassociated = {});
 
-// The script of a scheduler that meets flat subscripts told apart: views of the Program's tensors (ir/views.h), then
-// what `schedule` writes for the Program that they make.
-Result<Script> scheduled_in_views(const ir::Program& program,
-                                  const std::function<Result<Script>(const ir::Program& seen)>& schedule);
+// The script of a scheduler that meets a Program in better words: flat subscripts told apart by views (ir/views.h), and
+// values of sums computed before them (schedule/cost/kept_values.h); then what `schedule` writes for the Program that
+// these directives make, and the statements in it that compute values before.
+using Precomputing = std::vector<std::string>;
+Result<Script> scheduled_reworded(
+    const ir::Program& program, const Machine& machine,
+    const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>& schedule);
 
 }  // namespace polyte::schedule

@@ -10,12 +10,9 @@ namespace polyte::schedule {
 
 namespace {
 
-bool uses(const ir::ExprNode& node, const std::string& iterator) {
-  if (const auto* value = std::get_if<ir::IndexValue>(&node.op)) return value->value.uses(iterator);
-  const auto* load = std::get_if<ir::Load>(&node.op);
-  if (!load) return false;
-  return std::ranges::any_of(load->indices, [&](const ir::Index& index) { return index.affine.uses(iterator); }) ||
-         std::ranges::any_of(load->guard, [&](const ir::Constraint& c) { return c.expr.uses(iterator); });
+bool uses_any(const ir::Expr& e, const std::vector<std::string>& iterators) {
+  const std::set<std::string> symbols = ir::symbols_of(e);
+  return std::ranges::any_of(iterators, [&](const std::string& iterator) { return symbols.contains(iterator); });
 }
 
 bool has_node(const ir::Expr& e, const std::function<bool(const ir::ExprNode&)>& wanted) {
@@ -63,10 +60,8 @@ bool has_plain_element(const ir::Statement& update) {
 std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Statement& update) {
   const auto* binary = std::get_if<ir::Binary>(&e->op);
   if (!binary) return std::nullopt;
-  const auto varies = [&](const ir::ExprNode& node) {
-    return std::ranges::any_of(update.reductions, [&](const std::string& it) { return uses(node, it); });
-  };
-  if (binary->op == ir::BinaryOp::Div && !has_node(binary->b, varies) && !reads_own_result(update, binary->b))
+  if (binary->op == ir::BinaryOp::Div && !uses_any(binary->b, update.reductions) &&
+      !reads_own_result(update, binary->b))
     return CommonDivisor{binary->a, binary->b};
   if (binary->op != ir::BinaryOp::Mul) return std::nullopt;
   if (auto left = common_divisor_of(binary->a, update))
@@ -163,10 +158,8 @@ std::string why_not_shared(const ir::Statement& s, const ir::Expr& division) {
   if (is_one(dividend)) return text + " is a reciprocal already";
   if (is_constant(divisor)) return text + " divides by a constant";
   if (reads_own_result(s, divisor)) return text + " divides by what " + s.name + " computes";
-  const bool is_shared =
-      std::any_of(s.iterators.begin() + s.region_depth, s.iterators.end(), [&](const std::string& iterator) {
-        return !has_node(divisor, [&](const ir::ExprNode& node) { return uses(node, iterator); });
-      });
+  const bool is_shared = std::any_of(s.iterators.begin() + s.region_depth, s.iterators.end(),
+                                     [&](const std::string& iterator) { return !uses_any(divisor, {iterator}); });
   return is_shared ? "" : text + " has another divisor in every iteration";
 }
 
@@ -205,9 +198,7 @@ std::optional<DefinedQuotient> defined_quotient(const ir::Program& program, cons
     for (std::size_t d = 0; d < read->indices.size(); ++d)
       point[*definition->writes.front().indices[d].affine.as_symbol()] = read->indices[d].affine;
     const ir::Expr divisor = ir::substitute(quotient->b, point);
-    const bool is_same = !has_node(divisor, [&](const ir::ExprNode& node) {
-      return std::ranges::any_of(update.reductions, [&](const std::string& it) { return uses(node, it); });
-    });
+    const bool is_same = !uses_any(divisor, update.reductions);
     if (is_same && !reads_own_result(update, divisor) && stays_between(program, quotient->b, *definition, update))
       return DefinedQuotient{definition, cast ? ir::make_cast(value->type, quotient->a) : quotient->a, divisor};
   }

@@ -114,7 +114,8 @@ struct Rewrite {
     Online,      // sums of exponentials along with the maximum `tensor`; `sums` are named
     Reciprocal,  // the statement `tensor` multiplies by 1 / b where it divided by b
     Deferred,    // the sum `tensor` is `other`, divided once, where each of its terms was
-    View         // `tensor` is seen with other dimensions, element for element
+    View,        // `tensor` is seen with other dimensions, element for element
+    Precompute   // values of a statement computed before it, in `tensor`: the inverse of Inline
   };
   Kind kind = Kind::Inline;
   std::string tensor;

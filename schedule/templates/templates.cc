@@ -171,7 +171,8 @@ Result<Script> make_plain(const ir::Program& program, const Machine& machine, co
 }  // namespace
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
-  return scheduled_in_views(program, [&](const ir::Program& seen) { return make_plain(seen, machine, options); });
+  return scheduled_reworded(program, machine,
+                            [&](const ir::Program& seen, const auto&) { return make_plain(seen, machine, options); });
 }
 
 }  // namespace polyte::schedule

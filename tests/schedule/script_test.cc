@@ -128,7 +128,7 @@ TEST_CASE("every problem of a file at once") {
           "affine, "
           "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
           "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, reciprocal, "
-          "defer_division, atomic, "
+          "defer_division, precompute, atomic, "
           "specialize, "
           "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
           "hoist_storage, reuse, "

@@ -69,7 +69,8 @@ constexpr std::array kDirectives = {"param",
                                     "reciprocal",
                                     "swizzle",
                                     "defer_division",
-                                    "view"};
+                                    "view",
+                                    "precompute"};
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "driver/judge/fuzz/propose.h"
 #include "schedule/script/replay.h"
@@ -85,6 +86,27 @@ std::vector<Operation> deferrals(Scene& scene) {
     if (common_divisor(s) || defined_quotient(*scene.state.basis, s))
       fitting.emplace_back(
           DeferDivision{s.writes.front().buffer, "whole" + std::to_string(scene.random.between(0, 5))});
+  return fitting;
+}
+
+// Parts of values that are more than an element, in terms of their own iterators; now and then of one too few or too
+// many.
+std::vector<Operation> precomputed(Scene& scene) {
+  std::vector<Operation> fitting;
+  for (const ir::Statement& s : scene.state.basis->statements) {
+    if (!scene.state.find(s.name)) continue;
+    const auto look = [&](const ir::Expr& part) -> ir::Expr {
+      if (std::holds_alternative<ir::Load>(part->op) || ir::loads_of(part).empty()) return nullptr;
+      const std::set<std::string> symbols = ir::symbols_of(part);
+      std::vector<std::string> iterators;
+      for (const std::string& it : s.iterators)
+        if (symbols.contains(it) != scene.random.chance(3)) iterators.push_back(it);
+      const std::string tensor = "early" + std::to_string(scene.random.between(0, 5));
+      fitting.emplace_back(Precompute{s.name, tensor, iterators, ir::to_string(part)});
+      return nullptr;
+    };
+    for (const ir::Expr& value : s.values) ir::replace(value, look);
+  }
   return fitting;
 }
 

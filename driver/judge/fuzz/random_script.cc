@@ -22,6 +22,9 @@ Operation any_operation(Scene& scene) {
     return scene.random.pick(fitting);
   if (const std::vector<Operation> fitting = propose::views(scene); !fitting.empty() && scene.random.chance(40))
     return scene.random.pick(fitting);
+  if (scene.random.chance(4))
+    if (const std::vector<Operation> fitting = propose::precomputed(scene); !fitting.empty())
+      return scene.random.pick(fitting);
   if (!scene.state.staged.empty() && scene.random.chance(9)) return propose::storage(scene);
   if (const std::vector<std::string> tiled = scene.tiled_loops();
       !scene.state.staged.empty() && !tiled.empty() && scene.random.chance(4))

@@ -37,6 +37,7 @@ Applied peel(const State& state, const Peel& directive, const PrimitiveContext& 
 Applied set_kind(const State& state, const LoopName& loop, LoopKind kind, const PrimitiveContext& context);
 Applied set_kinds(const State& state, const LoopName& loops, LoopKind kind, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context);
+Applied precompute(const State& state, const Precompute& directive, const PrimitiveContext& context);
 Applied rfactor(const State& state, const Rfactor& directive, const PrimitiveContext& context);
 Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context);
 Applied reassociate(const State& state, const Reassociate& directive, const PrimitiveContext& context);

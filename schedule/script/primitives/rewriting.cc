@@ -25,9 +25,6 @@ void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) 
 
 }  // namespace
 
-namespace {
-
-// As the Program has it: whole, where it stands, reading what no stage holds.
 Result<std::string, Refusal> unchanged(const State& state, const std::string& update, const std::string& what) {
   const ScheduledStatement& s = state.at(update);
   const std::string& tensor = state.basis->statement(s.reference).writes.front().buffer;
@@ -44,8 +41,6 @@ Result<std::string, Refusal> unchanged(const State& state, const std::string& up
         return malformed(update + " reads the staged " + load->buffer + ": " + what + " comes before that stage");
   return update;
 }
-
-}  // namespace
 
 Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor, const std::string& what) {
   if (!state.basis->find_buffer(tensor)) {

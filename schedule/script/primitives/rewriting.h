@@ -6,6 +6,8 @@
 
 namespace polyte::schedule {
 
+// The statement, where it is as the Program has it: whole, where it stands, reading what no stage holds.
+Result<std::string, Refusal> unchanged(const State& state, const std::string& statement, const std::string& what);
 // The one update of the tensor, not staged nor recomputed; `what` names the directive for messages.
 Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor, const std::string& what);
 // That of a tensor which has one, or the one of this name: of several into one tensor each has to be named.

@@ -1,0 +1,154 @@
+#include "schedule/cost/kept_values.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/affine_system.h"
+#include "schedule/cost/traffic.h"
+#include "support/is_among.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kTileVectors = 2, kTileRows = 6;  // of a register tile
+constexpr double kNestCycles = 200;                // to begin another nest
+constexpr double kClearly = 2;                     // times what it costs, that it saves
+constexpr double kDivision = 5, kFunction = 12;    // vector instructions for one operation
+
+double instructions(const ir::Expr& e) {
+  double all = 0;
+  ir::for_each_node(e, [&](const ir::ExprNode& node) {
+    if (std::holds_alternative<ir::Load>(node.op) || std::holds_alternative<ir::Literal>(node.op) ||
+        std::holds_alternative<ir::IndexValue>(node.op))
+      return;
+    const auto* binary = std::get_if<ir::Binary>(&node.op);
+    const auto* unary = std::get_if<ir::Unary>(&node.op);
+    const bool divides = binary && (binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod);
+    const bool is_function = (binary && binary->op == ir::BinaryOp::Pow) ||
+                             (unary && unary->op != ir::UnaryOp::Neg && unary->op != ir::UnaryOp::Abs);
+    all += is_function ? kFunction : divides ? kDivision : 1;
+  });
+  return all;
+}
+
+// Subscripts of one iterator each, or none: as many values as there are elements.
+bool reads_plainly(const ir::Expr& e) {
+  return std::ranges::all_of(ir::loads_of(e), [](const ir::Load* load) {
+    return !load->otherwise && std::ranges::all_of(load->indices, [](const ir::Index& index) {
+      const ir::Affine moved = index.affine - index.affine.constant();
+      return !index.indirect && (moved.is_constant() || moved.as_symbol());
+    });
+  });
+}
+
+// Of the box around the domain; 0 where its sizes are not known.
+double points_of(const ir::Statement& s) {
+  ir::Ranges ranges;
+  ir::tighten(ranges, ir::system_of(s.domain));
+  double points = 1;
+  for (const std::string& iterator : s.iterators) {
+    const ir::Interval& range = ranges[iterator];
+    if (!range.min || !range.max) return 0;
+    points *= static_cast<double>(std::max<std::int64_t>(*range.max - *range.min + 1, 0));
+  }
+  return points;
+}
+
+class Keeper {
+ public:
+  Keeper(const ir::Program& program, const ir::Statement& statement, const Machine& machine)
+      : program_(program), s_(statement), machine_(machine) {}
+
+  // The largest parts that are worth it.
+  std::vector<ir::Precomputed> run() {
+    if (s_.combiner != ir::Combiner::Sum || s_.reductions.empty() || waits_for_memory()) return {};
+    for (const ir::Expr& value : s_.values) look_inside(value);
+    return std::move(kept_);
+  }
+
+ private:
+  const ir::Program& program_;
+  const ir::Statement& s_;
+  const Machine& machine_;
+  std::vector<ir::Precomputed> kept_;
+
+  // In the order of the first operand's subscripts, so that the values lie as it does.
+  std::vector<std::string> iterators_of(const ir::Expr& e) const {
+    std::vector<std::string> iterators;
+    const auto take = [&](const std::string& symbol) {
+      if (is_among(symbol, s_.iterators) && !is_among(symbol, iterators)) iterators.push_back(symbol);
+    };
+    for (const ir::Load* load : ir::loads_of(e))
+      for (const ir::Index& index : load->indices)
+        if (const auto symbol = (index.affine - index.affine.constant()).as_symbol()) take(*symbol);
+    std::ranges::for_each(ir::symbols_of(e), take);
+    return iterators;
+  }
+
+  bool waits_for_memory() const {
+    return std::ranges::any_of(s_.values, [&](const ir::Expr& value) {
+      return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
+        std::set<std::string> symbols;
+        for (const ir::Index& index : load->indices) index.affine.collect_symbols(symbols);
+        return std::ranges::all_of(s_.iterators, [&](const std::string& it) { return symbols.contains(it); });
+      });
+    });
+  }
+
+  void look_inside(const ir::Expr& value) {
+    ir::replace(value, [&](const ir::Expr& part) -> ir::Expr {
+      const std::vector<std::string> iterators = iterators_of(part);
+      if (iterators.size() == s_.iterators.size()) return nullptr;
+      return keep(part, iterators) ? part : nullptr;
+    });
+  }
+
+  bool keep(const ir::Expr& part, const std::vector<std::string>& iterators) {
+    const bool is_summed = std::ranges::any_of(iterators, [&](const auto& it) { return is_among(it, s_.reductions); });
+    if (!is_summed || !is_float(part->type) || instructions(part) == 0 || !reads_plainly(part)) return false;
+    if (std::holds_alternative<ir::Cast>(part->op)) return false;  // operands of mixed products are read as they lie
+    const ir::Precomputed made{s_.name, fresh_name(part), iterators, part};
+    const Result<ir::Program> with = ir::with_precomputed(program_, made);
+    if (!with || !pays(part, *with->find_statement(made.tensor))) return false;
+    if (std::ranges::none_of(kept_, [&](const ir::Precomputed& k) { return ir::equal(k.value, part); }))
+      kept_.push_back(made);
+    return true;
+  }
+
+  std::string fresh_name(const ir::Expr& part) const {
+    const auto loads = ir::loads_of(part);
+    const std::string base = (loads.empty() ? s_.writes.front().buffer : loads.front()->buffer) + "_value";
+    std::string name = base;
+    const auto is_taken = [&](const ir::Precomputed& k) { return k.tensor == name; };
+    for (int number = 2; program_.find_buffer(name) || program_.find_statement(name) ||
+                         std::ranges::any_of(kept_, is_taken) || is_among(name, s_.iterators);
+         ++number)
+      name = base + "_" + std::to_string(number);
+    return name;
+  }
+
+  bool pays(const ir::Expr& part, const ir::Statement& definition) const {
+    const double lanes = machine_.lanes(part->type), operations = instructions(part);
+    const std::vector<ir::Index>& cell = s_.writes.front().indices;
+    const auto lane = cell.empty() ? std::nullopt : cell.back().affine.as_symbol();
+    const bool has_lanes = lane && ir::symbols_of(part).contains(*lane);
+    const double values = points_of(definition);
+    const double saved = points_of(s_) * operations / (lanes * (has_lanes ? kTileRows : kTileVectors));
+    const double bytes = values * size_in_bytes(part->type);
+    const double moved = 2 * bytes / bytes_per_cycle(bytes, machine_);
+    const double cost = kNestCycles + values * operations / lanes / machine_.fma_per_cycle + moved;
+    return saved / machine_.fma_per_cycle > kClearly * cost;
+  }
+};
+
+}  // namespace
+
+std::vector<ir::Precomputed> kept_values(const ir::Program& program, const Machine& machine) {
+  std::vector<ir::Precomputed> all;
+  if (machine.gpu) return all;
+  for (const ir::Statement& s : program.statements)
+    std::ranges::move(Keeper(program, s, machine).run(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace polyte::schedule
