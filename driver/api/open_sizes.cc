@@ -253,7 +253,7 @@ void check_values(const ir::Program& program, std::span<const std::int64_t> valu
     if (values[i] < infos[i].least || values[i] > infos[i].most)
       problems.push_back("size '" + infos[i].name + "' is " + std::to_string(values[i]) + ", expected " +
                          std::to_string(infos[i].least) + " to " + std::to_string(infos[i].most));
-  refuse(ExitStatus::InvalidInput, std::move(problems));
+  refuse(ExitStatus::InvalidInput, problems);
   for (const ir::Constraint& known : program.context) {
     const std::int64_t value = value_of(known.expr, program, values);
     if (known.equality ? value != 0 : value < 0)
