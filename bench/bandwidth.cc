@@ -12,7 +12,8 @@
 namespace polyte::bench {
 namespace {
 
-constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{256} << 20;  // bytes copied
+// Bytes copied.
+constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{256} << 20;
 constexpr int kRounds = 3;
 
 // Each thread a contiguous part of the same size.
@@ -28,7 +29,8 @@ void copy_by(int threads, const std::vector<char>& from, std::vector<char>& to) 
 
 double measure_bandwidth(int threads) {
   using Clock = std::chrono::steady_clock;
-  const auto bytes = static_cast<std::size_t>(std::clamp(4 * detect_last_cache().bytes, kLeast, kMost));
+  const auto bytes =
+      static_cast<std::size_t>(std::clamp(4 * detect_last_cache().bytes, kLeast, kMost));
   const std::vector<char> from(bytes, 1);
   std::vector<char> to(bytes, 0);
   copy_by(threads, from, to);

@@ -24,7 +24,8 @@ std::int64_t calibrate(const Contender& contender, const MeasureOptions& options
     total += last * static_cast<double>(iterations);
     if (last * static_cast<double>(iterations) < options.warm_up_seconds / 4) iterations *= 2;
   }
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(options.round_seconds / std::max(last, 1e-9)));
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(options.round_seconds / std::max(last, 1e-9)));
 }
 
 double median_of(std::vector<double> values) {
@@ -50,7 +51,8 @@ std::pair<double, double> bracket(std::vector<double> values) {
 double Timing::median() const { return median_of(rounds); }
 std::pair<double, double> Timing::interval() const { return bracket(rounds); }
 
-std::vector<Timing> measure(const std::vector<Contender>& contenders, const MeasureOptions& options) {
+std::vector<Timing> measure(const std::vector<Contender>& contenders,
+                            const MeasureOptions& options) {
   std::vector<Timing> timings;
   for (const Contender& contender : contenders) {
     timings.push_back({contender.name, {}, calibrate(contender, options)});

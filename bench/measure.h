@@ -1,5 +1,6 @@
-// Timing several contenders fairly: in one process, interleaved round by round (each round in a different order),
-// so that drift of the clock hits all alike; medians with a distribution-free confidence interval.
+// Timing several contenders fairly: in one process, interleaved round by round (each round in a
+// different order), so that drift of the clock hits all alike; medians with a distribution-free
+// confidence interval.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ struct MeasureOptions {
   double warm_up_seconds = 0.05;
 };
 
-std::vector<Timing> measure(const std::vector<Contender>& contenders, const MeasureOptions& options);
+std::vector<Timing> measure(const std::vector<Contender>& contenders,
+                            const MeasureOptions& options);
 
 // Median and interval of the ratio a / b, round by round.
 struct Ratio {

@@ -11,20 +11,22 @@ namespace {
 constexpr int kChains = 12;  // more than latency x throughput of any FMA unit
 constexpr int kSteps = 20000;
 
-// Independent chains of multiply-adds in registers. One body; the functions below differ by width and type only.
-#define POLYTE_PEAK(Name, Features, Vector, Scalar, Splat, Fma)                                              \
-  __attribute__((target(Features), noinline)) double Name() {                                                \
-    Vector x = Splat(static_cast<Scalar>(1)), y = Splat(static_cast<Scalar>(0.5));                           \
-    asm volatile("" : "+v"(x), "+v"(y));                                                                     \
-    Vector a0 = x, a1 = x, a2 = x, a3 = x, a4 = x, a5 = x, a6 = x, a7 = x, a8 = x, a9 = x, a10 = x, a11 = x; \
-    for (int step = 0; step < kSteps; ++step) {                                                              \
-      a0 = Fma(a0, x, y), a1 = Fma(a1, x, y), a2 = Fma(a2, x, y), a3 = Fma(a3, x, y);                        \
-      a4 = Fma(a4, x, y), a5 = Fma(a5, x, y), a6 = Fma(a6, x, y), a7 = Fma(a7, x, y);                        \
-      a8 = Fma(a8, x, y), a9 = Fma(a9, x, y), a10 = Fma(a10, x, y), a11 = Fma(a11, x, y);                    \
-      asm volatile("" : "+v"(a0), "+v"(a1), "+v"(a2), "+v"(a3), "+v"(a4), "+v"(a5));                         \
-      asm volatile("" : "+v"(a6), "+v"(a7), "+v"(a8), "+v"(a9), "+v"(a10), "+v"(a11));                       \
-    }                                                                                                        \
-    return 2.0 * kChains * kSteps * static_cast<int>(sizeof(Vector) / sizeof(Scalar));                       \
+// Independent chains of multiply-adds in registers. One body; the functions below differ by
+// width and type only.
+#define POLYTE_PEAK(Name, Features, Vector, Scalar, Splat, Fma)                            \
+  __attribute__((target(Features), noinline)) double Name() {                              \
+    Vector x = Splat(static_cast<Scalar>(1)), y = Splat(static_cast<Scalar>(0.5));         \
+    asm volatile("" : "+v"(x), "+v"(y));                                                   \
+    Vector a0 = x, a1 = x, a2 = x, a3 = x, a4 = x, a5 = x, a6 = x, a7 = x, a8 = x, a9 = x, \
+           a10 = x, a11 = x;                                                               \
+    for (int step = 0; step < kSteps; ++step) {                                            \
+      a0 = Fma(a0, x, y), a1 = Fma(a1, x, y), a2 = Fma(a2, x, y), a3 = Fma(a3, x, y);      \
+      a4 = Fma(a4, x, y), a5 = Fma(a5, x, y), a6 = Fma(a6, x, y), a7 = Fma(a7, x, y);      \
+      a8 = Fma(a8, x, y), a9 = Fma(a9, x, y), a10 = Fma(a10, x, y), a11 = Fma(a11, x, y);  \
+      asm volatile("" : "+v"(a0), "+v"(a1), "+v"(a2), "+v"(a3), "+v"(a4), "+v"(a5));       \
+      asm volatile("" : "+v"(a6), "+v"(a7), "+v"(a8), "+v"(a9), "+v"(a10), "+v"(a11));     \
+    }                                                                                      \
+    return 2.0 * kChains * kSteps * static_cast<int>(sizeof(Vector) / sizeof(Scalar));     \
   }
 
 POLYTE_PEAK(run_512_f32, "avx512f", __m512, float, _mm512_set1_ps, _mm512_fmadd_ps)
@@ -38,7 +40,9 @@ double best_rate(double (*run)()) {
   for (int trial = 0; trial < 5; ++trial) {
     const auto start = std::chrono::steady_clock::now();
     const double flops = run();
-    best = std::max(best, flops / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::max(
+        best,
+        flops / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }

@@ -4,7 +4,8 @@
 #include <thread>
 #include <vector>
 
-// Single-precision operations a second of one thread; 0: the share of peak is not known on this machine.
+// Single-precision operations a second of one thread; 0: the share of peak is not known on
+// this machine.
 extern "C" double polyte_measure_fma_peak() noexcept {
   try {
     return polyte::bench::measure_peak(polyte::detect_machine(), polyte::DType::F32);
@@ -13,8 +14,8 @@ extern "C" double polyte_measure_fma_peak() noexcept {
   }
 }
 
-// A fixed number of multiply-adds in registers, some milliseconds of one thread, shared by that many: how much faster
-// it ends says how many cores there are behind the threads at this moment.
+// A fixed number of multiply-adds in registers, some milliseconds of one thread, shared by that
+// many: how much faster it ends says how many cores there are behind the threads at this moment.
 extern "C" void polyte_measure_fma_work(int threads) noexcept {
   constexpr int kRounds = 16;
   try {

@@ -60,12 +60,13 @@ class Job {
   // For objects: what people read as text stays the code alone.
   void add_interfaces() {
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      const std::vector<std::int64_t> numbers = interface_of(kernels_[i], infos_[i].scratch, device_ops_ != nullptr);
+      const std::vector<std::int64_t> numbers =
+          interface_of(kernels_[i], infos_[i].scratch, device_ops_ != nullptr);
       const std::vector<std::uint64_t> words(numbers.begin(), numbers.end());
       llvm::Constant* data = llvm::ConstantDataArray::get(context_, words);
       // The module owns it.
-      new llvm::GlobalVariable(*module_, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
-                               kernels_[i].program.name + POLYTE_INTERFACE_SUFFIX);
+      new llvm::GlobalVariable(*module_, data->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                               data, kernels_[i].program.name + POLYTE_INTERFACE_SUFFIX);
     }
   }
   std::vector<ObjectCode::KernelInfo> take_infos() { return std::move(infos_); }
@@ -74,8 +75,10 @@ class Job {
   std::string device_text(Output output) {
     if (!device_module_) return "";
     llvm::SmallString<0> text;
-    const auto failure = run_guarded([&] { run_passes(*device_module_, *device_machine_, output, text); });
-    if (failure) throw InternalError("kernel '" + names() + "', the device's code: LLVM gave up: " + *failure);
+    const auto failure =
+        run_guarded([&] { run_passes(*device_module_, *device_machine_, output, text); });
+    if (failure)
+      throw InternalError("kernel '" + names() + "', the device's code: LLVM gave up: " + *failure);
     return std::string(text);
   }
 
@@ -111,7 +114,8 @@ class Job {
 
   std::string names() const {
     std::string text;
-    for (const Kernel& kernel : kernels_) text += (text.empty() ? "" : "', '") + kernel.program.name;
+    for (const Kernel& kernel : kernels_)
+      text += (text.empty() ? "" : "', '") + kernel.program.name;
     return text;
   }
 
@@ -123,8 +127,9 @@ class Job {
       if (!row) return;  // what lowering has put in is there where it does so
       const std::string missing = ir::missing_for(*row, target_.machine);
       if (!missing.empty())
-        throw UserError(ExitStatus::Unsupported, "kernel '" + kernel.program.name + "': tensorize with " +
-                                                     tensorized->intrinsic + " needs " + missing + ", which " +
+        throw UserError(ExitStatus::Unsupported, "kernel '" + kernel.program.name +
+                                                     "': tensorize with " + tensorized->intrinsic +
+                                                     " needs " + missing + ", which " +
                                                      target_.machine.cpu + " does not have");
     });
   }
@@ -134,10 +139,11 @@ class Job {
     POLYTE_CHECK(module_->getFunction(kernel.program.name) == nullptr,
                  "two kernels named '" + kernel.program.name + "' in one object");
     ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}, {}};
-    KernelContext context{*module_, host_.machine, *instructions_, kernel, info.scratch, info.notes, {}, 0};
+    KernelContext context{
+        *module_, host_.machine, *instructions_, kernel, info.scratch, info.notes, {}, 0};
     if (device_ops_) {
-      Device device{device_module_ ? *device_module_ : *module_, target_.machine, *device_instructions_, *device_ops_,
-                    info.launches};
+      Device device{device_module_ ? *device_module_ : *module_, target_.machine,
+                    *device_instructions_, *device_ops_, info.launches};
       context.device = &device;
       emit_kernel(context);
     } else {
@@ -165,8 +171,8 @@ class Job {
     passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createEarlyCSEPass());
     if (output != Output::Ir) {
-      const auto type =
-          output == Output::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+      const auto type = output == Output::Object ? llvm::CodeGenFileType::ObjectFile
+                                                 : llvm::CodeGenFileType::AssemblyFile;
       if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) {
         llvm::report_fatal_error("this target cannot emit files", false);
       }
@@ -175,7 +181,8 @@ class Job {
     if (output == Output::Ir) module.print(stream, nullptr);
   }
 
-  // Masked accesses lane by lane, values in registers, one load of what is loaded twice: as the device has it.
+  // Masked accesses lane by lane, values in registers, one load of what is loaded twice: as
+  // the device has it.
   void prepare_reports() {
     const AccessNames names = access_names(*module_);
     llvm::legacy::PassManager passes;
@@ -189,7 +196,8 @@ class Job {
 
 }  // namespace
 
-ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+ObjectCode compile(std::span<const Kernel> kernels, const Target& target,
+                   const CodegenOptions& options) {
   Job job(kernels, target, options);
   job.add_interfaces();
   ObjectCode object;
@@ -199,13 +207,15 @@ ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const 
   return object;
 }
 
-std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target,
+                         const CodegenOptions& options) {
   Job job(kernels, target, options);
   const std::string device = job.device_text(Job::Output::Ir);
   return device.empty() ? job.run(Job::Output::Ir) : device;
 }
 
-std::string emit_asm(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+std::string emit_asm(std::span<const Kernel> kernels, const Target& target,
+                     const CodegenOptions& options) {
   Job job(kernels, target, options);
   const std::string device = job.device_text(Job::Output::Assembly);
   return device.empty() ? job.run(Job::Output::Assembly) : device;

@@ -1,12 +1,13 @@
-// The functions of this folder as a table. The program that links LLVM pays for it at every start: 45 MB of memory and
-// most of the time of `--version`. The command line therefore does not. It links on_demand.cc, which defines the
-// functions of target.h, codegen.h, cpu/link.h and nvptx/assembler.h once more: the first call loads
-// libpolyte_codegen.so, which holds this folder and LLVM, and takes the table from there.
+// The functions of this folder as a table. The program that links LLVM pays for it at every
+// start: 45 MB of memory and most of the time of `--version`. The command line therefore does
+// not. It links on_demand.cc, which defines the functions of target.h, codegen.h, cpu/link.h and
+// nvptx/assembler.h once more: the first call loads libpolyte_codegen.so, which holds this folder
+// and LLVM, and takes the table from there.
 //
 //   polyte -> driver -> on_demand.cc  - dlopen at the first call ->  libpolyte_codegen.so -> LLVM
 //
-// The two sides have copies of `ir` and `support` of their own, so neither may keep state that can be changed, and the
-// table may only be asked from a program of the same build. Internal.
+// The two sides have copies of `ir` and `support` of their own, so neither may keep state that can
+// be changed, and the table may only be asked from a program of the same build. Internal.
 #pragma once
 
 #include "codegen/codegen.h"

@@ -1,4 +1,5 @@
-// The functions of this folder for a program without LLVM: each asks the library that holds them. See functions.h.
+// The functions of this folder for a program without LLVM: each asks the library that holds
+// them. See functions.h.
 #include <dlfcn.h>
 
 #include "codegen/functions.h"
@@ -14,15 +15,20 @@ namespace {
 
 // The loader's words tell what has run out from what is not there.
 [[noreturn]] void refuse(const std::string& why) {
-  for (const char* limit : {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
+  for (const char* limit :
+       {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
     if (why.find(limit) != std::string::npos)
-      throw UserError(ExitStatus::ResourceLimit, std::string(POLYTE_CODEGEN_MODULE) + " cannot be loaded: " + why);
+      throw UserError(ExitStatus::ResourceLimit,
+                      std::string(POLYTE_CODEGEN_MODULE) + " cannot be loaded: " + why);
   throw UserError(ExitStatus::InvalidInput,
-                  std::string(POLYTE_CODEGEN_MODULE) + ", which polyte needs to compile, cannot be loaded: " + why +
-                      "; a copy of the program alone cannot compile, run it from its build folder or installation");
+                  std::string(POLYTE_CODEGEN_MODULE) +
+                      ", which polyte needs to compile, cannot be loaded: " + why +
+                      "; a copy of the program alone cannot compile, run it from its build folder "
+                      "or installation");
 }
 
-// Never closed: errors that it throws outlive the call. Found beside the program, by the run path of its file.
+// Never closed: errors that it throws outlive the call. Found beside the program, by the run path
+// of its file.
 const Functions& load() {
   void* const library = dlopen(POLYTE_CODEGEN_MODULE, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) refuse(dlerror());
@@ -39,18 +45,23 @@ const Functions& functions() {
 }  // namespace
 
 Target detect_host() { return functions().detect_host(); }
-Target target_for_cpu(const std::string& name, TargetKind kind) { return functions().target_for_cpu(name, kind); }
+Target target_for_cpu(const std::string& name, TargetKind kind) {
+  return functions().target_for_cpu(name, kind);
+}
 std::vector<std::string> known_cpus(TargetKind kind) { return functions().known_cpus(kind); }
 
-ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+ObjectCode compile(std::span<const Kernel> kernels, const Target& target,
+                   const CodegenOptions& options) {
   return functions().compile(kernels, target, options);
 }
 
-std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target,
+                         const CodegenOptions& options) {
   return functions().emit_llvm_ir(kernels, target, options);
 }
 
-std::string emit_asm(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+std::string emit_asm(std::span<const Kernel> kernels, const Target& target,
+                     const CodegenOptions& options) {
   return functions().emit_asm(kernels, target, options);
 }
 

@@ -23,10 +23,12 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(TargetKind kind, const std::str
 
 std::string near_names(const std::string& name, TargetKind kind) {
   std::vector<std::pair<unsigned, std::string>> ranked;
-  for (const std::string& cpu : known_cpus(kind)) ranked.emplace_back(llvm::StringRef(cpu).edit_distance(name), cpu);
+  for (const std::string& cpu : known_cpus(kind))
+    ranked.emplace_back(llvm::StringRef(cpu).edit_distance(name), cpu);
   std::sort(ranked.begin(), ranked.end());
   std::string text;
-  for (std::size_t i = 0; i < ranked.size() && i < 3; ++i) text += (i > 0 ? ", " : "") + ranked[i].second;
+  for (std::size_t i = 0; i < ranked.size() && i < 3; ++i)
+    text += (i > 0 ? ", " : "") + ranked[i].second;
   return text;
 }
 
@@ -36,7 +38,8 @@ std::string other_words(const std::string& name, TargetKind kind) {
     return "of AArch64 a processor is named: aarch64:neoverse-n1";
   if (name == "x86" || name == "x86_64" || name == "amd64" || name == "x64")
     return "expected a level, such as x86-64-v3";
-  if (name.starts_with("avx512")) return "expected a processor or a level, such as x86-64-v4, which has AVX-512";
+  if (name.starts_with("avx512"))
+    return "expected a processor or a level, such as x86-64-v4, which has AVX-512";
   if (name.starts_with("avx") || name.starts_with("sse"))
     return "expected a processor or a level, such as x86-64-v3, which has AVX2 and FMA";
   return "near names: " + near_names(name, kind);
@@ -46,7 +49,8 @@ std::string other_words(const std::string& name, TargetKind kind) {
 
 std::vector<std::string> known_cpus(TargetKind kind) {
   std::vector<std::string> names;
-  for (const auto& cpu : subtarget(kind, backend_of(kind).generic_cpu)->getAllProcessorDescriptions())
+  for (const auto& cpu :
+       subtarget(kind, backend_of(kind).generic_cpu)->getAllProcessorDescriptions())
     names.emplace_back(cpu.Key);
   std::sort(names.begin(), names.end());
   return names;
@@ -71,14 +75,16 @@ Target target_for_cpu(const std::string& name, TargetKind kind) {
     throw UserError(
         ExitStatus::Usage,
         "unknown cpu '" + name + "'; " +
-            (other ? "this is one of another kind: " + to_string(other->kind) + ":" + name : other_words(name, kind)));
+            (other ? "this is one of another kind: " + to_string(other->kind) + ":" + name
+                   : other_words(name, kind)));
   }
   const auto info = subtarget(kind, name);
   if (kind == TargetKind::X86 && !info->checkFeatures("+64bit")) {
     throw UserError(ExitStatus::Usage, "cpu '" + name + "' has no 64-bit mode");
   }
   std::vector<std::string> features;
-  for (const auto& feature : info->getEnabledProcessorFeatures()) features.push_back(std::string("+") + feature.Key);
+  for (const auto& feature : info->getEnabledProcessorFeatures())
+    features.push_back(std::string("+") + feature.Key);
   std::sort(features.begin(), features.end());
   return {named_machine(kind, name, std::move(features)), kind};
 }

@@ -15,11 +15,13 @@ Annotated annotate_model(const std::string& from, const std::string& to,
   for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
     const auto at = texts.find(node.name());
     if (node.name().empty() || at == texts.end()) continue;
-    node.set_doc_string(node.doc_string().empty() ? at->second : node.doc_string() + "\n" + at->second);
+    node.set_doc_string(node.doc_string().empty() ? at->second
+                                                  : node.doc_string() + "\n" + at->second);
     ++result.nodes;
   }
   for (const onnx::TensorProto& tensor : model.graph().initializer())
-    result.has_external = result.has_external || tensor.data_location() == onnx::TensorProto::EXTERNAL;
+    result.has_external =
+        result.has_external || tensor.data_location() == onnx::TensorProto::EXTERNAL;
   std::ofstream file(to, std::ios::binary);
   if (!model.SerializeToOstream(&file) || !file.flush())
     throw UserError(ExitStatus::InvalidInput, to + ": cannot be written");

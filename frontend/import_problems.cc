@@ -6,7 +6,9 @@
 
 namespace polyte::frontend {
 
-void ImportProblems::invalid(const std::string& what) { invalid_.push_back(plain(file_ + ": " + what)); }
+void ImportProblems::invalid(const std::string& what) {
+  invalid_.push_back(plain(file_ + ": " + what));
+}
 
 void ImportProblems::unsupported(const std::string& what) { unsupported_.push_back(plain(what)); }
 
@@ -47,23 +49,27 @@ void ImportProblems::throw_all(std::span<const NodeCoverage> rows) const {
 }
 
 // A heading, then a line per problem in two columns.
-std::vector<std::string> ImportProblems::unsupported_lines(std::span<const NodeCoverage> rows) const {
+std::vector<std::string> ImportProblems::unsupported_lines(
+    std::span<const NodeCoverage> rows) const {
   std::vector<std::pair<std::string, std::string>> table;
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const NodeCoverage& row = rows[n];
     if (row.supported || reported_nodes_.contains(n)) continue;
-    table.emplace_back(named(row.name) + " (" + printable(row.op) + ", opset " + std::to_string(row.opset) + ")",
-                       row.reason);
+    table.emplace_back(
+        named(row.name) + " (" + printable(row.op) + ", opset " + std::to_string(row.opset) + ")",
+        row.reason);
   }
   std::vector<std::string> lines;
   for (const std::string& problem : unsupported_) lines.push_back(file_ + ": " + problem);
   if (table.empty()) return lines;
   const std::string count = std::to_string(table.size()) + " of " + std::to_string(rows.size());
-  lines.push_back(file_ + ": " + count + (rows.size() == 1 ? " node is" : " nodes are") + " not supported");
+  lines.push_back(file_ + ": " + count + (rows.size() == 1 ? " node is" : " nodes are") +
+                  " not supported");
   std::size_t width = 0;
   for (const auto& [who, reason] : table) width = std::max(width, who.size());
   for (const auto& [who, reason] : table)
-    lines.push_back("  " + who + std::string(width - std::min(width, who.size()) + 4, ' ') + reason);
+    lines.push_back("  " + who + std::string(width - std::min(width, who.size()) + 4, ' ') +
+                    reason);
   return lines;
 }
 

@@ -1,5 +1,5 @@
-// What is wrong with a model, collected while it is imported and thrown at once: what is invalid, what is over a limit,
-// what is not supported, and the nodes among that as a table.
+// What is wrong with a model, collected while it is imported and thrown at once: what is invalid,
+// what is over a limit, what is not supported, and the nodes among that as a table.
 //
 //   yolo.onnx: 3 of 241 nodes are not supported
 //     'nms' (NonMaxSuppression, opset 13)    operator not supported
@@ -26,8 +26,8 @@ class ImportProblems {
   // The problem of node number `node` is reported: its row is not listed as well.
   void report_node(std::size_t node, const UserError& error, const std::string& who);
 
-  // Throws everything where something is invalid or over a limit; or where anything is wrong. Its status is the
-  // worst's.
+  // Throws everything where something is invalid or over a limit; or where anything is wrong. Its
+  // status is the worst's.
   void throw_if_invalid(std::span<const NodeCoverage> rows) const;
   void throw_if_any(std::span<const NodeCoverage> rows) const;
   const std::vector<std::string>& of_no_node() const { return unsupported_; }

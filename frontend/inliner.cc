@@ -40,7 +40,8 @@ class FunctionScope {
   std::string prefix_;
 };
 
-// The names that a branch defines, beside those around it; whoever had one of them has it again afterwards.
+// The names that a branch defines, beside those around it; whoever had one of them has
+// it again afterwards.
 class BranchScope {
  public:
   BranchScope(ImportState& state, const GraphProto& body, std::string prefix)
@@ -63,7 +64,8 @@ class BranchScope {
 
  private:
   ImportState& state_;
-  std::unordered_set<std::string> own_, unknown_;  // the names; those of them that were unknown outside
+  // The names; those of them that were unknown outside.
+  std::unordered_set<std::string> own_, unknown_;
   std::unordered_map<std::string, ValueId> values_;
   std::string prefix_;
 
@@ -77,8 +79,12 @@ class BranchScope {
 // The problems of the nodes of a body, by kind.
 class BodyProblems {
  public:
-  void add(const std::string& who, const Unsupported& problem) { append(unsupported_, who + problem.reason); }
-  void add(const std::string& who, const Invalid& problem) { append(invalid_, who + problem.reason); }
+  void add(const std::string& who, const Unsupported& problem) {
+    append(unsupported_, who + problem.reason);
+  }
+  void add(const std::string& who, const Invalid& problem) {
+    append(invalid_, who + problem.reason);
+  }
   void add(const std::string& who, const UserError& error) {
     std::string& text = error.status() == ExitStatus::Unsupported ? unsupported_ : invalid_;
     for (const std::string& problem : error.problems()) append(text, who + problem);
@@ -94,26 +100,31 @@ class BodyProblems {
  private:
   std::string unsupported_, invalid_, unchecked_;
 
-  static void append(std::string& text, const std::string& problem) { text += (text.empty() ? "" : "; ") + problem; }
+  static void append(std::string& text, const std::string& problem) {
+    text += (text.empty() ? "" : "; ") + problem;
+  }
 };
 
 [[noreturn]] void throw_too_many_nodes() {
-  throw UserError(ExitStatus::ResourceLimit,
-                  "functions and subgraphs have more than " + std::to_string(kMostNodes) + " nodes");
+  throw UserError(ExitStatus::ResourceLimit, "functions and subgraphs have more than " +
+                                                 std::to_string(kMostNodes) + " nodes");
 }
 
 void check_call(const FunctionProto& function, const NodeProto& call) {
   if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
-    throw Invalid{"the function takes " + std::to_string(function.input_size()) + " inputs and gives " +
-                  std::to_string(function.output_size()) + " outputs"};
+    throw Invalid{"the function takes " + std::to_string(function.input_size()) +
+                  " inputs and gives " + std::to_string(function.output_size()) + " outputs"};
   }
 }
 
 }  // namespace
 
-Inliner::Inliner(ImportState& state, const onnx::ModelProto& model, std::int64_t opset) : state_(state), opset_(opset) {
-  for (const FunctionProto& function : model.functions()) functions_[{function.domain(), function.name()}] = &function;
-  state_.import_body = [this](const GraphProto& body, const std::string& prefix, std::int64_t body_opset) {
+Inliner::Inliner(ImportState& state, const onnx::ModelProto& model, std::int64_t opset)
+    : state_(state), opset_(opset) {
+  for (const FunctionProto& function : model.functions())
+    functions_[{function.domain(), function.name()}] = &function;
+  state_.import_body = [this](const GraphProto& body, const std::string& prefix,
+                              std::int64_t body_opset) {
     return apply_branch(body, prefix, body_opset);
   };
 }
@@ -129,7 +140,8 @@ void Inliner::apply_operator(const NodeProto& node, const std::string& name, std
   const Row* found = find_row(node.op_type(), opset);
   if (!found) {
     const Row* later = find_row(node.op_type(), kGreatestOpset);
-    throw Unsupported{later ? "operator not supported at this opset, only from " + std::to_string(later->since) + " on"
+    throw Unsupported{later ? "operator not supported at this opset, only from " +
+                                  std::to_string(later->since) + " on"
                             : "operator not supported"};
   }
   if (node.output_size() == 0) throw Invalid{"has no outputs"};
@@ -149,7 +161,8 @@ void Inliner::apply_node(const NodeProto& node, const std::string& own_name, std
     throw Invalid{"reads " + named(input) + ", which nothing computes"};
   }
   for (const std::string& output : node.output()) {
-    if (state_.values.contains(output)) throw Invalid{"computes " + named(output) + ", which is there already"};
+    if (state_.values.contains(output))
+      throw Invalid{"computes " + named(output) + ", which is there already"};
   }
   apply(node, state_.prefix + own_name, opset);
   state_.applied.insert(state_.prefix + own_name);
@@ -200,12 +213,13 @@ std::int64_t Inliner::opset_of(const FunctionProto& function) const {
     if (is_onnx_domain(import.domain())) opset = import.version();
   }
   if (opset < kLeastOpset || opset > kGreatestOpset)
-    throw Unsupported{"the function imports opset " + std::to_string(opset) + ": supported are " + opset_range()};
+    throw Unsupported{"the function imports opset " + std::to_string(opset) + ": supported are " +
+                      opset_range()};
   return opset;
 }
 
-// How many nodes a call becomes, saturating: a model of a few functions that call each other may ask for billions, and
-// is refused before the first.
+// How many nodes a call becomes, saturating: a model of a few functions that call each other may
+// ask for billions, and is refused before the first.
 std::int64_t Inliner::inlined_nodes(const FunctionProto& function, int depth) {
   const auto [known, is_new] =
       inlined_nodes_.try_emplace(&function, 0);  // of a call of itself: what is too deep ends it
@@ -219,7 +233,8 @@ std::int64_t Inliner::inlined_nodes(const FunctionProto& function, int depth) {
   return inlined_nodes_[&function] = count;
 }
 
-void Inliner::apply_function(const FunctionProto& function, const NodeProto& call, const std::string& name) {
+void Inliner::apply_function(const FunctionProto& function, const NodeProto& call,
+                             const std::string& name) {
   check_call(function, call);
   if (depth_ == 0 && applied_ + inlined_nodes(function, 1) > kMostNodes) throw_too_many_nodes();
   const std::int64_t opset = opset_of(function);
@@ -249,24 +264,30 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
       results.push_back(found == state_.values.end() ? graph::kNoValue : found->second);
     }
   }
-  NodeContext outputs(state_, call, name, opset);  // give the values the names that the model has for them
+  // Give the values the names that the model has for them.
+  NodeContext outputs(state_, call, name, opset);
   for (std::size_t i = 0; i < results.size(); ++i) outputs.finish_output(i, results[i]);
 }
 
-std::vector<ValueId> Inliner::apply_branch(const GraphProto& body, const std::string& prefix, std::int64_t opset) {
+std::vector<ValueId> Inliner::apply_branch(const GraphProto& body, const std::string& prefix,
+                                           std::int64_t opset) {
   if (body.input_size() > 0) throw Unsupported{"a subgraph with inputs"};
   if (body.sparse_initializer_size() > 0) throw Unsupported{"sparse initializers in a subgraph"};
   const BranchScope scope(state_, body, prefix);
   for (const auto& proto : body.initializer()) {
     const Tensor tensor = tensor_from_onnx(proto, state_.folder, *state_.options);
-    if (!state_.values.emplace(proto.name(), state_.graph.add_constant(state_.value_name(proto.name()), tensor)).second)
+    if (!state_.values
+             .emplace(proto.name(),
+                      state_.graph.add_constant(state_.value_name(proto.name()), tensor))
+             .second)
       throw Invalid{"initializer " + named(proto.name()) + " of a subgraph is there twice"};
   }
   apply_nodes({body.node().begin(), body.node().end()}, opset);
   std::vector<ValueId> outputs;
   for (const auto& output : body.output()) {
     const auto found = state_.values.find(output.name());
-    if (found == state_.values.end()) throw Invalid{"a subgraph does not compute " + named(output.name())};
+    if (found == state_.values.end())
+      throw Invalid{"a subgraph does not compute " + named(output.name())};
     outputs.push_back(found->second);
   }
   return outputs;

@@ -9,19 +9,23 @@ namespace polyte::frontend {
 namespace {
 
 // A dimension that nobody has named: PaddlePaddle writes -1 or "?", each of them a size of its own.
-bool is_known(const onnx::TensorShapeProto::Dimension& dim) { return dim.has_dim_value() && dim.dim_value() != -1; }
+bool is_known(const onnx::TensorShapeProto::Dimension& dim) {
+  return dim.has_dim_value() && dim.dim_value() != -1;
+}
 
 std::string symbol_of(const onnx::TensorShapeProto::Dimension& dim) {
   return dim.dim_param() == "?" ? std::string() : dim.dim_param();
 }
 
 bool has_static_shape(const onnx::TypeProto::Tensor& type) {
-  return type.has_shape() && std::ranges::all_of(type.shape().dim(), [](const auto& dim) { return is_known(dim); });
+  return type.has_shape() &&
+         std::ranges::all_of(type.shape().dim(), [](const auto& dim) { return is_known(dim); });
 }
 
 }  // namespace
 
-InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state, ImportProblems& problems)
+InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state,
+                         ImportProblems& problems)
     : state_(state), options_(*state.options) {
   bind_by_name(graph, problems);
   bind_by_inputs(graph, problems);
@@ -29,7 +33,8 @@ InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state
 }
 
 std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) const {
-  if (const auto shape = options_.shapes.find(input.name()); shape != options_.shapes.end()) return shape->second;
+  if (const auto shape = options_.shapes.find(input.name()); shape != options_.shapes.end())
+    return shape->second;
   if (const auto value = options_.values.find(input.name()); value != options_.values.end())
     return value->second.type.shape;
   if (has_static_shape(input.type().tensor_type())) return std::nullopt;
@@ -41,8 +46,8 @@ void InputShapes::bind(const std::string& symbol, std::int64_t extent, const std
                        ImportProblems& problems) {
   const auto& [known, first] = symbols_.try_emplace(symbol, extent, by).first->second;
   if (known != extent)
-    problems.invalid("symbol " + named(symbol) + " is " + std::to_string(known) + " by " + first + " and " +
-                     std::to_string(extent) + " by " + by);
+    problems.invalid("symbol " + named(symbol) + " is " + std::to_string(known) + " by " + first +
+                     " and " + std::to_string(extent) + " by " + by);
 }
 
 void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& problems) {
@@ -69,7 +74,9 @@ void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& 
     if (!dims || proto.dim_size() != static_cast<int>(dims->size())) continue;
     for (int d = 0; d < proto.dim_size(); ++d) {
       const std::string symbol = symbol_of(proto.dim(d));
-      if (!symbol.empty()) bind(symbol, (*dims)[static_cast<std::size_t>(d)], "input " + named(input.name()), problems);
+      if (!symbol.empty())
+        bind(symbol, (*dims)[static_cast<std::size_t>(d)], "input " + named(input.name()),
+             problems);
     }
   }
 }
@@ -88,9 +95,11 @@ void InputShapes::bind_open(const onnx::GraphProto& graph, ImportProblems& probl
 Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
   const auto& proto = input.type().tensor_type();
   const std::optional<Dims> given = given_shape(input);
-  if (!proto.has_shape() && !given) throw UserError(ExitStatus::Unsupported, "has no shape: give it with --shape");
+  if (!proto.has_shape() && !given)
+    throw UserError(ExitStatus::Unsupported, "has no shape: give it with --shape");
   if (given && proto.has_shape() && proto.shape().dim_size() != static_cast<int>(given->size())) {
-    throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) + ", expected rank " +
+    throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) +
+                                                  ", expected rank " +
                                                   std::to_string(proto.shape().dim_size()));
   }
   Dims shape = given.value_or(Dims{});
@@ -99,8 +108,9 @@ Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
     const auto& dim = proto.shape().dim(d);
     const auto symbol = symbols_.find(symbol_of(dim));
     if (is_known(dim) && given && (*given)[static_cast<std::size_t>(d)] != dim.dim_value()) {
-      throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) + ", but dimension " +
-                                                    std::to_string(d) + " is " + std::to_string(dim.dim_value()));
+      throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) +
+                                                    ", but dimension " + std::to_string(d) +
+                                                    " is " + std::to_string(dim.dim_value()));
     }
     if (given) continue;
     if (!is_known(dim) && symbol == symbols_.end() && example.empty() && !symbol_of(dim).empty())
@@ -108,11 +118,13 @@ Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
     if (!is_known(dim) && symbol == symbols_.end())
       open += (open.empty() ? "dimension " : ", dimension ") + std::to_string(d) +
               (symbol_of(dim).empty() ? " is not given" : " is " + named(symbol_of(dim)));
-    shape.push_back(is_known(dim) || symbol == symbols_.end() ? dim.dim_value() : symbol->second.first);
+    shape.push_back(is_known(dim) || symbol == symbols_.end() ? dim.dim_value()
+                                                              : symbol->second.first);
   }
   if (!open.empty())
     throw UserError(ExitStatus::Unsupported, "has a shape that is not static: " + open +
-                                                 "; give the shape, or a symbol, with --shape" + example);
+                                                 "; give the shape, or a symbol, with --shape" +
+                                                 example);
   return shape;
 }
 

@@ -1,6 +1,7 @@
-// The shapes of a model's inputs: what the file fixes, what a caller gives (--shape, the shape of a --value, what is
-// offered for the run), and symbols, which have one extent in the whole model: that of --shape N=4, of an input whose
-// shape is given, or else the one that ImportOptions::extent_of has for it.
+// The shapes of a model's inputs: what the file fixes, what a caller gives (--shape, the
+// shape of a --value, what is offered for the run), and symbols, which have one extent in the
+// whole model: that of --shape N=4, of an input whose shape is given, or else the one that
+// ImportOptions::extent_of has for it.
 #pragma once
 
 #include <map>
@@ -21,13 +22,15 @@ class InputShapes {
   // UserError(Unsupported) where something stays open, all of it named.
   Dims shape_of(const onnx::ValueInfoProto& input) const;
   bool is_bound_symbol(const std::string& name) const { return symbols_.contains(name); }
-  const std::vector<std::string>& open() const { return open_; }  // symbols that extent_of was asked for
+  // Symbols that extent_of was asked for.
+  const std::vector<std::string>& open() const { return open_; }
 
  private:
   using Binding = std::pair<std::int64_t, std::string>;  // the extent, and what gave it
 
   std::optional<Dims> given_shape(const onnx::ValueInfoProto& input) const;
-  void bind(const std::string& symbol, std::int64_t extent, const std::string& by, ImportProblems& problems);
+  void bind(const std::string& symbol, std::int64_t extent, const std::string& by,
+            ImportProblems& problems);
   void bind_by_name(const onnx::GraphProto& graph, ImportProblems& problems);
   void bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& problems);
   void bind_open(const onnx::GraphProto& graph, ImportProblems& problems);

@@ -18,17 +18,20 @@ std::int64_t opset_of(const ModelProto& model, ImportProblems& problems) {
   for (const auto& import : model.opset_import()) {
     if (!is_onnx_domain(import.domain())) continue;
     if (found && import.version() != opset)
-      problems.invalid("imports opset " + std::to_string(opset) + " and opset " + std::to_string(import.version()));
+      problems.invalid("imports opset " + std::to_string(opset) + " and opset " +
+                       std::to_string(import.version()));
     opset = import.version();
     found = true;
   }
-  const bool needs_opset =
-      std::ranges::any_of(model.graph().node(), [](const NodeProto& node) { return is_onnx_domain(node.domain()); });
-  if (!found && needs_opset && model.ir_version() >= 3) problems.invalid("imports no opset of ONNX");
+  const bool needs_opset = std::ranges::any_of(
+      model.graph().node(), [](const NodeProto& node) { return is_onnx_domain(node.domain()); });
+  if (!found && needs_opset && model.ir_version() >= 3)
+    problems.invalid("imports no opset of ONNX");
   if (found && opset < 1)
     problems.invalid("imports opset " + std::to_string(opset));
   else if (needs_opset && (opset < kLeastOpset || opset > kGreatestOpset)) {
-    problems.unsupported("the model imports opset " + std::to_string(opset) + ": supported are " + opset_range());
+    problems.unsupported("the model imports opset " + std::to_string(opset) + ": supported are " +
+                         opset_range());
   }
   return opset;
 }
@@ -36,7 +39,8 @@ std::int64_t opset_of(const ModelProto& model, ImportProblems& problems) {
 NodeCoverage row_of(const NodeProto& node, int number, std::int64_t opset) {
   NodeCoverage row{node.name(), node.op_type(), opset, false, {}};
   if (!is_onnx_domain(node.domain())) row.op = node.domain() + "::" + row.op;
-  if (row.name.empty()) row.name = node.output_size() > 0 ? node.output(0) : "node_" + std::to_string(number);
+  if (row.name.empty())
+    row.name = node.output_size() > 0 ? node.output(0) : "node_" + std::to_string(number);
   return row;
 }
 
@@ -48,7 +52,8 @@ void collect_names(const GraphProto& graph, ModelOutline& outline, ImportProblem
   }
   std::unordered_set<std::string> inputs;
   for (const auto& input : graph.input()) {
-    if (!inputs.insert(input.name()).second) problems.invalid("input " + named(input.name()) + " is there twice");
+    if (!inputs.insert(input.name()).second)
+      problems.invalid("input " + named(input.name()) + " is there twice");
     outline.names.insert(input.name());
   }
   for (int n = 0; n < graph.node_size(); ++n) {
@@ -58,10 +63,11 @@ void collect_names(const GraphProto& graph, ModelOutline& outline, ImportProblem
       if (output.empty()) continue;
       const auto [first, is_new] = outline.producer.emplace(output, static_cast<std::size_t>(n));
       if (!is_new)
-        problems.invalid("nodes " + named(outline.rows[first->second].name) + " and " + who + " both compute " +
-                         named(output));
+        problems.invalid("nodes " + named(outline.rows[first->second].name) + " and " + who +
+                         " both compute " + named(output));
       if (outline.initializers.count(output) || inputs.count(output))
-        problems.invalid("node " + who + " computes " + named(output) + ", which is an input or initializer");
+        problems.invalid("node " + who + " computes " + named(output) +
+                         ", which is an input or initializer");
       outline.names.insert(output);
     }
   }
@@ -69,15 +75,18 @@ void collect_names(const GraphProto& graph, ModelOutline& outline, ImportProblem
 
 }  // namespace
 
-ModelOutline outline_of(const ModelProto& model, const ImportOptions& options, ImportProblems& problems) {
+ModelOutline outline_of(const ModelProto& model, const ImportOptions& options,
+                        ImportProblems& problems) {
   const GraphProto& graph = model.graph();
   if (graph.node_size() > options.max_nodes) {
-    throw UserError(ExitStatus::ResourceLimit, problems.file() + ": " + std::to_string(graph.node_size()) +
-                                                   " nodes, the limit is " + std::to_string(options.max_nodes));
+    throw UserError(ExitStatus::ResourceLimit,
+                    problems.file() + ": " + std::to_string(graph.node_size()) +
+                        " nodes, the limit is " + std::to_string(options.max_nodes));
   }
   ModelOutline outline;
   outline.opset = opset_of(model, problems);
-  if (graph.sparse_initializer_size() > 0) problems.unsupported("the model has sparse initializers");
+  if (graph.sparse_initializer_size() > 0)
+    problems.unsupported("the model has sparse initializers");
   collect_names(graph, outline, problems);
   return outline;
 }

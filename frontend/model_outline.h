@@ -1,5 +1,5 @@
-// What a model says before any of its nodes is imported: its opset, its names, and which node computes what. Names that
-// are there twice and opsets that there are not are reported here.
+// What a model says before any of its nodes is imported: its opset, its names, and which node
+// computes what. Names that are there twice and opsets that there are not are reported here.
 #pragma once
 
 #include <string>
@@ -21,6 +21,7 @@ struct ModelOutline {
 };
 
 // Throws UserError(ResourceLimit) where there are too many nodes.
-ModelOutline outline_of(const onnx::ModelProto& model, const ImportOptions& options, ImportProblems& problems);
+ModelOutline outline_of(const onnx::ModelProto& model, const ImportOptions& options,
+                        ImportProblems& problems);
 
 }  // namespace polyte::frontend

@@ -6,9 +6,12 @@ namespace polyte::frontend {
 
 namespace {
 
-// The length of the character of UTF-8 at `at`; 0 where there is none, or a control character of two bytes.
+// The length of the character of UTF-8 at `at`; 0 where there is none, or a control character
+// of two bytes.
 std::size_t character_at(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
   const unsigned lead = byte(at);
   if (lead < 0x80) return lead < 0x20 || lead == 0x7f ? 0 : 1;
   const std::size_t length = lead >= 0xc2 && lead < 0xe0   ? 2
@@ -42,6 +45,8 @@ std::string named(const std::string& name) { return "'" + printable(name) + "'";
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-std::string opset_range() { return std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset); }
+std::string opset_range() {
+  return std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset);
+}
 
 }  // namespace polyte::frontend

@@ -5,8 +5,8 @@
 
 namespace polyte::frontend {
 
-// Text with what comes from the file in it: control characters would reach a terminal, and what is no UTF-8 a JSON
-// document. Both become '?'.
+// Text with what comes from the file in it: control characters would reach a terminal, and what is
+// no UTF-8 a JSON document. Both become '?'.
 std::string plain(const std::string& text);
 // A name, plain and not too long.
 std::string printable(const std::string& name);

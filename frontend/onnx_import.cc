@@ -24,12 +24,13 @@ std::string unchecked_text(const std::string& operand) {
   return "not checked further: operand " + named(operand) + " is not available";
 }
 
-// Walks a model once. Problems are collected by kind; a value whose node failed is unknown, and nodes that read one
-// are looked up in the table only.
+// Walks a model once. Problems are collected by kind; a value whose node failed is unknown, and
+// nodes that read one are looked up in the table only.
 class Importer {
  public:
   // Takes the payload of the model's initializers.
-  Importer(ModelProto& model, std::string file, const std::filesystem::path& folder, const ImportOptions& options)
+  Importer(ModelProto& model, std::string file, const std::filesystem::path& folder,
+           const ImportOptions& options)
       : model_(model), onnx_(model.graph()), options_(options), problems_(std::move(file)) {
     state_.folder = folder;
     state_.options = &options_;
@@ -51,7 +52,8 @@ class Importer {
   void import_node(const NodeProto& node, std::size_t number, Inliner& inliner);
   std::string check_operands(const NodeProto& node, const NodeCoverage& row);
   void import_outputs();
-  void add_bodies(const NodeProto& node, const NodeCoverage& around, std::vector<NodeCoverage>& rows) const;
+  void add_bodies(const NodeProto& node, const NodeCoverage& around,
+                  std::vector<NodeCoverage>& rows) const;
   void check_declared(const onnx::ValueInfoProto& output, ValueId id);
 
   ModelProto& model_;
@@ -69,8 +71,9 @@ Tensor Importer::value_of_initializer(onnx::TensorProto& proto) const {
   Tensor tensor = tensor_from_onnx(std::move(proto), state_.folder, options_);
   if (bound == options_.values.end()) return tensor;
   if (!(bound->second.type == tensor.type))
-    throw UserError(ExitStatus::InvalidInput,
-                    "is bound to a value of " + to_string(bound->second.type) + ", expected " + to_string(tensor.type));
+    throw UserError(ExitStatus::InvalidInput, "is bound to a value of " +
+                                                  to_string(bound->second.type) + ", expected " +
+                                                  to_string(tensor.type));
   return bound->second;
 }
 
@@ -101,7 +104,8 @@ void Importer::import_inputs() {
       note_default(input.name());
       continue;
     }
-    if (state_.values.count(input.name()) || state_.unknown.count(input.name())) continue;  // there twice
+    // There twice.
+    if (state_.values.count(input.name()) || state_.unknown.count(input.name())) continue;
     try {
       import_input(input, shapes);
     } catch (const UserError& error) {
@@ -115,8 +119,9 @@ void Importer::import_inputs() {
 
 void Importer::note_default(const std::string& input) {
   if (model_.ir_version() >= 4 && !options_.values.contains(input))
-    notes_.push_back("input " + named(input) +
-                     " has a default value: it is compiled as a constant, which only --value replaces");
+    notes_.push_back(
+        "input " + named(input) +
+        " has a default value: it is compiled as a constant, which only --value replaces");
   if (options_.shapes.contains(input))
     problems_.invalid("--shape names " + named(input) + ", whose default value has a shape");
 }
@@ -133,17 +138,19 @@ std::string Importer::meant(const std::string& name) const {
   const std::string near = did_you_mean(name, names);
   if (!near.empty()) return near;
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i > 0 ? ", " : "") + named(names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (i > 0 ? ", " : "") + named(names[i]);
   return names.empty() ? "" : " (there are " + text + (names.size() > kMost ? ", ..." : "") + ")";
 }
 
 template <class Bound>
 void Importer::check_bound(const Bound& bound, const char* flag, const InputShapes& shapes) {
   for (const auto& [name, value] : bound) {
-    const bool known =
-        std::any_of(onnx_.input().begin(), onnx_.input().end(), [&](const auto& i) { return i.name() == name; });
+    const bool known = std::any_of(onnx_.input().begin(), onnx_.input().end(),
+                                   [&](const auto& i) { return i.name() == name; });
     if (!known && !shapes.is_bound_symbol(name))
-      problems_.invalid(std::string(flag) + " names " + named(name) + ", which is no input" + meant(name));
+      problems_.invalid(std::string(flag) + " names " + named(name) + ", which is no input" +
+                        meant(name));
   }
 }
 
@@ -152,9 +159,9 @@ void Importer::import_input(const onnx::ValueInfoProto& input, const InputShapes
   if (!input.type().has_tensor_type()) throw UserError(ExitStatus::Unsupported, "is no tensor");
   const auto dtype = dtype_from_onnx(input.type().tensor_type().elem_type());
   if (!dtype)
-    throw UserError(
-        ExitStatus::Unsupported,
-        "has element type " + onnx_type_name(input.type().tensor_type().elem_type()) + ": " + kSupportedTypes);
+    throw UserError(ExitStatus::Unsupported,
+                    "has element type " + onnx_type_name(input.type().tensor_type().elem_type()) +
+                        ": " + kSupportedTypes);
   const TensorType type{*dtype, shapes.shape_of(input)};
   check_size(type, options_);
   const auto value = options_.values.find(input.name());
@@ -163,13 +170,15 @@ void Importer::import_input(const onnx::ValueInfoProto& input, const InputShapes
     return;
   }
   if (value->second.type.dtype != *dtype) {
-    throw UserError(ExitStatus::InvalidInput,
-                    "is bound to a value of " + to_string(value->second.type) + ", expected " + to_string(type));
+    throw UserError(ExitStatus::InvalidInput, "is bound to a value of " +
+                                                  to_string(value->second.type) + ", expected " +
+                                                  to_string(type));
   }
   state_.values[input.name()] = state_.graph.add_constant(input.name(), value->second);
 }
 
-// Empty if every operand is there and known; else what cannot be checked. Missing operands are invalid.
+// Empty if every operand is there and known; else what cannot be checked. Missing operands
+// are invalid.
 std::string Importer::check_operands(const NodeProto& node, const NodeCoverage& row) {
   std::string unchecked;
   for (const std::string& input : node.input()) {
@@ -180,8 +189,8 @@ std::string Importer::check_operands(const NodeProto& node, const NodeCoverage& 
                         named(outline_.rows[producer->second].name) +
                         " computes it: a cycle, or not in topological order");
     } else if (!state_.unknown.count(input)) {
-      problems_.invalid("node " + named(row.name) + " (" + printable(row.op) + ") reads " + named(input) +
-                        ", which nothing computes");
+      problems_.invalid("node " + named(row.name) + " (" + printable(row.op) + ") reads " +
+                        named(input) + ", which nothing computes");
     }
     unchecked = unchecked_text(input);
   }
@@ -190,7 +199,8 @@ std::string Importer::check_operands(const NodeProto& node, const NodeCoverage& 
 
 void Importer::import_node(const NodeProto& node, std::size_t number, Inliner& inliner) {
   NodeCoverage& row = outline_.rows[number];
-  const Row* found = is_onnx_domain(node.domain()) ? find_row(node.op_type(), outline_.opset) : nullptr;
+  const Row* found =
+      is_onnx_domain(node.domain()) ? find_row(node.op_type(), outline_.opset) : nullptr;
   const std::string unchecked = check_operands(node, row);
   if (!unchecked.empty() && (found || inliner.is_call(node))) {
     row.supported = true;
@@ -198,8 +208,8 @@ void Importer::import_node(const NodeProto& node, std::size_t number, Inliner& i
     row.reason = unchecked;
     return;
   }
-  const std::string who =
-      "node " + named(row.name) + " (" + printable(row.op) + ", opset " + std::to_string(outline_.opset) + "):";
+  const std::string who = "node " + named(row.name) + " (" + printable(row.op) + ", opset " +
+                          std::to_string(outline_.opset) + "):";
   const std::size_t nodes_before = state_.graph.nodes.size();
   try {
     inliner.apply(node, row.name, outline_.opset);
@@ -240,24 +250,26 @@ void Importer::check_declared(const onnx::ValueInfoProto& output, ValueId id) {
   const TensorType& type = state_.graph.value(id).type;
   const auto dtype = dtype_from_onnx(proto.elem_type());
   if (proto.elem_type() != 0 && dtype != type.dtype) {
-    problems_.invalid("output " + named(output.name()) + " is declared " + onnx_type_name(proto.elem_type()) +
-                      ", computed is " + to_string(type));
+    problems_.invalid("output " + named(output.name()) + " is declared " +
+                      onnx_type_name(proto.elem_type()) + ", computed is " + to_string(type));
   }
   if (!proto.has_shape()) return;
   bool agrees = proto.shape().dim_size() == static_cast<int>(type.shape.size());
   for (int d = 0; agrees && d < proto.shape().dim_size(); ++d) {
     const auto& dim = proto.shape().dim(d);
-    agrees =
-        !dim.has_dim_value() || dim.dim_value() == -1 || dim.dim_value() == type.shape[static_cast<std::size_t>(d)];
+    agrees = !dim.has_dim_value() || dim.dim_value() == -1 ||
+             dim.dim_value() == type.shape[static_cast<std::size_t>(d)];
   }
   if (!agrees)
-    notes_.push_back("output " + named(output.name()) + " has another shape than declared: " + to_string(type));
+    notes_.push_back("output " + named(output.name()) +
+                     " has another shape than declared: " + to_string(type));
 }
 
 void Importer::import_outputs() {
   std::unordered_set<std::string> seen;
   for (const auto& output : onnx_.output()) {
-    if (!seen.insert(output.name()).second) problems_.invalid("output " + named(output.name()) + " is there twice");
+    if (!seen.insert(output.name()).second)
+      problems_.invalid("output " + named(output.name()) + " is there twice");
     const auto found = state_.values.find(output.name());
     if (found != state_.values.end()) {
       state_.graph.outputs.push_back(found->second);
@@ -284,7 +296,8 @@ Imported Importer::result() {
   state_.graph.normalise();
   const std::vector<std::string> problems = graph::verify(state_.graph);
   POLYTE_CHECK(problems.empty(), "the importer built a broken graph: " + problems.front());
-  return {std::move(state_.graph), std::move(state_.specialised), std::move(notes_), std::move(open_)};
+  return {std::move(state_.graph), std::move(state_.specialised), std::move(notes_),
+          std::move(open_)};
 }
 
 Coverage Importer::coverage() {
@@ -302,28 +315,36 @@ Coverage Importer::coverage() {
   return {std::move(rows), problems_.of_no_node()};
 }
 
-// The nodes of the subgraphs of a node, after it. What was imported is known to be supported; of the others, those of
-// a branch that is never taken or of a node that failed, only the table is asked.
-void Importer::add_bodies(const NodeProto& node, const NodeCoverage& around, std::vector<NodeCoverage>& rows) const {
+// The nodes of the subgraphs of a node, after it. What was imported is known to be supported;
+// of the others, those of a branch that is never taken or of a node that failed, only the table
+// is asked.
+void Importer::add_bodies(const NodeProto& node, const NodeCoverage& around,
+                          std::vector<NodeCoverage>& rows) const {
   for (const auto& attribute : node.attribute()) {
     for (int i = 0; i < attribute.g().node_size(); ++i) {
       const NodeProto& inner = attribute.g().node(i);
       const std::string own = inner.name().empty() ? std::to_string(i) : inner.name();
-      NodeCoverage row{around.name + "/" + attribute.name() + "/" + own, inner.op_type(), outline_.opset, false, {}};
-      const bool known = is_onnx_domain(inner.domain()) && find_row(inner.op_type(), outline_.opset);
+      NodeCoverage row{around.name + "/" + attribute.name() + "/" + own,
+                       inner.op_type(),
+                       outline_.opset,
+                       false,
+                       {}};
+      const bool known =
+          is_onnx_domain(inner.domain()) && find_row(inner.op_type(), outline_.opset);
       if (!is_onnx_domain(inner.domain())) row.op = inner.domain() + "::" + row.op;
       row.checked = state_.applied.contains(row.name);
       row.supported = known || row.checked;
       if (!row.supported) row.reason = "operator not supported";
-      if (row.supported && !row.checked) row.reason = "not checked further: its branch is not computed";
+      if (row.supported && !row.checked)
+        row.reason = "not checked further: its branch is not computed";
       rows.push_back(row);
       add_bodies(inner, row, rows);
     }
   }
 }
 
-Imported import_model(ModelProto model, const std::string& name, const std::filesystem::path& folder,
-                      const ImportOptions& options) {
+Imported import_model(ModelProto model, const std::string& name,
+                      const std::filesystem::path& folder, const ImportOptions& options) {
   Importer importer(model, name, folder, options);
   importer.run();
   return importer.result();
@@ -338,14 +359,16 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-Imported import_onnx_bytes(std::string_view bytes, const std::string& name, const std::filesystem::path& folder,
-                           const ImportOptions& options) {
+Imported import_onnx_bytes(std::string_view bytes, const std::string& name,
+                           const std::filesystem::path& folder, const ImportOptions& options) {
   return import_model(parse_model(bytes, name), name, folder, options);
 }
 
 Imported import_onnx(const std::filesystem::path& file, const ImportOptions& options) {
-  const std::string name = file.filename().string();  // the file's bytes are gone once they are parsed
-  return import_model(parse_model(read_file(file, options.max_file_bytes), name), name, folder_of(file), options);
+  // The file's bytes are gone once they are parsed.
+  const std::string name = file.filename().string();
+  return import_model(parse_model(read_file(file, options.max_file_bytes), name), name,
+                      folder_of(file), options);
 }
 
 Coverage coverage(const std::filesystem::path& file, const ImportOptions& options) {

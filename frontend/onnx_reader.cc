@@ -53,11 +53,11 @@ Message parse(std::string_view bytes, const std::string& name, const char* what)
                                             static_cast<int>(bytes.size()));
   const bool parsed = message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
   if (!parsed && in.CurrentPosition() >= static_cast<int>(bytes.size()) && begins_model(bytes))
-    fail(name, std::string("ends in the middle of ") + what + ", after " + std::to_string(bytes.size()) +
-                   " bytes: was all of it downloaded or copied?");
+    fail(name, std::string("ends in the middle of ") + what + ", after " +
+                   std::to_string(bytes.size()) + " bytes: was all of it downloaded or copied?");
   if (!parsed)
-    fail(name, std::string("not ") + what + ": the bytes stop making sense at " + std::to_string(in.CurrentPosition()) +
-                   " of " + std::to_string(bytes.size()));
+    fail(name, std::string("not ") + what + ": the bytes stop making sense at " +
+                   std::to_string(in.CurrentPosition()) + " of " + std::to_string(bytes.size()));
   return message;
 }
 
@@ -71,11 +71,13 @@ std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes)
                     path.string() + ": cannot be opened: " + text_of_errno(error));
   }
   struct stat info{};
-  if (fstat(file.get(), &info) != 0) fail(path.string(), std::string("cannot be read: ") + std::strerror(errno));
+  if (fstat(file.get(), &info) != 0)
+    fail(path.string(), std::string("cannot be read: ") + std::strerror(errno));
   if (!S_ISREG(info.st_mode)) fail(path.string(), "is not a regular file");
   if (info.st_size > max_bytes) {
     throw UserError(ExitStatus::ResourceLimit, path.string() + ": " + std::to_string(info.st_size) +
-                                                   " bytes, the limit is " + std::to_string(max_bytes));
+                                                   " bytes, the limit is " +
+                                                   std::to_string(max_bytes));
   }
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t done = 0;

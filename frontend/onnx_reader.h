@@ -1,5 +1,6 @@
-// Bytes to protobuf messages, with limits: size, nesting (protobuf's 100 levels), and the sanity of what came out,
-// for an empty file parses as an empty model. Errors are UserError(InvalidInput) or (ResourceLimit).
+// Bytes to protobuf messages, with limits: size, nesting (protobuf's 100 levels), and the sanity
+// of what came out, for an empty file parses as an empty model. Errors are UserError(InvalidInput)
+// or (ResourceLimit).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,9 @@ namespace {
 
 using onnx::TensorProto;
 
-[[noreturn]] void invalid(const std::string& what) { throw UserError(ExitStatus::InvalidInput, what); }
+[[noreturn]] void invalid(const std::string& what) {
+  throw UserError(ExitStatus::InvalidInput, what);
+}
 
 std::int64_t parse_number(const std::string& key, const std::string& text) {
   std::int64_t value = 0;
@@ -38,7 +40,8 @@ ExternalData external_of(const TensorProto& proto) {
 template <class To, class Field>
 graph::Bytes narrowed(const Field& field, std::int64_t count) {
   if (field.size() != count)
-    invalid("holds " + std::to_string(field.size()) + " elements, expected " + std::to_string(count));
+    invalid("holds " + std::to_string(field.size()) + " elements, expected " +
+            std::to_string(count));
   graph::Bytes bytes(static_cast<std::size_t>(count) * sizeof(To));
   for (int i = 0; i < field.size(); ++i) {
     const To element = static_cast<To>(field[i]);
@@ -79,7 +82,8 @@ graph::Bytes typed_payload(const TensorProto& proto, DType type, std::int64_t co
 
 graph::Bytes raw_payload(std::string raw, std::int64_t size) {
   if (static_cast<std::int64_t>(raw.size()) != size) {
-    invalid("holds " + std::to_string(raw.size()) + " bytes of raw data, expected " + std::to_string(size));
+    invalid("holds " + std::to_string(raw.size()) + " bytes of raw data, expected " +
+            std::to_string(size));
   }
   const auto owner = std::make_shared<const std::string>(std::move(raw));
   return {std::as_bytes(std::span(*owner)), owner};
@@ -138,17 +142,20 @@ void check_size(const graph::TensorType& type, const ImportOptions& options) {
   }
   const std::int64_t size = graph::size_in_bytes(type);
   if (size > options.max_tensor_bytes) {
-    throw UserError(ExitStatus::ResourceLimit, "has type " + to_string(type) + ", " + std::to_string(size) +
-                                                   " bytes; the limit is " + std::to_string(options.max_tensor_bytes));
+    throw UserError(ExitStatus::ResourceLimit, "has type " + to_string(type) + ", " +
+                                                   std::to_string(size) + " bytes; the limit is " +
+                                                   std::to_string(options.max_tensor_bytes));
   }
 }
 
-graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& folder, const ImportOptions& options) {
+graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& folder,
+                               const ImportOptions& options) {
   const auto dtype = dtype_from_onnx(proto.data_type());
   if (!dtype && proto.data_type() == TensorProto::UNDEFINED) invalid("has no element type");
   if (!dtype)
-    throw UserError(ExitStatus::Unsupported,
-                    "has element type " + onnx_type_name(proto.data_type()) + ": " + kSupportedTypes);
+    throw UserError(
+        ExitStatus::Unsupported,
+        "has element type " + onnx_type_name(proto.data_type()) + ": " + kSupportedTypes);
   graph::Tensor tensor{{*dtype, {proto.dims().begin(), proto.dims().end()}}, nullptr};
   check_size(tensor.type, options);
   if (proto.has_segment()) throw UserError(ExitStatus::Unsupported, "is stored in segments");

@@ -1,6 +1,9 @@
-// Attributes as text, "kernel=3x3 strides=1x1 ...": what the `print` of a type of attributes writes to.
+// Attributes as text, "kernel=3x3 strides=1x1 ...": what the `print` of a type of attributes
+// writes to.
 //
-//   void TriluAttributes::print(AttributeText& text) const { text.add("k", k).add("upper", upper); }
+//   void TriluAttributes::print(AttributeText& text) const {
+//     text.add("k", k).add("upper", upper);
+//   }
 #pragma once
 
 #include <sstream>

@@ -1,8 +1,9 @@
-// Bytes: the elements of a tensor known at compile time. They are its own, or part of something larger that it keeps
-// alive: a mapping of a file, so that a model of many gigabytes is read where it is used, and not before.
+// Bytes: the elements of a tensor known at compile time. They are its own, or part of something
+// larger that it keeps alive: a mapping of a file, so that a model of many gigabytes is read where
+// it is used, and not before.
 //
-//   Bytes own(64);                      own.data()[0] = ...
-//   Bytes part(view, mapping);          // std::span of what `mapping`, a shared_ptr, owns; read only
+//   Bytes own(64);                    own.data()[0] = ...
+//   Bytes part(view, mapping);        // std::span of what `mapping`, a shared_ptr, owns; read only
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,10 @@ class Bytes {
   explicit Bytes(std::vector<std::byte> own) : own_(std::move(own)), view_(own_) {}
   template <class Iterator>
   Bytes(Iterator first, Iterator last) : Bytes(std::vector<std::byte>(first, last)) {}
-  Bytes(std::span<const std::byte> view, std::shared_ptr<const void> owner) : owner_(std::move(owner)), view_(view) {}
-  // A vector keeps its memory when it is moved, so that the view stays right; a copy would need one of its own.
+  Bytes(std::span<const std::byte> view, std::shared_ptr<const void> owner)
+      : owner_(std::move(owner)), view_(view) {}
+  // A vector keeps its memory when it is moved, so that the view stays right; a copy would need one
+  // of its own.
   Bytes(Bytes&& other) noexcept = default;
   Bytes& operator=(Bytes&& other) noexcept = default;
   Bytes(const Bytes&) = delete;
@@ -41,7 +44,9 @@ class Bytes {
   std::byte* end() { return writable().data() + own_.size(); }
 
   std::vector<std::byte> copy() const { return {begin(), end()}; }
-  friend bool operator==(const Bytes& a, const Bytes& b) { return std::ranges::equal(a.view_, b.view_); }
+  friend bool operator==(const Bytes& a, const Bytes& b) {
+    return std::ranges::equal(a.view_, b.view_);
+  }
 
  private:
   std::vector<std::byte> own_;

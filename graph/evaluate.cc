@@ -31,8 +31,8 @@ Evaluator::Evaluator(const Graph& graph, std::span<const Tensor> inputs) : graph
   for (std::size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
     const Value& expected = graph.value(graph.inputs[i]);
     if (!(inputs[i].type == expected.type)) {
-      problems.push_back("input '" + expected.name + "' is " + to_string(inputs[i].type) + ", expected " +
-                         to_string(expected.type));
+      problems.push_back("input '" + expected.name + "' is " + to_string(inputs[i].type) +
+                         ", expected " + to_string(expected.type));
     }
     values_[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
   }
@@ -42,19 +42,22 @@ Evaluator::Evaluator(const Graph& graph, std::span<const Tensor> inputs) : graph
 void Evaluator::run(const std::vector<NodeId>& group) {
   const Expansion expansion = expand(graph_, group, "group");
   const std::vector<const ir::Buffer*> interface = expansion.program.interface();
-  POLYTE_CHECK(interface.size() == expansion.arguments.size(), "one argument for each interface buffer");
+  POLYTE_CHECK(interface.size() == expansion.arguments.size(),
+               "one argument for each interface buffer");
   ir::Environment environment;
   for (std::size_t i = 0; i < interface.size(); ++i) {
     if (interface[i]->role == ir::Role::Out) continue;
     const Tensor& operand = values_.at(static_cast<std::size_t>(expansion.arguments[i]));
     POLYTE_CHECK(operand.bytes != nullptr, "groups are evaluated in topological order");
-    environment[interface[i]->name] = {interface[i]->dtype, ir::constant_shape(*interface[i]), operand.bytes->copy()};
+    environment[interface[i]->name] = {interface[i]->dtype, ir::constant_shape(*interface[i]),
+                                       operand.bytes->copy()};
   }
   ir::interpret(expansion.program, environment, {});
   for (std::size_t i = 0; i < interface.size(); ++i) {
     if (interface[i]->role != ir::Role::Out) continue;
     Tensor& result = values_.at(static_cast<std::size_t>(expansion.arguments[i]));
-    result.bytes = std::make_shared<const Bytes>(std::move(environment.at(interface[i]->name).bytes));
+    result.bytes =
+        std::make_shared<const Bytes>(std::move(environment.at(interface[i]->name).bytes));
   }
 }
 
@@ -62,7 +65,8 @@ std::vector<Tensor> Evaluator::outputs() const {
   std::vector<Tensor> outputs;
   for (ValueId id : graph_.outputs) {
     outputs.push_back(values_.at(static_cast<std::size_t>(id)));
-    POLYTE_CHECK(outputs.back().bytes != nullptr, "output '" + graph_.value(id).name + "' was not computed");
+    POLYTE_CHECK(outputs.back().bytes != nullptr,
+                 "output '" + graph_.value(id).name + "' was not computed");
   }
   return outputs;
 }

@@ -1,8 +1,9 @@
-// Expansion: a fused group of nodes becomes one ir::Program, which says what is computed and nothing else.
-// Values that enter the group are In buffers (Const where the graph knows them; single numbers become literals),
-// values used outside are Out, what stays inside is Temp. An element-wise or index-moving node whose value has
-// one reader in the group, which reads each element once, gets no statement of its own: it is written into the
-// expression of its reader. Floats follow the ONNX reference; f16 and bf16 sums are kept in f32.
+// Expansion: a fused group of nodes becomes one ir::Program, which says what is computed and
+// nothing else. Values that enter the group are In buffers (Const where the graph knows them;
+// single numbers become literals), values used outside are Out, what stays inside is Temp. An
+// element-wise or index-moving node whose value has one reader in the group, which reads each
+// element once, gets no statement of its own: it is written into the expression of its reader.
+// Floats follow the ONNX reference; f16 and bf16 sums are kept in f32.
 //
 //   Conv + Add + Relu  ->  acc[n, co, h, w] = sum[ci, kh, kw] fma(...)
 //                          y[n, co, h, w]   = max(acc[n, co, h, w] + bias[co], 0)
@@ -19,14 +20,16 @@ namespace polyte::graph {
 
 struct Expansion {
   ir::Program program;
-  std::vector<ValueId> arguments;  // the graph's value behind each interface buffer, in the Program's order
+  // The graph's value behind each interface buffer, in the Program's order.
+  std::vector<ValueId> arguments;
 };
 
-// `nodes` ascending, closed under paths (no path between two of them leaves the group). The Program verifies.
+// `nodes` ascending, closed under paths (no path between two of them leaves the group).
+// The Program verifies.
 Expansion expand(const Graph& graph, std::span<const NodeId> nodes, const std::string& name);
 
-// The outputs of a node whose inputs are all constants, by interpreting its expansion: for constant folding.
-// One tensor an output (empty bytes where the output is not wanted).
+// The outputs of a node whose inputs are all constants, by interpreting its expansion: for constant
+// folding. One tensor an output (empty bytes where the output is not wanted).
 std::vector<Tensor> evaluate(const Graph& graph, NodeId id);
 
 }  // namespace polyte::graph

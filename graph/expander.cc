@@ -18,23 +18,27 @@ ir::Expr literal_of(const Tensor& tensor) {
   return ir::make_int(type, element_as_int(tensor, 0));
 }
 
-// Words of the Program text and the iterators used here: a buffer of such a name gets an underscore.
+// Words of the Program text and the iterators used here: a buffer of such a name gets
+// an underscore.
 bool is_reserved(const std::string& name) {
   static constexpr const char* kWords[] = {
-      "program", "in",      "const",   "out",  "inout",  "temp",  "loop", "for",   "where", "if",     "else",
-      "step",    "sum",     "product", "min",  "max",    "and",   "or",   "not",   "xor",   "argmin", "argmax",
-      "abs",     "sqrt",    "floor",   "ceil", "round",  "trunc", "exp",  "log",   "tanh",  "erf",    "sigmoid",
-      "sin",     "cos",     "pow",     "fma",  "select", "cast",  "true", "false", "inf",   "nan",    "neg",
-      "mod",     "context", "shl",     "shr",  "eq",     "ne",    "lt",   "le"};
-  static constexpr const char* kIterators[] = {"b",  "n",  "c",  "d",  "h",  "w", "m",  "k",  "i", "j",
-                                               "co", "ci", "kd", "kh", "kw", "r", "od", "oh", "ow"};
+      "program", "in",     "const",  "out",    "inout",   "temp",    "loop",  "for",  "where",
+      "if",      "else",   "step",   "sum",    "product", "min",     "max",   "and",  "or",
+      "not",     "xor",    "argmin", "argmax", "abs",     "sqrt",    "floor", "ceil", "round",
+      "trunc",   "exp",    "log",    "tanh",   "erf",     "sigmoid", "sin",   "cos",  "pow",
+      "fma",     "select", "cast",   "true",   "false",   "inf",     "nan",   "neg",  "mod",
+      "context", "shl",    "shr",    "eq",     "ne",      "lt",      "le"};
+  static constexpr const char* kIterators[] = {"b",  "n", "c",  "d",  "h",  "w",  "m",
+                                               "k",  "i", "j",  "co", "ci", "kd", "kh",
+                                               "kw", "r", "od", "oh", "ow"};
   const auto is_name = [&](const char* word) { return name == word; };
   if (dtype_from_string(name)) return true;
   if (std::any_of(std::begin(kWords), std::end(kWords), is_name)) return true;
   if (std::any_of(std::begin(kIterators), std::end(kIterators), is_name)) return true;
   const bool numbered = name.size() > 1 && std::string("birs").find(name[0]) != std::string::npos;
-  return numbered &&
-         std::all_of(name.begin() + 1, name.end(), [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
+  return numbered && std::all_of(name.begin() + 1, name.end(), [](char c) {
+           return std::isdigit(static_cast<unsigned char>(c));
+         });
 }
 
 std::string identifier_of(const std::string& name) {
@@ -47,12 +51,15 @@ std::string identifier_of(const std::string& name) {
   return is_reserved(result) ? result + "_" : result;
 }
 
-// Whether what computes this operand can be written in its place: then it is computed for each element that is read.
-bool reads_inline(const Graph& graph, OperatorTable operators, const Node& reader, std::size_t operand) {
+// Whether what computes this operand can be written in its place: then it is computed for each
+// element that is read.
+bool reads_inline(const Graph& graph, OperatorTable operators, const Node& reader,
+                  std::size_t operand) {
   const OpTraits& traits = row_of(operators, reader.op).traits;
   if (!includes(traits.reads_once, operand)) return false;
   const std::int64_t read = element_count(graph.value(reader.inputs[operand]).type.shape);
-  return traits.reads_elements_once || read >= element_count(graph.value(reader.outputs[0]).type.shape);
+  return traits.reads_elements_once ||
+         read >= element_count(graph.value(reader.outputs[0]).type.shape);
 }
 
 std::vector<ir::Index> indices_of(const Subscripts& at) { return {at.begin(), at.end()}; }
@@ -69,7 +76,9 @@ Ranges ranges_over(const Dims& shape) {
       {}, {"i"}, {"i", "j"}, {"i", "j", "k"}, {"n", "c", "h", "w"}, {"n", "c", "d", "h", "w"}};
   Ranges ranges;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    ranges.push_back({shape.size() < kNames.size() ? kNames[shape.size()][d] : "i" + std::to_string(d), 0, shape[d]});
+    ranges.push_back(
+        {shape.size() < kNames.size() ? kNames[shape.size()][d] : "i" + std::to_string(d), 0,
+         shape[d]});
   }
   return ranges;
 }
@@ -80,10 +89,16 @@ Subscripts subscripts_of(const Ranges& ranges) {
   return at;
 }
 
-DType accumulator_of(DType type) { return type == DType::F16 || type == DType::BF16 ? DType::F32 : type; }
+DType accumulator_of(DType type) {
+  return type == DType::F16 || type == DType::BF16 ? DType::F32 : type;
+}
 
-Expander::Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name, OperatorTable operators)
-    : graph_(graph), operators_(operators), nodes_(nodes.begin(), nodes.end()), program_(identifier_of(name)) {}
+Expander::Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name,
+                   OperatorTable operators)
+    : graph_(graph),
+      operators_(operators),
+      nodes_(nodes.begin(), nodes.end()),
+      program_(identifier_of(name)) {}
 
 Expansion Expander::run() {
   declare_interface();
@@ -132,7 +147,8 @@ void Expander::declare_interface() {
   }
   for (NodeId id : nodes_) {
     for (ValueId output : graph_.node(id).outputs) {
-      if (output != kNoValue) read_outside_[output] = graph_.is_output(output) || !readers_.count(output);
+      if (output != kNoValue)
+        read_outside_[output] = graph_.is_output(output) || !readers_.count(output);
     }
   }
   mark_outside_readers();
@@ -174,7 +190,8 @@ ir::Expr Expander::read(ValueId id, const Subscripts& at) {
 bool Expander::is_single(const ir::Affine& subscript) const {
   const auto symbol = subscript.as_symbol();
   return symbol && std::any_of(scope_.begin(), scope_.end(), [&](const ir::Range& range) {
-           return range.name == *symbol && range.begin == ir::Affine(0) && range.end == ir::Affine(1);
+           return range.name == *symbol && range.begin == ir::Affine(0) &&
+                  range.end == ir::Affine(1);
          });
 }
 
@@ -192,9 +209,10 @@ ir::Expr Expander::read_padded(ValueId id, const Subscripts& at, ir::Expr otherw
   return program_.padded_load(buffers_.at(id), at, std::move(otherwise), scope_);
 }
 
-ir::Expr Expander::read_guarded(ValueId id, std::vector<ir::Index> at, std::vector<ir::Constraint> guard,
-                                ir::Expr otherwise) {
-  return ir::make_guarded_load(type(id).dtype, buffers_.at(id), std::move(at), std::move(guard), std::move(otherwise));
+ir::Expr Expander::read_guarded(ValueId id, std::vector<ir::Index> at,
+                                std::vector<ir::Constraint> guard, ir::Expr otherwise) {
+  return ir::make_guarded_load(type(id).dtype, buffers_.at(id), std::move(at), std::move(guard),
+                               std::move(otherwise));
 }
 
 ir::Expr Expander::gather(ValueId id, std::vector<ir::Index> at) {
@@ -212,11 +230,13 @@ std::string Expander::temporary(const std::string& base, DType dtype, const Dims
   return name;
 }
 
-void Expander::assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges, const Element& element) {
+void Expander::assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges,
+                      const Element& element) {
   scatter(buffer, ranges, [&](const Subscripts&) { return indices_of(to); }, element);
 }
 
-void Expander::scatter(const std::string& buffer, const Ranges& ranges, const Position& to, const Element& element) {
+void Expander::scatter(const std::string& buffer, const Ranges& ranges, const Position& to,
+                       const Element& element) {
   scope_ = ranges;
   const int part = parts_[buffer]++;
   const std::string label = part == 0 ? "" : buffer + "_part" + std::to_string(part);
@@ -231,13 +251,14 @@ void Expander::accumulate(const std::string& buffer, const Ranges& ranges, const
   program_.reduce({buffer, indices_of(at)}, ranges, reductions, combiner, element(at), where);
 }
 
-void Expander::accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
-                              const Ranges& reductions, ir::Combiner combiner, const Element& value,
-                              const Element& place, const Constraints& where) {
+void Expander::accumulate_arg(const std::string& best, const std::string& position,
+                              const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
+                              const Element& value, const Element& place,
+                              const Constraints& where) {
   scope_ = join(ranges, reductions);
   const Subscripts at = subscripts_of(ranges);
-  program_.reduce_arg({{best, indices_of(at)}, {position, indices_of(at)}}, ranges, reductions, combiner, value(at),
-                      place(at), where);
+  program_.reduce_arg({{best, indices_of(at)}, {position, indices_of(at)}}, ranges, reductions,
+                      combiner, value(at), place(at), where);
 }
 
 void Expander::in_order(const ir::Range& iterator, const std::function<void()>& body) {
@@ -246,13 +267,15 @@ void Expander::in_order(const ir::Range& iterator, const std::function<void()>& 
   program_.end_region();
 }
 
-// The names that an operand of the same shape has, so that a reduction and its tail share their loops' names.
+// The names that an operand of the same shape has, so that a reduction and its tail share
+// their loops' names.
 Ranges Expander::iterators_of(ValueId output) {
   const auto own = iterators_.find(output);
   if (own != iterators_.end()) return own->second;
   for (ValueId input : node_->inputs) {
     const auto found = iterators_.find(input);
-    if (found != iterators_.end() && shape(input) == shape(output)) return iterators_[output] = found->second;
+    if (found != iterators_.end() && shape(input) == shape(output))
+      return iterators_[output] = found->second;
   }
   return ranges_over(shape(output));
 }
@@ -272,11 +295,13 @@ void Expander::define(ValueId output, Element element) {
 void Expander::define_empty(ValueId output) {
   const Ranges ranges = ranges_over(shape(output));
   const DType type = graph_.value(output).type.dtype;
-  assign(store(output), subscripts_of(ranges), ranges, [type](const Subscripts&) { return ir::make_literal(type, 0); });
+  assign(store(output), subscripts_of(ranges), ranges,
+         [type](const Subscripts&) { return ir::make_literal(type, 0); });
 }
 
-void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
-                      const Element& element, const Post& post, const Constraints& where) {
+void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reductions,
+                      ir::Combiner combiner, const Element& element, const Post& post,
+                      const Constraints& where) {
   const DType type = graph_.value(output).type.dtype, wide = accumulator_of(type);
   const Dims extents = shape(output);
   if (ranges.size() == extents.size()) iterators_[output] = ranges;

@@ -1,7 +1,9 @@
-// What an operator's expand function works with: reading operands, defining outputs, adding statements to the
-// Program of the group. Used by ops/*.cc only.
+// What an operator's expand function works with: reading operands, defining outputs, adding
+// statements to the Program of the group. Used by ops/*.cc only.
 //
-//   expander.define(node.outputs[0], [&](const Subscripts& at) { return make_unary(Exp, expander.read(x, at)); });
+//   expander.define(node.outputs[0], [&](const Subscripts& at) {
+//     return make_unary(Exp, expander.read(x, at));
+//   });
 #pragma once
 
 #include <functional>
@@ -24,7 +26,8 @@ using Constraints = std::vector<ir::Constraint>;
 class Expander {
  public:
   // `operators`: all_operators(), or a table of a test.
-  Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name, OperatorTable operators);
+  Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name,
+           OperatorTable operators);
   Expansion run();
 
   const TensorType& type(ValueId id) const { return graph_.value(id).type; }
@@ -32,41 +35,49 @@ class Expander {
 
   // An element of an operand; subscripts within its shape.
   ir::Expr read(ValueId id, const Subscripts& at);
-  // The same with NumPy broadcasting: `at` are subscripts of a shape that the operand broadcasts to.
+  // The same with NumPy broadcasting: `at` are subscripts of a shape that the operand
+  // broadcasts to.
   ir::Expr read_broadcast(ValueId id, const Subscripts& at);
   // The only element of an operand of one element.
   ir::Expr read_scalar(ValueId id) { return read(id, Subscripts(shape(id).size(), ir::Affine(0))); }
-  // Only of operands that neither `reads_once` nor `as_number` names (OpTraits), for they need a buffer: a read with a
-  // guard where `at` can leave the shape, and a read at subscripts known at run time.
+  // Only of operands that neither `reads_once` nor `as_number` names (OpTraits), for they need
+  // a buffer: a read with a guard where `at` can leave the shape, and a read at subscripts known
+  // at run time.
   ir::Expr read_padded(ValueId id, const Subscripts& at, ir::Expr otherwise);
-  ir::Expr read_guarded(ValueId id, std::vector<ir::Index> at, std::vector<ir::Constraint> guard, ir::Expr otherwise);
+  ir::Expr read_guarded(ValueId id, std::vector<ir::Index> at, std::vector<ir::Constraint> guard,
+                        ir::Expr otherwise);
   ir::Expr gather(ValueId id, std::vector<ir::Index> at);
 
   // The output as an expression of its subscripts: a statement, or inlined into its only reader.
   void define(ValueId output, Element element);
-  // output[ranges] = post(combination of element over `reductions`); `post` may be empty. Short floats are summed
-  // in f32 and rounded at the end: `element` is then f32 (accumulator_of), and so is what `post` gets and gives. Only
-  // elements where `where` holds are combined.
+  // output[ranges] = post(combination of element over `reductions`); `post` may be empty. Short
+  // floats are summed in f32 and rounded at the end: `element` is then f32 (accumulator_of), and so
+  // is what `post` gets and gives. Only elements where `where` holds are combined.
   using Post = std::function<ir::Expr(ir::Expr accumulated, const Subscripts& at)>;
   void reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
               const Element& element, const Post& post = {}, const Constraints& where = {});
 
-  // For operators that place statements themselves. store: the buffer of the output, to be filled part by part.
+  // For operators that place statements themselves. store: the buffer of the output, to be filled
+  // part by part.
   std::string store(ValueId output);
   std::string temporary(const std::string& base, DType dtype, const Dims& extents);
   // buffer[to] = value over ranges; several parts of one buffer get names of their own.
-  void assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges, const Element& element);
+  void assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges,
+              const Element& element);
   // The same where the position is read at run time: buffer[to(at)] = element(at).
   using Position = std::function<std::vector<ir::Index>(const Subscripts& at)>;
-  void scatter(const std::string& buffer, const Ranges& ranges, const Position& to, const Element& element);
-  void accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
-                  const Element& element, const Constraints& where = {});
+  void scatter(const std::string& buffer, const Ranges& ranges, const Position& to,
+               const Element& element);
+  void accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions,
+                  ir::Combiner combiner, const Element& element, const Constraints& where = {});
   void accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
-                      const Ranges& reductions, ir::Combiner combiner, const Element& value, const Element& place,
-                      const Constraints& where = {});
+                      const Ranges& reductions, ir::Combiner combiner, const Element& value,
+                      const Element& place, const Constraints& where = {});
   // What `body` adds, once for each value of the iterator, in order.
   void in_order(const ir::Range& iterator, const std::function<void()>& body);
-  ir::Expr load(const std::string& buffer, const Subscripts& at) const { return program_.load(buffer, at); }
+  ir::Expr load(const std::string& buffer, const Subscripts& at) const {
+    return program_.load(buffer, at);
+  }
   ir::Expr load_at(const std::string& buffer, std::vector<ir::Index> at) const {
     return ir::make_load(program_.buffer(buffer).dtype, buffer, std::move(at));
   }
@@ -87,7 +98,8 @@ class Expander {
   ir::ProgramBuilder program_;
   std::map<ValueId, std::string> buffers_;
   std::map<ValueId, Element> inlined_;
-  std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> readers_;  // in the group: node, operand
+  // In the group: node, operand.
+  std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> readers_;
   std::map<ValueId, bool> read_outside_;
   std::map<ValueId, Ranges> iterators_;  // of values that a reduction gave, or a tail of one
   std::map<std::string, int> parts_;     // statements that assign to a buffer, so far
@@ -96,7 +108,8 @@ class Expander {
   Ranges scope_;                // iterators of the statement that is being written
 };
 
-// One iterator a dimension of `shape`, named by rank: (i), (i, j), (i, j, k), (n, c, h, w), (n, c, d, h, w).
+// One iterator a dimension of `shape`, named by rank: (i), (i, j), (i, j, k), (n, c, h, w),
+// (n, c, d, h, w).
 Ranges ranges_over(const Dims& shape);
 Subscripts subscripts_of(const Ranges& ranges);
 DType accumulator_of(DType type);  // f32 for f16 and bf16, else the type

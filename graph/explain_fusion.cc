@@ -42,8 +42,8 @@ std::string path_text(OpPattern pattern) {
   }
 }
 
-// Names of operators as one group's lines show them: the kind alone for a member whose kind is unique among the
-// members, and for another operator whose kind is unique among all that are shown.
+// Names of operators as one group's lines show them: the kind alone for a member whose kind is
+// unique among the members, and for another operator whose kind is unique among all that are shown.
 class Labels {
  public:
   Labels(const FusionGraph& graph, const std::set<int>& members, const std::set<int>& shown)
@@ -55,7 +55,8 @@ class Labels {
     const FusionNode& shown = graph_.nodes[node];
     const auto& uses = members_.count(node) != 0 ? uses_by_members_ : uses_;
     if (uses.at(shown.op) == 1) return shown.op;
-    return shown.name.empty() ? shown.op + " #" + std::to_string(node) : shown.op + " '" + shown.name + "'";
+    return shown.name.empty() ? shown.op + " #" + std::to_string(node)
+                              : shown.op + " '" + shown.name + "'";
   }
 
  private:
@@ -64,16 +65,17 @@ class Labels {
   std::map<std::string, int> uses_by_members_, uses_;
 };
 
-std::string refusal_text(const FusionGraph& graph, const FusionOptions& options, const EdgeDecision& decision,
-                         const Labels& label) {
+std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
+                         const EdgeDecision& decision, const Labels& label) {
   const std::string producer = label(decision.producer);
   std::string rule = " (rule: " + rule_text(decision.rule) + ")";
   if (decision.source_pattern != graph.nodes[decision.producer].pattern) {
     rule.insert(rule.size() - 1, "; by its group, " + producer + " is one");
   }
   const bool direct = decision.witness == decision.consumer;
-  const std::string where =
-      direct || decision.witness < 0 ? "" : "on the way to " + label(decision.post_dominator) + ", ";
+  const std::string where = direct || decision.witness < 0
+                                ? ""
+                                : "on the way to " + label(decision.post_dominator) + ", ";
   switch (decision.verdict) {
     case FusionVerdict::Fused:
       break;
@@ -92,7 +94,8 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
     case FusionVerdict::SinkIsTuple:
       return "a tuple takes only injective sources";
     case FusionVerdict::EdgeTooComplex:
-      return where + label(decision.witness) + " is " + std::string(to_string(decision.witness_pattern)) + rule;
+      return where + label(decision.witness) + " is " +
+             std::string(to_string(decision.witness_pattern)) + rule;
     case FusionVerdict::GroupTooComplex:
       return where + "the group of " + label(decision.witness) + " is " +
              std::string(to_string(decision.witness_pattern)) + rule;
@@ -104,28 +107,34 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
   return {};
 }
 
-std::string decision_text(const FusionGraph& graph, const FusionOptions& options, const EdgeDecision& decision,
-                          const Labels& label) {
+std::string decision_text(const FusionGraph& graph, const FusionOptions& options,
+                          const EdgeDecision& decision, const Labels& label) {
   if (!decision.fused()) return "not fused: " + refusal_text(graph, options, decision, label);
-  if (decision.rule == FusionRule::AskedFor) return "fused: " + options.keep_together[decision.keep_together].reason;
+  if (decision.rule == FusionRule::AskedFor)
+    return "fused: " + options.keep_together[decision.keep_together].reason;
   const std::string where =
       decision.producer == decision.source && decision.consumer == decision.post_dominator
           ? label(decision.post_dominator) + " post-dominates " + label(decision.source)
-          : "between " + label(decision.source) + " and its post-dominator " + label(decision.post_dominator);
-  return "fused: phase " + std::to_string(decision.phase) + ", " + where + ", " + path_text(decision.path_pattern);
+          : "between " + label(decision.source) + " and its post-dominator " +
+                label(decision.post_dominator);
+  return "fused: phase " + std::to_string(decision.phase) + ", " + where + ", " +
+         path_text(decision.path_pattern);
 }
 
 // Every node that the lines of these edges may name.
 void add_named_nodes(const EdgeDecision& decision, std::set<int>& shown) {
-  for (int node : {decision.producer, decision.consumer, decision.source, decision.post_dominator, decision.witness}) {
+  for (int node : {decision.producer, decision.consumer, decision.source, decision.post_dominator,
+                   decision.witness}) {
     if (node >= 0) shown.insert(node);
   }
 }
 
 std::string title(const FusionGraph& graph, const std::vector<int>& group) {
-  // The operator that gives the group its character carries its name: the first of the largest pattern.
-  const auto largest = std::max_element(group.begin(), group.end(),
-                                        [&](int a, int b) { return graph.nodes[a].pattern < graph.nodes[b].pattern; });
+  // The operator that gives the group its character carries its name: the first of
+  // the largest pattern.
+  const auto largest = std::max_element(group.begin(), group.end(), [&](int a, int b) {
+    return graph.nodes[a].pattern < graph.nodes[b].pattern;
+  });
   std::string text;
   for (int node : group) {
     const FusionNode& shown = graph.nodes[node];
@@ -137,20 +146,24 @@ std::string title(const FusionGraph& graph, const std::vector<int>& group) {
 }
 
 void print_edge(std::ostream& out, const std::string& edge, const std::string& text) {
-  out << "  " << edge << std::string(std::max<std::size_t>(kEdgeColumn, edge.size() + 2) - edge.size(), ' ') << text
+  out << "  " << edge
+      << std::string(std::max<std::size_t>(kEdgeColumn, edge.size() + 2) - edge.size(), ' ') << text
       << '\n';
 }
 
 }  // namespace
 
-std::string explain_edge(const FusionGraph& graph, const FusionOptions& options, const EdgeDecision& decision) {
+std::string explain_edge(const FusionGraph& graph, const FusionOptions& options,
+                         const EdgeDecision& decision) {
   std::set<int> shown;
   add_named_nodes(decision, shown);
   return decision_text(graph, options, decision, Labels(graph, {}, shown));
 }
 
-std::string explain_fusion(const FusionGraph& graph, const FusionOptions& options, const FusionReport& report) {
-  std::vector<std::vector<const EdgeDecision*>> inside(report.groups.size()), into(report.groups.size());
+std::string explain_fusion(const FusionGraph& graph, const FusionOptions& options,
+                           const FusionReport& report) {
+  std::vector<std::vector<const EdgeDecision*>> inside(report.groups.size()),
+      into(report.groups.size());
   for (const EdgeDecision& decision : report.edges) {
     const int group = report.group_of[decision.consumer];
     (report.group_of[decision.producer] == group ? inside : into)[group].push_back(&decision);
@@ -166,12 +179,16 @@ std::string explain_fusion(const FusionGraph& graph, const FusionOptions& option
       with_outside_operand.insert(decision->consumer);
     }
     const Labels label(graph, members, shown);
-    const auto edge_text = [&](const EdgeDecision& d) { return label(d.producer) + " -> " + label(d.consumer); };
+    const auto edge_text = [&](const EdgeDecision& d) {
+      return label(d.producer) + " -> " + label(d.consumer);
+    };
     out << "group " << g << "   " << title(graph, report.groups[g]) << '\n';
     for (const EdgeDecision* decision : inside[g]) {
-      const std::string operand =
-          with_outside_operand.count(decision->consumer) != 0 ? "; the other operand is an input of the group" : "";
-      print_edge(out, edge_text(*decision), decision_text(graph, options, *decision, label) + operand);
+      const std::string operand = with_outside_operand.count(decision->consumer) != 0
+                                      ? "; the other operand is an input of the group"
+                                      : "";
+      print_edge(out, edge_text(*decision),
+                 decision_text(graph, options, *decision, label) + operand);
     }
     for (const EdgeDecision* decision : into[g]) {
       print_edge(out, edge_text(*decision), decision_text(graph, options, *decision, label));

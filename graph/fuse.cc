@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kPhases = 3;
 
-// Which sources may be fused in which phase, and the largest pattern allowed for any edge on the paths to the
-// post-dominator, for the groups strictly between, and for the group at the end.
+// Which sources may be fused in which phase, and the largest pattern allowed for any edge on the
+// paths to the post-dominator, for the groups strictly between, and for the group at the end.
 struct Rule {
   FusionRule name;
   int first_phase, last_phase;
@@ -27,9 +27,11 @@ struct Rule {
 };
 using enum OpPattern;
 constexpr std::array<Rule, 5> kRules = {{
-    {FusionRule::ElementwiseTail, 0, 0, OutEWiseFusable, OutEWiseFusable, ElemWise, Broadcast, Broadcast},
+    {FusionRule::ElementwiseTail, 0, 0, OutEWiseFusable, OutEWiseFusable, ElemWise, Broadcast,
+     Broadcast},
     // The sink may be an element-wise node that a contraction has joined already.
-    {FusionRule::ElementwiseSource, 0, 1, ElemWise, Broadcast, CommReduce, Injective, OutEWiseFusable},
+    {FusionRule::ElementwiseSource, 0, 1, ElemWise, Broadcast, CommReduce, Injective,
+     OutEWiseFusable},
     // Not before phase 1, so that contractions are complete.
     {FusionRule::InjectiveSource, 1, 1, Injective, Injective, Opaque, Injective, Injective},
     {FusionRule::InjectiveSource, 1, 1, Tuple, Tuple, Opaque, Injective, Injective},
@@ -46,8 +48,9 @@ const Rule* find_rule(int phase, OpPattern source) {
   return nullptr;
 }
 
-// A set of nodes, as union-find. `pattern`, `nodes` and `has_anchor` are those of the set when the node is its
-// root; of a node that is no root any more they keep their last value, as TVM's do (its node count reads them).
+// A set of nodes, as union-find. `pattern`, `nodes` and `has_anchor` are those of the set when
+// the node is its root; of a node that is no root any more they keep their last value, as TVM's do
+// (its node count reads them).
 struct Group {
   int parent;
   OpPattern pattern;
@@ -63,7 +66,8 @@ class Partitioner {
   FusionReport report();
 
  private:
-  // The nodes on all paths from a source to its post-dominator, both included, source first, sink last.
+  // The nodes on all paths from a source to its post-dominator, both included, source first,
+  // sink last.
   using Path = std::vector<int>;
 
   int root_of(int node);
@@ -98,24 +102,29 @@ Partitioner::Partitioner(const FusionGraph& graph, const FusionOptions& options)
   std::vector<bool> external(graph.nodes.size());
   for (int node = 0; node < count; ++node) {
     const OpPattern pattern = graph.nodes[node].pattern;
-    groups_.push_back({.parent = node, .pattern = pattern, .has_anchor = pattern == OutEWiseFusable});
+    groups_.push_back(
+        {.parent = node, .pattern = pattern, .has_anchor = pattern == OutEWiseFusable});
     external[node] = graph.nodes[node].external;
   }
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
     const auto [producer, consumer, pattern] = graph.edges[e];
-    POLYTE_CHECK(0 <= producer && producer < consumer && consumer < count, "edges follow the topological order");
+    POLYTE_CHECK(0 <= producer && producer < consumer && consumer < count,
+                 "edges follow the topological order");
     consumers[producer].push_back(consumer);
     out_edges_[producer].push_back(static_cast<int>(e));
   }
   post_dominator_ = immediate_post_dominators(consumers, external);
   for (int node = 0; node < count; ++node) {
     if (external[node]) post_dominator_[node] = kNoPostDominator;
-    record(node, {.verdict = first_verdict(node), .source_pattern = graph.nodes[node].pattern, .source = node});
+    record(node, {.verdict = first_verdict(node),
+                  .source_pattern = graph.nodes[node].pattern,
+                  .source = node});
   }
 }
 
 int Partitioner::root_of(int node) {
-  while (groups_[node].parent != node) node = groups_[node].parent = groups_[groups_[node].parent].parent;
+  while (groups_[node].parent != node)
+    node = groups_[node].parent = groups_[groups_[node].parent].parent;
   return node;
 }
 
@@ -173,7 +182,9 @@ void Partitioner::judge_keep_apart(const Path& path, EdgeDecision& decision) {
   for (int node : path) roots.insert(root_of(node));
   for (std::size_t i = 0; i < options_.keep_apart.size(); ++i) {
     const std::vector<int>& nodes = options_.keep_apart[i].nodes;
-    if (!std::all_of(nodes.begin(), nodes.end(), [&](int node) { return roots.count(root_of(node)) != 0; })) continue;
+    if (!std::all_of(nodes.begin(), nodes.end(),
+                     [&](int node) { return roots.count(root_of(node)) != 0; }))
+      continue;
     decision.verdict = FusionVerdict::KeptApart;
     decision.keep_apart = static_cast<int>(i);
     return;
@@ -275,9 +286,11 @@ FusionReport Partitioner::report() {
     if (!released_[node]) last[root_of(node)] = node;
   }
   std::map<int, std::vector<int>> by_last;
-  for (int node = 0; node < count; ++node) by_last[released_[node] ? node : last[root_of(node)]].push_back(node);
+  for (int node = 0; node < count; ++node)
+    by_last[released_[node] ? node : last[root_of(node)]].push_back(node);
 
-  FusionReport report = {.groups = {}, .group_of = std::vector<int>(graph_.nodes.size()), .edges = decisions_};
+  FusionReport report = {
+      .groups = {}, .group_of = std::vector<int>(graph_.nodes.size()), .edges = decisions_};
   for (auto& [node, members] : by_last) {
     for (int member : members) report.group_of[member] = static_cast<int>(report.groups.size());
     report.groups.push_back(std::move(members));

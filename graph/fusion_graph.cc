@@ -15,7 +15,8 @@ bool leaves_graph(const Graph& graph, const Node& node) {
   return false;
 }
 
-OpPattern pattern_of_use(const Graph& graph, const Node& consumer, OpPattern pattern, ValueId operand) {
+OpPattern pattern_of_use(const Graph& graph, const Node& consumer, OpPattern pattern,
+                         ValueId operand) {
   const Dims& shape = graph.value(consumer.outputs.at(0)).type.shape;
   const bool keeps_shape = graph.value(operand).type.shape == shape;
   return pattern == OpPattern::Broadcast && keeps_shape ? OpPattern::ElemWise : pattern;

@@ -1,6 +1,6 @@
-// A Graph as fusion sees it: one fusion node a node, one edge a use of another node's value. Constants and graph
-// inputs are operands of a group, not members. An edge into a Broadcast operator whose output has the shape of
-// the operand is ElemWise, as in TVM.
+// A Graph as fusion sees it: one fusion node a node, one edge a use of another node's value.
+// Constants and graph inputs are operands of a group, not members. An edge into a Broadcast
+// operator whose output has the shape of the operand is ElemWise, as in TVM.
 //
 //   FusionGraph abstract = make_fusion_graph(graph);      node numbers are NodeIds
 //   FusionReport groups = fuse(abstract, options);

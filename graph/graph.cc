@@ -57,7 +57,8 @@ std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& li
     for (ValueId output : graph.node(id).outputs) {
       if (output == kNoValue) continue;
       for (NodeId user : consumers[static_cast<std::size_t>(output)]) {
-        if (live[static_cast<std::size_t>(user)] && --waiting[static_cast<std::size_t>(user)] == 0) ready.push(user);
+        if (live[static_cast<std::size_t>(user)] && --waiting[static_cast<std::size_t>(user)] == 0)
+          ready.push(user);
       }
     }
   }
@@ -80,7 +81,9 @@ std::string NameTable::claim(const std::string& base) {
   }
 }
 
-bool operator==(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
+bool operator==(const TensorType& a, const TensorType& b) {
+  return a.dtype == b.dtype && a.shape == b.shape;
+}
 
 std::string to_string(const TensorType& type) {
   return std::string(polyte::to_string(type.dtype)) + "[" + join(type.shape) + "]";
@@ -88,7 +91,9 @@ std::string to_string(const TensorType& type) {
 
 std::int64_t element_count(const Dims& shape) { return checked_product(shape); }
 
-std::int64_t spatial_size(const Dims& shape) { return element_count(Dims(shape.begin() + 2, shape.end())); }
+std::int64_t spatial_size(const Dims& shape) {
+  return element_count(Dims(shape.begin() + 2, shape.end()));
+}
 
 std::int64_t size_in_bytes(const TensorType& type) {
   return checked_mul(element_count(type.shape), polyte::size_in_bytes(type.dtype));
@@ -102,23 +107,27 @@ ValueId Graph::add_input(std::string value_name, TensorType type) {
 }
 
 ValueId Graph::add_constant(std::string value_name, const Tensor& tensor) {
-  POLYTE_CHECK(tensor.bytes && static_cast<std::int64_t>(tensor.bytes->size()) == size_in_bytes(tensor.type),
-               "constant '" + value_name + "' has other than " + to_string(tensor.type) + " in bytes");
+  POLYTE_CHECK(
+      tensor.bytes && static_cast<std::int64_t>(tensor.bytes->size()) == size_in_bytes(tensor.type),
+      "constant '" + value_name + "' has other than " + to_string(tensor.type) + " in bytes");
   const auto id = static_cast<ValueId>(values.size());
   values.push_back({value_names_.claim(value_name), tensor.type, tensor.bytes, kNoNode});
   return id;
 }
 
-NodeId Graph::add_node(std::string node_name, OpKind op, Attributes attributes, std::vector<ValueId> node_inputs,
+NodeId Graph::add_node(std::string node_name, OpKind op, Attributes attributes,
+                       std::vector<ValueId> node_inputs,
                        const std::vector<std::string>& output_names) {
   Node node{node_names_.claim(node_name), op, std::move(attributes), std::move(node_inputs), {}};
   node.outputs.resize(output_names.size(), kNoValue);
   auto types = infer_types(*this, node);
   if (!types) {
-    throw UserError(ExitStatus::InvalidInput,
-                    "node '" + node.name + "' (" + std::string(to_string(op)) + "): " + types.error().reason);
+    throw UserError(
+        ExitStatus::InvalidInput,
+        "node '" + node.name + "' (" + std::string(to_string(op)) + "): " + types.error().reason);
   }
-  POLYTE_CHECK(output_names.size() <= types->size(), "node '" + node.name + "' has too many outputs");
+  POLYTE_CHECK(output_names.size() <= types->size(),
+               "node '" + node.name + "' has too many outputs");
   const auto id = static_cast<NodeId>(nodes.size());
   for (std::size_t i = 0; i < output_names.size(); ++i) {
     if (output_names[i].empty()) continue;
@@ -151,7 +160,8 @@ void Graph::normalise() {
   }
   values = std::move(kept);
   auto renumber = [&](std::vector<ValueId>& ids) {
-    for (ValueId& id : ids) id = id == kNoValue ? kNoValue : renumbered[static_cast<std::size_t>(id)];
+    for (ValueId& id : ids)
+      id = id == kNoValue ? kNoValue : renumbered[static_cast<std::size_t>(id)];
   };
   renumber(inputs);
   renumber(outputs);
@@ -168,13 +178,16 @@ void Graph::normalise() {
   nodes = std::move(sorted);
 }
 
-bool Graph::is_output(ValueId id) const { return std::find(outputs.begin(), outputs.end(), id) != outputs.end(); }
+bool Graph::is_output(ValueId id) const {
+  return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+}
 
 std::vector<std::vector<NodeId>> consumers_of(const Graph& graph) {
   std::vector<std::vector<NodeId>> consumers(graph.values.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     for (ValueId input : graph.nodes[n].inputs) {
-      if (input != kNoValue) consumers[static_cast<std::size_t>(input)].push_back(static_cast<NodeId>(n));
+      if (input != kNoValue)
+        consumers[static_cast<std::size_t>(input)].push_back(static_cast<NodeId>(n));
     }
   }
   return consumers;

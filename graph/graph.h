@@ -1,10 +1,12 @@
-// Graph: a network as typed operators over values of static shape, one basic block without control flow.
-// Ids are positions; `nodes` is in topological order, and that order is the reference order. A pass takes a
-// Graph and edits or rebuilds it; it may append nodes anywhere and call normalise(), which sorts and compacts.
+// Graph: a network as typed operators over values of static shape, one basic block without control
+// flow. Ids are positions; `nodes` is in topological order, and that order is the reference order.
+// A pass takes a Graph and edits or rebuilds it; it may append nodes anywhere and call normalise(),
+// which sorts and compacts.
 //
 //   ValueId x = graph.add_input("x", {DType::F32, {1, 3, 8, 8}});
 //   ValueId w = graph.add_constant("w", tensor);
-//   NodeId n = graph.add_node("conv1", OpKind::Conv, ConvAttributes{...}, {x, w, kNoValue}, {"y"});   // infers types
+//   NodeId n = graph.add_node("conv1", OpKind::Conv, ConvAttributes{...}, {x, w, kNoValue},
+//                             {"y"});   // infers types
 //   graph.outputs = {graph.nodes[n].outputs[0]};
 #pragma once
 
@@ -22,27 +24,31 @@ namespace polyte::graph {
 
 using ValueId = int;
 using NodeId = int;
-inline constexpr ValueId kNoValue = -1;  // an optional input that is absent, an output that nobody asked for
-inline constexpr NodeId kNoNode = -1;    // the producer of inputs and constants
+// An optional input that is absent, an output that nobody asked for.
+inline constexpr ValueId kNoValue = -1;
+inline constexpr NodeId kNoNode = -1;  // the producer of inputs and constants
 
 struct TensorType {
   DType dtype = DType::F32;
   Dims shape;
 };
 bool operator==(const TensorType& a, const TensorType& b);
-std::string to_string(const TensorType& type);       // "f32[1, 3, 8, 8]"
-std::int64_t element_count(const Dims& shape);       // checked
-std::int64_t spatial_size(const Dims& shape);        // elements of an image: without batch and channels
+std::string to_string(const TensorType& type);  // "f32[1, 3, 8, 8]"
+std::int64_t element_count(const Dims& shape);  // checked
+// Elements of an image: without batch and channels.
+std::int64_t spatial_size(const Dims& shape);
 std::int64_t size_in_bytes(const TensorType& type);  // checked
 
-// A tensor known at compile time: row-major, little-endian, size_in_bytes(type) bytes, shared and immutable.
+// A tensor known at compile time: row-major, little-endian, size_in_bytes(type) bytes, shared
+// and immutable.
 struct Tensor {
   TensorType type;
   std::shared_ptr<const Bytes> bytes;
 };
-Tensor make_tensor(TensorType type, const std::vector<double>& elements);  // converts (rounds) each element
-Tensor make_scalar(DType type, double value);                              // shape {}
-Tensor make_int64s(const Dims& elements);                                  // i64[n]
+// Converts (rounds) each element.
+Tensor make_tensor(TensorType type, const std::vector<double>& elements);
+Tensor make_scalar(DType type, double value);  // shape {}
+Tensor make_int64s(const Dims& elements);      // i64[n]
 double element_as_real(const Tensor& tensor, std::int64_t position);
 std::int64_t element_as_int(const Tensor& tensor, std::int64_t position);  // integer and Bool types
 std::vector<double> elements_as_real(const Tensor& tensor);
@@ -88,18 +94,20 @@ struct Graph {
 
   ValueId add_input(std::string value_name, TensorType type);
   ValueId add_constant(std::string value_name, const Tensor& tensor);
-  // Appends a node with one output value for each name ("" for kNoValue), typed by inference. Names that are
-  // taken get a suffix. UserError(InvalidInput) `node '...' (Op): ...` where the operands do not fit.
-  NodeId add_node(std::string node_name, OpKind op, Attributes attributes, std::vector<ValueId> node_inputs,
-                  const std::vector<std::string>& output_names);
-  // Sorts nodes topologically (stable), drops nodes that no output needs and values that nobody uses (graph
-  // inputs stay), renumbers both.
+  // Appends a node with one output value for each name ("" for kNoValue), typed by inference.
+  // Names that are taken get a suffix. UserError(InvalidInput) `node '...' (Op): ...` where the
+  // operands do not fit.
+  NodeId add_node(std::string node_name, OpKind op, Attributes attributes,
+                  std::vector<ValueId> node_inputs, const std::vector<std::string>& output_names);
+  // Sorts nodes topologically (stable), drops nodes that no output needs and values that nobody
+  // uses (graph inputs stay), renumbers both.
   void normalise();
 
   const Value& value(ValueId id) const { return values.at(static_cast<std::size_t>(id)); }
   const Node& node(NodeId id) const { return nodes.at(static_cast<std::size_t>(id)); }
   bool is_output(ValueId id) const;
-  const Node& producer(ValueId id) const { return node(value(id).producer); }  // of a value that has one
+  // Of a value that has one.
+  const Node& producer(ValueId id) const { return node(value(id).producer); }
 
  private:
   NameTable value_names_, node_names_;
@@ -108,11 +116,12 @@ struct Graph {
 // For every value the nodes that read it, in order, once per operand position.
 std::vector<std::vector<NodeId>> consumers_of(const Graph& graph);
 
-// Every broken rule: names unique, ids in range, topological order, producers right, constants of the right
-// size, types equal to what inference gives. Empty if the graph is well formed.
+// Every broken rule: names unique, ids in range, topological order, producers right, constants of
+// the right size, types equal to what inference gives. Empty if the graph is well formed.
 std::vector<std::string> verify(const Graph& graph);
 
-// One line per node: `%y: f32[1, 8, 6, 6] = Conv(%x, %w) group=1 ...`, for --emit graph and golden tests.
+// One line per node: `%y: f32[1, 8, 6, 6] = Conv(%x, %w) group=1 ...`, for --emit graph and
+// golden tests.
 std::string print(const Graph& graph);
 
 }  // namespace polyte::graph

@@ -12,7 +12,11 @@ namespace {
 class Joiner {
  public:
   Joiner(const FusionGraph& graph, const FusionOptions& options, FusionReport& report)
-      : graph_(graph), options_(options), report_(report), group_of_(report.group_of), groups_(report.groups) {
+      : graph_(graph),
+        options_(options),
+        report_(report),
+        group_of_(report.group_of),
+        groups_(report.groups) {
     report_.not_joined.assign(options.keep_together.size(), "");
   }
 
@@ -43,9 +47,11 @@ class Joiner {
     std::ranges::set_intersection(below, above, std::inserter(joined, joined.end()));
     const bool is_path = std::ranges::any_of(ends, [&](int g) { return below.contains(g); });
     std::vector<int> nodes;
-    for (int group : joined) nodes.insert(nodes.end(), groups_[group].begin(), groups_[group].end());
+    for (int group : joined)
+      nodes.insert(nodes.end(), groups_[group].begin(), groups_[group].end());
     std::ranges::sort(nodes);
-    report_.not_joined[request] = is_path ? objection(nodes, proposed) : "no path leads from one to the other";
+    report_.not_joined[request] =
+        is_path ? objection(nodes, proposed) : "no path leads from one to the other";
     if (!report_.not_joined[request].empty()) return;
     const int into = *joined.begin();
     for (int group : joined) groups_[group].clear();
@@ -58,7 +64,8 @@ class Joiner {
     std::vector<std::vector<int>> next(groups_.size());
     for (const FusionEdge& edge : graph_.edges) {
       const int producer = group_of_[edge.producer], consumer = group_of_[edge.consumer];
-      if (producer != consumer) next[down ? producer : consumer].push_back(down ? consumer : producer);
+      if (producer != consumer)
+        next[down ? producer : consumer].push_back(down ? consumer : producer);
     }
     std::set<int> seen;
     std::vector<int> open(from.begin(), from.end());
@@ -74,13 +81,14 @@ class Joiner {
   // Why these nodes cannot be one group; empty if they can.
   std::string objection(const std::vector<int>& nodes, bool proposed) const {
     if (static_cast<int>(nodes.size()) > options_.max_group_nodes)
-      return "with all between them they are " + std::to_string(nodes.size()) + " operators, a group has at most " +
-             std::to_string(options_.max_group_nodes);
+      return "with all between them they are " + std::to_string(nodes.size()) +
+             " operators, a group has at most " + std::to_string(options_.max_group_nodes);
     std::vector<int> anchors;
     for (int node : nodes) {
       const OpPattern pattern = graph_.nodes[node].pattern;
       if (pattern == OpPattern::Opaque || pattern == OpPattern::Tuple)
-        return name_of(node) + " is " + std::string(to_string(pattern)) + " and always a group of its own";
+        return name_of(node) + " is " + std::string(to_string(pattern)) +
+               " and always a group of its own";
       if (pattern == OpPattern::OutEWiseFusable) anchors.push_back(node);
     }
     if (anchors.size() > 1 && !proposed)
@@ -111,7 +119,8 @@ class Joiner {
     while (!ready.empty()) {
       const int group = ready.top().second;
       ready.pop();
-      for (int node : groups_[group]) report_.group_of[node] = static_cast<int>(report_.groups.size());
+      for (int node : groups_[group])
+        report_.group_of[node] = static_cast<int>(report_.groups.size());
       report_.groups.push_back(groups_[group]);
       for (int reader : readers[group]) {
         --waits[reader];
@@ -125,7 +134,9 @@ class Joiner {
       const int group = report_.group_of[edge.producer];
       if (edge.fused() || group != report_.group_of[edge.consumer]) continue;
       for (std::size_t i = 0; i < options_.keep_together.size(); ++i) {
-        if (!report_.not_joined[i].empty() || report_.group_of[options_.keep_together[i].first] != group) continue;
+        if (!report_.not_joined[i].empty() ||
+            report_.group_of[options_.keep_together[i].first] != group)
+          continue;
         edge.verdict = FusionVerdict::Fused;
         edge.rule = FusionRule::AskedFor;
         edge.keep_together = static_cast<int>(i);

@@ -11,16 +11,18 @@ namespace polyte::graph {
 // The operators' functions, one file per operator or family in ops/.
 using Infer = Result<std::vector<TensorType>>(const Graph& graph, const Node& node);
 using Expand = void(Expander& expander, const Node& node);
-Infer infer_unary, infer_binary, infer_where, infer_clip, infer_reshape, infer_transpose, infer_concat, infer_slice,
-    infer_pad, infer_expand, infer_tile, infer_gather, infer_gather_elements, infer_gather_nd, infer_scatter_elements,
-    infer_scatter_nd, infer_trilu, infer_reduce, infer_arg, infer_cumsum, infer_top_k, infer_einsum, infer_matmul,
-    infer_gemm, infer_conv, infer_conv_transpose, infer_pool, infer_global_pool, infer_batch_norm, infer_instance_norm,
-    infer_layer_norm, infer_lrn, infer_softmax;
-Expand expand_unary, expand_trigonometric, expand_binary, expand_where, expand_clip, expand_reshape, expand_transpose,
-    expand_concat, expand_slice, expand_pad, expand_expand, expand_tile, expand_gather, expand_gather_elements,
-    expand_gather_nd, expand_scatter_elements, expand_scatter_nd, expand_trilu, expand_reduce, expand_arg,
-    expand_cumsum, expand_top_k, expand_einsum, expand_matmul, expand_gemm, expand_conv, expand_conv_transpose,
-    expand_max_pool, expand_average_pool, expand_global_pool, expand_batch_norm, expand_instance_norm,
+Infer infer_unary, infer_binary, infer_where, infer_clip, infer_reshape, infer_transpose,
+    infer_concat, infer_slice, infer_pad, infer_expand, infer_tile, infer_gather,
+    infer_gather_elements, infer_gather_nd, infer_scatter_elements, infer_scatter_nd, infer_trilu,
+    infer_reduce, infer_arg, infer_cumsum, infer_top_k, infer_einsum, infer_matmul, infer_gemm,
+    infer_conv, infer_conv_transpose, infer_pool, infer_global_pool, infer_batch_norm,
+    infer_instance_norm, infer_layer_norm, infer_lrn, infer_softmax;
+Expand expand_unary, expand_trigonometric, expand_binary, expand_where, expand_clip, expand_reshape,
+    expand_transpose, expand_concat, expand_slice, expand_pad, expand_expand, expand_tile,
+    expand_gather, expand_gather_elements, expand_gather_nd, expand_scatter_elements,
+    expand_scatter_nd, expand_trilu, expand_reduce, expand_arg, expand_cumsum, expand_top_k,
+    expand_einsum, expand_matmul, expand_gemm, expand_conv, expand_conv_transpose, expand_max_pool,
+    expand_average_pool, expand_global_pool, expand_batch_norm, expand_instance_norm,
     expand_layer_norm, expand_lrn, expand_softmax, expand_hardmax;
 
 namespace {
@@ -34,7 +36,8 @@ constexpr OpTraits pointwise(Operands reads_once, Zero zero = Anything) {
   return {.reads_once = reads_once, .as_number = Each, .depends_on_position = false, .zero = zero};
 }
 
-// Elements at subscripts that are known when compiling; at others, or with a guard, those of the first operand.
+// Elements at subscripts that are known when compiling; at others, or with a guard, those of
+// the first operand.
 constexpr OpTraits kPlain{.as_number = Each}, kAddressed{.as_number = AllButFirst};
 // Elements as they are, at other places; of several operands each gives its own part of the result.
 constexpr OpTraits kMoves{.reads_once = Each, .as_number = Each};
@@ -57,7 +60,8 @@ constexpr OpTraits folds(Operands reads_once, Zero zero = Anything) {
           .zero = zero};
 }
 
-// In the order of OpKind. The last column is what else the compiler may presume (OpTraits); a row without it is safe.
+// In the order of OpKind. The last column is what else the compiler may presume (OpTraits); a row
+// without it is safe.
 constexpr OpInfo kOperators[] = {
     {OpKind::Identity, "Identity", ElemWise, infer_unary, expand_unary, pointwise(Each, Stays)},
     {OpKind::Abs, "Abs", ElemWise, infer_unary, expand_unary, pointwise(Each, Stays)},
@@ -92,11 +96,13 @@ constexpr OpInfo kOperators[] = {
     {OpKind::Elu, "Elu", ElemWise, infer_unary, expand_unary, pointwise(None, ToZero)},
     {OpKind::Celu, "Celu", ElemWise, infer_unary, expand_unary, pointwise(None, ToZero)},
     {OpKind::Selu, "Selu", ElemWise, infer_unary, expand_unary, pointwise(None, ToZero)},
-    {OpKind::HardSigmoid, "HardSigmoid", ElemWise, infer_unary, expand_unary, pointwise(Each, ToBounded)},
+    {OpKind::HardSigmoid, "HardSigmoid", ElemWise, infer_unary, expand_unary,
+     pointwise(Each, ToBounded)},
     {OpKind::HardSwish, "HardSwish", ElemWise, infer_unary, expand_unary, pointwise(None, Stays)},
     {OpKind::Softplus, "Softplus", ElemWise, infer_unary, expand_unary, pointwise(None)},
     {OpKind::Softsign, "Softsign", ElemWise, infer_unary, expand_unary, pointwise(None, Stays)},
-    {OpKind::ThresholdedRelu, "ThresholdedRelu", ElemWise, infer_unary, expand_unary, pointwise(None, ToZero)},
+    {OpKind::ThresholdedRelu, "ThresholdedRelu", ElemWise, infer_unary, expand_unary,
+     pointwise(None, ToZero)},
     {OpKind::Shrink, "Shrink", ElemWise, infer_unary, expand_unary, pointwise(None)},
     {OpKind::Mish, "Mish", ElemWise, infer_unary, expand_unary, pointwise(None, Stays)},
     {OpKind::Cast, "Cast", ElemWise, infer_unary, expand_unary, pointwise(Each, ToZero)},
@@ -115,7 +121,8 @@ constexpr OpInfo kOperators[] = {
     {OpKind::Less, "Less", Broadcast, infer_binary, expand_binary, pointwise(Each)},
     {OpKind::LessOrEqual, "LessOrEqual", Broadcast, infer_binary, expand_binary, pointwise(Each)},
     {OpKind::Greater, "Greater", Broadcast, infer_binary, expand_binary, pointwise(Each)},
-    {OpKind::GreaterOrEqual, "GreaterOrEqual", Broadcast, infer_binary, expand_binary, pointwise(Each)},
+    {OpKind::GreaterOrEqual, "GreaterOrEqual", Broadcast, infer_binary, expand_binary,
+     pointwise(Each)},
     {OpKind::ShiftLeft, "ShiftLeft", Broadcast, infer_binary, expand_binary, pointwise(Each)},
     {OpKind::ShiftRight, "ShiftRight", Broadcast, infer_binary, expand_binary, pointwise(Each)},
     {OpKind::PRelu, "PRelu", Broadcast, infer_binary, expand_binary, pointwise(Second)},
@@ -123,27 +130,35 @@ constexpr OpInfo kOperators[] = {
     {OpKind::Clip, "Clip", ElemWise, infer_clip, expand_clip, pointwise(First)},
     {OpKind::Reshape, "Reshape", Injective, infer_reshape, expand_reshape, kMoves},
     {OpKind::Transpose, "Transpose", Injective, infer_transpose, expand_transpose, kMoves},
-    {OpKind::Concat, "Concat", Injective, infer_concat, expand_concat, in_blocks(kParts, BlockRule::Concat)},
-    {OpKind::Slice, "Slice", Injective, infer_slice, expand_slice, in_blocks(kMoves, BlockRule::Part)},
+    {OpKind::Concat, "Concat", Injective, infer_concat, expand_concat,
+     in_blocks(kParts, BlockRule::Concat)},
+    {OpKind::Slice, "Slice", Injective, infer_slice, expand_slice,
+     in_blocks(kMoves, BlockRule::Part)},
     {OpKind::Pad, "Pad", Injective, infer_pad, expand_pad, in_blocks(kAddressed, BlockRule::Part)},
     {OpKind::Expand, "Expand", Broadcast, infer_expand, expand_expand, kMoves},
     {OpKind::Tile, "Tile", Broadcast, infer_tile, expand_tile, kPlain},
-    {OpKind::Gather, "Gather", Injective, infer_gather, expand_gather, in_blocks(kAddressed, BlockRule::Part)},
-    {OpKind::GatherElements, "GatherElements", Injective, infer_gather_elements, expand_gather_elements, kAddressed},
+    {OpKind::Gather, "Gather", Injective, infer_gather, expand_gather,
+     in_blocks(kAddressed, BlockRule::Part)},
+    {OpKind::GatherElements, "GatherElements", Injective, infer_gather_elements,
+     expand_gather_elements, kAddressed},
     {OpKind::GatherND, "GatherND", Injective, infer_gather_nd, expand_gather_nd, kAddressed},
-    {OpKind::ScatterElements, "ScatterElements", Opaque, infer_scatter_elements, expand_scatter_elements, kPlain},
+    {OpKind::ScatterElements, "ScatterElements", Opaque, infer_scatter_elements,
+     expand_scatter_elements, kPlain},
     {OpKind::ScatterND, "ScatterND", Opaque, infer_scatter_nd, expand_scatter_nd, kPlain},
     {OpKind::Trilu, "Trilu", ElemWise, infer_trilu, expand_trilu, kMoves},
     {OpKind::ReduceSum, "ReduceSum", CommReduce, infer_reduce, expand_reduce, folds(Each, ToZero)},
     {OpKind::ReduceMean, "ReduceMean", CommReduce, infer_reduce, expand_reduce, folds(Each, Stays)},
     {OpKind::ReduceMax, "ReduceMax", CommReduce, infer_reduce, expand_reduce, folds(Each, Stays)},
     {OpKind::ReduceMin, "ReduceMin", CommReduce, infer_reduce, expand_reduce, folds(Each, Stays)},
-    {OpKind::ReduceProd, "ReduceProd", CommReduce, infer_reduce, expand_reduce, folds(Each, ToZero)},
+    {OpKind::ReduceProd, "ReduceProd", CommReduce, infer_reduce, expand_reduce,
+     folds(Each, ToZero)},
     {OpKind::ReduceL1, "ReduceL1", CommReduce, infer_reduce, expand_reduce, folds(Each, ToZero)},
     {OpKind::ReduceL2, "ReduceL2", CommReduce, infer_reduce, expand_reduce, folds(None, ToZero)},
-    {OpKind::ReduceSumSquare, "ReduceSumSquare", CommReduce, infer_reduce, expand_reduce, folds(None, ToZero)},
+    {OpKind::ReduceSumSquare, "ReduceSumSquare", CommReduce, infer_reduce, expand_reduce,
+     folds(None, ToZero)},
     {OpKind::ReduceLogSum, "ReduceLogSum", CommReduce, infer_reduce, expand_reduce, folds(Each)},
-    {OpKind::ReduceLogSumExp, "ReduceLogSumExp", CommReduce, infer_reduce, expand_reduce, folds(None)},
+    {OpKind::ReduceLogSumExp, "ReduceLogSumExp", CommReduce, infer_reduce, expand_reduce,
+     folds(None)},
     {OpKind::ArgMax, "ArgMax", CommReduce, infer_arg, expand_arg, kPlain},
     {OpKind::ArgMin, "ArgMin", CommReduce, infer_arg, expand_arg, kPlain},
     {OpKind::CumSum, "CumSum", Opaque, infer_cumsum, expand_cumsum, kPlain},
@@ -151,20 +166,24 @@ constexpr OpInfo kOperators[] = {
     {OpKind::MatMul, "MatMul", OutEWiseFusable, infer_matmul, expand_matmul, kPlain},
     {OpKind::Gemm, "Gemm", OutEWiseFusable, infer_gemm, expand_gemm, kPlain},
     {OpKind::Einsum, "Einsum", OutEWiseFusable, infer_einsum, expand_einsum, kPlain},
-    {OpKind::Conv, "Conv", OutEWiseFusable, infer_conv, expand_conv, in_blocks(kAddressed, BlockRule::Convolution)},
-    {OpKind::ConvTranspose, "ConvTranspose", OutEWiseFusable, infer_conv_transpose, expand_conv_transpose, kAddressed},
+    {OpKind::Conv, "Conv", OutEWiseFusable, infer_conv, expand_conv,
+     in_blocks(kAddressed, BlockRule::Convolution)},
+    {OpKind::ConvTranspose, "ConvTranspose", OutEWiseFusable, infer_conv_transpose,
+     expand_conv_transpose, kAddressed},
     {OpKind::MaxPool, "MaxPool", OutEWiseFusable, infer_pool, expand_max_pool,
      in_blocks(kAddressed, BlockRule::Pool, Stays)},
     {OpKind::AveragePool, "AveragePool", OutEWiseFusable, infer_pool, expand_average_pool,
      in_blocks(kAddressed, BlockRule::Pool, Stays)},
-    {OpKind::GlobalAveragePool, "GlobalAveragePool", OutEWiseFusable, infer_global_pool, expand_global_pool,
-     folds(Each, Stays)},
+    {OpKind::GlobalAveragePool, "GlobalAveragePool", OutEWiseFusable, infer_global_pool,
+     expand_global_pool, folds(Each, Stays)},
     {OpKind::GlobalMaxPool, "GlobalMaxPool", OutEWiseFusable, infer_global_pool, expand_global_pool,
      folds(Each, Stays)},
-    {OpKind::BatchNormalization, "BatchNormalization", Broadcast, infer_batch_norm, expand_batch_norm, kScales},
-    {OpKind::InstanceNormalization, "InstanceNormalization", OutEWiseFusable, infer_instance_norm, expand_instance_norm,
-     kPlain},
-    {OpKind::LayerNormalization, "LayerNormalization", OutEWiseFusable, infer_layer_norm, expand_layer_norm, kPlain},
+    {OpKind::BatchNormalization, "BatchNormalization", Broadcast, infer_batch_norm,
+     expand_batch_norm, kScales},
+    {OpKind::InstanceNormalization, "InstanceNormalization", OutEWiseFusable, infer_instance_norm,
+     expand_instance_norm, kPlain},
+    {OpKind::LayerNormalization, "LayerNormalization", OutEWiseFusable, infer_layer_norm,
+     expand_layer_norm, kPlain},
     {OpKind::LRN, "LRN", OutEWiseFusable, infer_lrn, expand_lrn, kAddressed},
     {OpKind::Softmax, "Softmax", OutEWiseFusable, infer_softmax, expand_softmax, kPlain},
     {OpKind::LogSoftmax, "LogSoftmax", OutEWiseFusable, infer_softmax, expand_softmax, kPlain},
@@ -185,7 +204,8 @@ static_assert(in_order());
 constexpr bool is_consistent() {
   for (const OpInfo& op : kOperators) {
     const bool element_wise = op.pattern == ElemWise || op.pattern == Broadcast;
-    if (!op.traits.depends_on_position && (!element_wise || op.traits.blocks != BlockRule::None)) return false;
+    if (!op.traits.depends_on_position && (!element_wise || op.traits.blocks != BlockRule::None))
+      return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
-// OpKind: the operators of the graph, one internal set for every ONNX opset, and their attributes as plain
-// structs. Importers normalise: pads are numbers (never auto_pad), axes are non-negative, shapes are resolved,
-// Flatten, Squeeze and Unsqueeze are Reshape, Split is several Slices, bounds of Clip are inputs.
+// OpKind: the operators of the graph, one internal set for every ONNX opset, and their attributes
+// as plain structs. Importers normalise: pads are numbers (never auto_pad), axes are non-negative,
+// shapes are resolved, Flatten, Squeeze and Unsqueeze are Reshape, Split is several Slices, bounds
+// of Clip are inputs.
 //
 //   Node{"conv1", OpKind::Conv, ConvAttributes{...}, {x, weight, kNoValue}, {y}}
 #pragma once
@@ -130,8 +131,8 @@ inline constexpr int kOpKindCount = static_cast<int>(OpKind::Hardmax) + 1;
 
 using Dims = std::vector<std::int64_t>;
 
-// Collects `name=value` of attributes for printing (attribute_text.h). `print` of a type of attributes stands in
-// print.cc, or in the file of its operator.
+// Collects `name=value` of attributes for printing (attribute_text.h). `print` of a type of
+// attributes stands in print.cc, or in the file of its operator.
 class AttributeText;
 
 struct NoAttributes {
@@ -162,9 +163,10 @@ struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
   Window window;
   std::int64_t group = 1;
   Dims output_padding;  // ConvTranspose only
-  // Conv only: channels in blocks along a last dimension, as many as these say; 0: none. The output is then
-  // [n, channels / block, spatial..., block], the weight [outputs / block, inputs / group, kernel..., block], the
-  // bias [outputs / block, block]; an input in blocks has the output's (docs/layouts.md).
+  // Conv only: channels in blocks along a last dimension, as many as these say; 0: none. The
+  // output is then [n, channels / block, spatial..., block], the weight [outputs / block,
+  // inputs / group, kernel..., block], the bias [outputs / block, block]; an input in blocks has
+  // the output's (docs/layouts.md).
   std::int64_t input_block = 0, output_block = 0;
   bool operator==(const ConvAttributes&) const = default;
   void print(AttributeText& text) const;
@@ -188,7 +190,8 @@ struct AxisAttributes {  // Concat, Gather, GatherElements
   bool operator==(const AxisAttributes&) const = default;
   void print(AttributeText& text) const;
 };
-struct SoftmaxAttributes {  // Softmax, LogSoftmax, Hardmax over all of dimensions [axis, end) together
+// Softmax, LogSoftmax, Hardmax over all of dimensions [axis, end) together.
+struct SoftmaxAttributes {
   std::int64_t axis = 0, end = 0;
   bool operator==(const SoftmaxAttributes&) const = default;
   void print(AttributeText& text) const;
@@ -209,11 +212,13 @@ struct ArgAttributes {
 struct CumSumAttributes {
   std::int64_t axis = 0;
   bool exclusive = false, reverse = false;
-  std::int64_t block = 0;  // elements of the axis that are summed up before they are added to; 0: no blocks
+  // Elements of the axis that are summed up before they are added to; 0: no blocks.
+  std::int64_t block = 0;
   bool operator==(const CumSumAttributes&) const = default;
   void print(AttributeText& text) const;
 };
-struct TopKAttributes {  // outputs values and indices, sorted; ties keep the lower index, NaN is above all numbers
+// Outputs values and indices, sorted; ties keep the lower index, NaN is above all numbers.
+struct TopKAttributes {
   std::int64_t axis = 0, k = 1;
   bool largest = true;
   bool operator==(const TopKAttributes&) const = default;
@@ -225,8 +230,9 @@ struct GatherNDAttributes {
   void print(AttributeText& text) const;
 };
 enum class ScatterReduction : std::uint8_t { None, Add, Mul, Max, Min };
-struct ScatterAttributes {  // inputs data, indices, updates; updates in row-major order, the last one stays
-  std::int64_t axis = 0;    // ScatterElements only
+// Inputs data, indices, updates; updates in row-major order, the last one stays.
+struct ScatterAttributes {
+  std::int64_t axis = 0;  // ScatterElements only
   ScatterReduction reduction = ScatterReduction::None;
   bool operator==(const ScatterAttributes&) const = default;
   void print(AttributeText& text) const;
@@ -247,7 +253,8 @@ struct TransposeAttributes {
   bool operator==(const TransposeAttributes&) const = default;
   void print(AttributeText& text) const;
 };
-struct SliceAttributes {  // one entry per dimension; output d reads starts[d] + i * steps[d], i < sizes[d]
+// One entry per dimension; output d reads starts[d] + i * steps[d], i < sizes[d].
+struct SliceAttributes {
   Dims starts, steps, sizes;
   bool operator==(const SliceAttributes&) const = default;
   void print(AttributeText& text) const;
@@ -270,7 +277,8 @@ struct TriluAttributes {
   bool operator==(const TriluAttributes&) const = default;
   void print(AttributeText& text) const;
 };
-struct NormAttributes {  // BatchNormalization, InstanceNormalization, LayerNormalization (over [axis, rank))
+// BatchNormalization, InstanceNormalization, LayerNormalization (over [axis, rank)).
+struct NormAttributes {
   double epsilon = 1e-5;
   std::int64_t axis = 0;
   bool operator==(const NormAttributes&) const = default;
@@ -283,11 +291,13 @@ struct LrnAttributes {
   void print(AttributeText& text) const;
 };
 
-using Attributes = std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
-                                PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes, ReduceAttributes,
-                                ArgAttributes, CumSumAttributes, TopKAttributes, GatherNDAttributes, ScatterAttributes,
-                                EinsumAttributes, ShapeAttributes, TransposeAttributes, SliceAttributes, PadAttributes,
-                                TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
+using Attributes =
+    std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
+                 PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes,
+                 ReduceAttributes, ArgAttributes, CumSumAttributes, TopKAttributes,
+                 GatherNDAttributes, ScatterAttributes, EinsumAttributes, ShapeAttributes,
+                 TransposeAttributes, SliceAttributes, PadAttributes, TileAttributes,
+                 TriluAttributes, NormAttributes, LrnAttributes>;
 
 std::string_view to_string(OpKind kind);  // "Conv"
 

@@ -15,7 +15,8 @@ void check_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     std::string problem = "no graph pass is called '" + name + "'; there are";
-    for (const std::string& pass : known) problem += (pass == known.front() ? " '" : ", '") + pass + "'";
+    for (const std::string& pass : known)
+      problem += (pass == known.front() ? " '" : ", '") + pass + "'";
     problems.push_back(std::move(problem));
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, std::move(problems));

@@ -1,5 +1,5 @@
-// Runs the list of graph passes (pass_list.h): each is named, timed, can be skipped, and the graph is checked after it
-// and shown to whoever wants to see it.
+// Runs the list of graph passes (pass_list.h): each is named, timed, can be skipped, and the graph
+// is checked after it and shown to whoever wants to see it.
 //
 //   OptimizeReport report = optimize(graph, {.skip = {"fold scales"}});
 #pragma once
@@ -16,12 +16,14 @@
 namespace polyte::graph {
 
 struct OptimizeOptions {
-  std::vector<std::string> skip = {};  // names of passes; UserError(Usage) for one that does not exist
-  // Floating-point results stay what the model says, bit for bit: passes that change roundings do not run.
+  // Names of passes; UserError(Usage) for one that does not exist.
+  std::vector<std::string> skip = {};
+  // Floating-point results stay what the model says, bit for bit: passes that change roundings
+  // do not run.
   bool exact = false;
   LayoutOptions layout = {};  // no vectors: no layout is chosen
-  // Names of nodes that compute constants at run time all the same: of an open network those whose results have open
-  // sizes.
+  // Names of nodes that compute constants at run time all the same: of an open network those whose
+  // results have open sizes.
   std::set<std::string> unfolded = {};
   std::function<void(std::string_view pass, const Graph& graph)> after_pass = {};
 };

@@ -25,33 +25,43 @@ PassResult plain(Graph& graph, const OptimizeOptions&) {
 
 // The list.
 constexpr ListedPass kPasses[] = {
-    {"remove dead nodes", "what no output needs is dropped", Rounding::Kept, plain<remove_dead_nodes>},
+    {"remove dead nodes", "what no output needs is dropped", Rounding::Kept,
+     plain<remove_dead_nodes>},
     {"fold constants", "nodes of constant operands are evaluated", Rounding::Kept,
-     [](Graph& graph, const OptimizeOptions& options) { return fold_constants(graph, options.unfolded); }},
-    {"merge transposes", "a Transpose of a Transpose becomes one", Rounding::Kept, plain<merge_transposes>},
+     [](Graph& graph, const OptimizeOptions& options) {
+       return fold_constants(graph, options.unfolded);
+     }},
+    {"merge transposes", "a Transpose of a Transpose becomes one", Rounding::Kept,
+     plain<merge_transposes>},
     // Turns some transposes into reshapes.
-    {"merge reshapes", "chains of Reshape become one; a Transpose that moves no element becomes a Reshape",
+    {"merge reshapes",
+     "chains of Reshape become one; a Transpose that moves no element becomes a Reshape",
      Rounding::Kept, plain<merge_reshapes>},
-    {"remove identities", "nodes whose result is their operand are dropped", Rounding::Kept, plain<remove_identities>},
+    {"remove identities", "nodes whose result is their operand are dropped", Rounding::Kept,
+     plain<remove_identities>},
     // Contractions see what follows them once identities are gone.
-    {"fold scales", "scales and shifts of channels go into the weights of the contraction before them",
+    {"fold scales",
+     "scales and shifts of channels go into the weights of the contraction before them",
      Rounding::Changed, plain<fold_scales>},
     // Only those that were not folded.
-    {"simplify batch norms", "a BatchNormalization becomes a multiplication and an addition", Rounding::Changed,
-     plain<simplify_batch_norms>},
+    {"simplify batch norms", "a BatchNormalization becomes a multiplication and an addition",
+     Rounding::Changed, plain<simplify_batch_norms>},
     // Every convolution as it will be.
     {"choose layouts", "channels in blocks as long as a vector, where that pays", Rounding::Kept,
-     [](Graph& graph, const OptimizeOptions& options) { return choose_layouts(graph, options.layout); }},
-    {"block scans", "a cumulative sum of few, long rows is taken in blocks that run side by side", Rounding::Changed,
-     plain<block_scans>},
+     [](Graph& graph, const OptimizeOptions& options) {
+       return choose_layouts(graph, options.layout);
+     }},
+    {"block scans", "a cumulative sum of few, long rows is taken in blocks that run side by side",
+     Rounding::Changed, plain<block_scans>},
     // Last: the others make equal constants.
-    {"merge common nodes", "of equal nodes, and of equal constants, the first serves all", Rounding::Kept,
-     plain<merge_common_nodes>},
+    {"merge common nodes", "of equal nodes, and of equal constants, the first serves all",
+     Rounding::Kept, plain<merge_common_nodes>},
 };
 
 void check_after(const ListedPass& pass, const Graph& graph) {
   const std::vector<std::string> problems = verify(graph);
-  POLYTE_CHECK(problems.empty(), "after pass '" + std::string(pass.name) + "': " + problems.front());
+  POLYTE_CHECK(problems.empty(),
+               "after pass '" + std::string(pass.name) + "': " + problems.front());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The list of graph passes, one row each: `optimize` runs it in order, `polyte opt` any of it by name.
+// The list of graph passes, one row each: `optimize` runs it in order, `polyte opt` any of
+// it by name.
 //
 //   for (const ListedPass& pass : pass_list()) records.push_back(run_pass(pass, graph, options));
 #pragma once
@@ -10,7 +11,8 @@
 
 namespace polyte::graph {
 
-enum class Rounding { Kept, Changed };  // of floating-point results; those that change them do not run under `exact`
+// Of floating-point results; those that change them do not run under `exact`.
+enum class Rounding { Kept, Changed };
 
 struct ListedPass {
   const char* name;  // "fold scales"
@@ -21,7 +23,8 @@ struct ListedPass {
 
 std::span<const ListedPass> pass_list();
 
-// Runs the pass, timed, whatever `options` skip. InternalError where the graph is not well formed after it.
+// Runs the pass, timed, whatever `options` skip. InternalError where the graph is not well formed
+// after it.
 PassRecord run_pass(const ListedPass& pass, Graph& graph, const OptimizeOptions& options);
 
 }  // namespace polyte::graph

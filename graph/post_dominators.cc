@@ -18,18 +18,21 @@ std::vector<int> immediate_post_dominators(const std::vector<std::vector<int>>& 
   const std::size_t exit = count;
   Digraph reversed(count + 1);
   for (std::size_t node = 0; node < count; ++node) {
-    for (int consumer : consumers[node]) add_edge(static_cast<std::size_t>(consumer), node, reversed);
+    for (int consumer : consumers[node])
+      add_edge(static_cast<std::size_t>(consumer), node, reversed);
     if (leaves_graph[node] || consumers[node].empty()) add_edge(exit, node, reversed);
   }
 
   const auto null = boost::graph_traits<Digraph>::null_vertex();
   std::vector<std::size_t> dominator(count + 1, null);
-  const auto map = make_iterator_property_map(dominator.begin(), get(boost::vertex_index, reversed));
+  const auto map =
+      make_iterator_property_map(dominator.begin(), get(boost::vertex_index, reversed));
   lengauer_tarjan_dominator_tree(reversed, vertex(exit, reversed), map);
 
   std::vector<int> result(count, kNoPostDominator);
   for (std::size_t node = 0; node < count; ++node) {
-    POLYTE_CHECK(dominator[node] != null, "node " + std::to_string(node) + " reaches no exit: the graph has a cycle");
+    POLYTE_CHECK(dominator[node] != null,
+                 "node " + std::to_string(node) + " reaches no exit: the graph has a cycle");
     if (dominator[node] != exit) result[node] = static_cast<int>(dominator[node]);
   }
   return result;

@@ -12,26 +12,33 @@ namespace {
 // "3x3"; "-" where there are none.
 std::string list(const Dims& dims, const char* separator = "x") {
   std::string text;
-  for (std::size_t i = 0; i < dims.size(); ++i) text += (i ? separator : "") + std::to_string(dims[i]);
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    text += (i ? separator : "") + std::to_string(dims[i]);
   return text.empty() ? "-" : text;
 }
 
 void add_window(AttributeText& text, const Window& window) {
   text.add("kernel", list(window.kernel)).add("strides", list(window.strides));
-  text.add("dilations", list(window.dilations)).add("pads", list(window.pads_begin) + ":" + list(window.pads_end));
+  text.add("dilations", list(window.dilations))
+      .add("pads", list(window.pads_begin) + ":" + list(window.pads_end));
 }
 
 }  // namespace
 
 void NoAttributes::print(AttributeText&) const {}
-void ActivationAttributes::print(AttributeText& text) const { text.add("alpha", alpha).add("beta", beta); }
-void InfAttributes::print(AttributeText& text) const { text.add("negative", negative).add("positive", positive); }
+void ActivationAttributes::print(AttributeText& text) const {
+  text.add("alpha", alpha).add("beta", beta);
+}
+void InfAttributes::print(AttributeText& text) const {
+  text.add("negative", negative).add("positive", positive);
+}
 void CastAttributes::print(AttributeText& text) const { text.add("to", polyte::to_string(to)); }
 void ConvAttributes::print(AttributeText& text) const {
   add_window(text, window);
   text.add("group", group);
   if (!output_padding.empty()) text.add("output_padding", list(output_padding));
-  if (output_block != 0) text.add("blocks", std::to_string(input_block) + "->" + std::to_string(output_block));
+  if (output_block != 0)
+    text.add("blocks", std::to_string(input_block) + "->" + std::to_string(output_block));
 }
 void PoolAttributes::print(AttributeText& text) const {
   add_window(text, window);
@@ -53,7 +60,9 @@ void CumSumAttributes::print(AttributeText& text) const {
   text.add("axis", axis).flag("exclusive", exclusive).flag("reverse", reverse);
   if (block > 0) text.add("block", block);
 }
-void TopKAttributes::print(AttributeText& text) const { text.add("axis", axis).add("k", k).add("largest", largest); }
+void TopKAttributes::print(AttributeText& text) const {
+  text.add("axis", axis).add("k", k).add("largest", largest);
+}
 void GatherNDAttributes::print(AttributeText& text) const { text.add("batch_dims", batch_dims); }
 void ScatterAttributes::print(AttributeText& text) const {
   static constexpr const char* kReductions[] = {"none", "add", "mul", "max", "min"};
@@ -67,21 +76,29 @@ void EinsumAttributes::print(AttributeText& text) const {
 void ShapeAttributes::print(AttributeText& text) const { text.add("shape", list(shape)); }
 void TransposeAttributes::print(AttributeText& text) const { text.add("perm", list(perm, ",")); }
 void SliceAttributes::print(AttributeText& text) const {
-  text.add("starts", list(starts, ",")).add("steps", list(steps, ",")).add("sizes", list(sizes, ","));
+  text.add("starts", list(starts, ","))
+      .add("steps", list(steps, ","))
+      .add("sizes", list(sizes, ","));
 }
 void PadAttributes::print(AttributeText& text) const {
   static constexpr const char* kModes[] = {"constant", "reflect", "edge", "wrap"};
-  text.add("begin", list(begin, ",")).add("end", list(end, ",")).add("mode", kModes[static_cast<int>(mode)]);
+  text.add("begin", list(begin, ","))
+      .add("end", list(end, ","))
+      .add("mode", kModes[static_cast<int>(mode)]);
 }
 void TileAttributes::print(AttributeText& text) const { text.add("repeats", list(repeats, ",")); }
-void NormAttributes::print(AttributeText& text) const { text.add("epsilon", epsilon).add("axis", axis); }
+void NormAttributes::print(AttributeText& text) const {
+  text.add("epsilon", epsilon).add("axis", axis);
+}
 void LrnAttributes::print(AttributeText& text) const {
   text.add("alpha", alpha).add("beta", beta).add("bias", bias).add("size", size);
 }
 
 namespace {
 
-std::string name_of(const Graph& graph, ValueId id) { return id == kNoValue ? "-" : "%" + graph.value(id).name; }
+std::string name_of(const Graph& graph, ValueId id) {
+  return id == kNoValue ? "-" : "%" + graph.value(id).name;
+}
 
 }  // namespace
 
@@ -106,7 +123,8 @@ std::string print(const Graph& graph) {
       if (node.outputs[i] != kNoValue) out << ": " << to_string(graph.value(node.outputs[i]).type);
     }
     out << " = " << to_string(node.op) << '(';
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) out << (i ? ", " : "") << name_of(graph, node.inputs[i]);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      out << (i ? ", " : "") << name_of(graph, node.inputs[i]);
     const std::string attributes = print_attributes(node.attributes);
     out << ')' << (attributes.empty() ? "" : " ") << attributes << '\n';
   }

@@ -33,7 +33,8 @@ class Proposer {
       if (!is_row_softmax(graph_, graph_.node(id))) continue;
       const std::optional<NodeId> before = scores(id), behind = only_reader(id);
       if (before && behind && is_product(graph_.node(*behind)))
-        proposals.push_back({.first = *before, .second = *behind, .reason = kReason, .proposed = true});
+        proposals.push_back(
+            {.first = *before, .second = *behind, .reason = kReason, .proposed = true});
     }
     return proposals;
   }
@@ -47,20 +48,26 @@ class Proposer {
   std::optional<NodeId> only_reader(NodeId id) const {
     const ValueId value = graph_.node(id).outputs[0];
     const std::vector<NodeId>& readers = consumers_[static_cast<std::size_t>(value)];
-    return readers.size() == 1 && !graph_.is_output(value) ? std::optional(readers[0]) : std::nullopt;
+    return readers.size() == 1 && !graph_.is_output(value) ? std::optional(readers[0])
+                                                           : std::nullopt;
   }
 
-  // The product that makes the scores, at the head of its group; what the group makes only the softmax reads.
+  // The product that makes the scores, at the head of its group; what the group makes only
+  // the softmax reads.
   std::optional<NodeId> scores(NodeId softmax) const {
     const NodeId last = graph_.value(graph_.node(softmax).inputs[0]).producer;
     if (last == kNoNode || only_reader(last) != softmax) return std::nullopt;
-    const auto& group = fused_.groups[static_cast<std::size_t>(fused_.group_of[static_cast<std::size_t>(last)])];
+    const auto& group =
+        fused_.groups[static_cast<std::size_t>(fused_.group_of[static_cast<std::size_t>(last)])];
     const auto is_read_here = [&](NodeId id) {
       const auto reader = only_reader(id);
       return id == last || (reader && std::ranges::find(group, *reader) != group.end());
     };
-    const auto product = std::ranges::find_if(group, [&](NodeId id) { return is_product(graph_.node(id)); });
-    return product != group.end() && std::ranges::all_of(group, is_read_here) ? std::optional(*product) : std::nullopt;
+    const auto product =
+        std::ranges::find_if(group, [&](NodeId id) { return is_product(graph_.node(id)); });
+    return product != group.end() && std::ranges::all_of(group, is_read_here)
+               ? std::optional(*product)
+               : std::nullopt;
   }
 };
 

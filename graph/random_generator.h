@@ -1,6 +1,7 @@
-// How random graphs are made; used by random_graph.cc (arithmetic) and random_moves.cc (moves and indices) only.
-// Every value knows how large its elements can be and of what power of two they are multiples: an operator is added
-// only where its result, and all partial sums of it, stay exact.
+// How random graphs are made; used by random_graph.cc (arithmetic) and random_moves.cc
+// (moves and indices) only. Every value knows how large its elements can be and of what power
+// of two they are multiples: an operator is added only where its result, and all partial sums
+// of it, stay exact.
 #pragma once
 
 #include <map>
@@ -17,13 +18,16 @@ struct Magnitude {
 
 class RandomGenerator {
  public:
-  RandomGenerator(std::uint64_t seed, const RandomGraphOptions& options) : random_(seed), options_(options) {}
+  RandomGenerator(std::uint64_t seed, const RandomGraphOptions& options)
+      : random_(seed), options_(options) {}
   Graph run();
 
  private:
   using Maker = void (RandomGenerator::*)(ValueId);
 
-  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n));
+  }
   bool chance(int in) { return below(in) == 0; }
   template <class T>
   const T& one_of(const std::vector<T>& choices) {
@@ -38,7 +42,8 @@ class RandomGenerator {
 
   ValueId constant(Dims dims, const std::vector<double>& choices);
   ValueId index_constant(Dims dims, std::int64_t extent);
-  // The node, if its result is exact and not too large; kNoValue otherwise. Its outputs join their pools.
+  // The node, if its result is exact and not too large; kNoValue otherwise. Its outputs join
+  // their pools.
   ValueId add(OpKind op, Attributes attributes, std::vector<ValueId> inputs, Magnitude magnitude,
               std::size_t outputs = 1);
   std::int64_t index_bound(const Node& node) const;

@@ -21,15 +21,16 @@ ValueId RandomGenerator::constant(Dims dims, const std::vector<double>& choices)
   return id;
 }
 
-ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<ValueId> inputs, Magnitude magnitude,
-                             std::size_t outputs) {
+ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<ValueId> inputs,
+                             Magnitude magnitude, std::size_t outputs) {
   if (!floats()) magnitude.unit = 1;
   if (magnitude.most / magnitude.unit > precision_) return kNoValue;
   const Node probe{"probe", op, attributes, inputs, {}};
   const auto types = infer_types(graph_, probe);
   if (!types || element_count((*types)[0].shape) > options_.most_elements) return kNoValue;
   const std::vector<std::string> names(outputs, "v");
-  const NodeId id = graph_.add_node(std::string(to_string(op)), op, std::move(attributes), std::move(inputs), names);
+  const NodeId id = graph_.add_node(std::string(to_string(op)), op, std::move(attributes),
+                                    std::move(inputs), names);
   for (ValueId output : graph_.node(id).outputs) {
     const DType type = graph_.value(output).type.dtype;
     magnitudes_[output] = magnitude;
@@ -46,13 +47,16 @@ ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<Value
 // Places on an axis, or of a pool's elements in the whole tensor.
 std::int64_t RandomGenerator::index_bound(const Node& node) const {
   const Dims& read = shape(node.inputs[0]);
-  if (const auto* arg = std::get_if<ArgAttributes>(&node.attributes)) return read[static_cast<std::size_t>(arg->axis)];
-  if (const auto* top = std::get_if<TopKAttributes>(&node.attributes)) return read[static_cast<std::size_t>(top->axis)];
+  if (const auto* arg = std::get_if<ArgAttributes>(&node.attributes))
+    return read[static_cast<std::size_t>(arg->axis)];
+  if (const auto* top = std::get_if<TopKAttributes>(&node.attributes))
+    return read[static_cast<std::size_t>(top->axis)];
   return element_count(read);
 }
 
 void RandomGenerator::add_last(OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
-  const NodeId id = graph_.add_node(std::string(to_string(op)), op, std::move(attributes), std::move(inputs), {"last"});
+  const NodeId id = graph_.add_node(std::string(to_string(op)), op, std::move(attributes),
+                                    std::move(inputs), {"last"});
   graph_.outputs.push_back(graph_.node(id).outputs[0]);
 }
 
@@ -65,7 +69,8 @@ ValueId RandomGenerator::like(ValueId x) {
 }
 
 void RandomGenerator::add_unary(ValueId x) {
-  std::vector<OpKind> kinds = {OpKind::Relu, OpKind::Relu, OpKind::Neg, OpKind::Abs, OpKind::Identity, OpKind::Sign};
+  std::vector<OpKind> kinds = {OpKind::Relu, OpKind::Relu,     OpKind::Neg,
+                               OpKind::Abs,  OpKind::Identity, OpKind::Sign};
   if (floats()) kinds.insert(kinds.end(), {OpKind::Floor, OpKind::Ceil, OpKind::Round});
   const Magnitude m = size(x);
   add(one_of(kinds), NoAttributes{}, {x}, {m.most + 1, m.unit});
@@ -88,14 +93,16 @@ void RandomGenerator::add_activation(ValueId x) {
       add(OpKind::HardSigmoid, ActivationAttributes{0.25, 0.5}, {x}, {m.most + 1, m.unit / 4});
       return;
     default:
-      add(OpKind::Clip, NoAttributes{}, {x, chance(3) ? kNoValue : constant({}, {-3, 0}), constant({}, {2, 6})}, m);
+      add(OpKind::Clip, NoAttributes{},
+          {x, chance(3) ? kNoValue : constant({}, {-3, 0}), constant({}, {2, 6})}, m);
   }
 }
 
 void RandomGenerator::add_binary(ValueId x) {
   const ValueId y = like(x);
   const Magnitude a = size(x), b = size(y);
-  const OpKind op = one_of<OpKind>({OpKind::Add, OpKind::Add, OpKind::Sub, OpKind::Max, OpKind::Min});
+  const OpKind op =
+      one_of<OpKind>({OpKind::Add, OpKind::Add, OpKind::Sub, OpKind::Max, OpKind::Min});
   add(op, NoAttributes{}, {x, y}, {a.most + b.most, std::min(a.unit, b.unit)});
 }
 
@@ -120,11 +127,13 @@ void RandomGenerator::add_comparison(ValueId x) {
       add(OpKind::Not, NoAttributes{}, {a}, {1, 1});
       return;
     }
-    add(one_of<OpKind>({OpKind::And, OpKind::Or, OpKind::Xor}), NoAttributes{}, {a, one_of(truths_)}, {1, 1});
+    add(one_of<OpKind>({OpKind::And, OpKind::Or, OpKind::Xor}), NoAttributes{},
+        {a, one_of(truths_)}, {1, 1});
     return;
   }
   const ValueId y = chance(3) ? constant({}, {0, 1}) : like(x);
-  add(one_of<OpKind>({OpKind::Equal, OpKind::Less, OpKind::LessOrEqual, OpKind::Greater, OpKind::GreaterOrEqual}),
+  add(one_of<OpKind>({OpKind::Equal, OpKind::Less, OpKind::LessOrEqual, OpKind::Greater,
+                      OpKind::GreaterOrEqual}),
       NoAttributes{}, {x, y}, {1, 1});
 }
 
@@ -132,7 +141,8 @@ void RandomGenerator::add_selection(ValueId x) {
   if (truths_.empty()) return;
   const ValueId y = chance(3) ? constant({}, {0, 5}) : like(x);
   const Magnitude a = size(x), b = size(y);
-  add(OpKind::Where, NoAttributes{}, {one_of(truths_), x, y}, {std::max(a.most, b.most), std::min(a.unit, b.unit)});
+  add(OpKind::Where, NoAttributes{}, {one_of(truths_), x, y},
+      {std::max(a.most, b.most), std::min(a.unit, b.unit)});
 }
 
 void RandomGenerator::add_channel_constant(ValueId x) {
@@ -142,13 +152,15 @@ void RandomGenerator::add_channel_constant(ValueId x) {
   dims[axis] = shape(x)[axis];
   const Magnitude m = size(x);
   const bool scales = chance(2);
-  std::vector<double> choices = scales ? std::vector<double>{1, 2, -1} : std::vector<double>{0, 1, -3, 5};
+  std::vector<double> choices =
+      scales ? std::vector<double>{1, 2, -1} : std::vector<double>{0, 1, -3, 5};
   if (scales && floats()) choices.push_back(0.5);
   const ValueId c = constant(dims, choices);
   OpKind op = one_of<OpKind>({OpKind::Add, OpKind::Sub});
   if (scales) op = floats() ? one_of<OpKind>({OpKind::Mul, OpKind::Div}) : OpKind::Mul;
   const bool first = op != OpKind::Div && chance(2);
-  const Magnitude result = scales ? Magnitude{m.most * 2, m.unit / 2} : Magnitude{m.most + 5, m.unit};
+  const Magnitude result =
+      scales ? Magnitude{m.most * 2, m.unit / 2} : Magnitude{m.most + 5, m.unit};
   add(op, NoAttributes{}, first ? std::vector<ValueId>{c, x} : std::vector<ValueId>{x, c}, result);
 }
 
@@ -156,9 +168,11 @@ void RandomGenerator::add_channel_constant(ValueId x) {
 void RandomGenerator::add_cast(ValueId x) {
   const Magnitude m = size(x);
   if (m.most > 1e8) return;
-  const DType through = one_of<DType>({DType::I32, DType::I64, DType::I8, DType::U8, DType::Bool, DType::F64});
+  const DType through =
+      one_of<DType>({DType::I32, DType::I64, DType::I8, DType::U8, DType::Bool, DType::F64});
   const NodeId there = graph_.add_node("Cast", OpKind::Cast, CastAttributes{through}, {x}, {"v"});
-  add(OpKind::Cast, CastAttributes{type_}, {graph_.node(there).outputs[0]}, {std::max(m.most, 255.0), m.unit});
+  add(OpKind::Cast, CastAttributes{type_}, {graph_.node(there).outputs[0]},
+      {std::max(m.most, 255.0), m.unit});
 }
 
 void RandomGenerator::add_batch_norm(ValueId x) {
@@ -166,8 +180,8 @@ void RandomGenerator::add_batch_norm(ValueId x) {
   const Dims channels = {shape(x)[1]};
   const Magnitude m = size(x);
   add(OpKind::BatchNormalization, NormAttributes{.epsilon = 0, .axis = 0},
-      {x, constant(channels, {1, 2, -1}), constant(channels, {0, 1, -2}), constant(channels, {0, 1, -2}),
-       constant(channels, {1, 4, 0.25})},
+      {x, constant(channels, {1, 2, -1}), constant(channels, {0, 1, -2}),
+       constant(channels, {0, 1, -2}), constant(channels, {1, 4, 0.25})},
       {(m.most + 2) * 4 + 2, m.unit / 4});
 }
 
@@ -203,14 +217,16 @@ void RandomGenerator::add_conv(ValueId x) {
 void RandomGenerator::add_conv_transpose(ValueId x) {
   if (rank(x) < 3 || !floats()) return;
   Window window = window_for(x);
-  for (std::size_t d = 0; d < window.kernel.size(); ++d) window.pads_begin[d] = window.pads_end[d] = 0;
+  for (std::size_t d = 0; d < window.kernel.size(); ++d)
+    window.pads_begin[d] = window.pads_end[d] = 0;
   const std::int64_t channels = shape(x)[1], group = chance(3) ? channels : 1;
   Dims weight = {channels, 1 + below(3)};
   weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
   const Magnitude m = size(x);
   const double terms = static_cast<double>(element_count(weight));
   add(OpKind::ConvTranspose,
-      ConvAttributes{.window = window, .group = group, .output_padding = Dims(window.kernel.size(), 0)},
+      ConvAttributes{
+          .window = window, .group = group, .output_padding = Dims(window.kernel.size(), 0)},
       {x, constant(weight, {-1, 0, 1, 2}), kNoValue}, {m.most * 2 * terms, m.unit});
 }
 
@@ -259,11 +275,12 @@ void RandomGenerator::add_matrix_product(ValueId x) {
   const bool trans_b = chance(2);
   const ValueId weight = constant(trans_b ? Dims{width, depth} : Dims{depth, width}, {-1, 0, 1});
   const ValueId bias = chance(3) ? kNoValue : constant({width}, {-2, 0, 1});
-  add(OpKind::Gemm, GemmAttributes{.alpha = 2, .beta = 0.5, .trans_a = false, .trans_b = trans_b}, {x, weight, bias},
-      {2 * most + 2, m.unit / 2});
+  add(OpKind::Gemm, GemmAttributes{.alpha = 2, .beta = 0.5, .trans_a = false, .trans_b = trans_b},
+      {x, weight, bias}, {2 * most + 2, m.unit / 2});
 }
 
-// Labels at random: some of x's summed over, one twice where extents allow it, one more from a weight.
+// Labels at random: some of x's summed over, one twice where extents allow it, one more from
+// a weight.
 void RandomGenerator::add_einsum(ValueId x) {
   if (rank(x) == 0 || count(x) > 256) return;
   EinsumAttributes einsum;
@@ -274,7 +291,8 @@ void RandomGenerator::add_einsum(ValueId x) {
   }
   einsum.inputs = {labels};
   for (std::int64_t label : labels) {
-    const bool is_new = std::find(einsum.output.begin(), einsum.output.end(), label) == einsum.output.end();
+    const bool is_new =
+        std::find(einsum.output.begin(), einsum.output.end(), label) == einsum.output.end();
     if (is_new && !chance(3)) einsum.output.push_back(label);
   }
   std::vector<ValueId> inputs = {x};
@@ -285,7 +303,8 @@ void RandomGenerator::add_einsum(ValueId x) {
     const std::int64_t width = 1 + below(4);
     einsum.inputs.push_back({labels[d], 100});
     if (!chance(3))
-      einsum.output.insert(einsum.output.begin() + below(1 + static_cast<std::int64_t>(einsum.output.size())), 100);
+      einsum.output.insert(
+          einsum.output.begin() + below(1 + static_cast<std::int64_t>(einsum.output.size())), 100);
     inputs.push_back(constant({shape(x)[d], width}, {-1, 0, 1, 2}));
     most *= 2 * static_cast<double>(width);
   }
@@ -322,7 +341,8 @@ void RandomGenerator::add_reduction(ValueId x) {
       add(OpKind::ReduceProd, reduce, {x}, {std::pow(m.most + 1, terms), std::pow(m.unit, terms)});
       return;
     default:
-      add(one_of<OpKind>({OpKind::ReduceSum, OpKind::ReduceL1}), reduce, {x}, {m.most * terms, m.unit});
+      add(one_of<OpKind>({OpKind::ReduceSum, OpKind::ReduceL1}), reduce, {x},
+          {m.most * terms, m.unit});
   }
 }
 
@@ -335,8 +355,9 @@ void RandomGenerator::add_rounded(ValueId x) {
       return add_last(one_of<OpKind>({OpKind::Softmax, OpKind::LogSoftmax, OpKind::Hardmax}),
                       SoftmaxAttributes{axis, axis + 1}, {x});
     case 1:
-      return add_last(OpKind::LayerNormalization, NormAttributes{1e-5, axis},
-                      {x, constant(Dims(shape(x).begin() + axis, shape(x).end()), {1, 2}), kNoValue});
+      return add_last(
+          OpKind::LayerNormalization, NormAttributes{1e-5, axis},
+          {x, constant(Dims(shape(x).begin() + axis, shape(x).end()), {1, 2}), kNoValue});
     case 2:
       if (rank(x) < 3) return;
       return add_last(OpKind::InstanceNormalization, NormAttributes{1e-5, 0},
@@ -344,9 +365,10 @@ void RandomGenerator::add_rounded(ValueId x) {
     case 3:
       return add_last(OpKind::ReduceMean, ReduceAttributes{{axis}, chance(2)}, {x});
     default:
-      return add_last(one_of<OpKind>({OpKind::Exp, OpKind::Tanh, OpKind::Sigmoid, OpKind::Erf, OpKind::Atan,
-                                      OpKind::Sinh, OpKind::Asinh, OpKind::Softplus, OpKind::Reciprocal}),
-                      NoAttributes{}, {x});
+      return add_last(
+          one_of<OpKind>({OpKind::Exp, OpKind::Tanh, OpKind::Sigmoid, OpKind::Erf, OpKind::Atan,
+                          OpKind::Sinh, OpKind::Asinh, OpKind::Softplus, OpKind::Reciprocal}),
+          NoAttributes{}, {x});
   }
 }
 
@@ -410,7 +432,8 @@ Graph RandomGenerator::run() {
   for (const std::vector<ValueId>* pool : {&pool_, &truths_, &indices_}) {
     for (ValueId id : *pool) {
       if (graph_.value(id).producer == kNoNode) continue;
-      if (consumers[static_cast<std::size_t>(id)].empty() || chance(12)) graph_.outputs.push_back(id);
+      if (consumers[static_cast<std::size_t>(id)].empty() || chance(12))
+        graph_.outputs.push_back(id);
     }
   }
   if (graph_.outputs.empty()) graph_.outputs.push_back(pool_.front());

@@ -1,8 +1,9 @@
-// Random small graphs for property tests and `polyte fuzz graph`: the same graph for the same seed everywhere.
-// All arithmetic is exact in the graph's type (f64, f32 or i32) on small integers (weights are integers, scales powers
-// of two), so that any two ways to compute a graph must agree: bit for bit, however it is fused; up to the sign of
-// zeros, after scales were folded (0 * -1 is -0, but a sum of negated products is 0). Operators that round, Softmax and
-// the like, are read by nothing.
+// Random small graphs for property tests and `polyte fuzz graph`: the same graph for the same
+// seed everywhere. All arithmetic is exact in the graph's type (f64, f32 or i32) on small integers
+// (weights are integers, scales powers of two), so that any two ways to compute a graph must
+// agree: bit for bit, however it is fused; up to the sign of zeros, after scales were folded
+// (0 * -1 is -0, but a sum of negated products is 0). Operators that round, Softmax and the like,
+// are read by nothing.
 #pragma once
 
 #include <cstdint>

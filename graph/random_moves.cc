@@ -23,7 +23,8 @@ void RandomGenerator::add_move(ValueId x) {
   TransposeAttributes transpose{Dims(shape(x).size())};
   std::iota(transpose.perm.begin(), transpose.perm.end(), 0);
   for (std::size_t d = transpose.perm.size(); d > 1; --d) {
-    std::swap(transpose.perm[d - 1], transpose.perm[static_cast<std::size_t>(below(static_cast<std::int64_t>(d)))]);
+    std::swap(transpose.perm[d - 1],
+              transpose.perm[static_cast<std::size_t>(below(static_cast<std::int64_t>(d)))]);
   }
   add(OpKind::Transpose, transpose, {x}, size(x));
 }
@@ -45,9 +46,9 @@ void RandomGenerator::add_slice(ValueId x) {
 void RandomGenerator::add_pad(ValueId x) {
   if (shape(x).empty()) return;
   const Dims dims = shape(x);
-  PadAttributes pad{
-      Dims(dims.size(), 0), Dims(dims.size(), 0),
-      one_of<PadMode>({PadMode::Constant, PadMode::Constant, PadMode::Edge, PadMode::Reflect, PadMode::Wrap})};
+  PadAttributes pad{Dims(dims.size(), 0), Dims(dims.size(), 0),
+                    one_of<PadMode>({PadMode::Constant, PadMode::Constant, PadMode::Edge,
+                                     PadMode::Reflect, PadMode::Wrap})};
   for (int times = chance(2) ? 2 : 1; times > 0; --times) {
     const auto along = static_cast<std::size_t>(axis_of(x));
     pad.begin[along] = below(3);
@@ -55,7 +56,8 @@ void RandomGenerator::add_pad(ValueId x) {
   }
   const bool has_value = pad.mode == PadMode::Constant && chance(2);
   const Magnitude m = size(x);
-  add(OpKind::Pad, pad, {x, has_value ? constant({}, {1, -2}) : kNoValue}, {std::max(m.most, 2.0), m.unit});
+  add(OpKind::Pad, pad, {x, has_value ? constant({}, {1, -2}) : kNoValue},
+      {std::max(m.most, 2.0), m.unit});
 }
 
 void RandomGenerator::add_concat(ValueId x) {
@@ -91,7 +93,8 @@ void RandomGenerator::add_reshape(ValueId x) {
   const Dims merged = {first, elements / first};
   Dims split = shape(x);
   split.insert(split.begin() + below(static_cast<std::int64_t>(split.size()) + 1), 1);
-  add(OpKind::Reshape, ShapeAttributes{chance(2) || split.size() > 5 ? merged : split}, {x}, size(x));
+  add(OpKind::Reshape, ShapeAttributes{chance(2) || split.size() > 5 ? merged : split}, {x},
+      size(x));
 }
 
 void RandomGenerator::add_gather(ValueId x) {
@@ -118,7 +121,8 @@ void RandomGenerator::add_gather_nd(ValueId x) {
   const std::int64_t batch = rank(x) > 1 && chance(2) ? 1 : 0;
   const std::int64_t tuple = 1 + below(rank(x) - batch);
   std::int64_t extent = shape(x)[static_cast<std::size_t>(batch)];
-  for (std::int64_t d = batch; d < batch + tuple; ++d) extent = std::min(extent, shape(x)[static_cast<std::size_t>(d)]);
+  for (std::int64_t d = batch; d < batch + tuple; ++d)
+    extent = std::min(extent, shape(x)[static_cast<std::size_t>(d)]);
   Dims dims(shape(x).begin(), shape(x).begin() + batch);
   if (!chance(3)) dims.push_back(1 + below(3));
   dims.push_back(tuple);
@@ -128,8 +132,8 @@ void RandomGenerator::add_gather_nd(ValueId x) {
 void RandomGenerator::add_scatter(ValueId x) {
   if (shape(x).empty() || count(x) > 256) return;
   const Magnitude m = size(x);
-  const auto reduction = one_of<ScatterReduction>(
-      {ScatterReduction::None, ScatterReduction::None, ScatterReduction::Add, ScatterReduction::Max});
+  const auto reduction = one_of<ScatterReduction>({ScatterReduction::None, ScatterReduction::None,
+                                                   ScatterReduction::Add, ScatterReduction::Max});
   const std::int64_t axis = axis_of(x);
   const Magnitude result = {m.most + 3 * 64, m.unit};
   if (chance(2)) {
@@ -148,7 +152,8 @@ void RandomGenerator::add_scatter(ValueId x) {
 
 void RandomGenerator::add_arg(ValueId x) {
   if (shape(x).empty()) return;
-  add(one_of<OpKind>({OpKind::ArgMax, OpKind::ArgMin}), ArgAttributes{axis_of(x), chance(2), chance(2)}, {x}, {64, 1});
+  add(one_of<OpKind>({OpKind::ArgMax, OpKind::ArgMin}),
+      ArgAttributes{axis_of(x), chance(2), chance(2)}, {x}, {64, 1});
 }
 
 void RandomGenerator::add_top_k(ValueId x) {
@@ -161,7 +166,9 @@ void RandomGenerator::add_top_k(ValueId x) {
     if (x == kNoValue) return;
   }
   const std::int64_t extent = shape(x)[static_cast<std::size_t>(axis)];
-  add(OpKind::TopK, TopKAttributes{axis, 1 + below(chance(2) ? extent : std::min<std::int64_t>(extent, 3)), chance(2)},
+  add(OpKind::TopK,
+      TopKAttributes{axis, 1 + below(chance(2) ? extent : std::min<std::int64_t>(extent, 3)),
+                     chance(2)},
       {x}, size(x), chance(2) ? 2 : 1);
 }
 

@@ -23,7 +23,8 @@ void store_as(std::byte* bytes, T value) {
 }
 
 const std::byte* element_address(const Tensor& tensor, std::int64_t position) {
-  const auto offset = static_cast<std::size_t>(position) * static_cast<std::size_t>(size_in_bytes(tensor.type.dtype));
+  const auto offset = static_cast<std::size_t>(position) *
+                      static_cast<std::size_t>(size_in_bytes(tensor.type.dtype));
   POLYTE_CHECK(position >= 0 && offset < tensor.bytes->size(), "position is outside the tensor");
   return tensor.bytes->data() + offset;
 }
@@ -51,7 +52,8 @@ void store_real(DType type, std::byte* to, double value) {
 
 // scale(position, factor) for every element.
 template <class Scale>
-void for_each_run(std::size_t elements, const std::vector<double>& factors, std::size_t run, const Scale& scale) {
+void for_each_run(std::size_t elements, const std::vector<double>& factors, std::size_t run,
+                  const Scale& scale) {
   std::size_t factor = 0;
   for (std::size_t begin = 0; begin < elements; begin += run) {
     const std::size_t end = std::min(elements, begin + run);
@@ -63,10 +65,12 @@ void for_each_run(std::size_t elements, const std::vector<double>& factors, std:
 }  // namespace
 
 Tensor make_tensor(TensorType type, const std::vector<double>& elements) {
-  POLYTE_CHECK(element_count(type.shape) == static_cast<std::int64_t>(elements.size()), "element count of a tensor");
+  POLYTE_CHECK(element_count(type.shape) == static_cast<std::int64_t>(elements.size()),
+               "element count of a tensor");
   const auto width = static_cast<std::size_t>(size_in_bytes(type.dtype));
   auto bytes = std::make_shared<Bytes>(elements.size() * width);
-  for (std::size_t i = 0; i < elements.size(); ++i) store_real(type.dtype, bytes->data() + i * width, elements[i]);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    store_real(type.dtype, bytes->data() + i * width, elements[i]);
   return {std::move(type), std::move(bytes)};
 }
 
@@ -126,7 +130,8 @@ std::int64_t element_as_int(const Tensor& tensor, std::int64_t position) {
 
 std::vector<double> elements_as_real(const Tensor& tensor) {
   std::vector<double> elements(static_cast<std::size_t>(element_count(tensor.type.shape)));
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = element_as_real(tensor, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = element_as_real(tensor, static_cast<std::int64_t>(i));
   return elements;
 }
 
@@ -140,11 +145,13 @@ Tensor scale_runs(const Tensor& tensor, const std::vector<double>& factors, std:
   if (tensor.type.dtype == DType::F32) {  // weights of a network: no question an element
     for_each_run(elements, factors, run, [&](std::size_t i, double factor) {
       store_as(to + i * sizeof(float),
-               static_cast<float>(static_cast<double>(load_as<float>(from + i * sizeof(float))) * factor));
+               static_cast<float>(static_cast<double>(load_as<float>(from + i * sizeof(float))) *
+                                  factor));
     });
   } else {
     for_each_run(elements, factors, run, [&](std::size_t i, double factor) {
-      store_real(tensor.type.dtype, to + i * width, element_as_real(tensor, static_cast<std::int64_t>(i)) * factor);
+      store_real(tensor.type.dtype, to + i * width,
+                 element_as_real(tensor, static_cast<std::int64_t>(i)) * factor);
     });
   }
   return {tensor.type, std::move(scaled)};
@@ -152,7 +159,8 @@ Tensor scale_runs(const Tensor& tensor, const std::vector<double>& factors, std:
 
 Dims elements_as_int(const Tensor& tensor) {
   Dims elements(static_cast<std::size_t>(element_count(tensor.type.shape)));
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = element_as_int(tensor, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = element_as_int(tensor, static_cast<std::int64_t>(i));
   return elements;
 }
 

@@ -22,7 +22,9 @@ class Verifier {
 
  private:
   void fail(std::string problem) { problems_.push_back(std::move(problem)); }
-  bool in_range(ValueId id) const { return id >= 0 && id < static_cast<ValueId>(graph_.values.size()); }
+  bool in_range(ValueId id) const {
+    return id >= 0 && id < static_cast<ValueId>(graph_.values.size());
+  }
 
   void check_values() {
     std::unordered_set<std::string> names;
@@ -30,10 +32,11 @@ class Verifier {
       if (!names.insert(value.name).second) fail("value '" + value.name + "': name is not unique");
       const std::int64_t size = size_in_bytes(value.type);
       if (value.data && static_cast<std::int64_t>(value.data->size()) != size) {
-        fail("value '" + value.name + "': constant has " + std::to_string(value.data->size()) + " bytes, expected " +
-             std::to_string(size));
+        fail("value '" + value.name + "': constant has " + std::to_string(value.data->size()) +
+             " bytes, expected " + std::to_string(size));
       }
-      if (value.data && value.producer != kNoNode) fail("value '" + value.name + "': a constant with a producer");
+      if (value.data && value.producer != kNoNode)
+        fail("value '" + value.name + "': a constant with a producer");
     }
   }
 
@@ -68,7 +71,8 @@ class Verifier {
       if (node.outputs[i] == kNoValue) continue;
       const TensorType& got = graph_.value(node.outputs[i]).type;
       if (!(got == (*types)[i])) {
-        fail(who + "output " + std::to_string(i) + " is " + to_string(got) + ", expected " + to_string((*types)[i]));
+        fail(who + "output " + std::to_string(i) + " is " + to_string(got) + ", expected " +
+             to_string((*types)[i]));
       }
     }
   }

@@ -11,7 +11,8 @@ namespace polyte::ir {
 
 bool operator==(const Atom& a, const Atom& b) {
   if (a.div == b.div) return a.symbol == b.symbol;
-  return a.div && b.div && a.div->denominator == b.div->denominator && a.div->numerator == b.div->numerator;
+  return a.div && b.div && a.div->denominator == b.div->denominator &&
+         a.div->numerator == b.div->numerator;
 }
 
 bool operator<(const Atom& a, const Atom& b) {
@@ -28,7 +29,8 @@ Affine Affine::symbol(std::string name) {
 }
 
 std::optional<std::string> Affine::as_symbol() const {
-  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atom.div) return std::nullopt;
+  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atom.div)
+    return std::nullopt;
   return terms_[0].atom.symbol;
 }
 
@@ -45,7 +47,8 @@ bool Affine::uses(const std::string& symbol) const {
 }
 
 bool Affine::has_division() const {
-  return std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.atom.div != nullptr; });
+  return std::any_of(terms_.begin(), terms_.end(),
+                     [](const Term& term) { return term.atom.div != nullptr; });
 }
 
 void Affine::collect_symbols(std::set<std::string>& into) const {
@@ -60,8 +63,9 @@ void Affine::collect_symbols(std::set<std::string>& into) const {
 
 void Affine::add_term(const Atom& atom, std::int64_t coefficient) {
   if (coefficient == 0) return;
-  const auto at = std::lower_bound(terms_.begin(), terms_.end(), atom,
-                                   [](const Term& term, const Atom& key) { return term.atom < key; });
+  const auto at =
+      std::lower_bound(terms_.begin(), terms_.end(), atom,
+                       [](const Term& term, const Atom& key) { return term.atom < key; });
   if (at == terms_.end() || !(at->atom == atom)) {
     terms_.insert(at, {atom, coefficient});
     return;
@@ -72,13 +76,15 @@ void Affine::add_term(const Atom& atom, std::int64_t coefficient) {
 
 Affine of_term(const Term& term) {
   const Atom& atom = term.atom;
-  return (atom.div ? floor_div(atom.div->numerator, atom.div->denominator) : Affine::symbol(atom.symbol)) *
+  return (atom.div ? floor_div(atom.div->numerator, atom.div->denominator)
+                   : Affine::symbol(atom.symbol)) *
          term.coefficient;
 }
 
 bool hides(const Affine& e, const std::string& symbol) {
-  return std::ranges::any_of(e.terms(),
-                             [&](const Term& term) { return term.atom.div && term.atom.div->numerator.uses(symbol); });
+  return std::ranges::any_of(e.terms(), [&](const Term& term) {
+    return term.atom.div && term.atom.div->numerator.uses(symbol);
+  });
 }
 
 Affine without_common_factor(const Affine& e) {
@@ -109,13 +115,15 @@ Affine operator*(const Affine& a, std::int64_t factor) {
 bool operator==(const Affine& a, const Affine& b) {
   return a.constant_ == b.constant_ &&
          std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
-                    [](const Term& s, const Term& t) { return s.coefficient == t.coefficient && s.atom == t.atom; });
+                    [](const Term& s, const Term& t) {
+                      return s.coefficient == t.coefficient && s.atom == t.atom;
+                    });
 }
 
 bool operator<(const Affine& a, const Affine& b) {
   if (a.constant_ != b.constant_) return a.constant_ < b.constant_;
-  return std::lexicographical_compare(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
-                                      [](const Term& s, const Term& t) {
+  return std::lexicographical_compare(a.terms_.begin(), a.terms_.end(), b.terms_.begin(),
+                                      b.terms_.end(), [](const Term& s, const Term& t) {
                                         if (!(s.atom == t.atom)) return s.atom < t.atom;
                                         return s.coefficient < t.coefficient;
                                       });
@@ -132,8 +140,8 @@ struct Remainder {
 
 bool contains_terms(const Affine& e, const Affine& part, std::int64_t factor) {
   return std::all_of(part.terms().begin(), part.terms().end(), [&](const Term& wanted) {
-    const auto at =
-        std::find_if(e.terms().begin(), e.terms().end(), [&](const Term& t) { return t.atom == wanted.atom; });
+    const auto at = std::find_if(e.terms().begin(), e.terms().end(),
+                                 [&](const Term& t) { return t.atom == wanted.atom; });
     if (at == e.terms().end()) return false;
     std::int64_t need = 0;
     if (__builtin_mul_overflow(wanted.coefficient, factor, &need)) return false;
@@ -146,7 +154,8 @@ std::optional<Remainder> find_remainder(const Affine& e) {
     if (!term.atom.div || term.coefficient % term.atom.div->denominator != 0) continue;
     const std::int64_t factor = -(term.coefficient / term.atom.div->denominator);
     if (!contains_terms(e, term.atom.div->numerator, factor)) continue;
-    return Remainder{factor, term.atom.div.get(), e - term.atom.div->numerator * factor - of_term(term)};
+    return Remainder{factor, term.atom.div.get(),
+                     e - term.atom.div->numerator * factor - of_term(term)};
   }
   return std::nullopt;
 }
@@ -157,22 +166,26 @@ Affine substitute(const Affine& e, const Bindings& bindings) {
   Affine result = e.constant();
   for (const Term& term : e.terms()) {
     if (term.atom.div) {
-      result = result +
-               floor_div(substitute(term.atom.div->numerator, bindings), term.atom.div->denominator) * term.coefficient;
+      result = result + floor_div(substitute(term.atom.div->numerator, bindings),
+                                  term.atom.div->denominator) *
+                            term.coefficient;
       continue;
     }
     const auto bound = bindings.find(term.atom.symbol);
-    result = result + (bound == bindings.end() ? Affine::symbol(term.atom.symbol) : bound->second) * term.coefficient;
+    result = result + (bound == bindings.end() ? Affine::symbol(term.atom.symbol) : bound->second) *
+                          term.coefficient;
   }
   return result;
 }
 
-std::int64_t evaluate(const Affine& e, const std::function<std::int64_t(const std::string&)>& value_of) {
+std::int64_t evaluate(const Affine& e,
+                      const std::function<std::int64_t(const std::string&)>& value_of) {
   std::int64_t result = e.constant();
   for (const Term& term : e.terms()) {
-    const std::int64_t value =
-        term.atom.div ? polyte::floor_div(evaluate(term.atom.div->numerator, value_of), term.atom.div->denominator)
-                      : value_of(term.atom.symbol);
+    const std::int64_t value = term.atom.div
+                                   ? polyte::floor_div(evaluate(term.atom.div->numerator, value_of),
+                                                       term.atom.div->denominator)
+                                   : value_of(term.atom.symbol);
     result = checked_add(result, checked_mul(term.coefficient, value));
   }
   return result;
@@ -186,7 +199,7 @@ std::int64_t evaluate(const Affine& e, const Values& values) {
   });
 }
 
-// --- intervals ---------------------------------------------------------------------------------------------------
+// --- intervals -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -204,7 +217,9 @@ Bound scale(const Bound& a, std::int64_t factor) {
   return result;
 }
 
-Interval add(const Interval& a, const Interval& b) { return {add(a.min, b.min), add(a.max, b.max)}; }
+Interval add(const Interval& a, const Interval& b) {
+  return {add(a.min, b.min), add(a.max, b.max)};
+}
 
 Interval scale(const Interval& a, std::int64_t factor) {
   if (factor >= 0) return {scale(a.min, factor), scale(a.max, factor)};
@@ -238,20 +253,24 @@ struct DivisionPair {
 std::optional<DivisionPair> find_division_pair(const Affine& e) {
   for (const Term& up : e.terms()) {
     for (const Term& down : e.terms()) {
-      if (!up.atom.div || !down.atom.div || up.coefficient <= 0 || down.coefficient != -up.coefficient) continue;
+      if (!up.atom.div || !down.atom.div || up.coefficient <= 0 ||
+          down.coefficient != -up.coefficient)
+        continue;
       const FloorDiv &a = *up.atom.div, &b = *down.atom.div;
       const Affine apart = a.numerator - b.numerator;
       if (a.denominator != b.denominator || !apart.is_constant()) continue;
       const Interval steps{polyte::floor_div(apart.constant(), a.denominator),
                            polyte::ceil_div(apart.constant(), a.denominator)};
-      const Affine pair = floor_div(a.numerator, a.denominator) - floor_div(b.numerator, b.denominator);
+      const Affine pair =
+          floor_div(a.numerator, a.denominator) - floor_div(b.numerator, b.denominator);
       return DivisionPair{scale(steps, up.coefficient), e - pair * up.coefficient};
     }
   }
   return std::nullopt;
 }
 
-// factor * (n//a) - factor * b * (n//(a*b)) is factor * ((n//a) % b): a digit in the middle of a number of several.
+// factor * (n//a) - factor * b * (n//(a*b)) is factor * ((n//a) % b): a digit in the middle of a
+// number of several.
 struct MiddleDigit {
   Interval range;
   Affine rest;
@@ -262,7 +281,8 @@ std::optional<MiddleDigit> find_middle_digit(const Affine& e) {
     for (const Term& low : e.terms()) {
       if (!high.atom.div || !low.atom.div) continue;
       const FloorDiv &whole = *high.atom.div, &part = *low.atom.div;
-      if (part.denominator >= whole.denominator || whole.denominator % part.denominator != 0) continue;
+      if (part.denominator >= whole.denominator || whole.denominator % part.denominator != 0)
+        continue;
       const std::int64_t base = whole.denominator / part.denominator;
       if (high.coefficient % base != 0 || part.numerator != whole.numerator) continue;
       const std::int64_t factor = -(high.coefficient / base);
@@ -278,14 +298,16 @@ std::optional<MiddleDigit> find_middle_digit(const Affine& e) {
 
 Interval range_of(const Affine& e, const Ranges& ranges) {
   Interval result{e.constant(), e.constant()};
-  for (const Term& term : e.terms()) result = add(result, scale(range_of(term.atom, ranges), term.coefficient));
+  for (const Term& term : e.terms())
+    result = add(result, scale(range_of(term.atom, ranges), term.coefficient));
   if (!result.min || !result.max)
     if (const auto pair = find_division_pair(e))
       result = intersect(result, add(range_of(pair->rest, ranges), pair->range));
   if (const auto split = find_remainder(e)) {
     const Interval numerator = range_of(split->div->numerator, ranges);
     Interval remainder{0, split->div->denominator - 1};
-    if (numerator.min && numerator.max && *numerator.min >= 0 && *numerator.max < split->div->denominator)
+    if (numerator.min && numerator.max && *numerator.min >= 0 &&
+        *numerator.max < split->div->denominator)
       remainder = numerator;
     result = intersect(result, add(range_of(split->rest, ranges), scale(remainder, split->factor)));
   }
@@ -294,7 +316,7 @@ Interval range_of(const Affine& e, const Ranges& ranges) {
   return result;
 }
 
-// --- constraints -------------------------------------------------------------------------------------------------
+// --- constraints ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -306,7 +328,9 @@ Constraint oriented(Constraint c) {
 
 }  // namespace
 
-bool operator==(const Constraint& a, const Constraint& b) { return a.equality == b.equality && a.expr == b.expr; }
+bool operator==(const Constraint& a, const Constraint& b) {
+  return a.equality == b.equality && a.expr == b.expr;
+}
 
 bool operator<(const Constraint& a, const Constraint& b) {
   if (a.equality != b.equality) return a.equality < b.equality;
@@ -331,10 +355,11 @@ Truth truth_of(const Constraint& c, const Ranges& ranges) {
   if (range.max && *range.max < 0) return Truth::False;
   if (!c.equality) return range.min && *range.min >= 0 ? Truth::True : Truth::Unknown;
   if (range.min && *range.min > 0) return Truth::False;
-  return range.min && range.max && *range.min == 0 && *range.max == 0 ? Truth::True : Truth::Unknown;
+  return range.min && range.max && *range.min == 0 && *range.max == 0 ? Truth::True
+                                                                      : Truth::Unknown;
 }
 
-// --- text --------------------------------------------------------------------------------------------------------
+// --- text ----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -359,7 +384,8 @@ Summand scaled(std::int64_t factor, const std::string& text, bool product) {
 std::vector<Summand> summands(const Affine& e, std::int64_t& constant) {
   if (const auto split = find_remainder(e)) {
     std::vector<Summand> result = summands(split->rest, constant);
-    const std::string text = in_brackets(split->div->numerator) + " % " + std::to_string(split->div->denominator);
+    const std::string text =
+        in_brackets(split->div->numerator) + " % " + std::to_string(split->div->denominator);
     result.push_back(scaled(split->factor, text, true));
     return result;
   }
@@ -368,14 +394,16 @@ std::vector<Summand> summands(const Affine& e, std::int64_t& constant) {
   for (const Term& term : e.terms()) {
     const FloorDiv* div = term.atom.div.get();
     const std::string text =
-        div ? in_brackets(div->numerator) + "//" + std::to_string(div->denominator) : term.atom.symbol;
+        div ? in_brackets(div->numerator) + "//" + std::to_string(div->denominator)
+            : term.atom.symbol;
     result.push_back(scaled(term.coefficient, text, div != nullptr));
   }
   return result;
 }
 
 bool starts_positive(const Affine& e) {
-  return std::any_of(e.terms().begin(), e.terms().end(), [](const Term& t) { return t.coefficient > 0; });
+  return std::any_of(e.terms().begin(), e.terms().end(),
+                     [](const Term& t) { return t.coefficient > 0; });
 }
 
 }  // namespace
@@ -388,9 +416,11 @@ std::string to_string(const Affine& e) {
   std::string digits = std::to_string(constant);
   const Summand last{constant < 0, constant < 0 ? digits.substr(1) : digits};
   if (parts.empty()) return digits;
-  if (constant != 0) parts.insert(constant > 0 && parts[0].negative ? parts.begin() : parts.end(), last);
+  if (constant != 0)
+    parts.insert(constant > 0 && parts[0].negative ? parts.begin() : parts.end(), last);
   std::string text = (parts[0].negative ? "-" : "") + parts[0].text;
-  for (std::size_t i = 1; i < parts.size(); ++i) text += (parts[i].negative ? " - " : " + ") + parts[i].text;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    text += (parts[i].negative ? " - " : " + ") + parts[i].text;
   return text;
 }
 
@@ -403,14 +433,17 @@ std::string to_string(const Constraint& c) {
   }
   right = -right;
   const Affine constant = c.expr.constant();
-  if (c.equality && find_remainder(c.expr)) return to_string(c.expr - constant) + " == " + to_string(-constant);
+  if (c.equality && find_remainder(c.expr))
+    return to_string(c.expr - constant) + " == " + to_string(-constant);
   const bool swap = right.as_symbol().has_value() || !starts_positive(left);
   if (c.equality) {
     return swap ? to_string(right) + " == " + to_string(left + constant)
                 : to_string(left) + " == " + to_string(right - constant);
   }
   const bool strict = c.expr.constant() == -1 && starts_positive(left) && !right.is_constant();
-  if (strict) return swap ? to_string(right) + " < " + to_string(left) : to_string(left) + " > " + to_string(right);
+  if (strict)
+    return swap ? to_string(right) + " < " + to_string(left)
+                : to_string(left) + " > " + to_string(right);
   return swap ? to_string(right) + " <= " + to_string(left + constant)
               : to_string(left) + " >= " + to_string(right - constant);
 }

@@ -1,8 +1,11 @@
-// Quasi-affine integer expressions: constant + sum of coefficient * atom, an atom being a symbol (an iterator,
-// a loop variable or a parameter) or a floor division of such an expression by a positive constant.
-// mod is e - d * floor(e / d). Every value is kept in normal form, so that == is structural equality:
-//   atoms sorted and distinct, coefficients non-zero, multiples of the divisor pulled out of floor(e / d),
-//   common factors of e and d cancelled, floor(floor(e / a) / b) = floor(e / (a * b)).
+// Quasi-affine integer expressions: constant + sum of coefficient * atom, an atom being a symbol
+// (an iterator, a loop variable or a parameter) or a floor division of such an expression by
+// a positive constant.
+// mod is e - d * floor(e / d). Every value is kept in normal form, so that == is
+// structural equality:
+//   atoms sorted and distinct, coefficients non-zero, multiples of the divisor pulled out of
+//   floor(e / d), common factors of e and d cancelled,
+//   floor(floor(e / a) / b) = floor(e / (a * b)).
 // Arithmetic is checked; overflow throws UserError(ResourceLimit).
 #pragma once
 
@@ -43,9 +46,10 @@ class Affine {
   std::int64_t constant() const { return constant_; }
   const std::vector<Term>& terms() const { return terms_; }
   bool is_constant() const { return terms_.empty(); }
-  std::optional<std::string> as_symbol() const;               // the name, where the value is just that symbol
-  std::int64_t coefficient(const std::string& symbol) const;  // of the plain symbol; inside divisions not counted
-  bool uses(const std::string& symbol) const;                 // also inside divisions
+  std::optional<std::string> as_symbol() const;  // the name, where the value is just that symbol
+  // Of the plain symbol; inside divisions not counted.
+  std::int64_t coefficient(const std::string& symbol) const;
+  bool uses(const std::string& symbol) const;  // also inside divisions
   bool has_division() const;
   void collect_symbols(std::set<std::string>& into) const;
 
@@ -53,7 +57,8 @@ class Affine {
   friend Affine operator-(const Affine& a, const Affine& b);
   friend Affine operator*(const Affine& a, std::int64_t factor);
   friend bool operator==(const Affine& a, const Affine& b);
-  friend bool operator<(const Affine& a, const Affine& b);  // a total order for containers, not by value
+  // A total order for containers, not by value.
+  friend bool operator<(const Affine& a, const Affine& b);
 
  private:
   std::int64_t constant_ = 0;
@@ -78,7 +83,8 @@ Affine substitute(const Affine& e, const Bindings& bindings);  // simultaneous; 
 using Values = std::map<std::string, std::int64_t>;
 // Value at a point; an unbound symbol is an InternalError.
 std::int64_t evaluate(const Affine& e, const Values& values);
-std::int64_t evaluate(const Affine& e, const std::function<std::int64_t(const std::string&)>& value_of);
+std::int64_t evaluate(const Affine& e,
+                      const std::function<std::int64_t(const std::string&)>& value_of);
 
 // A closed interval; a missing bound is unbounded.
 struct Interval {
@@ -102,7 +108,8 @@ bool holds(const Constraint& c, const Values& values);
 enum class Truth { False, True, Unknown };
 Truth truth_of(const Constraint& c, const Ranges& ranges);  // by interval arithmetic
 
-std::string to_string(const Affine& e);      // "2*i + j//4 - 1"; j % 4 prints as such where the pair is whole
+// "2*i + j//4 - 1"; j % 4 prints as such where the pair is whole.
+std::string to_string(const Affine& e);
 std::string to_string(const Constraint& c);  // "i - 1 >= 0" as "i >= 1" where one side is a symbol
 
 }  // namespace polyte::ir

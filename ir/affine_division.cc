@@ -1,4 +1,5 @@
-// The normal form of divisions: whole multiples leave them, digits that were put together come apart again.
+// The normal form of divisions: whole multiples leave them, digits that were put together come
+// apart again.
 #include <algorithm>
 #include <numeric>
 
@@ -15,19 +16,21 @@ std::int64_t centred_residue(std::int64_t c, std::int64_t d) {
   return r > d - r ? r - d : r;
 }
 
-// floor(q / n) beside f * q, f * n = d/2: with -d/2 the two are f times the remainder of q, which is worth seeing.
+// floor(q / n) beside f * q, f * n = d/2: with -d/2 the two are f times the remainder of q,
+// which is worth seeing.
 bool is_of_remainder(const Affine& e, const Atom& atom, std::int64_t d) {
   if (!atom.div || (d / 2) % atom.div->denominator != 0) return false;
   const std::int64_t factor = d / 2 / atom.div->denominator;
   return std::ranges::all_of(atom.div->numerator.terms(), [&](const Term& own) {
     return std::ranges::any_of(e.terms(), [&](const Term& term) {
-      return term.atom == own.atom && polyte::floor_mod(term.coefficient - own.coefficient * factor, d) == 0;
+      return term.atom == own.atom &&
+             polyte::floor_mod(term.coefficient - own.coefficient * factor, d) == 0;
     });
   });
 }
 
-// floor((d * a + f * (q % n) + c) / d) where the digit q % n, from 0 to n - 1, does not change the quotient: a and that
-// quotient. Of digits that were fused and taken apart again.
+// floor((d * a + f * (q % n) + c) / d) where the digit q % n, from 0 to n - 1, does not change the
+// quotient: a and that quotient. Of digits that were fused and taken apart again.
 std::optional<Affine> without_digit(const Affine& e, std::int64_t d) {
   for (const Term& term : e.terms()) {
     if (!term.atom.div || term.atom.div->numerator.terms().empty()) continue;
@@ -41,7 +44,8 @@ std::optional<Affine> without_digit(const Affine& e, std::int64_t d) {
       const std::int64_t f = part / low.coefficient;
       const Affine digit = quotient.numerator - of_term({term.atom, quotient.denominator});
       const Affine rest = e - digit * f;
-      if (!std::ranges::all_of(rest.terms(), [&](const Term& t) { return t.coefficient % d == 0; })) continue;
+      if (!std::ranges::all_of(rest.terms(), [&](const Term& t) { return t.coefficient % d == 0; }))
+        continue;
       const std::int64_t first = polyte::floor_div(rest.constant(), d);
       if (first != polyte::floor_div(rest.constant() + f * (quotient.denominator - 1), d)) continue;
       return floor_div(rest - rest.constant(), d) + first;
@@ -50,20 +54,24 @@ std::optional<Affine> without_digit(const Affine& e, std::int64_t d) {
   return std::nullopt;
 }
 
-// floor((g * a + f * (q % n) + c) / (g * b)) = floor(a / b) where f * (q % n) + c stays below g: a low digit that the
-// division drops.
+// floor((g * a + f * (q % n) + c) / (g * b)) = floor(a / b) where f * (q % n) + c stays below g: a
+// low digit that the division drops.
 std::optional<Affine> without_low_digit(const Affine& e, std::int64_t d) {
   for (const Term& term : e.terms()) {
-    if (!term.atom.div || term.coefficient >= 0 || term.coefficient % term.atom.div->denominator != 0) continue;
+    if (!term.atom.div || term.coefficient >= 0 ||
+        term.coefficient % term.atom.div->denominator != 0)
+      continue;
     const std::int64_t n = term.atom.div->denominator, f = -(term.coefficient / n);
-    if (!term.atom.div->numerator.terms().empty() && term.atom.div->numerator.constant() != 0) continue;
+    if (!term.atom.div->numerator.terms().empty() && term.atom.div->numerator.constant() != 0)
+      continue;
     const Affine rest = e - of_term(term) - term.atom.div->numerator * f;
     std::int64_t g = d;
     for (const Term& other : rest.terms()) g = std::gcd(g, other.coefficient);
     const std::int64_t c = polyte::floor_mod(rest.constant(), g);
     if (rest.is_constant() || g < 2 || f * (n - 1) + c >= g) continue;
     Affine coarse = (rest.constant() - c) / g;
-    for (const Term& other : rest.terms()) coarse = coarse + of_term({other.atom, other.coefficient / g});
+    for (const Term& other : rest.terms())
+      coarse = coarse + of_term({other.atom, other.coefficient / g});
     return floor_div(coarse, d / g);
   }
   return std::nullopt;
@@ -71,7 +79,8 @@ std::optional<Affine> without_low_digit(const Affine& e, std::int64_t d) {
 
 // floor((floor(n / a) + c) / d) = floor((n + c * a) / (a * d))
 std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
-  if (e.terms().size() != 1 || !e.terms()[0].atom.div || e.terms()[0].coefficient != 1) return std::nullopt;
+  if (e.terms().size() != 1 || !e.terms()[0].atom.div || e.terms()[0].coefficient != 1)
+    return std::nullopt;
   const FloorDiv& inner = *e.terms()[0].atom.div;
   const Affine numerator = inner.numerator + Affine(checked_mul(e.constant(), inner.denominator));
   return floor_div(numerator, checked_mul(inner.denominator, d));
@@ -83,7 +92,8 @@ Affine floor_div(const Affine& e, std::int64_t d) {
   POLYTE_CHECK(d > 0, "division by " + std::to_string(d) + ", expected a positive divisor");
   if (d == 1) return e;
   if (const auto whole = without_digit(e, d)) return *whole;
-  // Whole multiples of d leave the division; what stays has coefficients in (-d/2, d/2], a remainder's -d/2.
+  // Whole multiples of d leave the division; what stays has coefficients in (-d/2, d/2],
+  // a remainder's -d/2.
   Affine outside = polyte::floor_div(e.constant_, d), inside = polyte::floor_mod(e.constant_, d);
   std::int64_t common = d;
   for (const Term& term : e.terms_) {

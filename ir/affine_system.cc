@@ -24,7 +24,8 @@ auto if_it_fits(const Compute& compute) -> std::optional<decltype(compute())> {
   }
 }
 
-// The only division among the terms, where the rest is a multiple of its coefficient; null otherwise.
+// The only division among the terms, where the rest is a multiple of its coefficient;
+// null otherwise.
 const Term* sole_division(const Affine& e) {
   const Term* found = nullptr;
   for (const Term& term : e.terms()) {
@@ -38,7 +39,8 @@ const Term* sole_division(const Affine& e) {
   return found;
 }
 
-// floor(n / d) lies in [(n - d + 1) / d, n / d]: what the inequality implies once such divisions are widened.
+// floor(n / d) lies in [(n - d + 1) / d, n / d]: what the inequality implies once such divisions
+// are widened.
 // With q = floor(n / d):  n - d + 1 <= d * q <= n.  So c * q + rest >= 0 implies, times d,
 //
 //   c > 0:  c * n + d * rest >= 0            c < 0:  c * (n - d + 1) + d * rest >= 0
@@ -74,7 +76,8 @@ Affine normalised(const Affine& inequality) {
     const FloorDiv& div = *division->atom.div;
     const auto open = if_it_fits([&] {
       const Affine wide = (e - of_term(*division)) * div.denominator;
-      return division->coefficient > 0 ? wide + div.numerator : wide + (div.denominator - 1) - div.numerator;
+      return division->coefficient > 0 ? wide + div.numerator
+                                       : wide + (div.denominator - 1) - div.numerator;
     });
     if (!open) return e;
     e = *open;
@@ -111,7 +114,9 @@ System inequalities_of(const std::vector<Constraint>& constraints) {
   return result;
 }
 
-System system_of(const std::vector<Constraint>& constraints) { return tightened(inequalities_of(constraints)); }
+System system_of(const std::vector<Constraint>& constraints) {
+  return tightened(inequalities_of(constraints));
+}
 
 System relaxed(const System& system, const std::string& variable) {
   System result = system;
@@ -135,15 +140,16 @@ constexpr std::size_t kManyInequalities = 24, kMostInequalities = 64;
 
 bool is_interval(const Affine& e) { return e.terms().size() == 1 && !e.terms()[0].atom.div; }
 
-// Elimination squares the number of inequalities, step by step: of many, those that intervals imply go, and of still
-// too many the longest, but for a bound on either side of each symbol.
+// Elimination squares the number of inequalities, step by step: of many, those that intervals imply
+// go, and of still too many the longest, but for a bound on either side of each symbol.
 System pruned(System system) {
   if (system.size() <= kManyInequalities) return system;
   Ranges ranges;
   for (const Affine& e : system)
     if (is_interval(e)) tighten(ranges, {e});
-  std::erase_if(system,
-                [&](const Affine& e) { return !is_interval(e) && truth_of({e, false}, ranges) == Truth::True; });
+  std::erase_if(system, [&](const Affine& e) {
+    return !is_interval(e) && truth_of({e, false}, ranges) == Truth::True;
+  });
   if (system.size() <= kMostInequalities) return system;
   std::vector<std::size_t> order(system.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -155,7 +161,8 @@ System pruned(System system) {
   for (const std::size_t at : order) {
     bool is_first_bound = false;
     for (const Term& term : system[at].terms())
-      if (!term.atom.div) is_first_bound |= bounded.emplace(term.atom.symbol, term.coefficient > 0).second;
+      if (!term.atom.div)
+        is_first_bound |= bounded.emplace(term.atom.symbol, term.coefficient > 0).second;
     if (is_first_bound || shortest.size() < kMostInequalities) shortest.push_back(system[at]);
   }
   return shortest;
@@ -181,7 +188,8 @@ System eliminate(const System& system, const std::string& variable) {
   for (const Affine& low : above) {
     for (const Affine& high : below) {
       const auto pair = if_it_fits([&] {
-        const std::int64_t a = low.coefficient(variable), b = checked_mul(high.coefficient(variable), -1);
+        const std::int64_t a = low.coefficient(variable),
+                           b = checked_mul(high.coefficient(variable), -1);
         const std::int64_t g = std::gcd(a, b);
         return low * (b / g) + high * (a / g);
       });
@@ -191,7 +199,8 @@ System eliminate(const System& system, const std::string& variable) {
   return pruned(tightened(kept));
 }
 
-// c * v + rest >= 0 is v >= ceil(-rest / c) = -floor(rest / c), or, for c < 0, v <= floor(rest / -c).
+// c * v + rest >= 0 is v >= ceil(-rest / c) = -floor(rest / c), or, for c < 0,
+// v <= floor(rest / -c).
 bool add_bound(Bounds& bounds, const Affine& e, const std::string& variable) {
   const std::int64_t c = e.coefficient(variable);
   if (c == 0 || hides(e, variable)) return false;
@@ -218,13 +227,15 @@ Interval implied_interval(const Affine& e, const Term& term, const Ranges& range
   const auto rest = if_it_fits([&] { return range_of(e - of_term(term), ranges); });
   const auto most = rest ? rest->max : std::nullopt;
   if (!most || *most == kLeast) return {};
-  return a > 0 ? Interval{polyte::ceil_div(-*most, a), {}} : Interval{{}, polyte::floor_div(*most, -a)};
+  return a > 0 ? Interval{polyte::ceil_div(-*most, a), {}}
+               : Interval{{}, polyte::floor_div(*most, -a)};
 }
 
 void tighten(Ranges& ranges, const System& system) {
   constexpr int kMostRounds = 16;
   bool changed = true, empty = false;
-  for (int round = 0; changed && !empty && round < kMostRounds; ++round) {  // a round ends: each variable has its turn
+  // A round ends: each variable has its turn.
+  for (int round = 0; changed && !empty && round < kMostRounds; ++round) {
     changed = false;
     for (const Affine& e : system)
       for (const Term& term : e.terms()) {
@@ -241,20 +252,23 @@ Parts parts_of(const Affine& e, const std::set<std::string>& symbols) {
   Parts parts{e.constant(), 0};
   for (const Term& term : e.terms()) {
     const Affine value = of_term(term);
-    const bool is_with = std::ranges::any_of(symbols, [&](const std::string& symbol) { return value.uses(symbol); });
+    const bool is_with =
+        std::ranges::any_of(symbols, [&](const std::string& symbol) { return value.uses(symbol); });
     Affine& into = is_with ? parts.with : parts.without;
     into = into + value;
   }
   return parts;
 }
 
-std::optional<Affine> most_over(const Affine& e, const std::set<std::string>& symbols, const Ranges& ranges) {
+std::optional<Affine> most_over(const Affine& e, const std::set<std::string>& symbols,
+                                const Ranges& ranges) {
   const Parts parts = parts_of(e, symbols);
   const auto most = range_of(parts.with, ranges).max;
   return most ? std::optional(parts.without + *most) : std::nullopt;
 }
 
-std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& symbols, const Ranges& ranges) {
+std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& symbols,
+                                 const Ranges& ranges) {
   const auto most = most_over(-e, symbols, ranges);
   return most ? std::optional(-*most) : std::nullopt;
 }

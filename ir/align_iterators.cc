@@ -11,12 +11,14 @@ namespace polyte::ir {
 
 namespace {
 
-using Names = std::map<std::string, std::string>;  // an iterator of the statement, what it is to be called
+// An iterator of the statement, what it is to be called.
+using Names = std::map<std::string, std::string>;
 
 class Aligner {
  public:
   explicit Aligner(Program& program) : program_(program) {
-    for (const Statement& s : program.statements) names_.insert(s.iterators.begin(), s.iterators.end());
+    for (const Statement& s : program.statements)
+      names_.insert(s.iterators.begin(), s.iterators.end());
     for (const Buffer& buffer : program.buffers) names_.insert(buffer.name);
     names_.insert(program.params.begin(), program.params.end());
   }
@@ -34,8 +36,9 @@ class Aligner {
 
  private:
   Program& program_;
-  std::set<std::string> names_;                        // all that are taken
-  std::map<std::string, std::vector<Index>> written_;  // by buffer: subscripts of the last statement that wrote it
+  std::set<std::string> names_;  // all that are taken
+  // By buffer: subscripts of the last statement that wrote it.
+  std::map<std::string, std::vector<Index>> written_;
 
   void align(Statement& s) {
     rename(s, wishes(s));
@@ -72,8 +75,10 @@ class Aligner {
     std::set<std::string> given;
     for (const auto& [own, name] : wanted) given.insert(name);
     for (const std::string& iterator : s.iterators)
-      if (!wanted.contains(iterator) && given.contains(iterator)) wanted.emplace(iterator, fresh(iterator));
-    if (std::ranges::all_of(wanted, [](const auto& wish) { return wish.first == wish.second; })) return;
+      if (!wanted.contains(iterator) && given.contains(iterator))
+        wanted.emplace(iterator, fresh(iterator));
+    if (std::ranges::all_of(wanted, [](const auto& wish) { return wish.first == wish.second; }))
+      return;
     Bindings bindings;
     for (const auto& [own, name] : wanted) bindings[own] = Affine::symbol(name);
     const auto renamed = [&](std::string& name) {
@@ -93,15 +98,16 @@ class Aligner {
 
   std::string fresh(const std::string& base) {
     for (int i = 2;; ++i)
-      if (const std::string name = base + std::to_string(i); names_.insert(name).second) return name;
+      if (const std::string name = base + std::to_string(i); names_.insert(name).second)
+        return name;
   }
 };
 
 }  // namespace
 
 Program align_iterators(Program program) {
-  const bool is_plain =
-      std::ranges::all_of(program.order, [](const Item& item) { return std::holds_alternative<std::size_t>(item); });
+  const bool is_plain = std::ranges::all_of(
+      program.order, [](const Item& item) { return std::holds_alternative<std::size_t>(item); });
   if (is_plain && program.open.empty()) Aligner(program).run();
   return program;
 }

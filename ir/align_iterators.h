@@ -1,6 +1,7 @@
-// Names of iterators that say what goes together: a statement that reads t[m, k] calls its iterators as the statement
-// that writes t[b, n] does, b and n. Operators that were written apart name their loops each by itself, and who looks
-// for loops that several statements share (nests, one pass over a softmax and a product) goes by names.
+// Names of iterators that say what goes together: a statement that reads t[m, k] calls its
+// iterators as the statement that writes t[b, n] does, b and n. Operators that were written
+// apart name their loops each by itself, and who looks for loops that several statements share
+// (nests, one pass over a softmax and a product) goes by names.
 //
 //   t[m, n] = sum[k] x[m, k] * w[k, n]              t[m, n] = sum[k] x[m, k] * w[k, n]
 //   top[i] = max[j] t[i, j]                         top[m] = max[n] t[m, n]
@@ -10,8 +11,8 @@
 
 namespace polyte::ir {
 
-// Equal but for iterators' names. Subscripts that are no iterators say nothing; of two wishes the first one counts.
-// Programs with ordered regions stay as they are: there names are a region's.
+// Equal but for iterators' names. Subscripts that are no iterators say nothing; of two wishes the
+// first one counts. Programs with ordered regions stay as they are: there names are a region's.
 Program align_iterators(Program program);
 
 }  // namespace polyte::ir

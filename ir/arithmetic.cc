@@ -14,8 +14,12 @@ namespace {
 bool is_short_float(DType type) { return type == DType::F16 || type == DType::BF16; }
 
 // The result of an operation computed in f64 (F64) or in f32 (all others), as a value of the type.
-double finish(DType type, double value) { return type == DType::F64 ? value : round_to(type, value); }
-double finish(DType type, float value) { return is_short_float(type) ? round_to(type, value) : value; }
+double finish(DType type, double value) {
+  return type == DType::F64 ? value : round_to(type, value);
+}
+double finish(DType type, float value) {
+  return is_short_float(type) ? round_to(type, value) : value;
+}
 
 template <class T>
 T min_or_max(T a, T b, bool want_max) {
@@ -66,7 +70,8 @@ std::int64_t signed_div(std::int64_t a, std::int64_t b) {
   return a / b;
 }
 
-// u64 is the one type whose value does not fit int64: order, division and right shifts differ there only.
+// u64 is the one type whose value does not fit int64: order, division and right shifts differ
+// there only.
 template <class T>
 std::int64_t ordered_op(BinaryOp op, T a, T b) {
   switch (op) {
@@ -86,7 +91,8 @@ std::int64_t ordered_op(BinaryOp op, T a, T b) {
 
 std::int64_t within(std::int64_t a, std::int64_t extent) {
   if (a >= 0 && a < extent) return a;
-  throw UserError(ExitStatus::InvalidInput, "subscript " + std::to_string(a) + " is outside a dimension of " +
+  throw UserError(ExitStatus::InvalidInput, "subscript " + std::to_string(a) +
+                                                " is outside a dimension of " +
                                                 std::to_string(extent) + " elements");
 }
 
@@ -184,7 +190,9 @@ std::int64_t apply_integer(UnaryOp op, DType type, std::int64_t a) {
     case UnaryOp::Neg:
       return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a));
     case UnaryOp::Abs:
-      return is_signed_integer(type) && a < 0 ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a)) : a;
+      return is_signed_integer(type) && a < 0
+                 ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a))
+                 : a;
     case UnaryOp::Not:
       return ~a;  // of Bool: the lowest bit of it
     default:
@@ -229,7 +237,8 @@ std::int64_t to_integer(DType to, double value) {
 
 double to_real(DType to, DType from, std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
-  if (to == DType::F64) return from == DType::U64 ? static_cast<double>(bits) : static_cast<double>(value);
+  if (to == DType::F64)
+    return from == DType::U64 ? static_cast<double>(bits) : static_cast<double>(value);
   return finish(to, from == DType::U64 ? static_cast<float>(bits) : static_cast<float>(value));
 }
 
@@ -289,29 +298,34 @@ Scalar apply(UnaryOp op, DType type, Scalar a) {
   if (!is_float(type)) return of_integer(wrap_to(type, apply_integer(op, type, a.integer)));
   const double result = apply_real(op, a.real);
   // In f64 and then once to f32: exact for the exact operations, better than f32 for the others.
-  return of_real(finish(type, type == DType::F64 ? result : static_cast<double>(static_cast<float>(result))));
+  return of_real(
+      finish(type, type == DType::F64 ? result : static_cast<double>(static_cast<float>(result))));
 }
 
 Scalar apply(BinaryOp op, DType type, Scalar a, Scalar b) {
-  if (!is_float(type)) return of_integer(wrap_to(type, apply_integer(op, type, a.integer, b.integer)));
+  if (!is_float(type))
+    return of_integer(wrap_to(type, apply_integer(op, type, a.integer, b.integer)));
   if (is_comparison(op)) return of_integer(compare_float(op, a.real, b.real));
   if (type == DType::F64) return of_real(apply_float(op, a.real, b.real));
-  return of_real(finish(type, apply_float(op, static_cast<float>(a.real), static_cast<float>(b.real))));
+  return of_real(
+      finish(type, apply_float(op, static_cast<float>(a.real), static_cast<float>(b.real))));
 }
 
 Scalar fma(DType type, Scalar a, Scalar b, Scalar c) {
   if (type == DType::F64) return of_real(std::fma(a.real, b.real, c.real));
   if (is_float(type)) {
-    return of_real(
-        finish(type, std::fma(static_cast<float>(a.real), static_cast<float>(b.real), static_cast<float>(c.real))));
+    return of_real(finish(type, std::fma(static_cast<float>(a.real), static_cast<float>(b.real),
+                                         static_cast<float>(c.real))));
   }
-  const std::uint64_t sum = static_cast<std::uint64_t>(a.integer) * static_cast<std::uint64_t>(b.integer) +
-                            static_cast<std::uint64_t>(c.integer);
+  const std::uint64_t sum =
+      static_cast<std::uint64_t>(a.integer) * static_cast<std::uint64_t>(b.integer) +
+      static_cast<std::uint64_t>(c.integer);
   return of_integer(wrap_to(type, static_cast<std::int64_t>(sum)));
 }
 
 Scalar cast(DType to, DType from, Scalar a) {
-  if (is_float(from)) return is_float(to) ? of_real(round_to(to, a.real)) : of_integer(to_integer(to, a.real));
+  if (is_float(from))
+    return is_float(to) ? of_real(round_to(to, a.real)) : of_integer(to_integer(to, a.real));
   if (is_float(to)) return of_real(to_real(to, from, a.integer));
   return of_integer(to == DType::Bool ? a.integer != 0 : wrap_to(to, a.integer));
 }

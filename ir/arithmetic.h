@@ -1,7 +1,7 @@
-// The value semantics of expr.h for one element, shared by the two interpreters (and by literals): what every
-// code generator must reproduce bit for bit. A Scalar carries no type; the DType says which member is meant:
-// `real` for floats (exactly representable in the type), `integer` otherwise (sign- or zero-extended to the
-// type's value; u64 by its bits; Bool 0 or 1).
+// The value semantics of expr.h for one element, shared by the two interpreters (and by literals):
+// what every code generator must reproduce bit for bit. A Scalar carries no type; the DType says
+// which member is meant: `real` for floats (exactly representable in the type), `integer` otherwise
+// (sign- or zero-extended to the type's value; u64 by its bits; Bool 0 or 1).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ inline Scalar of_integer(std::int64_t value) {
   return s;
 }
 
-double round_to(DType type, double value);             // to the nearest value of a float type, ties to even
+// To the nearest value of a float type, ties to even.
+double round_to(DType type, double value);
 std::int64_t wrap_to(DType type, std::int64_t value);  // modulo 2^width; Bool: the lowest bit
 Scalar apply(UnaryOp op, DType type, Scalar a);
 Scalar apply(BinaryOp op, DType type, Scalar a, Scalar b);  // `type` of the operands

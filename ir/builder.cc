@@ -26,7 +26,8 @@ void declare_missing(Program& program, const StatementParts& parts) {
   for (std::size_t i = 0; i < parts.writes.size(); ++i) {
     const Access& write = parts.writes[i];
     if (!program.find_buffer(write.buffer))
-      program.buffers.push_back({write.buffer, Role::Temp, parts.values[i]->type, extents_of(write, ranges)});
+      program.buffers.push_back(
+          {write.buffer, Role::Temp, parts.values[i]->type, extents_of(write, ranges)});
   }
 }
 
@@ -42,7 +43,8 @@ void ProgramBuilder::declare(std::string name, Role role, DType dtype, std::vect
   // Interface first, temporaries after it.
   auto at = program_.buffers.end();
   if (role != Role::Temp)
-    at = std::find_if(program_.buffers.begin(), at, [](const Buffer& b) { return b.role == Role::Temp; });
+    at = std::find_if(program_.buffers.begin(), at,
+                      [](const Buffer& b) { return b.role == Role::Temp; });
   program_.buffers.insert(at, std::move(buffer));
 }
 
@@ -56,8 +58,8 @@ std::string ProgramBuilder::fresh(const std::string& base) const {
   return name;
 }
 
-void ProgramBuilder::define(Access write, std::vector<Range> ranges, Expr value, std::vector<Constraint> where,
-                            std::string label) {
+void ProgramBuilder::define(Access write, std::vector<Range> ranges, Expr value,
+                            std::vector<Constraint> where, std::string label) {
   StatementParts parts;
   parts.name = label.empty() ? write.buffer : std::move(label);
   parts.regions = ranges_of(open_regions_);
@@ -69,8 +71,9 @@ void ProgramBuilder::define(Access write, std::vector<Range> ranges, Expr value,
   add(assemble(parts));
 }
 
-void ProgramBuilder::reduce(Access write, std::vector<Range> ranges, std::vector<Range> reductions, Combiner combiner,
-                            Expr value, std::vector<Constraint> where, Expr initial) {
+void ProgramBuilder::reduce(Access write, std::vector<Range> ranges, std::vector<Range> reductions,
+                            Combiner combiner, Expr value, std::vector<Constraint> where,
+                            Expr initial) {
   StatementParts parts;
   parts.name = write.buffer;
   parts.regions = ranges_of(open_regions_);
@@ -85,8 +88,9 @@ void ProgramBuilder::reduce(Access write, std::vector<Range> ranges, std::vector
   for (Statement& s : assemble_reduction(parts, initials)) add(std::move(s));
 }
 
-void ProgramBuilder::reduce_arg(std::vector<Access> writes, std::vector<Range> ranges, std::vector<Range> reductions,
-                                Combiner combiner, Expr value, Expr position, std::vector<Constraint> where) {
+void ProgramBuilder::reduce_arg(std::vector<Access> writes, std::vector<Range> ranges,
+                                std::vector<Range> reductions, Combiner combiner, Expr value,
+                                Expr position, std::vector<Constraint> where) {
   POLYTE_CHECK(writes.size() == 2, "a tuple reduction writes a value and a position");
   StatementParts parts;
   parts.name = writes[0].buffer;
@@ -123,7 +127,9 @@ void ProgramBuilder::end_region() {
 
 const Buffer& ProgramBuilder::buffer(const std::string& name) const {
   const Buffer* found = program_.find_buffer(name);
-  if (!found) throw UserError(ExitStatus::InvalidInput, "program '" + program_.name + "' has no buffer '" + name + "'");
+  if (!found)
+    throw UserError(ExitStatus::InvalidInput,
+                    "program '" + program_.name + "' has no buffer '" + name + "'");
   return *found;
 }
 
@@ -131,8 +137,8 @@ Expr ProgramBuilder::load(const std::string& name, std::vector<Affine> subscript
   return make_load(buffer(name).dtype, name, {subscripts.begin(), subscripts.end()});
 }
 
-Expr ProgramBuilder::padded_load(const std::string& name, std::vector<Affine> subscripts, Expr otherwise,
-                                 const std::vector<Range>& ranges) const {
+Expr ProgramBuilder::padded_load(const std::string& name, std::vector<Affine> subscripts,
+                                 Expr otherwise, const std::vector<Range>& ranges) const {
   StatementParts parts;
   parts.regions = ranges_of(open_regions_);
   parts.ranges = ranges;
@@ -146,7 +152,8 @@ Expr ProgramBuilder::padded_load(const std::string& name, std::vector<Affine> su
   std::vector<Index> indices{subscripts.begin(), subscripts.end()};
   const DomainFacts facts(s.iterators, s.domain, program_.params, program_.context);
   std::vector<Constraint> guard = implied_guard(b.shape, indices, facts);
-  return make_guarded_load(b.dtype, name, std::move(indices), std::move(guard), std::move(otherwise));
+  return make_guarded_load(b.dtype, name, std::move(indices), std::move(guard),
+                           std::move(otherwise));
 }
 
 Program ProgramBuilder::build() const {

@@ -1,8 +1,10 @@
-// ProgramBuilder: writing a Program in C++. The same Program as the text would give, verified by build().
+// ProgramBuilder: writing a Program in C++. The same Program as the text would give, verified
+// by build().
 //
 //   ProgramBuilder p("dense_relu", {"M", "N", "K"});
 //   p.declare("x", Role::In, DType::F32, {Affine::symbol("M"), Affine::symbol("K")});  ...
-//   p.reduce({"acc", {m, n}}, {{"m", 0, M}, {"n", 0, N}}, {{"k", 0, K}}, Combiner::Sum, x_mk * w_kn);
+//   p.reduce({"acc", {m, n}}, {{"m", 0, M}, {"n", 0, N}}, {{"k", 0, K}}, Combiner::Sum,
+//            x_mk * w_kn);
 //   p.define({"y", {m, n}}, {{"m", 0, M}, {"n", 0, N}}, value);
 #pragma once
 
@@ -30,17 +32,21 @@ class ProgramBuilder {
   // A fresh name: `base`, or base_2, base_3, ... where it is taken.
   std::string fresh(const std::string& base) const;
 
-  // write = value for every point of `ranges` (and `where`). Declares `write.buffer` as Temp if it is not
-  // declared, with extents from the subscripts' ranges (declare it first where several statements write parts).
-  void define(Access write, std::vector<Range> ranges, Expr value, std::vector<Constraint> where = {},
-              std::string label = {});
-  // Two statements, <name>.init = identity (or `initial`) over `ranges`, <name>.update op= value over ranges and
-  // `reductions`.
-  void reduce(Access write, std::vector<Range> ranges, std::vector<Range> reductions, Combiner combiner, Expr value,
-              std::vector<Constraint> where = {}, Expr initial = nullptr);
-  // Tuple reduction (ArgMin, ArgMax): `value` over index `position`; writes[0] value, writes[1] position.
-  void reduce_arg(std::vector<Access> writes, std::vector<Range> ranges, std::vector<Range> reductions,
-                  Combiner combiner, Expr value, Expr position, std::vector<Constraint> where = {});
+  // write = value for every point of `ranges` (and `where`). Declares `write.buffer` as Temp if
+  // it is not declared, with extents from the subscripts' ranges (declare it first where several
+  // statements write parts).
+  void define(Access write, std::vector<Range> ranges, Expr value,
+              std::vector<Constraint> where = {}, std::string label = {});
+  // Two statements, <name>.init = identity (or `initial`) over `ranges`, <name>.update op= value
+  // over ranges and `reductions`.
+  void reduce(Access write, std::vector<Range> ranges, std::vector<Range> reductions,
+              Combiner combiner, Expr value, std::vector<Constraint> where = {},
+              Expr initial = nullptr);
+  // Tuple reduction (ArgMin, ArgMax): `value` over index `position`; writes[0] value,
+  // writes[1] position.
+  void reduce_arg(std::vector<Access> writes, std::vector<Range> ranges,
+                  std::vector<Range> reductions, Combiner combiner, Expr value, Expr position,
+                  std::vector<Constraint> where = {});
   // A statement as it is.
   void add(Statement statement);
   // Everything added until end_region() runs inside the ordered region.
@@ -50,8 +56,9 @@ class ProgramBuilder {
   const Buffer& buffer(const std::string& name) const;  // InternalError if it is not declared
   // buffer[subscripts] of the declared type.
   Expr load(const std::string& buffer, std::vector<Affine> subscripts) const;
-  // Guarded read: `otherwise` where a subscript is outside the buffer's shape. Only bounds that can be violated for
-  // `ranges` (the statement's) get a guard; an iterator without a range can be anything.
+  // Guarded read: `otherwise` where a subscript is outside the buffer's shape. Only bounds that
+  // can be violated for `ranges` (the statement's) get a guard; an iterator without a range
+  // can be anything.
   Expr padded_load(const std::string& buffer, std::vector<Affine> subscripts, Expr otherwise,
                    const std::vector<Range>& ranges = {}) const;
 

@@ -15,12 +15,14 @@ Contents make_contents(DType dtype, std::vector<std::int64_t> shape) {
 
 double get_real(const Contents& contents, std::int64_t position) {
   const std::byte* address = contents.bytes.data() + position * size_in_bytes(contents.dtype);
-  return arithmetic::cast(DType::F64, contents.dtype, arithmetic::load(contents.dtype, address)).real;
+  return arithmetic::cast(DType::F64, contents.dtype, arithmetic::load(contents.dtype, address))
+      .real;
 }
 
 void set_real(Contents& contents, std::int64_t position, double value) {
   std::byte* address = contents.bytes.data() + position * size_in_bytes(contents.dtype);
-  arithmetic::store(contents.dtype, address, arithmetic::cast(contents.dtype, DType::F64, arithmetic::of_real(value)));
+  arithmetic::store(contents.dtype, address,
+                    arithmetic::cast(contents.dtype, DType::F64, arithmetic::of_real(value)));
 }
 
 }  // namespace polyte::ir

@@ -5,9 +5,11 @@
 namespace polyte::ir {
 namespace {
 
-std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<Index>& indices, const std::string& it) {
+std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<Index>& indices,
+                                      const std::string& it) {
   std::int64_t stride = 0;
-  std::optional<std::int64_t> step = 1;  // elements between neighbours of the dimension; unknown past an open extent
+  // Elements between neighbours of the dimension; unknown past an open extent.
+  std::optional<std::int64_t> step = 1;
   for (std::size_t i = indices.size(); i-- > 0;) {
     const Affine& e = indices[i].affine;
     const std::int64_t coefficient = e.coefficient(it);
@@ -15,7 +17,8 @@ std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<In
     bool gathers = false;
     if (indices[i].indirect) {
       for_each_node(indices[i].indirect, [&](const ExprNode& n) {
-        if (const auto* value = std::get_if<IndexValue>(&n.op)) gathers = gathers || value->value.uses(it);
+        if (const auto* value = std::get_if<IndexValue>(&n.op))
+          gathers = gathers || value->value.uses(it);
         if (const auto* load = std::get_if<Load>(&n.op))
           for (const Index& index : load->indices) gathers = gathers || index.affine.uses(it);
       });
@@ -29,11 +32,13 @@ std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<In
 }
 
 bool uses(const std::vector<Index>& indices, const std::string& it) {
-  return std::any_of(indices.begin(), indices.end(), [&](const Index& index) { return index.affine.uses(it); });
+  return std::any_of(indices.begin(), indices.end(),
+                     [&](const Index& index) { return index.affine.uses(it); });
 }
 
 bool is_direct(const std::vector<Index>& indices) {
-  return std::none_of(indices.begin(), indices.end(), [](const Index& index) { return index.indirect != nullptr; });
+  return std::none_of(indices.begin(), indices.end(),
+                      [](const Index& index) { return index.indirect != nullptr; });
 }
 
 struct Operands {
@@ -43,13 +48,15 @@ struct Operands {
 
 Result<Operands> operands_of(const Statement& update) {
   if (update.combiner != Combiner::Sum)
-    return Decline{"statement '" + update.name + "' is no sum: its combiner is " + to_string(update.combiner)};
+    return Decline{"statement '" + update.name + "' is no sum: its combiner is " +
+                   to_string(update.combiner)};
   if (update.guard) return Decline{"statement '" + update.name + "' has a run-time guard"};
   const auto* product = std::get_if<Binary>(&update.values[0]->op);
   const bool multiplies = product && product->op == BinaryOp::Mul;
   const Load* a = multiplies ? std::get_if<Load>(&product->a->op) : nullptr;
   const Load* b = multiplies ? std::get_if<Load>(&product->b->op) : nullptr;
-  if (!a || !b) return Decline{"the summand of statement '" + update.name + "' is no product of two tensors"};
+  if (!a || !b)
+    return Decline{"the summand of statement '" + update.name + "' is no product of two tensors"};
   if (!is_direct(a->indices) || !is_direct(b->indices) || !is_direct(update.writes[0].indices))
     return Decline{"statement '" + update.name + "' gathers or scatters"};
   return Operands{a, b};
@@ -57,23 +64,30 @@ Result<Operands> operands_of(const Statement& update) {
 
 // Own iterators by where they occur. `a` and `b` as they stand in the text.
 Result<Contraction> sort_iterators(const Statement& update, const Operands& operands) {
-  Contraction c{update.name, operands.a->buffer, operands.b->buffer, update.writes[0].buffer, {}, {}, {}, {}, {}};
-  for (std::size_t i = static_cast<std::size_t>(update.region_depth); i < update.iterators.size(); ++i) {
+  Contraction c{
+      update.name, operands.a->buffer, operands.b->buffer, update.writes[0].buffer, {}, {}, {}, {},
+      {}};
+  for (std::size_t i = static_cast<std::size_t>(update.region_depth); i < update.iterators.size();
+       ++i) {
     const std::string& it = update.iterators[i];
     const bool in_a = uses(operands.a->indices, it), in_b = uses(operands.b->indices, it);
     const bool in_c = uses(update.writes[0].indices, it);
-    if (!in_a && !in_b) return Decline{"iterator " + it + " of statement '" + update.name + "' is in neither operand"};
+    if (!in_a && !in_b)
+      return Decline{"iterator " + it + " of statement '" + update.name +
+                     "' is in neither operand"};
     (in_c ? (in_a && in_b ? c.batch : in_a ? c.m : c.n) : c.k).push_back(it);
   }
   if (c.k.empty()) return Decline{"statement '" + update.name + "' has no reduction iterator"};
   if (c.m.empty() && c.n.empty())
-    return Decline{"statement '" + update.name + "' has no iterator that is in one operand and the result only"};
+    return Decline{"statement '" + update.name +
+                   "' has no iterator that is in one operand and the result only"};
   return c;
 }
 
 // The iterator with stride 1 in the result; better if in its operand too.
-std::string find_lane(const Program& program, const Statement& update, const std::vector<std::string>& candidates,
-                      const Load& operand, bool in_operand) {
+std::string find_lane(const Program& program, const Statement& update,
+                      const std::vector<std::string>& candidates, const Load& operand,
+                      bool in_operand) {
   for (const std::string& it : candidates) {
     if (stride_of(program, update.writes[0], it) != std::optional<std::int64_t>(1)) continue;
     if (!in_operand || stride_of(program, operand, it) == std::optional<std::int64_t>(1)) return it;
@@ -83,11 +97,13 @@ std::string find_lane(const Program& program, const Statement& update, const std
 
 }  // namespace
 
-std::optional<std::int64_t> stride_of(const Program& program, const Access& access, const std::string& it) {
+std::optional<std::int64_t> stride_of(const Program& program, const Access& access,
+                                      const std::string& it) {
   return stride_in(program.buffer(access.buffer), access.indices, it);
 }
 
-std::optional<std::int64_t> stride_of(const Program& program, const Load& load, const std::string& it) {
+std::optional<std::int64_t> stride_of(const Program& program, const Load& load,
+                                      const std::string& it) {
   return stride_in(program.buffer(load.buffer), load.indices, it);
 }
 

@@ -20,14 +20,17 @@ bool is_copy(const LoopProgram& program, const Store& store) {
     return indices.size() == 1 && indices.front().indirect == nullptr;
   };
   const std::optional<DType> type = type_of(store.buffer);
-  if (!type || !is_direct(store.indices) || store.lanes.count != 1 || store.value->type != *type) return false;
+  if (!type || !is_direct(store.indices) || store.lanes.count != 1 || store.value->type != *type)
+    return false;
   if (std::holds_alternative<Literal>(store.value->op)) return true;
   const auto* load = std::get_if<Load>(&store.value->op);
-  return load && load->lanes.count == 1 && is_direct(load->indices) && type_of(load->buffer) == type &&
+  return load && load->lanes.count == 1 && is_direct(load->indices) &&
+         type_of(load->buffer) == type &&
          (load->guard.empty() || std::holds_alternative<Literal>(load->otherwise->op));
 }
 
-// A store with its two sides found: elements of one width, `fill` where there is no source or a guard is false.
+// A store with its two sides found: elements of one width, `fill` where there is no source
+// or a guard is false.
 struct Copy {
   const Linear* to = nullptr;
   const Linear* from = nullptr;  // null: a literal
@@ -39,13 +42,16 @@ struct Copy {
 };
 
 bool uses(const Linear& value, int slot) {
-  return std::ranges::any_of(value.symbols, [&](const auto& symbol) { return symbol.first == slot; }) ||
-         std::ranges::any_of(value.divisions, [&](const auto& division) { return uses(division.numerator, slot); });
+  return std::ranges::any_of(value.symbols,
+                             [&](const auto& symbol) { return symbol.first == slot; }) ||
+         std::ranges::any_of(value.divisions,
+                             [&](const auto& division) { return uses(division.numerator, slot); });
 }
 
 // The value changes by the same step from iteration to iteration.
 bool is_even(const Linear& value, int slot) {
-  return std::ranges::none_of(value.divisions, [&](const auto& division) { return uses(division.numerator, slot); });
+  return std::ranges::none_of(value.divisions,
+                              [&](const auto& division) { return uses(division.numerator, slot); });
 }
 
 std::int64_t step_of(const Linear& value, int slot) {
@@ -55,8 +61,8 @@ std::int64_t step_of(const Linear& value, int slot) {
 }
 
 template <std::size_t Width>
-void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
-                   std::int64_t count) {
+void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from,
+                   std::int64_t from_step, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
     std::memcpy(to + i * to_step * static_cast<std::int64_t>(Width),
                 from + i * from_step * static_cast<std::int64_t>(Width), Width);
@@ -64,7 +70,8 @@ void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from, s
 
 class Copier {
  public:
-  explicit Copier(const Resolver& resolver) : buffers_(resolver.buffers), slots_(resolver.symbols.size()) {}
+  explicit Copier(const Resolver& resolver)
+      : buffers_(resolver.buffers), slots_(resolver.symbols.size()) {}
 
   void run(const Steps& steps) {
     for (const Step& step : steps) {
@@ -73,7 +80,8 @@ class Copier {
       } else if (step.kind == Step::DoFor) {
         loop(step);
       } else if (step.kind == Step::DoIf) {
-        if (std::ranges::all_of(step.tests, [&](const Test& t) { return t.holds(slots_); })) run(step.body);
+        if (std::ranges::all_of(step.tests, [&](const Test& t) { return t.holds(slots_); }))
+          run(step.body);
       }
     }
   }
@@ -82,7 +90,9 @@ class Copier {
   const std::vector<Cells>& buffers_;
   std::vector<std::int64_t> slots_;
 
-  const Cells& cells(const ResolvedAccess& access) const { return buffers_[static_cast<std::size_t>(access.buffer)]; }
+  const Cells& cells(const ResolvedAccess& access) const {
+    return buffers_[static_cast<std::size_t>(access.buffer)];
+  }
 
   Copy copy_of(const Step& step) const {
     Copy copy;
@@ -131,7 +141,8 @@ class Copier {
     std::int64_t from = begin, to = copy.from ? end : begin;  // where the guard holds: one interval
     start(begin);
     for (std::size_t i = 0; copy.from && i < copy.guard->size(); ++i) {
-      const std::int64_t first = (*copy.guard)[i].value.at(slots_), step = step_of((*copy.guard)[i].value, slot);
+      const std::int64_t first = (*copy.guard)[i].value.at(slots_),
+                         step = step_of((*copy.guard)[i].value, slot);
       if (step == 0 && !(*copy.guard)[i].holds(slots_)) to = begin;
       if (step > 0 && first < 0) from = std::max(from, begin + polyte::ceil_div(-first, step));
       if (step < 0) to = std::min(to, begin + polyte::floor_div(first, -step) + 1);
@@ -159,7 +170,8 @@ class Copier {
   void move(const Copy& copy, int slot, std::int64_t count) {
     const std::int64_t to_step = step_of(*copy.to, slot), from_step = step_of(*copy.from, slot);
     std::byte* to = run_at(*copy.target, copy.to->at(slots_), to_step, count, copy.width);
-    const std::byte* from = run_at(*copy.source, copy.from->at(slots_), from_step, count, copy.width);
+    const std::byte* from =
+        run_at(*copy.source, copy.from->at(slots_), from_step, count, copy.width);
     if (to_step == 1 && from_step == 1) {
       std::memcpy(to, from, static_cast<std::size_t>(count) * copy.width);
     } else if (copy.width == 1) {
@@ -173,12 +185,12 @@ class Copier {
     }
   }
 
-  static std::byte* run_at(const Cells& cells, std::int64_t first, std::int64_t step, std::int64_t count,
-                           std::size_t width) {
+  static std::byte* run_at(const Cells& cells, std::int64_t first, std::int64_t step,
+                           std::int64_t count, std::size_t width) {
     for (const std::int64_t position : {first, first + step * (count - 1)})
       if (position < 0 || position >= cells.size)
-        fault("a copy leaves buffer '" + cells.name + "': element " + std::to_string(position) + " of " +
-              std::to_string(cells.size));
+        fault("a copy leaves buffer '" + cells.name + "': element " + std::to_string(position) +
+              " of " + std::to_string(cells.size));
     return cells.bytes + first * static_cast<std::int64_t>(width);
   }
 };
@@ -186,9 +198,12 @@ class Copier {
 std::byte* bytes_of(const Buffer& buffer, std::int64_t bytes, const CopyMemory& memory) {
   std::span<const std::byte> found;
   if (const auto to = memory.to.find(buffer.name); to != memory.to.end()) found = to->second;
-  if (const auto from = memory.from.find(buffer.name); from != memory.from.end()) found = from->second;
-  POLYTE_CHECK(static_cast<std::int64_t>(found.size()) == bytes, "buffer '" + buffer.name + "' has other bytes");
-  return const_cast<std::byte*>(found.data());  // which are written is the program's word: `to` are its results
+  if (const auto from = memory.from.find(buffer.name); from != memory.from.end())
+    found = from->second;
+  POLYTE_CHECK(static_cast<std::int64_t>(found.size()) == bytes,
+               "buffer '" + buffer.name + "' has other bytes");
+  // Which are written is the program's word: `to` are its results.
+  return const_cast<std::byte*>(found.data());
 }
 
 }  // namespace
@@ -199,8 +214,9 @@ bool only_copies(const LoopProgram& program) {
     const auto* loop = std::get_if<For>(&s->op);
     const auto* branch = std::get_if<If>(&s->op);
     const auto* store = std::get_if<Store>(&s->op);
-    const bool fits = std::holds_alternative<Block>(s->op) || (loop && loop->kind == LoopKind::Serial) ||
-                      (branch && !branch->condition) || (store && is_copy(program, *store));
+    const bool fits = std::holds_alternative<Block>(s->op) ||
+                      (loop && loop->kind == LoopKind::Serial) || (branch && !branch->condition) ||
+                      (store && is_copy(program, *store));
     copies = copies && fits;
   });
   return copies;

@@ -1,5 +1,6 @@
-// Loops that only move elements, at the speed of memory: how constants are packed at compile time. The result is that
-// of interpret(LoopProgram); an innermost loop is one run, whose ends are checked instead of every element.
+// Loops that only move elements, at the speed of memory: how constants are packed at compile
+// time. The result is that of interpret(LoopProgram); an innermost loop is one run, whose ends are
+// checked instead of every element.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,12 @@
 
 namespace polyte::ir {
 
-// Serial, Flat, without parameters, and every store moves one element of its own type or writes a literal.
+// Serial, Flat, without parameters, and every store moves one element of its own type or writes
+// a literal.
 bool only_copies(const LoopProgram& program);
 
-// Bytes of the interface buffers, row-major: those that are read, and the results, zeroed by the caller.
+// Bytes of the interface buffers, row-major: those that are read, and the results, zeroed
+// by the caller.
 struct CopyMemory {
   std::map<std::string, std::span<const std::byte>> from;
   std::map<std::string, std::span<std::byte>> to;

@@ -14,7 +14,8 @@ std::size_t depth_of(const Affine& e, const std::vector<std::string>& iterators)
 
 }  // namespace
 
-DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<std::string>& iterators) {
+DomainBounds bounds_of(const std::vector<Constraint>& domain,
+                       const std::vector<std::string>& iterators) {
   DomainBounds result;
   result.of.resize(iterators.size());
   for (const Constraint& c : domain) {
@@ -25,15 +26,19 @@ DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<
     }
     IteratorBounds& bounds = result.of[depth - 1];
     bool is_bound = true;
-    for (const Affine& e : inequalities_of({c})) is_bound = add_bound(bounds, e, iterators[depth - 1]);
+    for (const Affine& e : inequalities_of({c}))
+      is_bound = add_bound(bounds, e, iterators[depth - 1]);
     if (!is_bound) bounds.checks.push_back(c);
   }
   return result;
 }
 
 DomainFacts::DomainFacts(std::vector<std::string> iterators, const std::vector<Constraint>& domain,
-                         const std::vector<std::string>& params, const std::vector<Constraint>& context)
-    : iterators_(std::move(iterators)), bounds_(bounds_of(domain, iterators_)), is_box_(bounds_.constant.empty()) {
+                         const std::vector<std::string>& params,
+                         const std::vector<Constraint>& context)
+    : iterators_(std::move(iterators)),
+      bounds_(bounds_of(domain, iterators_)),
+      is_box_(bounds_.constant.empty()) {
   std::vector<Constraint> known = context;
   for (const std::string& param : params) known.push_back(at_least(Affine::symbol(param), 0));
   known.insert(known.end(), bounds_.constant.begin(), bounds_.constant.end());
@@ -44,9 +49,10 @@ DomainFacts::DomainFacts(std::vector<std::string> iterators, const std::vector<C
     for (const Affine& last : bounds.upper) beyond.push_back(last + 1);
     facts_.bind(iterators_[i], bounds.lower, beyond);
     facts_.assume(bounds.checks);
-    const bool single = bounds.lower.size() == 1 && bounds.upper.size() == 1 && bounds.checks.empty();
-    is_box_ =
-        is_box_ && single && depth_of(bounds.lower[0], iterators_) == 0 && depth_of(bounds.upper[0], iterators_) == 0;
+    const bool single =
+        bounds.lower.size() == 1 && bounds.upper.size() == 1 && bounds.checks.empty();
+    is_box_ = is_box_ && single && depth_of(bounds.lower[0], iterators_) == 0 &&
+              depth_of(bounds.upper[0], iterators_) == 0;
   }
 }
 
@@ -62,13 +68,15 @@ bool DomainFacts::refutes(const Constraint& c) const {
     if (rest.uses(iterators_[i])) return false;
     const Affine& low = bounds_.of[i].lower[0];
     const Affine& high = bounds_.of[i].upper[0];
-    if (const Affine extent = high - low; extent.is_constant() && extent.constant() < 0) return false;
+    if (const Affine extent = high - low; extent.is_constant() && extent.constant() < 0)
+      return false;
     worst = rest + (coefficient > 0 ? low : high) * coefficient;
   }
   return facts_.proves(-worst - 1);
 }
 
-std::vector<Constraint> implied_guard(const std::vector<Affine>& shape, const std::vector<Index>& subscripts,
+std::vector<Constraint> implied_guard(const std::vector<Affine>& shape,
+                                      const std::vector<Index>& subscripts,
                                       const DomainFacts& facts) {
   std::vector<Constraint> guard;
   for (std::size_t i = 0; i < shape.size() && i < subscripts.size(); ++i) {

@@ -1,5 +1,5 @@
-// What a domain, a conjunction over iterators and parameters, says of its iterators: bounds to enumerate them by,
-// and proofs that a constraint holds at every point (facts.h), without isl.
+// What a domain, a conjunction over iterators and parameters, says of its iterators: bounds to
+// enumerate them by, and proofs that a constraint holds at every point (facts.h), without isl.
 //
 //   i >= 0, i < N, j >= i, j < N      j is bounded by i and N - 1; N - 1 - i >= 0 holds everywhere
 #pragma once
@@ -14,14 +14,16 @@ namespace polyte::ir {
 
 // What a domain says of one iterator, over parameters and the iterators before it.
 struct IteratorBounds : Bounds {
-  std::vector<Constraint> checks;  // constraints that mention the iterator but do not bound it (inside divisions)
+  // Constraints that mention the iterator but do not bound it (inside divisions).
+  std::vector<Constraint> checks;
 };
 
 struct DomainBounds {
   std::vector<IteratorBounds> of;    // one per iterator
   std::vector<Constraint> constant;  // constraints over parameters alone
 };
-DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<std::string>& iterators);
+DomainBounds bounds_of(const std::vector<Constraint>& domain,
+                       const std::vector<std::string>& iterators);
 
 class DomainFacts {
  public:
@@ -30,7 +32,8 @@ class DomainFacts {
               const std::vector<std::string>& params, const std::vector<Constraint>& context);
 
   bool proves(const Constraint& c) const;  // c holds at every point of the domain
-  // For box domains (bounds over parameters only): some point violates c whenever the box is not empty.
+  // For box domains (bounds over parameters only): some point violates c whenever the box
+  // is not empty.
   bool refutes(const Constraint& c) const;
 
  private:
@@ -40,8 +43,10 @@ class DomainFacts {
   bool is_box_ = false;
 };
 
-// The guard that `x[indices] else v` implies: both bounds of every direct subscript, without those proved.
-std::vector<Constraint> implied_guard(const std::vector<Affine>& shape, const std::vector<Index>& subscripts,
+// The guard that `x[indices] else v` implies: both bounds of every direct subscript, without
+// those proved.
+std::vector<Constraint> implied_guard(const std::vector<Affine>& shape,
+                                      const std::vector<Index>& subscripts,
                                       const DomainFacts& facts);
 
 }  // namespace polyte::ir

@@ -20,8 +20,8 @@ Expr node(DType type, int lanes, decltype(ExprNode::op) op) {
 
 void check_same(const Expr& a, const Expr& b, const std::string& what) {
   POLYTE_CHECK(a->type == b->type, what + " of " + name_of(a->type) + " and " + name_of(b->type));
-  POLYTE_CHECK(a->lanes == b->lanes,
-               what + " of " + std::to_string(a->lanes) + " and " + std::to_string(b->lanes) + " lanes");
+  POLYTE_CHECK(a->lanes == b->lanes, what + " of " + std::to_string(a->lanes) + " and " +
+                                         std::to_string(b->lanes) + " lanes");
 }
 
 }  // namespace
@@ -86,7 +86,8 @@ Expr make_literal(DType type, double value) {
 Expr make_index(Affine value, DType type) {
   POLYTE_CHECK(type != DType::Bool, "an index value of type bool");
   if (value.is_constant()) {
-    const auto number = arithmetic::cast(type, DType::I64, arithmetic::of_integer(value.constant()));
+    const auto number =
+        arithmetic::cast(type, DType::I64, arithmetic::of_integer(value.constant()));
     return is_float(type) ? make_float(type, number.real) : make_int(type, number.integer);
   }
   return node(type, 1, IndexValue{std::move(value), {}});
@@ -96,11 +97,14 @@ Expr make_load(DType type, std::string buffer, std::vector<Index> indices) {
   return node(type, 1, Load{std::move(buffer), std::move(indices), {}, nullptr, {}});
 }
 
-Expr make_guarded_load(DType type, std::string buffer, std::vector<Index> indices, std::vector<Constraint> guard,
-                       Expr otherwise) {
+Expr make_guarded_load(DType type, std::string buffer, std::vector<Index> indices,
+                       std::vector<Constraint> guard, Expr otherwise) {
   if (guard.empty()) return make_load(type, std::move(buffer), std::move(indices));
-  POLYTE_CHECK(otherwise && otherwise->type == type, "a guarded read of '" + buffer + "' without a value of its type");
-  return node(type, 1, Load{std::move(buffer), std::move(indices), std::move(guard), std::move(otherwise), {}});
+  POLYTE_CHECK(otherwise && otherwise->type == type,
+               "a guarded read of '" + buffer + "' without a value of its type");
+  return node(
+      type, 1,
+      Load{std::move(buffer), std::move(indices), std::move(guard), std::move(otherwise), {}});
 }
 
 Expr make_unary(UnaryOp op, Expr a) {
@@ -136,54 +140,70 @@ Expr make_broadcast(Expr a, int lanes) {
 }
 
 Expr make_lane_read(Expr load, Affine lane) {
-  POLYTE_CHECK(std::holds_alternative<Load>(load->op) && load->lanes == 1, "a lane reads what is no register");
+  POLYTE_CHECK(std::holds_alternative<Load>(load->op) && load->lanes == 1,
+               "a lane reads what is no register");
   const DType type = load->type;
   return node(type, 1, LaneRead{std::move(load), std::move(lane)});
 }
 
-// --- comparison --------------------------------------------------------------------------------------------------
+// --- comparison ----------------------------------------------------------------------------------
 
 namespace {
 
 bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
 bool same(const Lanes& a, const Lanes& b) {
-  return a.count == b.count && a.strides == b.strides && a.active == b.active && a.skipped == b.skipped;
+  return a.count == b.count && a.strides == b.strides && a.active == b.active &&
+         a.skipped == b.skipped;
 }
 
-bool same(const Index& a, const Index& b) { return a.affine == b.affine && same_expr(a.indirect, b.indirect); }
+bool same(const Index& a, const Index& b) {
+  return a.affine == b.affine && same_expr(a.indirect, b.indirect);
+}
 
 bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Index& s, const Index& t) { return same(s, t); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Index& s, const Index& t) { return same(s, t); });
 }
 
 bool same(const Literal& a, const Literal& b) {
-  return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
+  return a.integer == b.integer &&
+         std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
 }
-bool same(const IndexValue& a, const IndexValue& b) { return a.value == b.value && same(a.lanes, b.lanes); }
+bool same(const IndexValue& a, const IndexValue& b) {
+  return a.value == b.value && same(a.lanes, b.lanes);
+}
 bool same(const Load& a, const Load& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.guard == b.guard &&
          same_expr(a.otherwise, b.otherwise) && same(a.lanes, b.lanes);
 }
 bool same(const Unary& a, const Unary& b) { return a.op == b.op && equal(a.a, b.a); }
-bool same(const Binary& a, const Binary& b) { return a.op == b.op && equal(a.a, b.a) && equal(a.b, b.b); }
-bool same(const Fma& a, const Fma& b) { return equal(a.a, b.a) && equal(a.b, b.b) && equal(a.c, b.c); }
+bool same(const Binary& a, const Binary& b) {
+  return a.op == b.op && equal(a.a, b.a) && equal(a.b, b.b);
+}
+bool same(const Fma& a, const Fma& b) {
+  return equal(a.a, b.a) && equal(a.b, b.b) && equal(a.c, b.c);
+}
 bool same(const Select& a, const Select& b) {
   return equal(a.condition, b.condition) && equal(a.a, b.a) && equal(a.b, b.b);
 }
 bool same(const Cast& a, const Cast& b) { return equal(a.a, b.a); }
 bool same(const Broadcast& a, const Broadcast& b) { return equal(a.a, b.a); }
-bool same(const LaneRead& a, const LaneRead& b) { return equal(a.load, b.load) && a.lane == b.lane; }
+bool same(const LaneRead& a, const LaneRead& b) {
+  return equal(a.load, b.load) && a.lane == b.lane;
+}
 
 }  // namespace
 
 bool equal(const Expr& a, const Expr& b) {
   if (a == b) return true;
-  if (!a || !b || a->type != b->type || a->lanes != b->lanes || a->op.index() != b->op.index()) return false;
-  return std::visit([&](const auto& op) { return same(op, std::get<std::decay_t<decltype(op)>>(b->op)); }, a->op);
+  if (!a || !b || a->type != b->type || a->lanes != b->lanes || a->op.index() != b->op.index())
+    return false;
+  return std::visit(
+      [&](const auto& op) { return same(op, std::get<std::decay_t<decltype(op)>>(b->op)); }, a->op);
 }
 
-// --- walking -----------------------------------------------------------------------------------------------------
+// --- walking -------------------------------------------------------------------------------------
 
 namespace {
 
@@ -246,7 +266,8 @@ Expr map_children(const Expr& e, const F& f) {
                           map(o.a);
                           map(o.b);
                         },
-                        [&](Cast& o) { map(o.a); }, [&](Broadcast& o) { map(o.a); }, [&](LaneRead& o) { map(o.load); }},
+                        [&](Cast& o) { map(o.a); }, [&](Broadcast& o) { map(o.a); },
+                        [&](LaneRead& o) { map(o.load); }},
              copy.op);
   return changed ? std::make_shared<const ExprNode>(std::move(copy)) : e;
 }
@@ -277,7 +298,8 @@ Expr substitute_leaf(const Expr& e, const Bindings& bindings) {
 
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   Expr mapped = map_children(e, [&](const Expr& child) { return rewrite(child, leaf); });
-  const bool is_leaf = std::holds_alternative<Load>(mapped->op) || std::holds_alternative<IndexValue>(mapped->op) ||
+  const bool is_leaf = std::holds_alternative<Load>(mapped->op) ||
+                       std::holds_alternative<IndexValue>(mapped->op) ||
                        std::holds_alternative<LaneRead>(mapped->op);
   return is_leaf ? leaf(mapped) : mapped;
 }

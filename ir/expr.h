@@ -1,16 +1,20 @@
-// Typed scalar (and, in loop programs, vector) expressions: immutable, shared, one node type a kind.
+// Typed scalar (and, in loop programs, vector) expressions: immutable, shared, one node type
+// a kind.
 // Both Program and LoopProgram compute with them; lanes > 1 occurs in LoopProgram only.
 //
 // Arithmetic (what every interpreter and code generator must do, bit for bit):
-//   floats   IEEE, one rounding an operation; f16 and bf16 compute each operation in f32 and round the result;
-//            Min and Max return NaN if an operand is NaN and order -0 below +0; Fma rounds once
-//   integers wrap; Div truncates towards zero, x / 0 is 0, MIN / -1 wraps; Mod is x - (x / y) * y, x % 0 is 0;
-//            shifts take the amount modulo the width
-//   Within   of i64: a where 0 <= a < b; else the whole execution fails (interpreters throw UserError(InvalidInput))
+//   floats   IEEE, one rounding an operation; f16 and bf16 compute each operation in f32 and
+//            round the result; Min and Max return NaN if an operand is NaN and order -0 below
+//            +0; Fma rounds once
+//   integers wrap; Div truncates towards zero, x / 0 is 0, MIN / -1 wraps; Mod is x - (x / y) * y,
+//            x % 0 is 0; shifts take the amount modulo the width
+//   Within   of i64: a where 0 <= a < b; else the whole execution fails (interpreters throw
+//            UserError(InvalidInput))
 //   Bool     0 or 1; And Or Xor Not; on integers these are bitwise
-//   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to integer wraps;
-//            f64 to f16 or bf16 rounds once, integers go there through f32
-//   Exp Log Tanh Erf Sigmoid Pow Sin Cos are within 4 ULP of the true value; everything else is exact as above
+//   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to
+//            integer wraps; f64 to f16 or bf16 rounds once, integers go there through f32
+//   Exp Log Tanh Erf Sigmoid Pow Sin Cos are within 4 ULP of the true value; everything else is
+//            exact as above
 #pragma once
 
 #include <memory>
@@ -27,6 +31,7 @@ namespace polyte::ir {
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;  // null only where a member says so
 
+// Round: half to even; Tf32, of f32 alone: the nearest of 11 significant bits, ties away from zero.
 enum class UnaryOp {
   Neg,
   Abs,
@@ -44,11 +49,30 @@ enum class UnaryOp {
   Sin,
   Cos,
   Tf32
-};  // Round: half to even; Tf32, of f32 alone: the nearest of 11 significant bits, ties away from zero
-enum class BinaryOp { Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Shl, Shr, Within, Eq, Ne, Lt, Le };
+};
+enum class BinaryOp {
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Mod,
+  Min,
+  Max,
+  Pow,
+  And,
+  Or,
+  Xor,
+  Shl,
+  Shr,
+  Within,
+  Eq,
+  Ne,
+  Lt,
+  Le
+};
 
-// One subscript: affine + indirect. `indirect` (may be null) is an integer expression read at run time: a
-// gather or scatter, which analyses over-approximate by the whole extent of the dimension.
+// One subscript: affine + indirect. `indirect` (may be null) is an integer expression read at run
+// time: a gather or scatter, which analyses over-approximate by the whole extent of the dimension.
 struct Index {
   Affine affine;
   Expr indirect;
@@ -57,11 +81,13 @@ struct Index {
   Index(Affine a, Expr e) : affine(std::move(a)), indirect(std::move(e)) {}
 };
 
-// How a vector access or index value varies over lanes: lane l adds l * stride. Only lanes skipped <= l < active touch
-// memory, others read 0; both are affine counts, which may be negative or above the number of lanes.
+// How a vector access or index value varies over lanes: lane l adds l * stride. Only lanes
+// skipped <= l < active touch memory, others read 0; both are affine counts, which may be negative
+// or above the number of lanes.
 struct Lanes {
   int count = 1;
-  std::vector<std::int64_t> strides;  // one per subscript (loads, stores), one entry for an IndexValue
+  // One per subscript (loads, stores), one entry for an IndexValue.
+  std::vector<std::int64_t> strides;
   std::optional<Affine> active = {}, skipped = {};
 
   bool is_masked() const { return active || skipped; }
@@ -75,8 +101,8 @@ struct IndexValue {  // an affine index as a number of the node's (integer or fl
   Affine value;
   Lanes lanes;
 };
-// Reads buffer[indices]. Where any of `guard` fails (never empty together with a set `otherwise`) nothing is
-// read and the value is `otherwise`: the padded read `x[...] else 0`.
+// Reads buffer[indices]. Where any of `guard` fails (never empty together with a set `otherwise`)
+// nothing is read and the value is `otherwise`: the padded read `x[...] else 0`.
 struct Load {
   std::string buffer;
   std::vector<Index> indices;
@@ -104,9 +130,9 @@ struct Cast {
 struct Broadcast {  // a scalar to all lanes of the node
   Expr a;
 };
-// The register that `load` names, of another lane of the warp: of lane number `lane` modulo 32. All lanes of the warp
-// execute it together, each with its own register of that name, whose subscripts no lane differs in. The whole value of
-// a store; what was never written moves as such.
+// The register that `load` names, of another lane of the warp: of lane number `lane` modulo 32. All
+// lanes of the warp execute it together, each with its own register of that name, whose subscripts
+// no lane differs in. The whole value of a store; what was never written moves as such.
 struct LaneRead {
   Expr load;
   Affine lane;
@@ -118,14 +144,15 @@ struct ExprNode {
   std::variant<Literal, IndexValue, Load, Unary, Binary, Fma, Select, Cast, Broadcast, LaneRead> op;
 };
 
-// Makers check operand types (POLYTE_CHECK) and fold nothing. Literals are brought into their type (rounded, wrapped).
+// Makers check operand types (POLYTE_CHECK) and fold nothing. Literals are brought into their
+// type (rounded, wrapped).
 Expr make_float(DType type, double value);
 Expr make_int(DType type, std::int64_t value);
 Expr make_literal(DType type, double value);             // integer types take the truncated value
 Expr make_index(Affine value, DType type = DType::I64);  // a Literal where the value is constant
 Expr make_load(DType type, std::string buffer, std::vector<Index> indices);
-Expr make_guarded_load(DType type, std::string buffer, std::vector<Index> indices, std::vector<Constraint> guard,
-                       Expr otherwise);
+Expr make_guarded_load(DType type, std::string buffer, std::vector<Index> indices,
+                       std::vector<Constraint> guard, Expr otherwise);
 Expr make_unary(UnaryOp op, Expr a);
 Expr make_binary(BinaryOp op, Expr a, Expr b);
 Expr make_fma(Expr a, Expr b, Expr c);
@@ -139,14 +166,18 @@ std::string to_string(UnaryOp op);         // "exp"
 std::string to_string(BinaryOp op);        // "+", "max"
 std::string to_string(const Expr& e);      // infix, as Program text has it
 
-// Rebuilds bottom-up: `leaf` sees every Load, IndexValue and LaneRead (children of a Load, its indirect subscripts and
-// `otherwise`, and the load of a LaneRead are rewritten before) and returns a replacement or the same expression.
+// Rebuilds bottom-up: `leaf` sees every Load, IndexValue and LaneRead (children of a Load, its
+// indirect subscripts and `otherwise`, and the load of a LaneRead are rewritten before) and returns
+// a replacement or the same expression.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
-// Top-down: in place of a part for which `whole` gives an expression, that; null: its own parts are looked at.
+// Top-down: in place of a part for which `whole` gives an expression, that; null: its own parts
+// are looked at.
 Expr replace(const Expr& e, const std::function<Expr(const Expr&)>& whole);
-Expr substitute(const Expr& e, const Bindings& bindings);                              // in every affine part
-void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit);  // pre-order, subscripts too
-std::set<std::string> symbols_of(const Expr& e);   // of its subscripts, guards and values of iterators
+Expr substitute(const Expr& e, const Bindings& bindings);  // in every affine part
+// Pre-order, subscripts too.
+void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit);
+// Of its subscripts, guards and values of iterators.
+std::set<std::string> symbols_of(const Expr& e);
 std::vector<const Load*> loads_of(const Expr& e);  // in order of appearance
 
 }  // namespace polyte::ir

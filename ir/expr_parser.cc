@@ -14,7 +14,9 @@
 namespace polyte::ir::text {
 namespace {
 
-[[noreturn]] void fail(const Tree& tree, const std::string& message) { throw Fault{tree.line, message}; }
+[[noreturn]] void fail(const Tree& tree, const std::string& message) {
+  throw Fault{tree.line, message};
+}
 
 const std::map<std::string, UnaryOp>& unary_calls() {
   static const std::map<std::string, UnaryOp> calls = [] {
@@ -27,8 +29,10 @@ const std::map<std::string, UnaryOp>& unary_calls() {
 }
 
 const std::map<std::string, BinaryOp>& binary_calls() {
-  static const std::map<std::string, BinaryOp> calls{
-      {"min", BinaryOp::Min}, {"max", BinaryOp::Max}, {"pow", BinaryOp::Pow}, {"within", BinaryOp::Within}};
+  static const std::map<std::string, BinaryOp> calls{{"min", BinaryOp::Min},
+                                                     {"max", BinaryOp::Max},
+                                                     {"pow", BinaryOp::Pow},
+                                                     {"within", BinaryOp::Within}};
   return calls;
 }
 
@@ -51,7 +55,7 @@ std::optional<std::int64_t> integer_of(const Tree& tree) {
 
 }  // namespace
 
-// --- affine forms ------------------------------------------------------------------------------------------------
+// --- affine forms --------------------------------------------------------------------------------
 
 namespace {
 
@@ -101,7 +105,9 @@ std::optional<Affine> to_affine(const TreePtr& tree, const Scope& scope) {
 namespace {
 
 // Of a name that may be meant as an iterator of a sum.
-std::string not_summed(const std::string& name) { return "; a sum over " + name + " is written sum[" + name + "] ..."; }
+std::string not_summed(const std::string& name) {
+  return "; a sum over " + name + " is written sum[" + name + "] ...";
+}
 
 void check_names_known(const TreePtr& tree, const Scope& scope) {
   std::vector<std::string> names;
@@ -109,9 +115,10 @@ void check_names_known(const TreePtr& tree, const Scope& scope) {
   for (const std::string& name : names) {
     const bool known = is_among(name, scope.iterators) || is_among(name, scope.program->params);
     if (!known && !scope.program->find_buffer(name))
-      fail(*tree, "'" + name + "' is no " +
-                      (scope.iterators.empty() ? "parameter" + did_you_mean(name, scope.program->params)
-                                               : "iterator, parameter or tensor" + not_summed(name)));
+      fail(*tree,
+           "'" + name + "' is no " +
+               (scope.iterators.empty() ? "parameter" + did_you_mean(name, scope.program->params)
+                                        : "iterator, parameter or tensor" + not_summed(name)));
   }
 }
 
@@ -131,19 +138,26 @@ Affine expect_affine(const TreePtr& tree, const Scope& scope, const std::string&
   if (auto e = to_affine(tree, scope)) return *e;
   check_names_known(tree, scope);
   const bool on_data = reads_elements(tree);
-  fail(*tree, what + " is not affine: sums of iterators and parameters times constants, // and % by constants" +
-                  (on_data ? "; a choice by data is select(x[i] > 0, a, b), a statement by data ends in 'when x[i] > 0'"
+  fail(*tree, what +
+                  " is not affine: sums of iterators and parameters times constants, // and % by "
+                  "constants" +
+                  (on_data ? "; a choice by data is select(x[i] > 0, a, b), a statement by data "
+                             "ends in 'when x[i] > 0'"
                            : ""));
 }
 
-std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons, const Scope& scope) {
+std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons,
+                                       const Scope& scope) {
   std::vector<Constraint> result;
   for (const TreePtr& c : comparisons) {
     const std::string& sign = c->text;
-    const bool is_comparison =
-        c->kind == TreeKind::Infix && sign.find_first_of("=<>") != std::string::npos && sign != "<<" && sign != ">>";
+    const bool is_comparison = c->kind == TreeKind::Infix &&
+                               sign.find_first_of("=<>") != std::string::npos && sign != "<<" &&
+                               sign != ">>";
     if (!is_comparison) fail(*c, "expected an affine comparison such as i >= 1");
-    if (sign == "!=") fail(*c, "'!=' splits a domain: a predicate is one conjunction of <, <=, ==, >=, >; use 'when'");
+    if (sign == "!=")
+      fail(*c,
+           "'!=' splits a domain: a predicate is one conjunction of <, <=, ==, >=, >; use 'when'");
     const Affine a = expect_affine(c->parts[0], scope, "the predicate");
     const Affine b = expect_affine(c->parts[1], scope, "the predicate");
     if (sign == "==") result.push_back(equal(a, b));
@@ -155,7 +169,7 @@ std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons, 
   return result;
 }
 
-// --- typed expressions -------------------------------------------------------------------------------------------
+// --- typed expressions ---------------------------------------------------------------------------
 
 namespace {
 
@@ -177,7 +191,8 @@ class Typer {
         return type_of_call(*t);
       case TreeKind::Infix: {
         if (t->text == "//") return first_type(t->parts);  // affine, or refused where it is built
-        const bool logical = t->text == "and" || t->text == "or" || t->text == ">" || t->text == ">=";
+        const bool logical =
+            t->text == "and" || t->text == "or" || t->text == ">" || t->text == ">=";
         if (logical || is_comparison(operator_of(*t))) return DType::Bool;
         return first_type(t->parts);
       }
@@ -190,8 +205,8 @@ class Typer {
     if (const auto e = to_affine(t, scope_)) return build_affine(*t, *e, type);
     Expr e = build_any(t, type);
     if (e->type != type)
-      fail(*t,
-           "got " + name_of(e->type) + ", expected " + name_of(type) + ": write a cast, " + name_of(type) + "(...)");
+      fail(*t, "got " + name_of(e->type) + ", expected " + name_of(type) + ": write a cast, " +
+                   name_of(type) + "(...)");
     return e;
   }
 
@@ -204,7 +219,8 @@ class Typer {
       }
       check_names_known(part, scope_);
       const DType type = index.indirect ? index.indirect->type : type_of(part).value_or(DType::I64);
-      if (!is_integer(type)) fail(*part, "a subscript is " + name_of(type) + ", expected an integer");
+      if (!is_integer(type))
+        fail(*part, "a subscript is " + name_of(type) + ", expected an integer");
       const Expr e = build(part, type);
       if (index.indirect) {
         index.indirect = make_binary(negative ? BinaryOp::Sub : BinaryOp::Add, index.indirect, e);
@@ -223,18 +239,21 @@ class Typer {
     if (!b) {
       std::vector<std::string> names;
       for (const Buffer& known : scope_.program->buffers) names.push_back(known.name);
-      fail(t, "tensor '" + t.text + "' is not declared, and nothing before writes it" + did_you_mean(t.text, names));
+      fail(t, "tensor '" + t.text + "' is not declared, and nothing before writes it" +
+                  did_you_mean(t.text, names));
     }
     return *b;
   }
 
   std::optional<DType> type_of_name(const Tree& t) const {
     if (t.text == "true" || t.text == "false") return DType::Bool;
-    if (is_among(t.text, scope_.iterators) || is_among(t.text, scope_.program->params)) return std::nullopt;
+    if (is_among(t.text, scope_.iterators) || is_among(t.text, scope_.program->params))
+      return std::nullopt;
     const Buffer* b = scope_.program->find_buffer(t.text);
     if (!b) fail(t, "'" + t.text + "' is no iterator, parameter or tensor" + not_summed(t.text));
     if (!b->shape.empty())
-      fail(t, "tensor '" + t.text + "' has " + print_count(b->shape.size(), "dimension") + ", but no subscripts");
+      fail(t, "tensor '" + t.text + "' has " + print_count(b->shape.size(), "dimension") +
+                  ", but no subscripts");
     return b->dtype;
   }
 
@@ -253,7 +272,8 @@ class Typer {
   static BinaryOp operator_of(const Tree& t) {
     const auto at = infix_signs().find(t.text);
     if (at == infix_signs().end())
-      fail(t, "'" + t.text + "' takes an iterator and a positive constant; of values write / and floor");
+      fail(t, "'" + t.text +
+                  "' takes an iterator and a positive constant; of values write / and floor");
     return at->second;
   }
 
@@ -318,19 +338,21 @@ class Typer {
     } else if (scope_.facts) {
       guard = implied_guard(b.shape, indices, *scope_.facts);
     }
-    return make_guarded_load(b.dtype, t.text, std::move(indices), std::move(guard), build(t.otherwise, b.dtype));
+    return make_guarded_load(b.dtype, t.text, std::move(indices), std::move(guard),
+                             build(t.otherwise, b.dtype));
   }
 
   static Expr unary(const Tree& t, UnaryOp op, Expr a) {
-    if (!is_defined(op, a->type)) fail(t, "'" + to_string(op) + "' of " + name_of(a->type) + " is not defined");
+    if (!is_defined(op, a->type))
+      fail(t, "'" + to_string(op) + "' of " + name_of(a->type) + " is not defined");
     return make_unary(op, std::move(a));
   }
 
   static Expr binary(const Tree& t, BinaryOp op, Expr a, Expr b) {
     const bool is_power = t.text == "^" && is_float(a->type);
     if (!is_defined(op, a->type))
-      fail(t,
-           "'" + t.text + "' of " + name_of(a->type) + " is not defined" + (is_power ? "; a power is pow(x, 2)" : ""));
+      fail(t, "'" + t.text + "' of " + name_of(a->type) + " is not defined" +
+                  (is_power ? "; a power is pow(x, 2)" : ""));
     return make_binary(op, std::move(a), std::move(b));
   }
 
@@ -338,7 +360,8 @@ class Typer {
     const TreePtr &a = t.parts[0], &b = t.parts[1];
     if (t.text == ">" || t.text == ">=") {  // written from the other side
       const DType operands = type_of_operands(t);
-      return binary(t, t.text == ">" ? BinaryOp::Lt : BinaryOp::Le, build(b, operands), build(a, operands));
+      return binary(t, t.text == ">" ? BinaryOp::Lt : BinaryOp::Le, build(b, operands),
+                    build(a, operands));
     }
     const BinaryOp op = operator_of(t);
     DType operands = first_type(t.parts).value_or(type);
@@ -358,7 +381,8 @@ class Typer {
 
   static void check_count(const Tree& t, std::size_t count) {
     if (t.parts.size() != count)
-      fail(t, "'" + t.text + "' takes " + print_count(count, "value") + ", got " + std::to_string(t.parts.size()));
+      fail(t, "'" + t.text + "' takes " + print_count(count, "value") + ", got " +
+                  std::to_string(t.parts.size()));
   }
 
   Expr build_call(const Tree& t, DType type) const {
@@ -387,18 +411,19 @@ class Typer {
 
   // How a function of other libraries is written, or a near name.
   static std::string in_ours(const std::string& name) {
-    constexpr std::pair<const char*, const char*> kTheirs[] = {{"relu", "max(x, 0)"},
-                                                               {"square", "x * x"},
-                                                               {"silu", "x * sigmoid(x)"},
-                                                               {"swish", "x * sigmoid(x)"},
-                                                               {"fabs", "abs(x)"},
-                                                               {"rsqrt", "1 / sqrt(x)"},
-                                                               {"where", "select(condition, a, b)"},
-                                                               {"power", "pow(x, y)"},
-                                                               {"maximum", "max(a, b)"},
-                                                               {"minimum", "min(a, b)"},
-                                                               {"gelu", "0.5 * x * (1 + erf(x / sqrt(2)))"},
-                                                               {"leaky_relu", "select(x > 0, x, 0.01 * x)"}};
+    constexpr std::pair<const char*, const char*> kTheirs[] = {
+        {"relu", "max(x, 0)"},
+        {"square", "x * x"},
+        {"silu", "x * sigmoid(x)"},
+        {"swish", "x * sigmoid(x)"},
+        {"fabs", "abs(x)"},
+        {"rsqrt", "1 / sqrt(x)"},
+        {"where", "select(condition, a, b)"},
+        {"power", "pow(x, y)"},
+        {"maximum", "max(a, b)"},
+        {"minimum", "min(a, b)"},
+        {"gelu", "0.5 * x * (1 + erf(x / sqrt(2)))"},
+        {"leaky_relu", "select(x > 0, x, 0.01 * x)"}};
     for (const auto& [theirs, ours] : kTheirs)
       if (name == theirs) return "; " + name + " is " + ours;
     std::vector<std::string> known = {"fma", "max", "min", "pow", "select"};
@@ -428,7 +453,9 @@ Expr to_expr(const TreePtr& tree, DType type, const Scope& scope) {
   return Typer(scope).build(tree, type);
 }
 
-std::optional<DType> natural_type(const TreePtr& tree, const Scope& scope) { return Typer(scope).type_of(tree); }
+std::optional<DType> natural_type(const TreePtr& tree, const Scope& scope) {
+  return Typer(scope).type_of(tree);
+}
 
 std::vector<Index> to_indices(const std::vector<TreePtr>& subscripts, const Scope& scope) {
   std::vector<Index> indices;

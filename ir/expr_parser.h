@@ -1,6 +1,6 @@
-// Expressions of Program text: first a tree of what is written, then, when iterators, their ranges and the buffers
-// are known, affine forms and typed expressions. Types flow from buffers and casts; literals and affine values of
-// iterators adapt to what stands beside them.
+// Expressions of Program text: first a tree of what is written, then, when iterators, their ranges
+// and the buffers are known, affine forms and typed expressions. Types flow from buffers and casts;
+// literals and affine values of iterators adapt to what stands beside them.
 #pragma once
 
 #include <functional>
@@ -47,8 +47,9 @@ struct Scope {
 // Each throws a Fault.
 Affine expect_affine(const TreePtr& tree, const Scope& scope, const std::string& what);
 std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons, const Scope& scope);
-Expr to_expr(const TreePtr& tree, DType type, const Scope& scope);           // of that type
-std::optional<DType> natural_type(const TreePtr& tree, const Scope& scope);  // what the text itself says
+Expr to_expr(const TreePtr& tree, DType type, const Scope& scope);  // of that type
+// What the text itself says.
+std::optional<DType> natural_type(const TreePtr& tree, const Scope& scope);
 std::vector<Index> to_indices(const std::vector<TreePtr>& subscripts, const Scope& scope);
 
 }  // namespace polyte::ir::text

@@ -22,7 +22,20 @@ std::string print_real(DType type, double value) {
 }
 
 // Binding strength, weakest first. A guarded read and a conditional are weaker than everything.
-enum Strength { Guarded, Or, And, Compare, BitOr, BitXor, BitAnd, Shift, Sum, Product, Sign, Primary };
+enum Strength {
+  Guarded,
+  Or,
+  And,
+  Compare,
+  BitOr,
+  BitXor,
+  BitAnd,
+  Shift,
+  Sum,
+  Product,
+  Sign,
+  Primary
+};
 
 Strength strength_of(BinaryOp op, DType operands) {
   switch (op) {
@@ -66,7 +79,8 @@ bool is_bare(const Expr& e) {
 std::string print_lanes(const Lanes& lanes) {
   if (lanes.count == 1) return "";
   std::string text = "{" + std::to_string(lanes.count) + ":";
-  for (std::size_t i = 0; i < lanes.strides.size(); ++i) text += (i ? ", " : " ") + std::to_string(lanes.strides[i]);
+  for (std::size_t i = 0; i < lanes.strides.size(); ++i)
+    text += (i ? ", " : " ") + std::to_string(lanes.strides[i]);
   if (lanes.skipped) text += " from " + to_string(*lanes.skipped);
   if (lanes.active) text += " while " + to_string(*lanes.active);
   return text + "}";
@@ -100,9 +114,10 @@ class ExprPrinter {
 
   static Piece print(const Expr& e, const Literal& o, bool typed) {
     if (e->type == DType::Bool) return {o.integer ? "true" : "false", Primary};
-    std::string text = is_float(e->type)       ? print_real(e->type, o.real)
-                       : e->type == DType::U64 ? std::to_string(static_cast<std::uint64_t>(o.integer))
-                                               : std::to_string(o.integer);
+    std::string text = is_float(e->type) ? print_real(e->type, o.real)
+                       : e->type == DType::U64
+                           ? std::to_string(static_cast<std::uint64_t>(o.integer))
+                           : std::to_string(o.integer);
     return leaf(e->type, std::move(text), Sign, typed);
   }
 
@@ -112,9 +127,11 @@ class ExprPrinter {
   }
 
   Piece print(const Expr&, const Load& o, bool) const {
-    std::string text = o.buffer + "[" + print_indices(o.indices, style_) + "]" + print_lanes(o.lanes);
+    std::string text =
+        o.buffer + "[" + print_indices(o.indices, style_) + "]" + print_lanes(o.lanes);
     if (o.guard.empty()) return {std::move(text), Primary};
-    if (!style_.is_implied_guard || !style_.is_implied_guard(o)) text += " if " + print_conjunction(o.guard);
+    if (!style_.is_implied_guard || !style_.is_implied_guard(o))
+      text += " if " + print_conjunction(o.guard);
     return {text + " else " + (*this)(o.otherwise, true, Sign), Guarded};
   }
 
@@ -128,7 +145,8 @@ class ExprPrinter {
     const bool typed = !is_bare(o.a) || !is_bare(o.b);
     const Strength strength = strength_of(o.op, o.a->type);
     if (strength == Primary)
-      return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")", Primary};
+      return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")",
+              Primary};
     const auto tighter = static_cast<Strength>(strength + 1);
     std::string sign = to_string(o.op);
     if (strength == And) sign = "and";
@@ -139,17 +157,21 @@ class ExprPrinter {
 
   Piece print(const Expr&, const Fma& o, bool) const {
     const bool typed = !is_bare(o.a) || !is_bare(o.b) || !is_bare(o.c);
-    return {"fma(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ", " + (*this)(o.c, true) + ")", Primary};
+    return {
+        "fma(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ", " + (*this)(o.c, true) + ")",
+        Primary};
   }
 
   Piece print(const Expr&, const Select& o, bool) const {
     const bool typed = !is_bare(o.a) || !is_bare(o.b);
-    return {"select(" + (*this)(o.condition, true) + ", " + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")",
+    return {"select(" + (*this)(o.condition, true) + ", " + (*this)(o.a, typed) + ", " +
+                (*this)(o.b, true) + ")",
             Primary};
   }
 
   Piece print(const Expr& e, const Cast& o, bool) const {
-    return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")", Primary};
+    return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")",
+            Primary};
   }
 
   Piece print(const Expr&, const LaneRead& o, bool) const {
@@ -157,7 +179,8 @@ class ExprPrinter {
   }
 
   Piece print(const Expr& e, const Broadcast& o, bool) const {
-    return {"broadcast(" + (*this)(o.a, !is_bare(o.a)) + ", " + std::to_string(e->lanes) + ")", Primary};
+    return {"broadcast(" + (*this)(o.a, !is_bare(o.a)) + ", " + std::to_string(e->lanes) + ")",
+            Primary};
   }
 };
 
@@ -183,11 +206,14 @@ std::string print_conjunction(const std::vector<Constraint>& constraints) {
 
 std::string print_indices(const std::vector<Index>& indices, const ExprStyle& style) {
   std::string text;
-  for (std::size_t i = 0; i < indices.size(); ++i) text += (i ? ", " : "") + print_index(indices[i], style);
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    text += (i ? ", " : "") + print_index(indices[i], style);
   return text;
 }
 
-std::string print_expr(const Expr& e, const ExprStyle& style, bool typed) { return ExprPrinter(style)(e, typed); }
+std::string print_expr(const Expr& e, const ExprStyle& style, bool typed) {
+  return ExprPrinter(style)(e, typed);
+}
 
 std::string to_string(const Expr& e) { return print_expr(e, {}); }
 

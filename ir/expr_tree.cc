@@ -114,10 +114,12 @@ class TreeParser {
     if (!cursor_.accept("[")) return make(TreeKind::Name, text);
     const TreePtr element = make(TreeKind::Element, text, list("]", kSum));
     const Token& after = cursor_.peek();
-    const bool is_value = after.kind == TokenKind::Integer || after.kind == TokenKind::Real || after.text == "(" ||
+    const bool is_value = after.kind == TokenKind::Integer || after.kind == TokenKind::Real ||
+                          after.text == "(" ||
                           (after.kind == TokenKind::Name && !is_reserved(after.text));
     if (is_value && is_combiner(text))
-      cursor_.fail("'" + text + "[...]' stands alone on the right-hand side: give it a statement of its own, " +
+      cursor_.fail("'" + text +
+                   "[...]' stands alone on the right-hand side: give it a statement of its own, " +
                    "such as 'acc[...] = " + text + "[...] ...', in a file of Program text");
     return guarded(element);
   }
@@ -140,7 +142,8 @@ class TreeParser {
       try {
         tree.guard = conjunction();
       } catch (const Fault&) {
-        cursor_.rewind(start);  // the statement's own predicate is read again, and its faults reported
+        // The statement's own predicate is read again, and its faults reported.
+        cursor_.rewind(start);
         return element;
       }
     }

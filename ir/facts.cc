@@ -21,7 +21,8 @@ std::int64_t coefficient_of(const Affine& e, const Atom& atom) {
 
 bool is_single(const Interval& range) { return range.min && range.max && *range.min == *range.max; }
 
-// What is left of e where f >= 0 cancels a term of it, in which it has a coefficient of the same sign:
+// What is left of e where f >= 0 cancels a term of it, in which it has a coefficient of the
+// same sign:
 //
 //   scale * e = rest + times * f,   so  rest >= 0  implies  e >= 0
 //
@@ -73,10 +74,12 @@ void Facts::know(const Affine& e) {
     if (term.atom.div || hides(e, term.atom.symbol)) continue;
     if (!newest || age_of(term.atom.symbol) > age_of(*newest)) newest = &term.atom.symbol;
   }
-  known_.push_back({without_common_factor(e), newest ? *newest : "", newest ? age_of(*newest) : -1});
+  known_.push_back(
+      {without_common_factor(e), newest ? *newest : "", newest ? age_of(*newest) : -1});
 }
 
-void Facts::bind(const std::string& var, const std::vector<Affine>& lower, const std::vector<Affine>& upper) {
+void Facts::bind(const std::string& var, const std::vector<Affine>& lower,
+                 const std::vector<Affine>& upper) {
   age_of(var);
   Interval range;
   for (const Affine& bound : lower) narrow(range, {this->range(bound).min, {}});
@@ -115,8 +118,8 @@ void Facts::assume(const std::vector<Constraint>& all) {
   for (const Affine& e : system) assume_nonnegative(e);
 }
 
-// By intervals; else by a known inequality that cancels a term of e, and so on. Two deep: `j <= i` and `i < N` give
-// `j < N`. Only where nothing grows longer.
+// By intervals; else by a known inequality that cancels a term of e, and so on. Two deep: `j <= i`
+// and `i < N` give `j < N`. Only where nothing grows longer.
 bool Facts::cancels(const Affine& e, int steps) const {
   const Interval r = range(e);
   if (r.min && *r.min >= 0) return true;
@@ -132,12 +135,13 @@ bool Facts::cancels(const Affine& e, int steps) const {
   return false;
 }
 
-// By one of the inequalities that bound the newest symbol of e, of those older than `age`, that any bounds; of what is
-// left, in which that symbol is not, so again. That ends, however deep the nest.
+// By one of the inequalities that bound the newest symbol of e, of those older than `age`, that any
+// bounds; of what is left, in which that symbol is not, so again. That ends, however deep the nest.
 bool Facts::descends(const Affine& e, int age) const {
   const Known* newest = nullptr;
   for (const Known& k : known_)
-    if (k.age >= 0 && k.age < age && (!newest || k.age > newest->age) && e.coefficient(k.var) != 0) newest = &k;
+    if (k.age >= 0 && k.age < age && (!newest || k.age > newest->age) && e.coefficient(k.var) != 0)
+      newest = &k;
   if (!newest) return false;
   const std::int64_t in_e = e.coefficient(newest->var);
   for (const Known& k : known_) {
@@ -188,10 +192,12 @@ Truth Facts::truth(const Constraint& c) const {
 
 // By the interval of the numerator if it lies within one multiple of the denominator; if it crosses
 // one border, by which side of it the facts prove.
-std::optional<std::int64_t> Facts::quotient(const Affine& numerator, std::int64_t denominator) const {
+std::optional<std::int64_t> Facts::quotient(const Affine& numerator,
+                                            std::int64_t denominator) const {
   const Interval r = range(numerator);
   if (!r.min || !r.max) return std::nullopt;
-  const std::int64_t first = polyte::floor_div(*r.min, denominator), last = polyte::floor_div(*r.max, denominator);
+  const std::int64_t first = polyte::floor_div(*r.min, denominator),
+                     last = polyte::floor_div(*r.max, denominator);
   if (first == last) return first;
   if (last - first > 1) return std::nullopt;
   const Affine beyond = numerator - last * denominator;
@@ -201,7 +207,8 @@ std::optional<std::int64_t> Facts::quotient(const Affine& numerator, std::int64_
 
 namespace {
 
-// `dominates(a, b)`: with bound a, bound b says nothing more. A bound goes only if one that stays dominates it.
+// `dominates(a, b)`: with bound a, bound b says nothing more. A bound goes only if one that
+// stays dominates it.
 template <class Dominates>
 std::vector<Affine> prune(std::vector<Affine> bounds, const Dominates& dominates) {
   for (std::size_t i = bounds.size(); i-- > 0;) {

@@ -1,6 +1,6 @@
-// Facts: what is known of symbols at a place, in loops or in a domain, and what follows from it. Sound, not complete:
-// intervals first, then a search that cancels terms by known inequalities, at most two of any kind, or any number of
-// them where each bounds the newest symbol that is left.
+// Facts: what is known of symbols at a place, in loops or in a domain, and what follows from it.
+// Sound, not complete: intervals first, then a search that cancels terms by known inequalities, at
+// most two of any kind, or any number of them where each bounds the newest symbol that is left.
 //
 //   Facts facts;  facts.bind("i", {0}, {N});  facts.bind("j", {0}, {i + 1});
 //   facts.proves(N - j - 1)      // N - j - 1 >= 0: by j <= i and i <= N - 1
@@ -22,7 +22,8 @@ class Facts {
   // Restores the facts of its construction when it dies.
   class Scope {
    public:
-    explicit Scope(Facts& facts) : facts_(facts), known_(facts.known_.size()), undo_(facts.undo_.size()) {}
+    explicit Scope(Facts& facts)
+        : facts_(facts), known_(facts.known_.size()), undo_(facts.undo_.size()) {}
     ~Scope() { facts_.restore(known_, undo_); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -36,9 +37,11 @@ class Facts {
   explicit Facts(Ranges ranges);
 
   // max(lower) <= var < min(upper).
-  void bind(const std::string& var, const std::vector<Affine>& lower, const std::vector<Affine>& upper);
+  void bind(const std::string& var, const std::vector<Affine>& lower,
+            const std::vector<Affine>& upper);
   void assume(const Constraint& c);
-  void assume(const std::vector<Constraint>& all);  // together: the intervals of each are narrowed by the others
+  // Together: the intervals of each are narrowed by the others.
+  void assume(const std::vector<Constraint>& all);
 
   bool proves(const Affine& e) const;  // e >= 0
   Truth truth(const Constraint& c) const;
@@ -52,9 +55,10 @@ class Facts {
 
  private:
   struct Known {
-    Affine expr;      // >= 0
-    std::string var;  // which it bounds: as `bind` said, or the newest that it has outside divisions; empty: none
-    int age = 0;      // of that symbol: how many there were before
+    Affine expr;  // >= 0
+    // Which it bounds: as `bind` said, or the newest that it has outside divisions; empty: none.
+    std::string var;
+    int age = 0;  // of that symbol: how many there were before
   };
   struct Undo {
     std::string var;
@@ -79,11 +83,12 @@ class Facts {
   std::optional<std::int64_t> quotient(const Affine& numerator, std::int64_t denominator) const;
 };
 
-// What intervals alone decide: divisions and symbols of one value replaced, low digits dropped from divisions, and
-// m + n//9 is m where 0 <= n < 9.
+// What intervals alone decide: divisions and symbols of one value replaced, low digits dropped from
+// divisions, and m + n//9 is m where 0 <= n < 9.
 Affine simplified(const Affine& e, const Ranges& ranges);
-// True where e is 0 for each value, or each residue, of the symbols that it divides: i//2 + (i + 1)//2 - i, which no
-// sum of terms shows. False where that is not so, or would be too many cases.
+// True where e is 0 for each value, or each residue, of the symbols that it divides:
+// i//2 + (i + 1)//2 - i, which no sum of terms shows. False where that is not so, or would
+// be too many cases.
 bool vanishes_by_cases(const Affine& e, const Ranges& ranges);
 
 }  // namespace polyte::ir

@@ -9,8 +9,10 @@ Affine digits_of(const Fragment& fragment, const std::vector<Affine>& subscripts
   Affine sum = 0;
   for (const FragmentDigit& digit : fragment.digits)
     if (digit.of_lane == of_lane)
-      sum = sum + rest(floor_div(subscripts[static_cast<std::size_t>(digit.dimension)], digit.stride), digit.extent) *
-                      digit.weight;
+      sum =
+          sum + rest(floor_div(subscripts[static_cast<std::size_t>(digit.dimension)], digit.stride),
+                     digit.extent) *
+                    digit.weight;
   return sum;
 }
 
@@ -31,16 +33,19 @@ Affine register_of(const Fragment& fragment, const std::vector<Affine>& subscrip
   return digits_of(fragment, subscripts, false);
 }
 
-Affine subscript_of(const Fragment& fragment, int dimension, const Affine& lane, const Affine& reg) {
+Affine subscript_of(const Fragment& fragment, int dimension, const Affine& lane,
+                    const Affine& reg) {
   Affine sum = 0;
   for (const FragmentDigit& digit : fragment.digits)
     if (digit.dimension == dimension)
-      sum = sum + rest(floor_div(digit.of_lane ? lane : reg, digit.weight), digit.extent) * digit.stride;
+      sum = sum +
+            rest(floor_div(digit.of_lane ? lane : reg, digit.weight), digit.extent) * digit.stride;
   return sum;
 }
 
 // (loop + base) // d is base // d where d and base are multiples of the extent.
-std::optional<Affine> tile_base(const Affine& subscript, const std::string& loop, std::int64_t extent) {
+std::optional<Affine> tile_base(const Affine& subscript, const std::string& loop,
+                                std::int64_t extent) {
   if (subscript.coefficient(loop) != 1 || subscript.constant() % extent != 0) return std::nullopt;
   Affine base = subscript.constant();
   for (const Term& term : subscript.terms()) {

@@ -17,8 +17,10 @@ bool moves_with(const Index& index, const std::string& iterator) {
   return rest.is_constant();
 }
 
-// No two iterations meet in it: there is a subscript that moves with the iterator, and it is the same in both.
-bool are_apart(const std::vector<Index>& a, const std::vector<Index>& b, const std::string& iterator) {
+// No two iterations meet in it: there is a subscript that moves with the iterator, and it is the
+// same in both.
+bool are_apart(const std::vector<Index>& a, const std::vector<Index>& b,
+               const std::string& iterator) {
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     if (moves_with(a[i], iterator) && !b[i].indirect && a[i].affine == b[i].affine) return true;
   return false;
@@ -45,7 +47,8 @@ class Dissolver {
       };
       std::vector<std::string> outer(s.iterators.begin(), s.iterators.begin() + s.region_depth);
       std::erase_if(outer, std::not_fn(is_of_sum));
-      s.reductions.insert(s.reductions.begin(), outer.begin(), outer.end());  // in their order: terms come in it
+      // In their order: terms come in it.
+      s.reductions.insert(s.reductions.begin(), outer.begin(), outer.end());
       s.region_depth = 0;
     }
     return std::move(result_);
@@ -64,7 +67,8 @@ class Dissolver {
       statements.insert(statements.end(), below->begin(), below->end());
     }
     if (!is_free(*region, statements)) return std::nullopt;
-    if (statements.size() > 1) result_.shared.push_back({at(statements.front()).name, region->iterator});
+    if (statements.size() > 1)
+      result_.shared.push_back({at(statements.front()).name, region->iterator});
     return statements;
   }
 
@@ -73,26 +77,30 @@ class Dissolver {
   bool is_free(const Region& region, const std::vector<std::size_t>& statements) const {
     return std::ranges::all_of(statements, [&](std::size_t a) {
       const bool is_sum = is_term(at(a), region);
-      return std::ranges::all_of(
-          statements, [&](std::size_t b) { return (a == b && is_sum) || stays_apart(at(a), at(b), region.iterator); });
+      return std::ranges::all_of(statements, [&](std::size_t b) {
+        return (a == b && is_sum) || stays_apart(at(a), at(b), region.iterator);
+      });
     });
   }
 
   // Iterations are terms, in their order, of a sum that reads nothing of itself.
   static bool is_term(const Statement& s, const Region& region) {
-    return s.combiner != Combiner::None && region.step == 1 && reads_no_result(s) && !is_written_by(s, region.iterator);
+    return s.combiner != Combiner::None && region.step == 1 && reads_no_result(s) &&
+           !is_written_by(s, region.iterator);
   }
 
   static bool reads_no_result(const Statement& s) {
     return std::ranges::none_of(reads_of(s), [&](const Load* read) {
-      return std::ranges::any_of(s.writes, [&](const Access& write) { return write.buffer == read->buffer; });
+      return std::ranges::any_of(s.writes,
+                                 [&](const Access& write) { return write.buffer == read->buffer; });
     });
   }
 
   static bool is_written_by(const Statement& s, const std::string& iterator) {
     return std::ranges::any_of(s.writes, [&](const Access& write) {
-      return std::ranges::any_of(write.indices,
-                                 [&](const Index& index) { return index.indirect || index.affine.uses(iterator); });
+      return std::ranges::any_of(write.indices, [&](const Index& index) {
+        return index.indirect || index.affine.uses(iterator);
+      });
     });
   }
 
@@ -111,6 +119,8 @@ class Dissolver {
 
 }  // namespace
 
-std::optional<FreeRegions> without_regions(const Program& program) { return Dissolver(program).run(); }
+std::optional<FreeRegions> without_regions(const Program& program) {
+  return Dissolver(program).run();
+}
 
 }  // namespace polyte::ir

@@ -1,4 +1,5 @@
-// `C[m,n] = sum[k] A[m,k]*B[k,n]` as a Program: roles, types and extents follow from how names are used.
+// `C[m,n] = sum[k] A[m,k]*B[k,n]` as a Program: roles, types and extents follow from how names
+// are used.
 #include <algorithm>
 
 #include "ir/program_text.h"
@@ -20,7 +21,8 @@ using text::WrittenRange;
 using text::WrittenStatement;
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
   return text;
 }
 
@@ -34,7 +36,8 @@ TreePtr leaf(TreeKind kind, int line, std::string text) {
 
 class Notation {
  public:
-  Notation(std::vector<WrittenStatement> statements, DType dtype) : statements_(std::move(statements)), dtype_(dtype) {}
+  Notation(std::vector<WrittenStatement> statements, DType dtype)
+      : statements_(std::move(statements)), dtype_(dtype) {}
 
   Program run() {
     program_.name = "op";
@@ -44,7 +47,8 @@ class Notation {
     for (const WrittenStatement& s : statements_) {
       for (Statement& made : make_statements(s, {}, program_, dtype_)) {
         if (program_.find_statement(made.name))
-          throw Fault{s.line, "a statement '" + made.name + "' exists already: give it a label, as in 'S1: ...'"};
+          throw Fault{s.line, "a statement '" + made.name +
+                                  "' exists already: give it a label, as in 'S1: ...'"};
         program_.statements.push_back(std::move(made));
         program_.order.push_back(program_.statements.size() - 1);
       }
@@ -69,7 +73,8 @@ class Notation {
     std::vector<Use> uses;
     const auto look = [&](const TreePtr& tree) {
       for_each_tree(tree, [&](const Tree& t) {
-        if (t.kind == TreeKind::Element) uses.push_back({&s, t.text, t.parts, t.otherwise != nullptr, false});
+        if (t.kind == TreeKind::Element)
+          uses.push_back({&s, t.text, t.parts, t.otherwise != nullptr, false});
       });
     };
     for (const TreePtr& value : s.values) look(value);
@@ -108,7 +113,8 @@ class Notation {
       for (const TreePtr& value : s.values) collect_names(value, names);
     std::vector<WrittenRange> ranges;
     for (const std::string& name : names) {
-      if (is_among(name, reduced) || is_among(name, tensors_) || has_range(s.ranges, name) || has_range(ranges, name))
+      if (is_among(name, reduced) || is_among(name, tensors_) || has_range(s.ranges, name) ||
+          has_range(ranges, name))
         continue;
       ranges.push_back(full_range(name, s.line));
     }
@@ -119,14 +125,17 @@ class Notation {
   }
 
   static bool has_range(const std::vector<WrittenRange>& ranges, const std::string& name) {
-    return std::any_of(ranges.begin(), ranges.end(), [&](const WrittenRange& r) { return r.name == name; });
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const WrittenRange& r) { return r.name == name; });
   }
 
   WrittenRange full_range(const std::string& name, int line) {
     const auto [at, fresh] = extents_.emplace(name, "");
     if (fresh) {
       const std::string big = upper(name);
-      at->second = big == name || is_among(big, tensors_) || is_among(big, program_.params) ? "N" + name : big;
+      at->second = big == name || is_among(big, tensors_) || is_among(big, program_.params)
+                       ? "N" + name
+                       : big;
       program_.params.push_back(at->second);
     }
     return {name, leaf(TreeKind::Integer, line, "0"), leaf(TreeKind::Name, line, at->second)};
@@ -141,10 +150,11 @@ class Notation {
           if (bound) collect_names(bound, names);
     for (const TreePtr& c : s.where) collect_names(c, names);
     for (const std::string& name : names)
-      if (!has_range(s.ranges, name) && !has_range(s.reductions, name)) add_new(program_.params, name);
+      if (!has_range(s.ranges, name) && !has_range(s.reductions, name))
+        add_new(program_.params, name);
   }
 
-  // --- tensors ---------------------------------------------------------------------------------------------------
+  // --- tensors -----------------------------------------------------------------------------------
 
   void declare_tensors() {
     const std::string& output = statements_.back().writes[0].buffer;
@@ -153,7 +163,8 @@ class Notation {
         const Role role = role_of(name, output);
         const int place = role == Role::In ? 0 : role == Role::Temp ? 2 : 1;
         if (place == pass)
-          program_.buffers.push_back({name, role, is_among(name, integers_) ? DType::I64 : dtype_, shape_of(name)});
+          program_.buffers.push_back(
+              {name, role, is_among(name, integers_) ? DType::I64 : dtype_, shape_of(name)});
       }
     }
   }
@@ -162,18 +173,21 @@ class Notation {
     if (!is_among(name, written_)) return Role::In;
     if (is_among(name, read_first_)) return Role::InOut;
     const std::vector<WrittenAccess>& last = statements_.back().writes;
-    const bool is_output = name == output || std::any_of(last.begin(), last.end(),
-                                                         [&](const WrittenAccess& w) { return w.buffer == name; });
+    const bool is_output =
+        name == output || std::any_of(last.begin(), last.end(),
+                                      [&](const WrittenAccess& w) { return w.buffer == name; });
     return is_output ? Role::Out : Role::Temp;
   }
 
   std::vector<Affine> shape_of(const std::string& tensor) const {
     std::vector<Affine> shape;
     bool known = false;
-    for (const bool guarded : {false, true}) {  // a padded read decides only where nothing else does
+    // A padded read decides only where nothing else does.
+    for (const bool guarded : {false, true}) {
       for (const WrittenStatement& s : statements_)
         for (const Use& use : uses_of(s))
-          if (use.tensor == tensor && use.guarded == guarded && !(guarded && known)) grow(shape, known, use);
+          if (use.tensor == tensor && use.guarded == guarded && !(guarded && known))
+            grow(shape, known, use);
     }
     return shape;
   }
@@ -181,15 +195,17 @@ class Notation {
   void grow(std::vector<Affine>& shape, bool& known, const Use& use) const {
     const std::vector<Affine> here = extents_here(use);
     if (known && here.size() != shape.size())
-      throw Fault{use.statement->line, "tensor '" + use.tensor + "' has " + std::to_string(shape.size()) + " and " +
+      throw Fault{use.statement->line, "tensor '" + use.tensor + "' has " +
+                                           std::to_string(shape.size()) + " and " +
                                            std::to_string(here.size()) + " subscripts"};
     if (!known) shape = here;
     known = true;
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const Affine more = here[i] - shape[i];
       if (!more.is_constant())
-        throw Fault{use.statement->line, "the extent of dimension " + std::to_string(i) + " of '" + use.tensor +
-                                             "' is ambiguous: " + to_string(shape[i]) + " or " + to_string(here[i])};
+        throw Fault{use.statement->line, "the extent of dimension " + std::to_string(i) + " of '" +
+                                             use.tensor + "' is ambiguous: " + to_string(shape[i]) +
+                                             " or " + to_string(here[i])};
       if (more.constant() > 0) shape[i] = here[i];
     }
   }
@@ -204,20 +220,23 @@ class Notation {
     for (const auto* list : {&s.ranges, &s.reductions})
       for (const WrittenRange& r : *list)
         if (r.begin)
-          ranges.push_back(
-              {r.name, expect_affine(r.begin, scope, "the range"), expect_affine(r.end, scope, "the range")});
+          ranges.push_back({r.name, expect_affine(r.begin, scope, "the range"),
+                            expect_affine(r.end, scope, "the range")});
     Access access{use.tensor, {}};
     for (const TreePtr& subscript : use.subscripts)
       access.indices.push_back(expect_affine_or_gather(subscript, scope, use));
     return extents_of(access, ranges);
   }
 
-  static Affine expect_affine_or_gather(const TreePtr& subscript, const text::Scope& scope, const Use& use) {
+  static Affine expect_affine_or_gather(const TreePtr& subscript, const text::Scope& scope,
+                                        const Use& use) {
     bool gather = false;
-    for_each_tree(subscript, [&](const Tree& t) { gather = gather || t.kind == TreeKind::Element; });
+    for_each_tree(subscript,
+                  [&](const Tree& t) { gather = gather || t.kind == TreeKind::Element; });
     if (gather)
       throw Fault{use.statement->line,
-                  "the extents of '" + use.tensor + "' do not follow from a gather: write a program that declares it"};
+                  "the extents of '" + use.tensor +
+                      "' do not follow from a gather: write a program that declares it"};
     return expect_affine(subscript, scope, "the subscript of '" + use.tensor + "'");
   }
 };
@@ -239,7 +258,8 @@ std::vector<WrittenStatement> parse_lines(std::string_view source, std::vector<F
 
 [[noreturn]] void throw_faults(const std::vector<Fault>& faults) {
   std::vector<std::string> problems;
-  for (const Fault& f : faults) problems.push_back("notation:" + std::to_string(f.line) + ": " + f.message);
+  for (const Fault& f : faults)
+    problems.push_back("notation:" + std::to_string(f.line) + ": " + f.message);
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 

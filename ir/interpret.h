@@ -1,6 +1,7 @@
 // Interpreters: the slow, obvious references. They share no code with lower, codegen or isl.
-// interpret(Program) executes the reference order on plain integers; interpret(LoopProgram) executes the
-// loops in any form and checks bounds, initialisation and races. Both follow the arithmetic of expr.h.
+// interpret(Program) executes the reference order on plain integers; interpret(LoopProgram)
+// executes the loops in any form and checks bounds, initialisation and races. Both follow the
+// arithmetic of expr.h.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@
 
 namespace polyte::ir {
 
-// Contents of one buffer: row-major, one double or 64-bit integer an element as wide as the type needs.
+// Contents of one buffer: row-major, one double or 64-bit integer an element as wide as the
+// type needs.
 struct Contents {
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
@@ -22,12 +24,14 @@ struct Contents {
 };
 using Environment = std::map<std::string, Contents>;
 
-// One execution of a statement instance, in order, for traces and replays. Vector stores execute several at once:
-// all lanes read, then all write. A copy of staged storage has an empty statement (and loops only have those).
+// One execution of a statement instance, in order, for traces and replays. Vector stores execute
+// several at once: all lanes read, then all write. A copy of staged storage has an empty statement
+// (and loops only have those).
 struct Event {
   const std::string* statement = nullptr;
   std::vector<std::int64_t> instance;  // reference iterators; of lane 0
-  std::vector<std::int64_t> strides;   // change of each from lane to lane; empty: one lane, or not known
+  // Change of each from lane to lane; empty: one lane, or not known.
+  std::vector<std::int64_t> strides;
   int lanes = 1;
   struct Cell {
     std::string buffer;
@@ -48,8 +52,9 @@ struct InterpretOptions {
   bool check_races = true;                     // LoopProgram: parallel and vector loops
 };
 
-// Runs on `buffers`: must hold every In, Const and InOut buffer (checked: type and shape); Out (and Temp) are
-// created. Reading an element never written is UserError(InvalidInput), naming statement, instance and element.
+// Runs on `buffers`: must hold every In, Const and InOut buffer (checked: type and shape); Out
+// (and Temp) are created. Reading an element never written is UserError(InvalidInput), naming
+// statement, instance and element.
 void interpret(const Program& program, Environment& buffers, const InterpretOptions& options);
 void interpret(const LoopProgram& program, Environment& buffers, const InterpretOptions& options);
 

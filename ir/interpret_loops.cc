@@ -1,15 +1,18 @@
-// interpret(LoopProgram): executes the loops as written, in any form, and checks bounds, initialisation and
-// races. Names are resolved to slots first; nothing else is shared with `lower` or `codegen`.
+// interpret(LoopProgram): executes the loops as written, in any form, and checks bounds,
+// initialisation and races. Names are resolved to slots first; nothing else is shared with
+// `lower` or `codegen`.
 //
-// Races: every running Parallel or Vector loop has an execution number, every iteration of it an index. A cell
-// remembers, a level of such loops, in which iteration it was first read and last written; touching it in
-// another iteration of the same execution, with a write on either side, is a race. One record a level is
-// enough: executions follow each other, so an older record of the same level was in the same iteration. Atomic
-// updates of one cell do not conflict with each other, only with what is not atomic.
+// Races: every running Parallel or Vector loop has an execution number, every iteration of it an
+// index. A cell remembers, a level of such loops, in which iteration it was first read and last
+// written; touching it in another iteration of the same execution, with a write on either side,
+// is a race. One record a level is enough: executions follow each other, so an older record of the
+// same level was in the same iteration. Atomic updates of one cell do not conflict with each other,
+// only with what is not atomic.
 //
-// Threads of a GPU: iteration i of a loop of threads is thread i of its block, iteration (i, j) of warps and lanes
-// thread 32 i + j, everything else thread 0. A register belongs to the thread that wrote it first, since its
-// allocation; another thread that writes it is a fault, and one of another warp that reads it.
+// Threads of a GPU: iteration i of a loop of threads is thread i of its block, iteration (i, j)
+// of warps and lanes thread 32 i + j, everything else thread 0. A register belongs to the thread
+// that wrote it first, since its allocation; another thread that writes it is a fault, and one of
+// another warp that reads it.
 #include <algorithm>
 
 #include "ir/interpret.h"
@@ -20,7 +23,7 @@ namespace {
 
 using namespace resolved;
 
-// --- executing ---------------------------------------------------------------------------------------------------
+// --- executing -----------------------------------------------------------------------------------
 
 class LoopMachine {
  public:
@@ -66,7 +69,8 @@ class LoopMachine {
   Event event_;
   int first_lane_ = 0;               // of those of a vector that run; the event counts from it
   std::vector<Event::Cell> guards_;  // what the run-time guards around this statement have read
-  std::vector<char> undefined_;      // of a copy: lanes whose element was never written; empty: no copy
+  // Of a copy: lanes whose element was never written; empty: no copy.
+  std::vector<char> undefined_;
 
   // "acc.update(3, 0)", or the buffer of a copy
   std::string where() const {
@@ -90,8 +94,8 @@ class LoopMachine {
 
   void count_step() {
     if (options_.max_steps && ++executed_ > options_.max_steps)
-      throw UserError(ExitStatus::ResourceLimit,
-                      "interpretation stopped after " + std::to_string(options_.max_steps) + " steps");
+      throw UserError(ExitStatus::ResourceLimit, "interpretation stopped after " +
+                                                     std::to_string(options_.max_steps) + " steps");
   }
 
   // --- statements
@@ -105,7 +109,8 @@ class LoopMachine {
     for (std::int64_t i = begin; i < end; ++i) {
       slots_[static_cast<std::size_t>(step.slot)] = i;
       if (step.races) running_.back().iteration = i;
-      if (is_of_threads(step.loop_kind)) thread_ = outside + i * (step.loop_kind == LoopKind::Warp ? kLanes : 1);
+      if (is_of_threads(step.loop_kind))
+        thread_ = outside + i * (step.loop_kind == LoopKind::Warp ? kLanes : 1);
       count_step();
       run(step.body);
     }
@@ -134,9 +139,11 @@ class LoopMachine {
     cells.unit = step.of_lanes ? kLanes : 1;
     cells.copies = step.of_each_thread ? kMostThreads / cells.unit : 1;
     const std::int64_t elements = cells.size * cells.copies;
-    cells.own.assign(static_cast<std::size_t>(elements * size_in_bytes(cells.dtype)), std::byte{0xA5});
+    cells.own.assign(static_cast<std::size_t>(elements * size_in_bytes(cells.dtype)),
+                     std::byte{0xA5});
     cells.bytes = cells.own.data();
-    cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(elements, 1)), Content::None);
+    cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(elements, 1)),
+                          Content::None);
     cells.records.clear();
     cells.owners.assign(step.of_threads ? cells.contents.size() : 0, -1);
     cells.first_level = running_.size();
@@ -151,7 +158,8 @@ class LoopMachine {
     begin_copy(step, cells);
     const std::vector<Scalar>& value = evaluate(step.value[0]);
     for_each_lane(step.access, [&](int lane, std::int64_t position) {
-      touch_write(cells, position, step, undefined_.empty() || !undefined_[static_cast<std::size_t>(lane)]);
+      touch_write(cells, position, step,
+                  undefined_.empty() || !undefined_[static_cast<std::size_t>(lane)]);
       arithmetic::store(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype),
                         value[static_cast<std::size_t>(lane)]);
       if (options_.on_event) note(cells, position, true, step.access.lanes > 1 ? lane : -1);
@@ -162,7 +170,8 @@ class LoopMachine {
   // A copy moves what was never written as such: it may copy more than is used.
   void begin_copy(const Step& step, const Cells& cells) {
     const auto& value = step.value[0].source->op;
-    const bool moves = std::holds_alternative<Load>(value) || std::holds_alternative<LaneRead>(value);
+    const bool moves =
+        std::holds_alternative<Load>(value) || std::holds_alternative<LaneRead>(value);
     const bool is_copy = step.origin->statement.empty() && moves && !cells.contents.empty();
     undefined_.assign(is_copy ? step.value[0].value.size() : 0, 0);
   }
@@ -175,7 +184,8 @@ class LoopMachine {
     const auto [begin, end] = lanes_that_run(step.access);
     first_lane_ = static_cast<int>(begin);
     event_.lanes = static_cast<int>(end - begin);
-    for (std::size_t i = 0; i < event_.strides.size(); ++i) event_.instance[i] += begin * event_.strides[i];
+    for (std::size_t i = 0; i < event_.strides.size(); ++i)
+      event_.instance[i] += begin * event_.strides[i];
     event_.cells = guards_;
   }
 
@@ -186,11 +196,13 @@ class LoopMachine {
     if (!cells.shape.empty()) {
       cell.index.assign(cells.shape.size(), 0);
       std::int64_t rest = position;
-      for (std::size_t d = cells.shape.size(); d-- > 0; rest /= cells.shape[d]) cell.index[d] = rest % cells.shape[d];
+      for (std::size_t d = cells.shape.size(); d-- > 0; rest /= cells.shape[d])
+        cell.index[d] = rest % cells.shape[d];
     } else {
       cell.index.clear();
     }
-    const Scalar value = arithmetic::load(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype));
+    const Scalar value =
+        arithmetic::load(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype));
     cell.value = is_float(cells.dtype) ? value.real : static_cast<double>(value.integer);
     event_.cells.push_back(std::move(cell));
   }
@@ -217,43 +229,51 @@ class LoopMachine {
       if (!s.indirect.empty()) indirect[d] = &evaluate(s.indirect[0]);
     }
     const auto [begin, end] = lanes_that_run(access);
-    POLYTE_CHECK(cells.copies == 1 || thread_ / cells.unit < cells.copies, "more threads than a block has");
+    POLYTE_CHECK(cells.copies == 1 || thread_ / cells.unit < cells.copies,
+                 "more threads than a block has");
     const std::int64_t copy = cells.copies == 1 ? 0 : thread_ / cells.unit * cells.size;
     for (int lane = static_cast<int>(begin); lane < end; ++lane) {
       std::int64_t subscripts[16];
       for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
         subscripts[d] = base[d] + lane * access.strides[d];
         if (indirect[d])
-          subscripts[d] += (*indirect[d])[indirect[d]->size() == 1 ? 0 : static_cast<std::size_t>(lane)].integer;
+          subscripts[d] +=
+              (*indirect[d])[indirect[d]->size() == 1 ? 0 : static_cast<std::size_t>(lane)].integer;
       }
       f(lane, position_of(cells, subscripts, access.subscripts.size()) + copy);
     }
   }
 
-  std::int64_t position_of(const Cells& cells, const std::int64_t* subscripts, std::size_t count) const {
+  std::int64_t position_of(const Cells& cells, const std::int64_t* subscripts,
+                           std::size_t count) const {
     if (count != cells.shape.size()) {
       if (subscripts[0] < 0 || subscripts[0] >= cells.size) out_of_bounds(cells, subscripts, count);
       return subscripts[0];
     }
     std::int64_t position = 0;
     for (std::size_t d = 0; d < count; ++d) {
-      if (subscripts[d] < 0 || subscripts[d] >= cells.shape[d]) out_of_bounds(cells, subscripts, count);
+      if (subscripts[d] < 0 || subscripts[d] >= cells.shape[d])
+        out_of_bounds(cells, subscripts, count);
       position = position * cells.shape[d] + subscripts[d];
     }
     return position;
   }
 
-  [[noreturn]] void out_of_bounds(const Cells& cells, const std::int64_t* subscripts, std::size_t count) const {
+  [[noreturn]] void out_of_bounds(const Cells& cells, const std::int64_t* subscripts,
+                                  std::size_t count) const {
     std::string text, shape;
     for (std::size_t d = 0; d < count; ++d) text += (d ? ", " : "") + std::to_string(subscripts[d]);
-    for (std::size_t d = 0; d < cells.shape.size(); ++d) shape += (d ? ", " : "") + std::to_string(cells.shape[d]);
-    fault(where() + ": " + cells.name + "[" + text + "] is outside the buffer, shape [" + shape + "]");
+    for (std::size_t d = 0; d < cells.shape.size(); ++d)
+      shape += (d ? ", " : "") + std::to_string(cells.shape[d]);
+    fault(where() + ": " + cells.name + "[" + text + "] is outside the buffer, shape [" + shape +
+          "]");
   }
 
   CellRecord* records_of(Cells& cells, std::int64_t position) {
     if (running_.size() <= cells.first_level) return nullptr;
     if (cells.records.empty())
-      cells.records.resize(static_cast<std::size_t>(std::max<std::int64_t>(cells.size * cells.copies, 1)) * levels_);
+      cells.records.resize(
+          static_cast<std::size_t>(std::max<std::int64_t>(cells.size * cells.copies, 1)) * levels_);
     return cells.records.data() + static_cast<std::size_t>(position) * levels_;
   }
 
@@ -261,10 +281,11 @@ class LoopMachine {
     return record.execution == now.execution && record.iteration != now.iteration;
   }
 
-  [[noreturn]] void race(const Cells& cells, std::int64_t position, std::size_t subscripts, const Level& other,
-                         const Level& now) const {
-    fault(where() + ": race on " + element(cells, position, subscripts) + ", touched in iterations " +
-          std::to_string(other.iteration) + " and " + std::to_string(now.iteration) + " of a parallel or vector loop");
+  [[noreturn]] void race(const Cells& cells, std::int64_t position, std::size_t subscripts,
+                         const Level& other, const Level& now) const {
+    fault(where() + ": race on " + element(cells, position, subscripts) +
+          ", touched in iterations " + std::to_string(other.iteration) + " and " +
+          std::to_string(now.iteration) + " of a parallel or vector loop");
   }
 
   void check_owner(Cells& cells, std::int64_t position, std::size_t subscripts, bool write) const {
@@ -280,18 +301,20 @@ class LoopMachine {
   }
 
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
-    const bool is_defined =
-        cells.contents.empty() || cells.contents[static_cast<std::size_t>(position)] == Content::Value;
+    const bool is_defined = cells.contents.empty() ||
+                            cells.contents[static_cast<std::size_t>(position)] == Content::Value;
     if (!is_defined && !undefined_.empty())
       undefined_[static_cast<std::size_t>(lane)] = 1;
     else if (!is_defined)
-      fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
+      fault(where() + ": reads " + element(cells, position, access.subscripts.size()) +
+            ", which was never written");
     check_owner(cells, position, access.subscripts.size(), false);
     CellRecord* records = records_of(cells, position);
     if (!records || is_atomic_part(access)) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
       for (const Level& other : {records[d].write, records[d].atomic})
-        if (conflicts(other, running_[d])) race(cells, position, access.subscripts.size(), other, running_[d]);
+        if (conflicts(other, running_[d]))
+          race(cells, position, access.subscripts.size(), other, running_[d]);
       if (records[d].read.execution != running_[d].execution) records[d].read = running_[d];
     }
   }
@@ -303,13 +326,16 @@ class LoopMachine {
 
   void touch_write(Cells& cells, std::int64_t position, const Step& step, bool defined) {
     if (!cells.contents.empty())
-      cells.contents[static_cast<std::size_t>(position)] = defined ? Content::Value : Content::UndefinedCopy;
+      cells.contents[static_cast<std::size_t>(position)] =
+          defined ? Content::Value : Content::UndefinedCopy;
     check_owner(cells, position, step.access.subscripts.size(), true);
     CellRecord* records = records_of(cells, position);
     if (!records) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
-      for (const Level& other : {records[d].read, records[d].write, step.atomic ? Level{} : records[d].atomic})
-        if (conflicts(other, running_[d])) race(cells, position, step.access.subscripts.size(), other, running_[d]);
+      for (const Level& other :
+           {records[d].read, records[d].write, step.atomic ? Level{} : records[d].atomic})
+        if (conflicts(other, running_[d]))
+          race(cells, position, step.access.subscripts.size(), other, running_[d]);
       (step.atomic ? records[d].atomic : records[d].write) = running_[d];
     }
   }
@@ -328,8 +354,9 @@ class LoopMachine {
   void compute(Node& node, const IndexValue&) {
     const std::int64_t base = node.index.at(slots_);
     for (std::size_t l = 0; l < node.value.size(); ++l)
-      node.value[l] = arithmetic::cast(node.source->type, DType::I64,
-                                       arithmetic::of_integer(base + static_cast<std::int64_t>(l) * node.stride));
+      node.value[l] = arithmetic::cast(
+          node.source->type, DType::I64,
+          arithmetic::of_integer(base + static_cast<std::int64_t>(l) * node.stride));
   }
   void compute(Node& node, const Load&) {
     if (!all_hold(node.guard)) {
@@ -354,13 +381,14 @@ class LoopMachine {
     for (Node& operand : node.operands) evaluate(operand);
     const DType type = o.a->type;
     for (std::size_t l = 0; l < node.value.size(); ++l)
-      node.value[l] = arithmetic::apply(o.op, type, lane(node.operands[0], l), lane(node.operands[1], l));
+      node.value[l] =
+          arithmetic::apply(o.op, type, lane(node.operands[0], l), lane(node.operands[1], l));
   }
   void compute(Node& node, const Fma&) {
     for (Node& operand : node.operands) evaluate(operand);
     for (std::size_t l = 0; l < node.value.size(); ++l)
-      node.value[l] = arithmetic::fma(node.source->type, lane(node.operands[0], l), lane(node.operands[1], l),
-                                      lane(node.operands[2], l));
+      node.value[l] = arithmetic::fma(node.source->type, lane(node.operands[0], l),
+                                      lane(node.operands[1], l), lane(node.operands[2], l));
   }
   void compute(Node& node, const Select&) {
     for (Node& operand : node.operands) evaluate(operand);
@@ -384,8 +412,8 @@ class LoopMachine {
   }
 };
 
-// An output may hold such a copy for a while: other tensors are kept in its memory, or a copy of more than was made
-// comes before the rest is.
+// An output may hold such a copy for a while: other tensors are kept in its memory, or a copy of
+// more than was made comes before the rest is.
 void expect_no_undefined_copy(const Cells& output) {
   const auto at = std::find(output.contents.begin(), output.contents.end(), Content::UndefinedCopy);
   if (at != output.contents.end())
@@ -399,8 +427,10 @@ std::vector<std::int64_t> shape_at(const Buffer& buffer, const Values& sizes) {
   return shape;
 }
 
-// The interface buffer in the environment: checked where it is an input, made where it is an output.
-Contents& bind_interface(const Buffer& buffer, const std::vector<std::int64_t>& shape, Environment& environment) {
+// The interface buffer in the environment: checked where it is an input, made where it is
+// an output.
+Contents& bind_interface(const Buffer& buffer, const std::vector<std::int64_t>& shape,
+                         Environment& environment) {
   if (buffer.role == Role::Out || buffer.role == Role::Temp)
     return environment[buffer.name] = make_contents(buffer.dtype, shape);
   const auto given = environment.find(buffer.name);
@@ -412,7 +442,8 @@ Contents& bind_interface(const Buffer& buffer, const std::vector<std::int64_t>& 
 
 }  // namespace
 
-void interpret(const LoopProgram& program, Environment& environment, const InterpretOptions& options) {
+void interpret(const LoopProgram& program, Environment& environment,
+               const InterpretOptions& options) {
   Resolver resolver;
   resolver.check_races = options.check_races;
   for (const std::string& p : program.params) {
@@ -422,7 +453,8 @@ void interpret(const LoopProgram& program, Environment& environment, const Inter
   for (const Buffer& buffer : program.buffers) {
     const std::vector<std::int64_t> shape = shape_at(buffer, options.sizes);
     Contents& contents = bind_interface(buffer, shape, environment);
-    Cells& cells = resolver.buffers[static_cast<std::size_t>(resolver.add_buffer(buffer.name, buffer.dtype, shape))];
+    Cells& cells = resolver.buffers[static_cast<std::size_t>(
+        resolver.add_buffer(buffer.name, buffer.dtype, shape))];
     cells.bytes = contents.bytes.data();
     if (buffer.role == Role::Out || buffer.role == Role::InOut)
       cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)),

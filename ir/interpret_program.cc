@@ -1,6 +1,7 @@
-// Executes a Program in its reference order, instance by instance. Sizes are bound first; then every statement is
-// compiled once: iterators become slots of a point, affine expressions become sums over slots, buffers become
-// pointers. Iterators are enumerated between the bounds that the domain gives them, outermost first.
+// Executes a Program in its reference order, instance by instance. Sizes are bound first; then
+// every statement is compiled once: iterators become slots of a point, affine expressions become
+// sums over slots, buffers become pointers. Iterators are enumerated between the bounds that the
+// domain gives them, outermost first.
 #include <algorithm>
 
 #include "ir/arithmetic.h"
@@ -15,11 +16,12 @@ namespace {
 using arithmetic::Scalar;
 using Point = std::vector<std::int64_t>;
 
-// --- compiled forms ----------------------------------------------------------------------------------------------
+// --- compiled forms ------------------------------------------------------------------------------
 
 struct SlotDiv;
-struct SlotAffine {  // constant + sum of coefficient * point[slot] + sum of coefficient * floor(numerator /
-                     // denominator)
+// constant + sum of coefficient * point[slot] + sum of coefficient * floor(numerator
+// / denominator).
+struct SlotAffine {
   std::int64_t constant = 0;
   std::vector<std::pair<std::size_t, std::int64_t>> terms;
   std::vector<SlotDiv> divs;
@@ -33,16 +35,19 @@ struct SlotDiv {
 // sum + coefficient * value; the inline form of the checked functions.
 std::int64_t add_product(std::int64_t sum, std::int64_t coefficient, std::int64_t value) {
   std::int64_t product = 0, result = 0;
-  if (__builtin_mul_overflow(coefficient, value, &product) || __builtin_add_overflow(sum, product, &result))
+  if (__builtin_mul_overflow(coefficient, value, &product) ||
+      __builtin_add_overflow(sum, product, &result))
     return checked_add(sum, checked_mul(coefficient, value));  // throws
   return result;
 }
 
 std::int64_t SlotAffine::operator()(const Point& point) const {
   std::int64_t value = constant;
-  for (const auto& [slot, coefficient] : terms) value = add_product(value, coefficient, point[slot]);
+  for (const auto& [slot, coefficient] : terms)
+    value = add_product(value, coefficient, point[slot]);
   for (const SlotDiv& div : divs)
-    value = add_product(value, div.coefficient, polyte::floor_div(div.numerator(point), div.denominator));
+    value = add_product(value, div.coefficient,
+                        polyte::floor_div(div.numerator(point), div.denominator));
   return value;
 }
 
@@ -71,7 +76,8 @@ struct CellAccess {
   std::vector<std::unique_ptr<Node>> indirect;  // one per subscript, may be null
 };
 
-// An expression node; `a`, `b`, `c` are its operands (of a load, `a` is the value where the guard fails).
+// An expression node; `a`, `b`, `c` are its operands (of a load, `a` is the value where the
+// guard fails).
 struct Node {
   Expr source;
   DType type;      // of the result
@@ -100,19 +106,22 @@ struct Code {
 
 class Compiler {
  public:
-  Compiler(const Statement& statement, std::map<std::string, Cells>& cells) : statement_(statement), cells_(cells) {}
+  Compiler(const Statement& statement, std::map<std::string, Cells>& cells)
+      : statement_(statement), cells_(cells) {}
 
   Code operator()() {
     Code code{&statement_, {}, true, {}, {}, nullptr};
     const DomainBounds bounds = bounds_of(statement_.domain, statement_.iterators);
-    for (const IteratorBounds& b : bounds.of) code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});
+    for (const IteratorBounds& b : bounds.of)
+      code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});
     for (const Constraint& c : bounds.constant) code.feasible = code.feasible && holds(c, {});
     for (std::size_t i = 0; i < statement_.writes.size(); ++i) {
       const Access& write = statement_.writes[i];
       code.writes.push_back(access(write.buffer, write.indices));
       current_.push_back(make_load(statement_.values[i]->type, write.buffer, write.indices));
     }
-    for (const Expr& value : combined_values(statement_, current_)) code.values.push_back(node(value));
+    for (const Expr& value : combined_values(statement_, current_))
+      code.values.push_back(node(value));
     if (statement_.guard) code.guard = boxed(statement_.guard);
     return code;
   }
@@ -120,19 +129,23 @@ class Compiler {
  private:
   const Statement& statement_;
   std::map<std::string, Cells>& cells_;
-  std::vector<Expr> current_;  // what the update combines with: these nodes, not others that read the same element
+  // What the update combines with: these nodes, not others that read the same element.
+  std::vector<Expr> current_;
 
   SlotAffine compile(const Affine& e) const {
     SlotAffine result;
     result.constant = e.constant();
     for (const Term& term : e.terms()) {
       if (term.atom.div) {
-        result.divs.push_back({compile(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
+        result.divs.push_back(
+            {compile(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
         continue;
       }
-      const auto at = std::find(statement_.iterators.begin(), statement_.iterators.end(), term.atom.symbol);
+      const auto at =
+          std::find(statement_.iterators.begin(), statement_.iterators.end(), term.atom.symbol);
       POLYTE_CHECK(at != statement_.iterators.end(), "'" + term.atom.symbol + "' is not bound");
-      result.terms.emplace_back(static_cast<std::size_t>(at - statement_.iterators.begin()), term.coefficient);
+      result.terms.emplace_back(static_cast<std::size_t>(at - statement_.iterators.begin()),
+                                term.coefficient);
     }
     return result;
   }
@@ -199,7 +212,7 @@ class Compiler {
   void fill(Node&, const LaneRead&) { POLYTE_CHECK(false, "a lane's register in a Program"); }
 };
 
-// --- execution ---------------------------------------------------------------------------------------------------
+// --- execution -----------------------------------------------------------------------------------
 
 std::string print_point(const Point& point) {
   std::string text;
@@ -209,7 +222,8 @@ std::string print_point(const Point& point) {
 
 class ProgramMachine {
  public:
-  ProgramMachine(const Program& program, std::map<std::string, Cells>& cells, const InterpretOptions& options)
+  ProgramMachine(const Program& program, std::map<std::string, Cells>& cells,
+                 const InterpretOptions& options)
       : program_(program), options_(options) {
     for (const Statement& s : program.statements) code_.push_back(Compiler(s, cells)());
   }
@@ -240,7 +254,8 @@ class ProgramMachine {
       POLYTE_CHECK(at != region_names_.end(), "'" + symbol + "' is not bound");
       return regions[static_cast<std::size_t>(at - region_names_.begin())];
     };
-    const std::int64_t begin = evaluate(region.begin, value_of), end = evaluate(region.end, value_of);
+    const std::int64_t begin = evaluate(region.begin, value_of),
+                       end = evaluate(region.end, value_of);
     const std::int64_t count = end > begin ? end - begin : 0;
     region_names_.push_back(region.iterator);
     regions.push_back(0);
@@ -261,7 +276,8 @@ class ProgramMachine {
   }
 
   static bool all_hold(const std::vector<SlotConstraint>& constraints, const Point& point) {
-    return std::all_of(constraints.begin(), constraints.end(), [&](const SlotConstraint& c) { return c(point); });
+    return std::all_of(constraints.begin(), constraints.end(),
+                       [&](const SlotConstraint& c) { return c(point); });
   }
 
   void enumerate(std::size_t depth, std::size_t fixed) {
@@ -272,7 +288,8 @@ class ProgramMachine {
     for (const SlotAffine& e : level.lower) low = std::max(low, e(point_));
     for (const SlotAffine& e : level.upper) high = std::min(high, e(point_));
     if (depth < fixed) {
-      const bool inside = low <= point_[depth] && point_[depth] <= high && all_hold(level.checks, point_);
+      const bool inside =
+          low <= point_[depth] && point_[depth] <= high && all_hold(level.checks, point_);
       if (inside) enumerate(depth + 1, fixed);
       return;
     }
@@ -284,7 +301,8 @@ class ProgramMachine {
 
   void step() {
     if (options_.max_steps > 0 && ++steps_ > options_.max_steps)
-      throw UserError(ExitStatus::ResourceLimit, "program '" + program_.name + "' takes more than " +
+      throw UserError(ExitStatus::ResourceLimit, "program '" + program_.name +
+                                                     "' takes more than " +
                                                      std::to_string(options_.max_steps) + " steps");
     const bool trace = static_cast<bool>(options_.on_event);
     if (trace) event_ = {&now_->statement->name, point_, {}, 1, {}};
@@ -305,7 +323,8 @@ class ProgramMachine {
 
   Point subscripts_of(const CellAccess& access) {
     Point index;
-    for (std::size_t i = 0; i < access.subscripts.size(); ++i) index.push_back(subscript(access, i));
+    for (std::size_t i = 0; i < access.subscripts.size(); ++i)
+      index.push_back(subscript(access, i));
     return index;
   }
 
@@ -322,21 +341,23 @@ class ProgramMachine {
     for (std::size_t i = 0; i < access.subscripts.size(); ++i) {
       const std::int64_t value = subscript(access, i);
       if (value < 0 || value >= cells.shape[i])
-        fail(verb + (" " + cells.name) + print_point(subscripts_of(access)) + ", outside its shape " +
-             print_point(cells.shape));
+        fail(verb + (" " + cells.name) + print_point(subscripts_of(access)) +
+             ", outside its shape " + print_point(cells.shape));
       result = result * cells.shape[i] + value;
     }
     return result;
   }
 
-  void record(const CellAccess& access, std::int64_t position, bool is_write, Scalar value, bool combined = false) {
+  void record(const CellAccess& access, std::int64_t position, bool is_write, Scalar value,
+              bool combined = false) {
     if (!options_.on_event) return;
     const double real = arithmetic::cast(DType::F64, access.cells->dtype, value).real;
     Point index(access.cells->shape.size(), 0);
     std::int64_t rest = position;
     for (std::size_t d = index.size(); d-- > 0; rest /= access.cells->shape[d])
       index[d] = rest % access.cells->shape[d];
-    event_.cells.push_back({access.cells->name, std::move(index), is_write, real, -1, position, combined});
+    event_.cells.push_back(
+        {access.cells->name, std::move(index), is_write, real, -1, position, combined});
   }
 
   Scalar read(const Node& node) {
@@ -344,8 +365,10 @@ class ProgramMachine {
     const Cells& cells = *access.cells;
     const std::int64_t at = position(access, "reads");
     if (!cells.written.empty() && !cells.written[static_cast<std::size_t>(at)])
-      fail("reads " + cells.name + print_point(subscripts_of(access)) + ", which nothing has written");
-    const Scalar value = arithmetic::load(cells.dtype, cells.bytes + at * size_in_bytes(cells.dtype));
+      fail("reads " + cells.name + print_point(subscripts_of(access)) +
+           ", which nothing has written");
+    const Scalar value =
+        arithmetic::load(cells.dtype, cells.bytes + at * size_in_bytes(cells.dtype));
     record(access, at, false, value, node.combined);
     return value;
   }
@@ -387,7 +410,7 @@ class ProgramMachine {
   }
 };
 
-// --- buffers -----------------------------------------------------------------------------------------------------
+// --- buffers -------------------------------------------------------------------------------------
 
 std::string describe(DType dtype, const Point& shape) {
   return std::string(polyte::to_string(dtype)) + print_point(shape);
@@ -402,10 +425,12 @@ std::vector<std::string> check_buffers(const Program& bound, const Environment& 
     if (at == buffers.end()) {
       problems.push_back("buffer '" + b.name + "' is not given");
     } else if (at->second.dtype != b.dtype || at->second.shape != shape) {
-      problems.push_back("buffer '" + b.name + "' is " + describe(at->second.dtype, at->second.shape) + ", expected " +
+      problems.push_back("buffer '" + b.name + "' is " +
+                         describe(at->second.dtype, at->second.shape) + ", expected " +
                          describe(b.dtype, shape));
     } else if (at->second.bytes.size() != make_contents(b.dtype, shape).bytes.size()) {
-      problems.push_back("buffer '" + b.name + "' has " + std::to_string(at->second.bytes.size()) + " bytes");
+      problems.push_back("buffer '" + b.name + "' has " + std::to_string(at->second.bytes.size()) +
+                         " bytes");
     }
   }
   return problems;
@@ -418,8 +443,10 @@ std::map<std::string, Cells> open_cells(const Program& bound, Environment& buffe
     if (fresh) buffers[b.name] = make_contents(b.dtype, constant_shape(b));
     Contents& contents = buffers.at(b.name);
     std::vector<bool> written;
-    if (fresh) written.resize(contents.bytes.size() / static_cast<std::size_t>(size_in_bytes(b.dtype)));
-    cells.emplace(b.name, Cells{b.name, b.dtype, contents.shape, contents.bytes.data(), std::move(written)});
+    if (fresh)
+      written.resize(contents.bytes.size() / static_cast<std::size_t>(size_in_bytes(b.dtype)));
+    cells.emplace(
+        b.name, Cells{b.name, b.dtype, contents.shape, contents.bytes.data(), std::move(written)});
   }
   return cells;
 }

@@ -18,8 +18,8 @@ struct Row {
   std::vector<std::vector<std::string>> features;
 };
 
-// A row of the tensor cores: tiles of m by n, sums of k products of elements of so many bytes, each converted to
-// `factor` before; empty: they are multiplied as they are.
+// A row of the tensor cores: tiles of m by n, sums of k products of elements of so many bytes, each
+// converted to `factor` before; empty: they are multiplied as they are.
 struct MatrixRow {
   const char *name, *type, *factor, *sum;
   int k, bytes;
@@ -36,8 +36,9 @@ const char* const kDistances = "c[i] += i64(abs(i32(a[i, k]) - i32(b[i, k])))";
 const char* const kProducts = "c[i] += a[i] * b[i]";
 const char* const kSum = "c[0] += a[i]";
 
-// Sums of four products of bytes and of two products of shorts, wrapping; the same by multiply-and-add; sums of eight
-// absolute differences; products of floats, each with one rounding; sums of whole vectors.
+// Sums of four products of bytes and of two products of shorts, wrapping; the same by
+// multiply-and-add; sums of eight absolute differences; products of floats, each with one rounding;
+// sums of whole vectors.
 const Row kRows[] = {
     {"vnni_dot_i32x16",
      "in a: u8[16, 4]; in b: i8[16, 4]; inout c: i32[16]",
@@ -111,15 +112,60 @@ const Row kRows[] = {
      {"llvm.x86.sse2.psad.bw", "ab", true},
      128,
      {{"sse2"}}},
-    {"fma_f32x16", "in a: f32[16]; in b: f32[16]; inout c: f32[16]", kProducts, {"llvm.fma", "abc"}, 0, {}},
-    {"fma_f32x8", "in a: f32[8]; in b: f32[8]; inout c: f32[8]", kProducts, {"llvm.fma", "abc"}, 0, {}},
-    {"fma_f32x4", "in a: f32[4]; in b: f32[4]; inout c: f32[4]", kProducts, {"llvm.fma", "abc"}, 0, {}},
-    {"fma_f64x8", "in a: f64[8]; in b: f64[8]; inout c: f64[8]", kProducts, {"llvm.fma", "abc"}, 0, {}},
-    {"fma_f64x4", "in a: f64[4]; in b: f64[4]; inout c: f64[4]", kProducts, {"llvm.fma", "abc"}, 0, {}},
-    {"fma_f64x2", "in a: f64[2]; in b: f64[2]; inout c: f64[2]", kProducts, {"llvm.fma", "abc"}, 0, {}},
-    {"sum_i32x16", "in a: i32[16]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
-    {"sum_i32x8", "in a: i32[8]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
-    {"sum_i32x4", "in a: i32[4]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
+    {"fma_f32x16",
+     "in a: f32[16]; in b: f32[16]; inout c: f32[16]",
+     kProducts,
+     {"llvm.fma", "abc"},
+     0,
+     {}},
+    {"fma_f32x8",
+     "in a: f32[8]; in b: f32[8]; inout c: f32[8]",
+     kProducts,
+     {"llvm.fma", "abc"},
+     0,
+     {}},
+    {"fma_f32x4",
+     "in a: f32[4]; in b: f32[4]; inout c: f32[4]",
+     kProducts,
+     {"llvm.fma", "abc"},
+     0,
+     {}},
+    {"fma_f64x8",
+     "in a: f64[8]; in b: f64[8]; inout c: f64[8]",
+     kProducts,
+     {"llvm.fma", "abc"},
+     0,
+     {}},
+    {"fma_f64x4",
+     "in a: f64[4]; in b: f64[4]; inout c: f64[4]",
+     kProducts,
+     {"llvm.fma", "abc"},
+     0,
+     {}},
+    {"fma_f64x2",
+     "in a: f64[2]; in b: f64[2]; inout c: f64[2]",
+     kProducts,
+     {"llvm.fma", "abc"},
+     0,
+     {}},
+    {"sum_i32x16",
+     "in a: i32[16]; inout c: i32[1]",
+     kSum,
+     {"llvm.vector.reduce.add", "a", true},
+     0,
+     {}},
+    {"sum_i32x8",
+     "in a: i32[8]; inout c: i32[1]",
+     kSum,
+     {"llvm.vector.reduce.add", "a", true},
+     0,
+     {}},
+    {"sum_i32x4",
+     "in a: i32[4]; inout c: i32[1]",
+     kSum,
+     {"llvm.vector.reduce.add", "a", true},
+     0,
+     {}},
 };
 
 constexpr int kOfHopper = 90;
@@ -131,7 +177,8 @@ const MatrixRow kMatrixCatalogue[] = {
      "f32",
      16,
      2,
-     {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
+     {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "abc", false,
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
      true},
     {"mma_f16_m16n8k16",
      "f16",
@@ -139,7 +186,8 @@ const MatrixRow kMatrixCatalogue[] = {
      "f32",
      16,
      2,
-     {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+     {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "abc", false,
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
      true},
     {"mma_tf32_m16n8k8",
      "f32",
@@ -147,7 +195,8 @@ const MatrixRow kMatrixCatalogue[] = {
      "f32",
      8,
      4,
-     {"llvm.nvvm.mma.m16n8k8.row.col.tf32", "abc", false, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+     {"llvm.nvvm.mma.m16n8k8.row.col.tf32", "abc", false,
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
      true},
     {"mma_s8_m16n8k32",
      "i8",
@@ -155,7 +204,8 @@ const MatrixRow kMatrixCatalogue[] = {
      "i32",
      32,
      1,
-     {"llvm.nvvm.mma.m16n8k32.row.col.s8", "abc", false, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+     {"llvm.nvvm.mma.m16n8k32.row.col.s8", "abc", false,
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
      false},
     {"mma_f64_m16n8k8",
      "f64",
@@ -198,29 +248,34 @@ std::vector<Fragment> fragments_of(const GroupRow& row) {
             {1, 1, 2, false, 1}}}};
 }
 
-// `together` elements of a 32-bit register follow each other along k; longer ones have a register, or two, of their
-// own.
+// `together` elements of a 32-bit register follow each other along k; longer ones have a register,
+// or two, of their own.
 std::vector<Fragment> fragments_of(const MatrixRow& row) {
   const std::int64_t together = std::max(1, 4 / row.bytes), half = 4 * together;
   constexpr bool kLane = true;
-  return {
-      {{{0, 1, 8, kLane, 4},
-        {1, together, 4, kLane, 1},
-        {1, half, 2, false, 2 * together},
-        {0, 8, 2, false, together},
-        {1, 1, together, false, 1}}},
-      {{{1, 1, 8, kLane, 4}, {0, together, 4, kLane, 1}, {0, half, 2, false, together}, {0, 1, together, false, 1}}},
-      {{{0, 1, 8, kLane, 4}, {1, 2, 4, kLane, 1}, {0, 8, 2, false, 2}, {1, 1, 2, false, 1}}}};
+  return {{{{0, 1, 8, kLane, 4},
+            {1, together, 4, kLane, 1},
+            {1, half, 2, false, 2 * together},
+            {0, 8, 2, false, together},
+            {1, 1, together, false, 1}}},
+          {{{1, 1, 8, kLane, 4},
+            {0, together, 4, kLane, 1},
+            {0, half, 2, false, together},
+            {0, 1, together, false, 1}}},
+          {{{0, 1, 8, kLane, 4}, {1, 2, 4, kLane, 1}, {0, 8, 2, false, 2}, {1, 1, 2, false, 1}}}};
 }
 
 template <class AnyRow>
 Program product_of(const AnyRow& row, int columns) {
-  const std::string type = row.type, sum = row.sum, k = std::to_string(row.k), n = std::to_string(columns);
+  const std::string type = row.type, sum = row.sum, k = std::to_string(row.k),
+                    n = std::to_string(columns);
   const std::string m = std::to_string(kRowsOfWarp);
-  const std::string factor = row.factor, open = factor.empty() ? "" : factor + "(", close = factor.empty() ? "" : ")";
-  const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[" + m + ", " + k +
-                           "]\n  in b: " + type + "[" + k + ", " + n + "]\n  inout c: " + sum + "[" + m + ", " + n +
-                           "]\n  c[i, j] += " + open + "a[i, k]" + close + " * " + open + "b[k, j]" + close + "\n";
+  const std::string factor = row.factor, open = factor.empty() ? "" : factor + "(",
+                    close = factor.empty() ? "" : ")";
+  const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[" + m +
+                           ", " + k + "]\n  in b: " + type + "[" + k + ", " + n +
+                           "]\n  inout c: " + sum + "[" + m + ", " + n + "]\n  c[i, j] += " + open +
+                           "a[i, k]" + close + " * " + open + "b[k, j]" + close + "\n";
   return parse_program(text, row.name);
 }
 Program program_of(const MatrixRow& row) { return product_of(row, 8); }
@@ -228,7 +283,8 @@ Program program_of(const GroupRow& row) { return product_of(row, row.columns); }
 
 Program program_of(const Row& row) {
   std::string text = std::string("program ") + row.name + "()\n  ";
-  for (const char* at = row.buffers; *at != '\0'; ++at) text += *at == ';' ? std::string("\n ") : std::string(1, *at);
+  for (const char* at = row.buffers; *at != '\0'; ++at)
+    text += *at == ';' ? std::string("\n ") : std::string(1, *at);
   return parse_program(text + "\n  " + row.statement + "\n", row.name);
 }
 
@@ -237,19 +293,27 @@ Stmt nest_of(const Program& program) {
   const Statement& s = program.statements.front();
   const Access& write = s.writes.front();
   const Expr current = make_load(program.buffer(write.buffer).dtype, write.buffer, write.indices);
-  Stmt nest = make_store({write.buffer, write.indices, combined_values(s, {current}).front(), {}, {}});
+  Stmt nest =
+      make_store({write.buffer, write.indices, combined_values(s, {current}).front(), {}, {}});
   const DomainBounds bounds = bounds_of(s.domain, s.iterators);
   for (std::size_t i = s.iterators.size(); i-- > 0;) {
     const IteratorBounds& of = bounds.of[i];
-    POLYTE_CHECK(of.upper.size() == 1 && of.upper.front().is_constant(), program.name + ": an extent is not a number");
-    nest = make_for({s.iterators[i], {0}, {of.upper.front() + 1}, LoopKind::Serial, s.iterators[i], std::move(nest)});
+    POLYTE_CHECK(of.upper.size() == 1 && of.upper.front().is_constant(),
+                 program.name + ": an extent is not a number");
+    nest = make_for({s.iterators[i],
+                     {0},
+                     {of.upper.front() + 1},
+                     LoopKind::Serial,
+                     s.iterators[i],
+                     std::move(nest)});
   }
   return nest;
 }
 
 std::string print_access(const Store& store) {
   std::string indices;
-  for (const Index& index : store.indices) indices += (indices.empty() ? "" : ", ") + to_string(index.affine);
+  for (const Index& index : store.indices)
+    indices += (indices.empty() ? "" : ", ") + to_string(index.affine);
   return store.buffer + "[" + indices + "]";
 }
 
@@ -261,7 +325,8 @@ const std::vector<Intrinsic>& intrinsics() {
     for (const Row& row : kRows) {
       Program program = program_of(row);
       Stmt nest = nest_of(program);
-      all.push_back({row.name, std::move(program), std::move(nest), row.call, row.vector_bits, row.features});
+      all.push_back(
+          {row.name, std::move(program), std::move(nest), row.call, row.vector_bits, row.features});
     }
     for (const MatrixRow& row : kMatrixCatalogue) {
       Program program = program_of(row);
@@ -280,7 +345,8 @@ const std::vector<Intrinsic>& intrinsics() {
     for (const GroupRow& row : kGroupRows) {
       Program program = program_of(row);
       Stmt nest = nest_of(program);
-      const IntrinsicCall call{"", "abc", false, std::string("wgmma.mma_async.sync.aligned.") + row.ptx};
+      const IntrinsicCall call{"", "abc", false,
+                               std::string("wgmma.mma_async.sync.aligned.") + row.ptx};
       all.push_back({row.name,
                      std::move(program),
                      std::move(nest),
@@ -308,9 +374,10 @@ std::string formula_of(const Stmt& nest) {
   std::string loops, store;
   for_each_stmt(nest, [&](const Stmt& s) {
     if (const auto* loop = std::get_if<For>(&s->op))
-      loops += (loops.empty() ? "  for " : ", ") + loop->loop + " in " + to_string(loop->lower.front()) + ".." +
-               to_string(loop->upper.front());
-    if (const auto* found = std::get_if<Store>(&s->op)) store = print_access(*found) + " = " + to_string(found->value);
+      loops += (loops.empty() ? "  for " : ", ") + loop->loop + " in " +
+               to_string(loop->lower.front()) + ".." + to_string(loop->upper.front());
+    if (const auto* found = std::get_if<Store>(&s->op))
+      store = print_access(*found) + " = " + to_string(found->value);
   });
   return store + loops;
 }
@@ -322,7 +389,8 @@ std::string missing_for(const Intrinsic& intrinsic, const Machine& machine) {
   };
   if (intrinsic.specific && !is_of(*machine.gpu))
     return "sm_" + std::to_string(intrinsic.compute_capability) + "a, one generation alone";
-  if (intrinsic.compute_capability > 0 && machine.gpu->compute_capability < intrinsic.compute_capability)
+  if (intrinsic.compute_capability > 0 &&
+      machine.gpu->compute_capability < intrinsic.compute_capability)
     return "sm_" + std::to_string(intrinsic.compute_capability);
   std::vector<std::string> alternatives;
   for (const std::vector<std::string>& all : intrinsic.features) {

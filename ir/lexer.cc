@@ -25,7 +25,9 @@ class Scanner {
   int number_ = 1;
   int open_ = 0;  // brackets
 
-  char look(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char look(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
 
   void scan_line() {
     int indent = 0;
@@ -33,7 +35,8 @@ class Scanner {
       if (look() == '\t') faults_.push_back({number_, "a tab in the indentation: use spaces"});
       ++indent;
     }
-    if (open_ > 0 && starts_anew()) open_ = 0;  // the bracket was forgotten: the fault stays with its line
+    // The bracket was forgotten: the fault stays with its line.
+    if (open_ > 0 && starts_anew()) open_ = 0;
     bool fresh = open_ == 0;
     while (at_ < text_.size() && look() != '\n') {
       if (look() == '#') {
@@ -54,9 +57,11 @@ class Scanner {
 
   // `out y: ...` and the like never continue a line.
   bool starts_anew() const {
-    constexpr std::array<std::string_view, 6> kWords{"program ", "loop ", "const ", "out ", "inout ", "temp "};
-    return std::any_of(kWords.begin(), kWords.end(),
-                       [&](std::string_view word) { return text_.substr(at_, word.size()) == word; });
+    constexpr std::array<std::string_view, 6> kWords{"program ", "loop ",  "const ",
+                                                     "out ",     "inout ", "temp "};
+    return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+      return text_.substr(at_, word.size()) == word;
+    });
   }
 
   void add(const Token& token, int indent, bool fresh) {
@@ -66,7 +71,8 @@ class Scanner {
   }
 
   static bool continues(const Token& token) {
-    if (token.kind == TokenKind::Name) return token.text == "for" || token.text == "if" || token.text == "when";
+    if (token.kind == TokenKind::Name)
+      return token.text == "for" || token.text == "if" || token.text == "when";
     return token.kind == TokenKind::Sign && token.text != "(";
   }
 
@@ -99,7 +105,8 @@ class Scanner {
   }
 
   Token scan_sign() {
-    constexpr std::array<std::string_view, 11> kPairs{"..", "+=", "-=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
+    constexpr std::array<std::string_view, 11> kPairs{
+        "..", "+=", "-=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
     constexpr std::string_view kSingles = "+-*/%()[]{}=<>&|^,:";
     const std::string_view pair = text_.substr(at_, 2);
     const bool is_pair = std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end();
@@ -107,7 +114,8 @@ class Scanner {
     at_ += text.size();
     if (text == "(" || text == "[") ++open_;
     if ((text == ")" || text == "]") && open_ > 0) --open_;
-    if (is_pair || kSingles.find(text[0]) != std::string_view::npos) return {TokenKind::Sign, text, number_};
+    if (is_pair || kSingles.find(text[0]) != std::string_view::npos)
+      return {TokenKind::Sign, text, number_};
     faults_.push_back({number_, "unexpected character '" + text + "'"});
     return {};
   }
@@ -115,7 +123,9 @@ class Scanner {
 
 }  // namespace
 
-std::vector<Line> split_lines(std::string_view text, std::vector<Fault>& faults) { return Scanner(text, faults).run(); }
+std::vector<Line> split_lines(std::string_view text, std::vector<Fault>& faults) {
+  return Scanner(text, faults).run();
+}
 
 void Cursor::expect(std::string_view text) {
   if (!accept(text)) fail_expected("'" + std::string(text) + "'");
@@ -130,7 +140,8 @@ std::string Cursor::expect_name(const std::string& what) {
 void Cursor::fail(const std::string& message) const { throw Fault{line(), message}; }
 
 void Cursor::fail_expected(const std::string& what) const {
-  fail("expected " + what + ", got " + (at_end() ? "the end of the line" : "'" + peek().text + "'"));
+  fail("expected " + what + ", got " +
+       (at_end() ? "the end of the line" : "'" + peek().text + "'"));
 }
 
 bool is_name(std::string_view text) {
@@ -141,8 +152,9 @@ bool is_name(std::string_view text) {
 }
 
 bool is_reserved(std::string_view name) {
-  constexpr std::array<std::string_view, 14> kWords{"for",  "if",    "when", "in",  "else", "and",     "or",
-                                                    "loop", "where", "true", "inf", "nan",  "program", "false"};
+  constexpr std::array<std::string_view, 14> kWords{"for", "if",  "when",    "in",    "else",
+                                                    "and", "or",  "loop",    "where", "true",
+                                                    "inf", "nan", "program", "false"};
   return std::find(kWords.begin(), kWords.end(), name) != kWords.end();
 }
 

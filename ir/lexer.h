@@ -1,5 +1,5 @@
-// Program text as lines of tokens: comments dropped, `;` splits a line, and a line continues the one before while a
-// bracket is open or where it starts with `for`, `if`, `when` or an infix sign.
+// Program text as lines of tokens: comments dropped, `;` splits a line, and a line continues the
+// one before while a bracket is open or where it starts with `for`, `if`, `when` or an infix sign.
 #pragma once
 
 #include <string>

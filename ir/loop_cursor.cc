@@ -82,7 +82,9 @@ double Cursor::real() {
 std::string Cursor::operator_token() {
   skip_spaces();
   const std::size_t begin = at_;
-  while (at_ < text_.size() && std::string_view("+-*/%<>=!&|^").find(text_[at_]) != std::string_view::npos) ++at_;
+  while (at_ < text_.size() &&
+         std::string_view("+-*/%<>=!&|^").find(text_[at_]) != std::string_view::npos)
+    ++at_;
   return text_.substr(begin, at_ - begin);
 }
 

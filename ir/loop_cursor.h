@@ -1,4 +1,5 @@
-// Reads the tokens of one line of loop text; what is not there fails with a message that quotes the rest of the line.
+// Reads the tokens of one line of loop text; what is not there fails with a message that quotes
+// the rest of the line.
 //
 //   Cursor c("serial m.o in 0..74");
 //   c.name();              // "serial"

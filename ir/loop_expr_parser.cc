@@ -144,7 +144,8 @@ Expr ExprParser::index_value(Cursor& c, DType dtype) {
 
 Expr ExprParser::lane_read(Cursor& c) {
   Expr load = expr(c);
-  if (!std::holds_alternative<Load>(load->op) || load->lanes != 1) fail("'lane_read' of something else than a load");
+  if (!std::holds_alternative<Load>(load->op) || load->lanes != 1)
+    fail("'lane_read' of something else than a load");
   c.expect(",");
   return make_lane_read(std::move(load), parse_affine(c));
 }
@@ -168,9 +169,12 @@ Expr ExprParser::call_body(Cursor& c, const std::string& name) {
     return make_broadcast(expr(c), std::stoi(name.substr(1)));
   const std::vector<Expr> operands = arguments(c);
   if (name == "fma" && operands.size() == 3) return make_fma(operands[0], operands[1], operands[2]);
-  if (name == "select" && operands.size() == 3) return make_select(operands[0], operands[1], operands[2]);
-  if (const auto op = unary_from(name); op && operands.size() == 1) return make_unary(*op, operands[0]);
-  if (const auto op = binary_from(name); op && operands.size() == 2) return make_binary(*op, operands[0], operands[1]);
+  if (name == "select" && operands.size() == 3)
+    return make_select(operands[0], operands[1], operands[2]);
+  if (const auto op = unary_from(name); op && operands.size() == 1)
+    return make_unary(*op, operands[0]);
+  if (const auto op = binary_from(name); op && operands.size() == 2)
+    return make_binary(*op, operands[0], operands[1]);
   fail("no function '" + name + "' of " + std::to_string(operands.size()) + " operands");
 }
 

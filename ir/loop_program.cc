@@ -7,7 +7,9 @@
 namespace polyte::ir {
 namespace {
 
-Stmt node(decltype(StmtNode::op) op) { return std::make_shared<const StmtNode>(StmtNode{std::move(op)}); }
+Stmt node(decltype(StmtNode::op) op) {
+  return std::make_shared<const StmtNode>(StmtNode{std::move(op)});
+}
 
 void append_flat(std::vector<Stmt>& into, const Stmt& s) {
   const auto* block = std::get_if<Block>(&s->op);
@@ -74,7 +76,7 @@ std::string to_string(Memory memory) {
   return {};
 }
 
-// --- makers ------------------------------------------------------------------------------------------------------
+// --- makers --------------------------------------------------------------------------------------
 
 Stmt make_store(Store store) {
   POLYTE_CHECK(store.value, "store to '" + store.buffer + "' without a value");
@@ -90,7 +92,8 @@ Stmt make_block(std::vector<Stmt> body) {
 }
 
 Stmt make_for(For loop) {
-  POLYTE_CHECK(!loop.lower.empty() && !loop.upper.empty(), "loop '" + loop.var + "' without bounds");
+  POLYTE_CHECK(!loop.lower.empty() && !loop.upper.empty(),
+               "loop '" + loop.var + "' without bounds");
   POLYTE_CHECK(loop.body, "loop '" + loop.var + "' without a body");
   return node(std::move(loop));
 }
@@ -122,7 +125,7 @@ Stmt make_barrier(Barrier barrier) { return node(std::move(barrier)); }
 Stmt make_copy_group(CopyGroup group) { return node(group); }
 Stmt make_product_group(ProductGroup group) { return node(group); }
 
-// --- rebuilding --------------------------------------------------------------------------------------------------
+// --- rebuilding ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -194,7 +197,8 @@ Stmt substitute(const Stmt& s, const Bindings& bindings) {
   if (bindings.empty()) return s;
   const auto below = [&](const Stmt& child) { return substitute(child, bindings); };
   if (const auto* store = std::get_if<Store>(&s->op)) return substitute_store(*store, bindings);
-  if (const auto* prefetch = std::get_if<Prefetch>(&s->op)) return substitute_prefetch(*prefetch, bindings);
+  if (const auto* prefetch = std::get_if<Prefetch>(&s->op))
+    return substitute_prefetch(*prefetch, bindings);
   if (const auto* loop = std::get_if<For>(&s->op)) {
     For copy = *loop;
     substitute_in(copy.lower, bindings);
@@ -229,7 +233,8 @@ Expr rename_loads(const Expr& e, const Renames& buffers) {
 }
 
 Stmt rename_store(Store store, const Renames& buffers) {
-  if (const auto renamed = buffers.find(store.buffer); renamed != buffers.end()) store.buffer = renamed->second;
+  if (const auto renamed = buffers.find(store.buffer); renamed != buffers.end())
+    store.buffer = renamed->second;
   store.value = rename_loads(store.value, buffers);
   for (Index& index : store.indices)
     if (index.indirect) index.indirect = rename_loads(index.indirect, buffers);
@@ -237,14 +242,16 @@ Stmt rename_store(Store store, const Renames& buffers) {
 }
 
 Stmt rename_prefetch(Prefetch prefetch, const Renames& buffers) {
-  if (const auto renamed = buffers.find(prefetch.buffer); renamed != buffers.end()) prefetch.buffer = renamed->second;
+  if (const auto renamed = buffers.find(prefetch.buffer); renamed != buffers.end())
+    prefetch.buffer = renamed->second;
   return node(std::move(prefetch));
 }
 
 // Buffers renamed in every access (not in allocations).
 Stmt rename_buffers(const Stmt& s, const Renames& buffers) {
   if (const auto* store = std::get_if<Store>(&s->op)) return rename_store(*store, buffers);
-  if (const auto* prefetch = std::get_if<Prefetch>(&s->op)) return rename_prefetch(*prefetch, buffers);
+  if (const auto* prefetch = std::get_if<Prefetch>(&s->op))
+    return rename_prefetch(*prefetch, buffers);
   const auto below = [&](const Stmt& child) { return rename_buffers(child, buffers); };
   const auto* branch = std::get_if<If>(&s->op);
   if (!branch || !branch->condition) return rewrite_children(s, below);
@@ -255,9 +262,11 @@ Stmt rename_buffers(const Stmt& s, const Renames& buffers) {
 }
 
 // One walk: new names for bindings, collected; uses are replaced afterwards, all at once.
-Stmt rename_bindings(const Stmt& s, const std::function<std::string(const std::string&)>& fresh, Bindings& loops,
-                     Renames& buffers) {
-  const auto below = [&](const Stmt& child) { return rename_bindings(child, fresh, loops, buffers); };
+Stmt rename_bindings(const Stmt& s, const std::function<std::string(const std::string&)>& fresh,
+                     Bindings& loops, Renames& buffers) {
+  const auto below = [&](const Stmt& child) {
+    return rename_bindings(child, fresh, loops, buffers);
+  };
   if (const auto* loop = std::get_if<For>(&s->op)) {
     For copy = *loop;
     copy.var = fresh(loop->var);
@@ -285,7 +294,7 @@ Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::stri
   return buffers.empty() ? renamed : rename_buffers(renamed, buffers);
 }
 
-// --- walking -----------------------------------------------------------------------------------------------------
+// --- walking -------------------------------------------------------------------------------------
 
 void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit) {
   visit(s);
@@ -314,7 +323,7 @@ void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit)
   });
 }
 
-// --- comparison --------------------------------------------------------------------------------------------------
+// --- comparison ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -328,9 +337,10 @@ bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
 
 bool same(const Store& a, const Store& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && equal(a.value, b.value) &&
-         a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides && a.lanes.active == b.lanes.active &&
-         a.lanes.skipped == b.lanes.skipped && a.origin.statement == b.origin.statement &&
-         a.origin.instance == b.origin.instance && a.origin.strides == b.origin.strides && a.atomic == b.atomic &&
+         a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides &&
+         a.lanes.active == b.lanes.active && a.lanes.skipped == b.lanes.skipped &&
+         a.origin.statement == b.origin.statement && a.origin.instance == b.origin.instance &&
+         a.origin.strides == b.origin.strides && a.atomic == b.atomic &&
          a.nontemporal == b.nontemporal && a.async == b.async;
 }
 bool same(const Block& a, const Block& b) {
@@ -338,26 +348,36 @@ bool same(const Block& a, const Block& b) {
                     [](const Stmt& x, const Stmt& y) { return equal(x, y); });
 }
 bool same(const For& a, const For& b) {
-  return a.var == b.var && a.lower == b.lower && a.upper == b.upper && a.kind == b.kind && a.loop == b.loop &&
-         a.uncut == b.uncut && equal(a.body, b.body);
+  return a.var == b.var && a.lower == b.lower && a.upper == b.upper && a.kind == b.kind &&
+         a.loop == b.loop && a.uncut == b.uncut && equal(a.body, b.body);
 }
 bool same(const If& a, const If& b) {
-  return a.conditions == b.conditions && same_expr(a.condition, b.condition) && equal(a.body, b.body);
+  return a.conditions == b.conditions && same_expr(a.condition, b.condition) &&
+         equal(a.body, b.body);
 }
 bool same(const Alloc& a, const Alloc& b) {
-  return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype && a.buffer.shape == b.buffer.shape &&
-         a.buffer.memory == b.buffer.memory && a.buffer.of_each_thread == b.buffer.of_each_thread &&
-         a.buffer.of_lanes == b.buffer.of_lanes && a.buffer.swizzle == b.buffer.swizzle && equal(a.body, b.body);
+  return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype &&
+         a.buffer.shape == b.buffer.shape && a.buffer.memory == b.buffer.memory &&
+         a.buffer.of_each_thread == b.buffer.of_each_thread &&
+         a.buffer.of_lanes == b.buffer.of_lanes && a.buffer.swizzle == b.buffer.swizzle &&
+         equal(a.body, b.body);
 }
 bool same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;
 }
-bool same(const Tensorized& a, const Tensorized& b) { return a.intrinsic == b.intrinsic && equal(a.body, b.body); }
+bool same(const Tensorized& a, const Tensorized& b) {
+  return a.intrinsic == b.intrinsic && equal(a.body, b.body);
+}
 bool same(const Fence&, const Fence&) { return true; }
-bool same(const ProductGroup& a, const ProductGroup& b) { return a.step == b.step && a.pending == b.pending; }
-bool same(const CopyGroup& a, const CopyGroup& b) { return a.wait == b.wait && a.pending == b.pending; }
+bool same(const ProductGroup& a, const ProductGroup& b) {
+  return a.step == b.step && a.pending == b.pending;
+}
+bool same(const CopyGroup& a, const CopyGroup& b) {
+  return a.wait == b.wait && a.pending == b.pending;
+}
 bool same(const Barrier& a, const Barrier& b) {
-  return a.of_warp == b.of_warp && a.from == b.from && a.to == b.to && a.buffer == b.buffer && a.fenced == b.fenced;
+  return a.of_warp == b.of_warp && a.from == b.from && a.to == b.to && a.buffer == b.buffer &&
+         a.fenced == b.fenced;
 }
 
 }  // namespace
@@ -365,7 +385,8 @@ bool same(const Barrier& a, const Barrier& b) {
 bool equal(const Stmt& a, const Stmt& b) {
   if (a == b) return true;
   if (a->op.index() != b->op.index()) return false;
-  return std::visit([&](const auto& op) { return same(op, std::get<std::decay_t<decltype(op)>>(b->op)); }, a->op);
+  return std::visit(
+      [&](const auto& op) { return same(op, std::get<std::decay_t<decltype(op)>>(b->op)); }, a->op);
 }
 
 }  // namespace polyte::ir

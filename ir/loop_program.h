@@ -1,9 +1,11 @@
-// LoopProgram: the loops. A tree of statements over (at first multi-dimensional, later linear) buffers; what
-// `lower` makes from a scheduled State and hands to `codegen`. Immutable and shared; variables are unique names.
+// LoopProgram: the loops. A tree of statements over (at first multi-dimensional, later linear)
+// buffers; what `lower` makes from a scheduled State and hands to `codegen`. Immutable and shared;
+// variables are unique names.
 //
 // Forms, each a predicate of verify():
 //   Nest    multi-dimensional accesses, all loop kinds
-//   Native  no Vector or Unrolled loops left: vector accesses carry their lanes, copies stand side by side
+//   Native  no Vector or Unrolled loops left: vector accesses carry their lanes, copies stand
+//           side by side
 //   Flat    Native, and every access has one linear subscript
 // A loop runs var from max(lower) to min(upper) - 1 upwards by 1; nothing if that is empty.
 #pragma once
@@ -17,12 +19,14 @@
 
 namespace polyte::ir {
 
-// The last four are a GPU's: the blocks of a launch, the threads of a block, or these as warps and their lanes. A loop
-// of threads is a region: its iteration i runs on thread i, and what comes after the loop runs when all have ended.
+// The last four are a GPU's: the blocks of a launch, the threads of a block, or these as warps
+// and their lanes. A loop of threads is a region: its iteration i runs on thread i, and what comes
+// after the loop runs when all have ended.
 enum class LoopKind { Serial, Parallel, Vector, Unrolled, Block, Thread, Warp, Lane };
 // Every kind, in order.
-inline constexpr LoopKind kLoopKinds[] = {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled,
-                                          LoopKind::Block,  LoopKind::Thread,   LoopKind::Warp,   LoopKind::Lane};
+inline constexpr LoopKind kLoopKinds[] = {LoopKind::Serial,   LoopKind::Parallel, LoopKind::Vector,
+                                          LoopKind::Unrolled, LoopKind::Block,    LoopKind::Thread,
+                                          LoopKind::Warp,     LoopKind::Lane};
 inline constexpr std::int64_t kLanes = 32;          // of a warp
 inline constexpr std::int64_t kMostThreads = 1024;  // of a block, on every GPU that there is
 // Of the threads of one block.
@@ -30,30 +34,44 @@ constexpr bool is_of_threads(LoopKind kind) {
   return kind == LoopKind::Thread || kind == LoopKind::Warp || kind == LoopKind::Lane;
 }
 // Of a GPU: the blocks of a launch, or their threads.
-constexpr bool is_of_device(LoopKind kind) { return kind == LoopKind::Block || is_of_threads(kind); }
+constexpr bool is_of_device(LoopKind kind) {
+  return kind == LoopKind::Block || is_of_threads(kind);
+}
 // Iterations run on threads of their own, of a CPU (Parallel) or a GPU.
-constexpr bool is_threaded(LoopKind kind) { return kind == LoopKind::Parallel || is_of_device(kind); }
-// Iterations run at once, so that nothing orders them: threads, or lanes of a vector. What is about a CPU's threads
-// alone, as scratch and code of their own are, asks for Parallel.
-constexpr bool is_concurrent(LoopKind kind) { return is_threaded(kind) || kind == LoopKind::Vector; }
-// Heap: the kernel's scratch (per worker below a Parallel loop). Shared: of the threads of one block of a GPU.
+constexpr bool is_threaded(LoopKind kind) {
+  return kind == LoopKind::Parallel || is_of_device(kind);
+}
+// Iterations run at once, so that nothing orders them: threads, or lanes of a vector. What is about
+// a CPU's threads alone, as scratch and code of their own are, asks for Parallel.
+constexpr bool is_concurrent(LoopKind kind) {
+  return is_threaded(kind) || kind == LoopKind::Vector;
+}
+// Heap: the kernel's scratch (per worker below a Parallel loop). Shared: of the threads of
+// one block of a GPU.
 enum class Memory { Heap, Stack, Register, Shared };
-inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register, Memory::Shared};  // every one
+// Every one.
+inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register,
+                                       Memory::Shared};
 // Written out as code, with no loop left: a test inside costs as often as it is written.
-constexpr bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
-std::string to_string(LoopKind kind);    // "serial", as loop text has it
-std::string description(LoopKind kind);  // in a sentence, "m is ...": "parallel", "a vector loop", "a loop of threads"
-std::string to_string(Memory memory);    // "register", as loop text has it
+constexpr bool is_expanded(LoopKind kind) {
+  return kind == LoopKind::Unrolled || kind == LoopKind::Vector;
+}
+std::string to_string(LoopKind kind);  // "serial", as loop text has it
+// In a sentence, "m is ...": "parallel", "a vector loop", "a loop of threads".
+std::string description(LoopKind kind);
+std::string to_string(Memory memory);  // "register", as loop text has it
 
 struct StmtNode;
-using Stmt = std::shared_ptr<const StmtNode>;  // immutable, shared by all who hold it; never null in a program
+// Immutable, shared by all who hold it; never null in a program.
+using Stmt = std::shared_ptr<const StmtNode>;
 
-// Where a store comes from: the reference statement and its instance, for checks by execution and messages.
-// Copies and fills (staging) have an empty instance.
+// Where a store comes from: the reference statement and its instance, for checks by execution and
+// messages. Copies and fills (staging) have an empty instance.
 struct Origin {
   std::string statement;
-  std::vector<Affine> instance;            // one per reference iterator, over loop variables; of lane 0
-  std::vector<std::int64_t> strides = {};  // change of each from lane to lane; empty: one lane, or not even
+  std::vector<Affine> instance;  // one per reference iterator, over loop variables; of lane 0
+  // Change of each from lane to lane; empty: one lane, or not even.
+  std::vector<std::int64_t> strides = {};
 };
 
 // buffer[indices] = value, in each lane of `lanes`.
@@ -63,9 +81,11 @@ struct Store {
   Expr value;                  // of the buffer's element type
   Lanes lanes;                 // of the access; value->lanes == lanes.count
   Origin origin;
-  bool atomic = false;       // reading the element in `value`, combining and writing it are one step for all threads
+  // Reading the element in `value`, combining and writing it are one step for all threads.
+  bool atomic = false;
   bool nontemporal = false;  // past the caches: a hint
-  bool async = false;        // a load and no more, that a GPU copies to shared memory meanwhile: it lands later
+  // A load and no more, that a GPU copies to shared memory meanwhile: it lands later.
+  bool async = false;
 };
 // One after the other.
 struct Block {
@@ -77,9 +97,11 @@ struct For {
   std::vector<Affine> lower;  // maximum of these; never empty
   std::vector<Affine> upper;  // minimum of these, exclusive; never empty
   LoopKind kind = LoopKind::Serial;
-  std::string loop;  // the schedule's name of the loop, "n.o": one schedule loop may give several For
+  // The schedule's name of the loop, "n.o": one schedule loop may give several For.
+  std::string loop;
   Stmt body;
-  bool uncut = false;  // of an expanded loop: its tail stays behind masks or guards, no copy is made for it
+  // Of an expanded loop: its tail stays behind masks or guards, no copy is made for it.
+  bool uncut = false;
 };
 struct If {  // a conjunction, and/or a run-time condition
   std::vector<Constraint> conditions;
@@ -88,9 +110,9 @@ struct If {  // a conjunction, and/or a run-time condition
 };
 // Where the elements of a buffer in shared memory lie: the one whose linear place is p at
 //   p ^ (p / period % (line / chunk)) * chunk       line: as many elements as 128 bytes hold
-// so that chunks change places within their line, by the number of the row, or rows, that they are in. A permutation,
-// as no bit that says how is changed. All three are powers of two, chunk < line <= period. What computes with
-// subscripts need not know; who makes addresses does.
+// so that chunks change places within their line, by the number of the row, or rows, that
+// they are in. A permutation, as no bit that says how is changed. All three are powers of two,
+// chunk < line <= period. What computes with subscripts need not know; who makes addresses does.
 struct Swizzle {
   std::int64_t chunk = 0, period = 0;       // in elements; 0: none
   bool none() const { return chunk == 0; }  // every element where its linear place says
@@ -106,9 +128,11 @@ struct LoopBuffer {
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;  // extents in elements, outermost first
   Memory memory = Memory::Heap;
-  bool of_each_thread = false;  // every thread of a block has it for itself: registers outside loops of threads
-  // Registers of a warp: the last dimension, of 32, says which lane has the element. All lanes reach all of it only
-  // through instructions of the whole warp. With of_each_thread: each warp of the block has it for itself.
+  // Every thread of a block has it for itself: registers outside loops of threads.
+  bool of_each_thread = false;
+  // Registers of a warp: the last dimension, of 32, says which lane has the element. All lanes
+  // reach all of it only through instructions of the whole warp. With of_each_thread: each warp of
+  // the block has it for itself.
   bool of_lanes = false;
   Swizzle swizzle = {};
 };
@@ -116,36 +140,38 @@ struct Alloc {  // the buffer lives inside `body`; contents undefined at entry
   LoopBuffer buffer;
   Stmt body;
 };
-// Brings the cache line of an element near, to the level named (1 is the nearest). A hint: no effect on values, and
-// the element need not exist.
+// Brings the cache line of an element near, to the level named (1 is the nearest). A hint: no
+// effect on values, and the element need not exist.
 struct Prefetch {
   std::string buffer;
   std::vector<Index> indices;  // nothing is read for them
   int level = 1;
 };
-// A point nest that one row of the catalogue (ir/intrinsics.h) computes. `body`, loops around one store, says what;
-// whoever only wants to know that looks below, and the code generator emits the instruction.
+// A point nest that one row of the catalogue (ir/intrinsics.h) computes. `body`, loops around
+// one store, says what; whoever only wants to know that looks below, and the code generator
+// emits the instruction.
 struct Tensorized {
   std::string intrinsic;
   Stmt body;
 };
-// All threads of a block meet, or those of each warp: what any of them wrote before is seen by all after it. It stands
-// for a conflict: `from` touches the buffer before it, `to` after it, on another thread. Fenced, what threads wrote
-// into shared memory is seen as well by what reads it past them (instructions of scope Warpgroup).
+// All threads of a block meet, or those of each warp: what any of them wrote before is seen by
+// all after it. It stands for a conflict: `from` touches the buffer before it, `to` after it, on
+// another thread. Fenced, what threads wrote into shared memory is seen as well by what reads it
+// past them (instructions of scope Warpgroup).
 struct Barrier {
   bool of_warp = false;
   std::string from, to, buffer;
   bool fenced = false;
 };
-// Copies that land later, of each thread: those that it has begun since the last commit are a group; it waits until at
-// most `pending` of its latest groups are under way.
+// Copies that land later, of each thread: those that it has begun since the last commit are a
+// group; it waits until at most `pending` of its latest groups are under way.
 struct CopyGroup {
   bool wait = false;  // else commit
   int pending = 0;
 };
-// Products that tensor cores make meanwhile (scope Warpgroup), of each warp: from Open on they may take its registers
-// over; what was begun since then, Commit makes a group of; Wait gives the registers back, and the memory that was
-// read, of all but the latest `pending` groups.
+// Products that tensor cores make meanwhile (scope Warpgroup), of each warp: from Open on they
+// may take its registers over; what was begun since then, Commit makes a group of; Wait gives the
+// registers back, and the memory that was read, of all but the latest `pending` groups.
 struct ProductGroup {
   enum class Step { Open, Commit, Wait } step = Step::Open;  // as said above
   int pending = 0;
@@ -154,7 +180,9 @@ struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unro
 
 // One node of the tree.
 struct StmtNode {
-  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier, CopyGroup, ProductGroup> op;
+  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier, CopyGroup,
+               ProductGroup>
+      op;
 };
 
 // A kernel as loops. A value: `body` is shared and never changes.
@@ -167,7 +195,8 @@ struct LoopProgram {
 
 // Nodes. They check nothing: verify() does.
 Stmt make_store(Store store);
-Stmt make_block(std::vector<Stmt> body);  // flattens nested blocks; a single child is returned itself
+// Flattens nested blocks; a single child is returned itself.
+Stmt make_block(std::vector<Stmt> body);
 Stmt make_for(For loop);
 Stmt make_if(If branch);
 Stmt make_alloc(Alloc alloc);
@@ -178,19 +207,24 @@ Stmt make_barrier(Barrier barrier);
 Stmt make_copy_group(CopyGroup group);
 Stmt make_product_group(ProductGroup group);
 
-// Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.
+// Rebuilding. `rewrite_children` maps every child statement; the same node comes back
+// when nothing changed.
 Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f);
-// Substitutes in every affine part below s (not renaming loops that bind the same name: names are unique).
+// Substitutes in every affine part below s (not renaming loops that bind the same name:
+// names are unique).
 Stmt substitute(const Stmt& s, const Bindings& bindings);
-// A copy in which every loop variable and allocation below s has a fresh name: base, then base_1, base_2 ...
+// A copy in which every loop variable and allocation below s has a fresh name: base, then
+// base_1, base_2 ...
 Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh);
 void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit);  // pre-order
-void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit);  // roots, pre-order
+// Roots, pre-order.
+void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit);
 bool equal(const Stmt& a, const Stmt& b);
 
 // What verify() holds the loops to, as said above.
 enum class Form { Nest, Native, Flat };
-std::vector<std::string> verify(const LoopProgram& program, Form form);  // every problem; empty if none
+// Every problem; empty if none.
+std::vector<std::string> verify(const LoopProgram& program, Form form);
 
 std::string print(const LoopProgram& program);  // loop text, which parse_loop_program reads
 // The inverse of print. UserError(InvalidInput) with every problem as `origin:line: ...`.

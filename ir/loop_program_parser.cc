@@ -1,4 +1,5 @@
-// Parsing loop text: the inverse of print(LoopProgram). One statement per line, nesting by indentation.
+// Parsing loop text: the inverse of print(LoopProgram). One statement per line, nesting
+// by indentation.
 #include <algorithm>
 #include <optional>
 
@@ -21,7 +22,9 @@ struct Line {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string origin) : origin_(std::move(origin)) { split_lines(text); }
+  Parser(std::string_view text, std::string origin) : origin_(std::move(origin)) {
+    split_lines(text);
+  }
 
   LoopProgram run() {
     LoopProgram program;
@@ -117,8 +120,10 @@ class Parser {
   }
 
   Stmt nested(const Line& line) {
-    if (next_ >= lines_.size() || lines_[next_].indent <= line.indent) fail("expected a body, indented");
-    if (depth_ == kDeepest) fail("the loops are nested more than " + std::to_string(kDeepest) + " deep");
+    if (next_ >= lines_.size() || lines_[next_].indent <= line.indent)
+      fail("expected a body, indented");
+    if (depth_ == kDeepest)
+      fail("the loops are nested more than " + std::to_string(kDeepest) + " deep");
     ++depth_;
     Stmt body = block(lines_[next_].indent);
     --depth_;
@@ -161,7 +166,10 @@ class Parser {
     }
     end(c);
     if (!of_products) return make_copy_group({wait, pending});
-    return make_product_group({wait ? Step::Wait : word == "open" ? Step::Open : Step::Commit, pending});
+    return make_product_group({wait             ? Step::Wait
+                               : word == "open" ? Step::Open
+                                                : Step::Commit,
+                               pending});
   }
 
   Stmt loop(Cursor& c, const Line& line, LoopKind kind) {
@@ -205,7 +213,8 @@ class Parser {
     }
     if (!c.accept_word("in")) fail("expected 'in'");
     const std::string memory = c.name();
-    const auto* found = std::ranges::find_if(kMemories, [&](Memory m) { return to_string(m) == memory; });
+    const auto* found =
+        std::ranges::find_if(kMemories, [&](Memory m) { return to_string(m) == memory; });
     if (found == std::end(kMemories)) fail("'" + memory + "' is not a memory");
     result.buffer.memory = *found;
     if (c.accept_word("of")) placing(c, result.buffer);
@@ -248,7 +257,8 @@ class Parser {
   Stmt barrier(Cursor& c, bool of_warp) {
     Barrier result;
     result.of_warp = of_warp;
-    for (const auto& [word, into] : {std::pair{"from", &result.from}, {"to", &result.to}, {"on", &result.buffer}}) {
+    for (const auto& [word, into] :
+         {std::pair{"from", &result.from}, {"to", &result.to}, {"on", &result.buffer}}) {
       if (!c.accept_word(word)) fail(std::string("expected '") + word + "'");
       *into = c.name();
     }
@@ -305,6 +315,8 @@ class Parser {
 
 }  // namespace
 
-LoopProgram parse_loop_program(std::string_view text, const std::string& origin) { return Parser(text, origin).run(); }
+LoopProgram parse_loop_program(std::string_view text, const std::string& origin) {
+  return Parser(text, origin).run();
+}
 
 }  // namespace polyte::ir

@@ -1,5 +1,5 @@
-// Printing LoopPrograms. Every expression is printed with its type where the type does not follow from below
-// (`f32(1.5)`, `index_i64(i + 1)`), so that parsing needs no inference.
+// Printing LoopPrograms. Every expression is printed with its type where the type does not follow
+// from below (`f32(1.5)`, `index_i64(i + 1)`), so that parsing needs no inference.
 #include "ir/loop_program_text.h"
 
 #include <cctype>
@@ -9,7 +9,9 @@
 namespace polyte::ir {
 namespace {
 
-bool is_word(const std::string& text) { return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])); }
+bool is_word(const std::string& text) {
+  return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0]));
+}
 
 }  // namespace
 
@@ -52,7 +54,8 @@ std::string print_expr(const Expr& e);
 std::string print_lanes(const Lanes& lanes) {
   if (lanes.count == 1 && !lanes.is_masked()) return {};
   std::string text = "; " + std::to_string(lanes.count) + " by ";
-  for (std::size_t i = 0; i < lanes.strides.size(); ++i) text += (i ? "," : "") + std::to_string(lanes.strides[i]);
+  for (std::size_t i = 0; i < lanes.strides.size(); ++i)
+    text += (i ? "," : "") + std::to_string(lanes.strides[i]);
   if (lanes.is_masked()) text += " if ";
   if (lanes.skipped) text += to_string(*lanes.skipped) + "..";
   if (lanes.is_masked()) text += to_string(lanes.active.value_or(Affine(lanes.count)));
@@ -65,7 +68,8 @@ std::string print_index(const Index& index) {
   return index.affine == Affine(0) ? indirect : to_string(index.affine) + " + " + indirect;
 }
 
-std::string print_access(const std::string& buffer, const std::vector<Index>& indices, const Lanes& lanes) {
+std::string print_access(const std::string& buffer, const std::vector<Index>& indices,
+                         const Lanes& lanes) {
   std::string text;
   for (const Index& index : indices) text += (text.empty() ? "" : ", ") + print_index(index);
   return buffer + "[" + text + print_lanes(lanes) + "]";
@@ -75,7 +79,8 @@ struct ExprPrinter {
   const ExprNode& node;
 
   std::string operator()(const Literal& o) const {
-    return name_of(node.type) + "(" + (is_float(node.type) ? print_number(o.real) : std::to_string(o.integer)) + ")";
+    return name_of(node.type) + "(" +
+           (is_float(node.type) ? print_number(o.real) : std::to_string(o.integer)) + ")";
   }
   std::string operator()(const IndexValue& o) const {
     return "index_" + name_of(node.type) + "(" + to_string(o.value) + print_lanes(o.lanes) + ")";
@@ -83,9 +88,12 @@ struct ExprPrinter {
   std::string operator()(const Load& o) const {
     std::string access = print_access(o.buffer, o.indices, o.lanes);
     if (o.guard.empty()) return access;
-    return "(" + access + " where " + print_conditions(o.guard) + " else " + print_expr(o.otherwise) + ")";
+    return "(" + access + " where " + print_conditions(o.guard) + " else " +
+           print_expr(o.otherwise) + ")";
   }
-  std::string operator()(const Unary& o) const { return function_name(o.op) + "(" + print_expr(o.a) + ")"; }
+  std::string operator()(const Unary& o) const {
+    return function_name(o.op) + "(" + print_expr(o.a) + ")";
+  }
   std::string operator()(const Binary& o) const {
     const std::string op = to_string(o.op);
     if (is_word(op)) return op + "(" + print_expr(o.a) + ", " + print_expr(o.b) + ")";
@@ -95,9 +103,12 @@ struct ExprPrinter {
     return "fma(" + print_expr(o.a) + ", " + print_expr(o.b) + ", " + print_expr(o.c) + ")";
   }
   std::string operator()(const Select& o) const {
-    return "select(" + print_expr(o.condition) + ", " + print_expr(o.a) + ", " + print_expr(o.b) + ")";
+    return "select(" + print_expr(o.condition) + ", " + print_expr(o.a) + ", " + print_expr(o.b) +
+           ")";
   }
-  std::string operator()(const Cast& o) const { return "cast_" + name_of(node.type) + "(" + print_expr(o.a) + ")"; }
+  std::string operator()(const Cast& o) const {
+    return "cast_" + name_of(node.type) + "(" + print_expr(o.a) + ")";
+  }
   std::string operator()(const LaneRead& o) const {
     return "lane_read(" + print_expr(o.load) + ", " + to_string(o.lane) + ")";
   }
@@ -136,8 +147,8 @@ class Printer {
     line(depth, g.wait ? "await copies but " + std::to_string(g.pending) : "commit copies");
   }
   void print_op(const Barrier& b, int depth) {
-    line(depth, std::string(b.of_warp ? "warp " : "") + "barrier from " + b.from + " to " + b.to + " on " + b.buffer +
-                    (b.fenced ? " fenced" : ""));
+    line(depth, std::string(b.of_warp ? "warp " : "") + "barrier from " + b.from + " to " + b.to +
+                    " on " + b.buffer + (b.fenced ? " fenced" : ""));
   }
   void print_op(const ProductGroup& g, int depth) {
     using Step = ProductGroup::Step;
@@ -155,13 +166,14 @@ class Printer {
   }
   void print_op(const For& loop, int depth) {
     const std::string alias = loop.loop == loop.var || loop.loop.empty() ? "" : " as " + loop.loop;
-    line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") + ".." +
-                    print_bound(loop.upper, "min") + alias + (loop.uncut ? " uncut" : ""));
+    line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") +
+                    ".." + print_bound(loop.upper, "min") + alias + (loop.uncut ? " uncut" : ""));
     print(loop.body, depth + 1);
   }
   void print_op(const If& branch, int depth) {
     std::string conditions = print_conditions(branch.conditions);
-    if (branch.condition) conditions += (conditions.empty() ? "?" : " and ?") + print_expr(branch.condition);
+    if (branch.condition)
+      conditions += (conditions.empty() ? "?" : " and ?") + print_expr(branch.condition);
     line(depth, "if " + conditions);
     print(branch.body, depth + 1);
   }
@@ -172,17 +184,20 @@ class Printer {
   void print_op(const Alloc& alloc, int depth) {
     const LoopBuffer& b = alloc.buffer;
     std::string shape;
-    for (std::int64_t extent : b.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    for (std::int64_t extent : b.shape)
+      shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
     std::string where = to_string(b.memory) + placing(b);
     if (!b.swizzle.none())
-      where += " swizzle " + std::to_string(b.swizzle.chunk) + " every " + std::to_string(b.swizzle.period);
+      where += " swizzle " + std::to_string(b.swizzle.chunk) + " every " +
+               std::to_string(b.swizzle.period);
     line(depth, "alloc " + b.name + ": " + name_of(b.dtype) + "[" + shape + "] in " + where);
     print(alloc.body, depth + 1);
   }
   // "i, 16*k.i", with lanes "i, 16*k.i; 0,1".
   static std::string instances(const Origin& origin) {
     std::string strides;
-    for (const std::int64_t stride : origin.strides) strides += (strides.empty() ? "; " : ",") + std::to_string(stride);
+    for (const std::int64_t stride : origin.strides)
+      strides += (strides.empty() ? "; " : ",") + std::to_string(stride);
     return print_all(origin.instance, ", ") + strides;
   }
   void print_op(const Store& store, int depth) {
@@ -190,10 +205,11 @@ class Printer {
                                : store.nontemporal ? "nontemporal "
                                : store.async       ? "async "
                                                    : "";
-    std::string content =
-        prefix + print_access(store.buffer, store.indices, store.lanes) + " = " + print_expr(store.value);
+    std::string content = prefix + print_access(store.buffer, store.indices, store.lanes) + " = " +
+                          print_expr(store.value);
     const Origin& origin = store.origin;
-    if (!origin.statement.empty()) content += "  @" + origin.statement + "(" + instances(origin) + ")";
+    if (!origin.statement.empty())
+      content += "  @" + origin.statement + "(" + instances(origin) + ")";
     line(depth, content);
   }
 };
@@ -210,8 +226,8 @@ std::string print(const LoopProgram& program) {
   }
   printer.text += "\n";
   for (const Buffer& b : program.buffers)
-    printer.text +=
-        "  " + to_string(b.role) + " " + b.name + ": " + name_of(b.dtype) + "[" + print_all(b.shape, ", ") + "]\n";
+    printer.text += "  " + to_string(b.role) + " " + b.name + ": " + name_of(b.dtype) + "[" +
+                    print_all(b.shape, ", ") + "]\n";
   printer.text += "\n";
   printer.print(program.body, 1);
   return printer.text;

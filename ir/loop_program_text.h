@@ -1,5 +1,6 @@
-// Shared by the printer and the parser of loop text (ir/loop_program.h declares both): names of operations.
-// Loop text writes an operation with a word for a name as a call, `max(a, b)`, and the others infix in brackets.
+// Shared by the printer and the parser of loop text (ir/loop_program.h declares both): names of
+// operations. Loop text writes an operation with a word for a name as a call, `max(a, b)`, and the
+// others infix in brackets.
 #pragma once
 
 #include <string>

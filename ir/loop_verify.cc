@@ -27,7 +27,8 @@ class Verifier {
     for (const Buffer& b : program.buffers) {
       at("buffer", b.name);
       const bool read_only = b.role == Role::In || b.role == Role::Const;
-      if (!buffers_.emplace(b.name, Known{b.dtype, b.shape.size(), read_only}).second) report("declared twice");
+      if (!buffers_.emplace(b.name, Known{b.dtype, b.shape.size(), read_only}).second)
+        report("declared twice");
       used_.insert(b.name);
       check_symbols(b.shape);
     }
@@ -89,7 +90,8 @@ class Verifier {
     for (const Stmt& child : block.body) visit(child);
   }
   void check(const Fence&) {}
-  // All threads reach this point: no loop of threads is open, but that of the warps around a barrier of a warp.
+  // All threads reach this point: no loop of threads is open, but that of the warps around a
+  // barrier of a warp.
   void check(const Barrier& barrier) {
     at("barrier on", barrier.buffer);
     if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("not all threads reach it");
@@ -108,7 +110,8 @@ class Verifier {
     at("prefetch of", prefetch.buffer);
     check_access(prefetch.buffer, prefetch.indices, {});
     for (const Index& index : prefetch.indices)
-      if (index.indirect && !loads_of(index.indirect).empty()) report("a prefetch through a gather");
+      if (index.indirect && !loads_of(index.indirect).empty())
+        report("a prefetch through a gather");
     if (prefetch.level < 1 || prefetch.level > 3) report("level " + std::to_string(prefetch.level));
   }
 
@@ -118,21 +121,25 @@ class Verifier {
     const auto* branch = std::get_if<If>(&s->op);
     if (branch && !branch->condition) return std::holds_alternative<Store>(branch->body->op);
     if (!loop) return std::holds_alternative<Store>(s->op);
-    const bool is_plain = loop->kind == LoopKind::Serial && loop->lower.size() == 1 && loop->upper.size() == 1;
+    const bool is_plain =
+        loop->kind == LoopKind::Serial && loop->lower.size() == 1 && loop->upper.size() == 1;
     return is_plain && (loop->upper[0] - loop->lower[0]).is_constant() && is_point_nest(loop->body);
   }
 
-  // In Flat form the body is compared with the catalogue once more; subscripts may need simplifying before.
+  // In Flat form the body is compared with the catalogue once more; subscripts may need
+  // simplifying before.
   void check(const Tensorized& tensorized) {
     visit(tensorized.body);
     at("tensorized", tensorized.intrinsic);
     const Intrinsic* intrinsic = find_intrinsic(tensorized.intrinsic);
     if (!intrinsic && !matrix_load_of(tensorized)) return report("no such intrinsic");
     if (!intrinsic) return;
-    if (!is_point_nest(tensorized.body)) return report("expected loops of constant extent around one store");
+    if (!is_point_nest(tensorized.body))
+      return report("expected loops of constant extent around one store");
     if (form_ != Form::Flat) return;
     if (is_of_warps(intrinsic->scope)) {
-      if (const auto match = match_warp(*intrinsic, tensorized.body); !match) report(match.error().difference);
+      if (const auto match = match_warp(*intrinsic, tensorized.body); !match)
+        report(match.error().difference);
       return;
     }
     const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };
@@ -165,14 +172,15 @@ class Verifier {
   bool is_whole(const For& loop) const {
     if (loop.kind != LoopKind::Thread && loop.kind != LoopKind::Lane)
       return is_whole_ && !differs(loop.lower) && !differs(loop.upper);
-    const bool is_fixed =
-        loop.lower.size() == 1 && loop.lower[0] == Affine(0) && loop.upper.size() == 1 && loop.upper[0].is_constant();
+    const bool is_fixed = loop.lower.size() == 1 && loop.lower[0] == Affine(0) &&
+                          loop.upper.size() == 1 && loop.upper[0].is_constant();
     return is_fixed && loop.upper[0].constant() % kLanes == 0;
   }
   bool differs(const std::vector<Affine>& values) const {
     std::set<std::string> symbols;
     for (const Affine& value : values) value.collect_symbols(symbols);
-    return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return own_.count(s) > 0; });
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const std::string& s) { return own_.count(s) > 0; });
   }
 
   void check(const If& branch) {
@@ -180,12 +188,14 @@ class Verifier {
     if (branch.conditions.empty() && !branch.condition) report("no condition");
     for (const Constraint& c : branch.conditions) check_symbols(c.expr);
     if (branch.condition) {
-      if (branch.condition->type != DType::Bool || branch.condition->lanes != 1) report("not on one bool");
+      if (branch.condition->type != DType::Bool || branch.condition->lanes != 1)
+        report("not on one bool");
       check_expr(branch.condition);
     }
     std::vector<Affine> tested;
     for (const Constraint& c : branch.conditions) tested.push_back(c.expr);
-    const bool was_whole = std::exchange(is_whole_, is_whole_ && !branch.condition && !differs(tested));
+    const bool was_whole =
+        std::exchange(is_whole_, is_whole_ && !branch.condition && !differs(tested));
     visit(branch.body);
     is_whole_ = was_whole;
   }
@@ -194,9 +204,11 @@ class Verifier {
     if (swizzle.none()) return;
     const std::int64_t line = kSharedLine / size_in_bytes(b.dtype);
     const auto is_power = [](std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; };
-    if (!is_power(swizzle.chunk) || !is_power(swizzle.period) || swizzle.chunk >= line || swizzle.period < line)
-      report("swizzle " + std::to_string(swizzle.chunk) + " every " + std::to_string(swizzle.period) +
-             ": expected powers of two, the first below " + std::to_string(line) + " and the second not");
+    if (!is_power(swizzle.chunk) || !is_power(swizzle.period) || swizzle.chunk >= line ||
+        swizzle.period < line)
+      report("swizzle " + std::to_string(swizzle.chunk) + " every " +
+             std::to_string(swizzle.period) + ": expected powers of two, the first below " +
+             std::to_string(line) + " and the second not");
     if (b.memory != Memory::Shared) report("it is swizzled and not in shared memory");
   }
 
@@ -233,10 +245,11 @@ class Verifier {
     if (known->dtype != store.value->type)
       report("value of type " + std::string(polyte::to_string(store.value->type)) + ", expected " +
              std::string(polyte::to_string(known->dtype)));
-    const bool still = std::ranges::all_of(store.lanes.strides, [](std::int64_t stride) { return stride == 0; }) &&
-                       std::ranges::none_of(store.indices, [](const Index& index) {
-                         return index.indirect && index.indirect->lanes > 1;
-                       });
+    const bool still =
+        std::ranges::all_of(store.lanes.strides, [](std::int64_t stride) { return stride == 0; }) &&
+        std::ranges::none_of(store.indices, [](const Index& index) {
+          return index.indirect && index.indirect->lanes > 1;
+        });
     if (store.lanes.count > 1 && still) report("every lane writes the same element");
   }
 
@@ -248,12 +261,14 @@ class Verifier {
       if (load->buffer != store.buffer) continue;
       reads_it = true;
       for (std::size_t d = 0; d < load->indices.size() && d < store.indices.size(); ++d)
-        if (load->indices[d].affine != store.indices[d].affine) report("an atomic store that reads another element");
+        if (load->indices[d].affine != store.indices[d].affine)
+          report("an atomic store that reads another element");
     }
     if (!reads_it) report("an atomic store that does not read its element");
   }
 
-  const Known* check_access(const std::string& buffer, const std::vector<Index>& indices, const Lanes& lanes) {
+  const Known* check_access(const std::string& buffer, const std::vector<Index>& indices,
+                            const Lanes& lanes) {
     for (const Index& index : indices) {
       check_symbols(index.affine);
       if (!index.indirect) continue;
@@ -276,7 +291,8 @@ class Verifier {
     for (const std::optional<Affine>* bound : {&lanes.active, &lanes.skipped})
       if (*bound) check_symbols(**bound);
     if (lanes.count > 1 && lanes.strides.size() != subscripts)
-      report(std::to_string(lanes.strides.size()) + " lane strides, expected " + std::to_string(subscripts));
+      report(std::to_string(lanes.strides.size()) + " lane strides, expected " +
+             std::to_string(subscripts));
   }
 
   void check_load(const ExprNode& e, const Load& load) {
@@ -285,7 +301,8 @@ class Verifier {
     if (known && known->dtype != e.type) report("wrong type");
     if (load.lanes.count != e.lanes) report("lanes of the node and of the access differ");
     for (const Constraint& c : load.guard) check_symbols(c.expr);
-    if (load.guard.empty() != (load.otherwise == nullptr)) report("a guard needs a value and the reverse");
+    if (load.guard.empty() != (load.otherwise == nullptr))
+      report("a guard needs a value and the reverse");
   }
 
   void check_value(const Expr& value) {
@@ -298,7 +315,8 @@ class Verifier {
     std::vector<Affine> subscripts;
     for (const Index& index : load.indices) subscripts.push_back(index.affine);
     if (!load.guard.empty() || differs(subscripts)) report("lanes name different registers");
-    if (each_.count(load.buffer) == 0) report("'" + load.buffer + "' is no register of each thread");
+    if (each_.count(load.buffer) == 0)
+      report("'" + load.buffer + "' is no register of each thread");
   }
 
   // Sub-expressions included, those of subscripts too.

@@ -1,48 +1,17 @@
-// A point nest against a row of the catalogue: unification of two small trees, in which names and strides may differ.
+// A point nest against a row of the catalogue: unification of two small trees, in which names and
+// strides may differ.
 #include <algorithm>
 #include <numeric>
 
 #include "ir/intrinsics.h"
+#include "ir/point_nest.h"
 #include "support/error.h"
 
 namespace polyte::ir {
 namespace {
 
-struct NestLoop {
-  std::string var, shown;
-  Affine lower;
-  std::int64_t extent = 0;
-};
-
-struct PointNest {
-  std::vector<NestLoop> loops;  // outermost first
-  const Store* store = nullptr;
-  std::vector<Constraint> conditions;  // of the store
-};
-
 std::string number(std::int64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
-Result<PointNest, Mismatch> point_nest(const Stmt& s) {
-  PointNest nest;
-  const Stmt* at = &s;
-  while (const auto* loop = std::get_if<For>(&(*at)->op)) {
-    const std::string& name = loop->loop.empty() ? loop->var : loop->loop;
-    if (loop->kind != LoopKind::Serial) return Mismatch{"loop " + name + " is no plain loop"};
-    if (loop->lower.size() != 1 || loop->upper.size() != 1 || !(loop->upper[0] - loop->lower[0]).is_constant())
-      return Mismatch{"loop " + name + " does not always run the same number of times"};
-    nest.loops.push_back({loop->var, name, loop->lower[0], (loop->upper[0] - loop->lower[0]).constant()});
-    at = &loop->body;
-  }
-  const auto* branch = std::get_if<If>(&(*at)->op);
-  if (branch && !branch->condition) {
-    nest.conditions = branch->conditions;
-    at = &branch->body;
-  }
-  nest.store = std::get_if<Store>(&(*at)->op);
-  if (!nest.store) return Mismatch{"there is more in the loops than one statement without a condition"};
-  return nest;
 }
 
 std::string listed(const std::vector<NestLoop>& loops) {
@@ -55,7 +24,8 @@ std::string listed(const std::vector<NestLoop>& loops) {
 // True where every value of an integer type is one of the other.
 bool widens(DType from, DType to) {
   if (!is_integer(from) || !is_integer(to)) return false;
-  if (is_unsigned_integer(from) && is_unsigned_integer(to)) return size_in_bytes(to) >= size_in_bytes(from);
+  if (is_unsigned_integer(from) && is_unsigned_integer(to))
+    return size_in_bytes(to) >= size_in_bytes(from);
   if (is_unsigned_integer(to)) return false;
   return size_in_bytes(to) > size_in_bytes(from) || (is_signed_integer(from) && from == to);
 }
@@ -93,15 +63,9 @@ struct Bound {
 using Operands = std::map<std::string, Bound>;
 
 bool same_indices(const std::vector<Index>& a, const std::vector<Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Index& x, const Index& y) { return x.affine == y.affine && !x.indirect && !y.indirect; });
-}
-
-// Coefficient of a loop in a subscript; nullopt where it stands inside a division.
-std::optional<std::int64_t> step_of(const Index& index, const std::string& var) {
-  const std::int64_t step = index.affine.coefficient(var);
-  if (index.indirect || (index.affine - Affine::symbol(var) * step).uses(var)) return std::nullopt;
-  return step;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Index& x, const Index& y) {
+    return x.affine == y.affine && !x.indirect && !y.indirect;
+  });
 }
 
 // One pairing of the row's loops with the nest's.
@@ -113,7 +77,8 @@ class Unifier {
 
   Result<std::vector<OperandTile>, Mismatch> run() {
     if (!nest_.conditions.empty())
-      return Mismatch{"not every iteration runs: " + to_string(nest_.conditions.front()) + " does not always hold"};
+      return Mismatch{"not every iteration runs: " + to_string(nest_.conditions.front()) +
+                      " does not always hold"};
     if (auto mismatch = unify_stores()) return *mismatch;
     std::vector<OperandTile> tiles;
     for (const Buffer& buffer : row_.program.buffers) {
@@ -132,7 +97,8 @@ class Unifier {
     for (const Constraint& c : nest_.conditions) {
       const auto uses = [&](const NestLoop& loop) { return c.expr.uses(loop.var); };
       if (c.equality || std::ranges::count_if(nest_.loops, uses) > 1)
-        return Mismatch{"where the tile is cut short, " + to_string(c) + ", is not about one of its loops"};
+        return Mismatch{"where the tile is cut short, " + to_string(c) +
+                        ", is not about one of its loops"};
     }
     for (const std::size_t loop : pairing_) {
       result.loops.push_back(nest_.loops[loop].var);
@@ -151,7 +117,8 @@ class Unifier {
           return Mismatch{bound.buffer + " (operand " + buffer.name + ") moves with " + loop.shown +
                           ", expected the same element for all of its iterations"};
         if (!moves && std::ranges::find(own, i) != own.end() && buffer.role != Role::In)
-          return Mismatch{bound.buffer + " (operand " + buffer.name + ") does not move with " + loop.shown};
+          return Mismatch{bound.buffer + " (operand " + buffer.name + ") does not move with " +
+                          loop.shown};
       }
       result.operands.push_back({bound.buffer, bound.indices});
     }
@@ -165,12 +132,14 @@ class Unifier {
     if (found.nontemporal) return Mismatch{"the stores to " + found.buffer + " go past the caches"};
     const DType type = row_.program.buffer(expected.buffer).dtype;
     if (found.value->type != type)
-      return Mismatch{found.buffer + " is " + name_of(found.value->type) + ", expected " + name_of(type)};
+      return Mismatch{found.buffer + " is " + name_of(found.value->type) + ", expected " +
+                      name_of(type)};
     operands_[expected.buffer] = {found.buffer, &found.indices};
     if (!unify(expected.value, found.value)) return best_;
     for (const auto& [operand, bound] : operands_)
       if (operand != expected.buffer && bound.buffer == found.buffer)
-        return Mismatch{found.buffer + " is written, and read as another operand (" + operand + ")"};
+        return Mismatch{found.buffer + " is written, and read as another operand (" + operand +
+                        ")"};
     return std::nullopt;
   }
 
@@ -189,7 +158,8 @@ class Unifier {
   }
 
   bool differs(const Expr& expected, const Expr& found) {
-    return differs("where " + to_string(expected) + " is expected, the nest has " + to_string(found));
+    return differs("where " + to_string(expected) + " is expected, the nest has " +
+                   to_string(found));
   }
 
   bool unify(const Expr& expected_form, const Expr& found_form) {
@@ -200,15 +170,17 @@ class Unifier {
     if (expected->type != found->type) return differs(expected, found);
     ++matched_;
     return std::visit(
-        [&](const auto& op) { return parts(op, std::get<std::decay_t<decltype(op)>>(found->op), expected, found); },
+        [&](const auto& op) {
+          return parts(op, std::get<std::decay_t<decltype(op)>>(found->op), expected, found);
+        },
         expected->op);
   }
 
   bool unify_loads(const Expr& expected, const Load& a, const Expr& found, const Load& b) {
     const std::string shown = to_string(found);
     if (expected->type != found->type)
-      return differs(b.buffer + " is " + name_of(found->type) + ", expected " + name_of(expected->type) + " (" +
-                     to_string(expected) + ")");
+      return differs(b.buffer + " is " + name_of(found->type) + ", expected " +
+                     name_of(expected->type) + " (" + to_string(expected) + ")");
     if (!b.guard.empty()) return differs("the read " + shown + " has a guard");
     const auto [at, is_new] = operands_.try_emplace(a.buffer, Bound{b.buffer, &b.indices});
     if (!is_new && (at->second.buffer != b.buffer || !same_indices(*at->second.indices, b.indices)))
@@ -223,7 +195,9 @@ class Unifier {
   bool parts(const IndexValue&, const IndexValue&, const Expr& expected, const Expr& found) {
     return differs(expected, found);
   }
-  bool parts(const Load&, const Load&, const Expr& expected, const Expr& found) { return differs(expected, found); }
+  bool parts(const Load&, const Load&, const Expr& expected, const Expr& found) {
+    return differs(expected, found);
+  }
   bool parts(const Unary& a, const Unary& b, const Expr& expected, const Expr& found) {
     return a.op == b.op ? unify(a.a, b.a) : differs(expected, found);
   }
@@ -247,7 +221,8 @@ class Unifier {
   }
 
   template <class Rest>
-  bool in_either_order(const Expr& a, const Expr& b, const Expr& x, const Expr& y, const Rest& rest) {
+  bool in_either_order(const Expr& a, const Expr& b, const Expr& x, const Expr& y,
+                       const Rest& rest) {
     const Operands before = operands_;
     const int matched = matched_;
     if (unify(a, x) && unify(b, y) && rest()) return true;
@@ -291,9 +266,11 @@ class Unifier {
       std::int64_t linear = 0;
       for (std::size_t d = 0; d < bound.indices->size(); ++d) {
         const auto step = step_of((*bound.indices)[d], loop.var);
-        if (!step) return Mismatch{bound.buffer + " is not read or written evenly along " + loop.shown};
+        if (!step)
+          return Mismatch{bound.buffer + " is not read or written evenly along " + loop.shown};
         if (*step != 0 && !strides[d])
-          return Mismatch{"how far " + loop.shown + " moves in " + bound.buffer + " depends on sizes without a number"};
+          return Mismatch{"how far " + loop.shown + " moves in " + bound.buffer +
+                          " depends on sizes without a number"};
         linear += *step == 0 ? 0 : *step * *strides[d];
         dimension.steps.push_back(*step);
       }
@@ -313,7 +290,8 @@ class Unifier {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (steps[i] != 0) moving = std::max(moving, expected[i]);
       const bool stands = steps[i] == 0 && operand.role == Role::In;
-      if (steps[i] != expected[i] && !stands && (!wrong || expected[*wrong] < expected[i])) wrong = i;
+      if (steps[i] != expected[i] && !stands && (!wrong || expected[*wrong] < expected[i]))
+        wrong = i;
     }
     for (std::size_t i = 0; i < steps.size() && !wrong; ++i)
       if (steps[i] == 0 && expected[i] != 0 && expected[i] < moving) wrong = i;
@@ -325,9 +303,9 @@ class Unifier {
                       const std::vector<std::int64_t>& expected, std::size_t at) const {
     const NestLoop& loop = nest_.loops[pairing_[at]];
     const bool may_stand = operand.role == Role::In && expected[at] != 0 && step != 0;
-    Mismatch result{bound.buffer + " (operand " + operand.name + ") moves by " + number(step, "element") + " with " +
-                    loop.shown + ", expected " + std::to_string(expected[at]) +
-                    (may_stand ? " (or 0, a broadcast)" : "")};
+    Mismatch result{bound.buffer + " (operand " + operand.name + ") moves by " +
+                    number(step, "element") + " with " + loop.shown + ", expected " +
+                    std::to_string(expected[at]) + (may_stand ? " (or 0, a broadcast)" : "")};
     result.buffer = bound.buffer;
     std::vector<std::size_t> order(expected.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -340,10 +318,11 @@ class Unifier {
   }
 };
 
-std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& pattern, const PointNest& nest) {
+std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& pattern,
+                                        const PointNest& nest) {
   if (pattern.loops.size() != nest.loops.size())
-    return Mismatch{"the nest has " + number(static_cast<std::int64_t>(nest.loops.size()), "loop") + ", " +
-                    listed(nest.loops) + "; " + row.name + " has " + listed(pattern.loops)};
+    return Mismatch{"the nest has " + number(static_cast<std::int64_t>(nest.loops.size()), "loop") +
+                    ", " + listed(nest.loops) + "; " + row.name + " has " + listed(pattern.loops)};
   std::vector<std::int64_t> left;
   for (const NestLoop& loop : pattern.loops) left.push_back(loop.extent);
   std::vector<const NestLoop*> odd;
@@ -356,20 +335,17 @@ std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& p
     }
   }
   if (odd.empty()) return std::nullopt;
-  Mismatch mismatch{"loop " + odd.front()->shown + " runs " + number(odd.front()->extent, "time") + ", expected " +
-                    std::to_string(left.front())};
+  Mismatch mismatch{"loop " + odd.front()->shown + " runs " + number(odd.front()->extent, "time") +
+                    ", expected " + std::to_string(left.front())};
   mismatch.loop = odd.front()->var;
   mismatch.extent = left.front();
   return mismatch;
 }
 
-}  // namespace
-
-namespace {
-
 // The result of the first pairing of loops under which `run` finds that the nest is the row.
 template <class Found>
-Result<Found, Mismatch> first_match(const Intrinsic& intrinsic, const Stmt& nest, const ElementStrides& strides,
+Result<Found, Mismatch> first_match(const Intrinsic& intrinsic, const Stmt& nest,
+                                    const ElementStrides& strides,
                                     Result<Found, Mismatch> (Unifier::*run)()) {
   const auto pattern = point_nest(intrinsic.nest), subject = point_nest(nest);
   POLYTE_CHECK(pattern, "intrinsic '" + intrinsic.name + "' is no point nest");
@@ -399,7 +375,9 @@ Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, con
 }
 
 Result<WarpMatch, Mismatch> match_warp(const Intrinsic& intrinsic, const Stmt& nest) {
-  const ElementStrides none = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{}; };
+  const ElementStrides none = [](const std::string&) {
+    return std::vector<std::optional<std::int64_t>>{};
+  };
   return first_match(intrinsic, nest, none, &Unifier::run_warp);
 }
 
@@ -407,7 +385,8 @@ std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_
   const auto pattern = point_nest(intrinsic.nest);
   POLYTE_CHECK(pattern, "intrinsic '" + intrinsic.name + "' is no point nest");
   const std::string& name = intrinsic.program.buffers[buffer].name;
-  const std::vector<Index>* indices = pattern->store->buffer == name ? &pattern->store->indices : nullptr;
+  const std::vector<Index>* indices =
+      pattern->store->buffer == name ? &pattern->store->indices : nullptr;
   for (const Load* load : loads_of(pattern->store->value))
     if (load->buffer == name) indices = &load->indices;
   std::vector<std::size_t> loops;
@@ -417,10 +396,12 @@ std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_
   return loops;
 }
 
-Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& intrinsic, const WarpMatch& match,
+Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& intrinsic,
+                                                               const WarpMatch& match,
                                                                std::size_t buffer) {
   const WarpMatch::Operand& operand = match.operands[buffer];
-  const std::string shown = operand.buffer + " (operand " + intrinsic.program.buffers[buffer].name + ")";
+  const std::string shown =
+      operand.buffer + " (operand " + intrinsic.program.buffers[buffer].name + ")";
   std::vector<std::size_t> dimensions;
   for (const std::size_t i : loops_of_operand(intrinsic, buffer)) {
     const std::string& loop = match.loops[i];
@@ -428,70 +409,18 @@ Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& 
     for (std::size_t d = 0; d < operand.indices->size(); ++d) {
       const Index& index = (*operand.indices)[d];
       if (!index.affine.uses(loop)) continue;
-      const bool is_tile = !along && !index.indirect && tile_base(index.affine, loop, match.extents[i]);
+      const bool is_tile =
+          !along && !index.indirect && tile_base(index.affine, loop, match.extents[i]);
       if (!is_tile || std::ranges::find(dimensions, d) != dimensions.end())
-        return Mismatch{shown + " is no whole tile along " + loop + ": subscript " + to_string(index.affine) +
-                        ", expected " + loop + " and multiples of " + std::to_string(match.extents[i])};
+        return Mismatch{shown + " is no whole tile along " + loop + ": subscript " +
+                        to_string(index.affine) + ", expected " + loop + " and multiples of " +
+                        std::to_string(match.extents[i])};
       along = d;
     }
     if (!along) return Mismatch{shown + " does not move with " + loop};
     dimensions.push_back(*along);
   }
   return dimensions;
-}
-
-namespace {
-
-std::optional<OperandTile> tile_of(const std::string& buffer, DType type, const std::vector<Index>& indices,
-                                   const PointNest& nest) {
-  OperandTile tile{buffer, type, indices, {}};
-  Bindings first;
-  for (const NestLoop& loop : nest.loops) {
-    first[loop.var] = loop.lower;
-    OperandTile::Dimension dimension{loop.extent, {}};
-    bool moves = false;
-    for (const Index& index : indices) {
-      const auto step = step_of(index, loop.var);
-      if (!step) return std::nullopt;
-      dimension.steps.push_back(*step);
-      moves = moves || *step != 0;
-    }
-    if (moves) tile.dimensions.push_back(std::move(dimension));
-  }
-  for (Index& index : tile.first) index.affine = substitute(index.affine, first);
-  return tile;
-}
-
-}  // namespace
-
-std::optional<std::vector<OperandTile>> tiles_of(const Tensorized& tensorized) {
-  const auto nest = point_nest(tensorized.body);
-  if (!nest) return std::nullopt;
-  std::vector<OperandTile> tiles;
-  const auto add = [&](const std::string& buffer, DType type, const std::vector<Index>& indices) {
-    auto tile = tile_of(buffer, type, indices, *nest);
-    if (tile) tiles.push_back(std::move(*tile));
-    return tile.has_value();
-  };
-  if (!add(nest->store->buffer, nest->store->value->type, nest->store->indices)) return std::nullopt;
-  bool all = true;
-  for_each_node(nest->store->value, [&](const ExprNode& node) {
-    if (const auto* load = std::get_if<Load>(&node.op)) all = all && add(load->buffer, node.type, load->indices);
-  });
-  if (!all) return std::nullopt;
-  return tiles;
-}
-
-std::optional<Lanes> lanes_of(const OperandTile& tile) {
-  const OperandTile::Dimension* along = nullptr;
-  for (const OperandTile::Dimension& dimension : tile.dimensions) {
-    if (std::all_of(dimension.steps.begin(), dimension.steps.end(), [](std::int64_t step) { return step == 0; }))
-      continue;
-    if (along) return std::nullopt;
-    along = &dimension;
-  }
-  if (!along) return Lanes{};
-  return Lanes{static_cast<int>(along->extent), along->steps, std::nullopt};
 }
 
 }  // namespace polyte::ir

@@ -7,8 +7,9 @@ namespace {
 
 const For* loop_of(const Stmt& s, std::int64_t extent) {
   const auto* loop = std::get_if<For>(&s->op);
-  const bool is_plain = loop && loop->kind == LoopKind::Serial && loop->lower.size() == 1 && loop->upper.size() == 1 &&
-                        loop->lower[0] == Affine(0) && loop->upper[0] == Affine(extent);
+  const bool is_plain = loop && loop->kind == LoopKind::Serial && loop->lower.size() == 1 &&
+                        loop->upper.size() == 1 && loop->lower[0] == Affine(0) &&
+                        loop->upper[0] == Affine(extent);
   return is_plain ? loop : nullptr;
 }
 
@@ -33,7 +34,8 @@ std::optional<MatrixLoad> matrix_load_of(const Tensorized& tensorized) {
   const auto* inner = std::get_if<For>(&row->body->op);
   result.store = inner ? std::get_if<Store>(&inner->body->op) : nullptr;
   result.load = result.store ? std::get_if<Load>(&result.store->value->op) : nullptr;
-  if (!result.load || !loop_of(row->body, kMatrixRowBytes / size_in_bytes(result.store->value->type)))
+  if (!result.load ||
+      !loop_of(row->body, kMatrixRowBytes / size_in_bytes(result.store->value->type)))
     return std::nullopt;
   if (!result.load->guard.empty()) return std::nullopt;
   result.matrix = matrix->var;

@@ -1,11 +1,13 @@
-// ldmatrix: all lanes of a warp load 8x8 matrices of 16 bits per element (or of pairs of bytes) out of shared memory at
-// once. In loops it is a point nest, a copy of matrices q, of their rows r, of the elements e that follow each other in
-// 16 bytes, into registers of lanes, each where the instruction puts it:
+// ldmatrix: all lanes of a warp load 8x8 matrices of 16 bits per element (or of pairs of bytes)
+// out of shared memory at once. In loops it is a point nest, a copy of matrices q, of their rows
+// r, of the elements e that follow each other in 16 bytes, into registers of lanes, each where the
+// instruction puts it:
 //
 //   tensorized ldmatrix_x4
 //     for q in 0..4 for r in 0..8 for e in 0..8     f[0, 2*q + e%2, 4*r + e//2] = x.c[.., .. + e]
 //
-// and transposed f[0, 2*q + r%2, 4*e + r//2]. PTX ISA, "Warp-level matrix load instruction: ldmatrix".
+// and transposed f[0, 2*q + r%2, 4*e + r//2]. PTX ISA, "Warp-level matrix load instruction:
+// ldmatrix".
 #pragma once
 
 #include <optional>

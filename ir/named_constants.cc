@@ -10,7 +10,8 @@ constexpr std::size_t kMostParts = 1000;  // a chain of constants can double wit
 // What is more than one token stays together where it is put in.
 TreePtr in_brackets(const TreePtr& tree) {
   if (tree->kind != TreeKind::Infix && tree->kind != TreeKind::Negate) return tree;
-  return std::make_shared<const Tree>(Tree{TreeKind::Brackets, tree->line, "", {tree}, nullptr, false, {}});
+  return std::make_shared<const Tree>(
+      Tree{TreeKind::Brackets, tree->line, "", {tree}, nullptr, false, {}});
 }
 
 }  // namespace
@@ -20,17 +21,22 @@ void NamedConstants::define(const std::string& name, const TreePtr& value, const
     return std::find(program.params.begin(), program.params.end(), text) != program.params.end();
   };
   if (has(name)) throw Fault{value->line, "constant '" + name + "' is defined already"};
-  if (is_param(name)) throw Fault{value->line, "constant '" + name + "' has the name of a parameter"};
-  if (program.find_buffer(name)) throw Fault{value->line, "constant '" + name + "' has the name of a tensor"};
+  if (is_param(name))
+    throw Fault{value->line, "constant '" + name + "' has the name of a parameter"};
+  if (program.find_buffer(name))
+    throw Fault{value->line, "constant '" + name + "' has the name of a tensor"};
   std::size_t parts = 0;
   for_each_tree(value, [&](const Tree& t) {
     ++parts;
     if (t.kind == TreeKind::Element)
-      throw Fault{t.line, "constant '" + name + "' reads the tensor '" + t.text + "': expected numbers and parameters"};
-    if (t.kind != TreeKind::Name || t.text == "true" || t.text == "false" || is_param(t.text)) return;
+      throw Fault{t.line, "constant '" + name + "' reads the tensor '" + t.text +
+                              "': expected numbers and parameters"};
+    if (t.kind != TreeKind::Name || t.text == "true" || t.text == "false" || is_param(t.text))
+      return;
     const auto other = entries_.find(t.text);
     if (other == entries_.end())
-      throw Fault{t.line, "constant '" + name + "': '" + t.text + "' is no parameter, and no constant defined before"};
+      throw Fault{t.line, "constant '" + name + "': '" + t.text +
+                              "' is no parameter, and no constant defined before"};
     parts += other->second.parts;
   });
   if (parts > kMostParts)
@@ -43,13 +49,15 @@ TreePtr NamedConstants::write_out(const TreePtr& tree) const {
   if (tree->kind == TreeKind::Element && has(tree->text))
     throw Fault{tree->line, "'" + tree->text + "' is a constant, which has no subscripts"};
   if (tree->kind == TreeKind::Name && has(tree->text)) return entries_.at(tree->text).value;
-  if (tree->kind == TreeKind::Negate && tree->parts[0]->kind == TreeKind::Name && has(tree->parts[0]->text))
+  if (tree->kind == TreeKind::Negate && tree->parts[0]->kind == TreeKind::Name &&
+      has(tree->parts[0]->text))
     return negated(entries_.at(tree->parts[0]->text).value);
   Tree copy = *tree;
   write_out(copy.parts);
   write_out(copy.guard);
   if (copy.otherwise) copy.otherwise = write_out(copy.otherwise);
-  if (copy.parts == tree->parts && copy.guard == tree->guard && copy.otherwise == tree->otherwise) return tree;
+  if (copy.parts == tree->parts && copy.guard == tree->guard && copy.otherwise == tree->otherwise)
+    return tree;
   return std::make_shared<const Tree>(std::move(copy));
 }
 
@@ -72,7 +80,8 @@ void NamedConstants::check_iterator(const std::string& name, int line) const {
 void NamedConstants::write_out(WrittenStatement& statement) const {
   if (entries_.empty()) return;
   for (WrittenAccess& write : statement.writes) {
-    if (has(write.buffer)) throw Fault{statement.line, "'" + write.buffer + "' is a constant, which nothing writes"};
+    if (has(write.buffer))
+      throw Fault{statement.line, "'" + write.buffer + "' is a constant, which nothing writes"};
     write_out(write.subscripts);
   }
   write_out(statement.reductions, statement.line);

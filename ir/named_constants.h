@@ -1,5 +1,6 @@
-// Named constants of Program text: `const alpha = 1.5` lets later lines say alpha. A name stands for what is written,
-// so a number takes the type that its place asks for and a Program holds no names: it is equal to the one written out.
+// Named constants of Program text: `const alpha = 1.5` lets later lines say alpha. A name stands
+// for what is written, so a number takes the type that its place asks for and a Program holds no
+// names: it is equal to the one written out.
 #pragma once
 
 #include <map>
@@ -14,7 +15,8 @@ namespace polyte::ir::text {
 class NamedConstants {
  public:
   bool has(const std::string& name) const { return entries_.count(name) > 0; }
-  // Numbers, parameters, earlier constants, arithmetic. Throws a Fault, also where the name is taken.
+  // Numbers, parameters, earlier constants, arithmetic. Throws a Fault, also where the name
+  // is taken.
   void define(const std::string& name, const TreePtr& value, const Program& program);
   // With each name replaced. Throws a Fault where one has subscripts.
   TreePtr write_out(const TreePtr& tree) const;

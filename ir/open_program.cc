@@ -43,7 +43,8 @@ class TextFit {
   Result<std::string> run() {
     const std::string& base = texts_[0];
     while (at_[0] < base.size()) {
-      if (!(begins_number(base, at_[0]) ? take_number() : take_character())) return Decline{difference()};
+      if (!(begins_number(base, at_[0]) ? take_number() : take_character()))
+        return Decline{difference()};
     }
     for (std::size_t t = 0; t < texts_.size(); ++t)
       if (at_[t] != texts_[t].size()) return Decline{difference()};
@@ -75,7 +76,8 @@ class TextFit {
       if (std::from_chars(texts_[t].data() + at_[t], end, value).ptr != end) return take_same(ends);
       values.push_back(value);
     }
-    const bool same = std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
+    const bool same =
+        std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
     if (same || goes_on(texts_[0], ends[0])) return take_same(ends);
     const std::optional<Affine> value = fit(sizes_, values);
     if (!value) return false;
@@ -97,7 +99,8 @@ class TextFit {
     const std::string& text = texts_[t];
     if (text.empty()) return "";
     const std::size_t before = at_[t] == 0 ? std::string::npos : text.rfind('\n', at_[t] - 1);
-    const std::size_t begin = text.find_first_not_of(' ', before == std::string::npos ? 0 : before + 1);
+    const std::size_t begin =
+        text.find_first_not_of(' ', before == std::string::npos ? 0 : before + 1);
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   }
 
@@ -113,13 +116,15 @@ class TextFit {
 bool has_word(const std::string& text, const std::string& word) {
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end])))
+      return true;
   }
   return false;
 }
 
 // Names for the symbols that Program text accepts and this text does not use.
-std::vector<std::string> parameter_names(const std::vector<std::string>& symbols, const std::string& text) {
+std::vector<std::string> parameter_names(const std::vector<std::string>& symbols,
+                                         const std::string& text) {
   std::vector<std::string> names;
   for (const std::string& symbol : symbols) {
     std::string name;
@@ -132,7 +137,8 @@ std::vector<std::string> parameter_names(const std::vector<std::string>& symbols
 }
 
 std::ptrdiff_t count_indirect(const std::vector<Index>& indices) {
-  return std::ranges::count_if(indices, [](const Index& index) { return index.indirect != nullptr; });
+  return std::ranges::count_if(indices,
+                               [](const Index& index) { return index.indirect != nullptr; });
 }
 
 // Subscripts that are read or computed at run time.
@@ -151,8 +157,8 @@ std::string header(const std::string& program, const std::vector<std::string>& n
   std::string list, context;
   for (std::size_t s = 0; s < names.size(); ++s) {
     list += (s > 0 ? ", " : "") + names[s];
-    context += (s > 0 ? " and " : "") + names[s] + " >= " + std::to_string(ranges[s].least) + " and " + names[s] +
-               " <= " + std::to_string(ranges[s].most);
+    context += (s > 0 ? " and " : "") + names[s] + " >= " + std::to_string(ranges[s].least) +
+               " and " + names[s] + " <= " + std::to_string(ranges[s].most);
   }
   return "program " + program + "(" + list + ") where " + context;
 }
@@ -160,7 +166,8 @@ std::string header(const std::string& program, const std::vector<std::string>& n
 // Whether the range of iterator i of the statement depends on a parameter.
 bool is_open(const Program& program, const IteratorBounds& bounds) {
   const auto depends = [&](const Affine& bound) {
-    return std::ranges::any_of(program.params, [&](const std::string& param) { return bound.uses(param); });
+    return std::ranges::any_of(program.params,
+                               [&](const std::string& param) { return bound.uses(param); });
   };
   return std::ranges::any_of(bounds.lower, depends) || std::ranges::any_of(bounds.upper, depends);
 }
@@ -180,7 +187,8 @@ std::optional<Affine> fit(const SizePoints& sizes, std::span<const std::int64_t>
   std::int64_t constant = values[0];
   Affine result;
   for (std::size_t s = 0; s < sizes.symbols.size(); ++s) {
-    const std::int64_t run = sizes.points[s + 1][s] - base[s], rise = checked_sub(values[s + 1], values[0]);
+    const std::int64_t run = sizes.points[s + 1][s] - base[s],
+                       rise = checked_sub(values[s + 1], values[0]);
     if (run == 0 || rise % run != 0) return std::nullopt;
     coefficients.push_back(rise / run);
     constant = checked_sub(constant, checked_mul(coefficients[s], base[s]));
@@ -199,7 +207,8 @@ Result<Program> open_program(const SizePoints& sizes, std::span<const SizeRange>
                              std::span<const Program> programs) {
   std::vector<std::string> texts;
   for (const Program& program : programs) texts.push_back(print(program));
-  if (std::ranges::all_of(texts, [&](const std::string& text) { return text == texts[0]; })) return programs[0];
+  if (std::ranges::all_of(texts, [&](const std::string& text) { return text == texts[0]; }))
+    return programs[0];
   SizePoints named = sizes;
   named.symbols = parameter_names(sizes.symbols, texts[0]);
   Result<std::string> text = TextFit(named, texts).run();
@@ -210,7 +219,8 @@ Result<Program> open_program(const SizePoints& sizes, std::span<const SizeRange>
     Program open = parse_program(header(name, named.symbols, ranges) + body, name);
     // What is a product of a size and an iterator would be computed as if it were a gather.
     if (count_indirect(open) != count_indirect(programs[0]))
-      return Decline{"a subscript is not affine: it is a product of a size and an iterator\n" + print(open)};
+      return Decline{"a subscript is not affine: it is a product of a size and an iterator\n" +
+                     print(open)};
     return open;
   } catch (const UserError& error) {
     return Decline{error.what()};

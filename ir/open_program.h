@@ -1,11 +1,12 @@
-// Programs of one computation at several sizes, as one Program that leaves the sizes open. Their texts differ in
-// numbers only, and each number is an affine function of the sizes: that of the base and of one point a size, checked
-// at all other points.
+// Programs of one computation at several sizes, as one Program that leaves the sizes open. Their
+// texts differ in numbers only, and each number is an affine function of the sizes: that of the
+// base and of one point a size, checked at all other points.
 //
 //   N = 7:  in x: f32[7, 64]     N = 8:  in x: f32[8, 64]     open:  in x: f32[N, 64]
 //           for n in 0..7                for n in 0..8               for n in 0..N
 //
-// What is no affine function shows at neighbouring points: 7 // 2 and 8 // 2 are 3 and 4, 9 // 2 is 4 again.
+// What is no affine function shows at neighbouring points: 7 // 2 and 8 // 2 are 3 and 4, 9 // 2
+// is 4 again.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@
 
 namespace polyte::ir {
 
-// Values of the sizes, one per symbol. Point 0 is the base; point 1 + s differs from it in symbol s; the others check.
+// Values of the sizes, one per symbol. Point 0 is the base; point 1 + s differs from it in symbol
+// s; the others check.
 struct SizePoints {
   std::vector<std::string> symbols;
   std::vector<std::vector<std::int64_t>> points;
@@ -30,16 +32,17 @@ struct SizePoints {
 // The affine function whose value at each point is given, if there is one with whole coefficients.
 std::optional<Affine> fit(const SizePoints& sizes, std::span<const std::int64_t> values);
 
-// One Program per point, none with parameters. Equal ones: the Program itself. Else its parameters are all symbols, in
-// their order, each within [least, most] of `ranges`. A Decline shows the lines that do not fit.
+// One Program per point, none with parameters. Equal ones: the Program itself. Else its parameters
+// are all symbols, in their order, each within [least, most] of `ranges`. A Decline shows the
+// lines that do not fit.
 struct SizeRange {
   std::int64_t least = 1, most = 1;
 };
 Result<Program> open_program(const SizePoints& sizes, std::span<const SizeRange> ranges,
                              std::span<const Program> programs);
 
-// The Program as schedulers that choose by numbers see it: bound to typical sizes, inside of its context or not, with
-// Program::open the iterators whose ranges these decide.
+// The Program as schedulers that choose by numbers see it: bound to typical sizes, inside of its
+// context or not, with Program::open the iterators whose ranges these decide.
 Program at_typical(const Program& program, const Values& sizes);
 
 }  // namespace polyte::ir

@@ -29,23 +29,28 @@ std::optional<Span> span_of(const Statement& s, const std::string& iterator) {
   Affine last = bounds.upper.front();
   for (const Affine& upper : bounds.upper) {
     const Affine further = upper - last;
-    if (!further.is_constant()) return std::nullopt;  // the least of several: an extent is one of them
+    // The least of several: an extent is one of them.
+    if (!further.is_constant()) return std::nullopt;
     if (further.constant() < 0) last = upper;
   }
   return last.has_division() ? std::nullopt : std::optional(Span{*first, last});
 }
 
-// Where a definition goes that the statement reads: in front of the item of the Program's order that it is in, and of
-// the statements before that write the same tensor.
+// Where a definition goes that the statement reads: in front of the item of the Program's order
+// that it is in, and of the statements before that write the same tensor.
 struct Gap {
-  std::size_t first = 0;             // statement behind the definition
-  std::vector<std::size_t> between;  // statements that run after the definition, and before the last read of it
+  std::size_t first = 0;  // statement behind the definition
+  // Statements that run after the definition, and before the last read of it.
+  std::vector<std::size_t> between;
 };
 
-bool is_in(const Item& item, std::size_t statement) { return std::ranges::count(statements_in({item}), statement) > 0; }
+bool is_in(const Item& item, std::size_t statement) {
+  return std::ranges::count(statements_in({item}), statement) > 0;
+}
 
 Gap gap_of(const Program& program, std::size_t statement) {
-  const auto item = std::ranges::find_if(program.order, [&](const Item& each) { return is_in(each, statement); });
+  const auto item =
+      std::ranges::find_if(program.order, [&](const Item& each) { return is_in(each, statement); });
   Gap gap{.between = statements_in({*item})};
   gap.first = std::ranges::min(gap.between);
   const std::string& written = program.statements[statement].writes.front().buffer;
@@ -57,25 +62,30 @@ Gap gap_of(const Program& program, std::size_t statement) {
 
 bool writes_what_is_read(const Statement& writer, const Expr& value) {
   return std::ranges::any_of(loads_of(value), [&](const Load* load) {
-    return std::ranges::any_of(writer.writes, [&](const Access& write) { return write.buffer == load->buffer; });
+    return std::ranges::any_of(writer.writes,
+                               [&](const Access& write) { return write.buffer == load->buffer; });
   });
 }
 
 // What makes the value no tensor of its own, or of another meaning; nothing where all is well.
-std::optional<Decline> problem_of(const Program& program, std::size_t at, const Precomputed& precomputed) {
+std::optional<Decline> problem_of(const Program& program, std::size_t at,
+                                  const Precomputed& precomputed) {
   const Statement& s = program.statements[at];
   const Expr& value = precomputed.value;
   for (const std::string& symbol : symbols_of(value))
     if (!is_among(symbol, precomputed.iterators) && !is_among(symbol, program.params))
-      return Decline{"it depends on " + symbol + ", which is no dimension of " + precomputed.tensor};
+      return Decline{"it depends on " + symbol + ", which is no dimension of " +
+                     precomputed.tensor};
   for (const Load* load : loads_of(value))
-    if (std::ranges::any_of(load->indices, [](const Index& index) { return index.indirect != nullptr; }))
+    if (std::ranges::any_of(load->indices,
+                            [](const Index& index) { return index.indirect != nullptr; }))
       return Decline{"it reads " + load->buffer + " at an index known at run time only"};
   int found = 0;
   for (const Expr& whole : s.values) {
     if (equal(whole, value) && is_fused_product(s.combiner, value))
       return Decline{"the products that " + s.name + " adds are not rounded before"};
-    replace(whole, [&](const Expr& part) { return equal(part, value) ? (++found, part) : nullptr; });
+    replace(whole,
+            [&](const Expr& part) { return equal(part, value) ? (++found, part) : nullptr; });
   }
   if (found == 0) return Decline{s.name + " has no value " + to_string(value)};
   for (const std::size_t between : gap_of(program, at).between)
@@ -84,7 +94,8 @@ std::optional<Decline> problem_of(const Program& program, std::size_t at, const 
   return std::nullopt;
 }
 
-Result<Statement> definition_of(const Statement& s, const Precomputed& precomputed, Buffer& buffer) {
+Result<Statement> definition_of(const Statement& s, const Precomputed& precomputed,
+                                Buffer& buffer) {
   Statement definition;
   definition.name = precomputed.tensor;
   definition.iterators = precomputed.iterators;
@@ -114,14 +125,17 @@ void move_up(std::vector<Item>& items, std::size_t from) {
 }
 
 void insert(Program& program, Statement definition, std::size_t at) {
-  program.statements.insert(program.statements.begin() + static_cast<std::ptrdiff_t>(at), std::move(definition));
+  program.statements.insert(program.statements.begin() + static_cast<std::ptrdiff_t>(at),
+                            std::move(definition));
   move_up(program.order, at);
-  const auto behind = std::ranges::find_if(program.order, [&](const Item& item) { return is_in(item, at + 1); });
+  const auto behind =
+      std::ranges::find_if(program.order, [&](const Item& item) { return is_in(item, at + 1); });
   program.order.insert(behind, Item{at});
 }
 
 // Where `now` has the position of each statement that stays.
-std::vector<Item> kept_items(const std::vector<Item>& items, const std::vector<std::optional<std::size_t>>& now) {
+std::vector<Item> kept_items(const std::vector<Item>& items,
+                             const std::vector<std::optional<std::size_t>>& now) {
   std::vector<Item> kept;
   for (const Item& item : items) {
     if (const auto* region = std::get_if<Region>(&item)) {
@@ -142,13 +156,15 @@ Statement reading(const Statement& statement, const Statement& definition, const
   const Expr element = make_load(value->type, cell.buffer, cell.indices);
   Statement result = statement;
   for (Expr& whole : result.values)
-    whole = replace(whole, [&](const Expr& part) { return equal(part, value) ? element : nullptr; });
+    whole =
+        replace(whole, [&](const Expr& part) { return equal(part, value) ? element : nullptr; });
   return result;
 }
 
 Result<Program> with_precomputed(const Program& program, const Precomputed& precomputed) {
   const auto found = std::ranges::find(program.statements, precomputed.statement, &Statement::name);
-  if (found == program.statements.end()) return Decline{"there is no statement " + precomputed.statement};
+  if (found == program.statements.end())
+    return Decline{"there is no statement " + precomputed.statement};
   const auto at = static_cast<std::size_t>(found - program.statements.begin());
   if (auto problem = problem_of(program, at, precomputed)) return *problem;
   Buffer buffer{precomputed.tensor, Role::Temp, precomputed.value->type, {}};

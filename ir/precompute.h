@@ -1,7 +1,7 @@
-// Values computed before the statement that reads them, once for all iterations in which they are the same: the inverse
-// of inlining a definition.
+// Values computed before the statement that reads them, once for all iterations in which they are
+// the same: the inverse of inlining a definition.
 //
-//   C[m, n] += 2 * A[m, k] * B[k, n]     ->     a[m, k] = 2 * A[m, k];   C[m, n] += a[m, k] * B[k, n]
+//   C[m, n] += 2 * A[m, k] * B[k, n]    ->    a[m, k] = 2 * A[m, k];   C[m, n] += a[m, k] * B[k, n]
 //
 // The value is rounded in both, so no bit changes.
 #pragma once
@@ -18,8 +18,8 @@ namespace polyte::ir {
 struct Precomputed {
   std::string statement;  // that has the value, once or more: C.update
   std::string tensor;     // of the values, a new temporary of their type: a
-  // Of the statement, a dimension each, outermost first; its range has to be one of its own, from a number on. The
-  // value depends on no others.
+  // Of the statement, a dimension each, outermost first; its range has to be one of its own, from a
+  // number on. The value depends on no others.
   std::vector<std::string> iterators;
   Expr value;
 };
@@ -27,9 +27,10 @@ struct Precomputed {
 // The statement with reads of the tensor in place of the value.
 Statement reading(const Statement& statement, const Statement& definition, const Expr& value);
 
-// The Program with the definition, directly before the statement and those before it that write the same tensor,
-// outside of regions. Declines where the statement has no such value, a sum of floats would round a product that it
-// does not round now, an iterator has no range of its own, or what the value reads is written in between.
+// The Program with the definition, directly before the statement and those before it that write the
+// same tensor, outside of regions. Declines where the statement has no such value, a sum of floats
+// would round a product that it does not round now, an iterator has no range of its own, or what
+// the value reads is written in between.
 Result<Program> with_precomputed(const Program& program, const Precomputed& precomputed);
 
 // The same buffers with some of the statements, as their order had them; empty regions go.

@@ -57,20 +57,25 @@ std::string to_string(Combiner combiner) {
   return "";
 }
 
-// --- look-up -----------------------------------------------------------------------------------------------------
+// --- look-up -------------------------------------------------------------------------------------
 
 namespace {
 
 template <class T>
 const T* find_named(const std::vector<T>& items, const std::string& name) {
-  const auto at = std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
+  const auto at =
+      std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
   return at == items.end() ? nullptr : &*at;
 }
 
 }  // namespace
 
-const Buffer* Program::find_buffer(const std::string& wanted) const { return find_named(buffers, wanted); }
-const Statement* Program::find_statement(const std::string& wanted) const { return find_named(statements, wanted); }
+const Buffer* Program::find_buffer(const std::string& wanted) const {
+  return find_named(buffers, wanted);
+}
+const Statement* Program::find_statement(const std::string& wanted) const {
+  return find_named(statements, wanted);
+}
 
 const Buffer& Program::buffer(const std::string& wanted) const {
   const Buffer* found = find_buffer(wanted);
@@ -94,13 +99,14 @@ std::vector<const Buffer*> Program::interface() const {
 std::vector<std::int64_t> constant_shape(const Buffer& buffer) {
   std::vector<std::int64_t> shape;
   for (const Affine& extent : buffer.shape) {
-    POLYTE_CHECK(extent.is_constant(), "buffer '" + buffer.name + "' has the open extent " + to_string(extent));
+    POLYTE_CHECK(extent.is_constant(),
+                 "buffer '" + buffer.name + "' has the open extent " + to_string(extent));
     shape.push_back(extent.constant());
   }
   return shape;
 }
 
-// --- combiners ---------------------------------------------------------------------------------------------------
+// --- combiners -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -146,30 +152,35 @@ Expr combine(Combiner combiner, const Expr& value, const Expr& current) {
   POLYTE_CHECK(false, "'" + to_string(combiner) + "' combines pairs");
 }
 
-// The new pair wins by its value, or by the lower position where the values are equal (0 and -0 are). The position is
-// stored first: the value goes with it where it is the new one already.
+// The new pair wins by its value, or by the lower position where the values are equal
+// (0 and -0 are). The position is stored first: the value goes with it where it is the new
+// one already.
 std::vector<Expr> combine_pair(const Statement& statement, const std::vector<Expr>& current) {
   const Expr &value = statement.values[0], &position = statement.values[1];
   const bool is_max = statement.combiner == Combiner::ArgMax;
-  const Expr better =
-      is_max ? make_binary(BinaryOp::Lt, current[0], value) : make_binary(BinaryOp::Lt, value, current[0]);
+  const Expr better = is_max ? make_binary(BinaryOp::Lt, current[0], value)
+                             : make_binary(BinaryOp::Lt, value, current[0]);
   const Expr equal = make_binary(BinaryOp::Eq, current[0], value);
   const auto wins = [&](BinaryOp before) {
     const Expr tie = make_binary(BinaryOp::And, equal, make_binary(before, position, current[1]));
     return make_binary(BinaryOp::Or, better, tie);
   };
-  return {make_select(wins(BinaryOp::Le), value, current[0]), make_select(wins(BinaryOp::Lt), position, current[1])};
+  return {make_select(wins(BinaryOp::Le), value, current[0]),
+          make_select(wins(BinaryOp::Lt), position, current[1])};
 }
 
 }  // namespace
 
 bool is_fused_product(Combiner combiner, const Expr& value) {
   const auto* product = std::get_if<Binary>(&value->op);
-  return combiner == Combiner::Sum && product && product->op == BinaryOp::Mul && is_float(value->type);
+  return combiner == Combiner::Sum && product && product->op == BinaryOp::Mul &&
+         is_float(value->type);
 }
 
 Expr rounded_term(Combiner combiner, const Expr& value) {
-  return is_fused_product(combiner, value) ? make_binary(BinaryOp::Mul, make_literal(value->type, 1), value) : value;
+  return is_fused_product(combiner, value)
+             ? make_binary(BinaryOp::Mul, make_literal(value->type, 1), value)
+             : value;
 }
 
 std::vector<Expr> combined_values(const Statement& statement, const std::vector<Expr>& current) {
@@ -205,7 +216,7 @@ Expr identity_of(Combiner combiner, DType type) {
   POLYTE_CHECK(false, "an assignment has no identity");
 }
 
-// --- comparison --------------------------------------------------------------------------------------------------
+// --- comparison ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -215,15 +226,17 @@ bool same(const Item& a, const Item& b);
 bool same(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
 bool same(const Access& a, const Access& b) {
-  return a.buffer == b.buffer && std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(),
-                                            [](const Index& s, const Index& t) {
-                                              return s.affine == t.affine && same(s.indirect, t.indirect);
+  return a.buffer == b.buffer && std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(),
+                                            b.indices.end(), [](const Index& s, const Index& t) {
+                                              return s.affine == t.affine &&
+                                                     same(s.indirect, t.indirect);
                                             });
 }
 
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const T& s, const T& t) { return same(s, t); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& s, const T& t) { return same(s, t); });
 }
 
 bool same(const Buffer& a, const Buffer& b) {
@@ -240,26 +253,29 @@ bool same(const Item& a, const Item& b) {
   if (a.index() != b.index()) return false;
   if (const auto* index = std::get_if<std::size_t>(&a)) return *index == std::get<std::size_t>(b);
   const Region &s = std::get<Region>(a), &t = std::get<Region>(b);
-  return s.iterator == t.iterator && s.begin == t.begin && s.end == t.end && s.step == t.step && same(s.body, t.body);
+  return s.iterator == t.iterator && s.begin == t.begin && s.end == t.end && s.step == t.step &&
+         same(s.body, t.body);
 }
 
 }  // namespace
 
 bool equal(const Statement& a, const Statement& b) {
   return a.name == b.name && a.iterators == b.iterators && a.region_depth == b.region_depth &&
-         a.reductions == b.reductions && same_conjunction(a.domain, b.domain) && a.combiner == b.combiner &&
-         same(a.writes, b.writes) && same(a.values, b.values) && same(a.guard, b.guard);
+         a.reductions == b.reductions && same_conjunction(a.domain, b.domain) &&
+         a.combiner == b.combiner && same(a.writes, b.writes) && same(a.values, b.values) &&
+         same(a.guard, b.guard);
 }
 
 bool equal(const Program& a, const Program& b) {
   return a.name == b.name && a.params == b.params && same_conjunction(a.context, b.context) &&
          same(a.buffers, b.buffers) &&
-         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
+         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(),
+                    b.statements.end(),
                     [](const Statement& s, const Statement& t) { return equal(s, t); }) &&
          same(a.order, b.order);
 }
 
-// --- rebuilding --------------------------------------------------------------------------------------------------
+// --- rebuilding ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -315,7 +331,8 @@ struct Rebuild {
     (*this)(s.domain);
     for (Access& write : s.writes) {
       write.buffer = name(write.buffer);
-      for (Index& index : write.indices) index = settled({substitute(index.affine, bindings), (*this)(index.indirect)});
+      for (Index& index : write.indices)
+        index = settled({substitute(index.affine, bindings), (*this)(index.indirect)});
     }
     for (Expr& value : s.values) value = (*this)(value);
     s.guard = (*this)(s.guard);
@@ -346,14 +363,16 @@ Values resolve(const Program& program, const Values& sizes, std::vector<std::str
   for (const auto& [name, value] : sizes) {
     const auto param = find_param(program, name);
     if (!param) problems.push_back("program '" + program.name + "' has no size " + name);
-    if (value < 0) problems.push_back("size " + name + " is " + std::to_string(value) + ", expected 0 or more");
+    if (value < 0)
+      problems.push_back("size " + name + " is " + std::to_string(value) + ", expected 0 or more");
     if (param) result[*param] = value;
   }
   return result;
 }
 
 // A bound context; what is violated is a problem.
-void check_context(const Program& before, const Bindings& bindings, std::vector<std::string>& problems) {
+void check_context(const Program& before, const Bindings& bindings,
+                   std::vector<std::string>& problems) {
   for (const Constraint& c : before.context) {
     if (truth_of(substitute(c, bindings), {}) == Truth::False)
       problems.push_back("program '" + before.name + "': the sizes violate " + to_string(c));
@@ -366,38 +385,44 @@ std::optional<std::string> find_param(const Program& program, const std::string&
   std::string big = name;
   for (char& c : big) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   for (const std::string& candidate : {name, big, "N" + name})
-    if (std::find(program.params.begin(), program.params.end(), candidate) != program.params.end()) return candidate;
+    if (std::find(program.params.begin(), program.params.end(), candidate) != program.params.end())
+      return candidate;
   return std::nullopt;
 }
 
 Program bind(const Program& program, const Values& sizes) {
   std::vector<std::string> problems;
   Rebuild rebuild;
-  for (const auto& [name, value] : resolve(program, sizes, problems)) rebuild.bindings.emplace(name, value);
+  for (const auto& [name, value] : resolve(program, sizes, problems))
+    rebuild.bindings.emplace(name, value);
   check_context(program, rebuild.bindings, problems);
   Program bound = program;
   rebuild(bound);
   for (const Buffer& b : bound.buffers) {
     for (const Affine& extent : b.shape) {
       if (extent.is_constant() && extent.constant() < 0)
-        problems.push_back("buffer '" + b.name + "' has the extent " + to_string(extent) + ", expected 0 or more");
+        problems.push_back("buffer '" + b.name + "' has the extent " + to_string(extent) +
+                           ", expected 0 or more");
     }
   }
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
-  std::erase_if(bound.params, [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
+  std::erase_if(bound.params,
+                [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
   for (const auto& [name, value] : rebuild.bindings) bound.sizes[name] = value.constant();
   if (!rebuild.bindings.empty()) bound.open_digest = digest(program);
-  for (const Problem& problem : find_problems(bound))  // what is inside at other sizes need not be at these
+  // What is inside at other sizes need not be at these.
+  for (const Problem& problem : find_problems(bound))
     problems.push_back((problem.subject.empty() ? "" : problem.subject + ": ") + problem.message);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   return bound;
 }
 
-// --- identity ----------------------------------------------------------------------------------------------------
+// --- identity ------------------------------------------------------------------------------------
 
 namespace {
 
-// Iterators become r0, r1 .. (regions) and i0, i1 ..; both are simultaneous, so no name can clash on the way.
+// Iterators become r0, r1 .. (regions) and i0, i1 ..; both are simultaneous, so no name can clash
+// on the way.
 void rename_iterators(Statement& s) {
   Rebuild rebuild;
   std::vector<std::string> fresh;
@@ -408,8 +433,8 @@ void rename_iterators(Statement& s) {
   }
   rebuild(s);
   for (std::string& reduction : s.reductions)
-    reduction = fresh[static_cast<std::size_t>(std::find(s.iterators.begin(), s.iterators.end(), reduction) -
-                                               s.iterators.begin())];
+    reduction = fresh[static_cast<std::size_t>(
+        std::find(s.iterators.begin(), s.iterators.end(), reduction) - s.iterators.begin())];
   s.iterators = fresh;
 }
 
@@ -442,7 +467,8 @@ std::string canonical_text(const Program& program) {
   for (std::size_t i = 0; i < p.buffers.size(); ++i)
     rebuild.buffers.emplace(p.buffers[i].name, "t" + std::to_string(i));
   rebuild(p);
-  for (std::size_t i = 0; i < p.statements.size(); ++i) p.statements[i].name = "S" + std::to_string(i);
+  for (std::size_t i = 0; i < p.statements.size(); ++i)
+    p.statements[i].name = "S" + std::to_string(i);
   p.name = "p";
   return print(p);
 }
@@ -454,7 +480,8 @@ std::string digest(const Program& program) {
 std::string digest_of_text(const Program& program) {
   // FNV-1a, 64 bits.
   std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : canonical_text(program)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  for (const char c : canonical_text(program))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   std::string text;
   for (int shift = 60; shift >= 40; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
   return text;

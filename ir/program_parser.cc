@@ -1,5 +1,6 @@
-// Files of Program text: headers, declarations, regions by indentation, statements. A line at fault is reported and
-// skipped; statements that read what it would have written are skipped silently, so one slip is one message.
+// Files of Program text: headers, declarations, regions by indentation, statements. A line at fault
+// is reported and skipped; statements that read what it would have written are skipped silently, so
+// one slip is one message.
 #include <algorithm>
 #include <map>
 
@@ -16,7 +17,8 @@ using text::Cursor;
 using text::Fault;
 using text::Line;
 
-constexpr std::size_t kMostRegions = 64;  // within each other: what the proof of a schedule takes a second for
+// Within each other: what the proof of a schedule takes a second for.
+constexpr std::size_t kMostRegions = 64;
 
 constexpr std::string_view kTypes = "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
 
@@ -29,7 +31,8 @@ std::optional<Role> role_of(std::string_view word) {
 class ProgramParser {
  public:
   // `lexical`: how many faults the lexer found; nothing more is said of their lines.
-  ProgramParser(std::vector<Fault>& faults, std::ptrdiff_t lexical) : faults_(faults), lexical_(lexical) {}
+  ProgramParser(std::vector<Fault>& faults, std::ptrdiff_t lexical)
+      : faults_(faults), lexical_(lexical) {}
 
   Program run(const Line& header, const std::vector<Line>& body) {
     const std::size_t before = faults_.size();
@@ -59,8 +62,9 @@ class ProgramParser {
     try {
       parse();
     } catch (const Fault& fault) {
-      const bool lexical = std::any_of(faults_.begin(), faults_.begin() + lexical_,
-                                       [&](const Fault& other) { return other.line == fault.line; });
+      const bool lexical =
+          std::any_of(faults_.begin(), faults_.begin() + lexical_,
+                      [&](const Fault& other) { return other.line == fault.line; });
       if (!lexical) faults_.push_back(fault);
     } catch (const UserError& error) {  // an overflow
       faults_.push_back({line.number, error.what()});
@@ -102,8 +106,8 @@ class ProgramParser {
   void check_indent(const Line& line) {
     if (body_indent_ < 0) body_indent_ = line.indent;
     if (line.indent != body_indent_ && lexical_ == 0)
-      throw Fault{line.number, "unexpected indentation of " + std::to_string(line.indent) + ", expected " +
-                                   std::to_string(body_indent_)};
+      throw Fault{line.number, "unexpected indentation of " + std::to_string(line.indent) +
+                                   ", expected " + std::to_string(body_indent_)};
   }
 
   void close_regions(int indent) {
@@ -115,7 +119,9 @@ class ProgramParser {
     }
   }
 
-  std::vector<Item>& body() { return regions_.empty() ? program_.order : regions_.back().region.body; }
+  std::vector<Item>& body() {
+    return regions_.empty() ? program_.order : regions_.back().region.body;
+  }
 
   void parse_constant(Cursor& cursor) {
     cursor.expect("const");
@@ -131,10 +137,14 @@ class ProgramParser {
 
   // NumPy's names.
   static std::string our_type(const std::string& name) {
-    for (const auto& [longer, shorter] : {std::pair{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}})
-      if (name.starts_with(longer) && dtype_from_string(shorter + name.substr(std::string_view(longer).size())))
+    for (const auto& [longer, shorter] :
+         {std::pair{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}})
+      if (name.starts_with(longer) &&
+          dtype_from_string(shorter + name.substr(std::string_view(longer).size())))
         return ", did you mean '" + (shorter + name.substr(std::string_view(longer).size())) + "'?";
-    return name == "double" ? ", did you mean 'f64'?" : name == "float" ? ", did you mean 'f32'?" : "";
+    return name == "double"  ? ", did you mean 'f64'?"
+           : name == "float" ? ", did you mean 'f32'?"
+                             : "";
   }
 
   text::TreePtr parse_size(Cursor& cursor) { return constants_.write_out(text::parse_sum(cursor)); }
@@ -155,19 +165,25 @@ class ProgramParser {
       if (!cursor.is("]")) cursor.expect(",");
     }
     if (cursor.is("="))
-      cursor.fail("'" + b.name + "' has a type and a value: a constant is 'const " + b.name + " = ...'");
-    if (!cursor.at_end()) cursor.fail_expected(brackets ? "the end of the line" : "'[' or the end of the line");
+      cursor.fail("'" + b.name + "' has a type and a value: a constant is 'const " + b.name +
+                  " = ...'");
+    if (!cursor.at_end())
+      cursor.fail_expected(brackets ? "the end of the line" : "'[' or the end of the line");
     const auto dtype = dtype_from_string(type);
     if (!dtype)
-      throw Fault{line.number, "'" + type + "' is no element type; there are " + std::string(kTypes) + our_type(type)};
+      throw Fault{line.number, "'" + type + "' is no element type; there are " +
+                                   std::string(kTypes) + our_type(type)};
     b.dtype = *dtype;
-    if (program_.find_buffer(b.name)) throw Fault{line.number, "tensor '" + b.name + "' is declared already"};
-    if (constants_.has(b.name)) throw Fault{line.number, "tensor '" + b.name + "' has the name of a constant"};
+    if (program_.find_buffer(b.name))
+      throw Fault{line.number, "tensor '" + b.name + "' is declared already"};
+    if (constants_.has(b.name))
+      throw Fault{line.number, "tensor '" + b.name + "' has the name of a constant"};
     broken_.erase(b.name);
     lines_["buffer '" + b.name + "'"] = line.number;
     auto at = program_.buffers.end();
     if (role != Role::Temp)
-      at = std::find_if(program_.buffers.begin(), at, [](const Buffer& other) { return other.role == Role::Temp; });
+      at = std::find_if(program_.buffers.begin(), at,
+                        [](const Buffer& other) { return other.role == Role::Temp; });
     program_.buffers.insert(at, std::move(b));
   }
 
@@ -197,7 +213,8 @@ class ProgramParser {
     if (!brackets && !cursor.is("step")) return 1;
     cursor.expect("step");
     const std::string sign = cursor.accept("-") ? "-" : "";
-    if (cursor.peek().text != "1") cursor.fail("the step of a loop is 1 or -1, got " + sign + cursor.peek().text);
+    if (cursor.peek().text != "1")
+      cursor.fail("the step of a loop is 1 or -1, got " + sign + cursor.peek().text);
     cursor.next();
     if (brackets) cursor.expect(")");
     return sign.empty() ? 1 : -1;
@@ -208,12 +225,15 @@ class ProgramParser {
     const std::string& word = cursor.peek().text;
     const bool declares = cursor.is(":", 2) && (word == "input" || word == "output");
     if (declares)
-      cursor.fail("'" + word + "' is no role, did you mean '" + word.substr(0, word == "input" ? 2 : 3) + "'?");
+      cursor.fail("'" + word + "' is no role, did you mean '" +
+                  word.substr(0, word == "input" ? 2 : 3) + "'?");
   }
 
   void parse_statement(const Line& line, Cursor& cursor) {
     refuse_foreign_word(cursor);
-    const auto is_tensor = [&](const std::string& name) { return program_.find_buffer(name) != nullptr; };
+    const auto is_tensor = [&](const std::string& name) {
+      return program_.find_buffer(name) != nullptr;
+    };
     const std::string target = cursor.peek(cursor.is(":", 1) ? 2 : 0).text;
     text::WrittenStatement written;
     try {
@@ -223,7 +243,8 @@ class ProgramParser {
       throw;
     }
     std::vector<Range> ranges;
-    for (const OpenRegion& r : regions_) ranges.push_back({r.region.iterator, r.region.begin, r.region.end});
+    for (const OpenRegion& r : regions_)
+      ranges.push_back({r.region.iterator, r.region.begin, r.region.end});
     try {
       if (reads_broken(written)) throw Fault{0, ""};
       constants_.write_out(written);
@@ -258,7 +279,8 @@ class ProgramParser {
 
   void add_statement(Statement s, int line) {
     if (program_.find_statement(s.name))
-      throw Fault{line, "a statement '" + s.name + "' exists already: give it a label, as in 'S1: ...'"};
+      throw Fault{line,
+                  "a statement '" + s.name + "' exists already: give it a label, as in 'S1: ...'"};
     lines_["statement '" + s.name + "'"] = line;
     program_.statements.push_back(std::move(s));
     body().emplace_back(program_.statements.size() - 1);
@@ -267,8 +289,8 @@ class ProgramParser {
   void add_problems(int header) {
     for (const Problem& p : find_problems(program_)) {
       const auto at = lines_.find(p.subject);
-      faults_.push_back(
-          {at == lines_.end() ? header : at->second, (p.subject.empty() ? "" : p.subject + ": ") + p.message});
+      faults_.push_back({at == lines_.end() ? header : at->second,
+                         (p.subject.empty() ? "" : p.subject + ": ") + p.message});
     }
   }
 };
@@ -277,7 +299,8 @@ class ProgramParser {
   std::multimap<int, std::string> by_line;  // in the order found, within a line
   for (const Fault& f : faults) by_line.emplace(f.line, f.message);
   std::vector<std::string> problems;
-  for (const auto& [line, message] : by_line) problems.push_back(origin + ":" + std::to_string(line) + ": " + message);
+  for (const auto& [line, message] : by_line)
+    problems.push_back(origin + ":" + std::to_string(line) + ": " + message);
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
@@ -293,7 +316,8 @@ std::vector<Program> parse_programs(std::string_view text, const std::string& or
   std::size_t at = 0;
   if (lines.empty()) faults.push_back({1, "expected 'program NAME(...)', got an empty text"});
   if (!lines.empty() && !starts_program(lines[0]))
-    faults.push_back({lines[0].number, "expected 'program NAME(...)', got '" + lines[0].tokens[0].text + "'"});
+    faults.push_back(
+        {lines[0].number, "expected 'program NAME(...)', got '" + lines[0].tokens[0].text + "'"});
   while (at < lines.size() && !starts_program(lines[at])) ++at;
   while (at < lines.size()) {
     const Line& header = lines[at++];
@@ -313,11 +337,13 @@ Program parse_program(std::string_view text, const std::string& origin) {
   return std::move(programs[0]);
 }
 
-Result<Expr> parse_value(std::string_view text, const Program& program, const Statement& statement) {
+Result<Expr> parse_value(std::string_view text, const Program& program,
+                         const Statement& statement) {
   std::vector<Fault> faults;
   const std::vector<Line> lines = text::split_lines(text, faults);
   if (!faults.empty()) return Decline{faults.front().message};
-  if (lines.size() != 1) return Decline{"expected one value, got " + std::to_string(lines.size()) + " lines"};
+  if (lines.size() != 1)
+    return Decline{"expected one value, got " + std::to_string(lines.size()) + " lines"};
   const DomainFacts facts(statement.iterators, statement.domain, program.params, program.context);
   const text::Scope scope{&program, statement.iterators, &facts};
   try {

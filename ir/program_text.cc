@@ -10,14 +10,17 @@
 namespace polyte::ir {
 namespace {
 
-// Takes the first constraint that bounds `it` with coefficient `sign` and that no later iterator occurs in.
-std::optional<Affine> take_bound(std::vector<Constraint>& domain, const std::vector<std::string>& iterators,
-                                 std::size_t it, std::int64_t sign) {
+// Takes the first constraint that bounds `it` with coefficient `sign` and that no later iterator
+// occurs in.
+std::optional<Affine> take_bound(std::vector<Constraint>& domain,
+                                 const std::vector<std::string>& iterators, std::size_t it,
+                                 std::int64_t sign) {
   for (auto at = domain.begin(); at != domain.end(); ++at) {
     const Affine rest = at->expr - Affine::symbol(iterators[it]) * sign;
     if (at->equality || at->expr.coefficient(iterators[it]) != sign) continue;
-    const bool later = std::any_of(iterators.begin() + static_cast<std::ptrdiff_t>(it), iterators.end(),
-                                   [&](const std::string& other) { return rest.uses(other); });
+    const bool later =
+        std::any_of(iterators.begin() + static_cast<std::ptrdiff_t>(it), iterators.end(),
+                    [&](const std::string& other) { return rest.uses(other); });
     if (later) continue;
     domain.erase(at);
     return sign > 0 ? -rest : rest + 1;
@@ -38,7 +41,8 @@ StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
   for (const Range& region : regions) {
     const Affine it = Affine::symbol(region.name);
     for (const Constraint& c : {at_least(it, region.begin), less_than(it, region.end)})
-      if (const auto at = std::find(parts.where.begin(), parts.where.end(), c); at != parts.where.end())
+      if (const auto at = std::find(parts.where.begin(), parts.where.end(), c);
+          at != parts.where.end())
         parts.where.erase(at);
   }
   for (std::size_t i = regions.size(); i < s.iterators.size(); ++i) {
@@ -46,7 +50,8 @@ StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
     const auto begin = take_bound(rest, s.iterators, i, 1);
     const auto end = take_bound(rest, s.iterators, i, -1);
     const bool bounded = begin && end;
-    parts.ranges.push_back(bounded ? Range{s.iterators[i], *begin, *end} : Range{s.iterators[i], 0, 0, false});
+    parts.ranges.push_back(bounded ? Range{s.iterators[i], *begin, *end}
+                                   : Range{s.iterators[i], 0, 0, false});
     if (bounded) parts.where = rest;
   }
   return parts;
@@ -99,14 +104,17 @@ class ProgramPrinter {
     role.resize(6, ' ');
     std::vector<std::string> extents;
     for (const Affine& extent : b.shape) extents.push_back(to_string(extent));
-    text_ += "  " + role + b.name + ": " + std::string(polyte::to_string(b.dtype)) + "[" + join_words(extents) + "]\n";
+    text_ += "  " + role + b.name + ": " + std::string(polyte::to_string(b.dtype)) + "[" +
+             join_words(extents) + "]\n";
   }
 
-  void print_items(const std::vector<Item>& items, const std::vector<Range>& regions, const std::string& indent) {
+  void print_items(const std::vector<Item>& items, const std::vector<Range>& regions,
+                   const std::string& indent) {
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (const auto* region = std::get_if<Region>(&items[i])) {
         const Range range{region->iterator, region->begin, region->end};
-        text_ += indent + "loop " + print_range(range) + (region->step < 0 ? " step -1" : "") + "\n";
+        text_ +=
+            indent + "loop " + print_range(range) + (region->step < 0 ? " step -1" : "") + "\n";
         std::vector<Range> inner = regions;
         inner.push_back(range);
         print_items(region->body, inner, indent + "  ");
@@ -125,21 +133,25 @@ class ProgramPrinter {
   }
 
   // `acc[m] = sum[k in 0..K] ...` where exactly these two statements would come of it.
-  bool print_reduction(const Statement& init, const Statement& update, const std::vector<Range>& regions,
-                       const std::string& indent) {
+  bool print_reduction(const Statement& init, const Statement& update,
+                       const std::vector<Range>& regions, const std::string& indent) {
     constexpr std::string_view kSuffix = ".update";
-    if (update.combiner == Combiner::None || update.reductions.empty() || !update.name.ends_with(kSuffix)) return false;
+    if (update.combiner == Combiner::None || update.reductions.empty() ||
+        !update.name.ends_with(kSuffix))
+      return false;
     StatementParts parts = parts_of(update, regions);
     if (update.reductions.size() > parts.ranges.size()) return false;
     parts.name = update.name.substr(0, update.name.size() - kSuffix.size());
     const auto first = parts.ranges.end() - static_cast<std::ptrdiff_t>(update.reductions.size());
     parts.reductions.assign(first, parts.ranges.end());
     parts.ranges.erase(first, parts.ranges.end());
-    if (!std::all_of(parts.reductions.begin(), parts.reductions.end(), [](const Range& r) { return r.bounded; }))
+    if (!std::all_of(parts.reductions.begin(), parts.reductions.end(),
+                     [](const Range& r) { return r.bounded; }))
       return false;
     const std::vector<Statement> pair = assemble_reduction(parts);
     if (!equal(pair[0], init) || !equal(pair[1], update)) return false;
-    const std::string sign = "= " + to_string(update.combiner) + "[" + print_ranges(parts.reductions) + "] ";
+    const std::string sign =
+        "= " + to_string(update.combiner) + "[" + print_ranges(parts.reductions) + "] ";
     print_statement(update, parts, update.writes[0].buffer, sign, indent);
     return true;
   }
@@ -150,7 +162,8 @@ class ProgramPrinter {
     const ExprStyle style{[&](const Load& load) { return is_implied(load, facts); }};
     std::vector<std::string> values;
     for (const Expr& value : s.values) values.push_back(print_expr(value, style));
-    text_ += indent + (parts.name == name ? "" : parts.name + ": ") + print_writes(s.writes, style) + " " + sign;
+    text_ += indent + (parts.name == name ? "" : parts.name + ": ") +
+             print_writes(s.writes, style) + " " + sign;
     text_ += values.size() == 1 ? values[0] : "(" + join_words(values) + ")";
     if (!parts.ranges.empty()) text_ += "  for " + print_ranges(parts.ranges);
     if (!parts.where.empty()) text_ += " if " + print_conjunction(parts.where);
@@ -171,7 +184,8 @@ class ProgramPrinter {
       whole.push_back(names.back() + indices.back());
     }
     if (writes.size() == 1) return whole[0];
-    const bool shared = std::adjacent_find(indices.begin(), indices.end(), std::not_equal_to<>()) == indices.end();
+    const bool shared =
+        std::adjacent_find(indices.begin(), indices.end(), std::not_equal_to<>()) == indices.end();
     return shared ? "(" + join_words(names) + ")" + indices[0] : "(" + join_words(whole) + ")";
   }
 };

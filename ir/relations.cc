@@ -11,7 +11,8 @@ void collect(const Expr& e, std::vector<const Load*>& found) {
   for (const Load* load : loads_of(e)) found.push_back(load);
 }
 
-bool is_apart_or_same(const std::string& buffer, const std::vector<Index>& indices, const Access& other) {
+bool is_apart_or_same(const std::string& buffer, const std::vector<Index>& indices,
+                      const Access& other) {
   if (buffer != other.buffer) return true;
   return std::ranges::equal(indices, other.indices, [](const Index& a, const Index& b) {
     return !a.indirect && !b.indirect && a.affine == b.affine;
@@ -34,21 +35,26 @@ std::vector<const Load*> reads_of(const Statement& statement) {
 }
 
 bool reads(const Statement& statement, const std::string& buffer) {
-  return std::ranges::any_of(reads_of(statement), [&](const Load* load) { return load->buffer == buffer; });
+  return std::ranges::any_of(reads_of(statement),
+                             [&](const Load* load) { return load->buffer == buffer; });
 }
 
-bool is_apart_or_same(const Access& a, const Access& b) { return is_apart_or_same(a.buffer, a.indices, b); }
+bool is_apart_or_same(const Access& a, const Access& b) {
+  return is_apart_or_same(a.buffer, a.indices, b);
+}
 
 bool reads_apart(const Statement& reader, const Statement& writer) {
   const std::vector<const Load*> reads = reads_of(reader);
   return std::ranges::all_of(writer.writes, [&](const Access& write) {
-    return std::ranges::all_of(reads, [&](const Load* read) { return is_apart_or_same(*read, write); });
+    return std::ranges::all_of(reads,
+                               [&](const Load* read) { return is_apart_or_same(*read, write); });
   });
 }
 
 bool stay_at_their_point(const Statement& a, const Statement& b) {
   const auto write_one = [&](const Access& write) {
-    return std::ranges::all_of(b.writes, [&](const Access& other) { return is_apart_or_same(write, other); });
+    return std::ranges::all_of(b.writes,
+                               [&](const Access& other) { return is_apart_or_same(write, other); });
   };
   return std::ranges::all_of(a.writes, write_one) && reads_apart(a, b) && reads_apart(b, a);
 }
@@ -72,15 +78,19 @@ std::vector<std::string> free_iterators(const Statement& update) {
 }
 
 bool starts_reduction(const Statement& init, const Statement& update) {
-  if (init.combiner != Combiner::None || update.combiner == Combiner::None || init.guard) return false;
-  const auto holds_for_update = [&](const Constraint& c) {  // as it is, or a tighter bound: i >= 1 for i >= 0
+  if (init.combiner != Combiner::None || update.combiner == Combiner::None || init.guard)
+    return false;
+  // As it is, or a tighter bound: i >= 1 for i >= 0.
+  const auto holds_for_update = [&](const Constraint& c) {
     return std::ranges::any_of(update.domain, [&](const Constraint& known) {
       const Affine slack = c.expr - known.expr;
-      return c == known || (!c.equality && !known.equality && slack.is_constant() && slack.constant() >= 0);
+      return c == known ||
+             (!c.equality && !known.equality && slack.is_constant() && slack.constant() >= 0);
     });
   };
   const std::vector<std::string> free = free_iterators(update);
-  return init.writes[0].buffer == update.writes[0].buffer && std::ranges::is_permutation(init.iterators, free) &&
+  return init.writes[0].buffer == update.writes[0].buffer &&
+         std::ranges::is_permutation(init.iterators, free) &&
          std::ranges::all_of(init.domain, holds_for_update) && stay_at_their_point(init, init) &&
          stay_at_their_point(update, update) && stay_at_their_point(init, update);
 }

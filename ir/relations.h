@@ -1,6 +1,6 @@
-// What a statement reads, whether two statements meet at the same elements only, and which two are one reduction: what
-// a scheduler asks before it brings statements together. Names and subscripts as they stand are compared: a `no` may be
-// a `yes` in other words.
+// What a statement reads, whether two statements meet at the same elements only, and which two are
+// one reduction: what a scheduler asks before it brings statements together. Names and subscripts
+// as they stand are compared: a `no` may be a `yes` in other words.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ namespace polyte::ir {
 std::vector<const Load*> reads_of(const Statement& statement);
 bool reads(const Statement& statement, const std::string& buffer);
 
-// At each point of loops that both share: another buffer, or the same element. A subscript read from memory may be
-// any element.
+// At each point of loops that both share: another buffer, or the same element. A subscript read
+// from memory may be any element.
 bool is_apart_or_same(const Access& a, const Access& b);
 
 // No read of `reader` is at another element of what `writer` writes.
 bool reads_apart(const Statement& reader, const Statement& writer);
 
-// At each point they read and write of one another, or a statement of itself, the same elements only.
+// At each point they read and write of one another, or a statement of itself, the same
+// elements only.
 bool stay_at_their_point(const Statement& a, const Statement& b);
 
 // Indices of all statements of a region's body or a Program's order, in order.
@@ -29,8 +30,8 @@ std::vector<std::size_t> statements_in(const std::vector<Item>& items);
 
 std::vector<std::string> free_iterators(const Statement& update);  // all but its reductions
 
-// acc[i] = 0, then acc[i] += ..: the first writes every element that the second updates, at its own point, and neither
-// reads others of them.
+// acc[i] = 0, then acc[i] += ..: the first writes every element that the second updates, at its own
+// point, and neither reads others of them.
 bool starts_reduction(const Statement& init, const Statement& update);
 
 }  // namespace polyte::ir

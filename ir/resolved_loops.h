@@ -1,5 +1,6 @@
-// Loop programs with every name resolved: variables are slots of one array, buffers are numbers, an expression node
-// has room for its value. Private to interpret_loops.cc and copy_loops.cc, which execute them.
+// Loop programs with every name resolved: variables are slots of one array, buffers are numbers,
+// an expression node has room for its value. Private to interpret_loops.cc and copy_loops.cc,
+// which execute them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,9 @@ namespace polyte::ir::resolved {
 
 using arithmetic::Scalar;
 
-[[noreturn]] inline void fault(const std::string& problem) { throw UserError(ExitStatus::InvalidInput, problem); }
+[[noreturn]] inline void fault(const std::string& problem) {
+  throw UserError(ExitStatus::InvalidInput, problem);
+}
 
 struct Linear {
   std::int64_t constant = 0;
@@ -33,8 +36,10 @@ struct Linear::Division {
 
 inline std::int64_t Linear::at(const std::vector<std::int64_t>& slots) const {
   std::int64_t value = constant;
-  for (const auto& [slot, coefficient] : symbols) value += coefficient * slots[static_cast<std::size_t>(slot)];
-  for (const Division& d : divisions) value += d.coefficient * polyte::floor_div(d.numerator.at(slots), d.denominator);
+  for (const auto& [slot, coefficient] : symbols)
+    value += coefficient * slots[static_cast<std::size_t>(slot)];
+  for (const Division& d : divisions)
+    value += d.coefficient * polyte::floor_div(d.numerator.at(slots), d.denominator);
   return value;
 }
 
@@ -89,14 +94,15 @@ struct Step {
   int slot = 0;
   bool races = false;
   LoopKind loop_kind = LoopKind::Serial;
-  bool of_threads = false;      // DoAlloc: registers of a block, each of which belongs to one of its threads
+  // DoAlloc: registers of a block, each of which belongs to one of its threads.
+  bool of_threads = false;
   bool of_each_thread = false;  // DoAlloc: every thread has its own
   bool of_lanes = false;        // DoAlloc: of a warp: the unit that owns elements, or has its own
   std::vector<Test> tests;      // DoIf
   int buffer = 0;               // DoAlloc
 };
 
-// --- buffers and their shadows -----------------------------------------------------------------------------------
+// --- buffers and their shadows -------------------------------------------------------------------
 
 struct Level {
   std::int64_t execution = 0, iteration = 0;
@@ -105,7 +111,8 @@ struct CellRecord {
   Level read, write, atomic;
 };
 
-enum class Content : char { None, Value, UndefinedCopy };  // never written, written, a copy of what never was
+// Never written, written, a copy of what never was.
+enum class Content : char { None, Value, UndefinedCopy };
 
 struct Cells {
   std::string name;
@@ -113,16 +120,19 @@ struct Cells {
   std::vector<std::int64_t> shape;
   std::int64_t size = 0;
   std::byte* bytes = nullptr;
-  std::vector<std::byte> own;        // of allocations
-  std::vector<Content> contents;     // empty: everything has a value
-  std::size_t first_level = 0;       // race loops outside the allocation do not matter
-  std::vector<CellRecord> records;   // size * levels, once a race loop has touched it
-  std::int64_t copies = 1;           // one for each thread (warp) of a block, `size` elements apart, or one
-  std::int64_t unit = 1;             // so many threads share a copy, or what they own: kLanes for registers of warps
-  std::vector<std::int64_t> owners;  // of registers of a block: the unit that an element belongs to, -1: none yet
+  std::vector<std::byte> own;       // of allocations
+  std::vector<Content> contents;    // empty: everything has a value
+  std::size_t first_level = 0;      // race loops outside the allocation do not matter
+  std::vector<CellRecord> records;  // size * levels, once a race loop has touched it
+  // One for each thread (warp) of a block, `size` elements apart, or one.
+  std::int64_t copies = 1;
+  // So many threads share a copy, or what they own: kLanes for registers of warps.
+  std::int64_t unit = 1;
+  // Of registers of a block: the unit that an element belongs to, -1: none yet.
+  std::vector<std::int64_t> owners;
 };
 
-// --- resolving ---------------------------------------------------------------------------------------------------
+// --- resolving -----------------------------------------------------------------------------------
 
 class Resolver {
  public:
@@ -132,7 +142,9 @@ class Resolver {
   bool check_races = true;
   bool in_block = false;  // of a GPU
 
-  int slot(const std::string& name) { return symbols.emplace(name, static_cast<int>(symbols.size())).first->second; }
+  int slot(const std::string& name) {
+    return symbols.emplace(name, static_cast<int>(symbols.size())).first->second;
+  }
 
   int add_buffer(const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
     Cells cells;
@@ -149,10 +161,12 @@ class Resolver {
     result.constant = e.constant();
     for (const Term& term : e.terms()) {
       if (term.atom.div) {
-        result.divisions.push_back({linear(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
+        result.divisions.push_back(
+            {linear(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
       } else {
         const auto known = symbols.find(term.atom.symbol);
-        if (known == symbols.end()) fault("'" + term.atom.symbol + "' is not bound where it is used");
+        if (known == symbols.end())
+          fault("'" + term.atom.symbol + "' is not bound where it is used");
         result.symbols.emplace_back(known->second, term.coefficient);
       }
     }
@@ -171,15 +185,16 @@ class Resolver {
     return result;
   }
 
-  ResolvedAccess access(const std::string& buffer, const std::vector<Index>& indices, const Lanes& lanes) {
+  ResolvedAccess access(const std::string& buffer, const std::vector<Index>& indices,
+                        const Lanes& lanes) {
     ResolvedAccess result;
     const auto known = buffer_of.find(buffer);
     if (known == buffer_of.end()) fault("buffer '" + buffer + "' does not exist where it is used");
     result.buffer = known->second;
     const std::size_t rank = buffers[static_cast<std::size_t>(known->second)].shape.size();
     if (indices.size() != rank && indices.size() != 1)
-      fault("buffer '" + buffer + "': " + std::to_string(indices.size()) + " subscripts, expected " +
-            std::to_string(rank));
+      fault("buffer '" + buffer + "': " + std::to_string(indices.size()) +
+            " subscripts, expected " + std::to_string(rank));
     for (const Index& index : indices) {
       Subscript subscript{linear(index.affine), {}};
       if (index.indirect) subscript.indirect.push_back(expr(index.indirect));
@@ -208,7 +223,8 @@ class Resolver {
         for (Step& step : steps(child, depth)) result.push_back(std::move(step));
       return result;
     }
-    if (const auto* tensorized = std::get_if<Tensorized>(&s->op)) return steps(tensorized->body, depth);
+    if (const auto* tensorized = std::get_if<Tensorized>(&s->op))
+      return steps(tensorized->body, depth);
     Step step;
     if (const auto* store = std::get_if<Store>(&s->op)) fill(step, *store);
     if (const auto* loop = std::get_if<For>(&s->op)) fill(step, *loop, depth);
@@ -220,7 +236,8 @@ class Resolver {
 
  private:
   void fill(Node& node, const Literal& o) {
-    node.value[0] = is_float(node.source->type) ? arithmetic::of_real(o.real) : arithmetic::of_integer(o.integer);
+    node.value[0] = is_float(node.source->type) ? arithmetic::of_real(o.real)
+                                                : arithmetic::of_integer(o.integer);
   }
   void fill(Node& node, const IndexValue& o) {
     node.index = linear(o.value);

@@ -3,16 +3,18 @@
 namespace polyte::ir {
 namespace {
 
-// Lines of `line` elements along the first subscript: every eighth of the second one `stride` further, and the next
-// line of the same `leading`.
+// Lines of `line` elements along the first subscript: every eighth of the second one `stride`
+// further, and the next line of the same `leading`.
 struct Lines {
   std::int64_t line, leading, stride;
   std::int64_t at(std::int64_t along, std::int64_t across) const {
-    return along / line * leading + along % line + across / kLinesTogether * stride + across % kLinesTogether * line;
+    return along / line * leading + along % line + across / kLinesTogether * stride +
+           across % kLinesTogether * line;
   }
 };
 
-bool lies_so(const Lines& lines, std::int64_t along, std::int64_t across, const MatrixOffset& offset) {
+bool lies_so(const Lines& lines, std::int64_t along, std::int64_t across,
+             const MatrixOffset& offset) {
   for (std::int64_t i = 0; i < along; ++i)
     for (std::int64_t j = 0; j < across; ++j)
       if (offset(i, j) != lines.at(i, j)) return false;
@@ -21,10 +23,13 @@ bool lies_so(const Lines& lines, std::int64_t along, std::int64_t across, const 
 
 }  // namespace
 
-std::optional<SharedMatrix> shared_matrix(std::int64_t rows, std::int64_t terms, std::int64_t element_bytes,
-                                          const MatrixOffset& offset) {
-  const std::int64_t line = kSharedLine / element_bytes, together = kMatrixAlignment / element_bytes;
-  const auto is_aligned = [&](std::int64_t distance) { return distance > 0 && distance % together == 0; };
+std::optional<SharedMatrix> shared_matrix(std::int64_t rows, std::int64_t terms,
+                                          std::int64_t element_bytes, const MatrixOffset& offset) {
+  const std::int64_t line = kSharedLine / element_bytes,
+                     together = kMatrixAlignment / element_bytes;
+  const auto is_aligned = [&](std::int64_t distance) {
+    return distance > 0 && distance % together == 0;
+  };
   const Lines along{line, 0, rows > kLinesTogether ? offset(kLinesTogether, 0) : together};
   const auto turned = [&](std::int64_t k, std::int64_t i) { return offset(i, k); };
   if (terms <= line && is_aligned(along.stride) && lies_so(along, terms, rows, turned))
@@ -39,7 +44,8 @@ std::optional<SharedMatrix> shared_matrix(std::int64_t rows, std::int64_t terms,
 std::uint64_t descriptor_bits(const SharedMatrix& matrix) {
   constexpr std::uint64_t kSwizzledBy128 = 1;
   const auto sixteenths = [](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) / 16; };
-  return sixteenths(matrix.leading) << 16U | sixteenths(matrix.stride) << 32U | kSwizzledBy128 << 62U;
+  return sixteenths(matrix.leading) << 16U | sixteenths(matrix.stride) << 32U |
+         kSwizzledBy128 << 62U;
 }
 
 Swizzle matrix_swizzle(std::int64_t element_bytes) {

@@ -15,12 +15,15 @@ bool lies_below(const Interval& range, std::int64_t d) {  // in [0, d)
   return range.min && range.max && *range.min >= 0 && *range.max < d;
 }
 
-// floor((g * x + r) / (g * d)) = floor(x / d) where 0 <= r < g: the numerator without r, for any g that works.
-std::optional<Affine> without_small_part(const Affine& numerator, std::int64_t denominator, const Ranges& ranges) {
+// floor((g * x + r) / (g * d)) = floor(x / d) where 0 <= r < g: the numerator without r, for any
+// g that works.
+std::optional<Affine> without_small_part(const Affine& numerator, std::int64_t denominator,
+                                         const Ranges& ranges) {
   for (const Term& candidate : numerator.terms()) {
     const std::int64_t g = std::gcd(candidate.coefficient, denominator);
     if (g <= 1) continue;
-    Affine large = polyte::floor_div(numerator.constant(), g) * g, small = polyte::floor_mod(numerator.constant(), g);
+    Affine large = polyte::floor_div(numerator.constant(), g) * g,
+           small = polyte::floor_mod(numerator.constant(), g);
     for (const Term& term : numerator.terms()) {
       Affine& part = term.coefficient % g == 0 ? large : small;
       part = part + of_term(term);
@@ -34,11 +37,15 @@ bool has_term(const Affine& e, const Atom& atom) {
   return std::ranges::any_of(e.terms(), [&](const Term& term) { return term.atom == atom; });
 }
 
-// floor(n / d) where n is a multiple of d and some u mod m below d: (i + 2*(i//2)) // 4 is i//2, as i = 2*(i//2) + i%2.
-std::optional<Affine> without_remainder(const Affine& numerator, std::int64_t denominator, const Ranges& ranges) {
+// floor(n / d) where n is a multiple of d and some u mod m below d: (i + 2*(i//2)) // 4 is i//2, as
+// i = 2*(i//2) + i%2.
+std::optional<Affine> without_remainder(const Affine& numerator, std::int64_t denominator,
+                                        const Ranges& ranges) {
   for (const Term& term : numerator.terms()) {
-    if (!term.atom.div || !has_term(numerator, term.atom.div->numerator.terms().front().atom)) continue;
-    const Affine whole = floor_div(numerator - mod(term.atom.div->numerator, term.atom.div->denominator), denominator);
+    if (!term.atom.div || !has_term(numerator, term.atom.div->numerator.terms().front().atom))
+      continue;
+    const Affine whole = floor_div(
+        numerator - mod(term.atom.div->numerator, term.atom.div->denominator), denominator);
     if (lies_below(range_of(numerator - whole * denominator, ranges), denominator)) return whole;
   }
   return std::nullopt;
@@ -77,22 +84,25 @@ Affine simplified_or_same(const Affine& e, const Ranges& ranges, const Quotient&
   }
 }
 
-std::optional<std::int64_t> quotient_by_range(const Affine& numerator, std::int64_t d, const Ranges& ranges) {
+std::optional<std::int64_t> quotient_by_range(const Affine& numerator, std::int64_t d,
+                                              const Ranges& ranges) {
   const Interval r = range_of(numerator, ranges);
-  if (!r.min || !r.max || polyte::floor_div(*r.min, d) != polyte::floor_div(*r.max, d)) return std::nullopt;
+  if (!r.min || !r.max || polyte::floor_div(*r.min, d) != polyte::floor_div(*r.max, d))
+    return std::nullopt;
   return polyte::floor_div(*r.min, d);
 }
 
 }  // namespace
 
 Affine simplified(const Affine& e, const Ranges& ranges) {
-  return simplified_or_same(e, ranges,
-                            [&](const Affine& n, std::int64_t d) { return quotient_by_range(n, d, ranges); });
+  return simplified_or_same(
+      e, ranges, [&](const Affine& n, std::int64_t d) { return quotient_by_range(n, d, ranges); });
 }
 
 Affine Facts::simplify(const Affine& e) const {
   if (fixed_ == 0 && !e.has_division()) return e;
-  return simplified_or_same(e, ranges_, [&](const Affine& n, std::int64_t d) { return quotient(n, d); });
+  return simplified_or_same(e, ranges_,
+                            [&](const Affine& n, std::int64_t d) { return quotient(n, d); });
 }
 
 namespace {
@@ -107,19 +117,23 @@ std::optional<std::pair<std::string, std::int64_t>> divided_symbol(const Affine&
     const FloorDiv& div = *term.atom.div;
     if (const auto inner = divided_symbol(div.numerator)) return inner;
     for (const Term& part : div.numerator.terms())
-      if (!part.atom.div && part.coefficient % div.denominator != 0 && div.denominator <= kMostResidues)
+      if (!part.atom.div && part.coefficient % div.denominator != 0 &&
+          div.denominator <= kMostResidues)
         return std::pair(part.atom.symbol, div.denominator);
   }
   return std::nullopt;
 }
 
-// The values that a symbol can have, or what it is for each residue by a divisor where these are not few.
-std::vector<Affine> cases_of(const std::string& symbol, std::int64_t divisor, const Ranges& ranges) {
+// The values that a symbol can have, or what it is for each residue by a divisor where these
+// are not few.
+std::vector<Affine> cases_of(const std::string& symbol, std::int64_t divisor,
+                             const Ranges& ranges) {
   std::vector<Affine> cases;
   const auto range = ranges.find(symbol);
   if (range != ranges.end() && range->second.min && range->second.max &&
       checked_sub(*range->second.max, *range->second.min) < kMostResidues) {
-    for (std::int64_t value = *range->second.min; value <= *range->second.max; ++value) cases.emplace_back(value);
+    for (std::int64_t value = *range->second.min; value <= *range->second.max; ++value)
+      cases.emplace_back(value);
     return cases;
   }
   for (std::int64_t residue = 0; residue < divisor; ++residue)
@@ -141,6 +155,8 @@ bool vanishes_in_all_cases(const Affine& e, Ranges ranges, int splits) {
 
 }  // namespace
 
-bool vanishes_by_cases(const Affine& e, const Ranges& ranges) { return vanishes_in_all_cases(e, ranges, 0); }
+bool vanishes_by_cases(const Affine& e, const Ranges& ranges) {
+  return vanishes_in_all_cases(e, ranges, 0);
+}
 
 }  // namespace polyte::ir

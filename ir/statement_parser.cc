@@ -31,9 +31,11 @@ std::optional<Combiner> combiner_of(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_pair(Combiner combiner) { return combiner == Combiner::ArgMin || combiner == Combiner::ArgMax; }
+bool is_pair(Combiner combiner) {
+  return combiner == Combiner::ArgMin || combiner == Combiner::ArgMax;
+}
 
-// --- what is written ---------------------------------------------------------------------------------------------
+// --- what is written -----------------------------------------------------------------------------
 
 std::vector<TreePtr> parse_subscripts(Cursor& cursor) {
   std::vector<TreePtr> subscripts;
@@ -71,7 +73,8 @@ Combiner parse_update_sign(Cursor& cursor) {
   if (cursor.accept("-=")) return Combiner::Sum;
   if (cursor.accept("*=")) return Combiner::Product;
   const auto combiner = combiner_of(cursor.peek().text);
-  if (!combiner || !cursor.is("=", 1)) cursor.fail_expected("'=', '+=', '-=', '*=', 'max=' or another update");
+  if (!combiner || !cursor.is("=", 1))
+    cursor.fail_expected("'=', '+=', '-=', '*=', 'max=' or another update");
   cursor.next();
   cursor.next();
   return *combiner;
@@ -84,7 +87,8 @@ std::vector<WrittenRange> parse_ranges(Cursor& cursor) {
   return ranges;
 }
 
-bool starts_reduction(const Cursor& cursor, const std::function<bool(const std::string&)>& is_tensor) {
+bool starts_reduction(const Cursor& cursor,
+                      const std::function<bool(const std::string&)>& is_tensor) {
   if (!combiner_of(cursor.peek().text) || !cursor.is("[", 1)) return false;
   return !is_tensor(cursor.peek().text) || cursor.is("in", 3);
 }
@@ -97,12 +101,13 @@ std::vector<TreePtr> parse_values(Cursor& cursor, std::size_t count) {
   while (cursor.accept(","));
   cursor.expect(")");
   if (values.size() != count)
-    cursor.fail("got " + std::to_string(values.size()) + " values for " + std::to_string(count) + " tensors");
+    cursor.fail("got " + std::to_string(values.size()) + " values for " + std::to_string(count) +
+                " tensors");
   return values;
 }
 
-// What `-=` adds. Of a product the sign goes to the first factor, which is the same number, and the product stays one
-// for a fused multiply-add.
+// What `-=` adds. Of a product the sign goes to the first factor, which is the same number, and the
+// product stays one for a fused multiply-add.
 TreePtr negative_of(const TreePtr& tree) {
   if (tree->kind != TreeKind::Infix || tree->text != "*") return negated(tree);
   Tree product = *tree;
@@ -135,7 +140,8 @@ WrittenRange parse_range(Cursor& cursor) {
   return range;
 }
 
-WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const std::string&)>& is_tensor) {
+WrittenStatement parse_statement(Cursor& cursor,
+                                 const std::function<bool(const std::string&)>& is_tensor) {
   WrittenStatement s;
   s.line = cursor.line();
   if (cursor.peek().kind == TokenKind::Name && cursor.is(":", 1)) {
@@ -146,7 +152,9 @@ WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const 
   const bool subtracts = cursor.is("-=");
   s.combiner = parse_update_sign(cursor);
   s.in_place = s.combiner != Combiner::None;
-  const auto is_known = [&](const std::string& name) { return is_tensor(name) || s.writes[0].buffer == name; };
+  const auto is_known = [&](const std::string& name) {
+    return is_tensor(name) || s.writes[0].buffer == name;
+  };
   if (!s.in_place && starts_reduction(cursor, is_known)) {
     s.combiner = *combiner_of(cursor.next().text);
     cursor.expect("[");
@@ -163,7 +171,7 @@ WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const 
   return s;
 }
 
-// --- what it means -----------------------------------------------------------------------------------------------
+// --- what it means -------------------------------------------------------------------------------
 
 namespace {
 
@@ -178,14 +186,16 @@ struct DirectSubscript {
 
 // c of `i + c`, c a positive number.
 std::optional<std::int64_t> forward_reach(const Tree& t) {
-  if (t.kind != TreeKind::Infix || t.text != "+" || t.parts[0]->kind != TreeKind::Name) return std::nullopt;
+  if (t.kind != TreeKind::Infix || t.text != "+" || t.parts[0]->kind != TreeKind::Name)
+    return std::nullopt;
   if (t.parts[1]->kind != TreeKind::Integer || t.parts[1]->text.size() > 9) return std::nullopt;
   return std::stoll(t.parts[1]->text);
 }
 
 std::vector<DirectSubscript> direct_subscripts(const WrittenStatement& written) {
   std::vector<DirectSubscript> result;
-  const auto add = [&](const std::string& buffer, const std::vector<TreePtr>& subscripts, bool is_written) {
+  const auto add = [&](const std::string& buffer, const std::vector<TreePtr>& subscripts,
+                       bool is_written) {
     for (std::size_t i = 0; i < subscripts.size(); ++i) {
       const Tree& t = *subscripts[i];
       if (t.kind == TreeKind::Name) result.push_back({t.text, buffer, i, is_written});
@@ -209,7 +219,8 @@ std::vector<DirectSubscript> direct_subscripts(const WrittenStatement& written) 
 
 class Maker {
  public:
-  Maker(const WrittenStatement& written, const std::vector<Range>& regions, Program& program, DType default_type)
+  Maker(const WrittenStatement& written, const std::vector<Range>& regions, Program& program,
+        DType default_type)
       : written_(written), program_(program), default_type_(default_type) {
     parts_.regions = regions;
     scope_.program = &program;
@@ -219,7 +230,8 @@ class Maker {
     parts_.combiner = written_.combiner;
     parts_.name = written_.label;
     const std::string& tensor = written_.writes[0].buffer;
-    if (parts_.name.empty()) parts_.name = is_reduction() ? tensor : default_name(written_.combiner, tensor);
+    if (parts_.name.empty())
+      parts_.name = is_reduction() ? tensor : default_name(written_.combiner, tensor);
     find_iterators();
     make_ranges();
     parts_.where = to_constraints(written_.where, scope_);
@@ -244,7 +256,8 @@ class Maker {
   [[noreturn]] void fail(const std::string& message) const { throw Fault{written_.line, message}; }
 
   bool is_region(const std::string& name) const {
-    return std::any_of(parts_.regions.begin(), parts_.regions.end(), [&](const Range& r) { return r.name == name; });
+    return std::any_of(parts_.regions.begin(), parts_.regions.end(),
+                       [&](const Range& r) { return r.name == name; });
   }
 
   void add_iterator(const std::string& name) {
@@ -252,7 +265,8 @@ class Maker {
     if (!is_among(name, free_) && !is_among(name, reduced_)) free_.push_back(name);
   }
 
-  // Left-hand side first, then reductions in order of appearance; a `for` that names all of them says the order.
+  // Left-hand side first, then reductions in order of appearance; a `for` that names all of
+  // them says the order.
   void find_iterators() {
     for (const WrittenRange& r : written_.reductions) reduced_.push_back(r.name);
     std::vector<std::string> names;
@@ -276,7 +290,8 @@ class Maker {
 
   void check_new_iterator(const std::string& name) const {
     if (is_region(name)) fail("iterator '" + name + "' belongs to the loop around");
-    if (is_among(name, program_.params)) fail("iterator '" + name + "' has the name of a parameter");
+    if (is_among(name, program_.params))
+      fail("iterator '" + name + "' has the name of a parameter");
     if (program_.find_buffer(name)) fail("iterator '" + name + "' has the name of a tensor");
   }
 
@@ -284,24 +299,28 @@ class Maker {
     for (const std::string& name : free_) parts_.ranges.push_back(range_of(name));
     for (const std::string& name : reduced_) {
       check_new_iterator(name);
-      if (std::count(reduced_.begin(), reduced_.end(), name) > 1) fail("iterator '" + name + "' has two ranges");
+      if (std::count(reduced_.begin(), reduced_.end(), name) > 1)
+        fail("iterator '" + name + "' has two ranges");
       parts_.reductions.push_back(range_of(name));
     }
   }
 
   Range range_of(const std::string& name) const {
     for (const std::vector<WrittenRange>* list : {&written_.ranges, &written_.reductions}) {
-      const auto at = std::find_if(list->begin(), list->end(), [&](const WrittenRange& r) { return r.name == name; });
+      const auto at = std::find_if(list->begin(), list->end(),
+                                   [&](const WrittenRange& r) { return r.name == name; });
       if (at == list->end()) continue;
       if (at->begin)
-        return {name, expect_affine(at->begin, scope_, "the range"), expect_affine(at->end, scope_, "the range")};
+        return {name, expect_affine(at->begin, scope_, "the range"),
+                expect_affine(at->end, scope_, "the range")};
       if (list == &written_.ranges) return {name, 0, 0, false};
     }
     return inferred_range(name);
   }
 
-  // The extent of the dimensions that the iterator subscripts as it is. Where they differ by a number, the tensor that
-  // is written decides, so that all of it gets a value; one whose shape follows takes what every read of it has.
+  // The extent of the dimensions that the iterator subscripts as it is. Where they differ by a
+  // number, the tensor that is written decides, so that all of it gets a value; one whose shape
+  // follows takes what every read of it has.
   Range inferred_range(const std::string& name) const {
     const bool follows = shape_follows(name);
     std::optional<Affine> extent;
@@ -313,15 +332,15 @@ class Maker {
       const Affine found = b->shape[d.dimension] - d.reach;
       const Affine more = extent ? found - *extent : Affine(0);
       if (!more.is_constant() || (more.constant() != 0 && !is_decided && !follows))
-        fail("the range of '" + name + "' is ambiguous: " + to_string(*extent) + " by " + source + ", " +
-             to_string(found) + " by " + b->name + ": say 'for " + name + " in ...'");
+        fail("the range of '" + name + "' is ambiguous: " + to_string(*extent) + " by " + source +
+             ", " + to_string(found) + " by " + b->name + ": say 'for " + name + " in ...'");
       is_decided = is_decided || d.is_written;
       if (!extent) source = b->name;
       if (!extent || (follows && more.constant() < 0)) extent = found;
     }
     if (!extent)
-      fail("the range of '" + name + "' cannot be inferred: say '" + (is_among(name, reduced_) ? "[" : "for ") + name +
-           " in ...'");
+      fail("the range of '" + name + "' cannot be inferred: say '" +
+           (is_among(name, reduced_) ? "[" : "for ") + name + " in ...'");
     return {name, 0, *extent};
   }
 
@@ -336,12 +355,14 @@ class Maker {
     for (std::size_t i = 0; i < written_.writes.size(); ++i) {
       const WrittenAccess& write = written_.writes[i];
       if (program_.find_buffer(write.buffer)) continue;
-      if (written_.in_place) fail("tensor '" + write.buffer + "' is updated, but nothing before writes it");
+      if (written_.in_place)
+        fail("tensor '" + write.buffer + "' is updated, but nothing before writes it");
       check_unread(write.buffer);
       Access access{write.buffer, to_indices(write.subscripts, scope_)};
       for (const Index& index : access.indices)
         if (index.indirect)
-          fail("the shape of '" + write.buffer + "' cannot be inferred: declare it, 'temp " + write.buffer + ": ...'");
+          fail("the shape of '" + write.buffer + "' cannot be inferred: declare it, 'temp " +
+               write.buffer + ": ...'");
       std::vector<Range> ranges = parts_.regions;
       ranges.insert(ranges.end(), parts_.ranges.begin(), parts_.ranges.end());
       const std::vector<Affine> shape = extents_of(access, ranges);
@@ -379,16 +400,19 @@ class Maker {
 
   void check_combiner(const Buffer& b) const {
     const bool logical = written_.combiner == Combiner::And || written_.combiner == Combiner::Or;
-    const bool arithmetic = written_.combiner == Combiner::Sum || written_.combiner == Combiner::Product;
+    const bool arithmetic =
+        written_.combiner == Combiner::Sum || written_.combiner == Combiner::Product;
     if ((logical && is_float(b.dtype)) || (arithmetic && b.dtype == DType::Bool))
-      fail("'" + to_string(written_.combiner) + "' of " + std::string(polyte::to_string(b.dtype)) + " is not defined");
+      fail("'" + to_string(written_.combiner) + "' of " + std::string(polyte::to_string(b.dtype)) +
+           " is not defined");
   }
 };
 
 }  // namespace
 
-std::vector<Statement> make_statements(const WrittenStatement& written, const std::vector<Range>& regions,
-                                       Program& program, DType default_type) {
+std::vector<Statement> make_statements(const WrittenStatement& written,
+                                       const std::vector<Range>& regions, Program& program,
+                                       DType default_type) {
   return Maker(written, regions, program, default_type).run();
 }
 

@@ -1,5 +1,5 @@
-// One statement of Program text, in two steps: what is written (trees, no context), then the statements it means,
-// when the buffers declared and written so far are known.
+// One statement of Program text, in two steps: what is written (trees, no context), then the
+// statements it means, when the buffers declared and written so far are known.
 #pragma once
 
 #include <optional>
@@ -35,12 +35,14 @@ struct WrittenStatement {
 };
 
 // `is_tensor` decides whether `max[` starts a reduction or reads a tensor of that name.
-WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const std::string&)>& is_tensor);
+WrittenStatement parse_statement(Cursor& cursor,
+                                 const std::function<bool(const std::string&)>& is_tensor);
 WrittenRange parse_range(Cursor& cursor);
 
-// The statements it means: one, or X.init and X.update. Declares the tensors it is the first to write as
-// temporaries (appended to program.buffers). Throws a Fault.
-std::vector<Statement> make_statements(const WrittenStatement& written, const std::vector<Range>& regions,
-                                       Program& program, DType default_type);
+// The statements it means: one, or X.init and X.update. Declares the tensors it is the first to
+// write as temporaries (appended to program.buffers). Throws a Fault.
+std::vector<Statement> make_statements(const WrittenStatement& written,
+                                       const std::vector<Range>& regions, Program& program,
+                                       DType default_type);
 
 }  // namespace polyte::ir::text

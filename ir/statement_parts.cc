@@ -31,8 +31,9 @@ Statement assemble(const StatementParts& parts, bool with_reductions) {
   for (const Range& range : parts.reductions)
     if (with_reductions) add_range(s, range);
   for (const Constraint& c : parts.where) {
-    const bool uses_reduction = std::any_of(parts.reductions.begin(), parts.reductions.end(),
-                                            [&](const Range& range) { return c.expr.uses(range.name); });
+    const bool uses_reduction =
+        std::any_of(parts.reductions.begin(), parts.reductions.end(),
+                    [&](const Range& range) { return c.expr.uses(range.name); });
     if (with_reductions || !uses_reduction) s.domain.push_back(c);
   }
   s.writes = parts.writes;
@@ -43,7 +44,8 @@ Statement assemble(const StatementParts& parts, bool with_reductions) {
 std::vector<Expr> identities_of(Combiner combiner, const std::vector<Expr>& values) {
   std::vector<Expr> result{identity_of(combiner, values[0]->type)};
   // Of equal values the lower position wins, so the initial one is the highest.
-  for (std::size_t i = 1; i < values.size(); ++i) result.push_back(identity_of(Combiner::Min, values[i]->type));
+  for (std::size_t i = 1; i < values.size(); ++i)
+    result.push_back(identity_of(Combiner::Min, values[i]->type));
   return result;
 }
 
@@ -54,12 +56,14 @@ Statement assemble(const StatementParts& parts) {
   s.combiner = parts.combiner;
   s.values = parts.values;
   for (std::size_t i = parts.regions.size(); i < s.iterators.size(); ++i) {
-    if (s.combiner != Combiner::None && !is_subscript(s.writes, s.iterators[i])) s.reductions.push_back(s.iterators[i]);
+    if (s.combiner != Combiner::None && !is_subscript(s.writes, s.iterators[i]))
+      s.reductions.push_back(s.iterators[i]);
   }
   return s;
 }
 
-std::vector<Statement> assemble_reduction(const StatementParts& parts, const std::vector<Expr>& initial) {
+std::vector<Statement> assemble_reduction(const StatementParts& parts,
+                                          const std::vector<Expr>& initial) {
   Statement init = assemble(parts, false);
   init.values = initial.empty() ? identities_of(parts.combiner, parts.values) : initial;
   Statement update = assemble(parts);

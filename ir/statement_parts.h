@@ -1,5 +1,6 @@
-// Statements from the parts a person writes: ranges, predicates, reductions. The one place that decides the order
-// of iterators, the domain and what an initial value is; used by the builder, the parser and the printer.
+// Statements from the parts a person writes: ranges, predicates, reductions. The one place that
+// decides the order of iterators, the domain and what an initial value is; used by the builder, the
+// parser and the printer.
 #pragma once
 
 #include <string>
@@ -24,9 +25,10 @@ struct StatementParts {
 
 // One statement, an assignment or an update in place.
 Statement assemble(const StatementParts& parts);
-// <name>.init, identity (or `initial`) over `ranges`, and <name>.update. Predicates of `where` that no reduction
-// occurs in hold for both.
-std::vector<Statement> assemble_reduction(const StatementParts& parts, const std::vector<Expr>& initial = {});
+// <name>.init, identity (or `initial`) over `ranges`, and <name>.update. Predicates of `where` that
+// no reduction occurs in hold for both.
+std::vector<Statement> assemble_reduction(const StatementParts& parts,
+                                          const std::vector<Expr>& initial = {});
 
 // "acc" for an assignment to acc, "acc.update" for an update in place.
 std::string default_name(Combiner combiner, const std::string& buffer);

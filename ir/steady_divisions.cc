@@ -14,9 +14,12 @@ Ranges iterator_ranges(const Statement& s) {
   for (std::size_t i = 0; i < s.iterators.size(); ++i) {
     Interval& range = ranges[s.iterators[i]];
     for (const Affine& low : bounds.of[i].lower)
-      if (const auto least = range_of(low, ranges).min; least && (!range.min || *least > *range.min)) range.min = least;
+      if (const auto least = range_of(low, ranges).min;
+          least && (!range.min || *least > *range.min))
+        range.min = least;
     for (const Affine& high : bounds.of[i].upper)
-      if (const auto most = range_of(high, ranges).max; most && (!range.max || *most < *range.max)) range.max = most;
+      if (const auto most = range_of(high, ranges).max; most && (!range.max || *most < *range.max))
+        range.max = most;
   }
   return ranges;
 }
@@ -41,14 +44,16 @@ Affine steady(const Affine& e, const Ranges& ranges) {
     const Affine numerator = steady(term.atom.div->numerator, ranges);
     const std::int64_t denominator = term.atom.div->denominator;
     const auto value = usual_value(range_of(numerator, ranges), denominator);
-    result = result + (value ? Affine(*value) : floor_div(numerator, denominator)) * term.coefficient;
+    result =
+        result + (value ? Affine(*value) : floor_div(numerator, denominator)) * term.coefficient;
   }
   return result;
 }
 
 bool is_written(const Program& program, const std::string& buffer) {
   return std::ranges::any_of(program.statements, [&](const Statement& s) {
-    return std::ranges::any_of(s.writes, [&](const Access& write) { return write.buffer == buffer; });
+    return std::ranges::any_of(s.writes,
+                               [&](const Access& write) { return write.buffer == buffer; });
   });
 }
 
@@ -66,7 +71,8 @@ std::optional<Program> with_steady_divisions(const Program& program) {
         if (!load || is_written(program, load->buffer)) return leaf;
         Load copy = *load;
         for (Index& index : copy.indices) index.affine = steady(index.affine, ranges);
-        if (std::ranges::equal(copy.indices, load->indices, {}, &Index::affine, &Index::affine)) return leaf;
+        if (std::ranges::equal(copy.indices, load->indices, {}, &Index::affine, &Index::affine))
+          return leaf;
         differs = true;
         return std::make_shared<const ExprNode>(ExprNode{leaf->type, leaf->lanes, std::move(copy)});
       });

@@ -39,12 +39,15 @@ class Verifier {
   std::vector<Problem> problems_;
   std::string subject_;
 
-  void report(const std::string& subject, std::string message) { problems_.push_back({subject, std::move(message)}); }
+  void report(const std::string& subject, std::string message) {
+    problems_.push_back({subject, std::move(message)});
+  }
   void report(std::string message) { report(subject_, std::move(message)); }
 
   // What the text could not say.
   void check_name(const std::string& subject, const std::string& name) {
-    if (!text::is_name(name)) report(subject, "'" + name + "' is no name that Program text could hold");
+    if (!text::is_name(name))
+      report(subject, "'" + name + "' is no name that Program text could hold");
   }
 
   void check_names() {
@@ -53,16 +56,19 @@ class Verifier {
     for (const std::string& p : program_.params) check_name("", p);
     for (const Buffer& b : program_.buffers) check_name("buffer '" + b.name + "'", b.name);
     for (const Statement& s : program_.statements) check_name("statement '" + s.name + "'", s.name);
-    const auto check_new = [&](const std::string& subject, const std::string& name, const std::string& message) {
+    const auto check_new = [&](const std::string& subject, const std::string& name,
+                               const std::string& message) {
       if (!seen.insert(name).second) report(subject, message);
     };
-    for (const std::string& p : program_.params) check_new("", p, "parameter " + p + " is declared twice");
+    for (const std::string& p : program_.params)
+      check_new("", p, "parameter " + p + " is declared twice");
     for (const Buffer& b : program_.buffers)
       check_new("buffer '" + b.name + "'", b.name, "the name " + b.name + " is taken already");
     Names statements;
     for (const Statement& s : program_.statements) {
       if (!statements.insert(s.name).second)
-        report("statement '" + s.name + "'", "a statement of this name exists already: give it a label");
+        report("statement '" + s.name + "'",
+               "a statement of this name exists already: give it a label");
     }
     check_symbols("", "the context", program_.context, {});
   }
@@ -73,12 +79,13 @@ class Verifier {
     e.collect_symbols(symbols);
     for (const std::string& symbol : symbols) {
       if (!is_among(symbol, iterators) && !is_among(symbol, program_.params))
-        report(subject,
-               where + " uses " + symbol + ", which is no " + (iterators.empty() ? "" : "iterator or ") + "parameter");
+        report(subject, where + " uses " + symbol + ", which is no " +
+                            (iterators.empty() ? "" : "iterator or ") + "parameter");
     }
   }
 
-  void check_symbols(const std::string& subject, const std::string& where, const std::vector<Constraint>& constraints,
+  void check_symbols(const std::string& subject, const std::string& where,
+                     const std::vector<Constraint>& constraints,
                      const std::vector<std::string>& iterators) {
     for (const Constraint& c : constraints) check_symbols(subject, where, c.expr, iterators);
   }
@@ -92,7 +99,7 @@ class Verifier {
     }
   }
 
-  // --- statements ------------------------------------------------------------------------------------------------
+  // --- statements --------------------------------------------------------------------------------
 
   void check_statement(const Statement& s) {
     subject_ = "statement '" + s.name + "'";
@@ -101,7 +108,8 @@ class Verifier {
     check_writes(s, facts);
     for (const Expr& value : s.values) check_expr(s, value, facts, s.domain);
     if (!s.guard) return;
-    if (s.guard->type != DType::Bool) report("the guard is " + name_of(s.guard->type) + ", expected bool");
+    if (s.guard->type != DType::Bool)
+      report("the guard is " + name_of(s.guard->type) + ", expected bool");
     check_expr(s, s.guard, facts, s.domain);
   }
 
@@ -134,18 +142,21 @@ class Verifier {
       return;
     }
     if (pair ? s.writes.size() != 2 : s.combiner != Combiner::None && s.writes.size() != 1)
-      report(to_string(s.combiner) + " of " + std::to_string(s.writes.size()) + " writes, expected " +
-             (pair ? "2" : "1"));
-    for (std::size_t i = 0; i < s.writes.size(); ++i) check_write(s, s.writes[i], s.values[i], facts);
+      report(to_string(s.combiner) + " of " + std::to_string(s.writes.size()) +
+             " writes, expected " + (pair ? "2" : "1"));
+    for (std::size_t i = 0; i < s.writes.size(); ++i)
+      check_write(s, s.writes[i], s.values[i], facts);
   }
 
-  void check_write(const Statement& s, const Access& write, const Expr& value, const DomainFacts& facts) {
+  void check_write(const Statement& s, const Access& write, const Expr& value,
+                   const DomainFacts& facts) {
     const Buffer* b = program_.find_buffer(write.buffer);
     if (!b) return report("it writes " + write.buffer + ", which is not declared");
     if (b->role == Role::In || b->role == Role::Const)
       report("it writes " + b->name + ", which is declared '" + to_string(b->role) + "'");
     if (value->type != b->dtype)
-      report("the value is " + name_of(value->type) + ", but " + b->name + " is " + name_of(b->dtype));
+      report("the value is " + name_of(value->type) + ", but " + b->name + " is " +
+             name_of(b->dtype));
     check_combiner(s.combiner, *b);
     check_indices(s, *b, write.indices, facts, s.domain);
   }
@@ -157,9 +168,11 @@ class Verifier {
       report(to_string(combiner) + " of " + name_of(b.dtype) + " is not defined");
   }
 
-  void check_expr(const Statement& s, const Expr& e, const DomainFacts& facts, const std::vector<Constraint>& domain) {
+  void check_expr(const Statement& s, const Expr& e, const DomainFacts& facts,
+                  const std::vector<Constraint>& domain) {
     for_each_node(e, [&](const ExprNode& n) {
-      if (n.lanes != 1) report("an expression has " + std::to_string(n.lanes) + " lanes, expected 1");
+      if (n.lanes != 1)
+        report("an expression has " + std::to_string(n.lanes) + " lanes, expected 1");
       if (const auto* value = std::get_if<IndexValue>(&n.op))
         check_symbols(subject_, "an index value", value->value, s.iterators);
       if (const auto* load = std::get_if<Load>(&n.op)) check_load(s, n.type, *load, facts, domain);
@@ -170,15 +183,16 @@ class Verifier {
                   const std::vector<Constraint>& domain) {
     const Buffer* b = program_.find_buffer(load.buffer);
     if (!b) return report("it reads " + load.buffer + ", which is not declared");
-    if (type != b->dtype) report("it reads " + b->name + " as " + name_of(type) + ", but it is " + name_of(b->dtype));
+    if (type != b->dtype)
+      report("it reads " + b->name + " as " + name_of(type) + ", but it is " + name_of(b->dtype));
     check_symbols(subject_, "a guard", load.guard, s.iterators);
     std::vector<Constraint> guarded = domain;
     guarded.insert(guarded.end(), load.guard.begin(), load.guard.end());
     check_indices(s, *b, load.indices, facts, guarded);
   }
 
-  void check_indices(const Statement& s, const Buffer& b, const std::vector<Index>& indices, const DomainFacts& facts,
-                     const std::vector<Constraint>& domain) {
+  void check_indices(const Statement& s, const Buffer& b, const std::vector<Index>& indices,
+                     const DomainFacts& facts, const std::vector<Constraint>& domain) {
     if (indices.size() != b.shape.size()) {
       return report(b.name + " has " + print_count(b.shape.size(), "dimension") + ", but " +
                     print_count(indices.size(), "subscript"));
@@ -189,22 +203,25 @@ class Verifier {
       if (!indices[i].indirect) {
         if (unguarded) check_bounds(b, i, indices[i].affine, facts);
       } else if (!is_integer(indices[i].indirect->type)) {
-        report("a subscript of " + b.name + " is " + name_of(indices[i].indirect->type) + ", expected an integer");
+        report("a subscript of " + b.name + " is " + name_of(indices[i].indirect->type) +
+               ", expected an integer");
       }
     }
   }
 
-  void check_bounds(const Buffer& b, std::size_t dimension, const Affine& subscript, const DomainFacts& facts) {
-    const std::string where =
-        "subscript " + to_string(subscript) + " of " + b.name + " (dimension " + std::to_string(dimension) + ")";
+  void check_bounds(const Buffer& b, std::size_t dimension, const Affine& subscript,
+                    const DomainFacts& facts) {
+    const std::string where = "subscript " + to_string(subscript) + " of " + b.name +
+                              " (dimension " + std::to_string(dimension) + ")";
     if (facts.refutes(at_least(subscript, 0))) report(where + " goes below 0");
     if (facts.refutes(less_than(subscript, b.shape[dimension])))
       report(where + " reaches beyond the extent " + to_string(b.shape[dimension]));
   }
 
-  // --- order and flow --------------------------------------------------------------------------------------------
+  // --- order and flow ----------------------------------------------------------------------------
 
-  void check_order(const std::vector<Item>& items, const std::vector<std::string>& regions, std::size_t& next) {
+  void check_order(const std::vector<Item>& items, const std::vector<std::string>& regions,
+                   std::size_t& next) {
     for (const Item& item : items) {
       if (const auto* index = std::get_if<std::size_t>(&item)) {
         check_place(*index, regions, next);
@@ -221,12 +238,15 @@ class Verifier {
     const auto depth = static_cast<std::size_t>(s.region_depth);
     const bool agrees = depth == regions.size() && s.iterators.size() >= depth &&
                         std::equal(regions.begin(), regions.end(), s.iterators.begin());
-    if (!agrees) report("statement '" + s.name + "'", "its first iterators are not those of the regions around it");
+    if (!agrees)
+      report("statement '" + s.name + "'",
+             "its first iterators are not those of the regions around it");
   }
 
   void check_region(const Region& r, std::vector<std::string> regions, std::size_t& next) {
     const std::string subject = "loop " + r.iterator;
-    if (r.step != 1 && r.step != -1) report(subject, "the step is " + std::to_string(r.step) + ", expected 1 or -1");
+    if (r.step != 1 && r.step != -1)
+      report(subject, "the step is " + std::to_string(r.step) + ", expected 1 or -1");
     check_symbols(subject, "the range", r.begin, regions);
     check_symbols(subject, "the range", r.end, regions);
     if (r.body.empty()) report(subject, "the body is empty");
@@ -234,12 +254,13 @@ class Verifier {
     check_order(r.body, regions, next);
   }
 
-  // A buffer is defined before it is used: by the caller, or by a statement before in the text or in a region
-  // around both (the interpreter finds what depends on the iteration).
+  // A buffer is defined before it is used: by the caller, or by a statement before in the text or
+  // in a region around both (the interpreter finds what depends on the iteration).
   void check_flow() {
     Names written;
     for (const Buffer& b : program_.buffers)
-      if (b.role == Role::In || b.role == Role::Const || b.role == Role::InOut) written.insert(b.name);
+      if (b.role == Role::In || b.role == Role::Const || b.role == Role::InOut)
+        written.insert(b.name);
     check_flow(program_.order, written);
     for (const Buffer& b : program_.buffers) {
       if (b.role == Role::Out && !written.count(b.name))
@@ -254,7 +275,8 @@ class Verifier {
         add_writes(region->body, inside);
         check_flow(region->body, inside);
         written = inside;
-      } else if (const std::size_t index = std::get<std::size_t>(item); index < program_.statements.size()) {
+      } else if (const std::size_t index = std::get<std::size_t>(item);
+                 index < program_.statements.size()) {
         check_reads(program_.statements[index], written);
         for (const Access& write : program_.statements[index].writes) written.insert(write.buffer);
       }
@@ -265,7 +287,8 @@ class Verifier {
     for (const Item& item : items) {
       if (const auto* region = std::get_if<Region>(&item)) {
         add_writes(region->body, written);
-      } else if (const std::size_t index = std::get<std::size_t>(item); index < program_.statements.size()) {
+      } else if (const std::size_t index = std::get<std::size_t>(item);
+                 index < program_.statements.size()) {
         const Statement& s = program_.statements[index];
         if (s.combiner != Combiner::None) continue;  // an update needs an earlier definition
         for (const Access& write : s.writes) written.insert(write.buffer);
@@ -276,10 +299,13 @@ class Verifier {
   void check_reads(const Statement& s, const Names& written) {
     Names reported;
     const auto check = [&](const std::string& buffer) {
-      if (written.count(buffer) || !program_.find_buffer(buffer) || !reported.insert(buffer).second) return;
+      if (written.count(buffer) || !program_.find_buffer(buffer) || !reported.insert(buffer).second)
+        return;
       // A recurrence: the statement's own earlier instances may have written it.
-      const bool own = s.combiner == Combiner::None && s.writes.size() == 1 && s.writes[0].buffer == buffer;
-      if (!own) report("statement '" + s.name + "'", "it reads " + buffer + " before anything writes it");
+      const bool own =
+          s.combiner == Combiner::None && s.writes.size() == 1 && s.writes[0].buffer == buffer;
+      if (!own)
+        report("statement '" + s.name + "'", "it reads " + buffer + " before anything writes it");
     };
     const auto check_all = [&](const Expr& e) {
       for (const Load* load : e ? loads_of(e) : std::vector<const Load*>{}) check(load->buffer);

@@ -14,7 +14,8 @@ namespace polyte::ir {
 namespace {
 
 constexpr std::int64_t kLineBytes = 64;
-constexpr std::int64_t kLarge = std::int64_t{1} << 60;  // sums of two such numbers and their doubles are in range
+// Sums of two such numbers and their doubles are in range.
+constexpr std::int64_t kLarge = std::int64_t{1} << 60;
 
 // What is known where an access happens: its statement's domain, and the guard of a padded read.
 struct Place {
@@ -25,12 +26,14 @@ struct Place {
       : Place(program, statement.iterators, joined(statement.domain, guard)) {}
 
  private:
-  Place(const Program& program, const std::vector<std::string>& iterators, const std::vector<Constraint>& holds)
+  Place(const Program& program, const std::vector<std::string>& iterators,
+        const std::vector<Constraint>& holds)
       : facts(iterators, holds, program.params, program.context) {
     tighten(ranges, system_of(joined(holds, program.context)));
   }
 
-  static std::vector<Constraint> joined(std::vector<Constraint> a, const std::vector<Constraint>& b) {
+  static std::vector<Constraint> joined(std::vector<Constraint> a,
+                                        const std::vector<Constraint>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
   }
@@ -42,10 +45,12 @@ struct Digits {
 
 bool is_large(std::int64_t number) { return number > kLarge || number < -kLarge; }
 
-// e = radix * high + low, 0 <= low < radix: each coefficient gives `low` the rest of the least magnitude.
+// e = radix * high + low, 0 <= low < radix: each coefficient gives `low` the rest of
+// the least magnitude.
 std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place& place) {
   const auto has_large = [](const Term& term) { return is_large(term.coefficient); };
-  if (is_large(radix) || is_large(e.constant()) || std::ranges::any_of(e.terms(), has_large)) return std::nullopt;
+  if (is_large(radix) || is_large(e.constant()) || std::ranges::any_of(e.terms(), has_large))
+    return std::nullopt;
   Digits digits;
   for (const Term& term : e.terms()) {
     const std::int64_t high = -polyte::floor_div(radix - 2 * term.coefficient, 2 * radix);
@@ -57,18 +62,21 @@ std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place
   const std::int64_t high = polyte::floor_div(e.constant() + least, radix);
   digits.high = digits.high + high;
   digits.low = digits.low + (e.constant() - high * radix);
-  const bool is_digit = place.facts.proves(at_least(digits.low, 0)) && place.facts.proves(less_than(digits.low, radix));
+  const bool is_digit = place.facts.proves(at_least(digits.low, 0)) &&
+                        place.facts.proves(less_than(digits.low, radix));
   return is_digit ? std::optional(digits) : std::nullopt;
 }
 
-// How many dimensions of `seen` each dimension of `stored` is made of; nullopt: they are no factors of it in order.
+// How many dimensions of `seen` each dimension of `stored` is made of; nullopt: they are no
+// factors of it in order.
 std::optional<std::vector<std::size_t>> factor_counts(const Extents& stored, const Extents& seen) {
   std::vector<std::size_t> counts;
   std::size_t at = 0;
   for (const std::int64_t extent : stored) {
     const std::size_t begin = at;
     std::int64_t product = 1;
-    while (at < seen.size() && (at == begin || product < extent)) product = checked_mul(product, seen[at++]);
+    while (at < seen.size() && (at == begin || product < extent))
+      product = checked_mul(product, seen[at++]);
     if (at == begin || product != extent) return std::nullopt;
     counts.push_back(at - begin);
   }
@@ -79,8 +87,8 @@ std::optional<std::vector<std::size_t>> factor_counts(const Extents& stored, con
   return at == seen.size() ? std::optional(counts) : std::nullopt;
 }
 
-using ChangeIndices =
-    std::function<void(const std::string& buffer, std::vector<Index>& indices, const std::vector<Constraint>& guard)>;
+using ChangeIndices = std::function<void(const std::string& buffer, std::vector<Index>& indices,
+                                         const std::vector<Constraint>& guard)>;
 
 // Writes, and reads wherever they stand.
 void change_accesses(Statement& statement, const std::string& buffer, const ChangeIndices& change) {
@@ -101,7 +109,9 @@ void change_accesses(Statement& statement, const std::string& buffer, const Chan
   if (statement.guard) statement.guard = rewrite(statement.guard, leaf);
 }
 
-bool is_constant_shape(const Buffer& buffer) { return std::ranges::all_of(buffer.shape, &Affine::is_constant); }
+bool is_constant_shape(const Buffer& buffer) {
+  return std::ranges::all_of(buffer.shape, &Affine::is_constant);
+}
 
 class Viewer {
  public:
@@ -114,7 +124,8 @@ class Viewer {
     if (!is_constant_shape(*buffer)) return Decline{"the extents of " + view_.buffer + " are open"};
     const Extents stored = constant_shape(*buffer);
     const auto counts = factor_counts(stored, view_.shape);
-    if (!counts) return Decline{"the extents are no factors of those of " + view_.buffer + ", in order"};
+    if (!counts)
+      return Decline{"the extents are no factors of those of " + view_.buffer + ", in order"};
     counts_ = *counts;
     return std::nullopt;
   }
@@ -122,10 +133,11 @@ class Viewer {
   Result<Statement> see(const Statement& statement) {
     Statement result = statement;
     std::optional<Decline> problem;
-    change_accesses(result, view_.buffer, [&](const std::string&, std::vector<Index>& indices, const auto& guard) {
-      const Place place(program_, statement, guard);
-      if (!problem) problem = see(statement, indices, place);
-    });
+    change_accesses(result, view_.buffer,
+                    [&](const std::string&, std::vector<Index>& indices, const auto& guard) {
+                      const Place place(program_, statement, guard);
+                      if (!problem) problem = see(statement, indices, place);
+                    });
     if (problem) return *problem;
     return result;
   }
@@ -135,12 +147,14 @@ class Viewer {
   const View& view_;
   std::vector<std::size_t> counts_;
 
-  std::optional<Decline> see(const Statement& statement, std::vector<Index>& indices, const Place& place) const {
+  std::optional<Decline> see(const Statement& statement, std::vector<Index>& indices,
+                             const Place& place) const {
     std::vector<Index> seen;
     std::size_t first = 0;
     for (std::size_t d = 0; d < counts_.size(); ++d) {
       const auto refuse = [&](const std::string& why) {
-        return Decline{statement.name + " has " + view_.buffer + " at " + to_string(indices[d].affine) + ": " + why};
+        return Decline{statement.name + " has " + view_.buffer + " at " +
+                       to_string(indices[d].affine) + ": " + why};
       };
       if (counts_[d] == 1) {
         seen.push_back(indices[d]);
@@ -173,7 +187,8 @@ void put_together(std::vector<Index>& indices, const Extents& stored, const Exte
   std::size_t at = 0;
   for (const std::size_t count : *counts) {
     Index index = indices[at++];
-    for (std::size_t k = 1; k < count; ++k, ++at) index.affine = index.affine * seen[at] + indices[at].affine;
+    for (std::size_t k = 1; k < count; ++k, ++at)
+      index.affine = index.affine * seen[at] + indices[at].affine;
     result.push_back(std::move(index));
   }
   indices = std::move(result);
@@ -186,7 +201,9 @@ class Dimension {
  public:
   Dimension(std::int64_t extent, std::int64_t least) : extent_(extent), least_(least) {}
 
-  void add(const Affine& subscript, const std::shared_ptr<const Place>& place) { uses_.push_back({subscript, place}); }
+  void add(const Affine& subscript, const std::shared_ptr<const Place>& place) {
+    uses_.push_back({subscript, place});
+  }
 
   // Its extent, or the factors of it whose digits the subscripts keep to.
   Extents factors() {
@@ -211,7 +228,8 @@ class Dimension {
     std::set<std::int64_t> radices;
     for (const Use& use : uses_)
       for (const Term& term : use.subscript.terms())
-        if (const std::int64_t c = std::abs(term.coefficient); c >= least_ && c < extent_ && extent_ % c == 0)
+        if (const std::int64_t c = std::abs(term.coefficient);
+            c >= least_ && c < extent_ && extent_ % c == 0)
           radices.insert(c);
     return radices;
   }
@@ -235,8 +253,9 @@ class Dimension {
 
 bool has_large_coefficient(const std::vector<Index>& indices, std::int64_t least) {
   return std::ranges::any_of(indices, [&](const Index& index) {
-    return std::ranges::any_of(index.affine.terms(),
-                               [&](const Term& term) { return std::abs(term.coefficient) >= least; });
+    return std::ranges::any_of(index.affine.terms(), [&](const Term& term) {
+      return std::abs(term.coefficient) >= least;
+    });
   });
 }
 
@@ -244,9 +263,10 @@ bool has_large_coefficient(const std::vector<Index>& indices, std::int64_t least
 bool may_have_digits(const Program& program, const Buffer& buffer, std::int64_t least) {
   bool found = false;
   for (Statement s : program.statements)
-    change_accesses(s, buffer.name, [&](const std::string&, std::vector<Index>& indices, const auto&) {
-      found = found || has_large_coefficient(indices, least);
-    });
+    change_accesses(s, buffer.name,
+                    [&](const std::string&, std::vector<Index>& indices, const auto&) {
+                      found = found || has_large_coefficient(indices, least);
+                    });
   return found;
 }
 
@@ -257,13 +277,14 @@ std::optional<View> digits_apart(const Program& program, const Buffer& buffer) {
   std::vector<std::optional<Dimension>> dimensions;
   for (const std::int64_t extent : stored) dimensions.emplace_back(Dimension(extent, least));
   for (Statement s : program.statements)
-    change_accesses(s, buffer.name, [&](const std::string&, std::vector<Index>& indices, const auto& guard) {
-      const auto place = std::make_shared<const Place>(program, s, guard);
-      for (std::size_t d = 0; d < indices.size(); ++d) {
-        if (indices[d].indirect) dimensions[d].reset();
-        if (dimensions[d]) dimensions[d]->add(indices[d].affine, place);
-      }
-    });
+    change_accesses(s, buffer.name,
+                    [&](const std::string&, std::vector<Index>& indices, const auto& guard) {
+                      const auto place = std::make_shared<const Place>(program, s, guard);
+                      for (std::size_t d = 0; d < indices.size(); ++d) {
+                        if (indices[d].indirect) dimensions[d].reset();
+                        if (dimensions[d]) dimensions[d]->add(indices[d].affine, place);
+                      }
+                    });
   View view{buffer.name, {}};
   for (std::size_t d = 0; d < stored.size(); ++d) {
     const Extents factors = dimensions[d] ? dimensions[d]->factors() : Extents{stored[d]};
@@ -274,7 +295,9 @@ std::optional<View> digits_apart(const Program& program, const Buffer& buffer) {
 
 }  // namespace
 
-bool are_factors(const Extents& stored, const Extents& seen) { return factor_counts(stored, seen).has_value(); }
+bool are_factors(const Extents& stored, const Extents& seen) {
+  return factor_counts(stored, seen).has_value();
+}
 
 Result<Statement> with_view(const Program& program, const Statement& statement, const View& view) {
   Viewer viewer(program, view);
@@ -296,10 +319,12 @@ Result<Program> with_view(const Program& program, const View& view) {
   return result;
 }
 
-void undo_view(Statement& statement, const std::string& buffer, const Extents& stored, const Extents& seen) {
-  change_accesses(statement, buffer, [&](const std::string&, std::vector<Index>& indices, const auto&) {
-    put_together(indices, stored, seen);
-  });
+void undo_view(Statement& statement, const std::string& buffer, const Extents& stored,
+               const Extents& seen) {
+  change_accesses(statement, buffer,
+                  [&](const std::string&, std::vector<Index>& indices, const auto&) {
+                    put_together(indices, stored, seen);
+                  });
 }
 
 std::vector<View> digits_apart(const Program& program) {

@@ -1,10 +1,13 @@
-// Views: a tensor seen with more dimensions than it was declared with, every element in its place. Row-major order
-// makes one dimension of C into two where the lower digit of each subscript stays below the extent of the new one:
+// Views: a tensor seen with more dimensions than it was declared with, every element in its place.
+// Row-major order makes one dimension of C into two where the lower digit of each subscript stays
+// below the extent of the new one:
 //
-//   C: f32[4032]    C[63*m + n]    for m in 0..64, n in 0..63       as [64, 63]       C: f32[64, 63]    C[m, n]
+//   C: f32[4032]     C[63*m + n]    for m in 0..64, n in 0..63
+//   as [64, 63]
+//   C: f32[64, 63]   C[m, n]
 //
-// A box of loops is a box of elements then. What stages, packs and prices a tensor counts by its dimensions: told
-// apart, the flat words of a Program cost what the others do.
+// A box of loops is a box of elements then. What stages, packs and prices a tensor counts by its
+// dimensions: told apart, the flat words of a Program cost what the others do.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +31,18 @@ struct View {
 // Whether the extents of `seen` are, in order, factors of those of `stored`.
 bool are_factors(const Extents& stored, const Extents& seen);
 
-// The Program, or one statement of it, with the buffer in this shape; declines where the new extents are no factors of
-// the old ones in order, or an access is not shown to keep to its digits: where its instance runs, and its guard holds.
+// The Program, or one statement of it, with the buffer in this shape; declines where the new
+// extents are no factors of the old ones in order, or an access is not shown to keep to its digits:
+// where its instance runs, and its guard holds.
 Result<Program> with_view(const Program& program, const View& view);
 Result<Statement> with_view(const Program& program, const Statement& statement, const View& view);
 
 // The same accesses in the shape that the buffer is stored in; `seen` is a view of it.
-void undo_view(Statement& statement, const std::string& buffer, const Extents& stored, const Extents& seen);
+void undo_view(Statement& statement, const std::string& buffer, const Extents& stored,
+               const Extents& seen);
 
-// Views, at most one a buffer, in which iterators that a subscript adds up in digits are subscripts of their own. Rows
-// shorter than a cache line stay as they are: no tile cuts them.
+// Views, at most one a buffer, in which iterators that a subscript adds up in digits are subscripts
+// of their own. Rows shorter than a cache line stay as they are: no tile cuts them.
 std::vector<View> digits_apart(const Program& program);
 
 }  // namespace polyte::ir

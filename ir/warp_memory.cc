@@ -24,7 +24,8 @@ bool runs(Mask mask, std::size_t lane) { return (mask >> lane & 1U) != 0; }
 
 class WarpRunner {
  public:
-  WarpRunner(const std::map<std::string, std::size_t>& slots, const Values& sizes, Extent extent) : extent_(extent) {
+  WarpRunner(const std::map<std::string, std::size_t>& slots, const Values& sizes, Extent extent)
+      : extent_(extent) {
     values_.resize(slots.size());
     for (const auto& [name, size] : sizes)
       if (const auto at = slots.find(name); at != slots.end()) values_[at->second].fill(size);
@@ -44,7 +45,8 @@ class WarpRunner {
       for (const WarpStep& child : step.body) host(child, numbers);
     };
     if (step.kind == WarpStep::Branch && !runs(where(step.tests, 1), 0)) return;
-    if (step.kind == WarpStep::Loop) return serial(step, 1, extent_ == Extent::All ? kAll : 1, [&](Mask) { below(); });
+    if (step.kind == WarpStep::Loop)
+      return serial(step, 1, extent_ == Extent::All ? kAll : 1, [&](Mask) { below(); });
     below();
   }
 
@@ -71,11 +73,13 @@ class WarpRunner {
     Lanes32 result;
     result.fill(v.constant);
     for (const auto& [slot, coefficient] : v.terms)
-      for (std::size_t lane = 0; lane < kWarp; ++lane) result[lane] += coefficient * values_[slot][lane];
+      for (std::size_t lane = 0; lane < kWarp; ++lane)
+        result[lane] += coefficient * values_[slot][lane];
     for (const SlotValue::Division& division : v.divisions) {
       const Lanes32 numerator = at(division.numerator);
       for (std::size_t lane = 0; lane < kWarp; ++lane)
-        result[lane] += division.coefficient * polyte::floor_div(numerator[lane], division.denominator);
+        result[lane] +=
+            division.coefficient * polyte::floor_div(numerator[lane], division.denominator);
     }
     return result;
   }
@@ -93,11 +97,13 @@ class WarpRunner {
     std::pair<Lanes32, Lanes32> result{at(loop.lower[0]), at(loop.upper[0])};
     for (const SlotValue& bound : loop.lower) {
       const Lanes32 value = at(bound);
-      for (std::size_t lane = 0; lane < kWarp; ++lane) result.first[lane] = std::max(result.first[lane], value[lane]);
+      for (std::size_t lane = 0; lane < kWarp; ++lane)
+        result.first[lane] = std::max(result.first[lane], value[lane]);
     }
     for (const SlotValue& bound : loop.upper) {
       const Lanes32 value = at(bound);
-      for (std::size_t lane = 0; lane < kWarp; ++lane) result.second[lane] = std::min(result.second[lane], value[lane]);
+      for (std::size_t lane = 0; lane < kWarp; ++lane)
+        result.second[lane] = std::min(result.second[lane], value[lane]);
     }
     return result;
   }
@@ -105,7 +111,8 @@ class WarpRunner {
   template <class Body>
   void serial(const WarpStep& loop, Mask mask, std::int64_t most, const Body& body) {
     const auto [lower, upper] = bounds(loop);
-    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(),
+                 last = std::numeric_limits<std::int64_t>::min();
     for (std::size_t lane = 0; lane < kWarp; ++lane) {
       if (!runs(mask, lane)) continue;
       first = std::min(first, lower[lane]);
@@ -186,7 +193,8 @@ class WarpRunner {
       done_->products += weight_ * step.products;
       return;
     }
-    if (step.kind == WarpStep::Loop) return serial(step, mask, extent_ == Extent::All ? kAll : 64, below);
+    if (step.kind == WarpStep::Loop)
+      return serial(step, mask, extent_ == Extent::All ? kAll : 64, below);
     if (step.kind == WarpStep::Branch) mask = where(step.tests, mask);
     if (mask != 0) below(mask);
   }
@@ -210,17 +218,20 @@ class WarpRunner {
     }
     const std::int64_t cost_before = a.cost;
     const Lanes32 place = at(step.place);
-    const std::size_t served = step.shared && bytes > kWord ? kWarp / static_cast<std::size_t>(bytes / kWord) : kWarp;
+    const std::size_t served =
+        step.shared && bytes > kWord ? kWarp / static_cast<std::size_t>(bytes / kWord) : kWarp;
     for (std::size_t first = 0; first < kWarp; first += served) {
       std::vector<std::int64_t> offsets;
       for (std::size_t lane = first; lane < first + served; ++lane)
         if (runs(mask, lane))
-          offsets.push_back(place_of(step.swizzle, step.element_bytes, place[lane]) * step.element_bytes);
+          offsets.push_back(place_of(step.swizzle, step.element_bytes, place[lane]) *
+                            step.element_bytes);
       if (offsets.empty()) continue;
       a.cost += step.shared ? wavefronts(offsets, bytes) : count_pieces(offsets, bytes, kSector);
       a.ideal += step.shared ? 1 : ceil_div(count_pieces(offsets, bytes, 1), kSector);
     }
-    (step.shared ? done_->wavefronts : done_->sectors) += weight_ * static_cast<double>(a.cost - cost_before);
+    (step.shared ? done_->wavefronts : done_->sectors) +=
+        weight_ * static_cast<double>(a.cost - cost_before);
   }
 };
 
@@ -234,7 +245,8 @@ void number_launches(const WarpStep& step, std::map<const WarpStep*, std::size_t
 
 }  // namespace
 
-std::vector<WalkedLaunch> launches_of(const LoopProgram& program, const Values& sizes, Extent extent) {
+std::vector<WalkedLaunch> launches_of(const LoopProgram& program, const Values& sizes,
+                                      Extent extent) {
   for (const std::string& param : program.params)
     POLYTE_CHECK(sizes.contains(param), "launches_of: no value of '" + param + "'");
   const WarpSteps steps = warp_steps(program);

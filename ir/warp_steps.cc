@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kMostBytes = 16;  // of one access
 
-// Instructions of a thread for a value, without its loads: a product and the sum it is added to are one. Divisions and
-// functions of several steps are taken at about what codegen makes of them.
+// Instructions of a thread for a value, without its loads: a product and the sum it is added to are
+// one. Divisions and functions of several steps are taken at about what codegen makes of them.
 constexpr double kDivision = 8, kFunction = 16;
 
 double instructions_of(const ExprNode& node) {
@@ -46,8 +46,9 @@ double instructions_of(const ExprNode& node) {
     const bool is_sum = binary->op == BinaryOp::Add || binary->op == BinaryOp::Sub;
     return is_sum && (is_product(binary->a) || is_product(binary->b)) ? 0 : 1;
   }
-  const bool computes = std::holds_alternative<Fma>(node.op) || std::holds_alternative<Select>(node.op) ||
-                        std::holds_alternative<Cast>(node.op) || std::holds_alternative<LaneRead>(node.op);
+  const bool computes =
+      std::holds_alternative<Fma>(node.op) || std::holds_alternative<Select>(node.op) ||
+      std::holds_alternative<Cast>(node.op) || std::holds_alternative<LaneRead>(node.op);
   return computes ? 1 : 0;
 }
 
@@ -71,7 +72,8 @@ struct Place {
 class WarpCompiler {
  public:
   explicit WarpCompiler(const LoopProgram& program) {
-    for (const Buffer& b : program.buffers) places_[b.name] = {true, false, kMostBytes, b.dtype, {}};
+    for (const Buffer& b : program.buffers)
+      places_[b.name] = {true, false, kMostBytes, b.dtype, {}};
   }
 
   std::map<std::string, std::size_t> slots;
@@ -83,7 +85,8 @@ class WarpCompiler {
       if (beside_ == 0) beside_ = results_beside(s);
       for (const Stmt& child : block->body) {
         add(step, statement(child));
-        if (!in_threads_ && !step.body.empty() && !step.body.back().has_threads) forget();  // one thread's alone
+        // One thread's alone.
+        if (!in_threads_ && !step.body.empty() && !step.body.back().has_threads) forget();
       }
       beside_ = outside;
       return step;
@@ -94,7 +97,8 @@ class WarpCompiler {
     if (const auto* alloc = std::get_if<Alloc>(&s->op)) {
       const LoopBuffer& b = alloc->buffer;
       const bool shared = b.memory == Memory::Shared;
-      places_[b.name] = {shared || b.memory == Memory::Heap, shared, shared ? 128 : 64, b.dtype, b.swizzle};
+      places_[b.name] = {shared || b.memory == Memory::Heap, shared, shared ? 128 : 64, b.dtype,
+                         b.swizzle};
       if (b.memory == Memory::Stack) own_.insert(b.name);
       return statement(alloc->body);
     }
@@ -102,7 +106,8 @@ class WarpCompiler {
         std::holds_alternative<ProductGroup>(s->op) || std::holds_alternative<Tensorized>(s->op))
       forget();
     if (const auto* tensorized = std::get_if<Tensorized>(&s->op)) {
-      if (const auto matrices = matrix_load_of(*tensorized)) return visit_matrices(*matrices, tensorized->intrinsic);
+      if (const auto matrices = matrix_load_of(*tensorized))
+        return visit_matrices(*matrices, tensorized->intrinsic);
       return instruction(*tensorized);
     }
     return {};
@@ -113,7 +118,8 @@ class WarpCompiler {
   std::set<std::string> own_;     // memory of each thread
   std::set<std::string> loaded_;  // what a thread has in registers
   bool in_threads_ = false;
-  double beside_ = 0;  // results of the code without jumps that is visited, none of which waits for another; 0: unknown
+  // Results of the code without jumps that is visited, none of which waits for another; 0: unknown.
+  double beside_ = 0;
   struct Stored {
     std::string key;
     std::shared_ptr<bool> overwritten;
@@ -130,7 +136,8 @@ class WarpCompiler {
     if (const auto* block = std::get_if<Block>(&s->op))
       for (const Stmt& child : block->body) find_results(child, times, found);
     if (const auto* alloc = std::get_if<Alloc>(&s->op)) find_results(alloc->body, times, found);
-    if (const auto* loop = std::get_if<For>(&s->op); loop != nullptr && loop->kind == LoopKind::Unrolled)
+    if (const auto* loop = std::get_if<For>(&s->op);
+        loop != nullptr && loop->kind == LoopKind::Unrolled)
       if (const Affine extent = loop->upper.front() - loop->lower.front(); extent.is_constant())
         find_results(loop->body, times * static_cast<double>(extent.constant()), found);
     if (const auto* store = std::get_if<Store>(&s->op))
@@ -150,13 +157,16 @@ class WarpCompiler {
     to.body.push_back(std::move(step));
   }
 
-  std::size_t slot(const std::string& name) { return slots.try_emplace(name, slots.size()).first->second; }
+  std::size_t slot(const std::string& name) {
+    return slots.try_emplace(name, slots.size()).first->second;
+  }
 
   SlotValue value(const Affine& e) {
     SlotValue result{e.constant(), {}, {}};
     for (const Term& term : e.terms()) {
       if (term.atom.div) {
-        result.divisions.push_back({value(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
+        result.divisions.push_back(
+            {value(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
       } else {
         result.terms.emplace_back(slot(term.atom.symbol), term.coefficient);
       }
@@ -207,7 +217,8 @@ class WarpCompiler {
     double products = 0;
     if (row != nullptr && is_of_warps(row->scope)) {
       const DType type = row->program.buffers.front().dtype;
-      products = type == DType::F64 ? 16 : size_in_bytes(type) / 2.0;  // shorter numbers are as much faster
+      // Shorter numbers are as much faster.
+      products = type == DType::F64 ? 16 : size_in_bytes(type) / 2.0;
       for_each_stmt(row->nest, [&](const Stmt& s) {
         if (const auto* loop = std::get_if<For>(&s->op))
           products *= static_cast<double>((loop->upper.front() - loop->lower.front()).constant());
@@ -230,9 +241,10 @@ class WarpCompiler {
     access.swizzle = place.swizzle;
     access.element_bytes = size_in_bytes(place.dtype);
     access.lanes = kMatrixRowBytes / access.element_bytes;
-    access.place = value(substitute(matrices.load->indices[0].affine, {{matrices.matrix, floor_div(lane, kMatrixRows)},
-                                                                       {matrices.row, mod(lane, kMatrixRows)},
-                                                                       {matrices.element, Affine(0)}}));
+    access.place = value(substitute(matrices.load->indices[0].affine,
+                                    {{matrices.matrix, floor_div(lane, kMatrixRows)},
+                                     {matrices.row, mod(lane, kMatrixRows)},
+                                     {matrices.element, Affine(0)}}));
     WarpStep step;
     step.kind = WarpStep::Loop;
     step.loop_kind = LoopKind::Lane;
@@ -259,7 +271,8 @@ class WarpCompiler {
 
   WarpStep visit_store(const Store& store) {
     WarpStep step;
-    const std::string& statement = store.origin.statement.empty() ? store.buffer : store.origin.statement;
+    const std::string& statement =
+        store.origin.statement.empty() ? store.buffer : store.origin.statement;
     for (const Index& index : store.indices)
       if (index.indirect) add_loads(step, index.indirect, statement);
     const Place place = places_.contains(store.buffer) ? places_.at(store.buffer) : Place{};
@@ -271,7 +284,8 @@ class WarpCompiler {
       add_loads(step, store.value, statement);
       return step;
     }
-    if (store.atomic) loaded_.insert(key(store.buffer, store.indices[0], store.lanes));  // read and written at once
+    // Read and written at once.
+    if (store.atomic) loaded_.insert(key(store.buffer, store.indices[0], store.lanes));
     std::int64_t most = kMostBytes;
     if (store.async) {  // in one piece from memory to memory
       const auto& load = std::get<Load>(store.value->op);
@@ -292,20 +306,24 @@ class WarpCompiler {
     return step;
   }
 
-  void add_loads(WarpStep& step, const Expr& e, const std::string& statement, std::int64_t most = kMostBytes) {
+  void add_loads(WarpStep& step, const Expr& e, const std::string& statement,
+                 std::int64_t most = kMostBytes) {
     for (const Load* load : loads_of(e)) {
       if (!places_.contains(load->buffer) || !places_.at(load->buffer).in_memory) continue;
       if (!loaded_.insert(key(load->buffer, load->indices[0], load->lanes)).second) continue;
       last_ = {};
-      add_parts(step, statement, load->buffer, load->indices[0], load->lanes, load->guard, false, most);
+      add_parts(step, statement, load->buffer, load->indices[0], load->lanes, load->guard, false,
+                most);
       if (!load->guard.empty()) forget();
     }
   }
 
   static std::string key(const std::string& buffer, const Index& index, const Lanes& lanes) {
-    std::string text = buffer + "|" + to_string(index.affine) + "|" + std::to_string(lanes.count) + "|" +
-                       std::to_string(lanes.strides.empty() ? 0 : lanes.strides[0]);
-    if (index.indirect) text += "|" + std::to_string(reinterpret_cast<std::uintptr_t>(index.indirect.get()));  // NOLINT
+    std::string text = buffer + "|" + to_string(index.affine) + "|" + std::to_string(lanes.count) +
+                       "|" + std::to_string(lanes.strides.empty() ? 0 : lanes.strides[0]);
+    if (index.indirect)
+      text +=
+          "|" + std::to_string(reinterpret_cast<std::uintptr_t>(index.indirect.get()));  // NOLINT
     return text;
   }
 
@@ -315,13 +333,15 @@ class WarpCompiler {
     const std::int64_t element = size_in_bytes(place.dtype);
     if (lanes.strides.empty() || lanes.strides[0] != 1 || index.indirect) return 1;
     std::int64_t known = std::gcd(place.alignment, index.affine.constant() * element);
-    for (const Term& term : index.affine.terms()) known = std::gcd(known, term.coefficient * element);
+    for (const Term& term : index.affine.terms())
+      known = std::gcd(known, term.coefficient * element);
     const std::int64_t count = std::max<std::int64_t>(std::min(known, kMostBytes) / element, 1);
     return place.swizzle.none() ? count : std::min(count, place.swizzle.chunk);
   }
 
-  void add_parts(WarpStep& step, const std::string& statement, const std::string& buffer, const Index& index,
-                 const Lanes& lanes, const std::vector<Constraint>& guard, bool write, std::int64_t most) {
+  void add_parts(WarpStep& step, const std::string& statement, const std::string& buffer,
+                 const Index& index, const Lanes& lanes, const std::vector<Constraint>& guard,
+                 bool write, std::int64_t most) {
     const Place& place = places_.at(buffer);
     WarpStep access;
     access.kind = WarpStep::Access;
@@ -335,8 +355,8 @@ class WarpCompiler {
     if (write) access.overwritten = last_.overwritten;
     const std::int64_t stride = lanes.strides.empty() ? 0 : lanes.strides[0];
     access.swizzle = place.swizzle;
-    std::int64_t together =
-        std::min(at_once(buffer, index, lanes), std::max<std::int64_t>(most / access.element_bytes, 1));
+    std::int64_t together = std::min(at_once(buffer, index, lanes),
+                                     std::max<std::int64_t>(most / access.element_bytes, 1));
     const std::int64_t count = stride == 0 && !write ? 1 : lanes.count;
     for (std::int64_t first = 0; first < count; first += together) {
       while (together > count - first) together /= 2;

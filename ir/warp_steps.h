@@ -1,5 +1,6 @@
-// The loops of a GPU's launches made ready for being walked warp by warp: affine values over slots, accesses in the
-// pieces that threads move at once, loads that a thread has already left out (ir/warp_memory.h says which).
+// The loops of a GPU's launches made ready for being walked warp by warp: affine values over
+// slots, accesses in the pieces that threads move at once, loads that a thread has already left out
+// (ir/warp_memory.h says which).
 //
 //   WarpSteps steps = warp_steps(loops);   // steps.root: launches in program order
 #pragma once
@@ -43,8 +44,8 @@ struct WarpStep {
   SlotValue place;
   std::vector<SlotTest> tests;              // and of a Branch
   std::shared_ptr<const bool> overwritten;  // at once, by the same thread: it is left out
-  // Work: what a thread computes where it comes by, in instructions; how many of them wait for one another; of a warp,
-  // multiply-adds of tensor cores in 16 bits
+  // Work: what a thread computes where it comes by, in instructions; how many of them wait for one
+  // another; of a warp, multiply-adds of tensor cores in 16 bits
   double instructions = 0, chained = 0, products = 0;
   // Loop
   LoopKind loop_kind = LoopKind::Serial;

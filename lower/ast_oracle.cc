@@ -36,18 +36,21 @@ struct Done {
 
 std::string list(const std::vector<std::int64_t>& values) {
   std::string text;
-  for (const std::int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  for (const std::int64_t value : values)
+    text += (text.empty() ? "" : ", ") + std::to_string(value);
   return text;
 }
 
 std::string text_of(const Done& done) {
   const std::string store = done.buffer + "[" + list(done.index) + "]";
-  return done.statement.empty() ? "a copy to " + store : done.statement + "(" + list(done.instance) + ") -> " + store;
+  return done.statement.empty() ? "a copy to " + store
+                                : done.statement + "(" + list(done.instance) + ") -> " + store;
 }
 
 bool is_indirect(const ScheduledStatement& s) {
   return std::ranges::any_of(s.body.writes, [](const ir::Access& write) {
-    return std::ranges::any_of(write.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+    return std::ranges::any_of(write.indices,
+                               [](const ir::Index& index) { return index.indirect != nullptr; });
   });
 }
 
@@ -61,10 +64,13 @@ struct Exceptions {
       if (is_indirect(s)) elements.insert(s.reference);
     }
   }
-  bool has_left_out(const std::string& statement) const { return !statement.empty() && statements.contains(statement); }
+  bool has_left_out(const std::string& statement) const {
+    return !statement.empty() && statements.contains(statement);
+  }
 };
 
-// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p, or t.p_2, another copy of t.
+// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p, or t.p_2,
+// another copy of t.
 std::string without_number(const State& state, std::string name) {
   while (!state.basis->find_buffer(name)) {
     const std::size_t end = name.find_last_not_of("0123456789");
@@ -74,25 +80,27 @@ std::string without_number(const State& state, std::string name) {
   return name;
 }
 
-// --- our loops ---------------------------------------------------------------------------------------------------
+// --- our loops -----------------------------------------------------------------------------------
 
-std::vector<Done> done_by_loops(const State& state, const ir::LoopProgram& nest, const Exceptions& exceptions,
-                                ir::Environment& buffers) {
+std::vector<Done> done_by_loops(const State& state, const ir::LoopProgram& nest,
+                                const Exceptions& exceptions, ir::Environment& buffers) {
   std::vector<Done> result;
   ir::InterpretOptions options;
   options.check_races = false;
   options.on_event = [&](const ir::Event& event) {
     if (exceptions.has_left_out(*event.statement)) return;
-    POLYTE_CHECK(event.lanes == 1 && event.cells.back().write, "a store of a nest writes one element");
+    POLYTE_CHECK(event.lanes == 1 && event.cells.back().write,
+                 "a store of a nest writes one element");
     const ir::Event::Cell& cell = event.cells.back();
-    result.push_back({*event.statement, event.instance, without_number(state, cell.buffer), cell.index});
+    result.push_back(
+        {*event.statement, event.instance, without_number(state, cell.buffer), cell.index});
     if (exceptions.elements.contains(*event.statement)) result.back().index.clear();
   };
   ir::interpret(nest, buffers, options);
   return result;
 }
 
-// --- isl's code --------------------------------------------------------------------------------------------------
+// --- isl's code ----------------------------------------------------------------------------------
 
 template <class T, T* (*release)(T*)>
 struct Release {
@@ -110,7 +118,8 @@ std::string name_of(isl_id* id) {
 // Runs an AST of isl: its iterators have values, its user nodes are instances of S<i>.
 class AstRun {
  public:
-  AstRun(const State& state, const Exceptions& exceptions) : state_(state), exceptions_(exceptions) {}
+  AstRun(const State& state, const Exceptions& exceptions)
+      : state_(state), exceptions_(exceptions) {}
 
   std::vector<Done> result;
 
@@ -140,12 +149,14 @@ class AstRun {
   std::map<std::string, std::int64_t> values_;
 
   void loop(const AstNode& node) {
-    const AstExpr iterator(isl_ast_node_for_get_iterator(node.get())), init(isl_ast_node_for_get_init(node.get()));
+    const AstExpr iterator(isl_ast_node_for_get_iterator(node.get())),
+        init(isl_ast_node_for_get_init(node.get()));
     const AstNode body(isl_ast_node_for_get_body(node.get()));
     const std::string name = name_of(isl_ast_expr_get_id(iterator.get()));
     values_[name] = value(init);
     if (isl_ast_node_for_is_degenerate(node.get()) == isl_bool_true) return run(body);
-    const AstExpr condition(isl_ast_node_for_get_cond(node.get())), step(isl_ast_node_for_get_inc(node.get()));
+    const AstExpr condition(isl_ast_node_for_get_cond(node.get())),
+        step(isl_ast_node_for_get_inc(node.get()));
     for (; value(condition) != 0; values_[name] += value(step)) run(body);
   }
 
@@ -167,10 +178,12 @@ class AstRun {
     const AstExpr call(isl_ast_node_user_get_expr(node.get()));
     const AstExpr called(isl_ast_expr_get_op_arg(call.get(), 0));
     const std::string name = name_of(isl_ast_expr_get_id(called.get()));
-    const ScheduledStatement& s = state_.statements.at(static_cast<std::size_t>(std::stoi(name.substr(1))));
+    const ScheduledStatement& s =
+        state_.statements.at(static_cast<std::size_t>(std::stoi(name.substr(1))));
     ir::Values point;
     for (std::size_t i = 0; i < s.body.iterators.size(); ++i)
-      point[s.body.iterators[i]] = value(AstExpr(isl_ast_expr_get_op_arg(call.get(), static_cast<int>(i) + 1)));
+      point[s.body.iterators[i]] =
+          value(AstExpr(isl_ast_expr_get_op_arg(call.get(), static_cast<int>(i) + 1)));
     instance(s, point);
   }
 
@@ -180,7 +193,8 @@ class AstRun {
       Done done{s.reference, {}, without_number(state_, s.body.writes[w].buffer), {}};
       for (const ir::Affine& e : s.phi) done.instance.push_back(ir::evaluate(e, point));
       if (!exceptions_.elements.contains(s.reference))
-        for (const ir::Index& index : s.body.writes[w].indices) done.index.push_back(ir::evaluate(index.affine, point));
+        for (const ir::Index& index : s.body.writes[w].indices)
+          done.index.push_back(ir::evaluate(index.affine, point));
       result.push_back(std::move(done));
     }
   }
@@ -202,7 +216,9 @@ class AstRun {
     }
   }
 
-  std::int64_t operand(const AstExpr& e, int i) const { return value(AstExpr(isl_ast_expr_get_op_arg(e.get(), i))); }
+  std::int64_t operand(const AstExpr& e, int i) const {
+    return value(AstExpr(isl_ast_expr_get_op_arg(e.get(), i)));
+  }
 
   std::int64_t operation(const AstExpr& e) const {
     const isl_ast_expr_op_type type = isl_ast_expr_get_op_type(e.get());
@@ -210,8 +226,10 @@ class AstRun {
     if (type == isl_ast_expr_op_minus) return -a;
     if (type == isl_ast_expr_op_and_then && a == 0) return 0;
     if (type == isl_ast_expr_op_or_else && a != 0) return 1;
-    if (type == isl_ast_expr_op_cond || type == isl_ast_expr_op_select) return operand(e, a != 0 ? 1 : 2);
-    for (int i = 1; i < isl_ast_expr_get_op_n_arg(e.get()); ++i) a = applied(type, a, operand(e, i));
+    if (type == isl_ast_expr_op_cond || type == isl_ast_expr_op_select)
+      return operand(e, a != 0 ? 1 : 2);
+    for (int i = 1; i < isl_ast_expr_get_op_n_arg(e.get()); ++i)
+      a = applied(type, a, operand(e, i));
     return a;
   }
 
@@ -270,8 +288,8 @@ std::int64_t number_of(isl_val* value) {
 
 constexpr std::uint64_t kOperations = 2'000'000;  // of isl's code generator
 
-// Where isl has no code for an order ("input involves unknown divs"), or is not done with it by then: the points of its
-// sets, sorted by time.
+// Where isl has no code for an order ("input involves unknown divs"), or is not done with it by
+// then: the points of its sets, sorted by time.
 void run_points(const schedule::IslModel& model, const State& state, AstRun& run) {
   std::vector<std::tuple<std::vector<std::int64_t>, std::size_t, ir::Values>> all;
   for (std::size_t i = 0; i < model.statements.size(); ++i) {
@@ -279,16 +297,19 @@ void run_points(const schedule::IslModel& model, const State& state, AstRun& run
     if (is_packed_early(state, *s.statement)) continue;
     s.domain.foreach_point([&](isl::point point) {
       std::vector<std::int64_t> time;
-      for (const isl::aff& step : s.time) time.push_back(number_of(isl_aff_eval(step.copy(), point.copy())));
+      for (const isl::aff& step : s.time)
+        time.push_back(number_of(isl_aff_eval(step.copy(), point.copy())));
       ir::Values values;
       const std::vector<std::string>& iterators = s.statement->body.iterators;
       for (std::size_t d = 0; d < iterators.size(); ++d)
-        values[iterators[d]] = number_of(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
+        values[iterators[d]] =
+            number_of(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
       all.emplace_back(std::move(time), i, std::move(values));
     });
   }
   std::ranges::sort(all);
-  for (const auto& [time, statement, values] : all) run.instance(*model.statements[statement].statement, values);
+  for (const auto& [time, statement, values] : all)
+    run.instance(*model.statements[statement].statement, values);
 }
 
 std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
@@ -297,7 +318,8 @@ std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) 
   isl_union_map* order = nullptr;
   for (const schedule::IslStatement& s : model.statements) {
     if (is_packed_early(state, *s.statement)) continue;
-    isl_map* time = isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "T", s.time).release());
+    isl_map* time =
+        isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "T", s.time).release());
     isl_union_map* one = isl_union_map_from_map(isl_map_intersect_domain(time, s.domain.copy()));
     order = order ? isl_union_map_union(order, one) : one;
   }
@@ -317,16 +339,18 @@ std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) 
 
 }  // namespace
 
-std::string order_difference(const State& scheduled, const ir::LoopProgram& nest, ir::Environment buffers) {
+std::string order_difference(const State& scheduled, const ir::LoopProgram& nest,
+                             ir::Environment buffers) {
   const State state = schedule::as_stored(scheduled);
   if (!state.tensorized.empty()) return "";
   POLYTE_CHECK(state.basis->params.empty(), "sizes must be bound");
   const Exceptions exceptions(state);
-  const std::vector<Done> ours = done_by_loops(state, nest, exceptions, buffers), isls = done_by_isl(state, exceptions);
+  const std::vector<Done> ours = done_by_loops(state, nest, exceptions, buffers),
+                          isls = done_by_isl(state, exceptions);
   for (std::size_t i = 0; i < std::max(ours.size(), isls.size()); ++i) {
     if (i < ours.size() && i < isls.size() && ours[i] == isls[i]) continue;
-    return "store " + std::to_string(i) + " is " + (i < ours.size() ? text_of(ours[i]) : "none") + ", in isl's code " +
-           (i < isls.size() ? text_of(isls[i]) : "none");
+    return "store " + std::to_string(i) + " is " + (i < ours.size() ? text_of(ours[i]) : "none") +
+           ", in isl's code " + (i < isls.size() ? text_of(isls[i]) : "none");
   }
   return "";
 }

@@ -1,9 +1,10 @@
 #include "lower/async_copies.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <optional>
+
+#include "lower/async_candidates.h"
 
 namespace polyte::lower {
 
@@ -26,62 +27,6 @@ bool is_in_warps(const BlockNode& n) {
   for (const BlockNode* each = &n; each; each = each->parent)
     if (each->kind == Kind::Warps) return true;
   return false;
-}
-
-bool is_zero(const ir::Expr& e) {
-  const auto* zero = e ? std::get_if<ir::Literal>(&e->op) : nullptr;
-  return zero && zero->integer == 0 && zero->real == 0 && !std::signbit(zero->real);
-}
-
-// A vector that is read whole and written apart: one load now, as many copies if they landed later. It is written
-// apart where the buffer does not run along it, or moves its elements one by one.
-bool is_scattered(const Stmt& region, const ir::Alloc& alloc) {
-  bool found = false;
-  const auto moves_by_one = [](const std::vector<ir::Index>& indices, const std::string& var) {
-    return !indices.empty() && indices.back().affine.coefficient(var) == 1;
-  };
-  ir::for_each_stmt(region, [&](const Stmt& s) {
-    const auto* loop = std::get_if<ir::For>(&s->op);
-    if (!loop || loop->kind != ir::LoopKind::Vector) return;
-    ir::for_each_stmt(loop->body, [&](const Stmt& below) {
-      const auto* store = std::get_if<ir::Store>(&below->op);
-      const auto* load =
-          store && store->buffer == alloc.buffer.name ? std::get_if<ir::Load>(&store->value->op) : nullptr;
-      if (!load || !moves_by_one(load->indices, loop->var)) return;
-      found = found || alloc.buffer.swizzle.chunk == 1 || !moves_by_one(store->indices, loop->var);
-    });
-  });
-  return found;
-}
-
-// Buffers that could be filled so: of the block, each store a load from the device's memory, or zero, and nothing else.
-// What the launch also writes could be overwritten before it is read.
-std::map<std::string, const ir::Alloc*> candidates(const BlockTree& tree, const ir::LoopProgram& program) {
-  std::map<std::string, const ir::Alloc*> shared;
-  std::set<std::string> of_device, others;
-  std::map<std::string, DType> types;
-  for (const ir::Buffer& b : program.buffers) of_device.insert(b.name), types[b.name] = b.dtype;
-  ir::for_each_stmt(program.body, [&](const Stmt& s) {
-    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
-    if (!alloc) return;
-    types[alloc->buffer.name] = alloc->buffer.dtype;
-    if (alloc->buffer.memory == ir::Memory::Shared) shared[alloc->buffer.name] = alloc;
-    if (alloc->buffer.memory == ir::Memory::Heap) of_device.insert(alloc->buffer.name);
-  });
-  for (const BlockNode* region : tree.regions)
-    for (const RegionAccess& access : region->accesses)
-      if (access.write) of_device.erase(access.buffer);
-  ir::for_each_stmt(program.body, [&](const Stmt& s) {
-    const auto* store = std::get_if<ir::Store>(&s->op);
-    if (!store || !shared.contains(store->buffer)) return;
-    const auto* load = std::get_if<ir::Load>(&store->value->op);
-    const bool is_copy = load && (load->guard.empty() || is_zero(load->otherwise)) &&
-                         of_device.contains(load->buffer) && !store->atomic &&
-                         types.at(load->buffer) == types.at(store->buffer);
-    if (!is_copy) others.insert(store->buffer);
-  });
-  std::erase_if(shared, [&](const auto& each) { return others.contains(each.first); });
-  return shared;
 }
 
 // A region that fills a buffer, and one that reads it, of which some instances meet.
@@ -108,14 +53,15 @@ struct Wait {
 
 class Planner {
  public:
-  Planner(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
-          const std::set<Gap>& places, const std::set<Gap>& of_block, ConflictFinder& finder)
+  Planner(const BlockTree& tree, const ir::LoopProgram& program,
+          const std::vector<Conflict>& conflicts, const std::set<Gap>& places,
+          const std::set<Gap>& of_block, ConflictFinder& finder)
       : tree_(tree),
         conflicts_(conflicts),
         places_(places),
         of_block_(of_block),
         finder_(finder),
-        possible_(candidates(tree, program)) {}
+        possible_(async_candidates(tree, program)) {}
 
   AsyncCopies run() {
     for (const auto& [buffer, alloc] : possible_)
@@ -152,21 +98,25 @@ class Planner {
     }
     const BlockNode* loop = loop_ahead_of(flows);
     const ir::Alloc& alloc = *possible_.at(buffer);
-    if (!loop && std::ranges::any_of(flows, [&](const Flow& flow) { return is_scattered(flow.from->source, alloc); }))
+    if (!loop && std::ranges::any_of(flows, [&](const Flow& flow) {
+          return is_scattered(flow.from->source, alloc);
+        }))
       return false;
     if (loop) ahead_in_[buffer] = loop;
     flows_.insert(flows_.end(), flows.begin(), flows.end());
     return true;
   }
 
-  // In which it is filled for a later iteration only, and elsewhere not at all but before that loop; null: there is
-  // none, it is filled where it is read.
+  // In which it is filled for a later iteration only, and elsewhere not at all but before that
+  // loop; null: there is none, it is filled where it is read.
   static const BlockNode* loop_ahead_of(const std::vector<Flow>& flows) {
-    const auto carried = std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
+    const auto carried =
+        std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
     if (carried == flows.end()) return nullptr;
     const BlockNode& loop = *carried->carrier;
     const bool is_ahead = std::ranges::none_of(flows, [&](const Flow& flow) {
-      const bool at_once = flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
+      const bool at_once =
+          flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
       return at_once || (is_below(*flow.from, loop) && flow.from != carried->from);
     });
     return is_ahead ? &loop : nullptr;
@@ -183,8 +133,9 @@ class Planner {
     }
     if (!is_met) return;
     flow.is_far = is_far(flow);
-    std::ranges::copy_if(ways, std::inserter(flow.ways, flow.ways.end()),
-                         [&](const Gap& gap) { return shows_copies(flow, gap) && when(flow, gap).has_value(); });
+    std::ranges::copy_if(ways, std::inserter(flow.ways, flow.ways.end()), [&](const Gap& gap) {
+      return shows_copies(flow, gap) && when(flow, gap).has_value();
+    });
   }
   bool is_far(const Flow& flow) const {
     if (!flow.carrier) return false;
@@ -194,9 +145,11 @@ class Planner {
     return !finder_.question().holds(next);
   }
 
-  // A barrier where what other threads have waited for can be seen: of a warp it shows what its lanes have begun.
+  // A barrier where what other threads have waited for can be seen: of a warp it shows what
+  // its lanes have begun.
   bool shows_copies(const Flow& flow, const Gap& gap) const {
-    return of_block_.contains(gap) || (!flow.across_warps && places_.contains(gap) && !is_of_warp(gap));
+    return of_block_.contains(gap) ||
+           (!flow.across_warps && places_.contains(gap) && !is_of_warp(gap));
   }
 
   static std::optional<When> when(const Flow& flow, const Gap& gap) {
@@ -205,15 +158,19 @@ class Planner {
     };
     const bool in_sequence = gap.node->kind == Kind::Sequence;
     if (gap.node == flow.carrier) return When::BeforeReader;  // where the iteration before it ends
-    if (in_sequence && is_below(*flow.to, *gap.node) && !has_passed(*flow.to)) return When::BeforeReader;
-    if (in_sequence && flow.is_far && loop_around(gap) == flow.carrier) return When::IterationBefore;
-    if (in_sequence ? has_passed(*flow.from) : is_below(*flow.from, *gap.node)) return When::BehindWriter;
+    if (in_sequence && is_below(*flow.to, *gap.node) && !has_passed(*flow.to))
+      return When::BeforeReader;
+    if (in_sequence && flow.is_far && loop_around(gap) == flow.carrier)
+      return When::IterationBefore;
+    if (in_sequence ? has_passed(*flow.from) : is_below(*flow.from, *gap.node))
+      return When::BehindWriter;
     return {};
   }
   // The loop of which each iteration reaches this point; null: none does.
   static const BlockNode* loop_around(const Gap& gap) {
     const BlockNode* up = gap.node->parent;
-    while (up && up->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(up->source->op)) up = up->parent;
+    while (up && up->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(up->source->op))
+      up = up->parent;
     return up && up->kind == Kind::Loop ? up : nullptr;
   }
 
@@ -233,7 +190,8 @@ class Planner {
   void add_flows(Flow flow, std::vector<Flow>& flows) {
     const BlockNode& meeting = *lowest_common(*flow.from, *flow.to);
     if (flow.from != flow.to && meeting.kind == Kind::Sequence &&
-        branch_of(*flow.from, meeting) < branch_of(*flow.to, meeting) && finder_.question().holds(pair(flow)))
+        branch_of(*flow.from, meeting) < branch_of(*flow.to, meeting) &&
+        finder_.question().holds(pair(flow)))
       flows.push_back(flow);
     for (const BlockNode* n = &meeting; n; n = n->parent) {
       if (n->kind != Kind::Loop) continue;
@@ -246,20 +204,23 @@ class Planner {
     return finder_.meeting(*flow.write, *flow.read, *flow.from, *flow.to, flow.carrier);
   }
 
-  // --- groups: behind what begins copies side by side, with loops and conditions around that: a thread that begins
-  // none there has an empty group, so that each iteration has as many
+  // --- groups: behind what begins copies side by side, with loops and conditions around that: a
+  // thread that begins none there has an empty group, so that each iteration has as many
 
   bool begins_copies(const BlockNode& n) const {
     const auto has_place = [&](const Gap& place) { return place.node == &n; };
     if (n.kind == Kind::Warps || std::ranges::any_of(places_, has_place)) return false;
     if (n.kind == Kind::Loop && is_of_stages(n)) return false;
     if (n.kind != Kind::Region)
-      return std::ranges::all_of(n.children, [&](const auto& child) { return begins_copies(*child); });
-    return std::ranges::any_of(n.accesses,
-                               [&](const RegionAccess& a) { return a.write && plan_.buffers.contains(a.buffer); });
+      return std::ranges::all_of(n.children,
+                                 [&](const auto& child) { return begins_copies(*child); });
+    return std::ranges::any_of(n.accesses, [&](const RegionAccess& a) {
+      return a.write && plan_.buffers.contains(a.buffer);
+    });
   }
 
-  // A loop before the one that reads, of whose copies the first iteration there needs the first one's only.
+  // A loop before the one that reads, of whose copies the first iteration there needs the first
+  // one's only.
   bool is_of_stages(const BlockNode& n) const {
     const auto from_start = [](const BlockNode& loop) {
       return Affine::symbol(loop.loop()->var) - loop.loop()->lower[0];
@@ -272,8 +233,9 @@ class Planner {
       if (is_below(n, reading) || !is_below(*flow.to, reading)) continue;
       std::vector<Constraint> others = pair(flow);
       others.push_back(ir::at_least(from_start(n), 1));
-      others.push_back(
-          ir::equal(as_second(from_start(reading), finder_.shared_by(*flow.from, *flow.to, flow.carrier)), 0));
+      others.push_back(ir::equal(
+          as_second(from_start(reading), finder_.shared_by(*flow.from, *flow.to, flow.carrier)),
+          0));
       if (finder_.question().holds(others)) return false;
       any = true;
     }
@@ -305,7 +267,8 @@ class Planner {
 
   // Commits of one execution, at the least.
   std::int64_t commits_in(const BlockNode& n) const {
-    if (n.kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n.source->op)) return commits_in(*n.children[0]);
+    if (n.kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n.source->op))
+      return commits_in(*n.children[0]);
     if (n.kind == Kind::Loop) return fewest_trips(n) * commits_of_iteration(n);
     if (n.kind != Kind::Sequence) return 0;
     return commits_between(n, 0, n.children.size()) + at({&n, 0});
@@ -313,7 +276,8 @@ class Planner {
   static std::int64_t fewest_trips(const BlockNode& loop) {
     const ir::For& source = *loop.loop();
     const Affine trips = source.upper[0] - source.lower[0];
-    const bool is_number = source.lower.size() == 1 && source.upper.size() == 1 && trips.is_constant();
+    const bool is_number =
+        source.lower.size() == 1 && source.upper.size() == 1 && trips.is_constant();
     return is_number ? std::max<std::int64_t>(trips.constant(), 0) : 0;
   }
   std::int64_t commits_of_iteration(const BlockNode& loop) const {
@@ -322,15 +286,17 @@ class Planner {
   // In a sequence, of children [first, last) and of the places behind them.
   std::int64_t commits_between(const BlockNode& n, std::size_t first, std::size_t last) const {
     std::int64_t count = 0;
-    for (std::size_t i = first; i < last; ++i) count += commits_in(*n.children[i]) + at({&n, i + 1});
+    for (std::size_t i = first; i < last; ++i)
+      count += commits_in(*n.children[i]) + at({&n, i + 1});
     return count;
   }
 
   // --- how many commits lie between a copy and a place before its reader
 
-  // From behind the region until what stands for it below `top` ends, or until a place before that; its own commit
-  // included.
-  Affine commits_after(const BlockNode& region, const BlockNode& top, const Gap* until = nullptr) const {
+  // From behind the region until what stands for it below `top` ends, or until a place before that;
+  // its own commit included.
+  Affine commits_after(const BlockNode& region, const BlockNode& top,
+                       const Gap* until = nullptr) const {
     Affine count = 0;
     for (const BlockNode *n = &region, *up = n->parent; up && up != &top; n = up, up = n->parent) {
       const bool is_last = until && up == until->node;
@@ -348,14 +314,16 @@ class Planner {
     return count;
   }
 
-  // From where `top` begins until the place, which is on the way to the region; over the second region's variables.
+  // From where `top` begins until the place, which is on the way to the region; over the
+  // second region's variables.
   Affine commits_before(const Gap& place, const BlockNode& region, const BlockNode& top) const {
     std::vector<const BlockNode*> way;  // from below `top` to the place's node
     for (const BlockNode* n = place.node; n && n != &top; n = n->parent) way.insert(way.begin(), n);
     Affine count = 0;
     for (const BlockNode* n : way) {
       if (n->kind == Kind::Loop && n->loop()->lower.size() == 1)
-        count = count + (Affine::symbol(n->loop()->var) - n->loop()->lower[0]) * commits_of_iteration(*n);
+        count = count +
+                (Affine::symbol(n->loop()->var) - n->loop()->lower[0]) * commits_of_iteration(*n);
       if (n->kind != Kind::Sequence) continue;
       const std::size_t until = n == place.node ? place.before : branch_of(region, *n);
       count = count + commits_between(*n, 0, until) + at({n, 0});
@@ -373,15 +341,18 @@ class Planner {
     count = count + commits_after(*flow.from, top);
     if (flow.carrier) {
       const std::string& var = top.loop()->var;
-      count = count + at({&top, 0}) +
-              (Affine::symbol(second_name(var)) - Affine::symbol(var) - 1) * commits_of_iteration(top);
+      count =
+          count + at({&top, 0}) +
+          (Affine::symbol(second_name(var)) - Affine::symbol(var) - 1) * commits_of_iteration(top);
     } else {
       const std::size_t first = branch_of(*flow.from, top) + 1;
       const std::size_t last = place.node == &top ? place.before : branch_of(*flow.to, top);
       count = count + at({&top, first}) + commits_between(top, first, last);
     }
-    if (at_place == When::IterationBefore) count = count - commits_of_iteration(*loop_around(place));
-    return place.node == &top ? count : count + as_second(commits_before(place, *flow.to, top), shared);
+    if (at_place == When::IterationBefore)
+      count = count - commits_of_iteration(*loop_around(place));
+    return place.node == &top ? count
+                              : count + as_second(commits_before(place, *flow.to, top), shared);
   }
 
   // --- waits
@@ -409,7 +380,9 @@ class Planner {
         if (loop.lower.size() == 1) left.push_back(ir::equal(from_start, 0));
       }
     }
-    const auto earlier = [&](const Gap& a, const Gap& b) { return *when(flow, a) > *when(flow, b); };
+    const auto earlier = [&](const Gap& a, const Gap& b) {
+      return *when(flow, a) > *when(flow, b);
+    };
     const Gap latest = *std::ranges::max_element(flow.ways, earlier);
     wait({flow, left, latest, *when(flow, latest)});
   }
@@ -417,7 +390,8 @@ class Planner {
   std::optional<Gap> last_of_iteration(const Flow& flow, const BlockNode& loop) const {
     std::optional<Gap> last;
     for (const Gap& gap : places_) {
-      const bool is_spine = gap.node == &loop || (gap.node->kind == Kind::Sequence && loop_around(gap) == &loop);
+      const bool is_spine =
+          gap.node == &loop || (gap.node->kind == Kind::Sequence && loop_around(gap) == &loop);
       if (is_spine && shows_copies(flow, gap) && !(last && last->node == &loop)) last = gap;
     }
     return last;
@@ -426,7 +400,8 @@ class Planner {
   void wait(const Wait& wait) {
     int pending = 0;
     while (pending < kMostPending && has_landed(wait, wait.place, pending + 1)) ++pending;
-    if (pending == kMostPending && !finder_.question().holds(wait.pairs)) return;  // nothing to wait for
+    // Nothing to wait for.
+    if (pending == kMostPending && !finder_.question().holds(wait.pairs)) return;
     const auto [at, fresh] = plan_.waits.emplace(wait.place, pending);
     if (!fresh) at->second = std::min(at->second, pending);
     waits_.push_back(wait);
@@ -439,7 +414,8 @@ class Planner {
     return !finder_.question().holds(some);
   }
 
-  // What one barrier waits for has often landed at another one already. Every pair keeps one that it can rely on.
+  // What one barrier waits for has often landed at another one already. Every pair keeps one
+  // that it can rely on.
   void drop_needless_waits() {
     for (const auto& [place, pending] : std::map<Gap, int>(plan_.waits)) {
       plan_.waits.erase(place);
@@ -453,7 +429,8 @@ class Planner {
   bool are_enough() const {
     return std::ranges::all_of(waits_, [&](const Wait& wait) {
       return std::ranges::any_of(plan_.waits, [&](const auto& at) {
-        return (at.first == wait.place || wait.flow.ways.contains(at.first)) && has_landed(wait, at.first, at.second);
+        return (at.first == wait.place || wait.flow.ways.contains(at.first)) &&
+               has_landed(wait, at.first, at.second);
       });
     });
   }
@@ -471,8 +448,9 @@ Stmt AsyncCopies::begun(const Stmt& region) const {
   return ir::make_store(std::move(copy));
 }
 
-AsyncCopies async_copies(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
-                         const std::set<Gap>& places, const std::set<Gap>& of_block, ConflictFinder& finder) {
+AsyncCopies async_copies(const BlockTree& tree, const ir::LoopProgram& program,
+                         const std::vector<Conflict>& conflicts, const std::set<Gap>& places,
+                         const std::set<Gap>& of_block, ConflictFinder& finder) {
   return Planner(tree, program, conflicts, places, of_block, finder).run();
 }
 

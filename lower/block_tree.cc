@@ -85,14 +85,16 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   node->depth = depth;
   const std::size_t outside = known_.size();
   const auto* loop = std::get_if<ir::For>(&s->op);
-  const bool is_region = !has_threads(s) || (loop && ir::is_of_threads(loop->kind) && loop->kind != LoopKind::Warp);
+  const bool is_region =
+      !has_threads(s) || (loop && ir::is_of_threads(loop->kind) && loop->kind != LoopKind::Warp);
   if (is_region) {
     node->thread = thread_of(loop, warp_);
     // Any lane may be the one that touches an element.
     if (has_warp_instruction(s)) node->thread = node->thread + Affine::symbol(kAnyLane);
     std::vector<Constraint> where = known_;
     if (has_warp_instruction(s))
-      append(where, {ir::at_least(Affine::symbol(kAnyLane), 0), ir::less_than(Affine::symbol(kAnyLane), ir::kLanes)});
+      append(where, {ir::at_least(Affine::symbol(kAnyLane), 0),
+                     ir::less_than(Affine::symbol(kAnyLane), ir::kLanes)});
     collect(s, *node, std::move(where));
     regions.push_back(node.get());
   } else if (loop) {
@@ -107,9 +109,10 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
     add_children(*node, block->body, depth);
   } else if (const auto* branch = std::get_if<ir::If>(&s->op)) {
     if (branch->condition)
-      throw UserError(ExitStatus::Unsupported,
-                      "a condition that is read at run time stands around loops of threads, "
-                      "expected inside them: else not all threads would reach the place where all meet");
+      throw UserError(
+          ExitStatus::Unsupported,
+          "a condition that is read at run time stands around loops of threads, "
+          "expected inside them: else not all threads would reach the place where all meet");
     node->kind = Kind::Wrap;
     append(known_, branch->conditions);
     add_children(*node, {branch->body}, depth);
@@ -125,13 +128,16 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
 
 void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint> where) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
-    const std::string& name = store->origin.statement.empty() ? store->buffer : store->origin.statement;
+    const std::string& name =
+        store->origin.statement.empty() ? store->buffer : store->origin.statement;
     const std::size_t before = region.accesses.size();
     collect_loads(store->value, region, name, where);
     for (std::size_t i = before; i < region.accesses.size(); ++i)
       region.accesses[i].atomic = store->atomic && region.accesses[i].buffer == store->buffer;
-    for (const ir::Index& index : store->indices) collect_loads(index.indirect, region, name, where);
-    region.accesses.push_back({store->buffer, name, store->indices, true, where, false, store->atomic});
+    for (const ir::Index& index : store->indices)
+      collect_loads(index.indirect, region, name, where);
+    region.accesses.push_back(
+        {store->buffer, name, store->indices, true, where, false, store->atomic});
   } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
     for (const Stmt& child : block->body) collect(child, region, where);
   } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
@@ -147,7 +153,8 @@ void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint
     const ir::Intrinsic* row = ir::find_intrinsic(tensorized->intrinsic);
     past_threads_ = row && row->scope == ir::Scope::Warpgroup;
     // A warp's instruction reads its whole tile, also where the sum is cut short.
-    collect(ir::is_of_warp(s) ? without_conditions(tensorized->body) : tensorized->body, region, where);
+    collect(ir::is_of_warp(s) ? without_conditions(tensorized->body) : tensorized->body, region,
+            where);
     past_threads_ = false;
   }
 }
@@ -158,7 +165,8 @@ void BlockTree::collect_loads(const ir::Expr& e, BlockNode& region, const std::s
   for (const ir::Load* load : ir::loads_of(e)) {
     std::vector<Constraint> guarded = where;
     append(guarded, load->guard);
-    region.accesses.push_back({load->buffer, statement, load->indices, false, std::move(guarded), past_threads_});
+    region.accesses.push_back(
+        {load->buffer, statement, load->indices, false, std::move(guarded), past_threads_});
   }
 }
 

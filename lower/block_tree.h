@@ -1,6 +1,7 @@
-// The regions of a block: what its threads run together between two places where they can meet. A loop of threads is
-// one, and so is what stands between them, which thread 0 runs alone. Around them are serial loops, branches and
-// allocations, all the same for every thread, and loops of warps, inside which the lanes of a warp can meet.
+// The regions of a block: what its threads run together between two places where they can meet.
+// A loop of threads is one, and so is what stands between them, which thread 0 runs alone. Around
+// them are serial loops, branches and allocations, all the same for every thread, and loops of
+// warps, inside which the lanes of a warp can meet.
 //
 //   BlockTree tree(launch);      // a For of kind Block
 //   for (const BlockRegion* region : tree.regions) ...
@@ -22,8 +23,9 @@ struct RegionAccess {
   std::vector<ir::Index> indices;
   bool write = false;
   std::vector<ir::Constraint> where;
-  bool past_threads = false;  // a read by an instruction of a warpgroup, whichever of its threads that is
-  bool atomic = false;        // part of an update that no other thread comes between
+  // A read by an instruction of a warpgroup, whichever of its threads that is.
+  bool past_threads = false;
+  bool atomic = false;  // part of an update that no other thread comes between
 };
 
 struct BlockNode {

@@ -32,8 +32,9 @@ using schedule::Tree;
 namespace {
 
 bool is_packed_early(const State& state, const std::string& buffer) {
-  return std::any_of(state.staged.begin(), state.staged.end(),
-                     [&](const schedule::StagedBuffer& b) { return b.name == buffer && b.at_compile_time; });
+  return std::any_of(
+      state.staged.begin(), state.staged.end(),
+      [&](const schedule::StagedBuffer& b) { return b.name == buffer && b.at_compile_time; });
 }
 
 bool belongs(const State& state, const ScheduledStatement& s, Part part) {
@@ -42,7 +43,8 @@ bool belongs(const State& state, const ScheduledStatement& s, Part part) {
 
 using Instances = std::vector<LeafInstance*>;
 
-// Reads count too: of what has no element (an extent is 0) nothing is written, and guarded reads remain.
+// Reads count too: of what has no element (an extent is 0) nothing is written, and guarded
+// reads remain.
 bool touches(const Stmt& body, const std::string& buffer) {
   bool found = false;
   ir::for_each_stmt(body, [&](const Stmt& s) {
@@ -59,10 +61,12 @@ bool touches(const Stmt& body, const std::string& buffer) {
 }
 
 Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
-  return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory, false, false, b.swizzle}, std::move(body)});
+  return ir::make_alloc(
+      {{b.name, b.dtype, b.shape, b.memory, false, false, b.swizzle}, std::move(body)});
 }
 
-// Loops of a tile of full extent; what cuts them short, and what guards there are, as a condition of the store.
+// Loops of a tile of full extent; what cuts them short, and what guards there are, as a condition
+// of the store.
 Stmt whole_tile(const Stmt& s, const State& state, const ScheduledStatement& statement) {
   std::vector<ir::For> loops;
   std::vector<Constraint> conditions;
@@ -125,7 +129,8 @@ class Builder {
   std::vector<std::string> bound_;
   ir::Facts facts_;
 
-  // A statement without any instance (an extent is 0) leaves no loops; it may have no bounds either.
+  // A statement without any instance (an extent is 0) leaves no loops; it may have no
+  // bounds either.
   void add(LeafInstance instance) {
     for (const Affine& e : instance.projections.front())
       if (e.is_constant() && e.constant() < 0) return;
@@ -166,7 +171,8 @@ class Builder {
   }
 
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
-    const std::vector<LoopBounds> parts = cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
+    const std::vector<LoopBounds> parts =
+        cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
     if (parts.size() == 1) return build_part(loop, parts.front(), depth, below);
     std::vector<std::vector<Constraint>> required;  // each part decides them for itself
     for (const LeafInstance* instance : below) required.push_back(instance->required);
@@ -175,14 +181,16 @@ class Builder {
       for (std::size_t i = 0; i < below.size(); ++i) below[i]->required = required[i];
       Stmt s = build_part(loop, part, depth, below);
       if (!s) continue;
-      if (!built.empty()) s = ir::rename_bound(s, [&](const std::string& name) { return another(name); });
+      if (!built.empty())
+        s = ir::rename_bound(s, [&](const std::string& name) { return another(name); });
       built.push_back(std::move(s));
     }
     return built.empty() ? nullptr : ir::make_block(std::move(built));
   }
 
   // The parts of a loop that is cut, in ascending order; some may be empty.
-  std::vector<LoopBounds> cut_bounds(const Loop& loop, const LoopBounds& whole, const Instances& below) const {
+  std::vector<LoopBounds> cut_bounds(const Loop& loop, const LoopBounds& whole,
+                                     const Instances& below) const {
     std::vector<LoopBounds> parts = {whole};
     std::vector<Affine> done;
     for (const LeafInstance* instance : below) {
@@ -213,8 +221,10 @@ class Builder {
     return allocations_.contains(name) ? *allocations_.insert(names_.fresh(name)).first : name;
   }
 
-  Stmt build_part(const Loop& loop, const LoopBounds& bounds, std::size_t depth, const Instances& below) {
-    const std::string var = loop_names_.fresh(loop.name);  // of the loops of one name; inside, it has its own
+  Stmt build_part(const Loop& loop, const LoopBounds& bounds, std::size_t depth,
+                  const Instances& below) {
+    // Of the loops of one name; inside, it has its own.
+    const std::string var = loop_names_.fresh(loop.name);
     std::optional<ir::Facts::Scope> inside(facts_);
     facts_.bind(loop.name, bounds.lower, bounds.upper);
     bound_.push_back(loop.name);
@@ -227,12 +237,14 @@ class Builder {
     if (var != loop.name) body = ir::substitute(body, {{loop.name, Affine::symbol(var)}});
     const auto tail = schedule::tail_of(state_, loop);
     const bool uncut = ir::is_expanded(loop.kind) && tail && tail != schedule::Tail::Cut;
-    Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body), uncut});
+    Stmt built = ir::make_for(
+        {var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body), uncut});
     inside.reset();
     for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
       if (tensorized.loop == loop.id) {  // its extents are numbers once what is outside counts
         const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
-        if (row && schedule::may_be_cut(*row)) built = whole_tile(built, state_, *below.front()->statement);
+        if (row && schedule::may_be_cut(*row))
+          built = whole_tile(built, state_, *below.front()->statement);
         return simplify(ir::make_tensorized({tensorized.intrinsic, built}), facts_);
       }
     return built;
@@ -252,7 +264,8 @@ class Builder {
 
   Stmt build_node(const Leaf&, std::size_t, const Instances& below) {
     const LeafInstance& instance = *below.front();
-    POLYTE_CHECK(instance.required.empty(), "statement '" + instance.statement->body.name + "' lost a guard");
+    POLYTE_CHECK(instance.required.empty(),
+                 "statement '" + instance.statement->body.name + "' lost a guard");
     return stores(*instance.statement);
   }
 
@@ -268,12 +281,13 @@ class Builder {
     });
   }
 
-  // Takes from each instance what all of them require and the variables bound here decide. Proven ones vanish,
-  // the others make the guard. False: no instance can run here.
+  // Takes from each instance what all of them require and the variables bound here decide. Proven
+  // ones vanish, the others make the guard. False: no instance can run here.
   bool common_guard(const Instances& below, std::vector<Constraint>& guard) {
     for (LeafInstance* instance : below)
-      std::erase_if(instance->required,
-                    [&](const Constraint& c) { return is_bound(c) && facts_.truth(c) == Truth::True; });
+      std::erase_if(instance->required, [&](const Constraint& c) {
+        return is_bound(c) && facts_.truth(c) == Truth::True;
+      });
     const std::vector<Constraint> candidates = below.front()->required;
     for (const Constraint& c : candidates) {
       if (!is_bound(c) || !required_by_all(below, c)) continue;
@@ -289,7 +303,8 @@ class Builder {
 
   static bool required_by_all(const Instances& below, const Constraint& c) {
     return std::all_of(below.begin(), below.end(), [&](const LeafInstance* instance) {
-      return std::find(instance->required.begin(), instance->required.end(), c) != instance->required.end();
+      return std::find(instance->required.begin(), instance->required.end(), c) !=
+             instance->required.end();
     });
   }
 
@@ -302,19 +317,22 @@ class Builder {
     const std::vector<ir::Expr> values = ir::combined_values(s.body, current);
     std::vector<Stmt> body;
     // The position of an ArgMin or ArgMax first: it reads the value that is stored after it.
-    for (std::size_t i = s.body.writes.size(); i-- > 0;) body.push_back(store(s, s.body.writes[i], values[i]));
+    for (std::size_t i = s.body.writes.size(); i-- > 0;)
+      body.push_back(store(s, s.body.writes[i], values[i]));
     const ir::Expr condition = s.body.guard ? ir::substitute(s.body.guard, s.inverse) : nullptr;
     return ir::make_if({{}, condition, ir::make_block(std::move(body))});
   }
 
   Stmt store(const ScheduledStatement& s, const ir::Access& write, const ir::Expr& value) {
-    ir::Store result{write.buffer, write.indices, ir::substitute(value, s.inverse), {}, {s.reference, {}}, s.atomic};
+    ir::Store result{write.buffer, write.indices,     ir::substitute(value, s.inverse),
+                     {},           {s.reference, {}}, s.atomic};
     result.nontemporal = state_.nontemporal.count(write.buffer) > 0;
     for (ir::Index& index : result.indices) {
       index.affine = ir::substitute(index.affine, s.inverse);
       if (index.indirect) index.indirect = ir::substitute(index.indirect, s.inverse);
     }
-    for (const Affine& value_of : s.phi) result.origin.instance.push_back(ir::substitute(value_of, s.inverse));
+    for (const Affine& value_of : s.phi)
+      result.origin.instance.push_back(ir::substitute(value_of, s.inverse));
     return ir::make_store(std::move(result));
   }
 };
@@ -322,10 +340,13 @@ class Builder {
 // Loops have names of their own by now; what a buffer or a parameter is called gets another.
 Stmt with_free_names(const Stmt& s, Names& names) {
   const auto* loop = std::get_if<ir::For>(&s->op);
-  if (!loop) return ir::rewrite_children(s, [&](const Stmt& child) { return with_free_names(child, names); });
+  if (!loop)
+    return ir::rewrite_children(s,
+                                [&](const Stmt& child) { return with_free_names(child, names); });
   ir::For copy = *loop;
   copy.var = names.fresh(loop->var);
-  if (copy.var != loop->var) copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
+  if (copy.var != loop->var)
+    copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
   copy.body = with_free_names(copy.body, names);
   return ir::make_for(std::move(copy));
 }
@@ -339,18 +360,21 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
   for (const ir::Buffer* b : state.reference->interface())
     if (part == Part::Kernel || b->role == ir::Role::Const) buffers.push_back(*b);
   for (const schedule::StagedBuffer& b : state.staged)
-    if (b.at_compile_time) buffers.push_back(packed_buffer(b, part == Part::Kernel ? ir::Role::Const : ir::Role::Out));
+    if (b.at_compile_time)
+      buffers.push_back(packed_buffer(b, part == Part::Kernel ? ir::Role::Const : ir::Role::Out));
   return buffers;
 }
 
 // What is packed is packed whatever the sizes are: conditions on these alone are left out.
 Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
-  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });
+  Stmt below =
+      ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });
   const auto* branch = std::get_if<ir::If>(&below->op);
   if (!branch) return below;
   ir::If copy = *branch;
   std::erase_if(copy.conditions, [&](const ir::Constraint& c) {
-    return std::ranges::any_of(params, [&](const std::string& param) { return c.expr.uses(param); });
+    return std::ranges::any_of(params,
+                               [&](const std::string& param) { return c.expr.uses(param); });
   });
   return ir::make_if(std::move(copy));
 }
@@ -375,7 +399,8 @@ ir::LoopProgram build_loops(const State& scheduled, Part part) {
   for (const ir::Buffer& b : state.basis->buffers) {
     if (b.role != ir::Role::Temp || !touches(body, b.name)) continue;
     if (std::ranges::all_of(b.shape, &Affine::is_constant))
-      body = ir::make_alloc({{b.name, b.dtype, ir::constant_shape(b), ir::Memory::Heap}, std::move(body)});
+      body = ir::make_alloc(
+          {{b.name, b.dtype, ir::constant_shape(b), ir::Memory::Heap}, std::move(body)});
     else
       program.buffers.push_back(b);  // its size is the caller's business
   }

@@ -34,7 +34,8 @@ std::optional<Place> place_of(const Access& access) {
 }
 
 bool same(const Place& a, const Place& b) {
-  return a.buffer == b.buffer && a.at == b.at && a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides;
+  return a.buffer == b.buffer && a.at == b.at && a.lanes.count == b.lanes.count &&
+         a.lanes.strides == b.lanes.strides;
 }
 
 // Where the last lane is, from the first.
@@ -71,16 +72,19 @@ struct Carried {
 
 class Carrier {
  public:
-  explicit Carrier(const ir::LoopProgram& program) : names_(program, true), facts_(facts_of(program)) {
+  explicit Carrier(const ir::LoopProgram& program)
+      : names_(program, true), facts_(facts_of(program)) {
     ir::for_each_stmt(program.body, [&](const Stmt& s) {
       const auto* alloc = std::get_if<ir::Alloc>(&s->op);
-      if (alloc && alloc->buffer.memory == ir::Memory::Register) registers_.insert(alloc->buffer.name);
+      if (alloc && alloc->buffer.memory == ir::Memory::Register)
+        registers_.insert(alloc->buffer.name);
     });
   }
 
   Stmt statement(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
-    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;  // one instruction: its loops are not run
+    // One instruction: its loops are not run.
+    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;
     const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
@@ -111,22 +115,28 @@ class Carrier {
       stores_.push_back(store);
       return !store->atomic && !store->async;
     }
-    if (std::holds_alternative<ir::Fence>(body->op) || std::holds_alternative<ir::Prefetch>(body->op)) return true;
+    if (std::holds_alternative<ir::Fence>(body->op) ||
+        std::holds_alternative<ir::Prefetch>(body->op))
+      return true;
     const auto* block = std::get_if<ir::Block>(&body->op);
-    return block && std::ranges::all_of(block->body, [&](const Stmt& child) { return collect(child); });
+    return block &&
+           std::ranges::all_of(block->body, [&](const Stmt& child) { return collect(child); });
   }
 
   std::vector<Carried> carried_in(const ir::For& loop) {
     std::vector<Carried> all;
     std::set<std::string> carries;  // buffers
     for (std::size_t i = 0; i < stores_.size(); ++i) {
-      const auto now = registers_.contains(stores_[i]->buffer) ? std::nullopt : place_of(*stores_[i]);
+      const auto now =
+          registers_.contains(stores_[i]->buffer) ? std::nullopt : place_of(*stores_[i]);
       if (!now) continue;
       Carried value{i, *now, before(*now, loop.var), stores_[i]->value->type, false};
-      if (!stays(value) || reads(value.now, i, i + 1)) continue;  // an update is known by its load (trace_check.h)
+      // An update is known by its load (trace_check.h).
+      if (!stays(value) || reads(value.now, i, i + 1)) continue;
       value.is_read_next = reads(value.earlier, 0, i + 1);
       if (value.is_read_next) carries.insert(now->buffer);
-      if (value.is_read_next || reads(value.now, i + 1, stores_.size())) all.push_back(std::move(value));
+      if (value.is_read_next || reads(value.now, i + 1, stores_.size()))
+        all.push_back(std::move(value));
     }
     std::erase_if(all, [&](const Carried& value) { return !carries.contains(value.now.buffer); });
     if (std::ranges::count_if(all, &Carried::is_read_next) > kMaxCarriedValues) all.clear();
@@ -139,7 +149,8 @@ class Carrier {
     for (std::size_t i = 0; i < stores_.size(); ++i) {
       if (i == value.store || stores_[i]->buffer != value.now.buffer) continue;
       const auto other = place_of(*stores_[i]);
-      if (!other || !are_apart(*other, value.now) || !are_apart(*other, value.earlier)) return false;
+      if (!other || !are_apart(*other, value.now) || !are_apart(*other, value.earlier))
+        return false;
     }
     return true;
   }
@@ -167,26 +178,32 @@ class Carrier {
     all.push_back(ir::make_for(std::move(copy)));
     Stmt result = ir::make_block(std::move(all));
     for (const Carried& value : carried)
-      result = ir::make_alloc({{value.value, value.type, {value.now.lanes.count}, ir::Memory::Register}, result});
+      result = ir::make_alloc(
+          {{value.value, value.type, {value.now.lanes.count}, ir::Memory::Register}, result});
     return runs(loop) ? result : ir::make_if({conditions_of(loop), nullptr, result});
   }
 
   static std::vector<ir::Constraint> conditions_of(const ir::For& loop) {
     std::vector<ir::Constraint> conditions;
-    for (const Affine& high : loop.upper) conditions.push_back(ir::less_than(loop.lower.front(), high));
+    for (const Affine& high : loop.upper)
+      conditions.push_back(ir::less_than(loop.lower.front(), high));
     return conditions;
   }
 
   bool runs(const ir::For& loop) const {
-    return std::ranges::all_of(conditions_of(loop),
-                               [&](const ir::Constraint& c) { return facts_.truth(c) == ir::Truth::True; });
+    return std::ranges::all_of(conditions_of(loop), [&](const ir::Constraint& c) {
+      return facts_.truth(c) == ir::Truth::True;
+    });
   }
 
   Stmt body_of(const Stmt& body, const std::vector<Carried>& carried, std::size_t& next) {
     const auto* store = std::get_if<ir::Store>(&body->op);
-    if (!store) return ir::rewrite_children(body, [&](const Stmt& child) { return body_of(child, carried, next); });
+    if (!store)
+      return ir::rewrite_children(body,
+                                  [&](const Stmt& child) { return body_of(child, carried, next); });
     const std::size_t here = next++;
-    const Stmt read = rewrite_exprs(body, [&](const Expr& leaf) { return taken(leaf, here, carried); });
+    const Stmt read =
+        rewrite_exprs(body, [&](const Expr& leaf) { return taken(leaf, here, carried); });
     const auto own = std::ranges::find(carried, here, &Carried::store);
     if (own == carried.end()) return read;
     ir::Store kept = std::get<ir::Store>(read->op), out = kept;
@@ -224,7 +241,8 @@ class Carrier {
   }
 
   static Expr node_of(const Carried& value, ir::Load load) {
-    return std::make_shared<const ir::ExprNode>(ir::ExprNode{value.type, value.now.lanes.count, std::move(load)});
+    return std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{value.type, value.now.lanes.count, std::move(load)});
   }
 
   static ir::Lanes lanes_of(const Carried& value) {

@@ -19,9 +19,12 @@ Expr lane_values(const ir::Affine& first, int lanes, std::int64_t stride) {
   return std::make_shared<const ir::ExprNode>(ir::ExprNode{DType::I64, lanes, value});
 }
 
-Expr to_lanes(Expr e, int lanes) { return e->lanes == lanes ? e : ir::make_broadcast(std::move(e), lanes); }
+Expr to_lanes(Expr e, int lanes) {
+  return e->lanes == lanes ? e : ir::make_broadcast(std::move(e), lanes);
+}
 
-Index checked(const Index& index, std::int64_t stride, const Lanes& access, const ir::Affine& extent) {
+Index checked(const Index& index, std::int64_t stride, const Lanes& access,
+              const ir::Affine& extent) {
   const int lanes = stride == 0 ? index.indirect->lanes : access.count;
   const Expr moved = to_lanes(ir::make_cast(DType::I64, index.indirect), lanes);
   Expr place = ir::make_binary(BinaryOp::Add, lane_values(index.affine, lanes, stride), moved);
@@ -51,9 +54,11 @@ class Checker {
   }
 
   ir::Stmt statement(const ir::Stmt& s) const {
-    const ir::Stmt below = ir::rewrite_children(s, [&](const ir::Stmt& child) { return statement(child); });
-    ir::Stmt own = map_own_exprs(
-        below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
+    const ir::Stmt below =
+        ir::rewrite_children(s, [&](const ir::Stmt& child) { return statement(child); });
+    ir::Stmt own = map_own_exprs(below, [&](const Expr& e) {
+      return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); });
+    });
     const auto* found = std::get_if<ir::Store>(&own->op);
     if (!found) return own;
     ir::Store store = *found;

@@ -2,8 +2,8 @@
 //
 //   x[i + {idx[i]}]   ->   x[{within(i + idx[i], extent)}]
 //
-// where `within` ends the kernel with an error (POLYTE_OUT_OF_BOUNDS) and gives 0 if its value is no place of the
-// dimension. Lanes that do not touch memory are not checked.
+// where `within` ends the kernel with an error (POLYTE_OUT_OF_BOUNDS) and gives 0 if its value is
+// no place of the dimension. Lanes that do not touch memory are not checked.
 #pragma once
 
 #include "ir/loop_program.h"

@@ -55,7 +55,8 @@ namespace {
 
 bool runs_at_least_once(const ir::For& loop) {
   const Affine trips = loop.upper[0] - loop.lower[0];
-  return loop.lower.size() == 1 && loop.upper.size() == 1 && trips.is_constant() && trips.constant() >= 1;
+  return loop.lower.size() == 1 && loop.upper.size() == 1 && trips.is_constant() &&
+         trips.constant() >= 1;
 }
 // What every execution of the node reaches.
 void add_inside(const BlockNode& n, std::set<Gap>& ways) {
@@ -69,7 +70,8 @@ void add_inside(const BlockNode& n, std::set<Gap>& ways) {
   }
 }
 // Between two children of a sequence, which every thread reaches.
-void add_between(const BlockNode& sequence, std::size_t first, std::size_t second, std::set<Gap>& ways) {
+void add_between(const BlockNode& sequence, std::size_t first, std::size_t second,
+                 std::set<Gap>& ways) {
   for (std::size_t i = first + 1; i <= second; ++i) {
     ways.insert({&sequence, i});
     if (i < second) add_inside(*sequence.children[i], ways);
@@ -77,7 +79,8 @@ void add_between(const BlockNode& sequence, std::size_t first, std::size_t secon
 }
 // After the region, and before what follows `top`.
 void add_after(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
-  for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top; n = up, up = n->parent) {
+  for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top;
+       n = up, up = n->parent) {
     if (up->kind == Kind::Sequence) {
       add_between(*up, n->position, up->children.size() - 1, ways);
       if (n->position + 1 < up->children.size()) add_inside(*up->children.back(), ways);
@@ -86,16 +89,18 @@ void add_after(const BlockNode& region, const BlockNode& top, std::set<Gap>& way
   }
 }
 void add_before(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
-  for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top; n = up, up = n->parent)
+  for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top;
+       n = up, up = n->parent)
     if (up->kind == Kind::Sequence && n->position > 0) {
       add_inside(*up->children.front(), ways);
       add_between(*up, 0, n->position, ways);
     }
 }
-// Where a barrier can stand for a pair: gaps in the tree that every execution between the two
-// passes.
+// Where a barrier can stand for a pair: gaps in the tree that every execution between the
+// two passes.
 //
-//   { A; gap 1; loop { .. }; gap 2; B }      A before B: gaps 1 and 2, and the loop's if it runs at least once
+//   { A; gap 1; loop { .. }; gap 2; B }    A before B: gaps 1 and 2, and the loop's if it runs at
+//                                          least once
 //
 // For a pair that meets in different iterations of a loop, also the gap at the loop's back edge,
 // and what follows A and precedes B inside it.
@@ -116,7 +121,8 @@ std::set<Gap> ways_around(const BlockNode& a, const BlockNode& b, const BlockNod
 // What every iteration reaches, whatever it holds.
 void add_spine(const BlockNode& loop, std::set<Gap>& ways) {
   const BlockNode* n = loop.children.front().get();
-  while (n->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n->source->op)) n = n->children.front().get();
+  while (n->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n->source->op))
+    n = n->children.front().get();
   if (n->kind == Kind::Sequence)
     for (std::size_t i = 1; i < n->children.size(); ++i) ways.insert({n, i});
 }
@@ -137,8 +143,8 @@ std::vector<const BlockNode*> common_loops(const BlockNode& a, const BlockNode& 
 }
 
 // One instance of x and one of y touch one element. Both use the same variable names, so y's get a
-// prime, but for those that are the same for both: parameters, the launch, and loops outside of the
-// carrier.
+// prime, but for those that are the same for both: parameters, the launch, and loops outside
+// of the carrier.
 std::vector<Constraint> at_one_place(const RegionAccess& x, const RegionAccess& y,
                                      const std::set<std::string>& shared) {
   std::vector<Constraint> all = x.where;
@@ -151,7 +157,8 @@ std::vector<Constraint> at_one_place(const RegionAccess& x, const RegionAccess& 
 
 }  // namespace
 
-ConflictFinder::ConflictFinder(const BlockTree& tree, const ir::LoopProgram& program) : tree_(tree) {
+ConflictFinder::ConflictFinder(const BlockTree& tree, const ir::LoopProgram& program)
+    : tree_(tree) {
   for (const std::string& param : program.params) shared_.insert(param);
   for (const Constraint& c : tree.of_launch) c.expr.collect_symbols(shared_);
   for (const BlockNode* region : tree.regions)
@@ -159,7 +166,8 @@ ConflictFinder::ConflictFinder(const BlockTree& tree, const ir::LoopProgram& pro
       if (access.write) written_.insert(access.buffer);
   ir::for_each_stmt(program.body, [&](const Stmt& s) {
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
-    if (alloc && (alloc->buffer.memory == ir::Memory::Register || alloc->buffer.memory == ir::Memory::Stack))
+    if (alloc &&
+        (alloc->buffer.memory == ir::Memory::Register || alloc->buffer.memory == ir::Memory::Stack))
       written_.erase(alloc->buffer.name);  // a thread's own
   });
 }
@@ -180,8 +188,9 @@ std::set<std::string> ConflictFinder::shared_by(const BlockNode& a, const BlockN
   return shared;
 }
 
-std::vector<Constraint> ConflictFinder::meeting(const RegionAccess& x, const RegionAccess& y, const BlockNode& a,
-                                                const BlockNode& b, const BlockNode* carrier) const {
+std::vector<Constraint> ConflictFinder::meeting(const RegionAccess& x, const RegionAccess& y,
+                                                const BlockNode& a, const BlockNode& b,
+                                                const BlockNode* carrier) const {
   std::vector<Constraint> pair = at_one_place(x, y, shared_by(a, b, carrier));
   if (carrier) pair.push_back(ir::at_least(distance_along(*carrier), 1));
   return pair;
@@ -197,8 +206,11 @@ void ConflictFinder::find(const BlockNode& a, const BlockNode& b) {
     add(conflict, shared, {later_iteration(*loop)});
   }
   const BlockNode* meeting = lowest_common(a, b);
-  if (&a == &b || meeting->kind != Kind::Sequence || branch_of(a, *meeting) >= branch_of(b, *meeting)) return;
-  add({nullptr, nullptr, false, false, ways_between(a, b, *meeting), &a, &b, nullptr}, shared_by(a, b, nullptr), {});
+  if (&a == &b || meeting->kind != Kind::Sequence ||
+      branch_of(a, *meeting) >= branch_of(b, *meeting))
+    return;
+  add({nullptr, nullptr, false, false, ways_between(a, b, *meeting), &a, &b, nullptr},
+      shared_by(a, b, nullptr), {});
 }
 
 // A conflict needs two different threads: one < two or two < one must have an integer solution. If
@@ -211,14 +223,18 @@ void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shar
     for (const RegionAccess& y : kind.second->accesses) {
       if (x.buffer != y.buffer || (!x.write && !y.write) || !written_.contains(x.buffer)) continue;
       if (x.atomic && y.atomic) continue;
-      const bool past_threads = x.past_threads || y.past_threads, needs_fence = x.write && y.past_threads;
+      const bool past_threads = x.past_threads || y.past_threads,
+                 needs_fence = x.write && y.past_threads;
       if (conflict.across_warps && (conflict.fenced || !needs_fence)) continue;
       std::vector<Constraint> pair = at_one_place(x, y, shared);
       pair.insert(pair.end(), carried.begin(), carried.end());
       const Affine one = kind.first->thread, two = as_second(kind.second->thread, shared);
-      if (past_threads ? !question_.holds(pair) : !conflict.from && !differ(pair, one, two)) continue;
+      if (past_threads ? !question_.holds(pair) : !conflict.from && !differ(pair, one, two))
+        continue;
       if (!conflict.from) conflict.from = &x, conflict.to = &y;
-      if (!past_threads && !differ(pair, ir::floor_div(one, ir::kLanes), ir::floor_div(two, ir::kLanes))) continue;
+      if (!past_threads &&
+          !differ(pair, ir::floor_div(one, ir::kLanes), ir::floor_div(two, ir::kLanes)))
+        continue;
       conflict.from = &x, conflict.to = &y;
       conflict.across_warps = true;
       conflict.fenced = needs_fence;
@@ -228,8 +244,10 @@ void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shar
 }
 
 void ConflictFinder::keep(Conflict conflict) {
-  if (conflict.across_warps) std::erase_if(conflict.ways, [](const Gap& gap) { return is_of_warp(gap); });
-  POLYTE_CHECK(!conflict.ways.empty(), "no place for a barrier between " + conflict.from->statement + " and " +
+  if (conflict.across_warps)
+    std::erase_if(conflict.ways, [](const Gap& gap) { return is_of_warp(gap); });
+  POLYTE_CHECK(!conflict.ways.empty(), "no place for a barrier between " +
+                                           conflict.from->statement + " and " +
                                            conflict.to->statement + " on " + conflict.from->buffer);
   found_.push_back(std::move(conflict));
 }

@@ -56,8 +56,8 @@ class Finder {
     vectors_.erase(loop.var);
   }
 
-  // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones, the larger
-  // number. Where it is, the loop has a constant extent.
+  // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones,
+  // the larger number. Where it is, the loop has a constant extent.
   void see_bounds(const ir::For& loop) {
     for (const Affine& low : loop.lower)
       for (const Affine& bound : loop.upper)
@@ -95,7 +95,8 @@ class Finder {
 
 }  // namespace
 
-void for_each_cut_condition(const Stmt& s, bool expanded, const std::string& vector, ir::Facts& facts, const See& see) {
+void for_each_cut_condition(const Stmt& s, bool expanded, const std::string& vector,
+                            ir::Facts& facts, const See& see) {
   Finder(facts, vector, see).visit(s, expanded);
 }
 

@@ -23,7 +23,9 @@ constexpr std::int64_t kMostStores = 2400;  // of a program, unrolled loops writ
 class RegionCutter {
  public:
   explicit RegionCutter(const ir::LoopProgram& program)
-      : names_(program, true), facts_(facts_of(program)), budget_(kMostStores - count_unrolled_stores(program.body)) {}
+      : names_(program, true),
+        facts_(facts_of(program)),
+        budget_(kMostStores - count_unrolled_stores(program.body)) {}
 
   Stmt statement(const Stmt& s) {
     const ir::Facts::Scope scope(facts_);
@@ -47,14 +49,16 @@ class RegionCutter {
     const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const Constraint& c : branch->conditions) facts_.assume(c);
-    if (const auto* loop = std::get_if<ir::For>(&s->op)) facts_.bind(loop->var, loop->lower, loop->upper);
+    if (const auto* loop = std::get_if<ir::For>(&s->op))
+      facts_.bind(loop->var, loop->lower, loop->upper);
     return ir::rewrite_children(s, [&](const Stmt& child) { return in_forms(child); });
   }
 
   Stmt in_forms(const Stmt& body) {
     if (has_exchange(body)) return beside_exchanges(body);
     const std::vector<Affine> conditions = conditions_of(body);
-    const std::int64_t cost = static_cast<std::int64_t>(conditions.size()) * count_unrolled_stores(body);
+    const std::int64_t cost =
+        static_cast<std::int64_t>(conditions.size()) * count_unrolled_stores(body);
     if (conditions.empty() || cost > budget_) return body;
     budget_ -= cost;
     std::vector<Stmt> forms;
@@ -75,8 +79,9 @@ class RegionCutter {
     const ir::Facts::Scope scope(facts_);
     for (const Constraint& c : where) facts_.assume(c);
     // Elsewhere minima stay: they say how often a loop runs at the most.
-    Stmt own = first ? simplify(body, facts_)
-                     : ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
+    Stmt own =
+        first ? simplify(body, facts_)
+              : ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
     if (!own) return nullptr;
     return ir::make_if({where, nullptr, std::move(own)});
   }
@@ -84,12 +89,15 @@ class RegionCutter {
   // For all values of the loops inside; each that the ones before do not imply.
   std::vector<Affine> conditions_of(const Stmt& body) {
     std::vector<Affine> found;
-    for_each_cut_condition(body, false, "", facts_, [&](const Affine& e, const std::set<std::string>& inside) {
-      if (facts_.truth({e, false}) != ir::Truth::Unknown) return;
-      const auto least = ir::least_over(e, inside, facts_.ranges());
-      if (!least || facts_.truth({*least, false}) != ir::Truth::Unknown) return;
-      if (std::ranges::find(found, *least) == found.end()) found.push_back(*least);
-    });
+    for_each_cut_condition(body, false, "", facts_,
+                           [&](const Affine& e, const std::set<std::string>& inside) {
+                             if (facts_.truth({e, false}) != ir::Truth::Unknown) return;
+                             const auto least = ir::least_over(e, inside, facts_.ranges());
+                             if (!least || facts_.truth({*least, false}) != ir::Truth::Unknown)
+                               return;
+                             if (std::ranges::find(found, *least) == found.end())
+                               found.push_back(*least);
+                           });
     const ir::Facts::Scope scope(facts_);
     std::vector<Affine> needed;
     for (const Affine& e : found) {

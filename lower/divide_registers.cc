@@ -52,13 +52,15 @@ class Divider {
   Affine thread_ = 0;                         // the number of the one here, over the open loops
   std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
   std::vector<bool> shared_;                  // all accesses have that part
-  std::vector<std::int64_t> reach_, step_;    // of what is left: the most, and what all of it is a multiple of
+  // Of what is left: the most, and what all of it is a multiple of.
+  std::vector<std::int64_t> reach_, step_;
   std::vector<std::int64_t> shape_;
   enum class Pass { Choose, Compare, Measure } pass_ = Pass::Choose;
 
   // The lane of a warp's registers says whose they are, and stays.
   bool divides(std::size_t d) const {
-    return !(of_lanes_ && d + 1 == parts_.size()) && shared_[d] && parts_[d] && *parts_[d] != Affine(0);
+    return !(of_lanes_ && d + 1 == parts_.size()) && shared_[d] && parts_[d] &&
+           *parts_[d] != Affine(0);
   }
 
   void enter(const ir::For& loop) {
@@ -92,7 +94,8 @@ class Divider {
       if (store->buffer == name_) see(store->indices, store->lanes);
       see_loads(store->value);
     }
-    if (const auto* branch = std::get_if<ir::If>(&s->op); branch && branch->condition) see_loads(branch->condition);
+    if (const auto* branch = std::get_if<ir::If>(&s->op); branch && branch->condition)
+      see_loads(branch->condition);
     ir::rewrite_children(s, [&](const Stmt& child) {
       visit(child);
       return child;
@@ -116,15 +119,17 @@ class Divider {
     return index.indirect ? Affine(0) : open_.part_of(index.affine).value_or(0);
   }
 
-  // What thread 0 runs alone has no part of its own: its subscript is what the others' is for thread 0. Nor has what a
-  // condition leaves to one thread, whose number has taken the variable's place there.
+  // What thread 0 runs alone has no part of its own: its subscript is what the others' is
+  // for thread 0. Nor has what a condition leaves to one thread, whose number has taken the
+  // variable's place there.
   void choose(std::size_t d, const ir::Index& index) {
     if (!open_.none() && (!parts_[d] || *parts_[d] == Affine(0))) parts_[d] = part_of(index);
   }
 
   void compare(std::size_t d, const ir::Index& index) {
     if (open_.none() || part_of(index) == *parts_[d]) return;
-    shared_[d] = shared_[d] && !index.indirect && open_.own_part_of(rest_here(d, index.affine)) == Affine(0);
+    shared_[d] =
+        shared_[d] && !index.indirect && open_.own_part_of(rest_here(d, index.affine)) == Affine(0);
   }
 
   void measure(std::size_t d, const ir::Index& index, const ir::Lanes& lanes) {
@@ -142,14 +147,16 @@ class Divider {
   }
 
   Affine rest(std::size_t d, const Affine& subscript) const {
-    if (open_.none()) return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});
+    if (open_.none())
+      return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});
     if (part_of(subscript) != *parts_[d]) return rest_here(d, subscript);
     return facts_.simplify(subscript - open_.own_part_of(subscript));
   }
 
   // Without what the part comes to for the thread that is here.
   Affine rest_here(std::size_t d, const Affine& subscript) const {
-    return facts_.simplify(subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, thread_}}));
+    return facts_.simplify(subscript -
+                           ir::substitute(*parts_[d], {{OpenThreads::kThread, thread_}}));
   }
 
   void divide(std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
@@ -172,7 +179,8 @@ class Divider {
         if (!load || load->buffer != name_) return leaf;
         ir::Load copy = *load;
         divide(copy.indices, copy.lanes);
-        return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+        return std::make_shared<const ir::ExprNode>(
+            ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
       });
     });
     const auto* store = std::get_if<ir::Store>(&result->op);

@@ -70,7 +70,8 @@ Stmt with_subscripts(const Stmt& s, const Subscripts& change) {
       if (!load) return leaf;
       ir::Load copy = *load;
       change(copy.buffer, copy.indices);
-      return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+      return std::make_shared<const ir::ExprNode>(
+          ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
     });
   });
   const auto* store = std::get_if<ir::Store>(&result->op);
@@ -83,19 +84,22 @@ Stmt with_subscripts(const Stmt& s, const Subscripts& change) {
 Stmt with_copies(const std::vector<LaneCopy>& copies, const Stmt& s) {
   std::vector<Stmt> body;
   for (const LaneCopy& copy : copies)
-    body.push_back(ir::make_store({copy.name,
-                                   {Affine(0)},
-                                   ir::make_lane_read(ir::make_load(copy.dtype, copy.buffer, copy.reg), copy.lane),
-                                   {},
-                                   {}}));
+    body.push_back(ir::make_store(
+        {copy.name,
+         {Affine(0)},
+         ir::make_lane_read(ir::make_load(copy.dtype, copy.buffer, copy.reg), copy.lane),
+         {},
+         {}}));
   body.push_back(s);
   Stmt result = ir::make_block(std::move(body));
   for (const LaneCopy& copy : copies)
-    result = ir::make_alloc({{copy.name, copy.dtype, {1}, ir::Memory::Register}, std::move(result)});
+    result =
+        ir::make_alloc({{copy.name, copy.dtype, {1}, ir::Memory::Register}, std::move(result)});
   return result;
 }
 
-// One region: accesses to the exchanged buffers rewritten, and copies placed where all lanes take part.
+// One region: accesses to the exchanged buffers rewritten, and copies placed where all lanes
+// take part.
 class Region {
  public:
   Region(Names& names, ThreadPlace& place, const std::map<std::string, RegisterOwner>& owners,
@@ -119,7 +123,8 @@ class Region {
     for (const Affine& low : loop.lower)
       if (low != Affine(0)) conditions_.push_back(ir::at_least(Affine::symbol(loop.var), low));
     for (const Affine& high : loop.upper)
-      if (high != whole.upper[0]) conditions_.push_back(ir::less_than(Affine::symbol(loop.var), high));
+      if (high != whole.upper[0])
+        conditions_.push_back(ir::less_than(Affine::symbol(loop.var), high));
     whole.body = with_all(converged(loop.body));
     return ir::make_for(std::move(whole));
   }
@@ -134,7 +139,9 @@ class Region {
       for (std::size_t d = 0; d < registers.size(); ++d) {
         const ir::Interval range = place_.facts.range(load.indices[d].affine);
         if (!range.min || *range.min < 0 || !range.max || *range.max >= registers[d])
-          throw NoExchange{load.buffer, "lanes that take part without reading would name registers that are not there"};
+          throw NoExchange{
+              load.buffer,
+              "lanes that take part without reading would name registers that are not there"};
       }
     }
     ir::rewrite_children(s, [&](const Stmt& child) {
@@ -152,8 +159,12 @@ class Region {
     lane_ = names_.fresh("lane");
     conditions_.push_back(ir::equal(Affine::symbol(lane_), 0));
     Stmt body = with_all(converged(s));
-    return ir::make_for(
-        {lane_, {0}, {ir::kLanes}, in_warp ? LoopKind::Lane : LoopKind::Thread, lane_, std::move(body)});
+    return ir::make_for({lane_,
+                         {0},
+                         {ir::kLanes},
+                         in_warp ? LoopKind::Lane : LoopKind::Thread,
+                         lane_,
+                         std::move(body)});
   }
 
  private:
@@ -171,9 +182,11 @@ class Region {
 
   Stmt rewritten(const Stmt& s, std::vector<LaneCopy>& copies) {
     const ThreadPlace::Inside inside(place_, s);
-    const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child, copies); });
-    Stmt own = map_own_exprs(
-        below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return read(leaf, copies); }); });
+    const Stmt below =
+        ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child, copies); });
+    Stmt own = map_own_exprs(below, [&](const Expr& e) {
+      return ir::rewrite(e, [&](const Expr& leaf) { return read(leaf, copies); });
+    });
     const auto* store = std::get_if<ir::Store>(&own->op);
     const auto owner = store ? owners_.find(store->buffer) : owners_.end();
     if (owner == owners_.end()) return own;
@@ -192,7 +205,8 @@ class Region {
     const auto owner = load ? owners_.find(load->buffer) : owners_.end();
     if (owner == owners_.end()) return leaf;
     for (const ir::Index& index : load->indices)
-      if (index.indirect) throw NoExchange{load->buffer, "it is read by a subscript that is read at run time"};
+      if (index.indirect)
+        throw NoExchange{load->buffer, "it is read by a subscript that is read at run time"};
     ir::Load copy = *load;
     copy.indices = simple(owner->second.register_of(load->indices));
     const Affine lane = place_.facts.simplify(owner->second.lane_of(load->indices));
@@ -201,7 +215,8 @@ class Region {
       copy.buffer = copies.back().name;
       copy.indices = {Affine(0)};
     }
-    return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+    return std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
   }
 
   // One name for one register of one lane.
@@ -213,8 +228,11 @@ class Region {
         throw NoExchange{copy.buffer, "lanes read different registers of each other"};
     }
     const auto same = std::ranges::find_if(known_, [&](const LaneCopy& k) {
-      const auto is_same = [](const ir::Index& a, const ir::Index& b) { return a.affine == b.affine; };
-      return k.buffer == copy.buffer && k.lane == copy.lane && std::ranges::equal(k.reg, copy.reg, is_same);
+      const auto is_same = [](const ir::Index& a, const ir::Index& b) {
+        return a.affine == b.affine;
+      };
+      return k.buffer == copy.buffer && k.lane == copy.lane &&
+             std::ranges::equal(k.reg, copy.reg, is_same);
     });
     if (same != known_.end()) return *same;
     for (const Affine& e : says) e.collect_symbols(copy.variables);
@@ -225,17 +243,21 @@ class Region {
 
   // --- places
 
-  Stmt guarded(Stmt s) const { return conditions_.empty() ? s : ir::make_if({conditions_, nullptr, std::move(s)}); }
+  Stmt guarded(Stmt s) const {
+    return conditions_.empty() ? s : ir::make_if({conditions_, nullptr, std::move(s)});
+  }
 
   // Its value is the same throughout s, and s binds nothing that says which it is.
   bool is_before(const LaneCopy& copy, const Stmt& s) const {
     const std::set<std::string> loops = loops_of(s);
     return !stored_.contains(copy.buffer) &&
-           std::ranges::none_of(loops, [&](const std::string& loop) { return copy.variables.contains(loop); });
+           std::ranges::none_of(
+               loops, [&](const std::string& loop) { return copy.variables.contains(loop); });
   }
 
   void wait(const LaneCopy& copy) {
-    if (std::ranges::find(waiting_, copy.name, &LaneCopy::name) == waiting_.end()) waiting_.push_back(copy);
+    if (std::ranges::find(waiting_, copy.name, &LaneCopy::name) == waiting_.end())
+      waiting_.push_back(copy);
   }
   Stmt with_all(const Stmt& s) { return with_copies(std::exchange(waiting_, {}), s); }
   Stmt with_those_of(const std::string& loop, const Stmt& s) {
@@ -255,7 +277,8 @@ class Region {
       return guarded(plain);
     }
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return converged_loop(s, *loop);
-    if (const auto* branch = std::get_if<ir::If>(&s->op)) return converged_branch(s, *branch, copies);
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      return converged_branch(s, *branch, copies);
     if (!std::holds_alternative<ir::Store>(s->op))
       return ir::rewrite_children(s, [&](const Stmt& child) { return converged(child); });
     std::vector<LaneCopy> once;
@@ -279,7 +302,8 @@ class Region {
       high = -least(-high);
     }
     if (loop.kind == LoopKind::Vector) {
-      notes_.push_back("loop '" + loop.loop + "' is not vectorised: each of its iterations reads from another lane");
+      notes_.push_back("loop '" + loop.loop +
+                       "' is not vectorised: each of its iterations reads from another lane");
       loop.kind = LoopKind::Unrolled;
     }
     const Stmt body = converged(loop.body);
@@ -299,17 +323,20 @@ class Region {
         values.push_back(ir::evaluate(bound, {{lane_, lane}}));
       return values.empty() ? Affine(0) : Affine(*std::ranges::min_element(values));
     }
-    if (const auto value = ir::least_over(bound, {lane_}, place_.facts.ranges()); value && !value->uses(lane_))
+    if (const auto value = ir::least_over(bound, {lane_}, place_.facts.ranges());
+        value && !value->uses(lane_))
       return *value;
     throw NoExchange{known_.back().buffer, "how often lanes read it is not known"};
   }
 
   Stmt converged_branch(const Stmt& s, const ir::If& branch, const std::vector<LaneCopy>& copies) {
-    if (branch.condition) throw NoExchange{copies[0].buffer, "a condition that is read at run time says who reads it"};
+    if (branch.condition)
+      throw NoExchange{copies[0].buffer, "a condition that is read at run time says who reads it"};
     const ThreadPlace::Inside inside(place_, s);
     const std::size_t outside = conditions_.size();
     std::vector<Constraint> common;
-    for (const Constraint& c : branch.conditions) (c.expr.uses(lane_) ? conditions_ : common).push_back(c);
+    for (const Constraint& c : branch.conditions)
+      (c.expr.uses(lane_) ? conditions_ : common).push_back(c);
     Stmt body = converged(branch.body);
     conditions_.resize(outside);
     return common.empty() ? body : ir::make_if({std::move(common), nullptr, std::move(body)});
@@ -324,7 +351,8 @@ class Exchanger {
   Stmt visit(const Stmt& s, bool in_block) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (!owners_.empty()) {
-      if (loop && (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane)) return region(s, loop);
+      if (loop && (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane))
+        return region(s, loop);
       if (!std::holds_alternative<ir::Block>(s->op) && !has_threads(s)) return region(s, nullptr);
     }
     const ThreadPlace::Inside inside(place_, s);
@@ -333,7 +361,8 @@ class Exchanger {
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
     if (alloc && in_block && is_spread(*alloc)) return allocation(*alloc);
     if (loop && (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane)) return s;
-    Stmt result = ir::rewrite_children(s, [&](const Stmt& child) { return visit(child, in_block); });
+    Stmt result =
+        ir::rewrite_children(s, [&](const Stmt& child) { return visit(child, in_block); });
     if (loop && loop->kind == LoopKind::Warp) warp_ = nullptr;
     return result;
   }
@@ -364,7 +393,8 @@ class Exchanger {
     const std::string& name = alloc.buffer.name;
     std::string why = "which thread has an element is not known";
     if (const auto owner = RegisterOwner::of(alloc, place_)) {
-      if (is_of_one_thread(alloc.body, name, *owner)) return ir::make_alloc({alloc.buffer, below()});
+      if (is_of_one_thread(alloc.body, name, *owner))
+        return ir::make_alloc({alloc.buffer, below()});
       owners_.emplace(name, *owner);
       const ir::For* const warp = warp_;
       try {
@@ -385,7 +415,8 @@ class Exchanger {
   }
 
   bool is_own(const std::vector<ir::Index>& element, const RegisterOwner& owner) const {
-    return std::ranges::none_of(element, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+    return std::ranges::none_of(element,
+                                [](const ir::Index& index) { return index.indirect != nullptr; }) &&
            place_.is_own_lane(owner.lane_of(element));
   }
   bool is_of_one_thread(const Stmt& s, const std::string& buffer, const RegisterOwner& owner) {
@@ -416,7 +447,8 @@ class Exchanger {
       const Stmt own = with_subscripts(ir::rewrite_children(s, below), of_warp);
       return own;
     };
-    copy.buffer.shape.insert(copy.buffer.shape.begin(), place_.facts.range(warp).max.value_or(ir::kLanes - 1) + 1);
+    copy.buffer.shape.insert(copy.buffer.shape.begin(),
+                             place_.facts.range(warp).max.value_or(ir::kLanes - 1) + 1);
     copy.body = below(alloc.body);
     return ir::make_alloc(std::move(copy));
   }

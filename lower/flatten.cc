@@ -11,7 +11,8 @@ using ir::Stmt;
 
 namespace {
 
-// From an element to its neighbour along one dimension: factor * size * .., the sizes those that are known at run time.
+// From an element to its neighbour along one dimension: factor * size * .., the sizes those that
+// are known at run time.
 struct Stride {
   std::int64_t factor = 1;
   std::vector<Affine> open = {};
@@ -36,14 +37,16 @@ class Flattener {
     for (const ir::Buffer& b : program.buffers) strides_[b.name] = strides_of(b.shape);
     ir::for_each_stmt(program.body, [&](const Stmt& s) {
       if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
-        strides_[alloc->buffer.name] = strides_of({alloc->buffer.shape.begin(), alloc->buffer.shape.end()});
+        strides_[alloc->buffer.name] =
+            strides_of({alloc->buffer.shape.begin(), alloc->buffer.shape.end()});
     });
   }
 
   Stmt statement(const Stmt& s) {
     const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
-    Stmt own = map_own_exprs(
-        below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
+    Stmt own = map_own_exprs(below, [&](const Expr& e) {
+      return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); });
+    });
     if (const auto* prefetch = std::get_if<ir::Prefetch>(&own->op)) {
       ir::Prefetch copy = *prefetch;
       ir::Lanes none;
@@ -94,9 +97,11 @@ class Flattener {
         ir::ExprNode{DType::I64, lanes, ir::IndexValue{subscript, {lanes, {lane_stride}, {}, {}}}});
   }
 
-  // x[i0, i1, ..] of extents (e0, e1, ..) is x[i0 * s0 + i1 * s1 + ..] with s_d = e_(d+1) * e_(d+2) * .., in affine
-  // part, run-time part and the step from lane to lane alike. Products with a size that is open are run-time parts.
-  void linearise(const std::string& buffer, std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
+  // x[i0, i1, ..] of extents (e0, e1, ..) is x[i0 * s0 + i1 * s1 + ..] with
+  // s_d = e_(d+1) * e_(d+2) * .., in affine part, run-time part and the step from lane to lane
+  // alike. Products with a size that is open are run-time parts.
+  void linearise(const std::string& buffer, std::vector<ir::Index>& indices,
+                 ir::Lanes& lanes) const {
     const Strides& strides = strides_.at(buffer);
     ir::Index linear;
     std::int64_t lane_stride = 0;

@@ -27,7 +27,8 @@ bool plain_stores(const Stmt& body, std::vector<const ir::Store*>& stores) {
     stores.push_back(store);
     return true;
   }
-  if (std::holds_alternative<ir::Fence>(body->op) || std::holds_alternative<ir::Prefetch>(body->op)) return true;
+  if (std::holds_alternative<ir::Fence>(body->op) || std::holds_alternative<ir::Prefetch>(body->op))
+    return true;
   const auto* block = std::get_if<ir::Block>(&body->op);
   return block && std::all_of(block->body.begin(), block->body.end(),
                               [&](const Stmt& child) { return plain_stores(child, stores); });
@@ -35,17 +36,20 @@ bool plain_stores(const Stmt& body, std::vector<const ir::Store*>& stores) {
 
 class Hoister {
  public:
-  explicit Hoister(const ir::LoopProgram& program) : names_(program, true), facts_(facts_of(program)) {
+  explicit Hoister(const ir::LoopProgram& program)
+      : names_(program, true), facts_(facts_of(program)) {
     ir::for_each_stmt(program.body, [&](const Stmt& s) {
       const auto* alloc = std::get_if<ir::Alloc>(&s->op);
-      if (alloc && alloc->buffer.memory == ir::Memory::Register) registers_.insert(alloc->buffer.name);
+      if (alloc && alloc->buffer.memory == ir::Memory::Register)
+        registers_.insert(alloc->buffer.name);
     });
   }
 
   Stmt statement(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (loop) return visit_loop(s, *loop);
-    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;  // one instruction: its loops are not run
+    // One instruction: its loops are not run.
+    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;
     const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
@@ -66,7 +70,8 @@ class Hoister {
     }
     Stmt same = copy.body == loop.body ? s : ir::make_for(copy);
     if (loop.kind != ir::LoopKind::Serial) return same;
-    if (const auto* branch = std::get_if<ir::If>(&copy.body->op)) return without_guard(same, copy, *branch);
+    if (const auto* branch = std::get_if<ir::If>(&copy.body->op))
+      return without_guard(same, copy, *branch);
     return with_loads_before(same, copy);
   }
 
@@ -74,7 +79,8 @@ class Hoister {
   static Stmt without_guard(const Stmt& same, const ir::For& loop, const ir::If& branch) {
     ir::If outer{{}, nullptr, nullptr}, inner = branch;
     inner.conditions.clear();
-    for (const ir::Constraint& c : branch.conditions) (c.expr.uses(loop.var) ? inner : outer).conditions.push_back(c);
+    for (const ir::Constraint& c : branch.conditions)
+      (c.expr.uses(loop.var) ? inner : outer).conditions.push_back(c);
     if (outer.conditions.empty()) return same;
     ir::For copy = loop;
     copy.body = ir::make_if(std::move(inner));
@@ -100,7 +106,8 @@ class Hoister {
     ir::For copy = loop;
     copy.body = rewrite_exprs(loop.body, [&](const Expr& leaf) { return replaced(leaf, hoisted); });
     Stmt result = ir::make_for(std::move(copy));
-    for (std::size_t i = hoisted.size(); i-- > 0;) result = with_value(hoisted[i], std::move(result));
+    for (std::size_t i = hoisted.size(); i-- > 0;)
+      result = with_value(hoisted[i], std::move(result));
     return result;
   }
 
@@ -109,7 +116,8 @@ class Hoister {
     ir::rewrite(e, [&](const Expr& leaf) {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
       if (load && into.size() < kMaxHoistedLoads && is_invariant(leaf, *load, var, stores) &&
-          std::none_of(into.begin(), into.end(), [&](const Hoisted& h) { return ir::equal(h.load, leaf); }))
+          std::none_of(into.begin(), into.end(),
+                       [&](const Hoisted& h) { return ir::equal(h.load, leaf); }))
         into.push_back({leaf, names_.fresh(load->buffer + ".h")});
       return leaf;
     });
@@ -120,7 +128,8 @@ class Hoister {
     const auto indirect = [](const ir::Index& index) { return index.indirect != nullptr; };
     return !uses(e, var) && load.guard.empty() && registers_.count(load.buffer) == 0 &&
            std::none_of(load.indices.begin(), load.indices.end(), indirect) &&
-           std::none_of(stores.begin(), stores.end(), [&](const ir::Store* s) { return s->buffer == load.buffer; });
+           std::none_of(stores.begin(), stores.end(),
+                        [&](const ir::Store* s) { return s->buffer == load.buffer; });
   }
 
   static std::vector<ir::Index> first() { return {ir::Index(Affine(0))}; }
@@ -130,7 +139,8 @@ class Hoister {
       if (!ir::equal(h.load, leaf)) continue;
       ir::Load value{h.buffer, first(), {}, nullptr, {}};
       if (leaf->lanes > 1) value.lanes = {leaf->lanes, {1}, std::nullopt};
-      return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(value)});
+      return std::make_shared<const ir::ExprNode>(
+          ir::ExprNode{leaf->type, leaf->lanes, std::move(value)});
     }
     return leaf;
   }

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
 
-// Single elements that are read of one row: their subscripts differ in the last one's constant alone.
+// Single elements that are read of one row: their subscripts differ in the last one's
+// constant alone.
 struct Row {
   const ir::LoopBuffer* buffer = nullptr;
   std::vector<Affine> indices;  // the last one without its constant
@@ -38,11 +39,14 @@ class Joiner {
   explicit Joiner(const ir::LoopProgram& program) : names_(program, true) {}
 
   Stmt statement(const Stmt& s) {
-    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;  // one instruction, which loads for itself
-    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op); alloc && alloc->buffer.memory == ir::Memory::Shared)
+    // One instruction, which loads for itself.
+    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+        alloc && alloc->buffer.memory == ir::Memory::Shared)
       shared_[alloc->buffer.name] = &alloc->buffer;
     const auto* block = std::get_if<ir::Block>(&s->op);
-    return block ? stretches(s, *block) : ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
+    return block ? stretches(s, *block)
+                 : ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
   }
 
  private:
@@ -88,7 +92,8 @@ class Joiner {
 
   bool is_plain(const ir::Load& load) const {
     return shared_.contains(load.buffer) && load.guard.empty() && load.lanes.count == 1 &&
-           std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+           std::ranges::none_of(load.indices,
+                                [](const ir::Index& index) { return index.indirect != nullptr; });
   }
 
   static std::vector<Affine> subscripts(const ir::Load& load) {
@@ -101,15 +106,18 @@ class Joiner {
     std::vector<Affine> indices = subscripts(load);
     const std::int64_t constant = indices.back().constant();
     indices.back() = indices.back() - constant;
-    auto row = std::ranges::find_if(
-        rows, [&](const Row& each) { return each.buffer->name == load.buffer && each.indices == indices; });
-    if (row == rows.end()) row = rows.insert(rows.end(), {shared_.at(load.buffer), std::move(indices), {}});
+    auto row = std::ranges::find_if(rows, [&](const Row& each) {
+      return each.buffer->name == load.buffer && each.indices == indices;
+    });
+    if (row == rows.end())
+      row = rows.insert(rows.end(), {shared_.at(load.buffer), std::move(indices), {}});
     row->constants.insert(constant);
   }
 
   // The longest vectors first.
   void join(Row& row, std::vector<Joined>& into) {
-    for (std::int64_t count = kVectorBytes / size_in_bytes(row.buffer->dtype); count > 1; count /= 2) {
+    for (std::int64_t count = kVectorBytes / size_in_bytes(row.buffer->dtype); count > 1;
+         count /= 2) {
       if (!is_multiple(row, count)) continue;
       const std::set<std::int64_t> all = row.constants;
       for (const std::int64_t first : all) {
@@ -117,7 +125,8 @@ class Joiner {
         for (std::int64_t c = first; c < first + count; ++c) row.constants.erase(c);
         std::vector<Affine> indices = row.indices;
         indices.back() = indices.back() + first;
-        into.push_back({row.buffer, std::move(indices), count, names_.fresh(row.buffer->name + ".v")});
+        into.push_back(
+            {row.buffer, std::move(indices), count, names_.fresh(row.buffer->name + ".v")});
       }
     }
   }
@@ -159,7 +168,8 @@ class Joiner {
     Stmt result = ir::make_block(std::move(body));
     for (const Joined& each : joined)
       result =
-          ir::make_alloc({{each.registers, each.buffer->dtype, {each.count}, ir::Memory::Register}, std::move(result)});
+          ir::make_alloc({{each.registers, each.buffer->dtype, {each.count}, ir::Memory::Register},
+                          std::move(result)});
     return result;
   }
 
@@ -170,7 +180,8 @@ class Joiner {
                   nullptr,
                   side_by_side(joined.indices.size(), joined.count)};
     const int lanes = load.lanes.count;
-    Expr value = std::make_shared<const ir::ExprNode>(ir::ExprNode{joined.buffer->dtype, lanes, std::move(load)});
+    Expr value = std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{joined.buffer->dtype, lanes, std::move(load)});
     return ir::make_store({.buffer = joined.registers,
                            .indices = {ir::Index(Affine(0))},
                            .value = std::move(value),
@@ -183,7 +194,8 @@ class Joiner {
     if (!load || load->lanes.count > 1 || !load->guard.empty()) return leaf;
     const std::vector<Affine> indices = subscripts(*load);
     for (const Joined& each : joined) {
-      if (each.buffer->name != load->buffer || !std::equal(indices.begin(), indices.end() - 1, each.indices.begin()))
+      if (each.buffer->name != load->buffer ||
+          !std::equal(indices.begin(), indices.end() - 1, each.indices.begin()))
         continue;
       const Affine offset = indices.back() - each.indices.back();
       if (offset.is_constant() && offset.constant() >= 0 && offset.constant() < each.count)

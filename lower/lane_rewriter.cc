@@ -49,13 +49,14 @@ bool uses(const Expr& e, const std::string& var) {
 Shapes shapes_of(const ir::LoopProgram& program) {
   Shapes shapes;
   for (const ir::Buffer& b : program.buffers) {
-    const bool is_constant =
-        std::all_of(b.shape.begin(), b.shape.end(), [](const Affine& e) { return e.is_constant(); });
+    const bool is_constant = std::all_of(b.shape.begin(), b.shape.end(),
+                                         [](const Affine& e) { return e.is_constant(); });
     if (is_constant) shapes[b.name] = ir::constant_shape(b);
   }
   if (!program.body) return shapes;
   ir::for_each_stmt(program.body, [&](const Stmt& s) {
-    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) shapes[alloc->buffer.name] = alloc->buffer.shape;
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
+      shapes[alloc->buffer.name] = alloc->buffer.shape;
   });
   return shapes;
 }
@@ -76,7 +77,8 @@ DType widest_type(const Stmt& body, const std::string& var) {
       if (const auto* o = std::get_if<ir::Unary>(&e->op)) visit(o->a);
       if (const auto* o = std::get_if<ir::Binary>(&e->op)) visit(o->a), visit(o->b);
       if (const auto* o = std::get_if<ir::Fma>(&e->op)) visit(o->a), visit(o->b), visit(o->c);
-      if (const auto* o = std::get_if<ir::Select>(&e->op)) visit(o->condition), visit(o->a), visit(o->b);
+      if (const auto* o = std::get_if<ir::Select>(&e->op))
+        visit(o->condition), visit(o->a), visit(o->b);
       if (const auto* o = std::get_if<ir::Cast>(&e->op)) visit(o->a);
       return true;
     };
@@ -97,10 +99,12 @@ Stmt LaneRewriter::rewrite(const Stmt& body) {
 }
 
 Stmt LaneRewriter::loop(const ir::For& loop) {
-  if (ir::is_threaded(loop.kind)) throw NoLanes{to_string(loop.kind) + " loop '" + loop.loop + "' is inside it"};
+  if (ir::is_threaded(loop.kind))
+    throw NoLanes{to_string(loop.kind) + " loop '" + loop.loop + "' is inside it"};
   for (const std::vector<Affine>* bounds : {&loop.lower, &loop.upper})
     for (const Affine& bound : *bounds)
-      if (bound.uses(var_)) throw NoLanes{"the bounds of loop '" + loop.loop + "' differ between its lanes"};
+      if (bound.uses(var_))
+        throw NoLanes{"the bounds of loop '" + loop.loop + "' differ between its lanes"};
   const ir::Facts::Scope scope(facts_);
   facts_.bind(loop.var, loop.lower, loop.upper);
   ir::For copy = loop;
@@ -111,10 +115,12 @@ Stmt LaneRewriter::loop(const ir::For& loop) {
 Stmt LaneRewriter::branch(const ir::If& branch) {
   const ir::Facts::Scope scope(facts_);
   for (const ir::Constraint& c : branch.conditions) {
-    if (c.expr.uses(var_)) throw NoLanes{"condition " + ir::to_string(c) + " differs between its lanes"};
+    if (c.expr.uses(var_))
+      throw NoLanes{"condition " + ir::to_string(c) + " differs between its lanes"};
     facts_.assume(c);
   }
-  if (branch.condition && uses(branch.condition, var_)) throw NoLanes{"a condition on data differs between its lanes"};
+  if (branch.condition && uses(branch.condition, var_))
+    throw NoLanes{"a condition on data differs between its lanes"};
   ir::If copy = branch;
   copy.body = rewrite(branch.body);
   return ir::make_if(std::move(copy));
@@ -130,20 +136,24 @@ Stmt LaneRewriter::store(const ir::Store& s) {
 
 bool LaneRewriter::is_still(const ir::Store& s) const {
   const std::vector<std::int64_t>& strides = s.lanes.strides;
-  if (std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; })) return true;
+  if (std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; }))
+    return true;
   const auto shape = shapes_.find(s.buffer);
   if (shape == shapes_.end() || shape->second.size() != strides.size()) return false;
   std::int64_t position = 0;
-  for (std::size_t d = 0; d < strides.size(); ++d) position = position * shape->second[d] + strides[d];
+  for (std::size_t d = 0; d < strides.size(); ++d)
+    position = position * shape->second[d] + strides[d];
   return position == 0;
 }
 
 Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
   ir::Store copy = s;
   for (const ir::Index& index : s.indices)
-    if (index.indirect && uses(index.indirect, var_)) throw NoLanes{"it scatters into '" + s.buffer + "'"};
+    if (index.indirect && uses(index.indirect, var_))
+      throw NoLanes{"it scatters into '" + s.buffer + "'"};
   copy.lanes = access(copy.indices, piece);
-  if (piece.lanes != 1 && is_still(copy)) throw NoLanes{"all lanes would write the same element of '" + s.buffer + "'"};
+  if (piece.lanes != 1 && is_still(copy))
+    throw NoLanes{"all lanes would write the same element of '" + s.buffer + "'"};
   copy.value = expr(s.value, piece);
   copy.origin = origin(s.origin, piece);
   if (piece.lanes > 1) return ir::make_store(std::move(copy));
@@ -161,18 +171,21 @@ ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
   for (const Affine& value : of.instance) {
     const auto at_lane = even_along_lanes(value, piece);
     is_even = is_even && at_lane.has_value();
-    result.instance.push_back(at_lane ? at_lane->first : ir::substitute(value, {{var_, piece.base}}));
+    result.instance.push_back(at_lane ? at_lane->first
+                                      : ir::substitute(value, {{var_, piece.base}}));
     result.strides.push_back(at_lane ? at_lane->second : 0);
   }
   if (!is_even || piece.lanes == 1) result.strides.clear();
   return result;
 }
 
-std::optional<std::pair<Affine, std::int64_t>> LaneRewriter::even_along_lanes(const Affine& value, const Piece& piece) {
+std::optional<std::pair<Affine, std::int64_t>> LaneRewriter::even_along_lanes(const Affine& value,
+                                                                              const Piece& piece) {
   if (!value.uses(var_)) return std::pair<Affine, std::int64_t>{value, 0};
   const ir::Facts::Scope scope(facts_);
   facts_.bind(kLane, {0}, {piece.lanes});
-  const Affine at_lane = facts_.simplify(ir::substitute(value, {{var_, piece.base + Affine::symbol(kLane)}}));
+  const Affine at_lane =
+      facts_.simplify(ir::substitute(value, {{var_, piece.base + Affine::symbol(kLane)}}));
   const std::int64_t stride = at_lane.coefficient(kLane);
   const Affine first = at_lane - Affine::symbol(kLane) * stride;
   if (first.uses(kLane)) return std::nullopt;
@@ -194,7 +207,8 @@ ir::Lanes LaneRewriter::access(std::vector<ir::Index>& indices, const Piece& pie
   return lanes;
 }
 
-// Where all but the lane are multiples of one number, 8*q + 7 - lane >= 0 may say q >= 0 in every lane.
+// Where all but the lane are multiples of one number, 8*q + 7 - lane >= 0 may say q >= 0
+// in every lane.
 ir::Constraint LaneRewriter::guard(const ir::Constraint& c, const Piece& piece) {
   if (!c.expr.uses(var_)) return c;
   const NoLanes differs{"the guard " + ir::to_string(c) + " of a read differs between its lanes"};
@@ -204,7 +218,9 @@ ir::Constraint LaneRewriter::guard(const ir::Constraint& c, const Piece& piece) 
   std::int64_t unit = 0;
   for (const ir::Term& term : first.terms()) unit = std::gcd(unit, term.coefficient);
   const std::int64_t last = first.constant() + stride * (piece.lanes - 1);
-  if (unit == 0) unit = std::max<std::int64_t>(1, std::max(std::abs(first.constant()), std::abs(last)) + 1);  // a sign
+  // A sign.
+  if (unit == 0)
+    unit = std::max<std::int64_t>(1, std::max(std::abs(first.constant()), std::abs(last)) + 1);
   if (floor_div(first.constant(), unit) != floor_div(last, unit)) throw NoLanes{differs};
   return {first - first.constant() + floor_div(last, unit) * unit, false};
 }
@@ -213,7 +229,8 @@ Expr LaneRewriter::load(const Expr& e, const ir::Load& load, const Piece& piece)
   ir::Load copy = load;
   for (ir::Constraint& c : copy.guard) c = guard(c, piece);
   for (const ir::Index& index : load.indices)
-    if (index.indirect && lower::uses(index.indirect, var_)) throw NoLanes{"it gathers from '" + load.buffer + "'"};
+    if (index.indirect && lower::uses(index.indirect, var_))
+      throw NoLanes{"it gathers from '" + load.buffer + "'"};
   copy.lanes = access(copy.indices, piece);
   if (load.otherwise) copy.otherwise = expr(load.otherwise, piece);
   if (piece.lanes == 1) copy.lanes = {};
@@ -224,10 +241,13 @@ Expr LaneRewriter::expr(const Expr& e, const Piece& piece) {
   if (!lower::uses(e, var_)) return ir::make_broadcast(e, piece.lanes);
   const auto below = [&](const Expr& child) { return expr(child, piece); };
   if (const auto* o = std::get_if<ir::Load>(&e->op)) return load(e, *o, piece);
-  if (std::holds_alternative<ir::LaneRead>(e->op)) throw NoLanes{"each of its iterations reads from another lane"};
+  if (std::holds_alternative<ir::LaneRead>(e->op))
+    throw NoLanes{"each of its iterations reads from another lane"};
   if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, below(o->a));
-  if (const auto* o = std::get_if<ir::Binary>(&e->op)) return ir::make_binary(o->op, below(o->a), below(o->b));
-  if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(below(o->a), below(o->b), below(o->c));
+  if (const auto* o = std::get_if<ir::Binary>(&e->op))
+    return ir::make_binary(o->op, below(o->a), below(o->b));
+  if (const auto* o = std::get_if<ir::Fma>(&e->op))
+    return ir::make_fma(below(o->a), below(o->b), below(o->c));
   if (const auto* o = std::get_if<ir::Select>(&e->op))
     return ir::make_select(below(o->condition), below(o->a), below(o->b));
   if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, below(o->a));
@@ -235,7 +255,8 @@ Expr LaneRewriter::expr(const Expr& e, const Piece& piece) {
   POLYTE_CHECK(index, "an expression that varies with '" + var_ + "' but has no part that does");
   const auto [first, stride] = along_lanes(index->value, piece);
   if (piece.lanes == 1) return ir::make_index(first, e->type);
-  return make_node(e->type, piece.lanes, ir::IndexValue{first, {piece.lanes, {stride}, std::nullopt}});
+  return make_node(e->type, piece.lanes,
+                   ir::IndexValue{first, {piece.lanes, {stride}, std::nullopt}});
 }
 
 }  // namespace polyte::lower

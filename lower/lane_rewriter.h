@@ -1,8 +1,10 @@
-// LaneRewriter: the body of a Vector loop for given pieces of its iterations, statement by statement:
+// LaneRewriter: the body of a Vector loop for given pieces of its iterations, statement
+// by statement:
 //
-//   y[i + v] = x[2*v] * s      piece {base 16, 16 lanes}     y[i + 16; 16 by 1] = x[32; 16 by 2] * x16(s)
+//   y[i + v] = x[2*v] * s  piece {base 16, 16 lanes}  y[i + 16; 16 by 1] = x[32; 16 by 2] * x16(s)
 //
-// Loops below stay loops; each store is repeated for every piece. Throws NoLanes where there is no such form.
+// Loops below stay loops; each store is repeated for every piece. Throws NoLanes where there is
+// no such form.
 #pragma once
 
 #include <map>
@@ -55,7 +57,8 @@ class LaneRewriter {
   ir::Lanes access(std::vector<ir::Index>& indices, const Piece& piece);
   ir::Origin origin(const ir::Origin& of, const Piece& piece);
   // The value at lane 0 and its change from lane to lane; nullopt where that is not one number.
-  std::optional<std::pair<ir::Affine, std::int64_t>> even_along_lanes(const ir::Affine& value, const Piece& piece);
+  std::optional<std::pair<ir::Affine, std::int64_t>> even_along_lanes(const ir::Affine& value,
+                                                                      const Piece& piece);
   std::pair<ir::Affine, std::int64_t> along_lanes(const ir::Affine& value, const Piece& piece);
 };
 

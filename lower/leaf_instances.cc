@@ -28,9 +28,10 @@ std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   return result;
 }
 
-// The same with the intervals of the loops said and used: what a division hides in a constraint of an inner loop is
-// required outside it. An instruction's loops stand under no guard of their own.
-std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& s, const std::vector<Constraint>& all) {
+// The same with the intervals of the loops said and used: what a division hides in a constraint of
+// an inner loop is required outside it. An instruction's loops stand under no guard of their own.
+std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& s,
+                                  const std::vector<Constraint>& all) {
   const ir::Ranges ranges = schedule::loop_ranges(state, s);
   std::vector<Constraint> result;
   for (const Constraint& c : all) {
@@ -40,8 +41,10 @@ std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& 
   for (const schedule::LoopRow& row : s.rows) {
     const auto range = ranges.find(row.loop);
     if (range == ranges.end()) continue;
-    if (range->second.min) result.push_back(ir::at_least(Affine::symbol(row.loop), *range->second.min));
-    if (range->second.max) result.push_back(ir::at_least(*range->second.max, Affine::symbol(row.loop)));
+    if (range->second.min)
+      result.push_back(ir::at_least(Affine::symbol(row.loop), *range->second.min));
+    if (range->second.max)
+      result.push_back(ir::at_least(*range->second.max, Affine::symbol(row.loop)));
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -49,9 +52,12 @@ std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& 
 }
 
 bool is_tensorized(const State& state, const std::vector<const Loop*>& path) {
-  return std::any_of(state.tensorized.begin(), state.tensorized.end(), [&](const schedule::TensorizedLoop& tensorized) {
-    return std::any_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == tensorized.loop; });
-  });
+  return std::any_of(state.tensorized.begin(), state.tensorized.end(),
+                     [&](const schedule::TensorizedLoop& tensorized) {
+                       return std::any_of(path.begin(), path.end(), [&](const Loop* loop) {
+                         return loop->id == tensorized.loop;
+                       });
+                     });
 }
 
 }  // namespace
@@ -63,7 +69,8 @@ LeafInstance instance_of(const State& state, const Leaf& leaf) {
   const std::vector<const Loop*> path = schedule::path_to(state.tree, leaf.statement);
   for (const Loop* loop : path) instance.path.push_back(loop->name);
   instance.required = constraints_of(*instance.statement);
-  if (is_tensorized(state, path)) instance.required = sharpened(state, *instance.statement, instance.required);
+  if (is_tensorized(state, path))
+    instance.required = sharpened(state, *instance.statement, instance.required);
   instance.projections.resize(instance.path.size() + 1);
   instance.projections.back() = ir::system_of(instance.required);
   for (std::size_t d = instance.path.size(); d-- > 0;)

@@ -1,5 +1,6 @@
-// The leaves of a State's tree with what must hold where each runs: constraints over the loops above, and their
-// projections onto the outermost d of these loops (ir/affine_system.h), from which loops take their bounds.
+// The leaves of a State's tree with what must hold where each runs: constraints over the loops
+// above, and their projections onto the outermost d of these loops (ir/affine_system.h), from which
+// loops take their bounds.
 #pragma once
 
 #include <string>

@@ -25,7 +25,8 @@ struct BufferPlace {
   ir::Swizzle swizzle = {};
 };
 
-// One operand of an instruction, read from memory: its element at a point of the tile, over a variable per dimension.
+// One operand of an instruction, read from memory: its element at a point of the tile, over a
+// variable per dimension.
 struct Tile {
   std::string buffer;
   const ir::Intrinsic* row = nullptr;
@@ -49,23 +50,27 @@ struct Loaded {
 
 class Loader {
  public:
-  Loader(const ir::LoopProgram& program, const std::set<std::string>& zero_filled, std::vector<std::string>& notes)
+  Loader(const ir::LoopProgram& program, const std::set<std::string>& zero_filled,
+         std::vector<std::string>& notes)
       : names_(program, true), facts_(facts_of(program)), zero_filled_(zero_filled), notes_(notes) {
     for (const ir::Buffer& b : program.buffers) {
       BufferPlace& place = places_[b.name];
       place.dtype = b.dtype;
-      if (std::ranges::all_of(b.shape, &Affine::is_constant)) place.strides = strides_of(ir::constant_shape(b));
+      if (std::ranges::all_of(b.shape, &Affine::is_constant))
+        place.strides = strides_of(ir::constant_shape(b));
     }
   }
 
   Stmt visit(const Stmt& s) {
     const ir::Facts::Scope scope(facts_);
-    if (const auto* loop = std::get_if<ir::For>(&s->op)) facts_.bind(loop->var, loop->lower, loop->upper);
+    if (const auto* loop = std::get_if<ir::For>(&s->op))
+      facts_.bind(loop->var, loop->lower, loop->upper);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
     if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
       const ir::LoopBuffer& b = alloc->buffer;
-      places_[b.name] = {b.dtype, strides_of(b.shape), b.memory == ir::Memory::Shared, b.of_lanes, b.swizzle};
+      places_[b.name] = {b.dtype, strides_of(b.shape), b.memory == ir::Memory::Shared, b.of_lanes,
+                         b.swizzle};
     }
     if (is_row(s)) return with_loads({s});
     const auto* block = std::get_if<ir::Block>(&s->op);
@@ -122,17 +127,20 @@ class Loader {
         facts_.bind(kPoint[i], {0}, {match.extents[loops[i]]});
       }
       Tile tile{operand.buffer, &row, n, *operand.indices, {}};
-      for (Index& index : tile.indices) index.affine = facts_.simplify(ir::substitute(index.affine, points));
+      for (Index& index : tile.indices)
+        index.affine = facts_.simplify(ir::substitute(index.affine, points));
       for (const ir::Constraint& c :
            zero_filled_.contains(tile.buffer) ? std::vector<ir::Constraint>{} : match.conditions)
-        if (is_about(c, match, loops)) tile.guard.push_back({facts_.simplify(ir::substitute(c.expr, points)), false});
+        if (is_about(c, match, loops))
+          tile.guard.push_back({facts_.simplify(ir::substitute(c.expr, points)), false});
       tiles.push_back(std::move(tile));
     }
     return tiles;
   }
 
   // A condition on what is outside of the tile is one on each of its elements.
-  static bool is_about(const ir::Constraint& c, const ir::WarpMatch& match, const std::vector<std::size_t>& loops) {
+  static bool is_about(const ir::Constraint& c, const ir::WarpMatch& match,
+                       const std::vector<std::size_t>& loops) {
     for (std::size_t i = 0; i < match.loops.size(); ++i)
       if (c.expr.uses(match.loops[i])) return std::ranges::find(loops, i) != loops.end();
     return true;
@@ -174,7 +182,9 @@ class Loader {
   }
 
   static std::size_t load_of(const std::vector<Loaded>& loads, const Tile& tile) {
-    const auto holds = [&](const Loaded& load) { return std::ranges::find(load.tiles, tile) != load.tiles.end(); };
+    const auto holds = [&](const Loaded& load) {
+      return std::ranges::find(load.tiles, tile) != load.tiles.end();
+    };
     return static_cast<std::size_t>(std::ranges::find_if(loads, holds) - loads.begin());
   }
 
@@ -192,7 +202,8 @@ class Loader {
     return facts_.simplify(sum);
   }
 
-  // The dimension of the tile whose elements make rows of 16 bytes that ldmatrix can take; nullopt: none.
+  // The dimension of the tile whose elements make rows of 16 bytes that ldmatrix can take;
+  // nullopt: none.
   std::optional<int> row_dimension(const Tile& tile) const {
     const BufferPlace& place = places_.at(tile.buffer);
     const auto at = place.shared && tile.guard.empty() ? linear(tile) : std::nullopt;
@@ -204,15 +215,18 @@ class Loader {
     for (const int dimension : {along, 1 - along}) {
       if (dimension != along && size != 2) continue;
       const Affine rest = *at - Affine::symbol(kPoint[dimension]);
-      const bool is_row =
-          !rest.uses(kPoint[dimension]) && rest.constant() % elements == 0 &&
-          std::ranges::all_of(rest.terms(), [&](const ir::Term& t) { return t.coefficient % elements == 0; });
+      const bool is_row = !rest.uses(kPoint[dimension]) && rest.constant() % elements == 0 &&
+                          std::ranges::all_of(rest.terms(), [&](const ir::Term& t) {
+                            return t.coefficient % elements == 0;
+                          });
       if (is_row) return dimension;
     }
     return std::nullopt;
   }
 
-  static const ir::Fragment& fragment_of(const Tile& tile) { return tile.row->fragments[tile.operand]; }
+  static const ir::Fragment& fragment_of(const Tile& tile) {
+    return tile.row->fragments[tile.operand];
+  }
 
   // The dimension along which neighbours share a register of 32 bits: that of the sum.
   static int along_registers(const Tile& tile) {
@@ -244,23 +258,26 @@ class Loader {
           tiles.push_back(next);
         }
       }
-      const ir::LoopBuffer registers{
-          names_.fresh(all[n].buffer + ".f"),
-          places_.at(all[n].buffer).dtype,
-          {static_cast<std::int64_t>(tiles.size()), ir::registers_of(fragment_of(all[n])), ir::kLanes},
-          ir::Memory::Register,
-          false,
-          true};
-      if (places_.at(all[n].buffer).shared && !all[n].guard.empty() && noted_.insert(all[n].buffer).second)
-        notes_.push_back("'" + all[n].buffer + "' is read element by element for " + all[n].row->name +
-                         ", whose tile is cut short: pad fills it with zeros");
+      const ir::LoopBuffer registers{names_.fresh(all[n].buffer + ".f"),
+                                     places_.at(all[n].buffer).dtype,
+                                     {static_cast<std::int64_t>(tiles.size()),
+                                      ir::registers_of(fragment_of(all[n])), ir::kLanes},
+                                     ir::Memory::Register,
+                                     false,
+                                     true};
+      if (places_.at(all[n].buffer).shared && !all[n].guard.empty() &&
+          noted_.insert(all[n].buffer).second)
+        notes_.push_back("'" + all[n].buffer + "' is read element by element for " +
+                         all[n].row->name + ", whose tile is cut short: pad fills it with zeros");
       Stmt load = rows ? matrix_load(tiles, registers, *rows) : lane_loads(all[n], registers);
       loads.push_back({std::move(tiles), registers, std::move(load)});
     }
     return loads;
   }
 
-  std::int64_t size_of(const Tile& tile) const { return size_in_bytes(places_.at(tile.buffer).dtype); }
+  std::int64_t size_of(const Tile& tile) const {
+    return size_in_bytes(places_.at(tile.buffer).dtype);
+  }
 
   // The tile behind it, across the sum.
   Tile moved(const Tile& tile) const {
@@ -268,24 +285,28 @@ class Loader {
     Tile next = tile;
     for (Index& index : next.indices)
       index.affine = facts_.simplify(ir::substitute(
-          index.affine, {{kPoint[across], Affine::symbol(kPoint[across]) + extent_along(tile, across)}}));
+          index.affine,
+          {{kPoint[across], Affine::symbol(kPoint[across]) + extent_along(tile, across)}}));
     return next;
   }
 
-  Stmt matrix_load(const std::vector<Tile>& tiles, const ir::LoopBuffer& registers, int row_dimension) {
+  Stmt matrix_load(const std::vector<Tile>& tiles, const ir::LoopBuffer& registers,
+                   int row_dimension) {
     const Tile& tile = tiles.front();
     const ir::Fragment& fragment = fragment_of(tile);
     const std::int64_t elements = ir::kMatrixRowBytes / size_of(tile), together = 4 / size_of(tile);
     const std::int64_t matrices = ir::registers_of(fragment) / together;  // of a tile
     const auto count = static_cast<int>(matrices * static_cast<std::int64_t>(tiles.size()));
     const bool transposed = row_dimension != along_registers(tile);
-    const std::string q_var = names_.fresh("q"), r_var = names_.fresh("r"), e_var = names_.fresh("e");
+    const std::string q_var = names_.fresh("q"), r_var = names_.fresh("r"),
+                      e_var = names_.fresh("e");
     const Affine q = Affine::symbol(q_var), r = Affine::symbol(r_var), e = Affine::symbol(e_var);
     const Affine which = tiles.size() == 1 ? Affine(0) : ir::floor_div(q, matrices);
     const Affine matrix = q - which * matrices;
     ir::Bindings point;
     for (int dimension = 0; dimension < 2; ++dimension) {
-      Affine at = ir::subscript_of(fragment, dimension, 0, matrix * together) + (dimension == row_dimension ? e : r);
+      Affine at = ir::subscript_of(fragment, dimension, 0, matrix * together) +
+                  (dimension == row_dimension ? e : r);
       if (dimension != along_registers(tile)) at = at + which * extent_along(tile, dimension);
       point[kPoint[dimension]] = at;
     }
@@ -294,7 +315,8 @@ class Loader {
                              major * 4 + ir::floor_div(minor, together)};
     Stmt body = copy(registers, std::move(to), tile, point, {}, {});
     body = ir::make_for({e_var, {0}, {elements}, ir::LoopKind::Serial, e_var, std::move(body)});
-    body = ir::make_for({r_var, {0}, {ir::kMatrixRows}, ir::LoopKind::Serial, r_var, std::move(body)});
+    body =
+        ir::make_for({r_var, {0}, {ir::kMatrixRows}, ir::LoopKind::Serial, r_var, std::move(body)});
     body = ir::make_for({q_var, {0}, {count}, ir::LoopKind::Serial, q_var, std::move(body)});
     return ir::make_tensorized({ir::matrix_load_name(count, transposed), std::move(body)});
   }
@@ -303,7 +325,8 @@ class Loader {
   Stmt lane_loads(const Tile& tile, const ir::LoopBuffer& registers) {
     const ir::Fragment& fragment = fragment_of(tile);
     const std::string var = names_.fresh("lane");
-    const std::int64_t together = follow_each_other(tile) ? std::max<std::int64_t>(1, 4 / size_of(tile)) : 1;
+    const std::int64_t together =
+        follow_each_other(tile) ? std::max<std::int64_t>(1, 4 / size_of(tile)) : 1;
     std::vector<Stmt> body;
     for (std::int64_t reg = 0; reg < ir::registers_of(fragment); reg += together) {
       ir::Bindings point;
@@ -316,9 +339,11 @@ class Loader {
         from.strides.assign(tile.indices.size(), 0);
         from.strides.back() = 1;
       }
-      body.push_back(copy(registers, {Affine(0), Affine(reg), Affine::symbol(var)}, tile, point, to, from));
+      body.push_back(
+          copy(registers, {Affine(0), Affine(reg), Affine::symbol(var)}, tile, point, to, from));
     }
-    return ir::make_for({var, {0}, {ir::kLanes}, ir::LoopKind::Lane, var, ir::make_block(std::move(body))});
+    return ir::make_for(
+        {var, {0}, {ir::kLanes}, ir::LoopKind::Lane, var, ir::make_block(std::move(body))});
   }
 
   bool follow_each_other(const Tile& tile) const {
@@ -329,12 +354,13 @@ class Loader {
       if (index.indirect || index.affine.coefficient(along) != (is_last ? 1 : 0)) return false;
       if ((index.affine - Affine::symbol(along) * (is_last ? 1 : 0)).uses(along)) return false;
     }
-    const bool is_cut = std::ranges::any_of(tile.guard, [&](const ir::Constraint& c) { return c.expr.uses(along); });
+    const bool is_cut = std::ranges::any_of(
+        tile.guard, [&](const ir::Constraint& c) { return c.expr.uses(along); });
     return !tile.indices.empty() && !is_cut;
   }
 
-  Stmt copy(const ir::LoopBuffer& to, std::vector<Index> at, const Tile& tile, const ir::Bindings& point,
-            const ir::Lanes& lanes, const ir::Lanes& from_lanes) const {
+  Stmt copy(const ir::LoopBuffer& to, std::vector<Index> at, const Tile& tile,
+            const ir::Bindings& point, const ir::Lanes& lanes, const ir::Lanes& from_lanes) const {
     ir::Load load;
     load.buffer = tile.buffer;
     load.indices = tile.indices;
@@ -342,12 +368,14 @@ class Loader {
     load.lanes = from_lanes;
     for (const ir::Constraint& c : tile.guard) load.guard.push_back(ir::substitute(c, point));
     if (!load.guard.empty())
-      load.otherwise = lanes.count == 1 ? zero(to.dtype) : ir::make_broadcast(zero(to.dtype), lanes.count);
+      load.otherwise =
+          lanes.count == 1 ? zero(to.dtype) : ir::make_broadcast(zero(to.dtype), lanes.count);
     ir::Store store;
     store.buffer = to.name;
     store.indices = std::move(at);
     store.lanes = lanes;
-    store.value = std::make_shared<const ir::ExprNode>(ir::ExprNode{to.dtype, lanes.count, std::move(load)});
+    store.value =
+        std::make_shared<const ir::ExprNode>(ir::ExprNode{to.dtype, lanes.count, std::move(load)});
     return ir::make_store(std::move(store));
   }
 
@@ -355,23 +383,25 @@ class Loader {
 
   // --- the instruction, from registers
 
-  Stmt reading_registers(const Stmt& s, const ir::WarpMatch& match, const std::vector<Loaded>& loads) {
+  Stmt reading_registers(const Stmt& s, const ir::WarpMatch& match,
+                         const std::vector<Loaded>& loads) {
     const ir::Intrinsic& row = row_of(s);
     const std::vector<Tile> tiles = tiles_of(s, match);
     const Stmt changed = rewrite_exprs(s, [&](const ir::Expr& leaf) -> ir::Expr {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
       if (!load) return leaf;
-      const auto tile = std::ranges::find_if(
-          tiles, [&](const Tile& t) { return match.operands[t.operand].indices == &load->indices; });
+      const auto tile = std::ranges::find_if(tiles, [&](const Tile& t) {
+        return match.operands[t.operand].indices == &load->indices;
+      });
       if (tile == tiles.end()) return leaf;
       const Loaded& from = loads[load_of(loads, *tile)];
       std::vector<Affine> within;
       for (const std::size_t loop : ir::loops_of_operand(row, tile->operand))
         within.push_back(Affine::symbol(match.loops[loop]));
       const auto number = std::ranges::find(from.tiles, *tile) - from.tiles.begin();
-      return ir::make_load(
-          leaf->type, from.registers.name,
-          {Affine(number), ir::register_of(fragment_of(*tile), within), ir::lane_of(fragment_of(*tile), within)});
+      return ir::make_load(leaf->type, from.registers.name,
+                           {Affine(number), ir::register_of(fragment_of(*tile), within),
+                            ir::lane_of(fragment_of(*tile), within)});
     });
     return changed;
   }
@@ -379,7 +409,8 @@ class Loader {
 
 }  // namespace
 
-ir::LoopProgram load_fragments(const ir::LoopProgram& program, const std::set<std::string>& zero_filled,
+ir::LoopProgram load_fragments(const ir::LoopProgram& program,
+                               const std::set<std::string>& zero_filled,
                                std::vector<std::string>& notes) {
   ir::LoopProgram result = program;
   result.body = Loader(program, zero_filled, notes).visit(program.body);

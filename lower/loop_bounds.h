@@ -1,5 +1,6 @@
-// Bounds of a loop of a State's tree from the leaves below it: what their domains, projected onto the loops above,
-// leave of its values. A loop that several leaves share runs over the union of theirs.
+// Bounds of a loop of a State's tree from the leaves below it: what their domains, projected
+// onto the loops above, leave of its values. A loop that several leaves share runs over the
+// union of theirs.
 #pragma once
 
 #include "ir/affine_system.h"
@@ -13,9 +14,10 @@ struct LoopBounds {
   std::vector<ir::Affine> lower, upper;
 };
 
-// `depth` loops are above. UserError(Unsupported) where a leaf bounds the loop on one side only, or where no bound is
-// known to hold for all leaves.
-LoopBounds union_bounds(const schedule::State& state, const ir::Facts& facts, const schedule::Loop& loop,
-                        std::size_t depth, const std::vector<LeafInstance*>& below);
+// `depth` loops are above. UserError(Unsupported) where a leaf bounds the loop on one side only, or
+// where no bound is known to hold for all leaves.
+LoopBounds union_bounds(const schedule::State& state, const ir::Facts& facts,
+                        const schedule::Loop& loop, std::size_t depth,
+                        const std::vector<LeafInstance*>& below);
 
 }  // namespace polyte::lower

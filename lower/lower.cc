@@ -31,15 +31,18 @@ void check_skips(const std::set<std::string>& skip, std::span<const Pass> passes
   for (const std::string& name : skip) {
     const auto pass = std::ranges::find_if(passes, [&](const Pass& p) { return name == p.name; });
     if (pass == passes.end()) problems.push_back("no pass '" + name + "' to skip");
-    if (pass != passes.end() && !pass->optional) problems.push_back("pass '" + name + "' cannot be skipped");
+    if (pass != passes.end() && !pass->optional)
+      problems.push_back("pass '" + name + "' cannot be skipped");
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
-void report(const LoopProgram& program, const std::vector<std::string>& notes, const LowerOptions& options) {
+void report(const LoopProgram& program, const std::vector<std::string>& notes,
+            const LowerOptions& options) {
   if (options.strict && !notes.empty()) {
     std::vector<std::string> problems;
-    for (const std::string& note : notes) problems.push_back("kernel '" + program.name + "': " + note);
+    for (const std::string& note : notes)
+      problems.push_back("kernel '" + program.name + "': " + note);
     throw UserError(ExitStatus::Refused, problems);
   }
   if (options.notes) options.notes->insert(options.notes->end(), notes.begin(), notes.end());
@@ -52,7 +55,8 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
     throw UserError(ExitStatus::Refused, "'" + state.reference->name +
                                              "' is scheduled for the blocks and threads of a "
                                              "GPU, the target is " +
-                                             options.machine.cpu + ": compile it for one (--target cuda:h100)");
+                                             options.machine.cpu +
+                                             ": compile it for one (--target cuda:h100)");
   const std::span<const Pass> passes = pass_list_of(options.machine);
   check_skips(options.skip, passes);
   PassContext context{.machine = options.machine, .state = &state};

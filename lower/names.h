@@ -13,7 +13,8 @@ namespace polyte::lower {
 class Names {
  public:
   Names() = default;
-  // Parameters, interface buffers and allocations are taken; loop variables too, where `loops` says so.
+  // Parameters, interface buffers and allocations are taken; loop variables too, where `loops`
+  // says so.
   explicit Names(const ir::LoopProgram& program, bool loops = false);
 
   std::string fresh(const std::string& name);

@@ -12,8 +12,9 @@ const char* const OpenThreads::kThread = "thread";
 namespace {
 
 Affine term_value(const ir::Term& term) {
-  const Affine atom = term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
-                                    : Affine::symbol(term.atom.symbol);
+  const Affine atom = term.atom.div
+                          ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
+                          : Affine::symbol(term.atom.symbol);
   return atom * term.coefficient;
 }
 
@@ -50,7 +51,8 @@ Affine OpenThreads::own_part_of(const Affine& e) const {
   for (const ir::Term& term : e.terms()) {
     const Affine whole = term_value(term);
     const std::set<std::string> symbols = symbols_of(whole);
-    if (std::ranges::any_of(symbols, [&](const std::string& s) { return is_open(s); })) part = part + whole;
+    if (std::ranges::any_of(symbols, [&](const std::string& s) { return is_open(s); }))
+      part = part + whole;
   }
   return part;
 }
@@ -58,7 +60,8 @@ Affine OpenThreads::own_part_of(const Affine& e) const {
 bool is_one_lane(const Affine& a, const Affine& b) {
   const Affine apart = a - b;
   return apart.constant() % ir::kLanes == 0 &&
-         std::ranges::all_of(apart.terms(), [](const ir::Term& t) { return t.coefficient % ir::kLanes == 0; });
+         std::ranges::all_of(apart.terms(),
+                             [](const ir::Term& t) { return t.coefficient % ir::kLanes == 0; });
 }
 
 bool has_exchange(const ir::Stmt& s) {

@@ -1,5 +1,6 @@
-// OpenThreads: the loops of threads that are open at a place, each as what the number of the thread that runs an
-// iteration says of its variable; and from a subscript, the part that the thread's number makes.
+// OpenThreads: the loops of threads that are open at a place, each as what the number of the
+// thread that runs an iteration says of its variable; and from a subscript, the part that the
+// thread's number makes.
 //
 //   OpenThreads open;  open.enter(warp_loop);  open.enter(lane_loop);
 //   open.part_of(32*w + l + 4*i)     // thread - thread % 32 + thread % 32: of 32*w + l alone
@@ -17,7 +18,8 @@ class OpenThreads {
   void leave(const ir::For& loop) { values_.erase(loop.var); }
   bool none() const { return values_.empty(); }
   bool is_open(const std::string& variable) const { return values_.contains(variable); }
-  // The terms of a subscript that the thread alone decides, over kThread; nullopt where it mixes with other variables.
+  // The terms of a subscript that the thread alone decides, over kThread; nullopt where it mixes
+  // with other variables.
   std::optional<ir::Affine> part_of(const ir::Affine& e) const;
   // The same over the loops' own variables, mixed or not, to be taken away.
   ir::Affine own_part_of(const ir::Affine& e) const;

@@ -26,7 +26,8 @@ bool is_of(const Affine& count, const std::vector<std::string>& params) {
 
 }  // namespace
 
-std::optional<OpenTrips> open_trips(const Stmt& s, const ir::Facts& facts, const std::vector<std::string>& params) {
+std::optional<OpenTrips> open_trips(const Stmt& s, const ir::Facts& facts,
+                                    const std::vector<std::string>& params) {
   std::optional<OpenTrips> found;
   ir::for_each_stmt(s, [&](const Stmt& each) {
     const auto* loop = std::get_if<ir::For>(&each->op);
@@ -42,7 +43,8 @@ std::optional<OpenTrips> open_trips(const Stmt& s, const ir::Facts& facts, const
 
 // The caller puts `if count == number` around each copy, so this may replace the trip count by it.
 Stmt with_trips(const Stmt& s, const Affine& count, std::int64_t number) {
-  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
+  Stmt below =
+      ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
   const auto* loop = std::get_if<ir::For>(&below->op);
   if (!loop || trips_of(*loop) != count) return below;
   ir::For copy = *loop;

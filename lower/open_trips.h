@@ -1,5 +1,5 @@
-// Unrolled loops whose trips open sizes decide: at the end of a split, any number below that of a tile. For
-// partition_loops, which gives each number a branch of its own.
+// Unrolled loops whose trips open sizes decide: at the end of a split, any number below that of a
+// tile. For partition_loops, which gives each number a branch of its own.
 //
 //   unrolled j in 0..(N % 3)        count N % 3, least 0, most 2
 #pragma once
@@ -19,7 +19,8 @@ struct OpenTrips {
 };
 
 // Of the first such loop below s, where its trips lie within few.
-std::optional<OpenTrips> open_trips(const ir::Stmt& s, const ir::Facts& facts, const std::vector<std::string>& params);
+std::optional<OpenTrips> open_trips(const ir::Stmt& s, const ir::Facts& facts,
+                                    const std::vector<std::string>& params);
 
 // The same where `count` is this number: loops with so many trips have constant extents.
 ir::Stmt with_trips(const ir::Stmt& s, const ir::Affine& count, std::int64_t number);

@@ -17,7 +17,8 @@ using ir::Stmt;
 
 namespace {
 
-// Where the conditions of a loop's body begin or cease to hold: for low <= var < high all of those found hold.
+// Where the conditions of a loop's body begin or cease to hold: for low <= var < high all
+// of those found hold.
 struct Cuts {
   std::vector<Affine> low, high;
   bool empty() const { return low.empty() && high.empty(); }
@@ -32,8 +33,9 @@ class CutFinder {
     const ir::Facts::Scope scope(facts_);
     facts_.bind(loop_.var, loop_.lower, loop_.upper);
     const bool is_vector = loop_.kind == LoopKind::Vector;
-    for_each_cut_condition(loop_.body, is_vector, is_vector ? loop_.var : "", facts_,
-                           [&](const Affine& e, const std::set<std::string>& inside) { see(e, inside); });
+    for_each_cut_condition(
+        loop_.body, is_vector, is_vector ? loop_.var : "", facts_,
+        [&](const Affine& e, const std::set<std::string>& inside) { see(e, inside); });
     return std::move(cuts_);
   }
 
@@ -57,14 +59,16 @@ class CutFinder {
   // A cut that leaves nothing in the hot part is none.
   void add(std::vector<Affine>& cuts, const Affine& at, bool low) {
     const std::vector<Affine>& ends = low ? loop_.upper : loop_.lower;
-    const bool hopeless = std::any_of(ends.begin(), ends.end(),
-                                      [&](const Affine& end) { return facts_.proves(low ? at - end : end - at); });
+    const bool hopeless = std::any_of(ends.begin(), ends.end(), [&](const Affine& end) {
+      return facts_.proves(low ? at - end : end - at);
+    });
     if (!hopeless && std::find(cuts.begin(), cuts.end(), at) == cuts.end()) cuts.push_back(at);
   }
 };
 
 std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
-  return std::min((options.growth - 1) * stores, std::max<std::int64_t>(options.max_stores - stores, 0));
+  return std::min((options.growth - 1) * stores,
+                  std::max<std::int64_t>(options.max_stores - stores, 0));
 }
 
 class Partitioner {
@@ -122,8 +126,8 @@ class Partitioner {
   }
 
   static Stmt with_bounds(const ir::For& loop, Part part) {
-    return ir::make_for(
-        {loop.var, std::move(part.lower), std::move(part.upper), loop.kind, loop.loop, part.body, loop.uncut});
+    return ir::make_for({loop.var, std::move(part.lower), std::move(part.upper), loop.kind,
+                         loop.loop, part.body, loop.uncut});
   }
 
   // head: before low;  hot: from low to high;  tail: from both on.
@@ -149,7 +153,8 @@ class Partitioner {
     return loop.kind == LoopKind::Parallel ? chosen_inside(loop, order) : side_by_side(loop, order);
   }
 
-  // Conditions that never hold together, as those before and behind a division's change: each half has its own.
+  // Conditions that never hold together, as those before and behind a division's change: each half
+  // has its own.
   Stmt halves(const ir::For& loop, Part head, Part tail) {
     std::vector<Stmt> loops;
     for (Part* part : {&head, &tail}) {
@@ -171,7 +176,8 @@ class Partitioner {
     return true;
   }
 
-  // The body where the part's bounds hold: simplified, then divided further. Null: nothing runs there.
+  // The body where the part's bounds hold: simplified, then divided further. Null: nothing
+  // runs there.
   Stmt copy_of(const ir::For& loop, Part& part) {
     if (!has_iterations(part)) return nullptr;
     const ir::Facts::Scope scope(facts_);
@@ -189,13 +195,15 @@ class Partitioner {
     return !trips.is_constant() && facts_.proves(1 - trips);
   }
 
-  // Trips of an Unrolled loop that sizes decide: one branch for each number of them, in which it is known.
+  // Trips of an Unrolled loop that sizes decide: one branch for each number of them, in which
+  // it is known.
   Stmt by_trips(const Stmt& s) {
     const std::optional<OpenTrips> trips = open_trips(s, facts_, params_);
     if (!trips) return s;
     std::vector<Stmt> branches;
     std::int64_t stores = 0;
-    for (std::int64_t count = trips->least; count <= trips->most; ++count) {  // 0: what stands beside the loop
+    // 0: what stands beside the loop.
+    for (std::int64_t count = trips->least; count <= trips->most; ++count) {
       const Constraint known = ir::equal(trips->count, count);
       const ir::Facts::Scope scope(facts_);
       facts_.assume(known);
@@ -232,7 +240,8 @@ class Partitioner {
       std::vector<Constraint> conditions;
       for (const Affine& low : part.lower) conditions.push_back(ir::at_least(var, low));
       for (const Affine& high : part.upper) conditions.push_back(ir::less_than(var, high));
-      std::erase_if(conditions, [&](const Constraint& c) { return facts_.truth(c) == ir::Truth::True; });
+      std::erase_if(conditions,
+                    [&](const Constraint& c) { return facts_.truth(c) == ir::Truth::True; });
       const Stmt body = branches.empty() ? part.body : renamed(part.body);
       branches.push_back(ir::make_if({std::move(conditions), nullptr, body}));
     }

@@ -2,8 +2,8 @@
 //
 //   for (const Pass& pass : pass_list()) program = pass.run(program, context);
 //
-// A row says what a pass needs of the loops and what it gives. In the list each finds what it needs; whoever runs a
-// pass alone asks `obstacle` first, and `check_result` after it.
+// A row says what a pass needs of the loops and what it gives. In the list each finds what it
+// needs; whoever runs a pass alone asks `obstacle` first, and `check_result` after it.
 #pragma once
 
 #include <span>
@@ -19,8 +19,9 @@ namespace polyte::lower {
 // What the passes of one run share.
 struct PassContext {
   const Machine& machine;
-  const schedule::State* state = nullptr;  // what `build loops` builds; loops that come as text have none
-  std::vector<std::string> notes = {};     // what was not done as asked
+  // What `build loops` builds; loops that come as text have none.
+  const schedule::State* state = nullptr;
+  std::vector<std::string> notes = {};  // what was not done as asked
 };
 
 enum class Needs {
@@ -44,14 +45,15 @@ std::span<const Pass> gpu_pass_list();
 std::span<const Pass> pass_list_of(const Machine& machine);
 std::span<const Pass> packing_pass_list();  // of the copies that run at compile time
 
-// Why `pass` cannot run on these loops, which are well formed in some form: "has the vector loop 'n.i', ...". Empty
-// where it can.
+// Why `pass` cannot run on these loops, which are well formed in some form: "has the vector loop
+// 'n.i', ...". Empty where it can.
 std::string obstacle(const Pass& pass, const ir::LoopProgram& program);
 
 // InternalError with the loops where they are not in the form that `pass` gives.
 void check_result(const Pass& pass, const ir::LoopProgram& program);
 
-// Loops that did not come from a pass: the problems in the form that they are nearest to. Empty: well formed.
+// Loops that did not come from a pass: the problems in the form that they are nearest to.
+// Empty: well formed.
 std::vector<std::string> problems_of(const ir::LoopProgram& program);
 
 }  // namespace polyte::lower

@@ -28,7 +28,8 @@ bool is_met(const Conflict& c, const std::set<Gap>& places) {
   return std::ranges::any_of(c.ways, [&](const Gap& gap) { return places.contains(gap); });
 }
 
-// A cheapest set of places that meets every conflict, by branch and bound; after so many steps the best so far.
+// A cheapest set of places that meets every conflict, by branch and bound; after so many steps the
+// best so far.
 class Chooser {
  public:
   explicit Chooser(const std::vector<Conflict>& conflicts) : conflicts_(conflicts) {
@@ -78,7 +79,8 @@ class Chooser {
 // The places where the whole block must meet: warps alone would not part some conflict.
 std::set<Gap> places_of_block(const std::vector<Conflict>& conflicts, const std::set<Gap>& places) {
   std::set<Gap> whole;
-  std::ranges::copy_if(places, std::inserter(whole, whole.end()), [](const Gap& gap) { return !is_of_warp(gap); });
+  std::ranges::copy_if(places, std::inserter(whole, whole.end()),
+                       [](const Gap& gap) { return !is_of_warp(gap); });
   for (const Gap& gap : std::set<Gap>(whole)) {
     whole.erase(gap);
     const auto needs_it = [&](const Conflict& c) { return c.across_warps && !is_met(c, whole); };
@@ -87,9 +89,10 @@ std::set<Gap> places_of_block(const std::vector<Conflict>& conflicts, const std:
   return whole;
 }
 
-// Where threads fence what they wrote: as few of the block's places as meet every conflict that asks for it. What is
-// copied meanwhile has to have landed there.
-std::set<Gap> fenced_places(std::vector<Conflict> conflicts, const std::set<Gap>& whole, const AsyncCopies& copies) {
+// Where threads fence what they wrote: as few of the block's places as meet every conflict that
+// asks for it. What is copied meanwhile has to have landed there.
+std::set<Gap> fenced_places(std::vector<Conflict> conflicts, const std::set<Gap>& whole,
+                            const AsyncCopies& copies) {
   std::erase_if(conflicts, [](const Conflict& c) { return !c.fenced; });
   for (Conflict& c : conflicts)
     if (copies.buffers.contains(c.from->buffer))
@@ -97,14 +100,15 @@ std::set<Gap> fenced_places(std::vector<Conflict> conflicts, const std::set<Gap>
   std::set<Gap> fenced = conflicts.empty() ? std::set<Gap>{} : whole;
   for (const Gap& gap : std::set<Gap>(fenced)) {
     fenced.erase(gap);
-    if (!std::ranges::all_of(conflicts, [&](const Conflict& c) { return is_met(c, fenced); })) fenced.insert(gap);
+    if (!std::ranges::all_of(conflicts, [&](const Conflict& c) { return is_met(c, fenced); }))
+      fenced.insert(gap);
   }
   return fenced;
 }
 
 // The chosen places as barriers, each with a conflict that no other of them parts.
-std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts, const std::set<Gap>& places,
-                                       const AsyncCopies& copies) {
+std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts,
+                                       const std::set<Gap>& places, const AsyncCopies& copies) {
   const std::set<Gap> whole = places_of_block(conflicts, places);
   const std::set<Gap> fenced = fenced_places(conflicts, whole, copies);
   std::map<Gap, ir::Barrier> barriers;
@@ -112,10 +116,12 @@ std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts, c
     const bool of_warp = !whole.contains(gap);
     std::set<Gap> others = of_warp ? places : whole;
     others.erase(gap);
-    const auto why = std::ranges::find_if(
-        conflicts, [&](const Conflict& c) { return (of_warp || c.across_warps) && !is_met(c, others); });
+    const auto why = std::ranges::find_if(conflicts, [&](const Conflict& c) {
+      return (of_warp || c.across_warps) && !is_met(c, others);
+    });
     POLYTE_CHECK(why != conflicts.end(), "a barrier that nothing needs");
-    barriers[gap] = {of_warp, why->from->statement, why->to->statement, why->from->buffer, fenced.contains(gap)};
+    barriers[gap] = {of_warp, why->from->statement, why->to->statement, why->from->buffer,
+                     fenced.contains(gap)};
   }
   return barriers;
 }
@@ -151,7 +157,8 @@ class Rebuilder {
     if (copies_.commits.contains(gap)) body.push_back(ir::make_copy_group({false, 0}));
     if (const auto at = copies_.waits.find(gap); at != copies_.waits.end())
       body.push_back(ir::make_copy_group({true, at->second}));
-    if (const auto at = barriers_.find(gap); at != barriers_.end()) body.push_back(ir::make_barrier(at->second));
+    if (const auto at = barriers_.find(gap); at != barriers_.end())
+      body.push_back(ir::make_barrier(at->second));
   }
 };
 
@@ -163,7 +170,8 @@ Stmt with_barriers(const Stmt& launch, const ir::LoopProgram& program, bool has_
   const std::set<Gap> places = Chooser(conflicts).chosen();
   AsyncCopies copies;
   if (has_async_copies)
-    copies = async_copies(tree, program, conflicts, places, places_of_block(conflicts, places), finder);
+    copies =
+        async_copies(tree, program, conflicts, places, places_of_block(conflicts, places), finder);
   std::map<Gap, ir::Barrier> barriers = barriers_at(conflicts, places, copies);
   const Stmt body = Rebuilder(std::move(barriers), std::move(copies)).rebuilt(*tree.root);
   const std::function<Stmt(const Stmt&)> within = [&](const Stmt& s) {
@@ -177,11 +185,13 @@ Stmt with_barriers(const Stmt& launch, const ir::LoopProgram& program, bool has_
 
 ir::LoopProgram place_barriers(const ir::LoopProgram& program, const Machine& machine) {
   constexpr int kFirstWithAsyncCopies = 80;
-  const bool has_async_copies = machine.gpu && machine.gpu->compute_capability >= kFirstWithAsyncCopies;
+  const bool has_async_copies =
+      machine.gpu && machine.gpu->compute_capability >= kFirstWithAsyncCopies;
   ir::LoopProgram result = program;
   const std::function<Stmt(const Stmt&)> launches = [&](const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
-    if (loop && loop->kind == ir::LoopKind::Block) return with_barriers(s, program, has_async_copies);
+    if (loop && loop->kind == ir::LoopKind::Block)
+      return with_barriers(s, program, has_async_copies);
     return ir::rewrite_children(s, launches);
   };
   result.body = launches(program.body);

@@ -21,7 +21,8 @@ using Places = std::map<std::string, Memory>;
 
 // Register buffers as their plans say, the others on the stack.
 Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
-  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });
+  Stmt below =
+      ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });
   const auto* alloc = std::get_if<ir::Alloc>(&below->op);
   if (!alloc || alloc->buffer.memory != Memory::Register) return below;
   const RegisterPlan plan(*alloc);
@@ -34,7 +35,8 @@ Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
 
 // The largest leave the stack first; of equal ones the earlier.
 void limit_stack(const Stmt& body, Places& places, std::vector<std::string>& notes) {
-  std::vector<std::pair<std::int64_t, const ir::LoopBuffer*>> on_stack;  // bytes, in order of appearance
+  // Bytes, in order of appearance.
+  std::vector<std::pair<std::int64_t, const ir::LoopBuffer*>> on_stack;
   std::int64_t total = 0;
   ir::for_each_stmt(body, [&](const Stmt& s) {
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
@@ -43,15 +45,16 @@ void limit_stack(const Stmt& body, Places& places, std::vector<std::string>& not
     total = checked_add(total, on_stack.back().first);
   });
   while (total > kStackLimit) {
-    const auto largest = std::max_element(on_stack.begin(), on_stack.end(),
-                                          [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto largest =
+        std::max_element(on_stack.begin(), on_stack.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
     const ir::LoopBuffer& b = *largest->second;
     total -= largest->first;
     largest->first = -1;
     places[b.name] = Memory::Heap;
     notes.push_back("buffer '" + b.name + "' (" + std::to_string(bytes_of(b)) +
-                    " bytes) is in the kernel's scratch: stack buffers are limited to " + std::to_string(kStackLimit) +
-                    " bytes");
+                    " bytes) is in the kernel's scratch: stack buffers are limited to " +
+                    std::to_string(kStackLimit) + " bytes");
   }
 }
 

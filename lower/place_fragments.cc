@@ -44,9 +44,11 @@ Placements placements_of(const ir::LoopProgram& program) {
     for (std::size_t n = 0; n < match->operands.size(); ++n) {
       if (!registers.contains(match->operands[n].buffer)) continue;
       const auto dimensions = ir::fragment_dimensions(*row, *match, n);
-      POLYTE_CHECK(dimensions, row->name + ": " + (dimensions ? "" : dimensions.error().difference));
+      POLYTE_CHECK(dimensions,
+                   row->name + ": " + (dimensions ? "" : dimensions.error().difference));
       Placement placement{row->fragments[n], *dimensions, {}};
-      for (const std::size_t loop : ir::loops_of_operand(*row, n)) placement.extents.push_back(match->extents[loop]);
+      for (const std::size_t loop : ir::loops_of_operand(*row, n))
+        placement.extents.push_back(match->extents[loop]);
       result.emplace(match->operands[n].buffer, std::move(placement));
     }
   });
@@ -70,10 +72,12 @@ class FragmentPlacer {
     if (warp_row(s)) return placed_in_instruction(s);
     if (in_warp && is_shared_by_lanes(s)) return shared(s);
     if (const auto* store = std::get_if<ir::Store>(&s->op))
-      POLYTE_CHECK(placed_accesses(*store).empty(),
-                   "what touches '" + store->buffer + "' takes elements of registers that lanes share");
+      POLYTE_CHECK(
+          placed_accesses(*store).empty(),
+          "what touches '" + store->buffer + "' takes elements of registers that lanes share");
     const auto* loop = std::get_if<ir::For>(&s->op);
-    const bool inside = loop && ir::is_of_threads(loop->kind) ? loop->kind == LoopKind::Warp : in_warp;
+    const bool inside =
+        loop && ir::is_of_threads(loop->kind) ? loop->kind == LoopKind::Warp : in_warp;
     Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return visit(child, inside); });
     const auto* alloc = std::get_if<ir::Alloc>(&below->op);
     return alloc && placements_.contains(alloc->buffer.name) ? allocation(*alloc) : below;
@@ -103,7 +107,8 @@ class FragmentPlacer {
   }
 
   // The loop that runs along one dimension of a tile: the one that moves it by one.
-  static std::string loop_along(const Affine& subscript, std::int64_t extent, const std::set<std::string>& loops) {
+  static std::string loop_along(const Affine& subscript, std::int64_t extent,
+                                const std::set<std::string>& loops) {
     for (const std::string& loop : loops)
       if (ir::tile_base(subscript, loop, extent)) return loop;
     return "";
@@ -133,14 +138,17 @@ class FragmentPlacer {
     bool has_instruction = false;
     ir::for_each_stmt(s, [&](const Stmt& each) {
       const auto* loop = std::get_if<ir::For>(&each->op);
-      has_instruction = has_instruction || warp_row(each) || (loop && ir::is_of_threads(loop->kind));
+      has_instruction =
+          has_instruction || warp_row(each) || (loop && ir::is_of_threads(loop->kind));
     });
     if (has_instruction) return false;
     const std::map<std::string, Role> roles = roles_in(s);
     return !roles.empty() && has_all_loops(s, roles, 0);
   }
-  static bool has_all_loops(const Stmt& s, const std::map<std::string, Role>& roles, std::size_t open) {
-    if (std::holds_alternative<ir::Store>(s->op)) return open >= roles.begin()->second.placement->dimensions.size();
+  static bool has_all_loops(const Stmt& s, const std::map<std::string, Role>& roles,
+                            std::size_t open) {
+    if (std::holds_alternative<ir::Store>(s->op))
+      return open >= roles.begin()->second.placement->dimensions.size();
     if (const auto* loop = std::get_if<ir::For>(&s->op)) open += roles.contains(loop->var) ? 1 : 0;
     bool all = true;
     ir::rewrite_children(s, [&](const Stmt& child) {
@@ -164,12 +172,14 @@ class FragmentPlacer {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (loop && roles_.contains(loop->var)) return digits_of(*loop);
     if (std::holds_alternative<ir::Store>(s->op))
-      return with_accesses(s, [&](const Placement& placement, std::vector<Index>& indices,
-                                  std::vector<std::int64_t>& lanes) { place_shared(placement, indices, lanes); });
+      return with_accesses(
+          s, [&](const Placement& placement, std::vector<Index>& indices,
+                 std::vector<std::int64_t>& lanes) { place_shared(placement, indices, lanes); });
     return ir::rewrite_children(s, [&](const Stmt& child) { return distributed(child); });
   }
 
-  // A loop of a tile as loops over the digits of its subscript that are registers; the lane has the others.
+  // A loop of a tile as loops over the digits of its subscript that are registers; the lane
+  // has the others.
   Stmt digits_of(const ir::For& loop) {
     Role& role = roles_.at(loop.var);
     std::vector<ir::FragmentDigit> registers;
@@ -177,10 +187,12 @@ class FragmentPlacer {
     for (const ir::FragmentDigit& digit : role.placement->fragment.digits) {
       if (digit.dimension != role.dimension) continue;
       if (digit.of_lane) {
-        const Affine part = ir::mod(ir::floor_div(Affine::symbol(lane_), digit.weight), digit.extent);
+        const Affine part =
+            ir::mod(ir::floor_div(Affine::symbol(lane_), digit.weight), digit.extent);
         // The uppermost digit of a lane needs no remainder.
         const bool is_top = digit.weight * digit.extent == ir::kLanes;
-        value = value + (is_top ? ir::floor_div(Affine::symbol(lane_), digit.weight) : part) * digit.stride;
+        value = value +
+                (is_top ? ir::floor_div(Affine::symbol(lane_), digit.weight) : part) * digit.stride;
       } else {
         registers.push_back(digit);
       }
@@ -238,22 +250,26 @@ class FragmentPlacer {
     for (std::size_t i = 0; i < placement.dimensions.size(); ++i) {
       Affine& subscript = indices[placement.dimensions[i]].affine;
       along.push_back(loop_along(subscript, placement.extents[i], loops));
-      POLYTE_CHECK(!along.back().empty(), "subscript " + ir::to_string(subscript) + " of a tile that lanes share");
-      subscript = ir::floor_div(*ir::tile_base(subscript, along.back(), placement.extents[i]), placement.extents[i]);
+      POLYTE_CHECK(!along.back().empty(),
+                   "subscript " + ir::to_string(subscript) + " of a tile that lanes share");
+      subscript = ir::floor_div(*ir::tile_base(subscript, along.back(), placement.extents[i]),
+                                placement.extents[i]);
     }
     return along;
   }
 
-  void place_shared(const Placement& placement, std::vector<Index>& indices, std::vector<std::int64_t>& lanes) const {
+  void place_shared(const Placement& placement, std::vector<Index>& indices,
+                    std::vector<std::int64_t>& lanes) const {
     std::set<std::string> loops;
     for (const auto& [loop, role] : roles_) loops.insert(loop);
     Affine reg = 0;
-    for (const std::string& loop : to_tiles(placement, indices, loops)) reg = reg + roles_.at(loop).reg;
+    for (const std::string& loop : to_tiles(placement, indices, loops))
+      reg = reg + roles_.at(loop).reg;
     append(indices, lanes, reg, Affine::symbol(lane_));
   }
 
-  static void append(std::vector<Index>& indices, std::vector<std::int64_t>& lanes, const Affine& reg,
-                     const Affine& lane) {
+  static void append(std::vector<Index>& indices, std::vector<std::int64_t>& lanes,
+                     const Affine& reg, const Affine& lane) {
     indices.push_back({reg, nullptr});
     indices.push_back({lane, nullptr});
     if (!lanes.empty()) lanes.insert(lanes.end(), {0, 0});
@@ -265,10 +281,13 @@ class FragmentPlacer {
     ir::for_each_stmt(tensorized.body, [&](const Stmt& each) {
       if (const auto* loop = std::get_if<ir::For>(&each->op)) loops.insert(loop->var);
     });
-    const auto place = [&](const Placement& placement, std::vector<Index>& indices, std::vector<std::int64_t>& lanes) {
+    const auto place = [&](const Placement& placement, std::vector<Index>& indices,
+                           std::vector<std::int64_t>& lanes) {
       std::vector<Affine> within;
-      for (const std::string& loop : to_tiles(placement, indices, loops)) within.push_back(Affine::symbol(loop));
-      append(indices, lanes, ir::register_of(placement.fragment, within), ir::lane_of(placement.fragment, within));
+      for (const std::string& loop : to_tiles(placement, indices, loops))
+        within.push_back(Affine::symbol(loop));
+      append(indices, lanes, ir::register_of(placement.fragment, within),
+             ir::lane_of(placement.fragment, within));
     };
     const std::function<Stmt(const Stmt&)> below = [&](const Stmt& each) -> Stmt {
       if (std::holds_alternative<ir::Store>(each->op)) return with_accesses(each, place);
@@ -285,7 +304,8 @@ class FragmentPlacer {
         if (!load || !placements_.contains(load->buffer)) return leaf;
         ir::Load copy = *load;
         place(placements_.at(load->buffer), copy.indices, copy.lanes.strides);
-        return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+        return std::make_shared<const ir::ExprNode>(
+            ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
       });
     });
     ir::Store copy = std::get<ir::Store>(result->op);

@@ -25,10 +25,12 @@ bool is_empty(const Stmt& s) {
 }
 
 Stmt without_cpu_threads(const Stmt& s, std::vector<std::string>& notes) {
-  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_cpu_threads(child, notes); });
+  Stmt below =
+      ir::rewrite_children(s, [&](const Stmt& child) { return without_cpu_threads(child, notes); });
   const auto* loop = std::get_if<ir::For>(&below->op);
   if (!loop || loop->kind != LoopKind::Parallel) return below;
-  notes.push_back("loop '" + loop->loop + "' is parallel on a CPU: a GPU runs it serially, bind it to block or thread");
+  notes.push_back("loop '" + loop->loop +
+                  "' is parallel on a CPU: a GPU runs it serially, bind it to block or thread");
   ir::For copy = *loop;
   copy.kind = LoopKind::Serial;
   return ir::make_for(std::move(copy));
@@ -49,10 +51,12 @@ class LaunchPlacer {
  private:
   Names names_;
 
-  // A grid is loops of blocks and nothing between them: guards and memory of the blocks go inside. No two blocks touch
-  // an element that one of them writes, so each may have such memory for itself.
+  // A grid is loops of blocks and nothing between them: guards and memory of the blocks go
+  // inside. No two blocks touch an element that one of them writes, so each may have such
+  // memory for itself.
   static Stmt together(ir::For loop) {
-    if (const Stmt inner = inner_blocks(loop.body)) loop.body = together(std::get<ir::For>(inner->op));
+    if (const Stmt inner = inner_blocks(loop.body))
+      loop.body = together(std::get<ir::For>(inner->op));
     return ir::make_for(std::move(loop));
   }
 
@@ -62,7 +66,9 @@ class LaunchPlacer {
     if (loop) return loop->kind == LoopKind::Block ? s : nullptr;
     const auto* guard = std::get_if<ir::If>(&s->op);
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
-    const Stmt inner = guard ? inner_blocks(guard->body) : alloc ? inner_blocks(alloc->body) : nullptr;
+    const Stmt inner = guard   ? inner_blocks(guard->body)
+                       : alloc ? inner_blocks(alloc->body)
+                               : nullptr;
     if (!inner) return nullptr;
     ir::For within = std::get<ir::For>(inner->op);
     within.body = guard ? ir::make_if({guard->conditions, guard->condition, within.body})
@@ -70,7 +76,8 @@ class LaunchPlacer {
     return ir::make_for(std::move(within));
   }
 
-  // Memory of the device begins before the launch: it is one thread's, whose iterations may have the same.
+  // Memory of the device begins before the launch: it is one thread's, whose iterations may
+  // have the same.
   Stmt of_one_block(const Stmt& s) {
     const std::string name = names_.fresh("launch");
     std::vector<ir::LoopBuffer> outside;
@@ -82,7 +89,8 @@ class LaunchPlacer {
   static Stmt without_heap(const Stmt& s, std::vector<ir::LoopBuffer>& outside) {
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
     if (!alloc || alloc->buffer.memory != ir::Memory::Heap)
-      return ir::rewrite_children(s, [&](const Stmt& child) { return without_heap(child, outside); });
+      return ir::rewrite_children(s,
+                                  [&](const Stmt& child) { return without_heap(child, outside); });
     outside.push_back(alloc->buffer);
     return without_heap(alloc->body, outside);
   }

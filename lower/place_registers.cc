@@ -30,7 +30,8 @@ std::string varying_subscript(const ir::Alloc& alloc) {
       return index.indirect != nullptr ||
              std::ranges::any_of(symbols, [&](const std::string& s) { return !tile.contains(s); });
     };
-    if (const auto at = std::ranges::find_if(indices, varies); at != indices.end()) found = ir::to_string(at->affine);
+    if (const auto at = std::ranges::find_if(indices, varies); at != indices.end())
+      found = ir::to_string(at->affine);
   };
   ir::for_each_stmt(alloc.body, [&](const Stmt& s) {
     if (const auto* store = std::get_if<ir::Store>(&s->op)) see(store->buffer, store->indices);
@@ -47,8 +48,8 @@ Stmt placed(const Stmt& s, std::vector<std::string>& notes) {
   if (!alloc || alloc->buffer.memory != ir::Memory::Register) return below;
   const std::string subscript = varying_subscript(*alloc);
   if (subscript.empty()) return below;
-  notes.push_back("buffer '" + alloc->buffer.name + "' is not kept in registers: subscript " + subscript +
-                  " is not constant");
+  notes.push_back("buffer '" + alloc->buffer.name + "' is not kept in registers: subscript " +
+                  subscript + " is not constant");
   ir::Alloc copy = *alloc;
   copy.buffer.memory = ir::Memory::Stack;
   return ir::make_alloc(std::move(copy));

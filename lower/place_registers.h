@@ -1,6 +1,6 @@
-// place_registers: place_buffers for a GPU. Each element of a Register buffer is a register of its thread where all
-// subscripts of it are numbers, after unrolling; one that has others becomes memory of the thread, however large, and
-// `notes` says why.
+// place_registers: place_buffers for a GPU. Each element of a Register buffer is a register of
+// its thread where all subscripts of it are numbers, after unrolling; one that has others becomes
+// memory of the thread, however large, and `notes` says why.
 #pragma once
 
 #include <string>

@@ -20,7 +20,8 @@ Stmt prefetch_loops(const State& state, const schedule::PrefetchHint& hint) {
   if (!box) return nullptr;
   const DType type = state.dtype_of(hint.buffer);
   const std::int64_t of_line = schedule::kCacheLine / size_in_bytes(type);
-  const LoopKind kind = schedule::lines_of(*box, type) <= kUnrolledPrefetches ? LoopKind::Unrolled : LoopKind::Serial;
+  const LoopKind kind =
+      schedule::lines_of(*box, type) <= kUnrolledPrefetches ? LoopKind::Unrolled : LoopKind::Serial;
   ir::Prefetch prefetch{hint.buffer, {}, hint.level};
   std::vector<std::pair<std::string, std::int64_t>> loops;
   for (std::size_t d = 0; d < box->extent.size(); ++d) {
@@ -34,7 +35,8 @@ Stmt prefetch_loops(const State& state, const schedule::PrefetchHint& hint) {
   }
   Stmt body = ir::make_prefetch(std::move(prefetch));
   for (std::size_t i = loops.size(); i-- > 0;)
-    body = ir::make_for({loops[i].first, {0}, {loops[i].second}, kind, loops[i].first, std::move(body)});
+    body = ir::make_for(
+        {loops[i].first, {0}, {loops[i].second}, kind, loops[i].first, std::move(body)});
   return body;
 }
 

@@ -12,14 +12,18 @@ using ir::LoopKind;
 using ir::Stmt;
 
 ThreadPlace::Inside::Inside(ThreadPlace& place, const Stmt& s)
-    : place_(place), scope_(place.facts), thread_(place.thread), loop_(std::get_if<ir::For>(&s->op)) {
+    : place_(place),
+      scope_(place.facts),
+      thread_(place.thread),
+      loop_(std::get_if<ir::For>(&s->op)) {
   if (const auto* branch = std::get_if<ir::If>(&s->op))
     for (const ir::Constraint& c : branch->conditions) place.facts.assume(c);
   if (!loop_) return;
   place.facts.bind(loop_->var, loop_->lower, loop_->upper);
   place.open.enter(*loop_);
   if (ir::is_of_threads(loop_->kind))
-    place.thread = thread_ + Affine::symbol(loop_->var) * (loop_->kind == LoopKind::Warp ? ir::kLanes : 1);
+    place.thread =
+        thread_ + Affine::symbol(loop_->var) * (loop_->kind == LoopKind::Warp ? ir::kLanes : 1);
 }
 
 ThreadPlace::Inside::~Inside() {
@@ -27,14 +31,17 @@ ThreadPlace::Inside::~Inside() {
   if (loop_) place_.open.leave(*loop_);
 }
 
-bool ThreadPlace::is_own_lane(const Affine& lane) const { return is_one_lane(facts.simplify(lane - thread), 0); }
+bool ThreadPlace::is_own_lane(const Affine& lane) const {
+  return is_one_lane(facts.simplify(lane - thread), 0);
+}
 
 namespace {
 
 void for_each_write(const Stmt& s, const std::string& buffer, ThreadPlace& place,
                     const std::function<void(const ir::Store&)>& visit) {
   const ThreadPlace::Inside inside(place, s);
-  if (const auto* store = std::get_if<ir::Store>(&s->op); store && store->buffer == buffer) visit(*store);
+  if (const auto* store = std::get_if<ir::Store>(&s->op); store && store->buffer == buffer)
+    visit(*store);
   ir::rewrite_children(s, [&](const Stmt& child) {
     for_each_write(child, buffer, place, visit);
     return child;
@@ -64,14 +71,17 @@ std::vector<std::vector<std::int64_t>> by_thread(const ir::Store& store, const T
 //
 // stride is the gcd of the values, threads the first t at which they change, extent follows from
 // the largest. The table is compared with the formula, so a wrong reading is refused, not used.
-std::optional<RegisterOwner::Digit> RegisterOwner::digit_of(const std::vector<std::int64_t>& by_thread) {
+std::optional<RegisterOwner::Digit> RegisterOwner::digit_of(
+    const std::vector<std::int64_t>& by_thread) {
   Digit digit{.stride = 0};
   for (const std::int64_t value : by_thread) digit.stride = std::gcd(digit.stride, value);
   if (digit.stride == 0) return Digit{};
-  digit.threads = std::ranges::find_if(by_thread, [](std::int64_t v) { return v != 0; }) - by_thread.begin();
+  digit.threads =
+      std::ranges::find_if(by_thread, [](std::int64_t v) { return v != 0; }) - by_thread.begin();
   digit.extent = *std::ranges::max_element(by_thread) / digit.stride + 1;
   for (std::size_t thread = 0; thread < by_thread.size(); ++thread)
-    if (by_thread[thread] != digit.stride * floor_mod(static_cast<std::int64_t>(thread) / digit.threads, digit.extent))
+    if (by_thread[thread] !=
+        digit.stride * floor_mod(static_cast<std::int64_t>(thread) / digit.threads, digit.extent))
       return std::nullopt;
   return digit;
 }
@@ -82,7 +92,8 @@ std::optional<RegisterOwner> RegisterOwner::of(const ir::Alloc& alloc, ThreadPla
   std::vector<std::vector<std::int64_t>> widest;
   for_each_write(alloc.body, alloc.buffer.name, place, [&](const ir::Store& store) {
     auto rows = by_thread(store, place);
-    if (!rows.empty() && (widest.empty() || rows[0].size() > widest[0].size())) widest = std::move(rows);
+    if (!rows.empty() && (widest.empty() || rows[0].size() > widest[0].size()))
+      widest = std::move(rows);
   });
   if (widest.empty()) return std::nullopt;
   for (const std::vector<std::int64_t>& row : widest) {
@@ -93,7 +104,9 @@ std::optional<RegisterOwner> RegisterOwner::of(const ir::Alloc& alloc, ThreadPla
   owner.count_registers(alloc.buffer.shape);
   bool agrees = true;
   for_each_write(alloc.body, alloc.buffer.name, place, [&](const ir::Store& store) {
-    agrees = agrees && std::ranges::none_of(store.indices, [](const ir::Index& i) { return i.indirect != nullptr; }) &&
+    agrees = agrees &&
+             std::ranges::none_of(store.indices,
+                                  [](const ir::Index& i) { return i.indirect != nullptr; }) &&
              place.is_own_lane(owner.lane_of(store.indices));
   });
   return agrees ? std::optional(owner) : std::nullopt;
@@ -106,7 +119,8 @@ Affine RegisterOwner::lane_of(const std::vector<ir::Index>& element) const {
   for (std::size_t d = 0; d < digits_.size(); ++d) {
     const Digit& digit = digits_[d];
     if (digit.extent == 1 || digit.threads % ir::kLanes == 0) continue;
-    thread = thread + ir::mod(ir::floor_div(element[d].affine, digit.stride), digit.extent) * digit.threads;
+    thread = thread +
+             ir::mod(ir::floor_div(element[d].affine, digit.stride), digit.extent) * digit.threads;
   }
   return thread;
 }
@@ -116,7 +130,8 @@ std::vector<ir::Index> RegisterOwner::register_of(const std::vector<ir::Index>& 
   for (std::size_t d = 0; d < digits_.size(); ++d) {
     const auto& [stride, extent, threads] = digits_[d];
     const Affine& e = element[d].affine;
-    result.emplace_back(extent == 1 ? e : ir::mod(e, stride) + ir::floor_div(e, stride * extent) * stride);
+    result.emplace_back(
+        extent == 1 ? e : ir::mod(e, stride) + ir::floor_div(e, stride * extent) * stride);
   }
   return result;
 }

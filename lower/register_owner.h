@@ -1,6 +1,6 @@
-// RegisterOwner: which lane of its warp has an element of a block's registers, and which of the lane's registers it
-// is, by the element's subscripts. Read off the writes, which one thread makes of an element (the proof has seen to
-// it):
+// RegisterOwner: which lane of its warp has an element of a block's registers, and which of the
+// lane's registers it is, by the element's subscripts. Read off the writes, which one thread makes
+// of an element (the proof has seen to it):
 //
 //   thread t in 0..64   acc[4*(t//16) + i, t % 16] = ..
 //     acc[m, n]:  lane 16*(m//4) + n, modulo 32;  register [m % 4, 0]
@@ -49,7 +49,8 @@ class RegisterOwner {
 
   ir::Affine lane_of(const std::vector<ir::Index>& element) const;  // modulo 32
   std::vector<ir::Index> register_of(const std::vector<ir::Index>& element) const;
-  const std::vector<std::int64_t>& registers() const { return registers_; }  // of a thread, a dimension each
+  // Of a thread, a dimension each.
+  const std::vector<std::int64_t>& registers() const { return registers_; }
 
  private:
   // Of a dimension: the thread makes stride * ((thread / threads) % extent) of the subscript.

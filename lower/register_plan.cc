@@ -11,7 +11,8 @@ using ir::Affine;
 using ir::Expr;
 using ir::Stmt;
 
-RegisterPlan::RegisterPlan(const ir::Alloc& alloc) : shape(alloc.buffer.shape), name_(alloc.buffer.name) {
+RegisterPlan::RegisterPlan(const ir::Alloc& alloc)
+    : shape(alloc.buffer.shape), name_(alloc.buffer.name) {
   visit(alloc.body, {});
   if (!reason.empty()) return;
   find_lanes();
@@ -77,17 +78,18 @@ bool RegisterPlan::sees_lanes(const ir::Lanes& lanes) {
   return true;
 }
 
-void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel,
-                       bool stored) {
+void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes,
+                       const std::string& parallel, bool stored) {
   if (!parallel.empty()) return fail("parallel loop '" + parallel + "' uses it");
   for (const ir::Index& index : indices)
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
   if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
-  const auto [at, fresh] =
-      pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, lanes.skipped, false, false});
+  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes),
+                                           Masks{true, lanes.active, lanes.skipped, false, false});
   at->second.stored = at->second.stored || stored;
-  if (!fresh && (at->second.active != lanes.active || at->second.skipped != lanes.skipped)) at->second.uniform = false;
+  if (!fresh && (at->second.active != lanes.active || at->second.skipped != lanes.skipped))
+    at->second.uniform = false;
 }
 
 // Its value reads the piece that it writes.
@@ -100,7 +102,8 @@ bool RegisterPlan::updates(const ir::Store& store) const {
   });
 }
 
-RegisterPlan::Piece RegisterPlan::piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
+RegisterPlan::Piece RegisterPlan::piece_of(const std::vector<ir::Index>& indices,
+                                           const ir::Lanes& lanes) const {
   Piece piece{{}, lanes.count};
   for (const ir::Index& index : indices) piece.first.push_back(index.affine.constant());
   return piece;
@@ -125,12 +128,15 @@ void RegisterPlan::reorder(std::vector<ir::Index>& indices, ir::Lanes& lanes) co
 void RegisterPlan::grow() {
   if (shape.empty()) return;
   const std::size_t dim = lane_dim_.value_or(shape.size() - 1);
-  for (const auto& [piece, masks] : pieces_) shape[dim] = std::max(shape[dim], piece.first[dim] + piece.lanes);
+  for (const auto& [piece, masks] : pieces_)
+    shape[dim] = std::max(shape[dim], piece.first[dim] + piece.lanes);
   const std::vector<std::int64_t> before = shape;
   for (std::size_t d = 0; d < shape.size(); ++d) shape[moved(d)] = before[d];
 }
 
-std::size_t RegisterPlan::dimension_of(const Piece& piece) const { return lane_dim_.value_or(piece.first.size() - 1); }
+std::size_t RegisterPlan::dimension_of(const Piece& piece) const {
+  return lane_dim_.value_or(piece.first.size() - 1);
+}
 
 bool RegisterPlan::is_within(const Piece& part, const Piece& whole) const {
   if (part.first.empty()) return false;
@@ -144,7 +150,8 @@ bool RegisterPlan::is_within(const Piece& part, const Piece& whole) const {
 // Single elements that are written, where a vector that is written has them.
 void RegisterPlan::find_lanes() {
   for (const auto& [piece, masks] : pieces_) {
-    if (!masks.stored || piece.lanes > 1 || !masks.uniform || masks.active || masks.skipped) continue;
+    if (!masks.stored || piece.lanes > 1 || !masks.uniform || masks.active || masks.skipped)
+      continue;
     const auto whole = std::ranges::find_if(pieces_, [&](const auto& other) {
       return other.second.stored && other.first.lanes > 1 && is_within(piece, other.first);
     });
@@ -157,8 +164,9 @@ void RegisterPlan::find_lanes() {
 bool RegisterPlan::is_part(const Piece& piece) const {
   if (whole_.contains(piece)) return true;
   if (pieces_.at(piece).stored) return false;
-  return std::ranges::any_of(pieces_,
-                             [&](const auto& other) { return other.second.stored && is_within(piece, other.first); });
+  return std::ranges::any_of(pieces_, [&](const auto& other) {
+    return other.second.stored && is_within(piece, other.first);
+  });
 }
 
 // Every element belongs to one piece only.
@@ -168,7 +176,8 @@ void RegisterPlan::check_overlap() {
     if (is_part(piece)) continue;
     std::vector<std::int64_t> at = piece.first;
     for (int lane = 0; lane < piece.lanes; ++lane) {
-      if (!taken.insert(at).second) return fail("vectors of different length or place share elements");
+      if (!taken.insert(at).second)
+        return fail("vectors of different length or place share elements");
       if (!at.empty()) ++at[lane_dim_.value_or(at.size() - 1)];
     }
   }
@@ -181,7 +190,8 @@ bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::L
   for (const std::optional<Affine>& bound : {lanes.active, lanes.skipped})
     if (bound) bound->collect_symbols(symbols);
   return masks.uniform && masks.begun &&
-         std::none_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return inner_.count(s) > 0; });
+         std::none_of(symbols.begin(), symbols.end(),
+                      [&](const std::string& s) { return inner_.count(s) > 0; });
 }
 
 // A Load or Store as planned; false if it is of another buffer.
@@ -222,7 +232,8 @@ Stmt RegisterPlan::rewritten(const Stmt& s) const {
       if (!load || load->buffer != name_) return leaf;
       ir::Load copy = *load;
       replan(copy);
-      return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+      return std::make_shared<const ir::ExprNode>(
+          ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
     });
   });
   const auto* store = std::get_if<ir::Store>(&own->op);

@@ -1,14 +1,16 @@
-// RegisterPlan: whether the accesses to a Register buffer let codegen keep it as SSA values, one for each piece
-// (its first element and its lanes), and how the buffer must look for that:
+// RegisterPlan: whether the accesses to a Register buffer let codegen keep it as SSA values, one
+// for each piece (its first element and its lanes), and how the buffer must look for that:
 //   order    the dimension that vectors run along becomes the last one
-//   shape    that extent grows where a masked vector reaches beyond it (registers cost nothing there)
-//   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes. (A piece that is
-//            only updated keeps it: it has no lane, or what is updated would never have been written.)
-// What is only read may be part of a piece: its element, or some of its lanes. An element that is written is a lane of
-// the piece that it lies in, the others masked:
+//   shape    that extent grows where a masked vector reaches beyond it (registers cost
+//            nothing there)
+//   no mask  a piece that is always accessed under one mask needs none: nobody reads its other
+//            lanes. (A piece that is only updated keeps it: it has no lane, or what is updated
+//            would never have been written.)
+// What is only read may be part of a piece: its element, or some of its lanes. An element that is
+// written is a lane of the piece that it lies in, the others masked:
 //
-//   acc[0; 8 by 1] = ..              acc[0; 8 by 1] = ..
-//   acc[0] = acc[0] + x[32]          acc[0; 8 by 1 if 1] = x8(acc[0] + x[32])       what is left of a row
+//   acc[0; 8 by 1] = ..         acc[0; 8 by 1] = ..
+//   acc[0] = acc[0] + x[32]     acc[0; 8 by 1 if 1] = x8(acc[0] + x[32])      what is left of a row
 #pragma once
 
 #include <set>
@@ -52,7 +54,8 @@ class RegisterPlan {
   void visit(const ir::Stmt& s, const std::string& parallel);
   void visit(const ir::Expr& e, const std::string& parallel);
   void visit(const ir::Tensorized& tensorized, const std::string& parallel);
-  void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel, bool stored);
+  void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes,
+           const std::string& parallel, bool stored);
   void grow();
   void find_lanes();
   void check_overlap();

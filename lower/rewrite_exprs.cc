@@ -3,7 +3,8 @@
 namespace polyte::lower {
 namespace {
 
-ir::Stmt map_store(const ir::Stmt& s, const ir::Store& store, const std::function<ir::Expr(const ir::Expr&)>& f) {
+ir::Stmt map_store(const ir::Stmt& s, const ir::Store& store,
+                   const std::function<ir::Expr(const ir::Expr&)>& f) {
   ir::Store copy = store;
   copy.value = f(store.value);
   bool changed = copy.value != store.value;
@@ -29,7 +30,8 @@ ir::Stmt map_own_exprs(const ir::Stmt& s, const std::function<ir::Expr(const ir:
 
 ir::Stmt rewrite_exprs(const ir::Stmt& s, const std::function<ir::Expr(const ir::Expr&)>& leaf) {
   const ir::Stmt own = map_own_exprs(s, [&](const ir::Expr& e) { return ir::rewrite(e, leaf); });
-  return ir::rewrite_children(own, [&](const ir::Stmt& child) { return rewrite_exprs(child, leaf); });
+  return ir::rewrite_children(own,
+                              [&](const ir::Stmt& child) { return rewrite_exprs(child, leaf); });
 }
 
 }  // namespace polyte::lower

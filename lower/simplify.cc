@@ -60,20 +60,24 @@ class Simplifier {
     if (is_empty(lower, upper)) return nullptr;
     // Loops of a GPU stay: the number of an iteration is that of its block or thread.
     const bool is_one = lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1);
-    if (is_one && !ir::is_of_device(loop.kind)) return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
+    if (is_one && !ir::is_of_device(loop.kind))
+      return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
     const ir::Facts::Scope scope(facts_);
     facts_.bind(loop.var, lower, upper);
-    const bool is_innermost_of_threads = loop.kind == ir::LoopKind::Thread || loop.kind == ir::LoopKind::Lane;
+    const bool is_innermost_of_threads =
+        loop.kind == ir::LoopKind::Thread || loop.kind == ir::LoopKind::Lane;
     if (is_innermost_of_threads) lane_ = Affine::symbol(loop.var);
     const Stmt body = statement(loop.body);
     if (!body) return nullptr;
     if (body == loop.body && lower == loop.lower && upper == loop.upper) return s;
-    return ir::make_for({loop.var, std::move(lower), std::move(upper), loop.kind, loop.loop, body, loop.uncut});
+    return ir::make_for(
+        {loop.var, std::move(lower), std::move(upper), loop.kind, loop.loop, body, loop.uncut});
   }
 
   bool is_empty(const std::vector<Affine>& lower, const std::vector<Affine>& upper) const {
     return std::any_of(lower.begin(), lower.end(), [&](const Affine& low) {
-      return std::any_of(upper.begin(), upper.end(), [&](const Affine& high) { return facts_.proves(low - high); });
+      return std::any_of(upper.begin(), upper.end(),
+                         [&](const Affine& high) { return facts_.proves(low - high); });
     });
   }
 
@@ -81,7 +85,8 @@ class Simplifier {
     std::vector<Affine> result;
     for (const Affine& value : values) {
       Affine simple = facts_.simplify(value);
-      if (std::find(result.begin(), result.end(), simple) == result.end()) result.push_back(std::move(simple));
+      if (std::find(result.begin(), result.end(), simple) == result.end())
+        result.push_back(std::move(simple));
     }
     return result;
   }
@@ -104,7 +109,8 @@ class Simplifier {
     }
     const Stmt body = statement(branch.body);
     if (!body) return nullptr;
-    if (body == branch.body && conditions == branch.conditions && condition == branch.condition) return s;
+    if (body == branch.body && conditions == branch.conditions && condition == branch.condition)
+      return s;
     return ir::make_if({std::move(conditions), std::move(condition), body});
   }
 
@@ -115,7 +121,8 @@ class Simplifier {
   }
 
   Stmt simplified(const Stmt& s, const ir::Tensorized& tensorized) {
-    // What cuts the tile of an instruction short says nothing of its elements, which are those of the whole tile.
+    // What cuts the tile of an instruction short says nothing of its elements, which are those
+    // of the whole tile.
     in_instruction_ = ir::is_of_warp(tensorized);
     const Stmt body = statement(tensorized.body);
     in_instruction_ = false;
@@ -131,7 +138,8 @@ class Simplifier {
     changed = lanes(copy.lanes) || changed;
     for (Affine& value : copy.origin.instance) value = facts_.simplify(value);
     changed = changed || copy.origin.instance != store.origin.instance;
-    copy.async = copy.async && std::holds_alternative<ir::Load>(copy.value->op);  // what is always zero is no copy
+    // What is always zero is no copy.
+    copy.async = copy.async && std::holds_alternative<ir::Load>(copy.value->op);
     return changed ? ir::make_store(std::move(copy)) : s;
   }
 
@@ -170,7 +178,8 @@ class Simplifier {
     return literal->integer != 0;
   }
 
-  // Children first; a Load's subscripts and guard, an IndexValue's value; then choices that are known.
+  // Children first; a Load's subscripts and guard, an IndexValue's value; then choices that
+  // are known.
   Expr expression(const Expr& e) {
     const Expr leaves = ir::rewrite(e, [&](const Expr& leaf) { return simple_leaf(leaf); });
     return has_known_select(leaves) ? choose(leaves) : leaves;
@@ -193,7 +202,8 @@ class Simplifier {
     const Affine value = facts_.simplify(index.value);
     if (value == index.value) return e;
     if (e->lanes == 1) return ir::make_index(value, e->type);
-    return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, ir::IndexValue{value, index.lanes}});
+    return std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{e->type, e->lanes, ir::IndexValue{value, index.lanes}});
   }
 
   Expr simple_load(const Expr& e, const ir::Load& load) {
@@ -233,10 +243,13 @@ class Simplifier {
       return ir::make_select(choose(o->condition), choose(o->a), choose(o->b));
     }
     if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, choose(o->a));
-    if (const auto* o = std::get_if<ir::Binary>(&e->op)) return ir::make_binary(o->op, choose(o->a), choose(o->b));
-    if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(choose(o->a), choose(o->b), choose(o->c));
+    if (const auto* o = std::get_if<ir::Binary>(&e->op))
+      return ir::make_binary(o->op, choose(o->a), choose(o->b));
+    if (const auto* o = std::get_if<ir::Fma>(&e->op))
+      return ir::make_fma(choose(o->a), choose(o->b), choose(o->c));
     if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, choose(o->a));
-    if (const auto* o = std::get_if<ir::Broadcast>(&e->op)) return ir::make_broadcast(choose(o->a), e->lanes);
+    if (const auto* o = std::get_if<ir::Broadcast>(&e->op))
+      return ir::make_broadcast(choose(o->a), e->lanes);
     return e;
   }
 };

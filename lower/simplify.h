@@ -1,6 +1,7 @@
-// simplify: what the ranges of the loops decide is decided. Bounds, subscripts and guards get shorter; loops of
-// no trip and branches never taken vanish, loops of one trip become their body; selections and guarded reads on
-// known conditions choose. Numbers are never computed differently: no float operation is folded.
+// simplify: what the ranges of the loops decide is decided. Bounds, subscripts and guards get
+// shorter; loops of no trip and branches never taken vanish, loops of one trip become their body;
+// selections and guarded reads on known conditions choose. Numbers are never computed differently:
+// no float operation is folded.
 //
 //   for k.o in 0..1                        x[k.i, n.o]
 //     if k.i + 384*k.o < 1024       ->

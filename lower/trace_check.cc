@@ -31,7 +31,8 @@ struct Instance {
 struct PointHash {
   std::size_t operator()(const Point& point) const {
     std::uint64_t h = point.size();
-    for (const std::int64_t i : point) h = (h ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
+    for (const std::int64_t i : point)
+      h = (h ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
     return h ^ (h >> 31U);
   }
 };
@@ -40,7 +41,10 @@ using Instances = std::unordered_map<Point, Instance, PointHash>;
 // Integers of this magnitude have sums without rounding.
 double exact_below(DType type) {
   if (!is_float(type)) return INFINITY;
-  return type == DType::F64 ? 0x1p53 : type == DType::F32 ? 0x1p24 : type == DType::F16 ? 0x1p11 : 0x1p8;
+  return type == DType::F64   ? 0x1p53
+         : type == DType::F32 ? 0x1p24
+         : type == DType::F16 ? 0x1p11
+                              : 0x1p8;
 }
 
 }  // namespace
@@ -48,9 +52,11 @@ double exact_below(DType type) {
 struct ReferenceTrace::Impl {
   Impl(const ir::Program& p, ir::Environment in, TraceOptions o)
       : program(p), inputs(std::move(in)), options(std::move(o)) {
-    // An update that reads its own element besides is none, and keeps its order: known once it has been seen to.
+    // An update that reads its own element besides is none, and keeps its order: known once
+    // it has been seen to.
     do run();
-    while (std::erase_if(options.any_order, [&](const auto& entry) { return no_updates_.contains(entry.first); }) > 0);
+    while (std::erase_if(options.any_order,
+                         [&](const auto& entry) { return no_updates_.contains(entry.first); }) > 0);
   }
 
   const ir::Program& program;
@@ -83,7 +89,8 @@ struct ReferenceTrace::Impl {
     ir::interpret(program, expected, interpret_options);
   }
 
-  // Updates of one kind belong to one generation, whatever statement they are of, or only those of this statement.
+  // Updates of one kind belong to one generation, whatever statement they are of, or only those
+  // of this statement.
   int group_of(const ir::Statement& s) {
     const auto free = options.any_order.find(s.name);
     if (free == options.any_order.end()) return -1;
@@ -106,34 +113,43 @@ struct ReferenceTrace::Impl {
       };
       if (instance.group >= 0 && std::ranges::any_of(writes, is_own)) no_updates_.insert(s.name);
     }
-    instance.number = known.number({Source::Kind::Instance, known.name(s.name), event.instance, {}, {}});
+    instance.number =
+        known.number({Source::Kind::Instance, known.name(s.name), event.instance, {}, {}});
     instance.writes = writes.size();
     instance.buffer = writes.front()->buffer;
     instance.element = writes.front()->position;
-    for (const Event::Cell* cell : writes) follower->set(*cell, {result_of(s, instance, *cell, event)});
-    const auto entry = instances[s.name].insert_or_assign(event.instance, std::move(instance)).first;
+    for (const Event::Cell* cell : writes)
+      follower->set(*cell, {result_of(s, instance, *cell, event)});
+    const auto entry =
+        instances[s.name].insert_or_assign(event.instance, std::move(instance)).first;
     of_number[entry->second.number] = {&s.name, &entry->first};
   }
 
-  int result_of(const ir::Statement& s, Instance& instance, const Event::Cell& cell, const Event& event) {
+  int result_of(const ir::Statement& s, Instance& instance, const Event::Cell& cell,
+                const Event& event) {
     if (instance.group < 0) return instance.number;
     const Sources own = follower->of(cell);
     const int before = generation_of(known, own, instance);
     instance.starts.push_back(before < 0 ? own : known[before].start);
-    const int result = known.updated(instance.group, instance.element, own, before, instance.number);
-    if (s.combiner == ir::Combiner::Sum || s.combiner == ir::Combiner::Product) weigh(s, cell, event, before, result);
+    const int result =
+        known.updated(instance.group, instance.element, own, before, instance.number);
+    if (s.combiner == ir::Combiner::Sum || s.combiner == ir::Combiner::Product)
+      weigh(s, cell, event, before, result);
     return result;
   }
 
-  void weigh(const ir::Statement& s, const Event::Cell& cell, const Event& event, int before, int result) {
+  void weigh(const ir::Statement& s, const Event::Cell& cell, const Event& event, int before,
+             int result) {
     const DType type = program.buffer(cell.buffer).dtype;
     if (!is_float(type)) return;
     double found = 0;
     for (const Event::Cell& other : event.cells)
       if (other.combined && other.buffer == cell.buffer) found = other.value;
-    const double sum = (before < 0 ? std::fabs(found) : magnitudes_[before]) + std::fabs(cell.value - found);
+    const double sum =
+        (before < 0 ? std::fabs(found) : magnitudes_[before]) + std::fabs(cell.value - found);
     magnitudes_[result] = sum;
-    const bool is_whole = std::nearbyint(cell.value) == cell.value && std::nearbyint(found) == found;
+    const bool is_whole =
+        std::nearbyint(cell.value) == cell.value && std::nearbyint(found) == found;
     exact = exact && s.combiner == ir::Combiner::Sum && is_whole && sum < exact_below(type);
   }
 
@@ -142,8 +158,8 @@ struct ReferenceTrace::Impl {
   static int generation_of(const Known& known, const Sources& own, const Instance& instance) {
     if (own.size() != 1) return -1;
     const Source& source = known[own[0]];
-    const bool is_one =
-        source.kind == Source::Kind::Updates && source.name == instance.group && source.at[0] == instance.element;
+    const bool is_one = source.kind == Source::Kind::Updates && source.name == instance.group &&
+                        source.at[0] == instance.element;
     return is_one ? own[0] : -1;
   }
 };
@@ -152,8 +168,12 @@ namespace {
 
 class Comparison {
  public:
-  Comparison(const ReferenceTrace::Impl& reference, const std::set<std::string>& padded, const ir::Values& sizes)
-      : reference_(reference), padded_(padded), sizes_(sizes), follower_(reference.program, reference.known) {}
+  Comparison(const ReferenceTrace::Impl& reference, const std::set<std::string>& padded,
+             const ir::Values& sizes)
+      : reference_(reference),
+        padded_(padded),
+        sizes_(sizes),
+        follower_(reference.program, reference.known) {}
 
   std::vector<TraceFault> run(const ir::LoopProgram& packing, const ir::LoopProgram& loops) {
     ir::InterpretOptions options;
@@ -190,7 +210,8 @@ class Comparison {
   }
   Known& known() const { return reference_.known; }
 
-  static void pack(const ir::LoopProgram& packing, ir::Environment& buffers, const ir::InterpretOptions& options) {
+  static void pack(const ir::LoopProgram& packing, ir::Environment& buffers,
+                   const ir::InterpretOptions& options) {
     if (packing.buffers.empty()) return;
     ir::Environment constants;
     for (const ir::Buffer& buffer : packing.buffers)
@@ -204,10 +225,13 @@ class Comparison {
     std::vector<Sources> results;
     for (int lane = 0; lane < event.lanes; ++lane) results.push_back(result_of(event, lane));
     for (const Event::Cell& cell : event.cells)
-      if (cell.write) follower_.set(cell, results[static_cast<std::size_t>(std::max(cell.lane, 0))]);
+      if (cell.write)
+        follower_.set(cell, results[static_cast<std::size_t>(std::max(cell.lane, 0))]);
   }
 
-  static bool is_of(const Event::Cell& cell, int lane) { return cell.lane < 0 || cell.lane == lane; }
+  static bool is_of(const Event::Cell& cell, int lane) {
+    return cell.lane < 0 || cell.lane == lane;
+  }
 
   static const Event::Cell* written(const Event& event, int lane) {
     for (const Event::Cell& cell : event.cells)
@@ -225,35 +249,42 @@ class Comparison {
     return all;
   }
 
-  // A lane past the last iteration that fills a place of its own in a private buffer: masks are dropped there. Who
-  // reads what it leaves follows from the order.
+  // A lane past the last iteration that fills a place of its own in a private buffer: masks are
+  // dropped there. Who reads what it leaves follows from the order.
   bool is_spare(const Event& event, int lane) const {
-    return event.lanes > 1 && std::none_of(event.cells.begin(), event.cells.end(), [&](const Event::Cell& cell) {
+    return event.lanes > 1 &&
+           std::none_of(event.cells.begin(), event.cells.end(), [&](const Event::Cell& cell) {
              return cell.write && is_of(cell, lane) && reference_.program.find_buffer(cell.buffer);
            });
   }
 
-  // A spare lane may have the number of an instance that runs later, in a tile that begins there: its own place holds
-  // nothing to go on from, or what such lanes left. The instance itself is yet to be seen.
+  // A spare lane may have the number of an instance that runs later, in a tile that begins there:
+  // its own place holds nothing to go on from, or what such lanes left. The instance itself
+  // is yet to be seen.
   bool is_early(const Instance& update, const Sources& own) const {
-    return update.group >= 0 && std::ranges::find(update.starts, Sources{}) == update.starts.end() &&
+    return update.group >= 0 &&
+           std::ranges::find(update.starts, Sources{}) == update.starts.end() &&
            std::ranges::all_of(own, [&](int source) { return spare_.contains(source); });
   }
 
   Sources result_of(const Event& event, int lane) {
     if (event.statement->empty()) return reads_of(event, lane, nullptr);
-    if (event.lanes > 1 && event.strides.empty() && !event.instance.empty()) not_followed_.insert(*event.statement);
+    if (event.lanes > 1 && event.strides.empty() && !event.instance.empty())
+      not_followed_.insert(*event.statement);
     Point point = event.instance;
     for (std::size_t i = 0; i < event.strides.size(); ++i) point[i] += lane * event.strides[i];
-    const int number = known().number({Source::Kind::Instance, known().name(*event.statement), point, {}, {}});
+    const int number =
+        known().number({Source::Kind::Instance, known().name(*event.statement), point, {}, {}});
     const auto of_statement = reference_.instances.find(*event.statement);
     if (of_statement == reference_.instances.end() || !of_statement->second.contains(point)) {
       if (!is_spare(event, lane) && !padded_.contains(*event.statement))
-        report(TraceFault::Kind::Coverage, known().text(number) + " runs, which the reference does not");
+        report(TraceFault::Kind::Coverage,
+               known().text(number) + " runs, which the reference does not");
       return {number};
     }
     const Instance& instance = of_statement->second.at(point);
-    return {instance.group < 0 ? plain_result(event, lane, instance) : updated_result(event, lane, instance)};
+    return {instance.group < 0 ? plain_result(event, lane, instance)
+                               : updated_result(event, lane, instance)};
   }
 
   // An instance that writes two elements is two stores: the second may read what the first wrote.
@@ -269,7 +300,8 @@ class Comparison {
     const Event::Cell* cell = written(event, lane);
     const Sources own = cell ? follower_.of(*cell) : Sources{};
     if (is_spare(event, lane) && is_early(instance, own)) {
-      const int left = known().number({Source::Kind::Instance, instance.group, {instance.number}, {}, {}});
+      const int left =
+          known().number({Source::Kind::Instance, instance.group, {instance.number}, {}, {}});
       spare_.insert(left);
       return left;
     }
@@ -278,7 +310,8 @@ class Comparison {
     check_start(instance, before < 0 ? own : known()[before].start);
     check_place(instance, before);
     Sources reads = reads_of(event, lane, cell);
-    if (instance.writes > 1) std::erase_if(reads, [&](int read) { return is_partner(instance, read, before); });
+    if (instance.writes > 1)
+      std::erase_if(reads, [&](int read) { return is_partner(instance, read, before); });
     check_reads(instance, reads);
     return known().updated(instance.group, instance.element, own, before, instance.number);
   }
@@ -286,8 +319,8 @@ class Comparison {
   // Of an update of a pair: the other element as this update finds it or has left it.
   bool is_partner(const Instance& instance, int read, int before) const {
     if (ReferenceTrace::Impl::generation_of(known(), {read}, instance) < 0)
-      return std::ranges::any_of(instance.starts,
-                                 [&](const Sources& s) { return std::ranges::find(s, read) != s.end(); });
+      return std::ranges::any_of(
+          instance.starts, [&](const Sources& s) { return std::ranges::find(s, read) != s.end(); });
     const InstanceSum had = before < 0 ? InstanceSum{} : known()[before].sum;
     const InstanceSum& has = known()[read].sum;
     return has == had || has == had.with(instance.number);
@@ -296,33 +329,39 @@ class Comparison {
   void check_reads(const Instance& instance, const Sources& reads) {
     for (const int source : reads)
       if (!std::ranges::binary_search(instance.reads, source))
-        report(TraceFault::Kind::Order, known().text(instance.number) + " reads what " + known().text(source) +
-                                            " left; the reference reads " + known().text(instance.reads));
+        report(TraceFault::Kind::Order, known().text(instance.number) + " reads what " +
+                                            known().text(source) + " left; the reference reads " +
+                                            known().text(instance.reads));
   }
 
   void check_start(const Instance& instance, const Sources& start) {
     if (std::ranges::find(instance.starts, start) != instance.starts.end()) return;
-    report(TraceFault::Kind::Order, known().text(instance.number) + " adds to what " + known().text(start) +
-                                        " left; in the reference to what " + known().text(instance.starts[0]) +
-                                        " left");
+    report(TraceFault::Kind::Order, known().text(instance.number) + " adds to what " +
+                                        known().text(start) + " left; in the reference to what " +
+                                        known().text(instance.starts[0]) + " left");
   }
 
-  // Updates of a generation that differ in no iterator over which terms may change places come in order.
+  // Updates of a generation that differ in no iterator over which terms may change places come
+  // in order.
   void check_place(const Instance& instance, int before) {
     const std::string& statement = *reference_.of_number.at(instance.number).first;
     const TraceOptions::Relaxed& relaxed = reference_.options.any_order.at(statement);
     if (relaxed.all) return;
     known().for_each_update(before, [&](int other) {
-      if (other > instance.number && is_same_place(statement, relaxed.iterators, instance.number, other))
-        report(TraceFault::Kind::Order, known().text(instance.number) + " runs after " + known().text(other) +
+      if (other > instance.number &&
+          is_same_place(statement, relaxed.iterators, instance.number, other))
+        report(TraceFault::Kind::Order, known().text(instance.number) + " runs after " +
+                                            known().text(other) +
                                             ", and their order may not change");
     });
   }
 
-  bool is_same_place(const std::string& statement, const std::set<std::string>& free, int a, int b) const {
+  bool is_same_place(const std::string& statement, const std::set<std::string>& free, int a,
+                     int b) const {
     if (*reference_.of_number.at(b).first != statement) return false;
     const auto& iterators = reference_.program.statement(statement).iterators;
-    const Point &one = *reference_.of_number.at(a).second, &other = *reference_.of_number.at(b).second;
+    const Point &one = *reference_.of_number.at(a).second,
+                &other = *reference_.of_number.at(b).second;
     for (std::size_t i = 0; i < iterators.size(); ++i)
       if (free.contains(iterators[i]) && one[i] != other[i]) return false;
     return true;
@@ -334,9 +373,12 @@ class Comparison {
     std::vector<int> open;  // sources
     for (const auto& [statement, instances] : reference_.instances) {
       for (const auto& [point, instance] : instances)
-        if (reference_.program.buffer(instance.buffer).role != ir::Role::Temp) open.push_back(instance.number);
+        if (reference_.program.buffer(instance.buffer).role != ir::Role::Temp)
+          open.push_back(instance.number);
     }
-    const auto need = [&](const Sources& sources) { open.insert(open.end(), sources.begin(), sources.end()); };
+    const auto need = [&](const Sources& sources) {
+      open.insert(open.end(), sources.begin(), sources.end());
+    };
     while (!open.empty()) {
       const int number = open.back();
       open.pop_back();
@@ -356,17 +398,20 @@ class Comparison {
 
   void check_coverage() {
     for (const int number : needed())
-      if (!seen_.contains(number) && !not_followed_.contains(*reference_.of_number.at(number).first))
+      if (!seen_.contains(number) &&
+          !not_followed_.contains(*reference_.of_number.at(number).first))
         report(TraceFault::Kind::Coverage, known().text(number) + " never runs");
   }
 
   void check_outputs(const ir::Environment& buffers) {
     for (const ir::Buffer* buffer : reference_.program.interface()) {
       if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
-      const ir::Contents &expected = reference_.expected.at(buffer->name), &got = buffers.at(buffer->name);
+      const ir::Contents &expected = reference_.expected.at(buffer->name),
+                         &got = buffers.at(buffer->name);
       Point index(expected.shape.size(), 0);
       const auto width = static_cast<std::size_t>(size_in_bytes(expected.dtype));
-      for (std::size_t at = 0; at * width < expected.bytes.size(); ++at, advance(index, expected.shape)) {
+      for (std::size_t at = 0; at * width < expected.bytes.size();
+           ++at, advance(index, expected.shape)) {
         const auto begin = expected.bytes.begin() + static_cast<std::ptrdiff_t>(at * width);
         const bool same = std::equal(begin, begin + static_cast<std::ptrdiff_t>(width),
                                      got.bytes.begin() + static_cast<std::ptrdiff_t>(at * width));
@@ -379,12 +424,13 @@ class Comparison {
     }
   }
 
-  void check_source(const std::string& shown, const std::string& buffer, std::int64_t position, const Point& index) {
+  void check_source(const std::string& shown, const std::string& buffer, std::int64_t position,
+                    const Point& index) {
     const Sources &expected = reference_.follower->of(buffer, position, index),
                   &got = follower_.of(buffer, position, index);
     if (not_followed_.empty() && got != expected)
-      report(TraceFault::Kind::Order,
-             shown + " is what " + known().text(got) + " left; in the reference " + known().text(expected));
+      report(TraceFault::Kind::Order, shown + " is what " + known().text(got) +
+                                          " left; in the reference " + known().text(expected));
   }
 
   static void advance(Point& index, const Point& shape) {
@@ -417,7 +463,8 @@ std::string to_string(TraceFault::Kind kind) {
   return "";
 }
 
-ReferenceTrace::ReferenceTrace(const ir::Program& program, ir::Environment inputs, TraceOptions options)
+ReferenceTrace::ReferenceTrace(const ir::Program& program, ir::Environment inputs,
+                               TraceOptions options)
     : impl_(std::make_unique<Impl>(program, std::move(inputs), options)) {}
 ReferenceTrace::~ReferenceTrace() = default;
 ReferenceTrace::ReferenceTrace(ReferenceTrace&&) noexcept = default;
@@ -427,7 +474,8 @@ std::map<std::string, TraceOptions::Relaxed> reorderable_updates(const schedule:
   for (const ir::Statement& s : state.basis->statements) {
     const std::optional<schedule::UpdateClass> found = schedule::class_of(state, s);
     if (!found) continue;
-    result.emplace(s.name, TraceOptions::Relaxed{schedule::is_reorderable(s), schedule::reorderable_iterators(state, s),
+    result.emplace(s.name, TraceOptions::Relaxed{schedule::is_reorderable(s),
+                                                 schedule::reorderable_iterators(state, s),
                                                  found->statement.empty()});
   }
   return result;
@@ -440,8 +488,9 @@ std::set<std::string> padded_statements(const schedule::State& state) {
   return names;
 }
 
-std::vector<TraceFault> compare_traces(const ReferenceTrace& reference, const ir::LoopProgram& packing,
-                                       const ir::LoopProgram& loops, const std::set<std::string>& padded,
+std::vector<TraceFault> compare_traces(const ReferenceTrace& reference,
+                                       const ir::LoopProgram& packing, const ir::LoopProgram& loops,
+                                       const std::set<std::string>& padded,
                                        const ir::Values& sizes) {
   return Comparison(reference.impl(), padded, sizes).run(packing, loops);
 }

@@ -1,15 +1,17 @@
-// TraceCheck: does a run of the loops do what the reference order does? Both are interpreted, and every value is
-// followed from the instance that computed it, through the copies of staged storage, to the instances that read it.
-// Shares nothing with isl, the prover or the passes; decides for one set of sizes and data.
+// TraceCheck: does a run of the loops do what the reference order does? Both are interpreted, and
+// every value is followed from the instance that computed it, through the copies of staged storage,
+// to the instances that read it. Shares nothing with isl, the prover or the passes; decides for one
+// set of sizes and data.
 //
-//   coverage   every instance of the reference whose value is used runs, and no other one (but spare lanes of a
-//              register that none reads)
-//   order      each read takes the value of the instance that the reference order says, and so does each output: an
-//              execution that breaks a flow, anti or output dependence shows here, whatever the data. Updates that may
-//              change places act on their own generation of the element, and who reads it in the middle or at the end
-//              finds exactly the updates that the reference order has made by then
-//   values     the outputs agree bit for bit; where float sums may change places, only if all their terms are integers
-//              that no order rounds
+//   coverage   every instance of the reference whose value is used runs, and no other one
+//              (but spare lanes of a register that none reads)
+//   order      each read takes the value of the instance that the reference order says, and so does
+//              each output: an execution that breaks a flow, anti or output dependence shows here,
+//              whatever the data. Updates that may change places act on their own generation of the
+//              element, and who reads it in the middle or at the end finds exactly the updates that
+//              the reference order has made by then
+//   values     the outputs agree bit for bit; where float sums may change places, only if all their
+//              terms are integers that no order rounds
 //   fault      the interpreter stopped: outside a buffer, never written, a race
 //
 //   const ReferenceTrace reference(program, inputs, {});
@@ -38,7 +40,8 @@ struct TraceOptions {
     std::set<std::string> iterators;  // else: those that differ in one of these
     bool with_others = false;         // and with updates of other statements of which that is said
   };
-  // Updates that need not come in order. One that reads its own element besides is taken as one that has to.
+  // Updates that need not come in order. One that reads its own element besides is taken as one
+  // that has to.
   std::map<std::string, Relaxed> any_order = {};
   std::int64_t max_steps = 0;  // of each run; 0: no limit, else UserError(ResourceLimit) beyond
   std::size_t max_faults = 3;  // of a kind
@@ -61,12 +64,14 @@ class ReferenceTrace {
 // For TraceOptions: what the contract of this State lets change.
 std::map<std::string, TraceOptions::Relaxed> reorderable_updates(const schedule::State& state);
 
-// `packing` fills the buffers packed at compile time; its body may be null; `sizes` of the loops' parameters. Empty if
-// nothing differs. Statements of the
-// reference in `padded` may run beyond its instances; what they make there may not be read by one of these.
+// `packing` fills the buffers packed at compile time; its body may be null; `sizes` of the loops'
+// parameters. Empty if nothing differs. Statements of the
+// reference in `padded` may run beyond its instances; what they make there may not be read by
+// one of these.
 std::set<std::string> padded_statements(const schedule::State& state);
-std::vector<TraceFault> compare_traces(const ReferenceTrace& reference, const ir::LoopProgram& packing,
-                                       const ir::LoopProgram& loops, const std::set<std::string>& padded = {},
+std::vector<TraceFault> compare_traces(const ReferenceTrace& reference,
+                                       const ir::LoopProgram& packing, const ir::LoopProgram& loops,
+                                       const std::set<std::string>& padded = {},
                                        const ir::Values& sizes = {});
 
 }  // namespace polyte::lower

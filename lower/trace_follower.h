@@ -1,4 +1,5 @@
-// Follows values through one execution of loops: what each element was made from. Internal to trace_check.cc.
+// Follows values through one execution of loops: what each element was made from. Internal
+// to trace_check.cc.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,8 @@ inline std::string list(const Point& point) {
   return text;
 }
 
-// A set of instances as a sum of their random numbers: the same whatever the order, another one where an instance is
-// missing or counts twice.
+// A set of instances as a sum of their random numbers: the same whatever the order, another one
+// where an instance is missing or counts twice.
 struct InstanceSum {
   std::uint64_t low = 0, high = 0;
   int count = 0;
@@ -45,8 +46,9 @@ struct InstanceSum {
   }
 };
 
-// Where a value comes from: an element of an input, an instance, or the updates of one generation of an element. A
-// generation is known by what its first update found there (`start`), its updates by their sum.
+// Where a value comes from: an element of an input, an instance, or the updates of one generation
+// of an element. A generation is known by what its first update found there (`start`), its updates
+// by their sum.
 struct Source {
   enum class Kind { Input, Instance, Updates } kind = Kind::Input;
   int name = 0;  // of the input, the statement or the kind of update
@@ -83,7 +85,8 @@ class Known {
   template <class F>
   void for_each_update(int number, const F& f) const {
     for (; number >= 0; number = made_[static_cast<std::size_t>(number)].before)
-      if (const int instance = made_[static_cast<std::size_t>(number)].instance; instance >= 0) f(instance);
+      if (const int instance = made_[static_cast<std::size_t>(number)].instance; instance >= 0)
+        f(instance);
   }
 
   std::string text(int number) const {
@@ -93,7 +96,8 @@ class Known {
     if (source.kind == Source::Kind::Instance) return name + "(" + list(source.at) + ")";
     const Made& made = made_[static_cast<std::size_t>(number)];
     return std::to_string(source.sum.count) + (source.sum.count == 1 ? " update" : " updates") +
-           " of the generation that began with " + text(source.start) + ", the last one " + text(made.instance);
+           " of the generation that began with " + text(source.start) + ", the last one " +
+           text(made.instance);
   }
   std::string text(const Sources& sources) const {
     std::string result;
@@ -107,8 +111,10 @@ class Known {
   };
   struct Hash {
     std::size_t operator()(const Source& s) const {
-      std::uint64_t h = static_cast<std::uint64_t>(s.name) * 3 + static_cast<std::uint64_t>(s.kind) + s.sum.low;
-      for (const std::int64_t i : s.at) h = (h ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
+      std::uint64_t h =
+          static_cast<std::uint64_t>(s.name) * 3 + static_cast<std::uint64_t>(s.kind) + s.sum.low;
+      for (const std::int64_t i : s.at)
+        h = (h ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
       for (const int i : s.start) h = (h ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
       return h ^ (h >> 29U);
     }
@@ -147,7 +153,9 @@ class Follower {
       if (buffer->role != ir::Role::Out) buffers_[buffer->name].input = known.name(buffer->name);
   }
 
-  const Sources& of(const ir::Event::Cell& cell) { return of(cell.buffer, cell.position, cell.index); }
+  const Sources& of(const ir::Event::Cell& cell) {
+    return of(cell.buffer, cell.position, cell.index);
+  }
   const Sources& of(const std::string& buffer, std::int64_t position, const Point& index) {
     Buffer& known = buffer_of(buffer);
     Element& element = at(known, position);

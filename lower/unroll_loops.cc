@@ -26,14 +26,16 @@ std::int64_t count_unrolled_stores(const Stmt& s) {
   if (!loop || loop->kind != LoopKind::Unrolled) return count;
   for (const Affine& upper : loop->upper) {
     const Affine extent = upper - loop->lower[0];
-    if (extent.is_constant()) return checked_mul(count, std::max<std::int64_t>(extent.constant(), 0));
+    if (extent.is_constant())
+      return checked_mul(count, std::max<std::int64_t>(extent.constant(), 0));
   }
   return count;
 }
 
 namespace {
 
-// Copies the tree once, top down, with the values of unrolled variables as bindings; each store is rewritten once.
+// Copies the tree once, top down, with the values of unrolled variables as bindings; each store
+// is rewritten once.
 class Unroller {
  public:
   Unroller(const ir::LoopProgram& program, std::vector<std::string>& notes)
@@ -50,7 +52,8 @@ class Unroller {
   // `again`: not the first copy, so that what it binds needs fresh names.
   Stmt copy(const Stmt& s, const Bindings& bindings, bool again) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return copy_loop(*loop, bindings, again);
-    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) return copy_alloc(*alloc, bindings, again);
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
+      return copy_alloc(*alloc, bindings, again);
     if (const auto* branch = std::get_if<ir::If>(&s->op)) {
       ir::If result = *branch;
       for (Constraint& c : result.conditions) c = ir::substitute(c, bindings);
@@ -77,8 +80,10 @@ class Unroller {
     for (Affine& bound : result.upper) bound = ir::substitute(bound, bindings);
     if (loop.kind == LoopKind::Unrolled) {
       std::string reason;
-      if (const auto trips = trips_of(result, reason)) return unrolled(result, *trips, bindings, again);
-      if (reported_.insert(loop.var).second) notes_.push_back("loop '" + loop.loop + "' is not unrolled: " + reason);
+      if (const auto trips = trips_of(result, reason))
+        return unrolled(result, *trips, bindings, again);
+      if (reported_.insert(loop.var).second)
+        notes_.push_back("loop '" + loop.loop + "' is not unrolled: " + reason);
       result.kind = LoopKind::Serial;
       result.uncut = false;
     }
@@ -106,8 +111,8 @@ class Unroller {
     }
     const std::int64_t stores = count_unrolled_stores(loop.body);
     if (*trips > kMaxUnrolledStores / std::max<std::int64_t>(stores, 1)) {
-      reason = std::to_string(*trips) + " copies of " + std::to_string(stores) + " stores, expected at most " +
-               std::to_string(kMaxUnrolledStores) + " stores";
+      reason = std::to_string(*trips) + " copies of " + std::to_string(stores) +
+               " stores, expected at most " + std::to_string(kMaxUnrolledStores) + " stores";
       return std::nullopt;
     }
     return std::max<std::int64_t>(*trips, 0);
@@ -121,7 +126,8 @@ class Unroller {
       Bindings inner = bindings;
       const Affine value = inner[loop.var] = loop.lower[0] + i;
       if (i > 0 && fenced) copies.push_back(ir::make_fence());
-      copies.push_back(ir::make_if({guard_of(loop, value), nullptr, copy(loop.body, inner, again || i > 0)}));
+      copies.push_back(
+          ir::make_if({guard_of(loop, value), nullptr, copy(loop.body, inner, again || i > 0)}));
     }
     return ir::make_block(std::move(copies));
   }
@@ -141,8 +147,9 @@ class Unroller {
     ir::for_each_stmt(loop.body, [&](const Stmt& s) {
       const auto* store = std::get_if<ir::Store>(&s->op);
       if (!store || !registers_.count(store->buffer)) return;
-      found = found || std::none_of(store->indices.begin(), store->indices.end(),
-                                    [&](const ir::Index& index) { return index.affine.uses(loop.var); });
+      found = found ||
+              std::none_of(store->indices.begin(), store->indices.end(),
+                           [&](const ir::Index& index) { return index.affine.uses(loop.var); });
     });
     return found;
   }

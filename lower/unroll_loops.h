@@ -1,12 +1,13 @@
-// unroll_loops: an Unrolled loop becomes its iterations side by side, in order; loops and allocations of the
-// copies get fresh names. Iterations that a second bound may cut off stand under a guard.
+// unroll_loops: an Unrolled loop becomes its iterations side by side, in order; loops and
+// allocations of the copies get fresh names. Iterations that a second bound may cut off stand
+// under a guard.
 //
 //   unrolled m.i in 0..2              acc[14*m.o] = ...
 //     acc[14*m.o + m.i] = ...   ->    acc[14*m.o + 1] = ...
 //
-// Between the steps of a reduction into registers stands a Fence: without it LLVM merges loads across the steps
-// and spills. A loop without a constant extent, or one that would give too many statements, becomes Serial, and
-// `notes` says so.
+// Between the steps of a reduction into registers stands a Fence: without it LLVM merges loads
+// across the steps and spills. A loop without a constant extent, or one that would give too many
+// statements, becomes Serial, and `notes` says so.
 #pragma once
 
 #include <string>

@@ -27,7 +27,8 @@ std::int64_t next_power_of_two(std::int64_t n) {
 
 class Vectorizer {
  public:
-  Vectorizer(const ir::LoopProgram& program, const Machine& machine, std::vector<std::string>& notes)
+  Vectorizer(const ir::LoopProgram& program, const Machine& machine,
+             std::vector<std::string>& notes)
       : machine_(machine),
         notes_(notes),
         names_(program, true),
@@ -36,7 +37,8 @@ class Vectorizer {
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
-    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op); alloc && alloc->buffer.memory == ir::Memory::Register)
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+        alloc && alloc->buffer.memory == ir::Memory::Register)
       return visit_registers(s, *alloc);
     const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
@@ -53,8 +55,8 @@ class Vectorizer {
   std::set<std::string> registers_;  // buffers around
   bool whole_ = false;               // what is left over keeps a vector's length, masked
 
-  // An element is kept in one register, which has one length: where vectors that meet in some elements have several,
-  // the shorter ones are masked instead.
+  // An element is kept in one register, which has one length: where vectors that meet in some
+  // elements have several, the shorter ones are masked instead.
   Stmt visit_registers(const Stmt& s, const ir::Alloc& alloc) {
     const auto lanes_within = [&] {
       return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -90,8 +92,9 @@ class Vectorizer {
       if (store && store->buffer == buffer && store->lanes.count > 1) stores.push_back(store);
     });
     return std::ranges::any_of(stores, [&](const ir::Store* a) {
-      return std::ranges::any_of(
-          stores, [&](const ir::Store* b) { return a->lanes.count != b->lanes.count && !are_apart(*a, *b); });
+      return std::ranges::any_of(stores, [&](const ir::Store* b) {
+        return a->lanes.count != b->lanes.count && !are_apart(*a, *b);
+      });
     });
   }
 
@@ -102,7 +105,8 @@ class Vectorizer {
       facts_.bind(loop.var, loop.lower, loop.upper);
       copy.body = statement(loop.body);
     }
-    if (loop.kind != LoopKind::Vector) return copy.body == loop.body ? s : ir::make_for(std::move(copy));
+    if (loop.kind != LoopKind::Vector)
+      return copy.body == loop.body ? s : ir::make_for(std::move(copy));
     try {
       return vectorized(copy);
     } catch (const NoLanes& reason) {
@@ -115,23 +119,26 @@ class Vectorizer {
 
   Stmt vectorized(const ir::For& loop) {
     if (auto at_places = in_registers(loop)) return *std::move(at_places);
-    if (loop.lower.size() > kMostFirst) throw NoLanes{"its first iteration is a maximum of more than three values"};
+    if (loop.lower.size() > kMostFirst)
+      throw NoLanes{"its first iteration is a maximum of more than three values"};
     if (loop.lower.size() > 1) return from_either(loop);
     const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
     if (lanes < 2) throw NoLanes{"a vector register holds one element of its widest type"};
     std::vector<Affine> extents;
     for (const Affine& upper : loop.upper) extents.push_back(upper - loop.lower[0]);
     if (extents.size() == 1) return guarded_pieces(loop, extents[0], lanes);
-    if (extents.size() > 2) throw NoLanes{"its last iteration is a minimum of more than two values"};
+    if (extents.size() > 2)
+      throw NoLanes{"its last iteration is a minimum of more than two values"};
     if (!extents[0].is_constant()) std::swap(extents[0], extents[1]);
-    const bool is_few = extents[0].is_constant() && ceil_div(extents[0].constant(), lanes) <= kMaxPieces;
+    const bool is_few =
+        extents[0].is_constant() && ceil_div(extents[0].constant(), lanes) <= kMaxPieces;
     if (is_few && extents[0].constant() % lanes == 0)
       return guarded_pieces(loop, extents[1], lanes, extents[0].constant());
     return either(loop, extents, lanes);
   }
 
-  // Registers have numbers: what is kept there is met at the same places in every iteration of the loops around, and
-  // lanes before the first iteration are skipped, as they are behind the last.
+  // Registers have numbers: what is kept there is met at the same places in every iteration of the
+  // loops around, and lanes before the first iteration are skipped, as they are behind the last.
   //
   //   for v in r..16  acc[v] = acc[v] + x[v]     acc[0; 8 by 1 if r..8], acc[8; 8 by 1 if r - 8..8]
   std::optional<Stmt> in_registers(const ir::For& loop) {
@@ -140,18 +147,22 @@ class Vectorizer {
     if (lanes < 2 || !is_place_of_registers(loop)) return std::nullopt;
     std::optional<std::int64_t> first, end;
     for (const Affine& bound : loop.lower) {
-      if (const auto least = facts_.range(bound).min) first = std::max(first.value_or(*least), *least);
-      if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);  // none of a register's is below
+      if (const auto least = facts_.range(bound).min)
+        first = std::max(first.value_or(*least), *least);
+      // None of a register's is below.
+      if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);
     }
     for (const Affine& bound : loop.upper)
       if (const auto most = facts_.range(bound).max) end = std::min(end.value_or(*most), *most);
-    if (!first || !end || *end <= *first || ceil_div(*end - *first, lanes) > kMaxPieces) return std::nullopt;
+    if (!first || !end || *end <= *first || ceil_div(*end - *first, lanes) > kMaxPieces)
+      return std::nullopt;
     std::vector<Affine> lower = loop.lower, upper = loop.upper;
     std::erase_if(lower, [&](const Affine& bound) { return facts_.proves(*first - bound); });
     std::erase_if(upper, [&](const Affine& bound) { return facts_.proves(bound - *end); });
     if (lower.size() > 1 || upper.size() > 1) return std::nullopt;
     const bool ends_twice = !upper.empty() && upper.size() < loop.upper.size();
-    if (ends_twice && (*end - *first) % lanes != 0) return std::nullopt;  // the last vector would go past the one end
+    // The last vector would go past the one end.
+    if (ends_twice && (*end - *first) % lanes != 0) return std::nullopt;
     lower.resize(1, *first), upper.resize(1, *end);
     std::vector<Piece> all;
     for (std::int64_t begin = *first; begin < *end; begin += lanes) {
@@ -169,7 +180,8 @@ class Vectorizer {
   bool is_place_of_registers(const ir::For& loop) const {
     bool found = false;
     const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
-      found = found || (registers_.contains(buffer) && std::ranges::any_of(indices, [&](const ir::Index& index) {
+      found = found || (registers_.contains(buffer) &&
+                        std::ranges::any_of(indices, [&](const ir::Index& index) {
                           return index.affine.uses(loop.var);
                         }));
     };
@@ -190,8 +202,8 @@ class Vectorizer {
 
   // From max(a, b) on: likewise.
   Stmt from_either(const ir::For& loop) {
-    return one_of(ir::at_least(loop.lower[0], loop.lower[1]), ir::less_than(loop.lower[0], loop.lower[1]),
-                  [&](std::size_t side) {
+    return one_of(ir::at_least(loop.lower[0], loop.lower[1]),
+                  ir::less_than(loop.lower[0], loop.lower[1]), [&](std::size_t side) {
                     ir::For from_one = loop;
                     from_one.lower.erase(from_one.lower.begin() + (side == 0 ? 1 : 0));
                     return vectorized(from_one);
@@ -206,14 +218,15 @@ class Vectorizer {
       const ir::Facts::Scope scope(facts_);
       facts_.assume(side == 0 ? first : second);
       Stmt body = copy(side);
-      if (side == 1) body = ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
+      if (side == 1)
+        body = ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
       sides.push_back(ir::make_if({{side == 0 ? first : second}, nullptr, std::move(body)}));
     }
     return ir::make_block(std::move(sides));
   }
 
-  // All iterations; `at_most`: of so few pieces side by side, a number of them that the loop does not exceed, where it
-  // is known otherwise.
+  // All iterations; `at_most`: of so few pieces side by side, a number of them that the loop does
+  // not exceed, where it is known otherwise.
   Stmt guarded_pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
                       std::optional<std::int64_t> at_most = std::nullopt) {
     Stmt body = pieces(loop, extent, lanes, at_most);
@@ -222,20 +235,24 @@ class Vectorizer {
     return ir::make_if({{ir::at_least(extent, 1)}, nullptr, std::move(body)});
   }
 
-  Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::optional<std::int64_t> at_most) {
+  Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
+              std::optional<std::int64_t> at_most) {
     const auto most = facts_.range(extent).max;
     if (most && (!at_most || *most < *at_most)) at_most = most;
     const auto registers = most_in_registers(loop);
     if (registers && (!at_most || *registers < *at_most)) at_most = registers;
-    if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces) return side_by_side(loop, extent, lanes, *at_most);
+    if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces)
+      return side_by_side(loop, extent, lanes, *at_most);
     return strips(loop, extent, lanes);
   }
 
-  // Of a loop each of whose iterations writes an element of its own in registers, no more than there are: what is left
-  // of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no longer than the tile.
+  // Of a loop each of whose iterations writes an element of its own in registers, no more than
+  // there are: what is left of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no longer than
+  // the tile.
   std::optional<std::int64_t> most_in_registers(const ir::For& loop) const {
     const auto* store = std::get_if<ir::Store>(&loop.body->op);
-    if (!store || !loop.lower[0].is_constant() || !registers_.contains(store->buffer)) return std::nullopt;
+    if (!store || !loop.lower[0].is_constant() || !registers_.contains(store->buffer))
+      return std::nullopt;
     const auto shape = shapes_.find(store->buffer);
     for (std::size_t d = 0; shape != shapes_.end() && d < store->indices.size(); ++d) {
       const Affine place = store->indices[d].affine - Affine::symbol(loop.var);
@@ -245,7 +262,8 @@ class Vectorizer {
     return std::nullopt;
   }
 
-  Stmt side_by_side(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::int64_t at_most) {
+  Stmt side_by_side(const ir::For& loop, const Affine& extent, std::int64_t lanes,
+                    std::int64_t at_most) {
     std::vector<Piece> all;
     for (std::int64_t begin = 0; begin < at_most; begin += lanes)
       all.push_back(piece(loop.lower[0] + begin, extent - begin, lanes));
@@ -253,7 +271,8 @@ class Vectorizer {
   }
 
   Piece piece(const Affine& base, const Affine& left, std::int64_t lanes) const {
-    if (!whole_ && left.is_constant() && left.constant() < lanes) lanes = next_power_of_two(left.constant());
+    if (!whole_ && left.is_constant() && left.constant() < lanes)
+      lanes = next_power_of_two(left.constant());
     Piece result{base, static_cast<int>(lanes), std::nullopt};
     if (!facts_.proves(left - lanes)) result.active = left;
     return result;
@@ -269,18 +288,20 @@ class Vectorizer {
       const ir::Facts::Scope scope(facts_);
       facts_.bind(var, {0}, {count});
       const Piece whole{base, static_cast<int>(lanes), std::nullopt};
-      parts.push_back(ir::make_for({var,
-                                    {0},
-                                    {count},
-                                    LoopKind::Serial,
-                                    loop.loop,
-                                    LaneRewriter(loop.var, {whole}, facts_, shapes_).rewrite(loop.body)}));
+      parts.push_back(
+          ir::make_for({var,
+                        {0},
+                        {count},
+                        LoopKind::Serial,
+                        loop.loop,
+                        LaneRewriter(loop.var, {whole}, facts_, shapes_).rewrite(loop.body)}));
     }
     const Affine left = facts_.simplify(extent - count * lanes);
     if (left == Affine(0)) return parts[0];
     const Piece rest = piece(loop.lower[0] + count * lanes, left, lanes);
-    const Stmt tail = ir::rename_bound(LaneRewriter(loop.var, {rest}, facts_, shapes_).rewrite(loop.body),
-                                       [&](const std::string& name) { return names_.fresh(name); });
+    const Stmt tail =
+        ir::rename_bound(LaneRewriter(loop.var, {rest}, facts_, shapes_).rewrite(loop.body),
+                         [&](const std::string& name) { return names_.fresh(name); });
     parts.push_back(ir::make_if({{ir::at_least(left, 1)}, nullptr, tail}));
     if (facts_.proves(left - 1)) parts.back() = tail;
     return ir::make_block(std::move(parts));

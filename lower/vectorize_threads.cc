@@ -19,7 +19,8 @@ constexpr std::int64_t kMostElements = 32;  // written out; beyond, a loop over 
 
 class ThreadVectorizer {
  public:
-  ThreadVectorizer(const ir::LoopProgram& program, const Machine& machine, std::vector<std::string>& notes)
+  ThreadVectorizer(const ir::LoopProgram& program, const Machine& machine,
+                   std::vector<std::string>& notes)
       : machine_(machine),
         notes_(notes),
         names_(program, true),
@@ -48,7 +49,8 @@ class ThreadVectorizer {
       facts_.bind(loop.var, loop.lower, loop.upper);
       copy.body = statement(loop.body);
     }
-    if (loop.kind != LoopKind::Vector) return copy.body == loop.body ? s : ir::make_for(std::move(copy));
+    if (loop.kind != LoopKind::Vector)
+      return copy.body == loop.body ? s : ir::make_for(std::move(copy));
     try {
       return vectorized(copy);
     } catch (const NoLanes& reason) {
@@ -61,7 +63,8 @@ class ThreadVectorizer {
   static std::optional<std::int64_t> known_extent(const ir::For& loop) {
     std::optional<std::int64_t> least;
     for (const Affine& upper : loop.upper)
-      if (const Affine extent = upper - loop.lower[0]; extent.is_constant() && loop.lower.size() == 1)
+      if (const Affine extent = upper - loop.lower[0];
+          extent.is_constant() && loop.lower.size() == 1)
         least = std::min(least.value_or(extent.constant()), extent.constant());
     return least;
   }
@@ -89,7 +92,8 @@ class ThreadVectorizer {
   }
 
   // Vectors where nothing is missing, else elements.
-  Stmt either(const ir::For& loop, std::int64_t extent, Stmt whole, const std::vector<Affine>& missing) {
+  Stmt either(const ir::For& loop, std::int64_t extent, Stmt whole,
+              const std::vector<Affine>& missing) {
     std::vector<ir::Constraint> full;
     std::vector<Stmt> sides(1);
     for (const Affine& over : missing) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "ir/relations.h"
+#include "poly/core_reader.h"
 #include "schedule/proof/dependences.h"
 #include "schedule/proof/isl_faults.h"
 
@@ -40,7 +41,8 @@ std::vector<Cluster> make_clusters(const ir::Program& program) {
 class Contraction {
  public:
   // Point-wise definitions join the cluster before them.
-  Contraction(const IslModel& model, const std::vector<Dependence>& dependences, std::vector<Cluster> clusters)
+  Contraction(const IslModel& model, const std::vector<Dependence>& dependences,
+              std::vector<Cluster> clusters)
       : model_(model), dependences_(dependences), clusters_(std::move(clusters)) {
     join_tails();
     build();
@@ -60,7 +62,9 @@ class Contraction {
   isl::union_set domain_;
   isl::union_map validity_, flow_, reductions_;
 
-  int statement_number(const ir::Statement* s) const { return schedule::statement_index(model_, s->name); }
+  int statement_number(const ir::Statement* s) const {
+    return schedule::statement_index(model_, s->name);
+  }
 
   // Instances of a statement -> instances of its cluster (its leading common iterators).
   isl::map onto_cluster(const ir::Statement& s, const Cluster& cluster, std::size_t number) const {
@@ -68,10 +72,13 @@ class Contraction {
     isl::set domain = model_.statements[static_cast<std::size_t>(at)].domain;
     std::vector<isl::aff> values;
     for (const std::string& it : cluster.iterators) {
-      values.push_back(schedule::to_aff(domain.get_space(), s.iterators, model_.params, ir::Affine::symbol(it)));
+      values.push_back(
+          schedule::to_aff(domain.get_space(), s.iterators, model_.params, ir::Affine::symbol(it)));
     }
-    isl::multi_aff map = schedule::to_multi_aff(domain.get_space(), "C" + std::to_string(number), values);
-    return isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(map.release()), domain.release()));
+    isl::multi_aff map =
+        schedule::to_multi_aff(domain.get_space(), "C" + std::to_string(number), values);
+    return isl::manage(
+        isl_map_intersect_domain(isl_map_from_multi_aff(map.release()), domain.release()));
   }
 
   enum class Kind { Flow, Order, Reduction };  // Order: all but those of a reduction on itself
@@ -83,14 +90,15 @@ class Contraction {
 
   // Contracted dependences between two clusters; empty where they do not depend on each other.
   isl::union_map between(std::size_t a, std::size_t b, Kind kind) const {
-    isl::union_map result = isl::manage(isl_union_map_empty(isl_set_get_space(model_.context.get())));
+    isl::union_map result =
+        isl::manage(isl_union_map_empty(isl_set_get_space(model_.context.get())));
     for (const Dependence& d : dependences_) {
       if (!is_of(d, kind)) continue;
       for (const ir::Statement* s : clusters_[a].statements) {
         for (const ir::Statement* t : clusters_[b].statements) {
           if (statement_number(s) != d.source || statement_number(t) != d.sink) continue;
-          isl::map pairs =
-              d.pairs.apply_domain(onto_cluster(*s, clusters_[a], a)).apply_range(onto_cluster(*t, clusters_[b], b));
+          isl::map pairs = d.pairs.apply_domain(onto_cluster(*s, clusters_[a], a))
+                               .apply_range(onto_cluster(*t, clusters_[b], b));
           result = result.unite(isl::manage(isl_union_map_from_map(pairs.release())));
         }
       }
@@ -101,17 +109,22 @@ class Contraction {
   bool same_box(const Cluster& a, const Cluster& b) const {
     const auto& s = model_.statements[static_cast<std::size_t>(statement_number(a.statements[0]))];
     const auto& t = model_.statements[static_cast<std::size_t>(statement_number(b.statements[0]))];
-    isl::set renamed = isl::manage(isl_set_set_tuple_id(t.domain.copy(), isl_set_get_tuple_id(s.domain.get())));
-    return a.iterators == b.iterators && isl_set_is_equal(s.domain.get(), renamed.get()) == isl_bool_true;
+    isl::set renamed =
+        isl::manage(isl_set_set_tuple_id(t.domain.copy(), isl_set_get_tuple_id(s.domain.get())));
+    return a.iterators == b.iterators &&
+           isl_set_is_equal(s.domain.get(), renamed.get()) == isl_bool_true;
   }
 
-  // A definition that needs, of the cluster before it, the values of its own point only joins that cluster.
+  // A definition that needs, of the cluster before it, the values of its own point only
+  // joins that cluster.
   void join_tails() {
     for (std::size_t i = 1; i < clusters_.size();) {
       Cluster& before = clusters_[i - 1];
       Cluster& tail = clusters_[i];
-      const bool plain = tail.statements.size() == 1 && tail.statements[0]->combiner == ir::Combiner::None;
-      if (plain && same_box(before, tail) && same_cells(before, *tail.statements[0]) && point_wise(i - 1, i)) {
+      const bool plain =
+          tail.statements.size() == 1 && tail.statements[0]->combiner == ir::Combiner::None;
+      if (plain && same_box(before, tail) && same_cells(before, *tail.statements[0]) &&
+          point_wise(i - 1, i)) {
         before.statements.push_back(tail.statements[0]);
         clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -120,10 +133,12 @@ class Contraction {
     }
   }
 
-  // C[j, i] = C[i, j] is at the cluster's own point, but at a cell that a copy of C[i, j] has no room for.
+  // C[j, i] = C[i, j] is at the cluster's own point, but at a cell that a copy of C[i, j] has
+  // no room for.
   static bool same_cells(const Cluster& before, const ir::Statement& tail) {
-    return std::ranges::all_of(before.statements,
-                               [&](const ir::Statement* s) { return ir::stay_at_their_point(*s, tail); });
+    return std::ranges::all_of(before.statements, [&](const ir::Statement* s) {
+      return ir::stay_at_their_point(*s, tail);
+    });
   }
 
   bool point_wise(std::size_t a, std::size_t b) const {
@@ -131,7 +146,8 @@ class Contraction {
     if (pairs.is_empty()) return false;
     bool identical = true;
     pairs.foreach_map([&](isl::map map) {
-      isl_map* renamed = isl_map_set_tuple_id(map.copy(), isl_dim_out, isl_map_get_tuple_id(map.get(), isl_dim_in));
+      isl_map* renamed = isl_map_set_tuple_id(map.copy(), isl_dim_out,
+                                              isl_map_get_tuple_id(map.get(), isl_dim_in));
       isl_map* identity = isl_map_identity(isl_map_get_space(renamed));
       identical = identical && isl_map_is_subset(renamed, identity) == isl_bool_true;
       isl_map_free(renamed);
@@ -150,7 +166,8 @@ class Contraction {
         domain_ = domain_.unite(isl::manage(isl_union_set_from_set(points.release())));
       }
       for (std::size_t b = 0; b < clusters_.size(); ++b) {
-        isl::union_map order = between(a, b, Kind::Order), reductions = between(a, b, Kind::Reduction);
+        isl::union_map order = between(a, b, Kind::Order),
+                       reductions = between(a, b, Kind::Reduction);
         if (a == b) {
           order = order.subtract(domain_.identity());
           reductions = reductions.subtract(domain_.identity());
@@ -170,189 +187,14 @@ struct Attempt {
   bool serialize;  // one strongly connected component a nest
   bool outer_coincident;
 };
-// From the most fused to the most modest; the reference order is what remains when all are declined.
+// From the most fused to the most modest; the reference order is what remains when all
+// are declined.
 constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true},
                                  {"serial components, gisted", true, true, true},
                                  {"serial components", false, true, false}};
 
-// isl's tree brought back to names.
-class TreeReader {
- public:
-  TreeReader(const std::vector<Cluster>& clusters, bool allow_maps) : clusters_(clusters), allow_maps_(allow_maps) {}
-
-  Result<Core> read(const isl::schedule_node& node) {
-    Core core = visit(node, std::vector<std::set<std::string>>(clusters_.size()));
-    if (!reason_.empty()) return Decline{reason_};
-    return core;
-  }
-
- private:
-  const std::vector<Cluster>& clusters_;
-  const bool allow_maps_;
-  std::string reason_;
-
-  Core fail(const std::string& reason) {
-    if (reason_.empty()) reason_ = reason;
-    return nullptr;
-  }
-
-  static std::size_t cluster_number(const isl::set& instances) {
-    return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
-  }
-
-  using Taken = std::vector<std::set<std::string>>;  // a cluster's iterators that bands above own
-
-  Core visit(const isl::schedule_node& node, const Taken& taken) {
-    isl_schedule_node* raw = node.get();
-    switch (isl_schedule_node_get_type(raw)) {
-      case isl_schedule_node_domain:
-      case isl_schedule_node_filter:
-      case isl_schedule_node_context:
-        return visit(node.child(0), taken);
-      case isl_schedule_node_band:
-        return visit_band(node, taken);
-      case isl_schedule_node_sequence:
-      case isl_schedule_node_set:
-        return visit_sequence(node, taken);
-      case isl_schedule_node_leaf:
-        return visit_leaf(node, taken);
-      default:
-        return fail("isl's tree has a node that schedules do not have");
-    }
-  }
-
-  std::vector<std::size_t> clusters_at(const isl::schedule_node& node) {
-    std::vector<std::size_t> found;
-    isl::union_set domain = isl::manage(isl_schedule_node_get_domain(node.get()));
-    domain.foreach_set([&](isl::set set) { found.push_back(cluster_number(set)); });
-    std::ranges::sort(found);
-    return found;
-  }
-
-  Core visit_leaf(const isl::schedule_node& node, const Taken& taken) {
-    std::vector<Core> parts;
-    for (std::size_t c : clusters_at(node)) {
-      Cluster rest = clusters_[c];
-      std::erase_if(rest.iterators, [&](const std::string& it) { return taken[c].contains(it); });
-      parts.push_back(std::make_shared<const CoreNode>(CoreNode{rest}));
-    }
-    if (parts.size() == 1) return parts[0];
-    return std::make_shared<const CoreNode>(CoreNode{CoreSequence{parts}});
-  }
-
-  Core visit_sequence(const isl::schedule_node& node, const Taken& taken) {
-    CoreSequence sequence;
-    const isl_size count = isl_schedule_node_n_children(node.get());
-    for (isl_size i = 0; i < count; ++i) {
-      Core child = visit(node.child(static_cast<int>(i)), taken);
-      if (!child) return nullptr;
-      sequence.children.push_back(child);
-    }
-    return std::make_shared<const CoreNode>(CoreNode{std::move(sequence)});
-  }
-
-  // A row over the cluster's iterators; nullopt where it is not one affine expression with integer coefficients.
-  std::optional<ir::Affine> row_of(const isl::union_pw_aff& row, std::size_t cluster) {
-    isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
-    for (unsigned i = 0; i < pieces.size(); ++i) {
-      isl::pw_aff piece = pieces.at(static_cast<int>(i));
-      if (cluster_number(piece.domain()) != cluster) continue;
-      if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
-      isl_aff* aff = isl_pw_aff_as_aff(piece.copy());
-      auto result = over_iterators(aff, clusters_[cluster].iterators);
-      isl_aff_free(aff);
-      return result;
-    }
-    return std::nullopt;
-  }
-
-  static std::optional<ir::Affine> over_iterators(isl_aff* aff, const std::vector<std::string>& iterators) {
-    if (isl_aff_dim(aff, isl_dim_div) != 0) return std::nullopt;
-    isl_val* constant = isl_aff_get_constant_val(aff);
-    bool integral = isl_val_is_int(constant) == isl_bool_true;
-    ir::Affine result = integral ? isl_val_get_num_si(constant) : 0;
-    isl_val_free(constant);
-    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_in); ++d) {
-      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_in, static_cast<int>(d));
-      integral = integral && isl_val_is_int(factor) == isl_bool_true;
-      if (integral)
-        result = result + ir::Affine::symbol(iterators[static_cast<std::size_t>(d)]) * isl_val_get_num_si(factor);
-      isl_val_free(factor);
-    }
-    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_param); ++d) {
-      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_param, static_cast<int>(d));
-      integral = integral && isl_val_is_zero(factor) == isl_bool_true;
-      isl_val_free(factor);
-    }
-    return integral ? std::optional(result) : std::nullopt;
-  }
-
-  // A definition outside reductions may have any row; initial values and updates have iterators only.
-  bool may_map(std::size_t cluster) const {
-    return allow_maps_ && clusters_[cluster].statements.size() == 1 && !clusters_[cluster].update();
-  }
-
-  std::string decline_text(std::size_t cluster) const {
-    return "isl skews, shifts or reverses a loop of '" + clusters_[cluster].statements[0]->name + "'";
-  }
-
-  // The loop of a row that is the same iterator for all clusters; else a fresh one, with its rows.
-  std::optional<BandMember> read_member(const isl::union_pw_aff& row, const std::vector<std::size_t>& here,
-                                        Taken& taken) {
-    BandMember member;
-    bool is_plain = true;
-    for (std::size_t c : here) {
-      const auto value = row_of(row, c);
-      if (!value) {
-        fail(decline_text(c));
-        return std::nullopt;
-      }
-      const auto iterator = value->as_symbol();
-      is_plain = is_plain && iterator && (member.loop.empty() || member.loop == *iterator);
-      if (!iterator && !may_map(c)) {
-        fail(decline_text(c));
-        return std::nullopt;
-      }
-      if (iterator && member.loop.empty()) member.loop = *iterator;
-      member.rows[clusters_[c].statements[0]->name] = *value;
-      std::set<std::string> used;
-      value->collect_symbols(used);
-      taken[c].insert(used.begin(), used.end());
-    }
-    if (is_plain) {
-      member.rows.clear();
-      return member;
-    }
-    for (std::size_t c : here) {
-      if (may_map(c)) continue;
-      fail("isl fuses loop '" + member.loop + "' with a loop of another name");
-      return std::nullopt;
-    }
-    member.loop.clear();  // named when all members are known
-    return member;
-  }
-
-  Core visit_band(const isl::schedule_node& node, Taken taken) {
-    isl::schedule_node_band band_node = node.as<isl::schedule_node_band>();
-    isl::multi_union_pw_aff rows = band_node.partial_schedule();
-    Band band;
-    band.permutable = band_node.permutable();
-    const std::vector<std::size_t> here = clusters_at(node);
-    const isl_size members = isl_schedule_node_band_n_member(node.get());
-    for (isl_size m = 0; m < members; ++m) {
-      auto member = read_member(rows.at(static_cast<int>(m)), here, taken);
-      if (!member) return nullptr;
-      if (member->loop.empty() && member->rows.empty()) return fail("isl's band has a loop that no statement owns");
-      member->coincident = band_node.member_get_coincident(static_cast<int>(m));
-      band.members.push_back(std::move(*member));
-    }
-    band.child = visit(node.child(0), taken);
-    if (!band.child) return nullptr;
-    return std::make_shared<const CoreNode>(CoreNode{std::move(band)});
-  }
-};
-
-isl::schedule run_isl(const IslContext& context, const Contraction& contraction, const Attempt& attempt) {
+isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
+                      const Attempt& attempt) {
   isl_ctx* ctx = context.get().get();
   isl_options_set_schedule_whole_component(ctx, 0);
   isl_options_set_schedule_treat_coalescing(ctx, 1);
@@ -369,14 +211,15 @@ isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
     proximity = proximity.gist_domain(domain).gist_range(domain);
   }
   isl::schedule_constraints constraints = isl::schedule_constraints::on_domain(domain);
-  constraints = constraints.set_validity(validity).set_coincidence(coincidence).set_proximity(proximity);
+  constraints =
+      constraints.set_validity(validity).set_coincidence(coincidence).set_proximity(proximity);
   return constraints.compute_schedule();
 }
 
 // A chain of definitions, no sums: rows of any form are worth having.
 bool has_updates(const ir::Program& program) {
-  return std::ranges::any_of(program.statements,
-                             [](const ir::Statement& s) { return s.combiner != ir::Combiner::None; });
+  return std::ranges::any_of(
+      program.statements, [](const ir::Statement& s) { return s.combiner != ir::Combiner::None; });
 }
 
 // Maps are said of whole nests: bands around definitions, no nest inside.
@@ -406,7 +249,8 @@ std::optional<std::string> check_mapped(const Core& core) {
 
 std::vector<Attempt> attempts_of(const AffineCoreOptions& options) {
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
-  if (!options.fuse) std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.serialize; });
+  if (!options.fuse)
+    std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.serialize; });
   return attempts;
 }
 
@@ -452,35 +296,41 @@ struct AffineScheduler::Parts {
   }
 
   // What isl did not finish is `given_up` in the result, too.
-  Result<Core> try_one(const Attempt& attempt, const AffineCoreOptions& options, AffineCore& result) {
+  Result<Core> try_one(const Attempt& attempt, const AffineCoreOptions& options,
+                       AffineCore& result) {
     const auto give_up = [&](const std::string& reason) {
       result.given_up.push_back(std::string(attempt.name) + ": " + reason);
       return Decline{reason};
     };
     try {
       isl::schedule schedule = run_isl(context, model->contraction, attempt);
-      TreeReader reader(model->contraction.clusters(), options.allow_maps && !has_sums);
-      Result<Core> core = reader.read(schedule.get_root());
+      Result<Core> core = read_core(schedule.get_root(), model->contraction.clusters(),
+                                    options.allow_maps && !has_sums);
       if (!core) return core;
       if (const auto problem = check_mapped(*core)) return Decline{*problem};
       return core;
     } catch (const isl::exception_unsupported& e) {
       return give_up(std::string("the scheduler does not support this: ") + e.what());
-    } catch (const isl::exception_unknown& e) {  // of its scheduler: dependences between whole clusters are cyclic
+    } catch (const isl::exception_unknown& e) {
+      // Of its scheduler: dependences between whole clusters are cyclic.
       return Decline{std::string("isl finds no order of whole clusters: ") + e.what()};
     } catch (const isl::exception& e) {
       if (!schedule::is_quota(context, e))
-        schedule::throw_isl_fault(context, e, std::string("isl's scheduler, '") + attempt.name + "'");
-      return give_up("the scheduler's budget of " + std::to_string(options.quota) + " operations is spent");
+        schedule::throw_isl_fault(context, e,
+                                  std::string("isl's scheduler, '") + attempt.name + "'");
+      return give_up("the scheduler's budget of " + std::to_string(options.quota) +
+                     " operations is spent");
     }
   }
 };
 
-AffineScheduler::AffineScheduler(const ir::Program& program) : parts_(std::make_unique<Parts>(program)) {}
+AffineScheduler::AffineScheduler(const ir::Program& program)
+    : parts_(std::make_unique<Parts>(program)) {}
 AffineScheduler::~AffineScheduler() = default;
 
 Result<AffineCore> AffineScheduler::run(const AffineCoreOptions& options) {
-  return schedule::translated(parts_->context, "integer set library", [&] { return parts_->run(options); });
+  return schedule::translated(parts_->context, "integer set library",
+                              [&] { return parts_->run(options); });
 }
 
 }  // namespace polyte::poly

@@ -1,13 +1,14 @@
-// The affine core: order, fusion and parallelism of a Program without ordered regions by isl's scheduler, brought back
-// from rows to names. (Those with regions: whole_program.h.)
+// The affine core: order, fusion and parallelism of a Program without ordered regions by isl's
+// scheduler, brought back from rows to names. (Those with regions: whole_program.h.)
 //
-// First initial values, updates and point-wise tails are contracted into clusters over their common iterators (a
-// cluster is what isl sees as one statement); reduction loops stay inside. The result is a tree of
+// First initial values, updates and point-wise tails are contracted into clusters over their
+// common iterators (a cluster is what isl sees as one statement); reduction loops stay inside. The
+// result is a tree of
 //   Band      loops shared by the clusters below, in isl's order, with its flags
 //   Sequence  children in order
 //   Cluster   statements with the iterators that no band above has taken
-// isl: Verdoolaege, "isl: an integer set library for the polyhedral model"; the schedule constraints as in
-// Verdoolaege and Janssens, "Scheduling for PPCG".
+// isl: Verdoolaege, "isl: an integer set library for the polyhedral model"; the schedule
+// constraints as in Verdoolaege and Janssens, "Scheduling for PPCG".
 #pragma once
 
 #include <map>
@@ -33,8 +34,8 @@ using Core = std::shared_ptr<const CoreNode>;
 struct BandMember {
   std::string loop;
   bool coincident = false;  // no dependence between its iterations
-  // What the loop is for each cluster, by its first statement, where it is more than an iterator of that name: isl
-  // skews, shifts or reverses. Empty: plain.
+  // What the loop is for each cluster, by its first statement, where it is more than an iterator of
+  // that name: isl skews, shifts or reverses. Empty: plain.
   std::map<std::string, ir::Affine> rows = {};
 };
 struct Band {
@@ -57,9 +58,11 @@ struct AffineCoreOptions {
 
 struct AffineCore {
   Core root;
-  std::string attempt;                     // which of the fallback chain gave it: "fused", "serial components", ...
-  std::vector<std::string> notes;          // why earlier attempts were declined
-  std::vector<std::string> given_up = {};  // those of them that isl did not finish: told, as another run may
+  // Which of the fallback chain gave it: "fused", "serial components", ...
+  std::string attempt;
+  std::vector<std::string> notes;  // why earlier attempts were declined
+  // Those of them that isl did not finish: told, as another run may.
+  std::vector<std::string> given_up = {};
 };
 
 // Of one Program, which it keeps by reference: dependences are computed once, whatever is asked.
@@ -80,6 +83,7 @@ class AffineScheduler {
 
 std::vector<const Cluster*> clusters_of(const Core& core);  // in order
 std::vector<Core> top_nests(const Core& core);              // in order; none is a Sequence
-bool is_mapped(const Core& core);                           // some band has rows that are no iterators
+// Some band has rows that are no iterators.
+bool is_mapped(const Core& core);
 
 }  // namespace polyte::poly

@@ -6,8 +6,11 @@
 
 namespace polyte::poly {
 
-AttentionBase::AttentionBase(const AttentionNest& nest) : nest_(nest), form_(nest.form), program_(*nest.program) {
-  const auto extent = [&](const std::string& loop) { return iterations_of(*nest.reference, *form_.scores, loop); };
+AttentionBase::AttentionBase(const AttentionNest& nest)
+    : nest_(nest), form_(nest.form), program_(*nest.program) {
+  const auto extent = [&](const std::string& loop) {
+    return iterations_of(*nest.reference, *form_.scores, loop);
+  };
   sizes_ = {.rows = extent(form_.row), .keys = extent(form_.key), .steps = extent(form_.step)};
   sizes_.columns = iterations_of(*nest.reference, *form_.product, form_.column);
   for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
@@ -20,10 +23,12 @@ AttentionBase::AttentionBase(const AttentionNest& nest) : nest_(nest), form_(nes
 
 double AttentionBase::cycles_apart(double fma_a_cycle, double bytes) const {
   const Gpu& gpu = *nest_.machine->gpu;
-  return nest_.is_one ? row_cycles(sizes_, gpu) : least_launch_cycles(sizes_, gpu, fma_a_cycle, bytes);
+  return nest_.is_one ? row_cycles(sizes_, gpu)
+                      : least_launch_cycles(sizes_, gpu, fma_a_cycle, bytes);
 }
 
-std::int64_t AttentionBase::box(const std::string& loop, std::int64_t rows, std::int64_t keys) const {
+std::int64_t AttentionBase::box(const std::string& loop, std::int64_t rows,
+                                std::int64_t keys) const {
   if (loop == form_.row) return rows;
   if (loop == form_.key) return keys;
   return loop == form_.step ? sizes_.steps : loop == form_.column ? sizes_.columns : 1;
@@ -35,11 +40,13 @@ std::string AttentionBase::fresh(std::string name) const {
 }
 
 bool AttentionBase::taken(const std::string& name) const {
-  return std::ranges::any_of(
-      form_.all(), [&](const ir::Statement* s) { return std::ranges::find(s->iterators, name) != s->iterators.end(); });
+  return std::ranges::any_of(form_.all(), [&](const ir::Statement* s) {
+    return std::ranges::find(s->iterators, name) != s->iterators.end();
+  });
 }
 
-void AttentionBase::split(const std::string& statement, const std::string& loop, schedule::TileSize size) {
+void AttentionBase::split(const std::string& statement, const std::string& loop,
+                          schedule::TileSize size) {
   plan_.splits.emplace_back(schedule::PlannedSplit{statement, loop, std::move(size), kModel, true});
 }
 
@@ -49,9 +56,11 @@ schedule::NestTree AttentionBase::leaf(const schedule::NestPath& path, const std
 
 void AttentionBase::tree(std::int64_t rows_of_block, std::vector<schedule::NestTree> body) {
   body.insert(body.begin(),
-              nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(form_.maximum_init->name),
-                                                         schedule::nest_statement(form_.total_init->name)})));
-  for (const std::string& loop : form_.batch) blocks_.add({loop, iterations_of(*nest_.reference, *form_.scores, loop)});
+              nest_path(rows(), schedule::nest_sequence(
+                                    {schedule::nest_statement(form_.maximum_init->name),
+                                     schedule::nest_statement(form_.total_init->name)})));
+  for (const std::string& loop : form_.batch)
+    blocks_.add({loop, iterations_of(*nest_.reference, *form_.scores, loop)});
   blocks_.add({schedule::tiles_of(form_.row), ceil_div(sizes_.rows, rows_of_block)});
   plan_.tree = nest_path(blocks_.path(), schedule::nest_sequence(std::move(body)));
   plan_.tree_by = kModel;

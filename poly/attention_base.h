@@ -1,5 +1,6 @@
-// What the plans of attention in one pass have alike, by threads (attention_nest.cc) and by warps (attention_warps.cc):
-// sizes, what the Program's statements are called once they are rewritten, loops of the tiles, where storage begins.
+// What the plans of attention in one pass have alike, by threads (attention_nest.cc) and by warps
+// (attention_warps.cc): sizes, what the Program's statements are called once they are rewritten,
+// loops of the tiles, where storage begins.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ class AttentionBase {
   const std::string& total() const { return written(*form_.total); }
   std::string old() const { return maximum() + ".old"; }
 
-  // What the same takes in other nests, whose products run at so many multiply-adds per cycle and keep scores of so
-  // many bytes.
+  // What the same takes in other nests, whose products run at so many multiply-adds per cycle and
+  // keep scores of so many bytes.
   double cycles_apart(double fma_a_cycle, double bytes) const;
   // Of the loops that one tile has: all steps and columns.
   std::int64_t box(const std::string& loop, std::int64_t rows, std::int64_t keys) const;
@@ -56,7 +57,8 @@ class AttentionBase {
   schedule::LoopName once_a_tile() const { return {form_.scores->name, key_tiles()}; }
   schedule::LoopName once_a_block() const { return {form_.scores->name, blocks_.inmost()}; }
 
-  void bind_blocks(std::int64_t depth);  // and keep `depth` tiles of keys and values in shared memory
+  // And keep `depth` tiles of keys and values in shared memory.
+  void bind_blocks(std::int64_t depth);
 };
 
 }  // namespace polyte::poly

@@ -61,7 +61,8 @@ class AttentionPlanner : AttentionBase {
     for (const ir::Statement* s : form_.made_of_scores) scored_.push_back(s->name);
     scored_.push_back(form_.weight->name);
     every_ = scored_;
-    for (const ir::Statement* s : {form_.maximum_init, form_.maximum, form_.total_init, form_.total})
+    for (const ir::Statement* s :
+         {form_.maximum_init, form_.maximum, form_.total_init, form_.total})
       every_.push_back(s->name);
     every_.insert(every_.end(), {sum_init_, sum_update_});
     every_.insert(every_.end(), after_.begin(), after_.end());
@@ -76,17 +77,20 @@ class AttentionPlanner : AttentionBase {
   void splits() {
     const std::pair<const char*, std::int64_t> params[] = {
         {"Bm", tile_.rows}, {"Bn", tile_.keys}, {"Tm", tile_.thread_rows}, {"Wn", tile_.lanes}};
-    for (const auto& [name, value] : params) plan_.params.push_back({name, schedule::Elements{value}});
+    for (const auto& [name, value] : params)
+      plan_.params.push_back({name, schedule::Elements{value}});
     for (const std::string& s : every_) split(s, form_.row, Param{"Bm"});
     Names keyed = scored_;
     keyed.insert(keyed.end(), {form_.maximum->name, form_.total->name, sum_update_});
     for (const std::string& s : keyed) split(s, form_.key, Param{"Bn"});
-    plan_.splits.emplace_back(schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
+    plan_.splits.emplace_back(
+        schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
     Names moved = every_;
     moved.insert(moved.end(), {old(), total() + ".scale", sum_ + ".scale"});
     for (const std::string& s : moved) split(s, within_tile(form_.row), Param{"Tm"});
     for (const auto& [sum, parts] : {std::pair{maximum(), tops_}, {total(), parts_}})
-      plan_.splits.emplace_back(schedule::PlannedParts{sum, within_tile(form_.key), Param{"Wn"}, parts, kModel});
+      plan_.splits.emplace_back(
+          schedule::PlannedParts{sum, within_tile(form_.key), Param{"Wn"}, parts, kModel});
     for (const std::string& s : scored_) split(s, within_tile(form_.key), Param{"Wn"});
     for (const std::string& s : wide()) split(s, form_.column, Param{"Wn"});
     plan_.reassociated.insert(form_.key);
@@ -112,7 +116,9 @@ class AttentionPlanner : AttentionBase {
     return joined(joined({{row_tiles()}, {within_tile(form_.column)}}, steps),
                   {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
   }
-  NestPath begin_parts() const { return {{row_tiles()}, {key_lanes()}, {own_rows(), LoopKind::Vector}}; }
+  NestPath begin_parts() const {
+    return {{row_tiles()}, {key_lanes()}, {own_rows(), LoopKind::Vector}};
+  }
   NestPath lanes() const { return {{within_tile(within_tile(form_.key)), LoopKind::Unrolled}}; }
 
   NestTree pass() const {
@@ -126,8 +132,9 @@ class AttentionPlanner : AttentionBase {
     steps.push_back(leaf(tile(), form_.weight->name));
     steps.push_back(leaf(begin_parts(), parts_ + ".init"));
     steps.push_back(leaf(tile(), parts_ + ".update"));
-    steps.push_back(nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(total() + ".scale"),
-                                                               leaf(lanes(), form_.total->name)})));
+    steps.push_back(
+        nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(total() + ".scale"),
+                                                   leaf(lanes(), form_.total->name)})));
     steps.push_back(leaf(sums(), sum_ + ".scale"));
     steps.push_back(leaf(sums({{within_tile(form_.key)}}), sum_update_));
     return nest_path({{key_tiles()}}, schedule::nest_sequence(std::move(steps)));
@@ -152,7 +159,8 @@ class AttentionPlanner : AttentionBase {
     schedule::PlannedStage stage{.tensor = tensor, .at = at, .memory = schedule::Memory::Register};
     std::vector<LayoutIndex> threads(2), own(2);
     for (std::size_t d = 0; d < element.indices.size(); ++d) {
-      const std::string name = dimension_name(tensor, d), loop = *element.indices[d].affine.as_symbol();
+      const std::string name = dimension_name(tensor, d),
+                        loop = *element.indices[d].affine.as_symbol();
       stage.dimensions.push_back(name);
       if (loop == form_.row) {
         threads[0] = {name, LayoutIndex::Part::Tile, Param{"Tm"}};
@@ -177,15 +185,16 @@ class AttentionPlanner : AttentionBase {
   }
 
   // These dimensions last, in this order.
-  schedule::PlannedStage in_shared(const std::string& tensor, const std::vector<ir::Index>& indices, const Names& last,
-                                   const schedule::LoopName& at) const {
+  schedule::PlannedStage in_shared(const std::string& tensor, const std::vector<ir::Index>& indices,
+                                   const Names& last, const schedule::LoopName& at) const {
     schedule::PlannedStage stage{.tensor = tensor, .at = at, .memory = schedule::Memory::Shared};
     const auto place = [&](const ir::Index& index) {
       return std::ranges::find(last, *index.affine.as_symbol()) - last.begin();
     };
     for (std::size_t d = 0; d < indices.size(); ++d) {
       stage.dimensions.push_back(dimension_name(tensor, d));
-      if (place(indices[d]) == static_cast<std::ptrdiff_t>(last.size())) stage.layout.push_back({stage.dimensions[d]});
+      if (place(indices[d]) == static_cast<std::ptrdiff_t>(last.size()))
+        stage.layout.push_back({stage.dimensions[d]});
     }
     for (const std::string& loop : last)
       for (std::size_t d = 0; d < indices.size(); ++d)
@@ -199,15 +208,18 @@ class AttentionPlanner : AttentionBase {
     operand(*form_.values, {form_.key, form_.column}, once_a_tile(), kVector);
   }
 
-  void operand(const ir::Load& load, const Names& last, const schedule::LoopName& at, std::int64_t pad) {
+  void operand(const ir::Load& load, const Names& last, const schedule::LoopName& at,
+               std::int64_t pad) {
     schedule::PlannedStage stage = in_shared(load.buffer, load.indices, last, at);
     stage.pad = pad;
     stage.copy_loops = stage.dimensions;
     std::vector<schedule::CopyLoop> loops;
     for (std::size_t d = 0; d < load.indices.size(); ++d)
-      loops.push_back({stage.dimensions[d], box(*load.indices[d].affine.as_symbol(), tile_.rows, tile_.keys)});
+      loops.push_back(
+          {stage.dimensions[d], box(*load.indices[d].affine.as_symbol(), tile_.rows, tile_.keys)});
     const bool is_along = *load.indices.back().affine.as_symbol() == last.back();
-    const std::int64_t vector = is_along && pad == kVector && loops.back().extent % kVector == 0 ? kVector : 1;
+    const std::int64_t vector =
+        is_along && pad == kVector && loops.back().extent % kVector == 0 ? kVector : 1;
     for (schedule::PlannedStep& step :
          schedule::copy_by_threads(load.buffer + ".in", std::move(loops), tile_.threads(), vector))
       plan_.steps.push_back(std::move(step));
@@ -219,13 +231,15 @@ class AttentionPlanner : AttentionBase {
       stage.pad = pad;
       plan_.stages.push_back(std::move(stage));
     };
-    add(in_shared(written(*form_.weight), form_.weight->writes[0].indices, {form_.key, form_.row}, once_a_tile()),
+    add(in_shared(written(*form_.weight), form_.weight->writes[0].indices, {form_.key, form_.row},
+                  once_a_tile()),
         kVector);
     for (const auto& [tensor, at] :
          {std::pair{maximum(), once_a_block()}, {total(), once_a_block()}, {old(), once_a_tile()}})
       add({.tensor = tensor, .at = at, .memory = schedule::Memory::Shared}, 0);
     for (const auto& [parts, sum] : {std::pair{tops_, form_.maximum}, {parts_, form_.total}}) {
-      schedule::PlannedStage stage = in_shared(parts, sum->writes[0].indices, {form_.row}, once_a_tile());
+      schedule::PlannedStage stage =
+          in_shared(parts, sum->writes[0].indices, {form_.row}, once_a_tile());
       stage.layout.insert(stage.layout.end() - 1, LayoutIndex{parts + "_part"});
       stage.dimensions.insert(stage.dimensions.begin(), parts + "_part");
       add(std::move(stage), kVector);
@@ -238,13 +252,16 @@ class AttentionPlanner : AttentionBase {
     std::string name = "t";
     while (taken(name)) name += "_";
     const auto to_threads = [&](const Names& statements, const Names& loops) {
-      for (const std::string& s : statements) schedule::bind_to_threads(s, loops, name, plan_.steps);
+      for (const std::string& s : statements)
+        schedule::bind_to_threads(s, loops, name, plan_.steps);
     };
     Names tiled = scored_;
-    for (const std::string& parts : {tops_, parts_}) tiled.insert(tiled.end(), {parts + ".init", parts + ".update"});
+    for (const std::string& parts : {tops_, parts_})
+      tiled.insert(tiled.end(), {parts + ".init", parts + ".update"});
     to_threads(tiled, {row_tiles(), key_lanes()});
     to_threads(wide(), {row_tiles(), within_tile(form_.column)});
-    to_threads({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, {row_tiles(), own_rows()});
+    to_threads({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"},
+               {row_tiles(), own_rows()});
     bind_blocks(tile_.depth);
   }
 };
@@ -263,8 +280,10 @@ std::string attention_note(const AttentionNest& nest, double cycles, double othe
   };
   const std::string product = nest.form.product->name;
   const std::string apart =
-      (nest.is_one ? "a row per block, predicted " : "three launches, at least ") + microseconds(others);
-  if (cycles <= 0) return product + " stays in " + apart + ": no tile of one pass over the keys fits";
+      (nest.is_one ? "a row per block, predicted " : "three launches, at least ") +
+      microseconds(others);
+  if (cycles <= 0)
+    return product + " stays in " + apart + ": no tile of one pass over the keys fits";
   const std::string pass = "one pass over the keys, predicted " + microseconds(cycles);
   return cycles < others ? product + " in " + pass + ", in place of " + apart
                          : product + " stays in " + apart + ", in place of " + pass;

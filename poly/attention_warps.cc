@@ -61,8 +61,11 @@ class WarpAttentionPlanner : AttentionBase {
   std::string tops_, top_halves_, parts_, part_halves_;
   Names weights_;
 
-  const ir::Statement& scores() const { return *form_.made_of_scores.back(); }  // what the maximum reads
-  const ir::Statement& operand_weights() const { return form_.share ? *form_.share : *form_.weight; }
+  // What the maximum reads.
+  const ir::Statement& scores() const { return *form_.made_of_scores.back(); }
+  const ir::Statement& operand_weights() const {
+    return form_.share ? *form_.share : *form_.weight;
+  }
 
   // --- the Program, and loops in tiles
 
@@ -98,7 +101,8 @@ class WarpAttentionPlanner : AttentionBase {
     std::erase(keyed, form_.scores_init->name);
     keyed.push_back(form_.scores_init->name);
     for (const std::string& s : keyed) split(s, form_.key, Param{"Bn"});
-    plan_.splits.emplace_back(schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
+    plan_.splits.emplace_back(
+        schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
     for (const std::string& s : with(rows, {old(), total() + ".scale", sum_ + ".scale"}))
       split(s, within_tile(form_.row), schedule::Elements{kRowsAMatrix});
     halves(maximum(), tops_, top_halves_);
@@ -107,7 +111,8 @@ class WarpAttentionPlanner : AttentionBase {
       split(s, within_tile(form_.key), schedule::Elements{kRun * kRuns});
       split(s, chunk(), schedule::Elements{kRun});
     }
-    for (const std::string& s : tiled()) split(s, within_tile(form_.key), schedule::Elements{kMatrixColumns});
+    for (const std::string& s : tiled())
+      split(s, within_tile(form_.key), schedule::Elements{kMatrixColumns});
     split(form_.scores->name, form_.step, schedule::Elements{kMatrixSteps});
     for (const std::string& s : wide()) split(s, form_.column, schedule::Elements{kMatrixColumns});
     split(sum_update_, within_tile(form_.key), schedule::Elements{kMatrixSteps});
@@ -115,11 +120,12 @@ class WarpAttentionPlanner : AttentionBase {
 
   // A vector of each thread for its half of a row, whose numbers come together in it, then the two.
   void halves(const std::string& sum, const std::string& parts, const std::string& of_threads) {
-    plan_.splits.emplace_back(
-        schedule::PlannedParts{sum, within_tile(form_.key), schedule::Elements{kRun * kRuns}, parts, kModel});
+    plan_.splits.emplace_back(schedule::PlannedParts{
+        sum, within_tile(form_.key), schedule::Elements{kRun * kRuns}, parts, kModel});
     plan_.splits.emplace_back(
         schedule::PlannedParts{sum, chunk(), schedule::Elements{kRuns}, of_threads, kModel, true});
-    for (const char* part : {".init", ".update"}) split(parts + part, chunk(), schedule::Elements{kRun});
+    for (const char* part : {".init", ".update"})
+      split(parts + part, chunk(), schedule::Elements{kRun});
   }
 
   // --- the nest
@@ -127,7 +133,9 @@ class WarpAttentionPlanner : AttentionBase {
   std::string chunk() const { return within_tile(within_tile(form_.key)); }
   std::string half() const { return tiles_of(chunk()); }
 
-  NestPath vectors() const { return {{row_tiles()}, {own_rows()}, {half()}, {within_tile(chunk()), LoopKind::Vector}}; }
+  NestPath vectors() const {
+    return {{row_tiles()}, {own_rows()}, {half()}, {within_tile(chunk()), LoopKind::Vector}};
+  }
   NestPath all_vectors() const {
     return {{row_tiles()},
             {own_rows()},
@@ -136,21 +144,24 @@ class WarpAttentionPlanner : AttentionBase {
             {within_tile(chunk()), LoopKind::Vector}};
   }
   NestPath scores_path(const NestPath& steps = {}) const {
-    return joined(joined({{row_tiles()}}, steps),
-                  {{tiles_of(within_tile(form_.key)), LoopKind::Unrolled}, {own_rows()}, {chunk()}});
+    return joined(
+        joined({{row_tiles()}}, steps),
+        {{tiles_of(within_tile(form_.key)), LoopKind::Unrolled}, {own_rows()}, {chunk()}});
   }
   NestPath sums(const NestPath& steps = {}) const {
-    return joined(joined({{row_tiles()}}, steps),
-                  {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows()}, {within_tile(form_.column)}});
+    return joined(
+        joined({{row_tiles()}}, steps),
+        {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows()}, {within_tile(form_.column)}});
   }
 
   // Of scores or weights: in vectors, then what each thread has, then a row.
-  void reduce(const std::string& parts, const std::string& of_threads, NestTree row, std::vector<NestTree>& into) {
+  void reduce(const std::string& parts, const std::string& of_threads, NestTree row,
+              std::vector<NestTree>& into) {
     into.push_back(leaf(vectors(), parts + ".init"));
     into.push_back(leaf(all_vectors(), parts + ".update"));
     into.push_back(leaf(joined(rows(), {{half()}}), of_threads + ".init"));
-    into.push_back(
-        leaf(joined(rows(), {{half()}, {within_tile(chunk()), LoopKind::Unrolled}}), of_threads + ".update"));
+    into.push_back(leaf(joined(rows(), {{half()}, {within_tile(chunk()), LoopKind::Unrolled}}),
+                        of_threads + ".update"));
     into.push_back(nest_path(rows(), std::move(row)));
   }
 
@@ -158,12 +169,14 @@ class WarpAttentionPlanner : AttentionBase {
     const NestPath both = {{half(), LoopKind::Unrolled}};
     std::vector<NestTree> steps = {
         leaf(scores_path(), form_.scores_init->name),
-        leaf(joined(scores_path({{tiles_of(form_.step)}}), {{within_tile(form_.step)}}), form_.scores->name),
+        leaf(joined(scores_path({{tiles_of(form_.step)}}), {{within_tile(form_.step)}}),
+             form_.scores->name),
         leaf(scores_path(), scores().name), leaf(rows(), old())};
     reduce(tops_, top_halves_, leaf(both, form_.maximum->name), steps);
     for (const std::string& s : weights_) steps.push_back(leaf(all_vectors(), s));
     reduce(parts_, part_halves_,
-           schedule::nest_sequence({schedule::nest_statement(total() + ".scale"), leaf(both, form_.total->name)}),
+           schedule::nest_sequence(
+               {schedule::nest_statement(total() + ".scale"), leaf(both, form_.total->name)}),
            steps);
     steps.push_back(leaf(sums(), sum_ + ".scale"));
     const NestPath terms = {{tiles_of(within_tile(form_.key)), LoopKind::Unrolled}};
@@ -174,20 +187,22 @@ class WarpAttentionPlanner : AttentionBase {
   void tree() {
     std::vector<NestTree> last;
     for (const std::string& s : after_) last.push_back(schedule::nest_statement(s));
-    AttentionBase::tree(tile_.rows,
-                        {leaf(sums(), sum_init_), pass(), nest_path(sums(), schedule::nest_sequence(std::move(last)))});
+    AttentionBase::tree(tile_.rows, {leaf(sums(), sum_init_), pass(),
+                                     nest_path(sums(), schedule::nest_sequence(std::move(last)))});
   }
 
   // --- storage
 
-  schedule::PlannedStage& stage(const std::string& tensor, const schedule::LoopName& at, Memory memory) {
+  schedule::PlannedStage& stage(const std::string& tensor, const schedule::LoopName& at,
+                                Memory memory) {
     plan_.stages.push_back({.tensor = tensor, .at = at, .memory = memory});
     return plan_.stages.back();
   }
 
-  // Element by element of these dimensions, the row before them; the others are places of the block.
-  void in_threads(const std::string& tensor, const std::vector<ir::Index>& indices, const std::string& first,
-                  std::vector<LayoutIndex> digits) {
+  // Element by element of these dimensions, the row before them; the others are places of
+  // the block.
+  void in_threads(const std::string& tensor, const std::vector<ir::Index>& indices,
+                  const std::string& first, std::vector<LayoutIndex> digits) {
     schedule::PlannedStage& own = stage(tensor, once_a_tile(), Memory::Register);
     if (!first.empty()) own.dimensions.push_back(first);
     LayoutIndex row;
@@ -222,7 +237,8 @@ class WarpAttentionPlanner : AttentionBase {
     }
     const std::vector<const ir::Statement*> all = form_.all();
     for (std::size_t i = 0; i + 1 < after_.size(); ++i) {
-      const ir::Statement& s = form_.share && i == 0 ? *form_.product : *form_.after[i - (form_.share ? 1 : 0)];
+      const ir::Statement& s =
+          form_.share && i == 0 ? *form_.product : *form_.after[i - (form_.share ? 1 : 0)];
       if (schedule::stays_inside(program_, written(s), s, all))
         stage(written(s), {after_[i], within_tile(form_.column)}, Memory::Register);
     }
@@ -245,7 +261,8 @@ class WarpAttentionPlanner : AttentionBase {
     schedule::PlannedStage& own = stage(written(s), once_a_tile(), Memory::Shared);
     std::string row, key;
     for (std::size_t d = 0; d < s.writes[0].indices.size(); ++d) {
-      const std::string name = dimension_name(written(s), d), loop = *s.writes[0].indices[d].affine.as_symbol();
+      const std::string name = dimension_name(written(s), d),
+                        loop = *s.writes[0].indices[d].affine.as_symbol();
       own.dimensions.push_back(name);
       if (loop == form_.row) row = name;
       if (loop == form_.key) key = name;
@@ -291,18 +308,24 @@ class WarpAttentionPlanner : AttentionBase {
     Names threads = weights_;
     for (const std::string& parts : {tops_, top_halves_, parts_, part_halves_})
       threads = with(threads, {parts + ".init", parts + ".update"});
-    for (const std::string& s : threads) plan_.steps.emplace_back(schedule::PlannedFuse{s, {own_rows(), half()}, lane});
+    for (const std::string& s : threads)
+      plan_.steps.emplace_back(schedule::PlannedFuse{s, {own_rows(), half()}, lane});
     to_warps(threads, lane);
-    to_warps({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, own_rows());
+    to_warps({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"},
+             own_rows());
     to_warps(with(tiled(), {sum_init_, sum_ + ".scale", sum_update_, after_.front()}), "");
     bind_blocks(tile_.depth);
-    plan_.steps.emplace_back(schedule::PlannedTensorize{{form_.scores->name, own_rows()}, by_.of_scores->name});
-    plan_.steps.emplace_back(schedule::PlannedTensorize{{sum_update_, own_rows()}, by_.of_product->name});
+    plan_.steps.emplace_back(
+        schedule::PlannedTensorize{{form_.scores->name, own_rows()}, by_.of_scores->name});
+    plan_.steps.emplace_back(
+        schedule::PlannedTensorize{{sum_update_, own_rows()}, by_.of_product->name});
   }
 };
 
 }  // namespace
 
-AttentionPlan plan_attention_by_warps(const AttentionNest& nest) { return WarpAttentionPlanner(nest).run(); }
+AttentionPlan plan_attention_by_warps(const AttentionNest& nest) {
+  return WarpAttentionPlanner(nest).run();
+}
 
 }  // namespace polyte::poly

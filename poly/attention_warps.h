@@ -1,8 +1,10 @@
-// Attention in one pass over the keys by tensor cores (poly/attention_nest.h), where the operands and what weighs the
-// values are of 16 bits. A warp has 16 rows, and two of its threads each of them in the softmax:
+// Attention in one pass over the keys by tensor cores (poly/attention_nest.h), where the operands
+// and what weighs the values are of 16 bits. A warp has 16 rows, and two of its threads each of
+// them in the softmax:
 //
 //   block h > block i.o > { rows > { m.init; l.init }; sums > u.init
-//                         ; j.o > { mma > t.update; s, through shared memory; maxima of halves of a row, m
+//                         ; j.o > { mma > t.update; s, through shared memory
+//                                 ; maxima of halves of a row, m
 //                                 ; e, p = f16(e), to shared memory; sums of halves of a row, l
 //                                 ; u.scale; mma > u.update }
 //                         ; sums > o }

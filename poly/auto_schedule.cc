@@ -27,18 +27,22 @@ std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
   return results;
 }
 
-// Products in loops that order nothing are planned without them; other work has more orders as it stands.
+// Products in loops that order nothing are planned without them; other work has more orders
+// as it stands.
 std::optional<ir::FreeRegions> planned_without_regions(const ir::Program& program) {
   std::optional<ir::FreeRegions> free = ir::without_regions(program);
   if (!free) return std::nullopt;
   std::vector<const ir::Statement*> statements;
   for (const ir::Statement& s : free->program.statements) statements.push_back(&s);
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(free->program));
-  return wants_register_tiles(free->program, reference, statements) ? std::move(free) : std::nullopt;
+  const schedule::State reference =
+      schedule::reference_state(std::make_shared<const ir::Program>(free->program));
+  return wants_register_tiles(free->program, reference, statements) ? std::move(free)
+                                                                    : std::nullopt;
 }
 
 bool has_regions(const ir::Program& program) {
-  return std::ranges::any_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; });
+  return std::ranges::any_of(program.statements,
+                             [](const ir::Statement& s) { return s.region_depth > 0; });
 }
 
 struct Arranged {
@@ -46,19 +50,22 @@ struct Arranged {
   std::vector<std::string> given_up;  // by isl
 };
 
-Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
-                                 const StrategyOptions& strategy, std::uint64_t quota) {
+Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference,
+                                 const Machine& machine, const StrategyOptions& strategy,
+                                 std::uint64_t quota) {
   if (has_regions(program)) {
     auto whole = schedule_whole_program(program, reference, machine, strategy);
     if (!whole) return whole.error();
     return Arranged{*std::move(whole), {}};
   }
   if (!strategy.affine_core_only)
-    if (auto fused = schedule_fused_sums(program, reference, machine, strategy)) return Arranged{*std::move(fused), {}};
+    if (auto fused = schedule_fused_sums(program, reference, machine, strategy))
+      return Arranged{*std::move(fused), {}};
   AffineScheduler scheduler(program);
   Result<AffineCore> core = scheduler.run({.quota = quota});
   if (!core) return core.error();
-  std::optional<NestSchedule> schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
+  std::optional<NestSchedule> schedule =
+      schedule_for_cpu(program, reference, *core, machine, strategy);
   if (!schedule) {
     core = scheduler.run({.quota = quota, .allow_maps = false});
     if (!core) return core.error();
@@ -75,60 +82,72 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
   return Arranged{*std::move(schedule), core ? core->given_up : std::vector<std::string>{}};
 }
 
-Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
-                                 const StrategyOptions& strategy, std::uint64_t quota) {
-  if (has_regions(program)) return Arranged{{plan_regions(reference, machine, strategy.affine_core_only)}, {}};
+Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference,
+                                 const Machine& machine, const StrategyOptions& strategy,
+                                 std::uint64_t quota) {
+  if (has_regions(program))
+    return Arranged{{plan_regions(reference, machine, strategy.affine_core_only)}, {}};
   AffineScheduler scheduler(program);
   const Result<AffineCore> core = scheduler.run({.quota = quota, .allow_maps = false});
   if (!core) return core.error();
   return Arranged{schedule_for_gpu(program, reference, *core, machine, strategy), core->given_up};
 }
 
-Result<Arranged> arrange(const ir::Program& program, const Machine& machine, const StrategyOptions& strategy,
-                         std::uint64_t quota) {
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  return (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(program, reference, machine, strategy, quota);
+Result<Arranged> arrange(const ir::Program& program, const Machine& machine,
+                         const StrategyOptions& strategy, std::uint64_t quota) {
+  const schedule::State reference =
+      schedule::reference_state(std::make_shared<const ir::Program>(program));
+  return (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(program, reference, machine, strategy,
+                                                           quota);
 }
 
 // One side of the values: what computes them, or what they are given to.
-ir::Program side_of(const ir::Program& program, const schedule::Precomputing& values, ir::Role role) {
+ir::Program side_of(const ir::Program& program, const schedule::Precomputing& values,
+                    ir::Role role) {
   const bool computes = role == ir::Role::Out;
-  ir::Program side =
-      ir::with_statements(program, [&](const ir::Statement& s) { return is_among(s.name, values) == computes; });
+  ir::Program side = ir::with_statements(
+      program, [&](const ir::Statement& s) { return is_among(s.name, values) == computes; });
   for (ir::Buffer& buffer : side.buffers)
     if (is_among(buffer.name, values)) buffer.role = role;
   return side;
 }
 
-// Values that are computed before have nests of their own, the first ones; the rest is arranged as if they were given.
-Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Precomputing& values, const Machine& machine,
-                               const StrategyOptions& strategy, std::uint64_t quota) {
+// Values that are computed before have nests of their own, the first ones; the rest is arranged as
+// if they were given.
+Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Precomputing& values,
+                               const Machine& machine, const StrategyOptions& strategy,
+                               std::uint64_t quota) {
   Result<Arranged> rest = arrange(side_of(program, values, ir::Role::In), machine, strategy, quota);
   if (!rest) return rest;
   std::vector<schedule::NestPlan>& nests = rest->schedule.nests;
   StrategyOptions numbered = strategy;
   numbered.first_number = static_cast<int>(nests.size());
-  const Result<Arranged> first = arrange(side_of(program, values, ir::Role::Out), machine, numbered, quota);
+  const Result<Arranged> first =
+      arrange(side_of(program, values, ir::Role::Out), machine, numbered, quota);
   if (!first) return first;
+  // Nothing is copied: the definition writes there.
   for (schedule::NestPlan& nest : nests)
     for (schedule::PlannedStage& stage : nest.stages)
-      if (is_among(stage.tensor, values)) stage.shared_loop.clear();  // nothing is copied: the definition writes there
+      if (is_among(stage.tensor, values)) stage.shared_loop.clear();
   nests.insert(nests.begin(), first->schedule.nests.begin(), first->schedule.nests.end());
   return rest;
 }
 
-Result<schedule::Script> schedule_plain(const ir::Program& program, const Machine& machine, const PolyOptions& options,
+Result<schedule::Script> schedule_plain(const ir::Program& program, const Machine& machine,
+                                        const PolyOptions& options,
                                         const schedule::Precomputing& precomputing) {
   const std::optional<ir::FreeRegions> free =
       options.affine_core_only ? std::nullopt : planned_without_regions(program);
   const ir::Program& plain = free ? free->program : program;
-  const std::optional<ir::Program> steady = machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
+  const std::optional<ir::Program> steady =
+      machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
   const ir::Program& planned = steady ? *steady : plain;
-  const StrategyOptions strategy{
-      .affine_core_only = options.affine_core_only, .keep_order = options.keep_order, .refused = options.refused};
-  Result<Arranged> arranged = precomputing.empty()
-                                  ? arrange(planned, machine, strategy, options.quota)
-                                  : arrange_apart(planned, precomputing, machine, strategy, options.quota);
+  const StrategyOptions strategy{.affine_core_only = options.affine_core_only,
+                                 .keep_order = options.keep_order,
+                                 .refused = options.refused};
+  Result<Arranged> arranged =
+      precomputing.empty() ? arrange(planned, machine, strategy, options.quota)
+                           : arrange_apart(planned, precomputing, machine, strategy, options.quota);
   if (!arranged) return arranged.error();
   if (options.notes)
     for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
@@ -138,18 +157,21 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
   if (free)
     for (const auto& [statement, loop] : free->shared) plan.apart.push_back({statement, loop});
   if (!options.affine_core_only && !machine.gpu)
-    for (const std::string& result : schedule::streamed_results(program, machine, reused_results(plan)))
+    for (const std::string& result :
+         schedule::streamed_results(program, machine, reused_results(plan)))
       plan.streams.push_back({result, schedule::Provenance::TileModel});
   return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine, plan);
 }
 
 }  // namespace
 
-Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
+Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine,
+                                       const PolyOptions& options) {
   if (options.affine_core_only) return schedule_plain(program, machine, options, {});
-  return schedule::scheduled_reworded(program, machine, [&](const ir::Program& seen, const auto& precomputing) {
-    return schedule_plain(seen, machine, options, precomputing);
-  });
+  return schedule::scheduled_reworded(program, machine,
+                                      [&](const ir::Program& seen, const auto& precomputing) {
+                                        return schedule_plain(seen, machine, options, precomputing);
+                                      });
 }
 
 }  // namespace polyte::poly

@@ -7,7 +7,8 @@ namespace polyte::poly {
 namespace {
 
 constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};
-constexpr double kFewTileSizes[] = {0, 8, 32, 128};  // of bands with more loops than are tried in any order
+// Of bands with more loops than are tried in any order.
+constexpr double kFewTileSizes[] = {0, 8, 32, 128};
 
 }  // namespace
 
@@ -29,7 +30,8 @@ std::vector<std::vector<std::size_t>> orders_of(std::size_t n) {
 }
 
 std::span<const double> tile_sizes_of(std::size_t loops) {
-  return loops > kAllOrders ? std::span<const double>(kFewTileSizes) : std::span<const double>(kTileSizes);
+  return loops > kAllOrders ? std::span<const double>(kFewTileSizes)
+                            : std::span<const double>(kTileSizes);
 }
 
 }  // namespace polyte::poly

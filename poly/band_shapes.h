@@ -6,7 +6,8 @@
 
 namespace polyte::poly {
 
-// How a band runs: loops over tiles, then loops within them; of a loop that is not tiled the latter alone.
+// How a band runs: loops over tiles, then loops within them; of a loop that is not tiled the
+// latter alone.
 struct BandShape {
   std::vector<std::size_t> tiles, points;  // loops of the band, outermost first
   std::vector<double> sizes;               // by loop; 0: not tiled

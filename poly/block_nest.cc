@@ -23,8 +23,9 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-// Steps of a sum that follow each other without a jump: up to so many, and no more than make a loop of as many
-// multiply-adds that its counter costs next to nothing. What is read for more of them takes registers.
+// Steps of a sum that follow each other without a jump: up to so many, and no more than make a
+// loop of as many multiply-adds that its counter costs next to nothing. What is read for more of
+// them takes registers.
 constexpr std::int64_t kMostStepsAtOnce = 4, kMultiplyAdds = 128;
 
 // A side of the tile in the script's words: its loops once it is cut, and the params that cut it.
@@ -43,11 +44,13 @@ struct Side {
   }  // several vectors per thread, as far apart as all threads reach
   std::string within() const { return within_tile(tile.loop); }
 
-  // The loop over threads and those over a thread's own, of a loop that is cut as the block's iterations are; empty:
-  // there is one of each.
+  // The loop over threads and those over a thread's own, of a loop that is cut as the block's
+  // iterations are; empty: there is one of each.
   //
-  //   rows    base.o threads, base.i own          lanes    base.o own, base.i threads
-  //   vectors base.o own, base.i.o threads, base.i.i own; without several: base.o threads, base.i own
+  //   rows     base.o threads, base.i own
+  //   lanes    base.o own, base.i threads
+  //   vectors  base.o own, base.i.o threads, base.i.i own; without several: base.o threads, base.i
+  //            own
   std::string threads(const std::string& base) const {
     if (tile.threads() == 1) return "";
     if (!is_cut()) return base;
@@ -63,7 +66,8 @@ struct Side {
   // The same as digits of a dimension.
   LayoutIndex thread_digit(const std::string& name) const {
     using Part = LayoutIndex::Part;
-    if (has_vectors() && has_chunks()) return {name, Part::TileOfSome, schedule::Elements{vector}, tile.threads()};
+    if (has_vectors() && has_chunks())
+      return {name, Part::TileOfSome, schedule::Elements{vector}, tile.threads()};
     if (has_vectors()) return {name, Part::Tile, schedule::Elements{vector}};
     return {name, is_lane ? Part::WithinTile : Part::Tile, Param{inner}};
   }
@@ -71,7 +75,8 @@ struct Side {
     using Part = LayoutIndex::Part;
     const LayoutIndex within_vector{name, Part::WithinTile, schedule::Elements{vector}},
         chunk{name, Part::Tile, Param{inner}};
-    if (has_vectors()) return has_chunks() ? std::vector{chunk, within_vector} : std::vector{within_vector};
+    if (has_vectors())
+      return has_chunks() ? std::vector{chunk, within_vector} : std::vector{within_vector};
     return {is_lane ? chunk : LayoutIndex{name, Part::WithinTile, Param{inner}}};
   }
 };
@@ -111,7 +116,8 @@ class BlockPlanner {
 
   bool choose() {
     const std::vector<const ir::Statement*> others = nest_.others();
-    schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_), nest_.terms};
+    schedule::GpuTileQuestion question{
+        &program_, &update_, others, {}, ir::free_iterators(update_), nest_.terms};
     for (const std::string& it : update_.iterators)
       question.loops.push_back({it, nest_.extent(it), is_among(it, update_.reductions)});
     tile_ = schedule::choose_gpu_tile(question, *nest_.machine);
@@ -120,8 +126,8 @@ class BlockPlanner {
     constexpr const char* kInner[] = {"Tm", "Th", "Wn"};
     for (std::size_t i = 0; i < tile_.sides.size(); ++i) {
       const bool is_lane = i + 1 == tile_.sides.size();
-      sides_.push_back(
-          {tile_.sides[i], is_lane, kBlocks[is_lane ? 2 : i], kInner[is_lane ? 2 : i], is_lane ? tile_.vector : 1});
+      sides_.push_back({tile_.sides[i], is_lane, kBlocks[is_lane ? 2 : i], kInner[is_lane ? 2 : i],
+                        is_lane ? tile_.vector : 1});
     }
     return true;
   }
@@ -138,24 +144,30 @@ class BlockPlanner {
     if (!tile_.step.empty()) define("Kc", tile_.steps);
   }
 
-  // Threads that have all of their sums run without a guard for each; loops of threads and steps have only their own.
+  // Threads that have all of their sums run without a guard for each; loops of threads and steps
+  // have only their own.
   void splits() {
-    const auto split = [&](const ir::Statement& s, const std::string& loop, schedule::TileSize size, bool is_guarded) {
-      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, std::move(size), kModel, is_guarded});
+    const auto split = [&](const ir::Statement& s, const std::string& loop, schedule::TileSize size,
+                           bool is_guarded) {
+      plan_.splits.emplace_back(
+          schedule::PlannedSplit{s.name, loop, std::move(size), kModel, is_guarded});
     };
     for (const ir::Statement* s : statements_)
       for (const Side& side : sides_) {
         split(*s, side.tile.loop, Param{side.block}, !side.is_cut());
         const std::string within = side.within();
-        if (side.is_cut() && (side.has_chunks() || !side.has_vectors())) split(*s, within, Param{side.inner}, false);
+        if (side.is_cut() && (side.has_chunks() || !side.has_vectors()))
+          split(*s, within, Param{side.inner}, false);
         if (side.has_vectors())
-          split(*s, side.has_chunks() ? within_tile(within) : within, schedule::Elements{side.vector}, false);
+          split(*s, side.has_chunks() ? within_tile(within) : within,
+                schedule::Elements{side.vector}, false);
       }
     if (tile_.step.empty()) return;
     split(update_, tile_.step, Param{"Kc"}, true);
     if (is_written_out())
       plan_.splits.emplace_back(schedule::PlannedSplit{update_.name, within_tile(tile_.step),
-                                                       schedule::Elements{steps_at_once()}, kModel, true});
+                                                       schedule::Elements{steps_at_once()}, kModel,
+                                                       true});
   }
 
   // --- the nest
@@ -165,7 +177,8 @@ class BlockPlanner {
       if (std::ranges::none_of(sides_, [&](const Side& side) { return side.tile.loop == it; }))
         blocks_.add({it, nest_.extent(it)});
     for (const std::string& loop : tile_.grid) {
-      const auto side = std::ranges::find(sides_, loop, [](const Side& each) { return each.tile.loop; });
+      const auto side =
+          std::ranges::find(sides_, loop, [](const Side& each) { return each.tile.loop; });
       blocks_.add({tiles_of(loop), ceil_div(nest_.extent(loop), side->tile.block)});
     }
     std::vector<schedule::NestTree> leaves;
@@ -185,14 +198,17 @@ class BlockPlanner {
   // Some steps of the sum follow each other without a jump, where they are innermost.
   bool is_written_out() const {
     const std::int64_t some = steps_at_once();
-    return tile_.step == update_.reductions.back() && some > 1 && tile_.steps % some == 0 && tile_.steps > some;
+    return tile_.step == update_.reductions.back() && some > 1 && tile_.steps % some == 0 &&
+           tile_.steps > some;
   }
 
   schedule::NestTree leaf(const ir::Statement& s) const {
     NestPath path, steps, own;
     for (const Side& side : sides_) {
-      if (const std::string loop = side.threads(side.within()); !loop.empty()) path.push_back({loop});
-      for (const std::string& loop : side.own(side.within())) own.push_back({loop, LoopKind::Unrolled});
+      if (const std::string loop = side.threads(side.within()); !loop.empty())
+        path.push_back({loop});
+      for (const std::string& loop : side.own(side.within()))
+        own.push_back({loop, LoopKind::Unrolled});
     }
     if (is_side_by_side(s)) own.back().kind = LoopKind::Vector;
     if (&s != &update_) return nest_path(joined(path, own), schedule::nest_statement(s.name));
@@ -204,11 +220,14 @@ class BlockPlanner {
       slices.push_back({tiles_of(tile_.step)});
       const std::string step = within_tile(tile_.step);
       if (!is_written_out()) steps.push_back({step});
-      if (is_written_out()) steps.push_back({tiles_of(step)}), steps.push_back({within_tile(step), LoopKind::Unrolled});
+      if (is_written_out())
+        steps.push_back({tiles_of(step)}), steps.push_back({within_tile(step), LoopKind::Unrolled});
     }
-    for (auto loop = cut == terms.end() ? terms.begin() : std::next(cut); loop != terms.end(); ++loop)
+    for (auto loop = cut == terms.end() ? terms.begin() : std::next(cut); loop != terms.end();
+         ++loop)
       steps.push_back({*loop});
-    return nest_path(joined(joined(joined(slices, path), steps), own), schedule::nest_statement(s.name));
+    return nest_path(joined(joined(joined(slices, path), steps), own),
+                     schedule::nest_statement(s.name));
   }
 
   // What follows the sums reads and writes whole vectors.
@@ -217,28 +236,34 @@ class BlockPlanner {
       const auto stride = ir::stride_of(program_, access, sides_.back().tile.loop);
       return stride == 0 || stride == 1;
     };
-    return sides_.back().has_vectors() && s.combiner == ir::Combiner::None && !s.guard && s.writes[0].buffer != sum() &&
-           std::ranges::all_of(s.writes, is_even) && std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
+    return sides_.back().has_vectors() && s.combiner == ir::Combiner::None && !s.guard &&
+           s.writes[0].buffer != sum() && std::ranges::all_of(s.writes, is_even) &&
+           std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
              return !load->otherwise && is_even(*load);
            });
   }
 
   // --- storage
 
-  // What is the block's own, digits of threads, digits of a thread: without the threads' an element's place is one
-  // thread's.
+  // What is the block's own, digits of threads, digits of a thread: without the threads' an
+  // element's place is one thread's.
   void keep_sums() {
     const std::vector<ir::Index>& element = update_.writes[0].indices;
-    schedule::PlannedStage stage{
-        .tensor = sum(), .at = {{update_.name, blocks_.inmost()}}, .memory = schedule::Memory::Register};
+    schedule::PlannedStage stage{.tensor = sum(),
+                                 .at = {{update_.name, blocks_.inmost()}},
+                                 .memory = schedule::Memory::Register};
     std::vector<LayoutIndex> threads, own;
     for (std::size_t d = 0; d < element.size(); ++d) {
       const std::string name = dimension_name(sum(), d);
       stage.dimensions.push_back(name);
-      const auto side = std::ranges::find_if(
-          sides_, [&](const Side& each) { return element[d].affine.as_symbol() == each.tile.loop; });
+      const auto side = std::ranges::find_if(sides_, [&](const Side& each) {
+        return element[d].affine.as_symbol() == each.tile.loop;
+      });
       if (side == sides_.end() || !side->is_cut()) {
-        (side == sides_.end() ? stage.layout : side->tile.threads() == 1 ? own : threads).push_back({name});
+        (side == sides_.end()        ? stage.layout
+         : side->tile.threads() == 1 ? own
+                                     : threads)
+            .push_back({name});
         continue;
       }
       threads.push_back(side->thread_digit(name));
@@ -273,13 +298,15 @@ class BlockPlanner {
 
   // A box of the sum's terms is not the one that others of the block read.
   bool is_read_beside(const std::string& buffer) const {
-    return std::ranges::any_of(nest_.others(), [&](const ir::Statement* s) { return ir::reads(*s, buffer); });
+    return std::ranges::any_of(nest_.others(),
+                               [&](const ir::Statement* s) { return ir::reads(*s, buffer); });
   }
 
   // Along which the operand lies in shared memory.
   const GpuTileSide& side_of(const ir::Load& load) const {
     const auto uses = [&](const GpuTileSide& side) {
-      return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(side.loop); });
+      return std::ranges::any_of(
+          load.indices, [&](const ir::Index& index) { return index.affine.uses(side.loop); });
     };
     const auto side = std::find_if(tile_.sides.rbegin(), tile_.sides.rend(), uses);
     return side == tile_.sides.rend() ? tile_.sides.front() : *side;
@@ -292,7 +319,8 @@ class BlockPlanner {
                               .neighbours = tile_.turned_at_once(box(load.indices.back()), side),
                               .element_bytes = size_in_bytes(program_.buffer(load.buffer).dtype),
                               .multiple = tile_.read_at_once(side)};
-    for (std::size_t d = last + 1; d + 1 < load.indices.size(); ++d) copy.neighbours *= box(load.indices[d]);
+    for (std::size_t d = last + 1; d + 1 < load.indices.size(); ++d)
+      copy.neighbours *= box(load.indices[d]);
     return schedule::bank_padding(copy).pad;
   }
 
@@ -305,16 +333,20 @@ class BlockPlanner {
 
   void copy(const ir::Load& load, const std::vector<std::string>& dimensions, bool is_turned) {
     std::vector<schedule::CopyLoop> loops;
-    for (std::size_t d = 0; d < dimensions.size(); ++d) loops.push_back({dimensions[d], box(load.indices[d])});
+    for (std::size_t d = 0; d < dimensions.size(); ++d)
+      loops.push_back({dimensions[d], box(load.indices[d])});
     const std::string statement = load.buffer + ".in";
     const std::int64_t vector = is_turned ? 1 : schedule::copy_vector(program_, load, ranges());
-    if (is_turned) turn_sectors(statement, tile_.turned_at_once(loops.back().extent, side_of(load)), loops);
-    for (schedule::PlannedStep& each : schedule::copy_by_threads(statement, loops, tile_.threads(), vector))
+    if (is_turned)
+      turn_sectors(statement, tile_.turned_at_once(loops.back().extent, side_of(load)), loops);
+    for (schedule::PlannedStep& each :
+         schedule::copy_by_threads(statement, loops, tile_.threads(), vector))
       step(std::move(each));
   }
 
   // Threads turn a sector of each row at a time, so that what they write meets all banks.
-  void turn_sectors(const std::string& statement, std::int64_t at_once, std::vector<schedule::CopyLoop>& loops) {
+  void turn_sectors(const std::string& statement, std::int64_t at_once,
+                    std::vector<schedule::CopyLoop>& loops) {
     const schedule::CopyLoop row = loops.back();
     if (at_once == row.extent) return;
     step(schedule::PlannedSplit{statement, row.name, schedule::Elements{at_once}, kModel, true});
@@ -345,9 +377,10 @@ class BlockPlanner {
 
   // --- tails
 
-  // Blocks at the edges run whole tiles, on zeros. Were each sum guarded, a warp whose threads differ in what they have
-  // would go through one form of the loop after the other: a launch takes as long as its slowest block. Needs every
-  // operand in shared memory, where there is room for the zeros.
+  // Blocks at the edges run whole tiles, on zeros. Were each sum guarded, a warp whose threads
+  // differ in what they have would go through one form of the loop after the other: a launch
+  // takes as long as its slowest block. Needs every operand in shared memory, where there is
+  // room for the zeros.
   bool rounds_up() const {
     const auto is_staged = [&](const ir::Load* load) {
       return !load->otherwise && !(tile_.step.empty() && is_read_beside(load->buffer));
@@ -363,8 +396,9 @@ class BlockPlanner {
 
   void fill_up(const ir::Load& load, const std::vector<std::string>& dimensions) {
     for (std::size_t d = 0; d < dimensions.size(); ++d)
-      if (std::ranges::any_of(
-              sides_, [&](const Side& side) { return has_rest(side) && load.indices[d].affine.uses(side.tile.loop); }))
+      if (std::ranges::any_of(sides_, [&](const Side& side) {
+            return has_rest(side) && load.indices[d].affine.uses(side.tile.loop);
+          }))
         step(schedule::PlannedPad{load.buffer, dimensions[d], box(load.indices[d])});
   }
 
@@ -387,13 +421,15 @@ class BlockPlanner {
     if (rounds_up()) round_up();
     std::vector<std::string> threads;
     for (const Side& side : sides_)
-      if (std::string loop = side.threads(side.within()); !loop.empty()) threads.push_back(std::move(loop));
+      if (std::string loop = side.threads(side.within()); !loop.empty())
+        threads.push_back(std::move(loop));
     for (const ir::Statement* s : statements_) to_threads(s->name, threads);
     if (leaves_registers()) bind_results();
     blocks_.bind(update_.name, nest_.fresh("b"), plan_.steps);
     if (tile_.depth > 1)
       for (const ir::Load* load : ir::reads_of(update_))
-        step(schedule::PlannedPipeline{load->buffer, {update_.name, tiles_of(tile_.step)}, tile_.depth});
+        step(schedule::PlannedPipeline{
+            load->buffer, {update_.name, tiles_of(tile_.step)}, tile_.depth});
   }
 
   void to_threads(const std::string& statement, const std::vector<std::string>& loops) {
@@ -401,7 +437,9 @@ class BlockPlanner {
   }
 
   // The sums themselves are a result, or read by another nest.
-  bool leaves_registers() const { return !schedule::stays_inside(program_, sum(), update_, nest_.others()); }
+  bool leaves_registers() const {
+    return !schedule::stays_inside(program_, sum(), update_, nest_.others());
+  }
 
   // The loops of their copy are the layout's digits, in its order.
   void bind_results() {
@@ -412,15 +450,18 @@ class BlockPlanner {
       const std::string name = dimension_name(sum(), d);
       for (const Side& side : sides_) {
         if (element[d].affine.as_symbol() != side.tile.loop) continue;
-        if (std::string loop = side.threads(name); !loop.empty()) threads.push_back(std::move(loop));
+        if (std::string loop = side.threads(name); !loop.empty())
+          threads.push_back(std::move(loop));
         for (std::string& loop : side.own(name)) own.push_back(std::move(loop));
       }
     }
     to_threads(statement, threads);
     const bool has_vectors =
-        sides_.back().has_vectors() && ir::stride_of(program_, update_.writes[0], sides_.back().tile.loop) == 1;
+        sides_.back().has_vectors() &&
+        ir::stride_of(program_, update_.writes[0], sides_.back().tile.loop) == 1;
     if (!own.empty())
-      step(schedule::PlannedBind{statement, own.back(), has_vectors ? LoopKind::Vector : LoopKind::Unrolled});
+      step(schedule::PlannedBind{statement, own.back(),
+                                 has_vectors ? LoopKind::Vector : LoopKind::Unrolled});
   }
 };
 

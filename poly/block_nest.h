@@ -1,12 +1,13 @@
-// A sum whose operands are read by many: a tile of sums per block, in registers spread over its threads; operands come
-// through shared memory, a slice of the sum at a time.
+// A sum whose operands are read by many: a tile of sums per block, in registers spread over its
+// threads; operands come through shared memory, a slice of the sum at a time.
 //
 //   block m.o > block n.o > { thread t > [m.i.i] > [n.i.o] > acc.init
-//                           ; k.o > { thread > x.in; thread > w.in; thread t > k.i > [m.i.i] > [n.i.o] > acc.update }
+//                           ; k.o > { thread > x.in; thread > w.in
+//                                   ; thread t > k.i > [m.i.i] > [n.i.o] > acc.update }
 //                           ; thread t > [m.i.i] > [n.i.o] > y }
 //
-// Which loops, and how far, is asked of schedule/cost/gpu_tile.h. Neighbouring threads have neighbouring lanes, so that
-// a warp reads and writes whole sectors.
+// Which loops, and how far, is asked of schedule/cost/gpu_tile.h. Neighbouring threads have
+// neighbouring lanes, so that a warp reads and writes whole sectors.
 #pragma once
 
 #include <optional>

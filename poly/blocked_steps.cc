@@ -22,12 +22,15 @@ using schedule::within_tile;
 constexpr std::int64_t kBlocks[] = {32, 48, 64, 96};  // steps of a block
 constexpr std::int64_t kLeastBlocks = 4;              // fewer are hardly worth it
 constexpr int kMostRows = 16, kMostVectors = 4;
-constexpr int kSpareRegisters = 2;  // of a tile: a row's element in all lanes, while the next one is loaded
-constexpr double kHalfFull =
-    1.25;                      // of the cycles of a whole block: rows of a triangle, which have fewer whole vectors
-constexpr double kFull = 0.9;  // of the predicted rate of a tile: what its beginning, end and order cost
+// Of a tile: a row's element in all lanes, while the next one is loaded.
+constexpr int kSpareRegisters = 2;
+// Of the cycles of a whole block: rows of a triangle, which have fewer whole vectors.
+constexpr double kHalfFull = 1.25;
+// Of the predicted rate of a tile: what its beginning, end and order cost.
+constexpr double kFull = 0.9;
 
-// Loops of the band by what they are for the sum: its steps, and its element's rows and columns, which are lanes.
+// Loops of the band by what they are for the sum: its steps, and its element's rows and columns,
+// which are lanes.
 struct Roles {
   std::size_t step = 0, row = 0, lane = 0;
   bool operator==(const Roles&) const = default;
@@ -37,15 +40,18 @@ struct Product {
   const ir::Statement* sum = nullptr;
   std::string step = {}, row = {}, lane = {};  // iterators
   std::string bound = {};                      // the one of row and lane that its steps stay below
-  int side = 0;                                // of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both
+  // Of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both.
+  int side = 0;
   Roles roles = {};
 
   std::string near() const { return sum->name + ".near"; }
   std::string far() const { return sum->name + ".far"; }
 };
 
-// a - b where the domain says that it is never negative: the least it is; nullopt: the domain says nothing of the sort.
-std::optional<std::int64_t> least_difference(const ir::Statement& s, const std::string& a, const std::string& b) {
+// a - b where the domain says that it is never negative: the least it is; nullopt: the domain says
+// nothing of the sort.
+std::optional<std::int64_t> least_difference(const ir::Statement& s, const std::string& a,
+                                             const std::string& b) {
   for (const ir::Constraint& c : s.domain) {
     const ir::Affine rest = c.expr - ir::Affine::symbol(a) + ir::Affine::symbol(b);
     if (!c.equality && rest.is_constant()) return -rest.constant();
@@ -59,17 +65,20 @@ bool has_lanes(const ir::Statement& sum, const std::string& lane) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const bool is_last = d + 1 == indices.size();
       if (indices[d].indirect) return false;
-      if (indices[d].affine.uses(lane) && !(is_last && indices[d].affine.coefficient(lane) == 1)) return false;
+      if (indices[d].affine.uses(lane) && !(is_last && indices[d].affine.coefficient(lane) == 1))
+        return false;
     }
     return true;
   };
   return std::ranges::all_of(sum.values, [&](const ir::Expr& value) {
-    return std::ranges::all_of(ir::loads_of(value), [&](const ir::Load* load) { return suits(load->indices); });
+    return std::ranges::all_of(ir::loads_of(value),
+                               [&](const ir::Load* load) { return suits(load->indices); });
   });
 }
 
 std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band) {
-  if (s.combiner != ir::Combiner::Sum || s.writes.size() != 1 || s.guard || band.loops.size() != 3) return std::nullopt;
+  if (s.combiner != ir::Combiner::Sum || s.writes.size() != 1 || s.guard || band.loops.size() != 3)
+    return std::nullopt;
   Product product{.sum = &s};
   std::vector<std::string> element;
   for (const ir::Index& index : s.writes.front().indices) {
@@ -118,7 +127,8 @@ const OrderBand* band_of_steps(const ir::Program& program, const OrderTree& tree
     return nullptr;
   }
   const auto* band = std::get_if<OrderBand>(&tree->op);
-  const bool is_one = band && band->permutable && is_innermost(*band) && !products_of(program, *band).empty();
+  const bool is_one =
+      band && band->permutable && is_innermost(*band) && !products_of(program, *band).empty();
   return is_one ? band : nullptr;
 }
 
@@ -141,7 +151,8 @@ class BlockedStepsPlanner {
 
   const Roles& roles() const { return products_.front().roles; }
 
-  // The tiles of the block's size that divide it and cost least; nullopt: none, or the block is too large.
+  // The tiles of the block's size that divide it and cost least; nullopt: none, or the block
+  // is too large.
   std::optional<Blocks> blocks_of(std::int64_t steps) const {
     Blocks best{.steps = steps, .far = std::numeric_limits<double>::infinity()};
     const Product& first = products_.front();
@@ -199,7 +210,8 @@ class BlockedStepsPlanner {
 
   // Steps of blocks before that of its element, then those of its own.
   void cut_steps(const Product& p) {
-    const ir::Affine block = ir::floor_div(ir::Affine::symbol(p.bound), blocks_.steps) * blocks_.steps;
+    const ir::Affine block =
+        ir::floor_div(ir::Affine::symbol(p.bound), blocks_.steps) * blocks_.steps;
     plan_.nest.cuts.push_back({{p.sum->name, p.step}, block, p.step + ".far", p.step + ".near"});
   }
 
@@ -207,14 +219,19 @@ class BlockedStepsPlanner {
   double price(const Product& p, const LoopExtents& extents, double cycles) const {
     const double size = static_cast<double>(blocks_.steps), points = extents.points();
     const double rows = extents.extent(p.roles.row), lanes = extents.extent(p.roles.lane);
-    const double steps = std::max(1.0, extents.extent(p.roles.step, {{p.roles.row}, {p.roles.lane}}));
+    const double steps =
+        std::max(1.0, extents.extent(p.roles.step, {{p.roles.row}, {p.roles.lane}}));
     const double near = points * std::min(1.0, size / 2 / steps), far = points - near;
     const double edge = p.side == 0 ? 0 : far * std::min(1.0, size / lanes);  // a block of each row
     const double bytes = size_in_bytes(program_.buffer(p.sum->writes.front().buffer).dtype);
     const bool is_cached = rows * lanes * bytes < kUsable * static_cast<double>(machine_.l3.bytes);
-    const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);  // each element once per block
-    return near * kHalfFull * cycles_in_block(p, p.bound == p.row ? size : rows, p.bound == p.lane ? size : lanes) +
-           edge * kHalfFull * cycles_in_block(p, size, size) + (far - edge) * blocks_.far + stored - cycles;
+    // Each element once per block.
+    const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);
+    return near * kHalfFull *
+               cycles_in_block(p, p.bound == p.row ? size : rows,
+                               p.bound == p.lane ? size : lanes) +
+           edge * kHalfFull * cycles_in_block(p, size, size) + (far - edge) * blocks_.far + stored -
+           cycles;
   }
 
   // Of a step of an element, step by step, where all of a block of so many rows and lanes runs.
@@ -238,7 +255,8 @@ class BlockedStepsPlanner {
     for (const Product& p : products_) {
       schedule::PlannedMap* map = map_of(p.sum->name);
       if (!map) map = &add_map(p);
-      const auto whole = std::ranges::find(map->items, p.sum->name, &schedule::PlannedMap::Item::statement);
+      const auto whole =
+          std::ranges::find(map->items, p.sum->name, &schedule::PlannedMap::Item::statement);
       schedule::PlannedMap::Item far{p.far(), whole->values};
       whole->statement = p.near();
       map->items.push_back(std::move(far));
@@ -247,7 +265,8 @@ class BlockedStepsPlanner {
 
   schedule::PlannedMap* map_of(const std::string& statement) {
     for (schedule::PlannedMap& map : plan_.nest.maps)
-      if (std::ranges::find(map.items, statement, &schedule::PlannedMap::Item::statement) != map.items.end())
+      if (std::ranges::find(map.items, statement, &schedule::PlannedMap::Item::statement) !=
+          map.items.end())
         return &map;
     return nullptr;
   }
@@ -261,7 +280,8 @@ class BlockedStepsPlanner {
   }
 
   void split(const Product& p) {
-    const auto add = [&](const std::string& statement, const std::string& loop, schedule::TileSize size) {
+    const auto add = [&](const std::string& statement, const std::string& loop,
+                         schedule::TileSize size) {
       plan_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop, size});
     };
     const schedule::Elements block{blocks_.steps};
@@ -281,7 +301,8 @@ class BlockedStepsPlanner {
     const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
     if (!loop) return tree;
     if (const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op)) {
-      const auto p = std::ranges::find(products_, leaf->statement, [](const Product& each) { return each.sum->name; });
+      const auto p = std::ranges::find(products_, leaf->statement,
+                                       [](const Product& each) { return each.sum->name; });
       return p == products_.end() ? tree : near_nest(*p, *loop);
     }
     NestTree body = with_products(loop->body);
@@ -293,7 +314,8 @@ class BlockedStepsPlanner {
     return schedule::nest_path({{loop->name, loop->kind}}, std::move(body));
   }
 
-  // A loop that ends where a block does is split by blocks: in one of these it has no end to look for.
+  // A loop that ends where a block does is split by blocks: in one of these it has no end
+  // to look for.
   NestTree near_nest(const Product& p, const schedule::NestLoop& loop) {
     NestPath path{{loop.name, loop.kind}};
     if (p.bound == p.lane) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
@@ -324,22 +346,26 @@ class BlockedStepsPlanner {
     std::string whole = p.far();
     const std::string blocks = tiles_of(lane()), full = blocks + ".full", edge = blocks + ".edge";
     const ir::Affine diagonal = ir::Affine::symbol(tiles_of(row()));
-    if (p.side < 0) steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal, full, edge});
-    if (p.side > 0) steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal + 1, edge, full});
+    if (p.side < 0)
+      steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal, full, edge});
+    if (p.side > 0)
+      steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal + 1, edge, full});
     if (p.side != 0) whole += ".full";
-    steps.emplace_back(schedule::PlannedBind{whole, within_tile(within_tile(row())), LoopKind::Unrolled});
-    steps.emplace_back(schedule::PlannedStage{.tensor = p.sum->writes.front().buffer,
-                                              .at = schedule::LoopName{whole, tiles_of(within_tile(lane()))},
-                                              .memory = schedule::Memory::Register,
-                                              .updates_only = true});
+    steps.emplace_back(
+        schedule::PlannedBind{whole, within_tile(within_tile(row())), LoopKind::Unrolled});
+    steps.emplace_back(
+        schedule::PlannedStage{.tensor = p.sum->writes.front().buffer,
+                               .at = schedule::LoopName{whole, tiles_of(within_tile(lane()))},
+                               .memory = schedule::Memory::Register,
+                               .updates_only = true});
   }
 };
 
 }  // namespace
 
 std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedule::State& reference,
-                                       const std::string& name, const OrderTree& tree, const Machine& machine,
-                                       bool keep_order) {
+                                       const std::string& name, const OrderTree& tree,
+                                       const Machine& machine, bool keep_order) {
   const OrderBand* band = band_of_steps(program, tree);
   if (!band || !program.open.empty()) return {};
   std::vector<OrderPlan> best;
@@ -351,9 +377,11 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
     BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
     shape.sizes[roles.step] = static_cast<double>(steps);
     std::vector<OrderPlan> plans;
-    for (ShapedPlan& shaped : plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
+    for (ShapedPlan& shaped :
+         plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
       const std::string turn = shaped.plan.name;
-      plans.push_back(BlockedStepsPlanner(program, *band, machine).plan(std::move(shaped), *blocks));
+      plans.push_back(
+          BlockedStepsPlanner(program, *band, machine).plan(std::move(shaped), *blocks));
       plans.back().name = name + ", in blocks of steps" + turn;
       say_by_model(plans.back());
     }

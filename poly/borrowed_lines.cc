@@ -48,12 +48,15 @@ NestTree BorrowedLines::with_parts(const NestTree& tree, const std::set<std::str
   const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
   if (!loop) return tree;
   const auto is_split = [&](const std::string& statement) {
-    return !has_row(state_, statement, loop->name) && has_row(state_, statement, schedule::tiles_of(loop->name)) &&
+    return !has_row(state_, statement, loop->name) &&
+           has_row(state_, statement, schedule::tiles_of(loop->name)) &&
            has_row(state_, statement, schedule::within_tile(loop->name));
   };
-  const bool in_parts = split.contains(loop->name) || std::ranges::all_of(schedule::statements_in(tree), is_split);
+  const bool in_parts =
+      split.contains(loop->name) || std::ranges::all_of(schedule::statements_in(tree), is_split);
   const NestTree body = with_parts(loop->body, split);
-  return in_parts ? schedule::nest_path(parts_of(*loop), body) : schedule::nest_path({{loop->name, loop->kind}}, body);
+  return in_parts ? schedule::nest_path(parts_of(*loop), body)
+                  : schedule::nest_path({{loop->name, loop->kind}}, body);
 }
 
 // In braces a map makes all loops anew: tiles of the given sizes among them.
@@ -65,7 +68,8 @@ schedule::Transaction BorrowedLines::with_given_sizes(const schedule::Transactio
       mapped.insert(map->loops.begin(), map->loops.end());
     if (const auto* tile = std::get_if<schedule::Tile>(&step.operation))
       tiled.insert(tile->loops.begin(), tile->loops.end());
-    if (const auto* one = std::get_if<schedule::Split>(&step.operation)) tiled.insert(one->loop.loop);
+    if (const auto* one = std::get_if<schedule::Split>(&step.operation))
+      tiled.insert(one->loop.loop);
   }
   const auto given_size = [&](const std::string& loop) -> const GivenSplit* {
     const auto found = std::ranges::find(given_, loop, &GivenSplit::loop);
@@ -80,7 +84,8 @@ schedule::Transaction BorrowedLines::with_given_sizes(const schedule::Transactio
       if (const GivenSplit* given = given_size(one->loop.loop)) one->factor = given->size;
     if (auto* nest = std::get_if<schedule::Nest>(&step.operation)) {
       for (const std::string& loop : mapped)
-        if (const GivenSplit* given = given_size(loop); given && !tiled.contains(loop) && is_before_nest) {
+        if (const GivenSplit* given = given_size(loop);
+            given && !tiled.contains(loop) && is_before_nest) {
           const schedule::Split one{{"", loop}, given->size, false, {}, given->tail};
           result.steps.push_back({one, step.provenance, 0, {}});
           split.insert(loop);
@@ -94,8 +99,10 @@ schedule::Transaction BorrowedLines::with_given_sizes(const schedule::Transactio
 }
 
 Directive BorrowedLines::fitting(Directive line) const {
-  if (auto* nest = std::get_if<schedule::Nest>(&line.operation)) nest->tree = with_parts(nest->tree, {});
-  if (auto* together = std::get_if<schedule::Transaction>(&line.operation)) *together = with_given_sizes(*together);
+  if (auto* nest = std::get_if<schedule::Nest>(&line.operation))
+    nest->tree = with_parts(nest->tree, {});
+  if (auto* together = std::get_if<schedule::Transaction>(&line.operation))
+    *together = with_given_sizes(*together);
   return line;
 }
 
@@ -114,17 +121,20 @@ bool BorrowedLines::take(const Directive& line) {
 
 namespace {
 
-NestTree with_kind(const NestTree& tree, const std::string& statement, const std::string& name, LoopKind kind) {
+NestTree with_kind(const NestTree& tree, const std::string& statement, const std::string& name,
+                   LoopKind kind) {
   if (!schedule::statements_in(tree).contains(statement)) return tree;
   if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
     std::vector<NestTree> children;
-    for (const NestTree& child : sequence->children) children.push_back(with_kind(child, statement, name, kind));
+    for (const NestTree& child : sequence->children)
+      children.push_back(with_kind(child, statement, name, kind));
     return schedule::nest_sequence(std::move(children));
   }
   const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
   if (!loop) return tree;
   if (loop->name == name) return schedule::nest_path({{name, kind}}, loop->body);
-  return schedule::nest_path({{loop->name, loop->kind}}, with_kind(loop->body, statement, name, kind));
+  return schedule::nest_path({{loop->name, loop->kind}},
+                             with_kind(loop->body, statement, name, kind));
 }
 
 // The nest that a line says, its own or the last of its steps.
@@ -155,7 +165,9 @@ bool BorrowedLines::replace_nests(const NestTree& tree) {
   if (!next) return false;
   state_ = *std::move(next);
   const std::set<std::string> all = schedule::statements_in(tree);
-  std::erase_if(taken_, [](const Directive& line) { return std::holds_alternative<schedule::Nest>(line.operation); });
+  std::erase_if(taken_, [](const Directive& line) {
+    return std::holds_alternative<schedule::Nest>(line.operation);
+  });
   if (!taken_.empty())
     if (auto* together = std::get_if<schedule::Transaction>(&taken_.back().operation))
       for (Directive& step : together->steps)

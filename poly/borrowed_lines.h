@@ -1,9 +1,10 @@
-// Lines of a schedule (completion_sources.h) as they can be said behind lines of a person: what these have done already
-// is left out, sizes that they have given hold, and a loop that they have split is the two that it became.
+// Lines of a schedule (completion_sources.h) as they can be said behind lines of a person: what
+// these have done already is left out, sizes that they have given hold, and a loop that they have
+// split is the two that it became.
 //
 //   person     split k by 96
-//   schedule   split k by 384;  nest m.o > k.o > m.i > k.i > S          ->   nest m.o > k.o > m.i > k.i > S
-//   schedule   nest m > k > S                                           ->   nest m > k.o > k.i > S
+//   schedule   split k by 384;  nest m.o > k.o > m.i > k.i > S   ->  nest m.o > k.o > m.i > k.i > S
+//   schedule   nest m > k > S                                    ->  nest m > k.o > k.i > S
 #pragma once
 
 #include "schedule/script/pins.h"
@@ -22,7 +23,8 @@ std::vector<GivenSplit> given_splits(const std::vector<schedule::Directive>& lin
 class BorrowedLines {
  public:
   // `environment`: with the person's params; those of the lines are added as they come.
-  BorrowedLines(std::vector<GivenSplit> given, schedule::State state, schedule::ScriptEnvironment environment)
+  BorrowedLines(std::vector<GivenSplit> given, schedule::State state,
+                schedule::ScriptEnvironment environment)
       : given_(std::move(given)), state_(std::move(state)), environment_(std::move(environment)) {}
 
   // Takes the line where it means something here. Structure alone, nothing is proved.
@@ -43,7 +45,8 @@ class BorrowedLines {
   std::vector<schedule::Directive> taken_;
 
   schedule::Directive fitting(schedule::Directive line) const;
-  schedule::NestTree with_parts(const schedule::NestTree& tree, const std::set<std::string>& split) const;
+  schedule::NestTree with_parts(const schedule::NestTree& tree,
+                                const std::set<std::string>& split) const;
   schedule::Transaction with_given_sizes(const schedule::Transaction& together) const;
 };
 

@@ -27,8 +27,8 @@ bool is_any_of(const schedule::Operation& operation) {
 // Lines without which the schedule is another one.
 bool is_needed(const Directive& line) {
   using namespace schedule;  // NOLINT(google-build-using-namespace): names of directives
-  return is_any_of<SetParam, Let, Split, Tile, Map, Nest, Transaction, SplitReduction, Rfactor, Online, ComputeInline,
-                   DeferDivision, Rename, Cut>(line.operation);
+  return is_any_of<SetParam, Let, Split, Tile, Map, Nest, Transaction, SplitReduction, Rfactor,
+                   Online, ComputeInline, DeferDivision, Rename, Cut>(line.operation);
 }
 
 std::string priced(const CompletionCandidate& candidate) {
@@ -39,18 +39,21 @@ std::string priced(const CompletionCandidate& candidate) {
 
 class Completer {
  public:
-  Completer(const std::shared_ptr<const ir::Program>& program, const Script& partial, const Machine& machine)
+  Completer(const std::shared_ptr<const ir::Program>& program, const Script& partial,
+            const Machine& machine)
       : program_(program), partial_(partial), machine_(machine), prover_(program) {}
 
   std::vector<std::string> considered;
-  std::optional<Refusal>
-      last_refusal;  // one with a counterexample where there is one, the reference order's before others
+  // One with a counterexample where there is one, the reference order's before others.
+  std::optional<Refusal> last_refusal;
 
   std::optional<Completion> run(const std::vector<CompletionSource>& sources) {
     std::vector<CompletionCandidate> candidates;
     for (const CompletionSource& source : sources) add(source, candidates);
     sort_stably(candidates, {}, [](const CompletionCandidate& each) {
-      const double bias = each.source == "poly" ? kOfPoly : each.source == "reference order" ? kOfReference : kOfOthers;
+      const double bias = each.source == "poly"              ? kOfPoly
+                          : each.source == "reference order" ? kOfReference
+                                                             : kOfOthers;
       return each.cycles * bias;
     });
     for (const CompletionCandidate& candidate : candidates) considered.push_back(priced(candidate));
@@ -68,7 +71,8 @@ class Completer {
     Script& script = candidate.script;
     if (const auto own = auto_schedule(*program_, machine_, options)) {
       script.directives = own->directives;
-      if (!script.says_contract) script.contract = own->contract, script.reassociable = own->reassociable;
+      if (!script.says_contract)
+        script.contract = own->contract, script.reassociable = own->reassociable;
       candidate.added = script.directives.size();
       if (prove(candidate)) return {std::move(script), candidate.source};
     }
@@ -84,10 +88,12 @@ class Completer {
   schedule::Prover prover_;
 
   void lose(const std::string& source, const Refusal& refusal) {
-    considered.push_back(source + ": lost: " + (refusal.directive.empty() ? "" : refusal.directive + ": ") +
+    considered.push_back(source +
+                         ": lost: " + (refusal.directive.empty() ? "" : refusal.directive + ": ") +
                          refusal.headline);
     const bool has_one = last_refusal && !last_refusal->counterexamples.empty();
-    if (!last_refusal || !has_one || (source == "reference order" && !refusal.counterexamples.empty()))
+    if (!last_refusal || !has_one ||
+        (source == "reference order" && !refusal.counterexamples.empty()))
       last_refusal = refusal;
   }
 
@@ -98,7 +104,9 @@ class Completer {
     auto candidate = candidate_of(task, source, *sizes);
     if (!candidate) return lose(source.name, candidate.error());
     const std::string text = schedule::print(candidate->script);
-    const auto is_same = [&](const CompletionCandidate& other) { return schedule::print(other.script) == text; };
+    const auto is_same = [&](const CompletionCandidate& other) {
+      return schedule::print(other.script) == text;
+    };
     if (std::ranges::none_of(candidates, is_same)) candidates.push_back(*std::move(candidate));
   }
 
@@ -108,26 +116,32 @@ class Completer {
       Script numbered = candidate.script;
       for (std::size_t i = 0; i < candidate.added; ++i)
         numbered.directives[candidate.first_added + i].line = kAdded + static_cast<int>(i);
-      const auto state = schedule::replay(program_, numbered, machine_, {schedule::ProofLevel::Full, {}});
+      const auto state =
+          schedule::replay(program_, numbered, machine_, {schedule::ProofLevel::Full, {}});
       if (state) break;
       const Refusal& refusal = state.error();
-      const std::size_t at = candidate.first_added + static_cast<std::size_t>(std::max(0, refusal.line - kAdded));
+      const std::size_t at =
+          candidate.first_added + static_cast<std::size_t>(std::max(0, refusal.line - kAdded));
       if (refusal.line < kAdded || is_needed(candidate.script.directives[at])) {
         lose(candidate.source, refusal);
         return false;
       }
-      considered.push_back(candidate.source + ": left out: " + refusal.directive + ": " + refusal.headline);
-      candidate.script.directives.erase(candidate.script.directives.begin() + static_cast<std::ptrdiff_t>(at));
+      considered.push_back(candidate.source + ": left out: " + refusal.directive + ": " +
+                           refusal.headline);
+      candidate.script.directives.erase(candidate.script.directives.begin() +
+                                        static_cast<std::ptrdiff_t>(at));
       --candidate.added;
     }
     const auto broken = schedule::broken_pins(program_, partial_, candidate.script, machine_);
     if (broken.empty()) return true;
-    lose(candidate.source, Refusal(schedule::RefusalKind::Malformed, schedule::print(broken.front())));
+    lose(candidate.source,
+         Refusal(schedule::RefusalKind::Malformed, schedule::print(broken.front())));
     return false;
   }
 };
 
-// Sums that lines of the person add up in another order, where the header does not speak of it: as those of poly may.
+// Sums that lines of the person add up in another order, where the header does not speak of it: as
+// those of poly may.
 void allow_own_orders(Script& whole, const std::vector<CompletionSource>& sources) {
   const auto parts_a_sum = [](const Directive& line) {
     return is_any_of<schedule::SplitReduction, schedule::Rfactor>(line.operation);
@@ -155,14 +169,16 @@ Script with_header(const Script& partial, const ir::Program& program, const Mach
 
 bool pins_nothing(const Script& partial) {
   const schedule::PartialScript parts = schedule::parts_of(partial);
-  return parts.before.empty() && parts.after.empty() && std::ranges::all_of(parts.nests, [](const Directive& nest) {
+  return parts.before.empty() && parts.after.empty() &&
+         std::ranges::all_of(parts.nests, [](const Directive& nest) {
            return schedule::is_rest(std::get<schedule::Nest>(nest.operation).tree);
          });
 }
 
 Refusal at_line(Refusal refusal, const Directive& line) {
   const bool is_added = refusal.line == 0 || refusal.line >= kAdded;
-  if (!refusal.directive.empty() && is_added) refusal.details.emplace_back("tried", refusal.directive);
+  if (!refusal.directive.empty() && is_added)
+    refusal.details.emplace_back("tried", refusal.directive);
   refusal.line = line.line;
   refusal.file = line.file;
   refusal.directive = schedule::print(line);
@@ -170,15 +186,18 @@ Refusal at_line(Refusal refusal, const Directive& line) {
 }
 
 // The first line with which there is no completion.
-Refusal in_the_way(const std::shared_ptr<const ir::Program>& program, const Script& whole, const Machine& machine,
-                   const std::vector<CompletionSource>& sources, const Refusal& refusal) {
+Refusal in_the_way(const std::shared_ptr<const ir::Program>& program, const Script& whole,
+                   const Machine& machine, const std::vector<CompletionSource>& sources,
+                   const Refusal& refusal) {
   Script some = whole;
   some.directives.clear();
-  const Directive rest{schedule::Nest{"", schedule::nest_statement(schedule::kRestHole)}, {}, 0, {}};
+  const Directive rest{
+      schedule::Nest{"", schedule::nest_statement(schedule::kRestHole)}, {}, 0, {}};
   for (const Directive& line : whole.directives) {
     some.directives.push_back(line);
     Script open = some;
-    if (!schedule::parts_of(some).is_open() && schedule::parts_of(whole).is_open()) open.directives.push_back(rest);
+    if (!schedule::parts_of(some).is_open() && schedule::parts_of(whole).is_open())
+      open.directives.push_back(rest);
     Completer completer(program, open, machine);
     if (completer.run(sources)) continue;
     return at_line(completer.last_refusal.value_or(refusal), line);
@@ -188,20 +207,25 @@ Refusal in_the_way(const std::shared_ptr<const ir::Program>& program, const Scri
 
 }  // namespace
 
-Result<Completion, Refusal> complete(const std::shared_ptr<const ir::Program>& program, const Script& partial,
-                                     const Machine& machine, const PolyOptions& options) {
+Result<Completion, Refusal> complete(const std::shared_ptr<const ir::Program>& program,
+                                     const Script& partial, const Machine& machine,
+                                     const PolyOptions& options) {
   if (!schedule::has_holes(partial) && !partial.directives.empty()) {
-    const auto state = schedule::replay(program, partial, machine, {schedule::ProofLevel::Full, {}});
+    const auto state =
+        schedule::replay(program, partial, machine, {schedule::ProofLevel::Full, {}});
     if (!state) return state.error();
     return Completion{partial, "the script itself"};
   }
   Script header = partial;  // whom it is for
   header.directives.clear();
-  if (const auto state = schedule::replay(program, header, machine, {schedule::ProofLevel::Off, {}}); !state)
+  if (const auto state =
+          schedule::replay(program, header, machine, {schedule::ProofLevel::Off, {}});
+      !state)
     return state.error();
   PolyOptions own = options;
   own.considered = nullptr;
-  own.keep_order = own.keep_order || (partial.says_contract && partial.contract == schedule::Contract::Exact);
+  own.keep_order =
+      own.keep_order || (partial.says_contract && partial.contract == schedule::Contract::Exact);
   Script whole = with_header(partial, *program, machine);
   Completer completer(program, whole, machine);
   if (pins_nothing(partial)) return completer.automatic(own);

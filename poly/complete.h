@@ -17,11 +17,12 @@ struct Completion {
   std::string source;       // which schedule it was learnt from, "poly"
 };
 
-// The refusal where nothing that is legal keeps all pins: of the first line that stands in the way, with the
-// counterexample of the reference order under the pins. `considered` of the options receives the candidates with their
-// prices, and why they lost.
+// The refusal where nothing that is legal keeps all pins: of the first line that stands in the
+// way, with the counterexample of the reference order under the pins. `considered` of the options
+// receives the candidates with their prices, and why they lost.
 Result<Completion, schedule::Refusal> complete(const std::shared_ptr<const ir::Program>& program,
-                                               const schedule::Script& partial, const Machine& machine,
+                                               const schedule::Script& partial,
+                                               const Machine& machine,
                                                const PolyOptions& options = {});
 
 }  // namespace polyte::poly

@@ -43,7 +43,8 @@ std::vector<Directive> used(const std::vector<Directive>& lines) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     const auto* param = std::get_if<schedule::SetParam>(&line->operation);
     if (param && !names.contains(param->name)) continue;
-    for (const schedule::Token& token : schedule::tokenize(schedule::print(*line))) names.insert(token.text);
+    for (const schedule::Token& token : schedule::tokenize(schedule::print(*line)))
+      names.insert(token.text);
     kept.push_back(*line);
   }
   std::ranges::reverse(kept);
@@ -53,16 +54,19 @@ std::vector<Directive> used(const std::vector<Directive>& lines) {
 // Everything that becomes of one source.
 class CandidateMaker {
  public:
-  CandidateMaker(const CompletionTask& task, const CompletionSource& source, const schedule::Pins& pins)
+  CandidateMaker(const CompletionTask& task, const CompletionSource& source,
+                 const schedule::Pins& pins)
       : task_(task),
         source_(source),
         pins_(pins),
         lines_(given_splits(pins.parts().before), pins.state(), pins.environment()) {}
 
-  Result<CompletionCandidate, Refusal> run(const schedule::Script& filled, const std::vector<GivenSplit>& needed) {
+  Result<CompletionCandidate, Refusal> run(const schedule::Script& filled,
+                                           const std::vector<GivenSplit>& needed) {
     if (pins_.parts().is_open()) add_lines(needed);
     const std::vector<Directive> added = used(lines_.taken());
-    CompletionCandidate candidate{source_.name, filled, pins_.parts().before.size(), added.size(), 0};
+    CompletionCandidate candidate{source_.name, filled, pins_.parts().before.size(), added.size(),
+                                  0};
     std::vector<Directive>& all = candidate.script.directives = pins_.parts().before;
     all.insert(all.end(), added.begin(), added.end());
     schedule::State end = lines_.state();
@@ -87,14 +91,16 @@ class CandidateMaker {
 
   void add_lines(const std::vector<GivenSplit>& needed) {
     for (const GivenSplit& split : needed)
-      lines_.take({schedule::Split{{split.statement, split.loop}, split.size, false, {}, split.tail},
-                   schedule::Provenance::TileModel,
-                   0,
-                   {}});
+      lines_.take(
+          {schedule::Split{{split.statement, split.loop}, split.size, false, {}, split.tail},
+           schedule::Provenance::TileModel,
+           0,
+           {}});
     const std::vector<Directive>& source = source_.script.directives;
     const auto behind_nests = std::find_if(source.rbegin(), source.rend(), is_nest).base();
     bool all_taken = true;
-    for (auto line = source.begin(); line != behind_nests; ++line) all_taken = lines_.take(*line) && all_taken;
+    for (auto line = source.begin(); line != behind_nests; ++line)
+      all_taken = lines_.take(*line) && all_taken;
     const bool is_fitted = !have_forms() && fit();
     const bool is_whole = source_.has_kinds && all_taken && !is_fitted;
     if (!is_whole && !task_.is_draft) add_kinds();
@@ -117,7 +123,8 @@ class CandidateMaker {
 
   // Vectors and threads, where iterations are independent and no pin speaks against them.
   void add_kinds() {
-    for (const schedule::Leaf* leaf : schedule::leaves_of(lines_.state().tree)) add_vector(leaf->statement);
+    for (const schedule::Leaf* leaf : schedule::leaves_of(lines_.state().tree))
+      add_vector(leaf->statement);
     if (task_.machine.cores > 1) add_threads();
   }
 
@@ -130,7 +137,9 @@ class CandidateMaker {
   }
 
   void add_threads() {
-    const auto is_shared = [](const schedule::Loop* loop) { return loop->kind == LoopKind::Parallel; };
+    const auto is_shared = [](const schedule::Loop* loop) {
+      return loop->kind == LoopKind::Parallel;
+    };
     const schedule::State state = lines_.state();
     for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
       const auto path = schedule::path_to(lines_.state().tree, leaf->statement);
@@ -143,7 +152,9 @@ class CandidateMaker {
     if (task_.prover.check_independent(lines_.state(), loop.id)) return;
     const double before = cycles_of(lines_.state(), task_.machine);
     BorrowedLines longer = lines_;
-    if (!longer.set_kind(statement, loop.name, kind) || cycles_of(longer.state(), task_.machine) >= before) return;
+    if (!longer.set_kind(statement, loop.name, kind) ||
+        cycles_of(longer.state(), task_.machine) >= before)
+      return;
     std::swap(lines_, longer);
     if (!have_forms()) std::swap(lines_, longer);
   }
@@ -165,7 +176,8 @@ void need(const std::string& loop, const schedule::Pins& pins, std::vector<Given
 
 bool splits(const Directive& line, const std::string& loop) {
   if (const auto* together = std::get_if<schedule::Transaction>(&line.operation))
-    return std::ranges::any_of(together->steps, [&](const Directive& step) { return splits(step, loop); });
+    return std::ranges::any_of(together->steps,
+                               [&](const Directive& step) { return splits(step, loop); });
   const std::vector<GivenSplit> made = given_splits({line});
   return std::ranges::find(made, loop, &GivenSplit::loop) != made.end();
 }
@@ -180,7 +192,8 @@ std::vector<GivenSplit> needed_splits(const schedule::Pins& pins, const schedule
     for (const std::string& loop : loops) need(loop, pins, needed);
   }
   std::erase_if(needed, [&](const GivenSplit& split) {
-    return std::ranges::any_of(source.directives, [&](const Directive& line) { return splits(line, split.loop); });
+    return std::ranges::any_of(source.directives,
+                               [&](const Directive& line) { return splits(line, split.loop); });
   });
   return needed;
 }
@@ -196,14 +209,16 @@ schedule::Script filled(const schedule::Script& partial, const Sizes& sizes) {
   return script;
 }
 
-Result<CompletionCandidate, Refusal> candidate_of(const CompletionTask& task, const CompletionSource& source,
+Result<CompletionCandidate, Refusal> candidate_of(const CompletionTask& task,
+                                                  const CompletionSource& source,
                                                   const Sizes& sizes) {
   schedule::Script script = filled(task.partial, sizes);
   if (!script.says_contract) {
     script.contract = source.script.contract;
     script.reassociable = source.script.reassociable;
   }
-  const auto pins = schedule::Pins::of(task.program, script, task.machine, schedule::ProofLevel::Off);
+  const auto pins =
+      schedule::Pins::of(task.program, script, task.machine, schedule::ProofLevel::Off);
   if (!pins) return pins.error();
   std::vector<GivenSplit> needed =
       pins->parts().is_open() ? needed_splits(*pins, source.script) : std::vector<GivenSplit>{};

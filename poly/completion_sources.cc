@@ -18,16 +18,21 @@ constexpr std::size_t kMostPlans = 6, kMostStatements = 24;
 void add_plans(const ir::Program& program, const Machine& machine, const PolyOptions& options,
                std::vector<CompletionSource>& sources) {
   if (program.statements.size() > kMostStatements) return;
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
+  const schedule::State reference =
+      schedule::reference_state(std::make_shared<const ir::Program>(program));
   std::vector<OrderPlan> plans;
   for (const OrderAttempt& attempt : instance_orders(program).found)
-    std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
-                      std::back_inserter(plans));
-  std::ranges::sort(plans, {}, [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
+    std::ranges::move(
+        plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+        std::back_inserter(plans));
+  std::ranges::sort(plans, {},
+                    [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
   plans.resize(std::min(plans.size(), kMostPlans));
   for (OrderPlan& plan : plans)
     sources.push_back(
-        {plan.name, schedule::write_script(program, "poly", machine, {.nests = {std::move(plan.nest)}}), false});
+        {plan.name,
+         schedule::write_script(program, "poly", machine, {.nests = {std::move(plan.nest)}}),
+         false});
 }
 
 }  // namespace
@@ -35,7 +40,8 @@ void add_plans(const ir::Program& program, const Machine& machine, const PolyOpt
 std::vector<CompletionSource> completion_sources(const ir::Program& program, const Machine& machine,
                                                  const PolyOptions& options) {
   std::vector<CompletionSource> sources;
-  if (auto script = auto_schedule(program, machine, options)) sources.push_back({"poly", *std::move(script)});
+  if (auto script = auto_schedule(program, machine, options))
+    sources.push_back({"poly", *std::move(script)});
   if (!machine.gpu) {
     add_plans(program, machine, options, sources);
     PolyOptions as_isl_says = options;

@@ -33,7 +33,8 @@ std::vector<Core> top_nests(const Core& core) {
 
 bool is_mapped(const Core& core) {
   if (const auto* band = std::get_if<Band>(&core->op)) {
-    const bool here = std::ranges::any_of(band->members, [](const BandMember& member) { return !member.rows.empty(); });
+    const bool here = std::ranges::any_of(
+        band->members, [](const BandMember& member) { return !member.rows.empty(); });
     return here || is_mapped(band->child);
   }
   if (const auto* sequence = std::get_if<CoreSequence>(&core->op))

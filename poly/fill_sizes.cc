@@ -23,7 +23,8 @@ class Holes {
  public:
   Holes(const CompletionTask& task, const CompletionSource& source)
       : environment_(schedule::initial_environment(task.partial, *task.program, task.machine)) {
-    learn(source.script.directives, schedule::initial_environment(source.script, *task.program, task.machine));
+    learn(source.script.directives,
+          schedule::initial_environment(source.script, *task.program, task.machine));
     for (const Directive& line : task.partial.directives) read(line, task.partial.directives);
   }
 
@@ -32,7 +33,8 @@ class Holes {
       if (split.size.text == schedule::kSizeHole) holes_.push_back({{split.loop}, {}, {}});
     for (SizeHole& hole : holes_)
       for (const std::string& loop : hole.loops)
-        if (const auto size = known_.find(loop); size != known_.end() && !hole.known && allows(hole, size->second))
+        if (const auto size = known_.find(loop);
+            size != known_.end() && !hole.known && allows(hole, size->second))
           hole.known = size->second;
     return std::move(holes_);
   }
@@ -95,7 +97,8 @@ class Holes {
   void read_param(const schedule::SetParam& param, const std::vector<Directive>& all) {
     SizeHole hole;
     for (const schedule::Size& size : param.domain)
-      if (const auto value = schedule::evaluate_size(size.text, environment_.values)) hole.domain.push_back(*value);
+      if (const auto value = schedule::evaluate_size(size.text, environment_.values))
+        hole.domain.push_back(*value);
     for (const GivenSplit& split : given_splits(all))
       if (split.size.text == param.name) hole.loops.push_back(split.loop);
     holes_.push_back(std::move(hole));
@@ -103,12 +106,14 @@ class Holes {
 };
 
 // The splits that the forms of a script need, once its holes have any sizes.
-Result<std::vector<GivenSplit>, Refusal> needed_of(const CompletionTask& task, const CompletionSource& source,
+Result<std::vector<GivenSplit>, Refusal> needed_of(const CompletionTask& task,
+                                                   const CompletionSource& source,
                                                    const std::vector<SizeHole>& holes) {
   Sizes any;
-  for (const SizeHole& hole : holes) any.push_back(hole.known.value_or(hole.domain.empty() ? 4 : hole.domain.front()));
-  const auto pins =
-      schedule::Pins::of(task.program, filled(task.partial, any), task.machine, schedule::ProofLevel::Off);
+  for (const SizeHole& hole : holes)
+    any.push_back(hole.known.value_or(hole.domain.empty() ? 4 : hole.domain.front()));
+  const auto pins = schedule::Pins::of(task.program, filled(task.partial, any), task.machine,
+                                       schedule::ProofLevel::Off);
   if (!pins) return pins.error();
   return pins->parts().is_open() ? needed_splits(*pins, source.script) : std::vector<GivenSplit>{};
 }
@@ -123,7 +128,8 @@ Result<Sizes, Refusal> sizes_for(const CompletionTask& task, const CompletionSou
   Sizes best;
   for (const SizeHole& hole : holes)
     best.push_back(hole.known.value_or(hole.domain.empty() ? kSizes[0] : hole.domain.front()));
-  const bool all_known = std::ranges::all_of(holes, [](const SizeHole& hole) { return hole.known.has_value(); });
+  const bool all_known =
+      std::ranges::all_of(holes, [](const SizeHole& hole) { return hole.known.has_value(); });
   if (holes.empty() || (all_known && !reader.is_otherwise())) return best;
   CompletionTask draft = task;
   draft.is_draft = true;

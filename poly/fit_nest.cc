@@ -58,7 +58,8 @@ class FormReader {
       above.push_back({loop->name == schedule::kRestHole ? "" : loop->name, loop->kind, node_++});
       visit(loop->body, std::move(above));
     } else {
-      for (const NestTree& child : std::get<schedule::NestSequence>(tree->op).children) visit(child, above);
+      for (const NestTree& child : std::get<schedule::NestSequence>(tree->op).children)
+        visit(child, above);
     }
   }
 };
@@ -69,12 +70,15 @@ const FitLoop* find(const std::vector<FitLoop>& path, const std::string& meant) 
 }
 
 bool has_all(const std::vector<FitLoop>& path, const std::vector<Step>& steps) {
-  return std::ranges::all_of(steps, [&](const Step& step) { return step.loop.empty() || find(path, step.loop); });
+  return std::ranges::all_of(
+      steps, [&](const Step& step) { return step.loop.empty() || find(path, step.loop); });
 }
 
-// The path in the order of the steps; what they do not name goes into the first gap behind which it stood, else the
-// last one, else to the end. `form`: its number, where the loops stand for its nodes; kNoForm: they do not.
-std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vector<Step>& steps, bool strict, int form) {
+// The path in the order of the steps; what they do not name goes into the first gap behind which
+// it stood, else the last one, else to the end. `form`: its number, where the loops stand for its
+// nodes; kNoForm: they do not.
+std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vector<Step>& steps,
+                              bool strict, int form) {
   std::vector<std::vector<FitLoop>> gaps(steps.size() + 1);
   const auto place_of = [&](const FitLoop& loop) {
     const auto before = [&](const Step& step) {  // the loop stood outside this one
@@ -93,7 +97,8 @@ std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vecto
     if (std::ranges::find(steps, loop.meant, &Step::loop) != steps.end()) continue;
     const std::size_t place = place_of(loop);
     gaps[place].push_back(loop);
-    if (form != kNoForm) gaps[place].back().nodes[form] = place < steps.size() ? steps[place].node : kNoForm;
+    if (form != kNoForm)
+      gaps[place].back().nodes[form] = place < steps.size() ? steps[place].node : kNoForm;
   }
   std::vector<FitLoop> result;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
@@ -128,8 +133,12 @@ class Fit {
     for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
       FitLeaf& fit = leaves_.emplace_back(FitLeaf{schedule::leaf_said(*leaf, state.tree), {}});
       for (const schedule::Loop* loop : schedule::path_to(state.tree, leaf->statement))
-        fit.path.push_back(
-            {loop->name, pins.meaning_of(state, *loop), loop->kind, static_cast<int>(loop->id), {}, false});
+        fit.path.push_back({loop->name,
+                            pins.meaning_of(state, *loop),
+                            loop->kind,
+                            static_cast<int>(loop->id),
+                            {},
+                            false});
     }
   }
 
@@ -137,8 +146,8 @@ class Fit {
     FormReader reader(next_node_);
     const std::vector<FormLeaf> said = reader.run(form.pattern);
     next_node_ = reader.next_node();
-    const bool is_of_any =
-        std::ranges::all_of(said, [](const FormLeaf& leaf) { return leaf.statement == schedule::kRestHole; });
+    const bool is_of_any = std::ranges::all_of(
+        said, [](const FormLeaf& leaf) { return leaf.statement == schedule::kRestHole; });
     if (is_of_any)
       apply_to_a_nest(said.front(), form.strict);
     else
@@ -148,7 +157,8 @@ class Fit {
 
   NestTree run() {
     share_.assign(leaves_.size(), 0);
-    for (std::size_t i = 1; i < leaves_.size(); ++i) share_[i] = shared(leaves_[i - 1].path, leaves_[i].path);
+    for (std::size_t i = 1; i < leaves_.size(); ++i)
+      share_[i] = shared(leaves_[i - 1].path, leaves_[i].path);
     return build(0, leaves_.size(), 0);
   }
 
@@ -161,7 +171,8 @@ class Fit {
     if (a.name != b.name) return false;
     bool is_same = a.id == b.id;  // unless a form says of both what is so
     for (const auto& [form, node] : a.nodes)
-      if (const auto other = b.nodes.find(form); other != b.nodes.end()) is_same = node == other->second;
+      if (const auto other = b.nodes.find(form); other != b.nodes.end())
+        is_same = node == other->second;
     return is_same;
   }
   static std::size_t shared(const std::vector<FitLoop>& a, const std::vector<FitLoop>& b) {
@@ -169,14 +180,15 @@ class Fit {
   }
 
   FitLeaf* leaf_of(const std::string& statement) {
-    const auto found = std::ranges::find_if(leaves_, [&](const FitLeaf& l) { return l.leaf.statement == statement; });
+    const auto found = std::ranges::find_if(
+        leaves_, [&](const FitLeaf& l) { return l.leaf.statement == statement; });
     return found == leaves_.end() ? nullptr : &*found;
   }
 
   // The first nest in which some statement has all the loops: there, all that have them.
   void apply_to_a_nest(const FormLeaf& form, bool strict) {
-    const auto first =
-        std::ranges::find_if(leaves_, [&](const FitLeaf& leaf) { return has_all(leaf.path, form.steps); });
+    const auto first = std::ranges::find_if(
+        leaves_, [&](const FitLeaf& leaf) { return has_all(leaf.path, form.steps); });
     if (first == leaves_.end()) return;
     const auto is_near = [](const FitLeaf& a, const FitLeaf& b) {
       return !a.path.empty() && !b.path.empty() && is_one(a.path.front(), b.path.front());
@@ -185,7 +197,8 @@ class Fit {
     while (begin != leaves_.begin() && is_near(*std::prev(begin), *begin)) --begin;
     while (end != leaves_.end() && is_near(*std::prev(end), *end)) ++end;
     for (auto leaf = begin; leaf != end; ++leaf)
-      if (has_all(leaf->path, form.steps)) leaf->path = in_order(leaf->path, form.steps, strict, kNoForm);
+      if (has_all(leaf->path, form.steps))
+        leaf->path = in_order(leaf->path, form.steps, strict, kNoForm);
   }
 
   void apply_to_statements(const std::vector<FormLeaf>& said, bool strict) {
@@ -209,14 +222,17 @@ class Fit {
     for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::move(moved[i]);
   }
 
-  // Statements that the form does not name and that share loops with one that it does have these moved alike.
-  void follow(const std::vector<const FormLeaf*>& named, const std::vector<FitLeaf*>& places, bool strict) {
+  // Statements that the form does not name and that share loops with one that it does have
+  // these moved alike.
+  void follow(const std::vector<const FormLeaf*>& named, const std::vector<FitLeaf*>& places,
+              bool strict) {
     for (FitLeaf& leaf : leaves_) {
       if (std::ranges::find(places, &leaf) != places.end()) continue;
       std::size_t most = 0;
       const FormLeaf* like = nullptr;
       for (std::size_t i = 0; i < places.size(); ++i)
-        if (const std::size_t depth = shared(leaf.path, places[i]->path); depth > most) most = depth, like = named[i];
+        if (const std::size_t depth = shared(leaf.path, places[i]->path); depth > most)
+          most = depth, like = named[i];
       if (!like) continue;
       std::vector<Step> steps;  // as far as it has these loops
       for (const Step& step : like->steps) {
@@ -235,7 +251,8 @@ class Fit {
       std::size_t last = i + 1;
       while (last < end && share_[last] > depth) ++last;
       if (depth >= first.path.size()) {
-        children.push_back(std::make_shared<const schedule::NestNode>(schedule::NestNode{first.leaf}));
+        children.push_back(
+            std::make_shared<const schedule::NestNode>(schedule::NestNode{first.leaf}));
         ++i;
         continue;
       }

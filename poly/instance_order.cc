@@ -27,8 +27,8 @@ using schedule::IslContext;
 using schedule::IslModel;
 using schedule::IslStatement;
 
-// Which constraints of the domains leave the dependences before isl schedules them. Fewer constraints are more
-// dependences, and shorter work.
+// Which constraints of the domains leave the dependences before isl schedules them. Fewer
+// constraints are more dependences, and shorter work.
 enum class Gist {
   All,  // distances are constants where they can be
   Box,  // those of one iterator alone: triangles and windows stay
@@ -39,12 +39,13 @@ struct Attempt {
   const char* name;
   Gist gist;
   bool sizes_are_parameters;
-  bool serialize;               // one strongly connected component a nest
-  bool outer_coincident;        // else bands as deep as they come
-  std::uint64_t quota;          // isl operations
-  bool only_after_failure;      // of all attempts before it
-  bool is_hard;                 // not worth trying where an attempt before it was not finished
-  bool inside_regions = false;  // ordered regions run as they are written, isl orders what one iteration does
+  bool serialize;           // one strongly connected component a nest
+  bool outer_coincident;    // else bands as deep as they come
+  std::uint64_t quota;      // isl operations
+  bool only_after_failure;  // of all attempts before it
+  bool is_hard;             // not worth trying where an attempt before it was not finished
+  // Ordered regions run as they are written, isl orders what one iteration does.
+  bool inside_regions = false;
 };
 constexpr Attempt kAttempts[] = {
     {"fused", Gist::All, false, false, false, 60'000, false, false},
@@ -54,11 +55,14 @@ constexpr Attempt kAttempts[] = {
     {"regions as written", Gist::None, true, true, false, 200'000, true, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
-constexpr std::size_t kManyStatements = 10;  // between which relations are worth the time of joining their pieces
+// Between which relations are worth the time of joining their pieces.
+constexpr std::size_t kManyStatements = 10;
 constexpr std::uint64_t kQuotaOfNumbers = 15'000;
-constexpr double kLoopsOfQuota = 15;              // of all statements: with more of them the quota is less
-constexpr std::uint64_t kQuotaOfPushed = 60'000;  // whether sums that are pushed keep all dependences
-constexpr std::int64_t kLargestConstant = 20;     // of a row: beyond it isl runs one loop after the other
+constexpr double kLoopsOfQuota = 15;  // of all statements: with more of them the quota is less
+// Whether sums that are pushed keep all dependences.
+constexpr std::uint64_t kQuotaOfPushed = 60'000;
+// Of a row: beyond it isl runs one loop after the other.
+constexpr std::int64_t kLargestConstant = 20;
 
 isl::union_map no_pairs(const IslContext& context) {
   return isl::manage(isl_union_map_empty(isl_space_params_alloc(context.get().get(), 0)));
@@ -98,7 +102,8 @@ class Relations {
       validity_ = validity_.coalesce();
       proximity_ = proximity_.coalesce();
     }
-    if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; }))
+    if (std::ranges::none_of(program.statements,
+                             [](const ir::Statement& s) { return s.region_depth > 0; }))
       same_reads_ = pairs_of_reads();
   }
 
@@ -118,14 +123,16 @@ class Relations {
       time.resize(depth, ir::Affine(0));
       s.time.clear();
       for (const ir::Affine& value : time)
-        s.time.push_back(schedule::to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, value));
+        s.time.push_back(schedule::to_aff(s.domain.get_space(), s.statement->body.iterators,
+                                          model.params, value));
     }
     return std::ranges::none_of(ordered_, [&](const Ordered& d) {
       return schedule::find_backwards(model, d.source, d.sink, d.pairs).has_value();
     });
   }
 
-  // Of the statements in one ordered region of the Program, while its loop, the first of their iterators, stands still.
+  // Of the statements in one ordered region of the Program, while its loop, the first of their
+  // iterators, stands still.
   isl::schedule_constraints constraints_inside(const std::set<std::string>& statements) const {
     isl::union_set domain = isl::manage(isl_union_set_empty(domain_.get_space().release()));
     for (const IslStatement& s : model_.statements) {
@@ -136,7 +143,8 @@ class Relations {
     const auto standing = [&](const isl::union_map& pairs) {
       isl::union_map kept = no_pairs(context_);
       pairs.intersect_domain(domain).intersect_range(domain).foreach_map([&](isl::map map) {
-        kept = kept.unite(as_union(isl::manage(isl_map_equate(map.release(), isl_dim_in, 0, isl_dim_out, 0))));
+        kept = kept.unite(
+            as_union(isl::manage(isl_map_equate(map.release(), isl_dim_in, 0, isl_dim_out, 0))));
       });
       return kept;
     };
@@ -150,7 +158,8 @@ class Relations {
   // `together`: statements that read the same cells are drawn near each other, too.
   isl::schedule_constraints constraints(Gist gist, bool together) const {
     isl::union_map validity = validity_, commuting = commuting_;
-    isl::union_map proximity = together && same_reads_ ? proximity_.unite(*same_reads_) : proximity_;
+    isl::union_map proximity =
+        together && same_reads_ ? proximity_.unite(*same_reads_) : proximity_;
     if (gist != Gist::None) {
       const isl::union_set known = gist == Gist::All ? domain_ : boxes();
       validity = validity.gist_domain(known).gist_range(known);
@@ -176,7 +185,8 @@ class Relations {
   isl::union_map validity_;       // runs forwards
   isl::union_map commuting_;      // in any order, but not at once: updates of one class
   isl::union_map proximity_;
-  std::optional<isl::union_map> same_reads_;  // none in a Program with regions, where the order ties them already
+  // None in a Program with regions, where the order ties them already.
+  std::optional<isl::union_map> same_reads_;
 
   static void add_times(const OrderTree& tree, std::vector<ir::Affine> around,
                         std::map<std::string, std::vector<ir::Affine>>& times) {
@@ -200,21 +210,23 @@ class Relations {
     }
   }
 
-  // From a write to the reads that get its value; what an update reads of its own cell is no reason to stay near.
-  // By isl's dataflow (must- and may-sources), so that only the last write before a read draws it
-  // near; memory-based pairs would tie statements together that merely reuse a buffer.
+  // From a write to the reads that get its value; what an update reads of its own cell is no
+  // reason to stay near. By isl's dataflow (must- and may-sources), so that only the last write
+  // before a read draws it near; memory-based pairs would tie statements together that merely
+  // reuse a buffer.
   isl::union_map value_flow() const {
     isl::union_map reads = no_pairs(context_), writes = reads, may_write = reads, order = reads;
     for (const IslStatement& s : model_.statements) {
-      const bool has_loops = !s.statement->body.iterators.empty();  // what is written once is near nowhere
+      // What is written once is near nowhere.
+      const bool has_loops = !s.statement->body.iterators.empty();
       for (const IslAccess& access : s.accesses) {
         if (!access.write && access.own) continue;
         if (access.write && !has_loops) continue;
         isl::union_map& kind = !access.write ? reads : access.exact ? writes : may_write;
         kind = kind.unite(as_union(access.cells));
       }
-      isl::map time =
-          isl::manage(isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "time", s.time).release()));
+      isl::map time = isl::manage(isl_map_from_multi_aff(
+          schedule::to_multi_aff(s.domain.get_space(), "time", s.time).release()));
       order = order.unite(as_union(time));
     }
     isl_union_access_info* info = isl_union_access_info_from_sink(reads.release());
@@ -227,15 +239,16 @@ class Relations {
     return pairs;
   }
 
-  // From an instance to those of later statements that read a cell which it reads, where each reads a cell once.
+  // From an instance to those of later statements that read a cell which it reads, where each
+  // reads a cell once.
   isl::union_map pairs_of_reads() const {
     isl::union_map pairs = no_pairs(context_);
     for (std::size_t s = 0; s < model_.statements.size(); ++s)
       for (std::size_t t = s + 1; t < model_.statements.size(); ++t)
         for (const IslAccess& a : model_.statements[s].accesses)
           for (const IslAccess& b : model_.statements[t].accesses)
-            if (!a.write && !b.write && !a.own && !b.own && a.buffer == b.buffer && a.cells.is_injective() &&
-                b.cells.is_injective())
+            if (!a.write && !b.write && !a.own && !b.own && a.buffer == b.buffer &&
+                a.cells.is_injective() && b.cells.is_injective())
               pairs = pairs.unite(as_union(a.cells.apply_range(b.cells.reverse())));
     return pairs;
   }
@@ -243,21 +256,25 @@ class Relations {
   // The domains without constraints between two iterators. Taking these out of the dependences
   // (`gist`) leaves distances inside rectangles constant, while triangles stay in the relations.
   isl::union_set boxes() const {
-    isl::union_set all = isl::manage(isl_union_set_empty(isl_space_params_alloc(context_.get().get(), 0)));
+    isl::union_set all =
+        isl::manage(isl_union_set_empty(isl_space_params_alloc(context_.get().get(), 0)));
     for (const IslStatement& s : model_.statements) {
       std::vector<ir::Constraint> box;
       for (const ir::Constraint& constraint : s.statement->body.domain) {
         const auto uses = [&](const std::string& it) { return constraint.expr.uses(it); };
-        if (std::ranges::count_if(s.statement->body.iterators, uses) == 1) box.push_back(constraint);
+        if (std::ranges::count_if(s.statement->body.iterators, uses) == 1)
+          box.push_back(constraint);
       }
-      isl::set set = schedule::to_set(s.domain.get_space(), s.statement->body.iterators, model_.params, box);
+      isl::set set =
+          schedule::to_set(s.domain.get_space(), s.statement->body.iterators, model_.params, box);
       all = all.unite(isl::manage(isl_union_set_from_set(set.release())));
     }
     return all;
   }
 };
 
-isl::schedule run_isl(IslContext& context, const isl::schedule_constraints& constraints, const Attempt& attempt) {
+isl::schedule run_isl(IslContext& context, const isl::schedule_constraints& constraints,
+                      const Attempt& attempt) {
   isl_ctx* ctx = context.get().get();
   isl_options_set_schedule_whole_component(ctx, 0);
   isl_options_set_schedule_treat_coalescing(ctx, 1);
@@ -290,7 +307,8 @@ class Attempts {
  private:
   const ir::Program& program_;
   IslContext context_;
-  std::optional<Relations> with_numbers_, with_parameters_;  // after the context: their isl objects go first
+  // After the context: their isl objects go first.
+  std::optional<Relations> with_numbers_, with_parameters_;
   InstanceOrders result_;
 
   void keep(const OrderAttempt& attempt) {
@@ -314,9 +332,10 @@ class Attempts {
         else
           result_.lost.push_back(name + ": a term would come before what it needs");
       } catch (const isl::exception& e) {
-        if (!schedule::is_quota(context_, e)) schedule::throw_isl_fault(context_, e, "sums that are pushed");
-        result_.given_up.push_back(found.name + ", sums pushed: the budget of " + std::to_string(kQuotaOfPushed) +
-                                   " operations is spent");
+        if (!schedule::is_quota(context_, e))
+          schedule::throw_isl_fault(context_, e, "sums that are pushed");
+        result_.given_up.push_back(found.name + ", sums pushed: the budget of " +
+                                   std::to_string(kQuotaOfPushed) + " operations is spent");
       }
       context_.limit(0);
     }
@@ -332,12 +351,13 @@ class Attempts {
   }
 
   bool has_regions() const {
-    return std::ranges::any_of(program_.order,
-                               [](const ir::Item& item) { return std::holds_alternative<ir::Region>(item); });
+    return std::ranges::any_of(program_.order, [](const ir::Item& item) {
+      return std::holds_alternative<ir::Region>(item);
+    });
   }
 
-  // Of all dependences as they are an operation is expensive, where there are many loops or large numbers: few are
-  // left.
+  // Of all dependences as they are an operation is expensive, where there are many loops or large
+  // numbers: few are left.
   static std::uint64_t quota_of(const Attempt& attempt, const IslModel& model) {
     if (attempt.gist != Gist::None) return attempt.quota;
     if (model.params.empty()) return kQuotaOfNumbers;
@@ -361,7 +381,8 @@ class Attempts {
     try {
       if (attempt.inside_regions) return inside_regions(known, attempt, quota);
       context_.limit(quota);
-      const isl::schedule schedule = run_isl(context_, known.constraints(attempt.gist, !attempt.serialize), attempt);
+      const isl::schedule schedule =
+          run_isl(context_, known.constraints(attempt.gist, !attempt.serialize), attempt);
       context_.limit(0);
       Result<OrderTree> tree = order_of(schedule, known.model());
       return tree ? Result<OrderTree>(completed(*tree, program_)) : tree;
@@ -371,13 +392,15 @@ class Attempts {
       return Decline{"isl finds no row that carries a dependence"};
     } catch (const isl::exception& e) {
       if (!schedule::is_quota(context_, e))
-        schedule::throw_isl_fault(context_, e, std::string("isl's scheduler, '") + attempt.name + "'");
+        schedule::throw_isl_fault(context_, e,
+                                  std::string("isl's scheduler, '") + attempt.name + "'");
       return give_up("the scheduler's budget of " + std::to_string(quota) + " operations is spent");
     }
   }
 
   // Loops of regions outermost, statements outside of them as in the text.
-  Result<OrderTree> inside_regions(const Relations& known, const Attempt& attempt, std::uint64_t quota) {
+  Result<OrderTree> inside_regions(const Relations& known, const Attempt& attempt,
+                                   std::uint64_t quota) {
     std::vector<OrderTree> parts;
     for (const ir::Item& item : program_.order) {
       const auto* region = std::get_if<ir::Region>(&item);

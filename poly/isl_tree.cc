@@ -12,8 +12,9 @@ namespace {
 
 using schedule::IslModel;
 
-constexpr std::int64_t kLargestPlace = 2;   // of a row that is a number, as large
-constexpr std::int64_t kLargestShift = 12;  // of a row that is read back: beyond it a number is a size in disguise
+constexpr std::int64_t kLargestPlace = 2;  // of a row that is a number, as large
+// Of a row that is read back: beyond it a number is a size in disguise.
+constexpr std::int64_t kLargestShift = 12;
 
 // isl's tree brought back to names.
 class TreeReader {
@@ -35,7 +36,9 @@ class TreeReader {
     return nullptr;
   }
 
-  const ir::Statement& statement(std::size_t i) const { return model_.statements[i].statement->body; }
+  const ir::Statement& statement(std::size_t i) const {
+    return model_.statements[i].statement->body;
+  }
 
   static std::size_t number_of(const isl::set& instances) {
     return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
@@ -92,11 +95,14 @@ class TreeReader {
       OrderLoop loop{{}, band_node.member_get_coincident(static_cast<int>(m))};
       for (const std::size_t i : statements_at(node)) {
         auto row = row_of(rows.at(static_cast<int>(m)), i);
-        if (!row) return fail("a row of '" + statement(i).name + "' is no affine expression of its iterators");
+        if (!row)
+          return fail("a row of '" + statement(i).name +
+                      "' is no affine expression of its iterators");
         if (row->is_constant()) row = without_number(*row, i);
         if (std::abs(row->constant()) > kLargestShift ||
             (row->is_constant() && std::abs(row->constant()) > kLargestPlace))
-          return fail("'" + statement(i).name + "' runs after all of another loop inside the same band");
+          return fail("'" + statement(i).name +
+                      "' runs after all of another loop inside the same band");
         loop.rows[statement(i).name] = *row;
       }
       band.loops.push_back(std::move(loop));
@@ -109,9 +115,10 @@ class TreeReader {
   ir::Affine without_number(const ir::Affine& row, std::size_t i) const {
     const std::vector<std::string>& iterators = statement(i).iterators;
     for (std::size_t d = 0; d < iterators.size(); ++d) {
-      const isl::val only = isl::manage(
-          isl_set_plain_get_val_if_fixed(model_.statements[i].domain.get(), isl_dim_set, static_cast<unsigned>(d)));
-      if (isl_val_is_int(only.get()) == isl_bool_true && isl_val_get_num_si(only.get()) == row.constant())
+      const isl::val only = isl::manage(isl_set_plain_get_val_if_fixed(
+          model_.statements[i].domain.get(), isl_dim_set, static_cast<unsigned>(d)));
+      if (isl_val_is_int(only.get()) == isl_bool_true &&
+          isl_val_get_num_si(only.get()) == row.constant())
         return ir::Affine::symbol(iterators[d]);
     }
     return row;
@@ -129,19 +136,22 @@ class TreeReader {
     return std::nullopt;
   }
 
-  static std::optional<ir::Affine> affine_of(const isl::aff& aff, const std::vector<std::string>& iterators) {
+  static std::optional<ir::Affine> affine_of(const isl::aff& aff,
+                                             const std::vector<std::string>& iterators) {
     if (isl_aff_dim(aff.get(), isl_dim_div) != 0) return std::nullopt;
     const auto constant = integer(isl::manage(isl_aff_get_constant_val(aff.get())));
     if (!constant) return std::nullopt;
     ir::Affine sum = *constant;
     for (const auto type : {isl_dim_in, isl_dim_param})
       for (isl_size d = 0; d < isl_aff_dim(aff.get(), type); ++d) {
-        const auto factor = integer(isl::manage(isl_aff_get_coefficient_val(aff.get(), type, static_cast<int>(d))));
+        const auto factor =
+            integer(isl::manage(isl_aff_get_coefficient_val(aff.get(), type, static_cast<int>(d))));
         if (!factor) return std::nullopt;
         if (*factor == 0) continue;
-        const std::string name = type == isl_dim_in
-                                     ? iterators[static_cast<std::size_t>(d)]
-                                     : isl_aff_get_dim_name(aff.get(), isl_dim_param, static_cast<unsigned>(d));
+        const std::string name =
+            type == isl_dim_in
+                ? iterators[static_cast<std::size_t>(d)]
+                : isl_aff_get_dim_name(aff.get(), isl_dim_param, static_cast<unsigned>(d));
         sum = sum + ir::Affine::symbol(name) * *factor;
       }
     return sum;

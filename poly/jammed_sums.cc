@@ -18,7 +18,8 @@ constexpr std::int64_t kWorthWhile = 32;  // iterations of a loop
 
 class Jammer {
  public:
-  Jammer(const ir::Program& program, const schedule::State& reference, const schedule::NestPlan& nest)
+  Jammer(const ir::Program& program, const schedule::State& reference,
+         const schedule::NestPlan& nest)
       : program_(program), reference_(reference), result_{nest, {}} {}
 
   std::optional<JammedSums> run() {
@@ -50,14 +51,16 @@ class Jammer {
   }
 
   static std::vector<NestTree> children_of(const NestTree& body) {
-    if (const auto* sequence = std::get_if<schedule::NestSequence>(&body->op)) return sequence->children;
+    if (const auto* sequence = std::get_if<schedule::NestSequence>(&body->op))
+      return sequence->children;
     return {body};
   }
 
   // The value of a loop of the nest for a statement.
   ir::Affine row_of(const std::string& statement, const std::string& loop) const {
     for (const schedule::PlannedMap& map : result_.nest.maps) {
-      const auto item = std::ranges::find(map.items, statement, &schedule::PlannedMap::Item::statement);
+      const auto item =
+          std::ranges::find(map.items, statement, &schedule::PlannedMap::Item::statement);
       if (item == map.items.end()) continue;
       const auto at = std::ranges::find(map.loops, loop) - map.loops.begin();
       return item->values.at(static_cast<std::size_t>(at));
@@ -67,8 +70,8 @@ class Jammer {
 
   // A sum in vectors, of which the loop moves no cell.
   // The condition of unroll-and-jam's gain: the loop is in no subscript of the write, so its
-  // iterations all update the same cells; and the lanes are a row of the same statement, so that the
-  // cells are vectors.
+  // iterations all update the same cells; and the lanes are a row of the same statement, so that
+  // the cells are vectors.
   bool is_jammed(const NestLoop& loop, const NestTree& child) const {
     const auto* vector = std::get_if<NestLoop>(&child->op);
     const auto* leaf = vector ? std::get_if<NestLeaf>(&vector->body->op) : nullptr;
@@ -76,9 +79,11 @@ class Jammer {
     const ir::Statement& s = program_.statement(leaf->statement);
     if (s.combiner == ir::Combiner::None) return false;
     const auto iterator = row_of(s.name, loop.name).as_symbol();
-    if (!iterator || !is_long(s, *iterator) || !row_of(s.name, vector->name).as_symbol()) return false;
-    return std::ranges::none_of(s.writes.front().indices,
-                                [&](const ir::Index& index) { return index.affine.uses(*iterator); });
+    if (!iterator || !is_long(s, *iterator) || !row_of(s.name, vector->name).as_symbol())
+      return false;
+    return std::ranges::none_of(s.writes.front().indices, [&](const ir::Index& index) {
+      return index.affine.uses(*iterator);
+    });
   }
 
   bool is_long(const ir::Statement& s, const std::string& iterator) const {
@@ -96,7 +101,8 @@ class Jammer {
     const std::string one = schedule::within_tile(loop.name);
     std::vector<NestTree> parts, one_by_one;
     const auto flush = [&] {
-      if (!one_by_one.empty()) parts.push_back(schedule::nest_path({{one}}, schedule::nest_sequence(one_by_one)));
+      if (!one_by_one.empty())
+        parts.push_back(schedule::nest_path({{one}}, schedule::nest_sequence(one_by_one)));
       one_by_one.clear();
     };
     split_below(loop);
@@ -108,20 +114,24 @@ class Jammer {
       flush();
       const auto& vector = std::get<NestLoop>(child->op);
       const std::string& statement = std::get<NestLeaf>(vector.body->op).statement;
-      result_.nest.splits.emplace_back(schedule::PlannedSplit{statement, vector.name, schedule::Vectors{1}});
+      result_.nest.splits.emplace_back(
+          schedule::PlannedSplit{statement, vector.name, schedule::Vectors{1}});
       parts.push_back(schedule::nest_path({{schedule::tiles_of(vector.name)},
                                            {one, LoopKind::Unrolled},
                                            {schedule::within_tile(vector.name), LoopKind::Vector}},
                                           vector.body));
     }
     flush();
-    return schedule::nest_path({{schedule::tiles_of(loop.name)}}, schedule::nest_sequence(std::move(parts)));
+    return schedule::nest_path({{schedule::tiles_of(loop.name)}},
+                               schedule::nest_sequence(std::move(parts)));
   }
 
-  // Once where all loops of this name are this one, which statements of a region share before the nest.
+  // Once where all loops of this name are this one, which statements of a region share before
+  // the nest.
   void split_below(const NestLoop& loop) {
     const auto split = [&](const std::string& statement) {
-      result_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop.name, schedule::Elements{kTogether}});
+      result_.nest.splits.emplace_back(
+          schedule::PlannedSplit{statement, loop.name, schedule::Elements{kTogether}});
     };
     const std::vector<std::string> below = statements_below(loop.body);
     for (const std::string& statement : below) result_.loop_of[statement] = loop.name;
@@ -136,7 +146,8 @@ class Jammer {
 
   bool has_loop(const ir::Statement& s, const std::string& loop) const {
     for (const schedule::PlannedMap& map : result_.nest.maps)
-      if (std::ranges::find(map.items, s.name, &schedule::PlannedMap::Item::statement) != map.items.end())
+      if (std::ranges::find(map.items, s.name, &schedule::PlannedMap::Item::statement) !=
+          map.items.end())
         return std::ranges::find(map.loops, loop) != map.loops.end();
     return std::ranges::find(s.iterators, loop) != s.iterators.end();
   }
@@ -153,7 +164,8 @@ class Jammer {
 
 }  // namespace
 
-std::optional<JammedSums> with_jammed_sums(const ir::Program& program, const schedule::State& reference,
+std::optional<JammedSums> with_jammed_sums(const ir::Program& program,
+                                           const schedule::State& reference,
                                            const schedule::NestPlan& nest) {
   return Jammer(program, reference, nest).run();
 }

@@ -21,7 +21,8 @@ double value_at(const ir::Affine& e, const std::map<std::string, double>& at) {
 
 double steps_of(const std::vector<double>& coefficients, const std::vector<double>& widths) {
   double sum = 0;
-  for (std::size_t i = 0; i < coefficients.size(); ++i) sum += std::abs(coefficients[i]) * (widths[i] - 1);
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    sum += std::abs(coefficients[i]) * (widths[i] - 1);
   return sum;
 }
 
@@ -29,11 +30,11 @@ double steps_of(const std::vector<double>& coefficients, const std::vector<doubl
 
 // Iterators outermost first, each at the middle of its range once it is done:
 //
-//   i in 0..N          middle (N - 1) / 2, width N
-//   j in 0..i+1        bounds taken at i's middle: width (N + 1) / 2, the mean of the triangle's rows
+//   i in 0..N        middle (N - 1) / 2, width N
+//   j in 0..i+1      bounds taken at i's middle: width (N + 1) / 2, the mean of the triangle's rows
 //
-// Not exact, and not meant to be: prices multiply these, and a mean is what a sum over iterations
-// needs.
+// Not exact, and not meant to be: prices multiply these, and a mean is what a sum over
+// iterations needs.
 LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statement,
                          const std::vector<ir::Affine>& rows) {
   const std::vector<std::string>& iterators = statement.iterators;
@@ -48,7 +49,8 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
     for (const ir::Constraint& constraint : statement.domain) {
       const double factor = static_cast<double>(constraint.expr.coefficient(it));
       if (factor == 0) continue;
-      const double rest = value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), at);
+      const double rest =
+          value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), at);
       if (std::isnan(rest)) continue;  // of an iterator further inside
       for (std::size_t outer = 0; outer < i; ++outer)
         if (constraint.expr.uses(iterators[outer])) {
@@ -56,8 +58,10 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
           is_bounded_below = is_bounded_below || factor > 0;
         }
       const double bound = -rest / factor;
-      if (factor > 0 || constraint.equality) low = has_low ? std::max(low, bound) : bound, has_low = true;
-      if (factor < 0 || constraint.equality) high = std::isnan(high) ? bound : std::min(high, bound);
+      if (factor > 0 || constraint.equality)
+        low = has_low ? std::max(low, bound) : bound, has_low = true;
+      if (factor < 0 || constraint.equality)
+        high = std::isnan(high) ? bound : std::min(high, bound);
     }
     if (std::isnan(high)) high = low + kOpenSize - 1;
     at[it] = (low + high) / 2;
@@ -68,7 +72,8 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
   for (const ir::Affine& row : rows) {
     row_middles_.push_back(value_at(row, at));
     rows_.emplace_back();
-    for (const std::string& it : iterators) rows_.back().push_back(static_cast<double>(row.coefficient(it)));
+    for (const std::string& it : iterators)
+      rows_.back().push_back(static_cast<double>(row.coefficient(it)));
   }
   find_iterators();
 }
@@ -106,7 +111,8 @@ double LoopExtents::points() const {
   return product;
 }
 
-// What `extent` finds where iterators are independent of one another, as most are: many orders are priced.
+// What `extent` finds where iterators are independent of one another, as most are: many
+// orders are priced.
 double LoopExtents::extent_in_box(std::size_t row, const std::vector<KnownRow>& known) const {
   double steps = std::max(1.0, middle_[iterator_of_[row]]) - 1;
   for (const KnownRow& outer : known)
@@ -167,7 +173,8 @@ double LoopExtents::width(Coefficients of, const std::vector<double>& widths,
         if (of[i] == 0 || row[i] == 0) continue;
         const double factor = of[i] / row[i], more = slack + std::abs(factor) * outer.slack;
         double width = more;
-        for (std::size_t j = 0; j < of.size(); ++j) width += std::abs(of[j] - factor * row[j]) * (widths[j] - 1);
+        for (std::size_t j = 0; j < of.size(); ++j)
+          width += std::abs(of[j] - factor * row[j]) * (widths[j] - 1);
         if (width < least) least = width, best = &row, best_factor = factor, best_slack = more;
       }
     if (!best) return least;

@@ -1,9 +1,11 @@
-// How many values a row of a statement takes: alone the box around its domain, and fewer where rows outside are known.
+// How many values a row of a statement takes: alone the box around its domain, and fewer where rows
+// outside are known.
 //
 //   rows t, t + i of (t, i) in 0..T x 0..N      t + i alone: T + N - 1       with t known: N
 //                                               with t known up to a tile of 8: N + 7
 //
-// Bounds that depend on other iterators are taken in the middle of these; a triangle's row is half its box.
+// Bounds that depend on other iterators are taken in the middle of these; a triangle's row is
+// half its box.
 #pragma once
 
 #include <string>
@@ -21,11 +23,13 @@ struct KnownRow {
 class LoopExtents {
  public:
   // `rows` over the statement's iterators and the Program's sizes.
-  LoopExtents(const ir::Program& program, const ir::Statement& statement, const std::vector<ir::Affine>& rows);
+  LoopExtents(const ir::Program& program, const ir::Statement& statement,
+              const std::vector<ir::Affine>& rows);
 
   double extent(std::size_t row, const std::vector<KnownRow>& known = {}) const;  // 1 at least
-  double widest(std::size_t row, const std::vector<KnownRow>& known) const;       // where a triangle is widest
-  double middle(std::size_t row) const { return row_middles_[row]; }              // of its values
+  // Where a triangle is widest.
+  double widest(std::size_t row, const std::vector<KnownRow>& known) const;
+  double middle(std::size_t row) const { return row_middles_[row]; }  // of its values
   bool begins_anywhere(std::size_t row) const;  // its first value depends on other iterators
   bool is_box() const;                          // no bound depends on another iterator
   double points() const;                        // instances
@@ -34,13 +38,16 @@ class LoopExtents {
   using Coefficients = std::vector<double>;  // by iterator
   std::vector<Coefficients> rows_;
   std::vector<double> row_middles_;
-  std::vector<bool> is_bounded_below_;                // by iterators outside
-  std::vector<double> middle_;                        // of an iterator where those outside are in their middle
+  std::vector<bool> is_bounded_below_;  // by iterators outside
+  // Of an iterator where those outside are in their middle.
+  std::vector<double> middle_;
   std::vector<std::vector<std::size_t>> bounded_by_;  // iterators outside that its bounds depend on
-  std::vector<std::size_t> iterator_of_;  // by row, where each is one iterator of a box, up to its sign; else empty
+  // By row, where each is one iterator of a box, up to its sign; else empty.
+  std::vector<std::size_t> iterator_of_;
 
   std::vector<double> widths(const std::vector<KnownRow>& known, bool are_widest) const;
-  double width(Coefficients of, const std::vector<double>& widths, const std::vector<KnownRow>& known) const;
+  double width(Coefficients of, const std::vector<double>& widths,
+               const std::vector<KnownRow>& known) const;
   double extent_in_box(std::size_t row, const std::vector<KnownRow>& known) const;
   void find_iterators();
 };

@@ -8,7 +8,8 @@ namespace {
 
 class Namer {
  public:
-  Namer(const ir::Program& program, const std::set<const OrderLoop*>& tiled) : program_(program), tiled_(tiled) {
+  Namer(const ir::Program& program, const std::set<const OrderLoop*>& tiled)
+      : program_(program), tiled_(tiled) {
     for (const ir::Buffer& buffer : program_.buffers) reserved_.insert(buffer.name);
     for (const std::string& param : program_.params) reserved_.insert(param);
     for (const auto& [size, value] : program_.sizes) reserved_.insert(size);
@@ -33,7 +34,8 @@ class Namer {
     } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
       for (const OrderLoop& loop : band->loops) {
         if (tiled_.contains(&loop) != tiled) continue;
-        const std::string name = fresh(wanted_name(loop, statements_below(band->child)), tiled ? of_tiled_ : on_path);
+        const std::string name =
+            fresh(wanted_name(loop, statements_below(band->child)), tiled ? of_tiled_ : on_path);
         names_[&loop] = name;
         (tiled ? of_tiled_ : on_path).insert(name);
       }
@@ -41,7 +43,8 @@ class Namer {
     }
   }
 
-  // An iterator's own where that is the row of some statement, its capital where the row only brings it in.
+  // An iterator's own where that is the row of some statement, its capital where the row only
+  // brings it in.
   std::string wanted_name(const OrderLoop& loop, const std::vector<std::string>& statements) const {
     for (const std::string& statement : statements)
       if (const auto symbol = loop.rows.at(statement).as_symbol()) return *symbol;
@@ -54,14 +57,16 @@ class Namer {
 
   std::string fresh(const std::string& wanted, const std::set<std::string>& taken) const {
     std::string name = wanted;
-    for (int i = 2; reserved_.contains(name) || taken.contains(name); ++i) name = wanted + std::to_string(i);
+    for (int i = 2; reserved_.contains(name) || taken.contains(name); ++i)
+      name = wanted + std::to_string(i);
     return name;
   }
 };
 
 }  // namespace
 
-std::map<const OrderLoop*, std::string> loop_names(const ir::Program& program, const OrderTree& tree,
+std::map<const OrderLoop*, std::string> loop_names(const ir::Program& program,
+                                                   const OrderTree& tree,
                                                    const std::set<const OrderLoop*>& tiled) {
   return Namer(program, tiled).run(tree);
 }

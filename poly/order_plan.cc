@@ -9,8 +9,7 @@
 
 #include "poly/band_shapes.h"
 #include "poly/loop_names.h"
-#include "poly/order_price.h"
-#include "poly/row_span.h"
+#include "poly/placed_costs.h"
 #include "schedule/cost/threads.h"
 #include "support/stable_sort.h"
 
@@ -24,13 +23,6 @@ constexpr const char* kEarlyFirst = ", early ones first";
 constexpr double kWorthAFront = 0.8;  // of the cycles without it: its ends are idle
 constexpr double kWorthTiles = 0.95;  // the same, of tiles
 
-// A loop of a nest: over single values, or over tiles of so many.
-struct PlacedLoop {
-  const OrderLoop* loop = nullptr;
-  double tile = 0;  // 0: single values
-};
-using Placed = std::vector<PlacedLoop>;
-
 using Loops = std::set<const OrderLoop*>;
 
 struct Tiling {
@@ -43,16 +35,13 @@ struct Tiling {
 
 class Planner {
  public:
-  Planner(const ir::Program& program, const schedule::State& reference, const Machine& machine, const OrderTree& tree,
-          Tiling tiling, bool keep_order)
-      : program_(program), reference_(reference), machine_(machine), tiling_(std::move(tiling)) {
-    for (const ir::Statement& s : program.statements) loops_[s.name];
-    collect_rows(tree);
-    for (const ir::Statement& s : program.statements) {
-      const bool may_reorder = !keep_order || schedule::is_reorderable(s);
-      prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine, may_reorder));
-    }
-    statements_ = statements_below(tree);
+  Planner(const ir::Program& program, const schedule::State& reference, const Machine& machine,
+          const OrderTree& tree, Tiling tiling, bool keep_order)
+      : program_(program),
+        reference_(reference),
+        machine_(machine),
+        tiling_(std::move(tiling)),
+        costs_(program, tree, machine, keep_order) {
     choose_shapes(tree, {});
     names_ = loop_names(program, tree, in_tiles_);
     NestTree nest = visit(tree, {});
@@ -60,11 +49,13 @@ class Planner {
     if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
     plan_.nest.tree = std::move(nest);
     plan_.nest.is_one_step = !plan_.nest.maps.empty();
-    plan_.nest.tree_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel;
+    plan_.nest.tree_by =
+        follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel;
   }
 
   OrderPlan run() { return std::move(plan_); }
-  bool has_other_turn() const { return has_other_turn_; }  // statements of isl's last loop could come otherwise
+  // Statements of isl's last loop could come otherwise.
+  bool has_other_turn() const { return has_other_turn_; }
   const std::map<std::string, double>& cycles() const { return cycles_; }
   const std::string& name_of(const OrderLoop& loop) const { return names_.at(&loop); }
 
@@ -72,7 +63,8 @@ class Planner {
   Loops last_loops() const {
     Loops last;
     for (const auto& [band, shape] : shapes_)
-      if (band->permutable && band->loops.size() > 1) last.insert(&band->loops[shape.points.back()]);
+      if (band->permutable && band->loops.size() > 1)
+        last.insert(&band->loops[shape.points.back()]);
     return last;
   }
 
@@ -81,29 +73,14 @@ class Planner {
   const schedule::State& reference_;
   const Machine& machine_;
   const Tiling tiling_;
+  const PlacedCosts costs_;
   OrderPlan plan_;
   std::map<std::string, double> cycles_;  // by statement
   bool has_other_turn_ = false;
   schedule::PlannedTile tiled_;
-  std::vector<std::string> statements_;                         // in the order of the tree
-  std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
-  std::map<std::string, std::vector<const OrderLoop*>> loops_;  // the same
-  std::map<std::string, StatementPrice> prices_;
   std::map<const OrderLoop*, std::string> names_;
-  std::set<std::pair<std::string, const OrderLoop*>> dropped_;  // innermost loops of one iteration, by statement
-
-  void collect_rows(const OrderTree& tree) {
-    if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
-      for (const OrderLoop& loop : band->loops)
-        for (const auto& [statement, row] : loop.rows) {
-          rows_[statement].push_back(row);
-          loops_[statement].push_back(&loop);
-        }
-      collect_rows(band->child);
-    } else if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
-      for (const OrderTree& child : sequence->children) collect_rows(child);
-    }
-  }
+  // Innermost loops of one iteration, by statement.
+  std::set<std::pair<std::string, const OrderLoop*>> dropped_;
 
   // --- shapes of the bands
 
@@ -126,20 +103,24 @@ class Planner {
     return around;
   }
 
-  // Whether all loops are in isl's order; tiles of the same order count as that where nothing was priced.
+  // Whether all loops are in isl's order; tiles of the same order count as that where nothing
+  // was priced.
   bool follows_isl() const {
     return std::ranges::all_of(shapes_, [&](const auto& entry) {
       const BandShape& shape = entry.second;
-      return std::ranges::is_sorted(shape.points) && (tiling_.how == Tiling::How::Fixed || shape.tiles.empty());
+      return std::ranges::is_sorted(shape.points) &&
+             (tiling_.how == Tiling::How::Fixed || shape.tiles.empty());
     });
   }
 
-  // --- maps: one for statements of the same loops, none for those whose rows the reference has under these names
+  // --- maps: one for statements of the same loops, none where the reference has the rows so named
 
-  // The loops of a statement in the nest: those around it of which a row is new, or that others share.
+  // The loops of a statement in the nest: those around it of which a row is new, or that
+  // others share.
   std::vector<const OrderLoop*> kept_loops(const std::string& statement) const {
-    std::vector<const OrderLoop*> kept = loops_.at(statement);
-    std::erase_if(kept, [&](const OrderLoop* loop) { return dropped_.contains({statement, loop}); });
+    std::vector<const OrderLoop*> kept = costs_.loops_of(statement);
+    std::erase_if(kept,
+                  [&](const OrderLoop* loop) { return dropped_.contains({statement, loop}); });
     return kept;
   }
 
@@ -165,7 +146,8 @@ class Planner {
         item.values.push_back(loop->rows.at(s.name));
       }
       auto same = std::ranges::find(all, loops, &schedule::PlannedMap::loops);
-      if (same == all.end()) same = all.insert(all.end(), schedule::PlannedMap{.items = {}, .loops = loops});
+      if (same == all.end())
+        same = all.insert(all.end(), schedule::PlannedMap{.items = {}, .loops = loops});
       same->items.push_back(std::move(item));
     }
     return all;
@@ -181,7 +163,7 @@ class Planner {
 
   NestTree visit(const OrderTree& tree, const Around& around) {
     if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
-      add_cost(leaf->statement, around.path, cost_of(leaf->statement, around.loops));
+      add_cost(leaf->statement, around.path, costs_.cost_of(leaf->statement, around.loops));
       return schedule::nest_statement(leaf->statement);
     }
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
@@ -209,10 +191,11 @@ class Planner {
     NestPath last;
     if (is_inmost) last = {path.back()}, path.pop_back();
     Around here{inside, schedule::joined(around.path, path), around.is_shared};
-    if (!around.is_shared && share(path, around.loops, inside, cycles_of(band, inside))) {
+    if (!around.is_shared && share(path, around.loops, inside, costs_.cycles_of(band, inside))) {
       here.is_shared = true;
       if (band.permutable) {
-        const auto shared = std::ranges::find(path, schedule::LoopKind::Parallel, &schedule::NestLoop::kind);
+        const auto shared =
+            std::ranges::find(path, schedule::LoopKind::Parallel, &schedule::NestLoop::kind);
         std::rotate(path.begin(), shared, std::next(shared));  // threads are sent out once
       }
       here.path = schedule::joined(around.path, path);
@@ -222,41 +205,43 @@ class Planner {
     const NestPath whole = schedule::joined(here.path, last);
     const OrderLoop& innermost = band.loops[shape.points.back()];
     for (const std::string& statement : in_turn(band, shape.points.back())) {
-      add_cost(statement, whole, cost_of(statement, inside));
+      add_cost(statement, whole, costs_.cost_of(statement, inside));
       const NestTree leaf = schedule::nest_statement(statement);
-      const bool is_needless = !in_tiles_.contains(&innermost) && is_told_by_others(statement, innermost);
+      const bool is_needless =
+          !in_tiles_.contains(&innermost) && costs_.is_told_by_others(statement, innermost);
       if (is_needless) dropped_.insert({statement, &innermost});
       leaves.push_back(is_needless ? leaf : schedule::nest_path(last, leaf));
     }
     return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
   }
 
-  // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the band has become the last,
-  // those first that are early in it. Sums come before what is made of them so.
+  // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the
+  // band has become the last, those first that are early in it. Sums come before what is made
+  // of them so.
   std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) {
     std::vector<std::string> as_isl_says = statements_below(band.child);
     std::vector<std::string> by_place = as_isl_says;
     const OrderLoop* loop = &band.loops[last];
     sort_stably(by_place, {},
-                [&](const std::string& statement) { return prices_.at(statement).middle(row_of(statement, loop)); });
+                [&](const std::string& statement) { return costs_.middle(statement, *loop); });
     if (last + 1 < band.loops.size() || tiling_.early_first) return by_place;
     has_other_turn_ = has_other_turn_ || by_place != as_isl_says;
     return as_isl_says;
   }
 
-  // One of the loops of a path for threads, where it is worth their while; `inside`: these after those around. Whether
-  // there is one.
+  // One of the loops of a path for threads, where it is worth their while; `inside`: these after
+  // those around. Whether there is one.
   bool share(NestPath& path, const Placed& around, const Placed& inside, double cycles) const {
     if (path.empty() || tiling_.how == Tiling::How::Fixed) return false;
     std::vector<schedule::CountedLoop> counted;
     for (std::size_t i = 0; i < around.size() + path.size(); ++i) {
       const auto& [loop, tile] = inside[i];
       const std::string& statement = loop->rows.begin()->first;
-      const double extent = std::ceil(prices_.at(statement).extent(row_of(statement, loop)) / std::max(1.0, tile));
+      const double extent = std::ceil(costs_.extent(statement, *loop) / std::max(1.0, tile));
       const bool is_own = i >= around.size();
       counted.push_back({is_own ? path[i - around.size()].name : names_.at(loop),
-                         std::max<std::int64_t>(1, static_cast<std::int64_t>(extent)), is_own && loop->coincident,
-                         names_.at(loop)});
+                         std::max<std::int64_t>(1, static_cast<std::int64_t>(extent)),
+                         is_own && loop->coincident, names_.at(loop)});
     }
     const std::string chosen = schedule::loop_for_threads(machine_, cycles, counted, program_.open);
     const auto found = std::ranges::find(path, chosen, &schedule::NestLoop::name);
@@ -265,76 +250,15 @@ class Planner {
     return true;
   }
 
-  // Whether the other loops of a statement say which iteration of this one it is in.
-  bool is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
-    RowSpan others(program_.statement(statement).iterators);
-    for (const OrderLoop* other : loops_.at(statement))
-      if (other != &loop) others.add(other->rows.at(statement));
-    return !others.add(loop.rows.at(statement));
-  }
-
-  // The number of a loop among the rows of a statement.
-  std::size_t row_of(const std::string& statement, const OrderLoop* loop) const {
-    const auto& loops = loops_.at(statement);
-    return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
-  }
-
-  // The loops of a statement, outermost first: those that are placed, then the rest of its own as they are.
-  std::vector<PlacedRow> rows_at(const std::string& statement, const Placed& placed) const {
-    std::vector<PlacedRow> rows;
-    const auto& loops = loops_.at(statement);
-    for (const PlacedLoop& p : placed)
-      if (std::ranges::find(loops, p.loop) != loops.end()) rows.push_back({row_of(statement, p.loop), p.tile});
-    for (const OrderLoop* loop : loops)
-      if (std::ranges::find(placed, loop, &PlacedLoop::loop) == placed.end())
-        rows.push_back({row_of(statement, loop), 0});
-    return rows;
-  }
-
-  StatementPrice::Cost cost_of(const std::string& statement, const Placed& placed) const {
-    return prices_.at(statement).cost(rows_at(statement, placed), warm_for(statement, placed));
-  }
-
-  // What statements before this one read in the same iteration of the loops that both are in: all but the last of an
-  // innermost band, of different nests those around.
-  StatementPrice::Reads warm_for(const std::string& statement, const Placed& placed) const {
-    StatementPrice::Reads warm;
-    for (const std::string& other : statements_) {
-      if (other == statement) break;
-      const auto& loops = loops_.at(other);
-      if (loops.empty()) continue;
-      const auto shared = static_cast<std::size_t>(std::ranges::count_if(
-          placed, [&](const PlacedLoop& p) { return std::ranges::find(loops, p.loop) != loops.end(); }));
-      const std::vector<PlacedRow> rows = rows_at(other, placed);
-      const bool is_inside = shared == placed.size() && shared == rows.size();
-      const StatementPrice::Reads read = prices_.at(other).reads(rows, is_inside && shared > 0 ? shared - 1 : shared);
-      warm.insert(warm.end(), read.begin(), read.end());
-    }
-    return warm;
-  }
-
   // `path`: the loops of the statement as the nest has them.
-  void add_cost(const std::string& statement, const NestPath& path, const StatementPrice::Cost& cost) {
+  void add_cost(const std::string& statement, const NestPath& path,
+                const StatementPrice::Cost& cost) {
     plan_.cycles += cost.cycles;
     cycles_[statement] = cost.cycles;
     if (cost.inner == StatementPrice::Inner::Serial) return;
     auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
-    kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles, cost.is_wide};
-  }
-
-  // Of all statements of a band in these loops; where they have more below, these as they are.
-  double cycles_of(const OrderBand& band, const Placed& loops) const {
-    double cycles = 0;
-    for (const std::string& statement : statements_below(band.child)) cycles += cost_of(statement, loops).cycles;
-    return cycles;
-  }
-
-  // The longest that a loop is for a statement of its band.
-  double extent_of(const OrderBand& band, const OrderLoop& loop) const {
-    double longest = 1;
-    for (const std::string& statement : statements_below(band.child))
-      longest = std::max(longest, prices_.at(statement).extent(row_of(statement, &loop)));
-    return longest;
+    kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "",
+                       cost.cycles, cost.is_wide};
   }
 
   BandShape best_shape(const OrderBand& band, const Placed& around) const {
@@ -349,7 +273,7 @@ class Planner {
       std::erase(best.points, last);
       best.points.push_back(last);
       for (std::size_t m = 0; m < n && n > 1 && tiling_.fixed.tile > 0; ++m) {
-        if (extent_of(band, band.loops[m]) <= tiling_.fixed.tile) continue;
+        if (costs_.longest(band, band.loops[m]) <= tiling_.fixed.tile) continue;
         best.tiles.push_back(m);
         best.sizes[m] = tiling_.fixed.tile;
       }
@@ -358,7 +282,7 @@ class Planner {
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](BandShape shape) {
       if (tiling_.not_last.contains(&band.loops[shape.points.back()])) return;
-      const double cycles = cycles_of(band, within(around, band, shape));
+      const double cycles = costs_.cycles_of(band, within(around, band, shape));
       if (cycles >= least) return;
       least = cycles;
       best = std::move(shape);
@@ -393,27 +317,30 @@ void say_by_model(OrderPlan& plan) {
   for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
 }
 
-OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                           const OrderTree& tree, const Machine& machine) {
+OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference,
+                           const std::string& name, const OrderTree& tree, const Machine& machine) {
   OrderPlan plan = plan_of_shape(program, reference, name, tree, machine, {}, true);
   plan.name = name;
   return plan;
 }
 
-OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                        const OrderTree& tree, const Machine& machine, const FixedShape& shape, bool keep_order) {
-  OrderPlan plan = Planner(program, reference, machine, tree, {Tiling::How::Fixed, shape}, keep_order).run();
+OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference,
+                        const std::string& name, const OrderTree& tree, const Machine& machine,
+                        const FixedShape& shape, bool keep_order) {
+  OrderPlan plan =
+      Planner(program, reference, machine, tree, {Tiling::How::Fixed, shape}, keep_order).run();
   plan.name = name + ", tiles of " + std::to_string(static_cast<int>(shape.tile)) + ", " +
               std::to_string(shape.turned) + " from the end last";
   return plan;
 }
 
 std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule::State& reference,
-                                      const OrderTree& tree, const Machine& machine, const ShapedBand& given,
-                                      bool keep_order) {
+                                      const OrderTree& tree, const Machine& machine,
+                                      const ShapedBand& given, bool keep_order) {
   std::vector<ShapedPlan> plans;
   for (const bool early_first : {false, true}) {
-    Planner planner(program, reference, machine, tree, {.given = given, .early_first = early_first}, keep_order);
+    Planner planner(program, reference, machine, tree, {.given = given, .early_first = early_first},
+                    keep_order);
     ShapedPlan shaped{{}, {}, planner.cycles()};
     for (const OrderLoop& loop : given.band->loops) shaped.loops.push_back(planner.name_of(loop));
     shaped.plan = planner.run();
@@ -427,8 +354,9 @@ std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule
 namespace {
 
 // The plan, and the same with statements of isl's last loop in turn, where that is another one.
-std::vector<OrderPlan> both_turns(const ir::Program& program, const schedule::State& reference, const OrderTree& tree,
-                                  const Machine& machine, Tiling tiling, bool keep_order, const std::string& name) {
+std::vector<OrderPlan> both_turns(const ir::Program& program, const schedule::State& reference,
+                                  const OrderTree& tree, const Machine& machine, Tiling tiling,
+                                  bool keep_order, const std::string& name) {
   std::vector<OrderPlan> plans;
   for (const bool early_first : {false, true}) {
     tiling.early_first = early_first;
@@ -442,13 +370,17 @@ std::vector<OrderPlan> both_turns(const ir::Program& program, const schedule::St
 
 }  // namespace
 
-std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                                const OrderTree& tree, const Machine& machine, bool keep_order) {
+std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference,
+                                const std::string& name, const OrderTree& tree,
+                                const Machine& machine, bool keep_order) {
   std::vector<OrderPlan> plans;
-  const auto add_all = [&](std::vector<OrderPlan> more) { std::ranges::move(more, std::back_inserter(plans)); };
+  const auto add_all = [&](std::vector<OrderPlan> more) {
+    std::ranges::move(more, std::back_inserter(plans));
+  };
   Loops last;
   for (const Tiling::How how : {Tiling::How::Best, Tiling::How::None}) {
-    if (plans.empty()) last = Planner(program, reference, machine, tree, {how}, keep_order).last_loops();
+    if (plans.empty())
+      last = Planner(program, reference, machine, tree, {how}, keep_order).last_loops();
     if (!plans.empty() && !plans.front().nest.tile) break;
     auto turns = both_turns(program, reference, tree, machine, {how}, keep_order, name);
     for (OrderPlan& plan : turns) plan.name += plan.nest.tile ? ", tiled" : "";
@@ -459,16 +391,21 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
                        name + ", tiled, other loops last"));
   }
   sort_stably(plans, {}, &OrderPlan::cycles);
-  if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;
+  if (std::ranges::none_of(program.statements,
+                           [](const ir::Statement& s) { return s.region_depth > 0; }))
+    return plans;
   const double least = plans.front().cycles;
   const auto add = [&](const OrderTree& changed, const char* how, double limit) {
-    for (OrderPlan& plan : both_turns(program, reference, changed, machine, {}, keep_order, name + how)) {
+    for (OrderPlan& plan :
+         both_turns(program, reference, changed, machine, {}, keep_order, name + how)) {
       say_by_model(plan);
       if (plan.cycles < limit) plans.push_back(std::move(plan));
     }
   };
-  for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);
-  for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", least);
+  for (const OrderTree& front : wavefronts_of(tree))
+    add(front, ", wavefront", kWorthAFront * least);
+  for (const OrderTree& straight : straightened(tree, program))
+    add(straight, ", straightened", least);
   sort_stably(plans, {}, &OrderPlan::cycles);
   return plans;
 }

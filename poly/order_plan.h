@@ -1,5 +1,6 @@
-// From an order of a Program's instances to a nest: which loops are tiled and by how much, which runs innermost, which
-// in vectors and which on threads. All that a band allows is priced (order_price.h), nothing is measured.
+// From an order of a Program's instances to a nest: which loops are tiled and by how much,
+// which runs innermost, which in vectors and which on threads. All that a band allows is priced
+// (order_price.h), nothing is measured.
 #pragma once
 
 #include <map>
@@ -16,8 +17,8 @@ struct OrderPlan {
   std::string name;         // of the attempt, and what was done with it
   schedule::NestPlan nest;  // all of the kernel, kinds of loops left out
   double cycles = 0;        // of one core, as predicted
-  // What is priced of innermost loops, and has to be proved: statements whose loop runs in vectors, and sums whose
-  // terms are added up in parts.
+  // What is priced of innermost loops, and has to be proved: statements whose loop runs in vectors,
+  // and sums whose terms are added up in parts.
   struct Inner {
     std::string loop, around;  // and the loop outside it; empty: none
     double cycles = 0;         // of the statement
@@ -30,13 +31,15 @@ struct OrderPlan {
 // Of an order that isl did not find: maps and nest are the model's.
 void say_by_model(OrderPlan& plan);
 
-// Nothing is chosen: each permutable band in tiles of one size, and a loop of it last, so many before isl's last one.
+// Nothing is chosen: each permutable band in tiles of one size, and a loop of it last, so many
+// before isl's last one.
 struct FixedShape {
   double tile = 32;  // 0: no tiles
   std::size_t turned = 0;
 };
-OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                        const OrderTree& tree, const Machine& machine, const FixedShape& shape, bool keep_order);
+OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference,
+                        const std::string& name, const OrderTree& tree, const Machine& machine,
+                        const FixedShape& shape, bool keep_order);
 
 // A band of the tree in a shape that is given; the others have their best.
 struct ShapedBand {
@@ -48,18 +51,21 @@ struct ShapedPlan {
   std::vector<std::string> loops;        // of the band, by its number
   std::map<std::string, double> cycles;  // by statement
 };
-// With the statements of its last loop in isl's order, and in that in which they are in the loop, if it is another.
+// With the statements of its last loop in isl's order, and in that in which they are in the
+// loop, if it is another.
 std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule::State& reference,
-                                      const OrderTree& tree, const Machine& machine, const ShapedBand& given,
-                                      bool keep_order);
+                                      const OrderTree& tree, const Machine& machine,
+                                      const ShapedBand& given, bool keep_order);
 
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: `--scheduler isl`.
-OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                           const OrderTree& tree, const Machine& machine);
+OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference,
+                           const std::string& name, const OrderTree& tree, const Machine& machine);
 
-// The best plan with tiles, the best of those that end with other loops, which may be legal where that is not, and the
-// best without tiles, the cheapest first; the others are left out where the first has no tiles.
-std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                                const OrderTree& tree, const Machine& machine, bool keep_order);
+// The best plan with tiles, the best of those that end with other loops, which may be legal where
+// that is not, and the best without tiles, the cheapest first; the others are left out where the
+// first has no tiles.
+std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference,
+                                const std::string& name, const OrderTree& tree,
+                                const Machine& machine, bool keep_order);
 
 }  // namespace polyte::poly

@@ -10,18 +10,21 @@
 namespace polyte::poly {
 namespace {
 
-// Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads what was stored a
-// moment before.
+// Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads
+// what was stored a moment before.
 constexpr double kTileStart = 18;
-constexpr double kTurn = 1;                      // cycles of counting and comparing, beside the rest of an iteration
-constexpr double kWideTurns = 4;                 // fewer are hardly worth it
-constexpr double kScalarTurn = 1.5;              // cycles of an iteration at the least
-constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
-constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
-constexpr double kAddParts = 60;                 // cycles until the parts of a sum are one
-constexpr double kAddPartsOfTile = 250;          // the same, masks at both ends of it included
-constexpr double kPartsOfLane = 4;               // of a sum: vectors whose updates do not wait for one another
-constexpr double kPutParts = 2;                  // cycles of a part that goes to memory and comes again
+// Cycles of counting and comparing, beside the rest of an iteration.
+constexpr double kTurn = 1;
+constexpr double kWideTurns = 4;     // fewer are hardly worth it
+constexpr double kScalarTurn = 1.5;  // cycles of an iteration at the least
+// Bytes, and how many are known without a walk.
+constexpr double kPage = 4096, kNearPages = 64;
+constexpr double kWalk = 3;       // cycles of one to a page beyond, partly hidden
+constexpr double kAddParts = 60;  // cycles until the parts of a sum are one
+// The same, masks at both ends of it included.
+constexpr double kAddPartsOfTile = 250;
+constexpr double kPartsOfLane = 4;  // of a sum: vectors whose updates do not wait for one another
+constexpr double kPutParts = 2;     // cycles of a part that goes to memory and comes again
 
 bool is_associative(const ir::Statement& statement) {
   return statement.combiner != ir::Combiner::None && statement.combiner != ir::Combiner::ArgMin &&
@@ -31,7 +34,8 @@ bool is_associative(const ir::Statement& statement) {
 }  // namespace
 
 StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& statement,
-                               const std::vector<ir::Affine>& rows, const Machine& machine, bool may_reorder)
+                               const std::vector<ir::Affine>& rows, const Machine& machine,
+                               bool may_reorder)
     : machine_(machine),
       extents_(program, statement, rows),
       rows_(rows.size()),
@@ -40,23 +44,27 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
   RowSpan span(statement.iterators);
   for (const ir::Affine& row : rows) span.add(row);
   const auto inverse = span.inverse();
-  for (const ir::Access& write : statement.writes) add_reference(program, write, true, statement.iterators, inverse);
+  for (const ir::Access& write : statement.writes)
+    add_reference(program, write, true, statement.iterators, inverse);
   references_.front().is_read = statement.combiner != ir::Combiner::None;
   for (const ir::Expr& value : statement.values)
     for (const ir::Load* load : ir::loads_of(value))
       add_reference(program, {load->buffer, load->indices}, false, statement.iterators, inverse);
   add_distances(statement);
-  const auto own = std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
+  const auto own =
+      std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto it = rows[r].as_symbol();
     const bool is_own = it && std::ranges::find(own, *it) != own.end();
-    can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 && is_associative(statement));
+    can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 &&
+                        is_associative(statement));
   }
 }
 
-// Subscripts that differ by constants alone are one reference: its neighbours are in the same lines.
-void StatementPrice::add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
-                                   const std::vector<std::string>& iterators,
+// Subscripts that differ by constants alone are one reference: its neighbours are in the
+// same lines.
+void StatementPrice::add_reference(const ir::Program& program, const ir::Access& access,
+                                   bool is_written, const std::vector<std::string>& iterators,
                                    const std::vector<std::vector<double>>& inverse) {
   const ir::Buffer& buffer = program.buffer(access.buffer);
   Reference reference;
@@ -77,7 +85,8 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
       for (std::size_t r = 0; r < rows_; ++r) moves[r] += factor * inverse[i][r];
     }
     for (std::size_t r = 0; r < rows_; ++r) reference.strides[r] += moves[r] * below;
-    const double extent = buffer.shape[d].is_constant() ? static_cast<double>(buffer.shape[d].constant()) : kOpenSize;
+    const double extent =
+        buffer.shape[d].is_constant() ? static_cast<double>(buffer.shape[d].constant()) : kOpenSize;
     reference.by_dimension.insert(reference.by_dimension.begin(), moves);
     reference.extents.insert(reference.extents.begin(), extent);
     below *= std::max(1.0, extent);
@@ -125,26 +134,31 @@ bool StatementPrice::is_chain(std::size_t row) const {
 // A sum into one cell of what its terms are read from: it is stored and loaded again each time.
 bool StatementPrice::is_sum_in_memory(std::size_t row) const {
   const Reference& write = references_.front();
-  return write.strides[row] == 0 && std::ranges::count(references_, write.buffer, &Reference::buffer) > 1;
+  return write.strides[row] == 0 &&
+         std::ranges::count(references_, write.buffer, &Reference::buffer) > 1;
 }
 
-// Of one run of the innermost loop. The parts of a cell are in registers while loops of its sum alone run; where more
-// of these lie outside of loops over other cells, the parts go to memory in between.
+// Of one run of the innermost loop. The parts of a cell are in registers while loops of its
+// sum alone run; where more of these lie outside of loops over other cells, the parts go to
+// memory in between.
 double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const {
   const auto is_of_sum = [&](const Loop& loop) { return can_part_[loop.row]; };
   const auto other = std::find_if_not(loops.rbegin(), loops.rend(), is_of_sum);
   double runs = 1;  // of the innermost loop, at one cell
-  for (auto loop = std::next(loops.rbegin()); loop < other; ++loop) runs *= std::max(1.0, loop->trips);
+  for (auto loop = std::next(loops.rbegin()); loop < other; ++loop)
+    runs *= std::max(1.0, loop->trips);
   const double adding = is_in_tile ? kAddPartsOfTile : kAddParts;
-  return std::any_of(other, loops.rend(), is_of_sum) ? (kPutParts * kPartsOfLane * lanes_ + adding) / runs
-                                                     : adding / runs;
+  return std::any_of(other, loops.rend(), is_of_sum)
+             ? (kPutParts * kPartsOfLane * lanes_ + adding) / runs
+             : adding / runs;
 }
 
 // Long rows that begin at one place run several vectors per turn.
 bool StatementPrice::runs_wide(const std::vector<Loop>& loops) const {
   const Loop& inner = loops.back();
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
-  return !is_in_tile && !extents_.begins_anywhere(inner.row) && inner.trips >= kWideTurns * kWideVectors * lanes_;
+  return !is_in_tile && !extents_.begins_anywhere(inner.row) &&
+         inner.trips >= kWideTurns * kWideVectors * lanes_;
 }
 
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
@@ -152,39 +166,47 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
-  const double turns = std::max(1.0, std::ceil(inner.trips / lanes));  // of vectors, of one run of the innermost loop
+  // Of vectors, of one run of the innermost loop.
+  const double turns = std::max(1.0, std::ceil(inner.trips / lanes));
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
   const bool is_anywhere = !is_in_tile && extents_.begins_anywhere(inner.row);
   double loads = 0, stores = 0, pages = 0;
-  // Where one long vector is multiplied a cycle, paths to the first cache are half as wide as it is.
-  const double width = machine_.fma_per_cycle < 2 && lanes * references_.front().bytes >= kLine ? 2 : 1;
+  // Where one long vector is multiplied a cycle, paths to the first cache are half as wide
+  // as it is.
+  const double width =
+      machine_.fma_per_cycle < 2 && lanes * references_.front().bytes >= kLine ? 2 : 1;
   for (const Reference& reference : references_) {
     const double stride = std::abs(reference.strides[inner.row] * inner.step);
     if (stride == 0) continue;  // kept in a register
     const bool is_apart = is_vector && stride != 1;
-    // Vectors as long as a line lie across two: those of neighbours, and all where a loop begins anywhere.
-    const bool is_across =
-        (reference.places.size() > 1 || is_anywhere) && is_vector && lanes * reference.bytes >= kLine;
+    // Vectors as long as a line lie across two: those of neighbours, and all where a
+    // loop begins anywhere.
+    const bool is_across = (reference.places.size() > 1 || is_anywhere) && is_vector &&
+                           lanes * reference.bytes >= kLine;
     const double count = static_cast<double>(reference.places.size());
-    if (reference.is_read) loads += count * (is_apart ? kGather * lanes : is_across ? width + 1 : width);
+    if (reference.is_read)
+      loads += count * (is_apart ? kGather * lanes : is_across ? width + 1 : width);
     pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
-    if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
+    if (reference.is_written)
+      stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
   }
-  const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_.cycles(is_vector, machine_),
-                                 is_vector ? 1.0 : kScalarTurn});
+  const double slots =
+      std::max({loads / kLoadsACycle, stores / kStoresACycle,
+                operations_.cycles(is_vector, machine_), is_vector ? 1.0 : kScalarTurn});
   const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  const double turning = how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : 1);
+  const double turning =
+      how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : 1);
   double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start +
                (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
 }
 
-double StatementPrice::footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from,
-                                 bool at_most) const {
+double StatementPrice::footprint(const Reference& reference, const std::vector<Loop>& loops,
+                                 std::size_t from, bool at_most) const {
   double lines = 1;
   for (std::size_t d = 0; d < reference.by_dimension.size(); ++d) {
     double extent = 1;
@@ -200,7 +222,8 @@ double StatementPrice::footprint(const Reference& reference, const std::vector<L
 
 std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) const {
   std::vector<double> bytes(loops.size(), std::numeric_limits<double>::infinity());
-  const auto most = static_cast<double>(std::max({machine_.l1.bytes, machine_.l2.bytes, machine_.l3.bytes}));
+  const auto most =
+      static_cast<double>(std::max({machine_.l1.bytes, machine_.l2.bytes, machine_.l3.bytes}));
   for (std::size_t from = loops.size(); from-- > 0;) {
     double sum = 0;
     for (const Reference& reference : references_) sum += footprint(reference, loops, from, true);
@@ -211,14 +234,18 @@ std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) c
 }
 
 // Bytes that come from beyond a cache of this capacity.
-double StatementPrice::traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints, double capacity,
+double StatementPrice::traffic(const std::vector<Loop>& loops,
+                               const std::vector<double>& footprints, double capacity,
                                const Reads& warm) const {
-  // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines that it is in.
+  // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines
+  // that it is in.
   std::size_t held = loops.empty() ? 0 : loops.size() - 1;
   while (held > 0 && footprints[held - 1] <= capacity) --held;
   double bytes = 0;
   for (const Reference& reference : references_) {
-    if (std::ranges::any_of(warm, [&](const Reference* other) { return other->reads_as(reference); })) continue;
+    if (std::ranges::any_of(warm,
+                            [&](const Reference* other) { return other->reads_as(reference); }))
+      continue;
     double times = 1;
     bool is_still = true;  // the loops directly outside do not move it
     for (std::size_t l = held; l-- > 0;) {
@@ -230,22 +257,26 @@ double StatementPrice::traffic(const std::vector<Loop>& loops, const std::vector
   return bytes;
 }
 
-StatementPrice::Reads StatementPrice::reads(const std::vector<PlacedRow>& placed, std::size_t shared) const {
+StatementPrice::Reads StatementPrice::reads(const std::vector<PlacedRow>& placed,
+                                            std::size_t shared) const {
   Reads found;
   if (shared == 0) return found;
   const std::vector<Loop> loops = counted(placed);
   for (const Reference& reference : references_)
-    if (reference.is_input &&
-        footprint(reference, loops, shared, true) < kUsable / 2 * static_cast<double>(machine_.l2.bytes))
+    if (reference.is_input && footprint(reference, loops, shared, true) <
+                                  kUsable / 2 * static_cast<double>(machine_.l2.bytes))
       found.push_back(&reference);
   return found;
 }
 
-std::vector<StatementPrice::Loop> StatementPrice::counted(const std::vector<PlacedRow>& placed) const {
+std::vector<StatementPrice::Loop> StatementPrice::counted(
+    const std::vector<PlacedRow>& placed) const {
   std::vector<Loop> loops;
   std::vector<KnownRow> known;
   for (const PlacedRow& p : placed) {
-    const auto trips = [&](double extent) { return p.tile > 0 ? std::ceil(extent / p.tile) : extent; };
+    const auto trips = [&](double extent) {
+      return p.tile > 0 ? std::ceil(extent / p.tile) : extent;
+    };
     const double extent = extents_.extent(p.row, known);
     const double widest = extents_.is_box() ? extent : extents_.widest(p.row, known);
     loops.push_back({p.row, p.tile > 0 ? p.tile : 1, trips(extent), trips(widest)});
@@ -258,7 +289,8 @@ std::vector<StatementPrice::Loop> StatementPrice::counted(const std::vector<Plac
   return loops;
 }
 
-StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, const Reads& warm) const {
+StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed,
+                                          const Reads& warm) const {
   std::vector<Loop> loops = counted(placed);
   double runs = 1;  // of the innermost loop
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);
@@ -282,10 +314,14 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, 
   best.is_wide = best.inner == Inner::Vector && runs_wide(loops);
   const double issue = best.cycles;
   const std::vector<double> held = footprints(loops);
-  const double level2 = traffic(loops, held, kUsable * static_cast<double>(machine_.l1.bytes), {}) / kLevel2;
-  const double level3 = traffic(loops, held, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;
-  const double memory = traffic(loops, held, kUsable * static_cast<double>(machine_.l3.bytes), warm) / kMemory;
-  best.cycles = share * (std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
+  const double level2 =
+      traffic(loops, held, kUsable * static_cast<double>(machine_.l1.bytes), {}) / kLevel2;
+  const double level3 =
+      traffic(loops, held, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;
+  const double memory =
+      traffic(loops, held, kUsable * static_cast<double>(machine_.l3.bytes), warm) / kMemory;
+  best.cycles = share * (std::max({issue, level2, level3, memory}) +
+                         0.1 * (issue + level2 + level3 + memory));
   return best;
 }
 

@@ -1,9 +1,11 @@
-// What a nest of a statement costs, in cycles of one core: the greater of issue slots with latency chains, and the
-// lines that each level of the memory hands over. It knows loops, strides and footprints, no operator and no kernel.
-// Orders are compared by it; the time itself is off by what a processor does beside.
+// What a nest of a statement costs, in cycles of one core: the greater of issue slots with latency
+// chains, and the lines that each level of the memory hands over. It knows loops, strides and
+// footprints, no operator and no kernel. Orders are compared by it; the time itself is off by what
+// a processor does beside.
 //
-// Footprints as in Bondhugula et al. and in PolyMage: the box of what the loops below touch, in cache lines; traffic of
-// a level is the footprint of the largest sub-nest that it holds, once for each iteration of the loops outside.
+// Footprints as in Bondhugula et al. and in PolyMage: the box of what the loops below touch, in
+// cache lines; traffic of a level is the footprint of the largest sub-nest that it holds, once for
+// each iteration of the loops outside.
 #pragma once
 
 #include <set>
@@ -32,30 +34,32 @@ class StatementPrice {
  public:
   // `rows` of the statement, outermost first, over its iterators and the Program's sizes.
   // `may_reorder`: terms of a sum may change places.
-  StatementPrice(const ir::Program& program, const ir::Statement& statement, const std::vector<ir::Affine>& rows,
-                 const Machine& machine, bool may_reorder);
+  StatementPrice(const ir::Program& program, const ir::Statement& statement,
+                 const std::vector<ir::Affine>& rows, const Machine& machine, bool may_reorder);
 
   double extent(std::size_t row) const { return extents_.extent(row); }
   double middle(std::size_t row) const { return extents_.middle(row); }
 
-  // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the subscripts, so that it
-  // is a guess where these are not alike.
+  // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the
+  // subscripts, so that it is a guess where these are not alike.
   bool is_chain(std::size_t row) const;
-  // Loops outermost first; the innermost as it is cheapest: one after the other, in vectors where that is no chain, or
-  // of a sum into one cell in parts, as many as keep the adders busy, which are added up at its end.
+  // Loops outermost first; the innermost as it is cheapest: one after the other, in vectors where
+  // that is no chain, or of a sum into one cell in parts, as many as keep the adders busy, which
+  // are added up at its end.
   enum class Inner { Serial, Vector, Parts };
   struct Cost {
     double cycles = 0;
     Inner inner = Inner::Serial;
     bool is_wide = false;  // several vectors per turn
   };
-  // References to inputs, of prices that are longer there. Those with equal moves in each dimension read the same
-  // elements.
+  // References to inputs, of prices that are longer there. Those with equal moves in each dimension
+  // read the same elements.
   using Reads = std::vector<const Reference*>;
-  // `warm`: what statements before it have just read in the same iteration of the loops around both; it comes from the
-  // second cache.
+  // `warm`: what statements before it have just read in the same iteration of the loops around
+  // both; it comes from the second cache.
   Cost cost(const std::vector<PlacedRow>& loops, const Reads& warm = {}) const;
-  // What this one reads of inputs in an iteration of the `shared` outermost loops, where that cache holds it.
+  // What this one reads of inputs in an iteration of the `shared` outermost loops, where that
+  // cache holds it.
   Reads reads(const std::vector<PlacedRow>& loops, std::size_t shared) const;
 
  private:
@@ -66,14 +70,17 @@ class StatementPrice {
   };
   struct Reference {
     std::string buffer;
-    std::set<std::vector<std::int64_t>> places;     // constants of the subscripts: neighbours
-    std::vector<std::vector<double>> by_dimension;  // for each dimension of the buffer, what a step of each row moves
-    std::vector<double> extents;                    // of the buffer
-    std::vector<double> strides;                    // elements that a step of each row moves
-    double bytes = 4;                               // of an element
+    std::set<std::vector<std::int64_t>> places;  // constants of the subscripts: neighbours
+    // For each dimension of the buffer, what a step of each row moves.
+    std::vector<std::vector<double>> by_dimension;
+    std::vector<double> extents;  // of the buffer
+    std::vector<double> strides;  // elements that a step of each row moves
+    double bytes = 4;             // of an element
     bool is_written = false, is_read = true, is_input = false;
 
-    bool reads_as(const Reference& other) const { return buffer == other.buffer && by_dimension == other.by_dimension; }
+    bool reads_as(const Reference& other) const {
+      return buffer == other.buffer && by_dimension == other.by_dimension;
+    }
   };
 
   const Machine& machine_;
@@ -88,18 +95,20 @@ class StatementPrice {
 
   void add_distances(const ir::Statement& statement);
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
-                     const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
+                     const std::vector<std::string>& iterators,
+                     const std::vector<std::vector<double>>& inverse);
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
   bool is_sum_in_memory(std::size_t row) const;
   bool runs_wide(const std::vector<Loop>& loops) const;
   double cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const;
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.
-  double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from, bool at_most) const;
+  double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from,
+                   bool at_most) const;
   // Of the loops from each one on, at most; infinite where that is more than any cache holds.
   std::vector<double> footprints(const std::vector<Loop>& loops) const;
-  double traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints, double capacity,
-                 const Reads& warm) const;
+  double traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints,
+                 double capacity, const Reads& warm) const;
 };
 
 }  // namespace polyte::poly

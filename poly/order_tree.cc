@@ -28,20 +28,23 @@ std::string text_of(const OrderBand& band) {
 OrderTree with_own_loops(const ir::Statement& statement, RowSpan around) {
   OrderBand own{{}, false, order_leaf(statement.name)};
   for (const std::string& it : statement.iterators)
-    if (around.add(ir::Affine::symbol(it))) own.loops.push_back({{{statement.name, ir::Affine::symbol(it)}}, false});
+    if (around.add(ir::Affine::symbol(it)))
+      own.loops.push_back({{{statement.name, ir::Affine::symbol(it)}}, false});
   return own.loops.empty() ? own.child : order_band(std::move(own));
 }
 
 // isl leaves out loops of one iteration and rows that others imply. A nest needs as many
 // independent rows for a statement as it has iterators (their span is all of them, row_span.h): the
 // missing ones become loops of its own at its leaf.
-OrderTree with_all_loops(const OrderTree& tree, const ir::Program& program, std::map<std::string, RowSpan> around) {
+OrderTree with_all_loops(const OrderTree& tree, const ir::Program& program,
+                         std::map<std::string, RowSpan> around) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op))
     return with_own_loops(program.statement(leaf->statement), around.at(leaf->statement));
   if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
     for (const OrderLoop& loop : band->loops)
       for (const auto& [statement, row] : loop.rows) around.at(statement).add(row);
-    return order_band({band->loops, band->permutable, with_all_loops(band->child, program, std::move(around))});
+    return order_band(
+        {band->loops, band->permutable, with_all_loops(band->child, program, std::move(around))});
   }
   std::vector<OrderTree> children;
   for (const OrderTree& child : std::get<OrderSequence>(tree->op).children)
@@ -57,7 +60,8 @@ OrderTree completed(const OrderTree& tree, const ir::Program& program) {
   const std::vector<std::string> there = statements_below(tree);
   std::vector<OrderTree> all = {with_all_loops(tree, program, around)};
   for (const ir::Statement& s : program.statements)
-    if (std::ranges::find(there, s.name) == there.end()) all.push_back(with_own_loops(s, around.at(s.name)));
+    if (std::ranges::find(there, s.name) == there.end())
+      all.push_back(with_own_loops(s, around.at(s.name)));
   return order_sequence(std::move(all));
 }
 
@@ -79,13 +83,16 @@ OrderTree without_iterator(const OrderTree& tree, const std::string& iterator) {
   if (std::holds_alternative<OrderLeaf>(tree->op)) return tree;
   if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
     std::vector<OrderTree> children;
-    for (const OrderTree& child : sequence->children) children.push_back(without_iterator(child, iterator));
+    for (const OrderTree& child : sequence->children)
+      children.push_back(without_iterator(child, iterator));
     return order_sequence(std::move(children));
   }
   OrderBand band = std::get<OrderBand>(tree->op);
   std::erase_if(band.loops, [&](OrderLoop& loop) {
-    for (auto& [statement, row] : loop.rows) row = row - ir::Affine::symbol(iterator) * row.coefficient(iterator);
-    return std::ranges::all_of(loop.rows, [](const auto& each) { return each.second.is_constant(); });
+    for (auto& [statement, row] : loop.rows)
+      row = row - ir::Affine::symbol(iterator) * row.coefficient(iterator);
+    return std::ranges::all_of(loop.rows,
+                               [](const auto& each) { return each.second.is_constant(); });
   });
   band.child = without_iterator(band.child, iterator);
   return band.loops.empty() ? band.child : order_band(std::move(band));
@@ -101,7 +108,9 @@ std::vector<std::string> statements_below(const OrderTree& tree) {
 }
 
 bool is_innermost(const OrderBand& band) {
-  const auto is_leaf = [](const OrderTree& tree) { return std::holds_alternative<OrderLeaf>(tree->op); };
+  const auto is_leaf = [](const OrderTree& tree) {
+    return std::holds_alternative<OrderLeaf>(tree->op);
+  };
   if (const auto* sequence = std::get_if<OrderSequence>(&band.child->op))
     return std::ranges::all_of(sequence->children, is_leaf);
   return is_leaf(band.child);
@@ -118,7 +127,8 @@ std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
     for (std::size_t other = 0; other < band->loops.size(); ++other) {
       if (front == other || band->loops[other].coincident) continue;
       OrderBand changed = *band;
-      for (auto& [statement, row] : changed.loops[front].rows) row = row + band->loops[other].rows.at(statement);
+      for (auto& [statement, row] : changed.loops[front].rows)
+        row = row + band->loops[other].rows.at(statement);
       fronts.push_back(order_band(std::move(changed)));
     }
   return fronts;
@@ -130,17 +140,20 @@ std::vector<OrderTree> straightened(const OrderTree& tree, const ir::Program& pr
   std::vector<OrderTree> trees;
   for (std::size_t kept = 1; kept < band->loops.size(); ++kept) {
     const auto end = band->loops.begin() + static_cast<std::ptrdiff_t>(kept);
-    trees.push_back(completed(order_band({{band->loops.begin(), end}, true, band->child}), program));
+    trees.push_back(
+        completed(order_band({{band->loops.begin(), end}, true, band->child}), program));
   }
   return trees;
 }
 
 std::string to_string(const OrderTree& tree) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return leaf->statement;
-  if (const auto* band = std::get_if<OrderBand>(&tree->op)) return text_of(*band) + ' ' + to_string(band->child);
+  if (const auto* band = std::get_if<OrderBand>(&tree->op))
+    return text_of(*band) + ' ' + to_string(band->child);
   std::string text = "{ ";
   const auto& children = std::get<OrderSequence>(tree->op).children;
-  for (const OrderTree& child : children) text += (&child == &children.front() ? "" : "; ") + to_string(child);
+  for (const OrderTree& child : children)
+    text += (&child == &children.front() ? "" : "; ") + to_string(child);
   return text + " }";
 }
 

@@ -8,7 +8,8 @@
 namespace polyte::poly {
 namespace {
 
-ir::Statement statement_over_loops(const schedule::State& state, const schedule::ScheduledStatement& s) {
+ir::Statement statement_over_loops(const schedule::State& state,
+                                   const schedule::ScheduledStatement& s) {
   const ir::Ranges ranges = schedule::loop_ranges(state, s);
   ir::Statement result = s.body;
   result.iterators.clear();
@@ -23,11 +24,14 @@ ir::Statement statement_over_loops(const schedule::State& state, const schedule:
   result.domain.clear();
   for (const std::string& loop : result.iterators)
     if (const auto range = ranges.find(loop); range != ranges.end()) {
-      if (range->second.min) result.domain.push_back(ir::at_least(ir::Affine::symbol(loop), *range->second.min));
-      if (range->second.max) result.domain.push_back(ir::at_least(*range->second.max, ir::Affine::symbol(loop)));
+      if (range->second.min)
+        result.domain.push_back(ir::at_least(ir::Affine::symbol(loop), *range->second.min));
+      if (range->second.max)
+        result.domain.push_back(ir::at_least(*range->second.max, ir::Affine::symbol(loop)));
     }
   result.domain.insert(result.domain.end(), s.loop_domain.begin(), s.loop_domain.end());
-  for (const ir::Constraint& c : s.body.domain) result.domain.push_back(ir::substitute(c, s.inverse));
+  for (const ir::Constraint& c : s.body.domain)
+    result.domain.push_back(ir::substitute(c, s.inverse));
   const auto is_free = [&](const std::string& loop) {
     return std::ranges::any_of(result.writes.front().indices,
                                [&](const ir::Index& index) { return index.affine.uses(loop); });

@@ -14,7 +14,8 @@ namespace polyte::poly {
 namespace {
 
 constexpr std::int64_t kMostParts = 64, kFewestOfPart = 4;
-constexpr std::int64_t kPointsWanted = 128 * 128;  // of a multiprocessor: with more there are tiles enough
+// Of a multiprocessor: with more there are tiles enough.
+constexpr std::int64_t kPointsWanted = 128 * 128;
 
 // The Program once the sum is in parts.
 struct Parts {
@@ -26,7 +27,10 @@ struct Parts {
 class PartsPlanner {
  public:
   PartsPlanner(const SumNest& nest, const SumPlanner& plan_part)
-      : nest_(nest), plan_part_(plan_part), tensor_(nest.update().writes[0].buffer), partial_(tensor_ + "_p") {
+      : nest_(nest),
+        plan_part_(plan_part),
+        tensor_(nest.update().writes[0].buffer),
+        partial_(tensor_ + "_p") {
     while (nest.program->find_buffer(partial_)) partial_ += "_";
   }
 
@@ -55,7 +59,8 @@ class PartsPlanner {
     state.contract = schedule::Contract::Reassoc;
     state.reassociable.insert(loop);
     const auto split = schedule::split_reduction(
-        state, {tensor_, loop, {std::to_string(count)}, partial_, schedule::SplitReduction::Form::Blocks},
+        state,
+        {tensor_, loop, {std::to_string(count)}, partial_, schedule::SplitReduction::Form::Blocks},
         {environment});
     if (!split) return std::nullopt;
     Parts parts{over_loops(*split), {}, {}, {}};
@@ -65,7 +70,8 @@ class PartsPlanner {
   std::optional<SumPlan> in_parts(const std::string& loop, std::int64_t count) const {
     std::optional<Parts> parts = parts_of(loop, count);
     if (!parts) return std::nullopt;
-    parts->reference = schedule::reference_state(std::make_shared<const ir::Program>(parts->program));
+    parts->reference =
+        schedule::reference_state(std::make_shared<const ir::Program>(parts->program));
     for (const char* kind : {".init", ".update"})
       parts->part.statements.push_back(&parts->program.statement(partial_ + kind));
     for (const ir::Statement* s : nest_.cluster->statements)
@@ -86,10 +92,12 @@ class PartsPlanner {
     return plan;
   }
 
-  // First each statement under its own loops, so that what is done to those of the parts is done to no others.
+  // First each statement under its own loops, so that what is done to those of the parts is
+  // done to no others.
   schedule::NestPlan apart(const Parts& parts, const std::string& loop, std::int64_t count) const {
     schedule::NestPlan plan{.number = nest_.number};
-    plan.splits.emplace_back(schedule::PlannedParts{tensor_, loop, schedule::Elements{count}, partial_, kModel, true});
+    plan.splits.emplace_back(
+        schedule::PlannedParts{tensor_, loop, schedule::Elements{count}, partial_, kModel, true});
     if (!schedule::is_reorderable(nest_.update())) plan.reassociated.insert(loop);
     std::vector<schedule::NestTree> leaves;
     for (const Cluster* cluster : {&parts.part, &parts.sum})
@@ -105,8 +113,10 @@ class PartsPlanner {
 
   // A thread a sum.
   schedule::NestPlan sums(const Parts& parts) const {
-    PointNest points{&parts.program, &parts.reference, nest_.machine, {}, {&parts.sum}, nest_.number, false};
-    for (const std::string& free : ir::free_iterators(*parts.sum.update())) points.shared.push_back({free, true});
+    PointNest points{&parts.program, &parts.reference, nest_.machine, {},
+                     {&parts.sum},   nest_.number,     false};
+    for (const std::string& free : ir::free_iterators(*parts.sum.update()))
+      points.shared.push_back({free, true});
     schedule::NestPlan plan = plan_point_nest(points);
     plan.tree_by = kModel;
     return plan;
@@ -114,24 +124,30 @@ class PartsPlanner {
 
   // Parts are written and read by way of the second cache.
   double adding(std::int64_t count) const {
-    double bytes = 2.0 * static_cast<double>(count) * size_in_bytes(nest_.program->buffer(tensor_).dtype);
-    for (const std::string& free : ir::free_iterators(nest_.update())) bytes *= static_cast<double>(nest_.extent(free));
+    double bytes =
+        2.0 * static_cast<double>(count) * size_in_bytes(nest_.program->buffer(tensor_).dtype);
+    for (const std::string& free : ir::free_iterators(nest_.update()))
+      bytes *= static_cast<double>(nest_.extent(free));
     const Gpu& gpu = *nest_.machine->gpu;
-    return schedule::kLaunch + bytes / gpu.multiprocessors / schedule::second_cache_bytes_a_cycle(gpu);
+    return schedule::kLaunch +
+           bytes / gpu.multiprocessors / schedule::second_cache_bytes_a_cycle(gpu);
   }
 };
 
 }  // namespace
 
-std::optional<SumPlan> plan_parts_nest(const SumNest& nest, double cycles, const SumPlanner& plan_part) {
+std::optional<SumPlan> plan_parts_nest(const SumNest& nest, double cycles,
+                                       const SumPlanner& plan_part) {
   const auto& statements = nest.cluster->statements;
   const ir::Statement& update = nest.update();
   if (nest.keep_order && !schedule::is_reorderable(update)) return std::nullopt;
-  if (statements.size() < 2 || statements[1] != &update || !ir::starts_reduction(*statements[0], update) ||
-      update.writes.size() != 1 || update.guard || !nest.program->open.empty())
+  if (statements.size() < 2 || statements[1] != &update ||
+      !ir::starts_reduction(*statements[0], update) || update.writes.size() != 1 || update.guard ||
+      !nest.program->open.empty())
     return std::nullopt;
   std::int64_t points = 1;
-  for (const std::string& free : ir::free_iterators(update)) points = checked_mul(points, nest.extent(free));
+  for (const std::string& free : ir::free_iterators(update))
+    points = checked_mul(points, nest.extent(free));
   if (points >= nest.machine->gpu->multiprocessors * kPointsWanted) return std::nullopt;
   return PartsPlanner(nest, plan_part).run(cycles);
 }

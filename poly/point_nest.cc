@@ -48,16 +48,19 @@ class PointPlanner {
   const PointNest& nest_;
   const ir::Program& program_;
   std::vector<const ir::Statement*> statements_;
-  std::vector<std::string> around_, points_;  // shared loops: the host's, and those whose iterations are threads
-  bool is_turned_ = false;                    // another order than isl's
-  std::int64_t vector_ = 1;                   // neighbours along the last point loop that are one thread's
+  // Shared loops: the host's, and those whose iterations are threads.
+  std::vector<std::string> around_, points_;
+  bool is_turned_ = false;   // another order than isl's
+  std::int64_t vector_ = 1;  // neighbours along the last point loop that are one thread's
   schedule::NestPlan plan_;
 
   const ir::Statement& main() const {
     const Cluster& first = *nest_.parts.front();
     return first.update() ? *first.update() : *first.statements.back();
   }
-  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, main(), loop); }
+  std::int64_t extent(const std::string& loop) const {
+    return iterations_of(*nest_.reference, main(), loop);
+  }
 
   // Iterations of a sum, or of a scatter, may change places, but not run beside each other.
   bool is_point(const BandMember& member) const {
@@ -66,17 +69,21 @@ class PointPlanner {
            });
   }
 
-  // The first loops without dependences; those behind them stay inside. Neighbours along the last one are neighbours in
-  // a warp.
+  // The first loops without dependences; those behind them stay inside. Neighbours along the last
+  // one are neighbours in a warp.
   void choose_points() {
-    auto first = std::ranges::find_if(nest_.shared, [&](const BandMember& m) { return is_point(m); });
-    const auto last = std::find_if_not(first, nest_.shared.end(), [&](const BandMember& m) { return is_point(m); });
-    for (auto member = nest_.shared.begin(); member != first; ++member) around_.push_back(member->loop);
+    auto first =
+        std::ranges::find_if(nest_.shared, [&](const BandMember& m) { return is_point(m); });
+    const auto last = std::find_if_not(first, nest_.shared.end(),
+                                       [&](const BandMember& m) { return is_point(m); });
+    for (auto member = nest_.shared.begin(); member != first; ++member)
+      around_.push_back(member->loop);
     for (; first != last; ++first) points_.push_back(first->loop);
     if (points_.empty() || nest_.as_isl_says) return;
     const auto sectors = [&](const std::string& loop) {
       double all = 0;
-      for (const ir::Statement* s : statements_) all += schedule::sectors_a_warp(program_, *s, loop, extent(loop));
+      for (const ir::Statement* s : statements_)
+        all += schedule::sectors_a_warp(program_, *s, loop, extent(loop));
       return all;
     };
     auto best = std::prev(points_.end());
@@ -84,17 +91,19 @@ class PointPlanner {
       if (sectors(*loop) < sectors(*best)) best = loop;
     const std::vector<std::string> of_isl = points_;
     std::rotate(best, std::next(best), points_.end());
-    sort_stably(points_, std::greater(), [&](const std::string& loop) { return stays_apart(loop); });
+    sort_stably(points_, std::greater(),
+                [&](const std::string& loop) { return stays_apart(loop); });
     is_turned_ = points_ != of_isl;
   }
 
-  // Definitions whose accesses lie side by side along the lanes, in rows of whole vectors: 16 bytes per thread, as long
-  // as every multiprocessor has threads enough.
+  // Definitions whose accesses lie side by side along the lanes, in rows of whole vectors: 16 bytes
+  // per thread, as long as every multiprocessor has threads enough.
   void choose_vector() {
     if (points_.empty() || nest_.as_isl_says || program_.open.contains(points_.back())) return;
     std::int64_t widest = 1;
     for (const ir::Statement* s : statements_) {
-      if (s->guard || s->combiner != ir::Combiner::None || s->iterators.size() != around_.size() + points_.size())
+      if (s->guard || s->combiner != ir::Combiner::None ||
+          s->iterators.size() != around_.size() + points_.size())
         return;
       for (const ir::Access& write : s->writes)
         if (!is_side_by_side(write, widest)) return;
@@ -103,7 +112,8 @@ class PointPlanner {
     }
     std::int64_t vector = kVectorBytes / widest, points = 1;
     for (const std::string& loop : points_) points *= extent(loop);
-    while (vector > 1 && points / vector < nest_.machine->gpu->multiprocessors * kPointThreads) vector /= 2;
+    while (vector > 1 && points / vector < nest_.machine->gpu->multiprocessors * kPointThreads)
+      vector /= 2;
     if (vector <= 1 || extent(points_.back()) % vector != 0) return;
     vector_ = vector;
     for (const ir::Statement* s : statements_)
@@ -119,9 +129,12 @@ class PointPlanner {
   }
 
   // A loop whose size is open can be fused as the outermost only, that over parts with none.
-  bool stays_apart(const std::string& loop) const { return program_.open.contains(loop) || loop == nest_.part; }
+  bool stays_apart(const std::string& loop) const {
+    return program_.open.contains(loop) || loop == nest_.part;
+  }
 
-  // The point loops that are blocks of their own, and those that become one, cut into blocks of threads.
+  // The point loops that are blocks of their own, and those that become one, cut into blocks
+  // of threads.
   struct Grid {
     std::vector<std::string> blocks, fused;
   };
@@ -149,14 +162,16 @@ class PointPlanner {
       for (const std::string& loop : loops.fused) path.push_back({loop});
     }
     for (const BandMember& member : nest_.shared)
-      if (!is_among(member.loop, around_) && !is_among(member.loop, points_)) path.push_back({member.loop});
+      if (!is_among(member.loop, around_) && !is_among(member.loop, points_))
+        path.push_back({member.loop});
     return path;
   }
 
   NestPath own_path(const ir::Statement& s) const {
     NestPath path;
     for (const std::string& it : s.iterators)
-      if (std::ranges::find(nest_.shared, it, &BandMember::loop) == nest_.shared.end()) path.push_back({it});
+      if (std::ranges::find(nest_.shared, it, &BandMember::loop) == nest_.shared.end())
+        path.push_back({it});
     if (vector_ > 1) path.push_back({schedule::within_tile(points_.back()), ir::LoopKind::Vector});
     return path;
   }
@@ -165,26 +180,29 @@ class PointPlanner {
     const Grid loops = grid();
     if (loops.fused.size() == 1) {
       for (const ir::Statement* s : statements_)
-        plan_.splits.emplace_back(
-            schedule::PlannedSplit{s->name, loops.fused[0], schedule::Elements{threads()}, kOurs, true});
+        plan_.splits.emplace_back(schedule::PlannedSplit{
+            s->name, loops.fused[0], schedule::Elements{threads()}, kOurs, true});
       return;
     }
     const std::string point = fresh("point");
     step(schedule::PlannedFuse{main().name, loops.fused, point});
     step(schedule::PlannedSplit{"", point, schedule::Elements{threads()}, kOurs, true});
-    for (const std::string& block : loops.blocks) step(schedule::PlannedBind{main().name, block, ir::LoopKind::Block});
+    for (const std::string& block : loops.blocks)
+      step(schedule::PlannedBind{main().name, block, ir::LoopKind::Block});
     step(schedule::PlannedBind{main().name, schedule::tiles_of(point), ir::LoopKind::Block});
     step(schedule::PlannedBind{main().name, schedule::within_tile(point), ir::LoopKind::Thread});
   }
 
-  // Before the loops are fused: what a thread keeps is at one iteration of each, as these are fused and cut.
+  // Before the loops are fused: what a thread keeps is at one iteration of each, as these
+  // are fused and cut.
   void keep() {
     if (nest_.as_isl_says) return;
     const std::vector<std::string> fused = grid().fused;
     const std::string at = fused.size() == 1 ? schedule::within_tile(fused[0]) : fused.back();
     for (const ir::Statement* s : kept())
-      plan_.stages.push_back(
-          {.tensor = s->writes[0].buffer, .at = {{s->name, at}}, .memory = schedule::Memory::Register});
+      plan_.stages.push_back({.tensor = s->writes[0].buffer,
+                              .at = {{s->name, at}},
+                              .memory = schedule::Memory::Register});
   }
 
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
@@ -195,7 +213,8 @@ class PointPlanner {
     for (const std::string& loop : points_) points *= std::max<std::int64_t>(1, extent(loop));
     points = ceil_div(points, vector_);
     std::int64_t threads = kPointThreads;
-    while (threads > kFewestPointThreads && ceil_div(points, threads) < nest_.machine->gpu->multiprocessors)
+    while (threads > kFewestPointThreads &&
+           ceil_div(points, threads) < nest_.machine->gpu->multiprocessors)
       threads /= 2;
     return threads;
   }
@@ -215,13 +234,16 @@ class PointPlanner {
     for (const Cluster* part : nest_.parts) {
       for (const ir::Statement* s : part->statements) {
         const bool is_sum = s == part->update();
-        const bool is_point = std::ranges::all_of(ir::free_iterators(*s), [&](const std::string& it) {
-          return is_among(it, points_) || is_among(it, around_);
-        });
+        const bool is_point = std::ranges::all_of(
+            ir::free_iterators(*s),
+            [&](const std::string& it) { return is_among(it, points_) || is_among(it, around_); });
         const std::string& buffer = s->writes[0].buffer;
-        const bool is_begin = !is_sum && part->update() && part->update()->writes[0].buffer == buffer;
-        if (!is_begin && is_point && (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&
-            schedule::can_stage_accumulator(program_, *s, statements_, false) && buffers.insert(buffer).second)
+        const bool is_begin =
+            !is_sum && part->update() && part->update()->writes[0].buffer == buffer;
+        if (!is_begin && is_point &&
+            (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&
+            schedule::can_stage_accumulator(program_, *s, statements_, false) &&
+            buffers.insert(buffer).second)
           all.push_back(s);
       }
     }

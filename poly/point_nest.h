@@ -1,10 +1,11 @@
-// A thread for each point of the loops that a nest shares, as long as no dependence runs between them: what a nest
-// without reuse between threads wants, and what is left for any other.
+// A thread for each point of the loops that a nest shares, as long as no dependence runs between
+// them: what a nest without reuse between threads wants, and what is left for any other.
 //
 //   t > n > h > w > { acc.init; k > acc.update; y }      t carries a dependence, n, h and w do not
 //   t > block point.o > thread point.i > { acc.init; k > acc.update; y }      acc in a register
 //
-// Definitions that read and write side by side have 16 bytes per thread:   block point.o > thread point.i > <w.i> > y
+// Definitions that read and write side by side have 16 bytes per thread:
+//   block point.o > thread point.i > <w.i> > y
 #pragma once
 
 #include <string>

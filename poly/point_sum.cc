@@ -13,7 +13,8 @@
 namespace polyte::poly {
 namespace {
 
-constexpr double kTermCycles = 120;  // of a thread that adds one: a load, of which few are under way
+// Of a thread that adds one: a load, of which few are under way.
+constexpr double kTermCycles = 120;
 
 double iterations(const SumNest& nest, const std::vector<std::string>& loops) {
   double product = 1;
@@ -40,12 +41,16 @@ std::optional<SumPlan> plan_point_sum(const SumNest& nest) {
   const std::vector<std::string> free = ir::free_iterators(update);
   const double sectors = fewest_sectors(nest, free);
   if (sectors >= fewest_sectors(nest, update.reductions)) return std::nullopt;
-  PointNest points{nest.program, nest.reference, nest.machine, {}, {nest.cluster}, nest.number, false, nest.part};
+  PointNest points{nest.program,   nest.reference, nest.machine, {},
+                   {nest.cluster}, nest.number,    false,        nest.part};
   for (const std::string& loop : free) points.shared.push_back({loop, true});
   const Gpu& gpu = *nest.machine->gpu;
-  const double warps = std::ceil(iterations(nest, free) / ir::kLanes), terms = iterations(nest, update.reductions);
-  const double memory = warps * terms * sectors * schedule::kSectorBytes / (gpu.memory_gb_a_second / gpu.clock_ghz);
-  const double at_once = static_cast<double>(gpu.multiprocessors) * gpu.threads_a_multiprocessor / ir::kLanes;
+  const double warps = std::ceil(iterations(nest, free) / ir::kLanes),
+               terms = iterations(nest, update.reductions);
+  const double memory =
+      warps * terms * sectors * schedule::kSectorBytes / (gpu.memory_gb_a_second / gpu.clock_ghz);
+  const double at_once =
+      static_cast<double>(gpu.multiprocessors) * gpu.threads_a_multiprocessor / ir::kLanes;
   const double adding = terms * kTermCycles * std::ceil(warps / at_once);
   schedule::NestPlan plan = plan_point_nest(points);
   plan.tree_by = schedule::Provenance::TileModel;  // no order of isl

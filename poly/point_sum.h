@@ -9,7 +9,8 @@
 
 namespace polyte::poly {
 
-// None where terms of one sum lie closer together than those of neighbouring ones: then threads had better share a sum.
+// None where terms of one sum lie closer together than those of neighbouring ones: then threads had
+// better share a sum.
 std::optional<SumPlan> plan_point_sum(const SumNest& nest);
 
 }  // namespace polyte::poly

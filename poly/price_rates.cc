@@ -20,7 +20,8 @@ Operations operations_of(const ir::Statement& statement) {
         sum.slots += 1;
         sum.divider += is_division ? kDivision : 0;
         sum.latency += is_division ? 3 * kOperation : kOperation;
-      } else if (const auto* unary = std::get_if<ir::Unary>(&node.op); unary && unary->op != ir::UnaryOp::Neg) {
+      } else if (const auto* unary = std::get_if<ir::Unary>(&node.op);
+                 unary && unary->op != ir::UnaryOp::Neg) {
         const bool is_root = unary->op == ir::UnaryOp::Sqrt;
         sum.slots += is_root ? 1 : kCall;
         sum.divider += is_root ? kDivision : 0;

@@ -14,8 +14,9 @@ struct Pulled {
 };
 
 bool is_told_by_element(const ir::Statement& sum, const std::string& it) {
-  return std::ranges::any_of(sum.writes.front().indices,
-                             [&](const ir::Index& index) { return index.affine.uses(it) || index.indirect; });
+  return std::ranges::any_of(sum.writes.front().indices, [&](const ir::Index& index) {
+    return index.affine.uses(it) || index.indirect;
+  });
 }
 
 // Finds the form and rewrites it. The two loops exchange their rows for the sum's statement:
@@ -44,7 +45,8 @@ class Turner {
     for (const Pulled& one : pulled_) turned.push_back(turn(tree, {one}));
     std::vector<Pulled> together;  // each sum once
     for (const Pulled& one : pulled_)
-      if (std::ranges::find(together, one.own, &Pulled::own) == together.end()) together.push_back(one);
+      if (std::ranges::find(together, one.own, &Pulled::own) == together.end())
+        together.push_back(one);
     if (together.size() > 1) turned.push_back(turn(tree, together));
     return turned;
   }
@@ -62,7 +64,8 @@ class Turner {
     if (sum.combiner == ir::Combiner::None || !step || is_told_by_element(sum, *step)) return;
     for (std::size_t loop = 0; loop < band.loops.size(); ++loop) {
       const auto element = band.loops[loop].rows.at(sum.name).as_symbol();
-      if (element && is_told_by_element(sum, *element)) pulled_.push_back({&band, loop, own, sum.name});
+      if (element && is_told_by_element(sum, *element))
+        pulled_.push_back({&band, loop, own, sum.name});
     }
   }
 
@@ -79,17 +82,20 @@ class Turner {
     for (const Pulled& sum : chosen) {
       if (sum.band != band) continue;
       OrderBand own = *sum.own;
-      std::swap(own.loops.front().rows.at(sum.statement), changed.loops[sum.loop].rows.at(sum.statement));
+      std::swap(own.loops.front().rows.at(sum.statement),
+                changed.loops[sum.loop].rows.at(sum.statement));
       own.loops.front().coincident = false;
       given.push_back(order_band(std::move(own)));
     }
-    if (given.empty()) return order_band({band->loops, band->permutable, turn(band->child, chosen)});
+    if (given.empty())
+      return order_band({band->loops, band->permutable, turn(band->child, chosen)});
     changed.permutable = false;
     for (OrderLoop& loop : changed.loops) loop.coincident = false;
     std::vector<OrderTree> children;
     for (const OrderTree& child : std::get<OrderSequence>(band->child->op).children) {
       const auto* own = std::get_if<OrderBand>(&child->op);
-      if (std::ranges::find(chosen, own, &Pulled::own) == chosen.end()) children.push_back(turn(child, chosen));
+      if (std::ranges::find(chosen, own, &Pulled::own) == chosen.end())
+        children.push_back(turn(child, chosen));
     }
     std::ranges::move(given, std::back_inserter(children));
     changed.child = order_sequence(std::move(children));

@@ -32,14 +32,20 @@ struct Threads {
 
 class RegionPlanner {
  public:
-  RegionPlanner(const schedule::State& state, const Machine& machine, schedule::Prover& prover, const Tree& nest,
-                int number, bool as_isl_says)
-      : state_(state), machine_(machine), prover_(prover), nest_(nest), number_(number), as_isl_says_(as_isl_says) {}
+  RegionPlanner(const schedule::State& state, const Machine& machine, schedule::Prover& prover,
+                const Tree& nest, int number, bool as_isl_says)
+      : state_(state),
+        machine_(machine),
+        prover_(prover),
+        nest_(nest),
+        number_(number),
+        as_isl_says_(as_isl_says) {}
 
   schedule::NestPlan run() {
     visit(nest_, 1);
     const Loop* const outermost = std::get_if<Loop>(&nest_->op);
-    const bool is_serial = outermost && (found_.empty() || found_.front().loops.front() != outermost);
+    const bool is_serial =
+        outermost && (found_.empty() || found_.front().loops.front() != outermost);
     const auto whole = is_serial && !as_isl_says_ ? one_tile(*outermost) : std::nullopt;
     const bool in_one_block = whole && one_block_ < launches_;
     schedule::NestPlan plan;
@@ -49,10 +55,12 @@ class RegionPlanner {
     for (const Threads& threads : found_) bind(threads, in_one_block, part++, plan.steps);
     if (in_one_block) {  // other regions may have a loop of the same name: this one gets its own
       const std::string statement = in_nest(*outermost).front(), turn = fresh("turn", statement, 0);
-      plan.steps.emplace_back(schedule::PlannedRename{statement, outermost->name, turn, Provenance::TileModel});
       plan.steps.emplace_back(
-          schedule::PlannedSplit{"", turn, schedule::Elements{*whole}, Provenance::TileModel, true});
-      plan.steps.emplace_back(schedule::PlannedBind{statement, schedule::tiles_of(turn), ir::LoopKind::Block});
+          schedule::PlannedRename{statement, outermost->name, turn, Provenance::TileModel});
+      plan.steps.emplace_back(schedule::PlannedSplit{"", turn, schedule::Elements{*whole},
+                                                     Provenance::TileModel, true});
+      plan.steps.emplace_back(
+          schedule::PlannedBind{statement, schedule::tiles_of(turn), ir::LoopKind::Block});
     }
     return plan;
   }
@@ -67,19 +75,22 @@ class RegionPlanner {
   std::vector<Threads> found_;
   double launches_ = 0, one_block_ = 0;  // cycles of the two ways
 
-  std::vector<std::string> in_nest(const Loop& loop) const { return statements_below(state_.tree, loop.id); }
+  std::vector<std::string> in_nest(const Loop& loop) const {
+    return statements_below(state_.tree, loop.id);
+  }
 
   bool has_constant_extent(const Loop& loop) const {
     return schedule::extent_of(state_, in_nest(loop), loop.name).has_value();
   }
 
-  // The size of a tile that holds all iterations; tiles begin at 0, whatever the loop does. None has all of an open
-  // one.
+  // The size of a tile that holds all iterations; tiles begin at 0, whatever the loop does. None
+  // has all of an open one.
   std::optional<std::int64_t> one_tile(const Loop& loop) const {
     if (state_.reference->open.contains(loop.name)) return std::nullopt;
     const ir::Ranges ranges = schedule::loop_ranges(state_, in_nest(loop));
     const auto range = ranges.find(loop.name);
-    if (range == ranges.end() || !range->second.max || range->second.min.value_or(-1) < 0) return std::nullopt;
+    if (range == ranges.end() || !range->second.max || range->second.min.value_or(-1) < 0)
+      return std::nullopt;
     return *range->second.max + 1;
   }
 
@@ -102,7 +113,8 @@ class RegionPlanner {
   }
 
   void take(const Loop& first, double times) {
-    Threads threads{in_nest(first).front(), {&first}, static_cast<double>(extent_of(state_, first))};
+    Threads threads{
+        in_nest(first).front(), {&first}, static_cast<double>(extent_of(state_, first))};
     const Loop* inner = std::get_if<Loop>(&first.body->op);
     while (inner && has_constant_extent(*inner) && is_independent(*inner)) {
       threads.loops.push_back(inner);
@@ -110,34 +122,40 @@ class RegionPlanner {
       inner = std::get_if<Loop>(&inner->body->op);
     }
     double steps = 1;
-    for (; inner; inner = std::get_if<Loop>(&inner->body->op)) steps *= static_cast<double>(extent_of(state_, *inner));
+    for (; inner; inner = std::get_if<Loop>(&inner->body->op))
+      steps *= static_cast<double>(extent_of(state_, *inner));
     price(threads.points, steps, times);
     found_.push_back(std::move(threads));
   }
 
   void price(double points, double steps, double times) {
     const double at_once = kMostRegionThreads;
-    const auto turns = [&](double multiprocessors) { return std::max(1.0, points / at_once / multiprocessors); };
+    const auto turns = [&](double multiprocessors) {
+      return std::max(1.0, points / at_once / multiprocessors);
+    };
     launches_ += times * (kLaunch + steps * kStep * turns(machine_.gpu->multiprocessors));
     one_block_ += times * (kBarrier + steps * kStep * turns(1));
   }
 
-  void bind(const Threads& threads, bool in_one_block, int part, std::vector<schedule::PlannedStep>& steps) const {
+  void bind(const Threads& threads, bool in_one_block, int part,
+            std::vector<schedule::PlannedStep>& steps) const {
     std::string point = threads.loops.front()->name;
     if (threads.loops.size() > 1) {
       std::vector<std::string> names;
       for (const Loop* loop : threads.loops) names.push_back(loop->name);
       point = fresh("point", threads.statement, part);
-      steps.emplace_back(schedule::PlannedFuse{threads.statement, names, point, Provenance::TileModel});
+      steps.emplace_back(
+          schedule::PlannedFuse{threads.statement, names, point, Provenance::TileModel});
     }
-    const std::int64_t size = in_one_block && threads.points > kRegionThreads ? kMostRegionThreads : kRegionThreads;
-    steps.emplace_back(
-        schedule::PlannedSplit{threads.statement, point, schedule::Elements{size}, Provenance::TileModel, true});
+    const std::int64_t size =
+        in_one_block && threads.points > kRegionThreads ? kMostRegionThreads : kRegionThreads;
+    steps.emplace_back(schedule::PlannedSplit{threads.statement, point, schedule::Elements{size},
+                                              Provenance::TileModel, true});
     if (!in_one_block)
-      steps.emplace_back(schedule::PlannedBind{threads.statement, schedule::tiles_of(point), ir::LoopKind::Block,
-                                               Provenance::TileModel});
-    steps.emplace_back(
-        schedule::PlannedBind{threads.statement, schedule::within_tile(point), ir::LoopKind::Thread, Provenance::Isl});
+      steps.emplace_back(schedule::PlannedBind{threads.statement, schedule::tiles_of(point),
+                                               ir::LoopKind::Block, Provenance::TileModel});
+    steps.emplace_back(schedule::PlannedBind{threads.statement, schedule::within_tile(point),
+                                             ir::LoopKind::Thread, Provenance::Isl});
   }
 
   std::string fresh(std::string name, const std::string& statement, int part) const {
@@ -150,15 +168,17 @@ class RegionPlanner {
 
 }  // namespace
 
-std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference, const Machine& machine,
-                                             bool as_isl_says) {
+std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference,
+                                             const Machine& machine, bool as_isl_says) {
   schedule::Prover prover(reference.reference);
   std::vector<Tree> nests = {reference.tree};
   if (!reference.tree) return {};
   if (const auto* all = std::get_if<schedule::Sequence>(&reference.tree->op)) nests = all->children;
   std::vector<schedule::NestPlan> plans;
   for (const Tree& nest : nests)
-    plans.push_back(RegionPlanner(reference, machine, prover, nest, static_cast<int>(plans.size()), as_isl_says).run());
+    plans.push_back(
+        RegionPlanner(reference, machine, prover, nest, static_cast<int>(plans.size()), as_isl_says)
+            .run());
   return plans;
 }
 

@@ -22,8 +22,8 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr std::int64_t kShortestRow = 16, kTermsAThread = 4;
-// One warp adds up a row that is no longer, where there are rows enough for so many warps per multiprocessor: it needs
-// no barrier and no shared memory.
+// One warp adds up a row that is no longer, where there are rows enough for so many warps per
+// multiprocessor: it needs no barrier and no shared memory.
 constexpr std::int64_t kRowOfAWarp = 1024, kWarpsAMultiprocessor = 4;
 constexpr std::int64_t kFewestRowThreads = 32, kMostRowThreads = 256, kThreadsABlock = 128;
 constexpr std::int64_t kFewestTerms = 8;     // that are worth several threads
@@ -36,7 +36,8 @@ struct RowStep {
   const ir::Statement* init = nullptr;  // of a sum
   const ir::Statement* body = nullptr;
   std::vector<std::string> own;  // free loops inside the row
-  std::string lane;              // along which threads lie: of `own`, or of a sum's terms; empty: once per row
+  // Along which threads lie: of `own`, or of a sum's terms; empty: once per row.
+  std::string lane;
 
   bool is_sum() const { return init != nullptr; }
   bool is_row_sum() const { return is_sum() && own.empty(); }
@@ -80,7 +81,8 @@ class RowPlanner {
   // --- what there is
 
   bool find_steps() {
-    if (nest_.shared.empty() || !std::ranges::all_of(nest_.shared, &BandMember::coincident)) return false;
+    if (nest_.shared.empty() || !std::ranges::all_of(nest_.shared, &BandMember::coincident))
+      return false;
     if (!program_.open.empty()) return false;
     for (std::size_t i = 0; i < statements_.size(); ++i) {
       RowStep step{nullptr, statements_[i], {}, ""};
@@ -96,11 +98,13 @@ class RowPlanner {
   }
 
   std::string lane_of(const RowStep& step) const {
-    const std::vector<std::string>& candidates = step.own.empty() ? step.body->reductions : step.own;
+    const std::vector<std::string>& candidates =
+        step.own.empty() ? step.body->reductions : step.own;
     std::string best;
     double least = 0;
     for (const std::string& loop : candidates) {
-      const double sectors = schedule::sectors_a_warp(program_, *step.body, loop, extent(*step.body, loop));
+      const double sectors =
+          schedule::sectors_a_warp(program_, *step.body, loop, extent(*step.body, loop));
       if (best.empty() || sectors <= least) best = loop, least = sectors;
     }
     return best;
@@ -122,14 +126,16 @@ class RowPlanner {
       const std::int64_t length = extent(*step.body, step.lane);
       longest = std::max(longest, length);
       lies_along = lies_along || schedule::sectors_a_warp(program_, *step.body, step.lane, length) <
-                                     schedule::sectors_a_warp(program_, *step.body, row(), extent(*step.body, row()));
+                                     schedule::sectors_a_warp(program_, *step.body, row(),
+                                                              extent(*step.body, row()));
     }
-    const std::int64_t at_once =
-        std::int64_t{nest_.machine->gpu->multiprocessors} * nest_.machine->gpu->threads_a_multiprocessor / 4;
+    const std::int64_t at_once = std::int64_t{nest_.machine->gpu->multiprocessors} *
+                                 nest_.machine->gpu->threads_a_multiprocessor / 4;
     if (longest < kShortestRow || (rows >= at_once && !lies_along)) return false;
-    const bool is_of_warps =
-        longest <= kRowOfAWarp && rows >= kWarpsAMultiprocessor * nest_.machine->gpu->multiprocessors;
-    while (!is_of_warps && threads_ < kMostRowThreads && threads_ * kTermsAThread < longest) threads_ *= 2;
+    const bool is_of_warps = longest <= kRowOfAWarp &&
+                             rows >= kWarpsAMultiprocessor * nest_.machine->gpu->multiprocessors;
+    while (!is_of_warps && threads_ < kMostRowThreads && threads_ * kTermsAThread < longest)
+      threads_ *= 2;
     const std::int64_t rows_of_loop = extent(*steps_.front().body, row());
     while (threads_ * rows_ * 2 <= kThreadsABlock && rows_ * 2 <= rows_of_loop &&
            rows / (rows_ * 2) >= nest_.machine->gpu->multiprocessors)
@@ -149,13 +155,15 @@ class RowPlanner {
 
   // Rows of one warp each: all of a row is in its lanes.
   bool is_of_warps() const { return threads_ == ir::kLanes; }
-  // So many lanes take what all threads have come to; then half of them what these have, down to two.
+  // So many lanes take what all threads have come to; then half of them what these have, down
+  // to two.
   std::int64_t lanes() const { return is_of_warps() ? ir::kLanes / 2 : ir::kLanes; }
   // Their sums, widest first.
   std::vector<std::string> halves_of(const RowStep& step) const {
     const std::string first = partial(step, "_q");
     std::vector<std::string> names = {first};
-    for (std::int64_t half = lanes() / 2; half > 1; half /= 2) names.push_back(first + "_" + std::to_string(half));
+    for (std::int64_t half = lanes() / 2; half > 1; half /= 2)
+      names.push_back(first + "_" + std::to_string(half));
     return names;
   }
 
@@ -170,17 +178,19 @@ class RowPlanner {
           if (s) split(s->name, step.lane, threads_);
       } else if (in_parts(step)) {
         const std::string& sum = step.body->writes[0].buffer;
+        plan_.splits.emplace_back(schedule::PlannedParts{
+            sum, step.lane, schedule::Elements{threads_}, parts_of(step), kModel});
         plan_.splits.emplace_back(
-            schedule::PlannedParts{sum, step.lane, schedule::Elements{threads_}, parts_of(step), kModel});
-        plan_.splits.emplace_back(schedule::PlannedParts{sum, within_tile(step.lane), schedule::Elements{lanes()},
-                                                         halves_of(step).front(), kModel, false, true});
+            schedule::PlannedParts{sum, within_tile(step.lane), schedule::Elements{lanes()},
+                                   halves_of(step).front(), kModel, false, true});
         if (!schedule::is_reorderable(*step.body)) plan_.reassociated.insert(step.lane);
       }
     }
   }
 
   void split(const std::string& statement, const std::string& loop, std::int64_t size) {
-    plan_.splits.emplace_back(schedule::PlannedSplit{statement, loop, schedule::Elements{size}, kModel, true});
+    plan_.splits.emplace_back(
+        schedule::PlannedSplit{statement, loop, schedule::Elements{size}, kModel, true});
   }
 
   void tree() {
@@ -190,17 +200,22 @@ class RowPlanner {
     for (const RowStep& step : steps_) add_regions(step, regions);
     NestPath around;
     const bool is_fused = blocks_.size() > kMostBlockLoops;
-    for (const std::string& loop : blocks_) around.push_back({loop, is_fused ? LoopKind::Serial : LoopKind::Block});
+    for (const std::string& loop : blocks_)
+      around.push_back({loop, is_fused ? LoopKind::Serial : LoopKind::Block});
     plan_.tree = nest_path(around, schedule::nest_sequence(std::move(regions)));
     plan_.tree_by = kModel;
   }
 
-  // Threads, then what each of them does. By lanes: of the row's warp, or of its first one, where it has several.
-  schedule::NestTree region(const std::string& lane, std::vector<schedule::NestTree> body, bool by_lanes) const {
+  // Threads, then what each of them does. By lanes: of the row's warp, or of its first one,
+  // where it has several.
+  schedule::NestTree region(const std::string& lane, std::vector<schedule::NestTree> body,
+                            bool by_lanes) const {
     NestPath path;
     if (rows_ > 1) path.push_back({row_of_thread(), by_lanes ? LoopKind::Warp : LoopKind::Serial});
     if (!lane.empty())
-      path.push_back({lane, !by_lanes ? LoopKind::Serial : rows_ > 1 ? LoopKind::Lane : LoopKind::Thread});
+      path.push_back({lane, !by_lanes   ? LoopKind::Serial
+                            : rows_ > 1 ? LoopKind::Lane
+                                        : LoopKind::Thread});
     return nest_path(path, schedule::nest_sequence(std::move(body)));
   }
 
@@ -217,43 +232,51 @@ class RowPlanner {
     for (const std::string& loop : step.own)
       if (loop != step.lane) own.push_back({loop});
     if (!step.lane.empty())
-      own.push_back({tiles_of(step.lane), is_kept(step) || reads_kept(step) ? LoopKind::Unrolled : LoopKind::Serial});
+      own.push_back({tiles_of(step.lane),
+                     is_kept(step) || reads_kept(step) ? LoopKind::Unrolled : LoopKind::Serial});
     const std::string lane = step.lane.empty() ? "" : within_tile(step.lane);
-    if (!step.is_sum()) return regions.push_back(region(lane, {nest_path(own, leaf(step.body->name))}, is_of_warps()));
+    if (!step.is_sum())
+      return regions.push_back(
+          region(lane, {nest_path(own, leaf(step.body->name))}, is_of_warps()));
     regions.push_back(region(
         lane,
         {nest_path(own, schedule::nest_sequence(
-                            {leaf(step.init->name), nest_path(serial(step.body->reductions), leaf(step.body->name))}))},
+                            {leaf(step.init->name),
+                             nest_path(serial(step.body->reductions), leaf(step.body->name))}))},
         is_of_warps()));
   }
 
   void add_sum(const RowStep& step, std::vector<schedule::NestTree>& regions) const {
     if (!in_parts(step)) {
-      regions.push_back(region("",
-                               {schedule::nest_statement(step.init->name),
-                                nest_path(serial(step.body->reductions), schedule::nest_statement(step.body->name))},
-                               is_of_warps()));
+      regions.push_back(region(
+          "",
+          {schedule::nest_statement(step.init->name),
+           nest_path(serial(step.body->reductions), schedule::nest_statement(step.body->name))},
+          is_of_warps()));
       return;
     }
     std::string lane = within_tile(step.lane);
     std::vector<std::string> terms;
-    for (const std::string& loop : step.body->reductions) terms.push_back(loop == step.lane ? tiles_of(loop) : loop);
+    for (const std::string& loop : step.body->reductions)
+      terms.push_back(loop == step.lane ? tiles_of(loop) : loop);
     add_partial(lane, parts_of(step), serial(terms), is_of_warps(), regions);
     for (const std::string& half : halves_of(step)) {
       add_partial(within_tile(lane), half, {{tiles_of(lane), LoopKind::Unrolled}}, true, regions);
       lane = within_tile(lane);
     }
-    regions.push_back(region("",
-                             {schedule::nest_statement(step.init->name),
-                              nest_path({{lane, LoopKind::Unrolled}}, schedule::nest_statement(step.body->name))},
-                             true));
+    regions.push_back(
+        region("",
+               {schedule::nest_statement(step.init->name),
+                nest_path({{lane, LoopKind::Unrolled}}, schedule::nest_statement(step.body->name))},
+               true));
   }
 
   // Its initial value has threads of its own: the loops of the two count different iterators.
-  void add_partial(const std::string& lane, const std::string& tensor, const NestPath& terms, bool by_lanes,
-                   std::vector<schedule::NestTree>& regions) const {
+  void add_partial(const std::string& lane, const std::string& tensor, const NestPath& terms,
+                   bool by_lanes, std::vector<schedule::NestTree>& regions) const {
     regions.push_back(region(lane, {schedule::nest_statement(tensor + ".init")}, by_lanes));
-    regions.push_back(region(lane, {nest_path(terms, schedule::nest_statement(tensor + ".update"))}, by_lanes));
+    regions.push_back(
+        region(lane, {nest_path(terms, schedule::nest_statement(tensor + ".update"))}, by_lanes));
   }
 
   // --- storage
@@ -263,10 +286,11 @@ class RowPlanner {
   }
 
   // Of a subscript that every statement of the nest has: the row's loops, then its lane.
-  static bool is_at_own_point(const ir::Load& load, const ir::Access& write, const std::string& lane,
-                              const std::string& reader_lane) {
+  static bool is_at_own_point(const ir::Load& load, const ir::Access& write,
+                              const std::string& lane, const std::string& reader_lane) {
     for (std::size_t d = 0; d < write.indices.size(); ++d) {
-      const auto mine = write.indices[d].affine.as_symbol(), theirs = load.indices[d].affine.as_symbol();
+      const auto mine = write.indices[d].affine.as_symbol(),
+                 theirs = load.indices[d].affine.as_symbol();
       if (load.indices[d].indirect || !mine || !theirs) return false;
       if (*mine == lane ? *theirs != reader_lane : *mine != *theirs) return false;
     }
@@ -275,20 +299,23 @@ class RowPlanner {
 
   // Written and read by the same thread: it can stay in its registers.
   bool is_kept(const RowStep& step) const {
-    if (step.is_sum() || step.lane.empty() || step.own.size() != 1 || !stays_inside(step)) return false;
+    if (step.is_sum() || step.lane.empty() || step.own.size() != 1 || !stays_inside(step))
+      return false;
     if (ceil_div(extent(*step.body, step.lane), threads_) > kMostRegisters) return false;
     const ir::Access& write = step.body->writes[0];
     return std::ranges::all_of(steps_, [&](const RowStep& reader) {
       return std::ranges::all_of(ir::reads_of(*reader.body), [&](const ir::Load* load) {
         const bool is_on_threads =
             !reader.lane.empty() && (!reader.is_sum() || (reader.is_row_sum() && in_parts(reader)));
-        return load->buffer != write.buffer || (is_on_threads && !load->otherwise && is_unrolled(reader) &&
-                                                is_at_own_point(*load, write, step.lane, reader.lane));
+        return load->buffer != write.buffer ||
+               (is_on_threads && !load->otherwise && is_unrolled(reader) &&
+                is_at_own_point(*load, write, step.lane, reader.lane));
       });
     });
   }
 
-  // Few enough turns that the reader's loop over them can be written out: the registers have no number else.
+  // Few enough turns that the reader's loop over them can be written out: the registers have
+  // no number else.
   bool is_unrolled(const RowStep& reader) const {
     return reader.body->reductions.size() <= 1 &&
            ceil_div(extent(*reader.body, reader.lane), threads_) <= kMostRegisters;
@@ -296,16 +323,20 @@ class RowPlanner {
 
   void keep() {
     std::set<std::string> placed;
-    const auto place = [&](const std::string& tensor, const std::string& statement, schedule::Memory memory) {
+    const auto place = [&](const std::string& tensor, const std::string& statement,
+                           schedule::Memory memory) {
       if (placed.insert(tensor).second)
-        plan_.stages.push_back({.tensor = tensor, .at = {{statement, blocks_.back()}}, .memory = memory});
+        plan_.stages.push_back(
+            {.tensor = tensor, .at = {{statement, blocks_.back()}}, .memory = memory});
     };
     // What a whole row is made of is in the lanes of its warp, or else all of its warps need it.
-    const schedule::Memory of_rows = is_of_warps() ? schedule::Memory::Register : schedule::Memory::Shared;
+    const schedule::Memory of_rows =
+        is_of_warps() ? schedule::Memory::Register : schedule::Memory::Shared;
     for (const RowStep& step : steps_) {
       if (step.is_row_sum() && in_parts(step)) {
         place(parts_of(step), parts_of(step) + ".update", of_rows);
-        for (const std::string& half : halves_of(step)) place(half, half + ".update", schedule::Memory::Register);
+        for (const std::string& half : halves_of(step))
+          place(half, half + ".update", schedule::Memory::Register);
       }
       if (!stays_inside(step)) continue;
       const std::string& tensor = step.body->writes[0].buffer;
@@ -324,8 +355,9 @@ class RowPlanner {
 
   void keep_in_registers(const RowStep& step) {
     const ir::Access& write = step.body->writes[0];
-    schedule::PlannedStage stage{
-        .tensor = write.buffer, .at = {{step.body->name, blocks_.back()}}, .memory = schedule::Memory::Register};
+    schedule::PlannedStage stage{.tensor = write.buffer,
+                                 .at = {{step.body->name, blocks_.back()}},
+                                 .memory = schedule::Memory::Register};
     std::optional<LayoutIndex> own;
     for (std::size_t d = 0; d < write.indices.size(); ++d) {
       const std::string name = write.buffer + std::to_string(d);
@@ -358,7 +390,8 @@ class RowPlanner {
   }
 
   bool is_an_iterator(const std::string& name) const {
-    return std::ranges::any_of(statements_, [&](const ir::Statement* s) { return is_among(name, s->iterators); });
+    return std::ranges::any_of(
+        statements_, [&](const ir::Statement* s) { return is_among(name, s->iterators); });
   }
 
   void bind() {
@@ -372,9 +405,11 @@ class RowPlanner {
         to_threads(each.body->name, "");
         continue;
       }
-      for (const char* part : {".init", ".update"}) to_threads(parts_of(each) + part, within_tile(each.lane));
+      for (const char* part : {".init", ".update"})
+        to_threads(parts_of(each) + part, within_tile(each.lane));
       if (reads_kept(each))
-        step(schedule::PlannedBind{parts_of(each) + ".update", tiles_of(each.lane), LoopKind::Unrolled});
+        step(schedule::PlannedBind{parts_of(each) + ".update", tiles_of(each.lane),
+                                   LoopKind::Unrolled});
     }
     if (blocks_.size() <= kMostBlockLoops) return;
     std::string block = "b";
@@ -385,7 +420,8 @@ class RowPlanner {
 
   bool reads_kept(const RowStep& reader) const {
     return std::ranges::any_of(steps_, [&](const RowStep& writer) {
-      return is_kept(writer) && std::ranges::any_of(ir::reads_of(*reader.body), [&](const ir::Load* load) {
+      return is_kept(writer) &&
+             std::ranges::any_of(ir::reads_of(*reader.body), [&](const ir::Load* load) {
                return load->buffer == writer.body->writes[0].buffer;
              });
     });
@@ -394,6 +430,8 @@ class RowPlanner {
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_row_nest(const RowNest& nest) { return RowPlanner(nest).run(); }
+std::optional<schedule::NestPlan> plan_row_nest(const RowNest& nest) {
+  return RowPlanner(nest).run();
+}
 
 }  // namespace polyte::poly

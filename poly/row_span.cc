@@ -15,7 +15,8 @@ void subtract(std::vector<double>& from, const std::vector<double>& line, double
 
 bool RowSpan::add(const ir::Affine& row) {
   Line line{{}, std::vector<double>(++count_, 0)};
-  for (const std::string& it : iterators_) line.iterators.push_back(static_cast<double>(row.coefficient(it)));
+  for (const std::string& it : iterators_)
+    line.iterators.push_back(static_cast<double>(row.coefficient(it)));
   line.rows.back() = 1;
   const auto without = [](Line& from, const Line& other) {
     const double factor = from.iterators[other.pivot];
@@ -23,7 +24,8 @@ bool RowSpan::add(const ir::Affine& row) {
     subtract(from.rows, other.rows, factor);
   };
   for (const Line& known : lines_) without(line, known);
-  const auto pivot = std::ranges::find_if(line.iterators, [](double value) { return std::abs(value) > 1e-9; });
+  const auto pivot =
+      std::ranges::find_if(line.iterators, [](double value) { return std::abs(value) > 1e-9; });
   if (pivot == line.iterators.end()) return false;
   line.pivot = static_cast<std::size_t>(pivot - line.iterators.begin());
   const double scale = *pivot;
@@ -40,7 +42,8 @@ std::vector<std::vector<double>> RowSpan::inverse() const {
     const double whole = std::round(value);
     return std::abs(value - whole) < 1e-9 ? whole : value;
   };
-  for (const Line& line : lines_) std::ranges::transform(line.rows, result[line.pivot].begin(), exact);
+  for (const Line& line : lines_)
+    std::ranges::transform(line.rows, result[line.pivot].begin(), exact);
   return result;
 }
 

@@ -15,8 +15,8 @@ class RowSpan {
   // False where the row is a combination of those before it.
   bool add(const ir::Affine& row);
 
-  // Each iterator as a combination of the rows: iterator i = sum of result[i][r] * row r, constants left out. 0 for
-  // rows that say nothing new, and for iterators that the rows do not determine.
+  // Each iterator as a combination of the rows: iterator i = sum of result[i][r] * row r, constants
+  // left out. 0 for rows that say nothing new, and for iterators that the rows do not determine.
   std::vector<std::vector<double>> inverse() const;
 
  private:

@@ -46,8 +46,9 @@ class SharedNestPlanner {
     plan_.tree_by = schedule::Provenance::Isl;
     if (lies_along_)
       for (const ir::Statement* s : kept())
-        plan_.stages.push_back(
-            {.tensor = s->writes[0].buffer, .at = {{s->name, tiles_of(lane)}}, .memory = schedule::Memory::Register});
+        plan_.stages.push_back({.tensor = s->writes[0].buffer,
+                                .at = {{s->name, tiles_of(lane)}},
+                                .memory = schedule::Memory::Register});
     return std::move(plan_);
   }
 
@@ -81,13 +82,16 @@ class SharedNestPlanner {
   }
   std::vector<const ir::Statement*> statements() const {
     std::vector<const ir::Statement*> all;
-    for (const Cluster* part : parts_) all.insert(all.end(), part->statements.begin(), part->statements.end());
+    for (const Cluster* part : parts_)
+      all.insert(all.end(), part->statements.begin(), part->statements.end());
     return all;
   }
   void split(const ir::Statement& s, const std::string& loop, std::int64_t vectors) {
     plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, schedule::Vectors{vectors}});
   }
-  int lanes(const ir::Statement& s) const { return machine_.lanes(program_.buffer(s.writes[0].buffer).dtype); }
+  int lanes(const ir::Statement& s) const {
+    return machine_.lanes(program_.buffer(s.writes[0].buffer).dtype);
+  }
 
   // The shared loops, the first that is long enough parallel.
   NestPath shared_path(const std::string& lane) const {
@@ -118,8 +122,10 @@ class SharedNestPlanner {
   // Several chains of a sum where the registers hold what is kept of them.
   void choose_vectors() {
     const auto values = std::max<std::int64_t>(1, static_cast<std::int64_t>(kept().size()));
-    const std::int64_t most = iterations_of(reference_, main(), shared_.back().loop) / lanes(main());
-    vectors_ = std::clamp<std::int64_t>(machine_.vector_registers / 2 / values, 1, kPointwiseVectors);
+    const std::int64_t most =
+        iterations_of(reference_, main(), shared_.back().loop) / lanes(main());
+    vectors_ =
+        std::clamp<std::int64_t>(machine_.vector_registers / 2 / values, 1, kPointwiseVectors);
     vectors_ = std::max<std::int64_t>(1, std::min(vectors_, most));
   }
 
@@ -136,7 +142,8 @@ class SharedNestPlanner {
                std::ranges::find(shared_, it, &BandMember::loop) != shared_.end();
       });
       if (has_point && schedule::stays_inside(program_, s->writes[0].buffer, *s, here) &&
-          schedule::can_stage_accumulator(program_, *s, here, false) && buffers.insert(s->writes[0].buffer).second)
+          schedule::can_stage_accumulator(program_, *s, here, false) &&
+          buffers.insert(s->writes[0].buffer).second)
         all.push_back(s);
     }
     return all;
@@ -149,7 +156,8 @@ class SharedNestPlanner {
            iterations_of(reference_, s, s.reductions.back()) >= lanes(s);
   }
 
-  // A loop of an update's own that can be lanes: they go innermost, past the reduction, which keeps each sum's order.
+  // A loop of an update's own that can be lanes: they go innermost, past the reduction, which
+  // keeps each sum's order.
   std::string own_lane(const ir::Statement& s) const {
     if (s.combiner == ir::Combiner::None || as_isl_says_) return "";
     for (const ir::Expr& value : s.values)
@@ -157,7 +165,8 @@ class SharedNestPlanner {
         if (load->buffer == s.writes[0].buffer) return "";
     std::string lane;
     for (const std::string& it : s.iterators) {
-      if (taken_.contains(it) || is_among(it, s.reductions) || !carries_lanes(program_, reference_, machine_, s, it))
+      if (taken_.contains(it) || is_among(it, s.reductions) ||
+          !carries_lanes(program_, reference_, machine_, s, it))
         continue;
       if (turns(s, it) || !strides(s, it)) lane = it;
     }
@@ -198,8 +207,8 @@ class SharedNestPlanner {
     path.push_back({within_tile(step), schedule::LoopKind::Unrolled});
   }
 
-  // The loops of one statement below the shared ones. With lanes of these: what turns has them innermost, and so has a
-  // definition of a point each; others have them outermost.
+  // The loops of one statement below the shared ones. With lanes of these: what turns has them
+  // innermost, and so has a definition of a point each; others have them outermost.
   NestPath own_path(const ir::Statement& s, const std::string& lane) {
     NestPath path;
     if (lies_along_) {
@@ -244,21 +253,26 @@ class SharedNestPlanner {
 
 }  // namespace
 
-std::int64_t iterations_of(const schedule::State& reference, const ir::Statement& s, const std::string& loop) {
+std::int64_t iterations_of(const schedule::State& reference, const ir::Statement& s,
+                           const std::string& loop) {
   const ir::Ranges ranges = schedule::iterator_ranges(reference, reference.at(s.name));
   auto it = ranges.find(loop);
   if (it == ranges.end() || !it->second.min || !it->second.max) return 1;
   return std::max<std::int64_t>(0, *it->second.max - *it->second.min + 1);
 }
 
-bool carries_lanes(const ir::Program& program, const schedule::State& reference, const Machine& machine,
-                   const ir::Statement& s, const std::string& loop) {
-  return ir::stride_of(program, s.writes[0], loop) == 1 && schedule::can_carry_lanes(program, s, loop) &&
-         iterations_of(reference, s, loop) >= machine.lanes(program.buffer(s.writes[0].buffer).dtype);
+bool carries_lanes(const ir::Program& program, const schedule::State& reference,
+                   const Machine& machine, const ir::Statement& s, const std::string& loop) {
+  return ir::stride_of(program, s.writes[0], loop) == 1 &&
+         schedule::can_carry_lanes(program, s, loop) &&
+         iterations_of(reference, s, loop) >=
+             machine.lanes(program.buffer(s.writes[0].buffer).dtype);
 }
 
 std::string turned_lane(const SharedNest& nest) { return SharedNestPlanner(nest).lane(); }
 
-schedule::NestPlan plan_shared_nest(const SharedNest& nest) { return SharedNestPlanner(nest).run(); }
+schedule::NestPlan plan_shared_nest(const SharedNest& nest) {
+  return SharedNestPlanner(nest).run();
+}
 
 }  // namespace polyte::poly

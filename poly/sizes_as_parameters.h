@@ -1,6 +1,7 @@
-// A Program whose sizes were bound, with these sizes as parameters again: constants near a size are written as that
-// size and a distance. isl then keeps 2000 out of its rows, and triangles in its dependences, where numbers make either
-// expensive. Not the Program that was bound, only one with the same instances at these sizes.
+// A Program whose sizes were bound, with these sizes as parameters again: constants near a size are
+// written as that size and a distance. isl then keeps 2000 out of its rows, and triangles in its
+// dependences, where numbers make either expensive. Not the Program that was bound, only one with
+// the same instances at these sizes.
 #pragma once
 
 #include "ir/program.h"

@@ -24,7 +24,10 @@ constexpr std::size_t kMostSumLoops = 2;  // beside that of the parts: axes of a
 class SpreadPlanner {
  public:
   explicit SpreadPlanner(const SumNest& nest)
-      : nest_(nest), program_(*nest.program), update_(nest.update()), sums_(ir::free_iterators(update_)) {}
+      : nest_(nest),
+        program_(*nest.program),
+        update_(nest.update()),
+        sums_(ir::free_iterators(update_)) {}
 
   std::optional<schedule::NestPlan> run() {
     if (!has_form() || !choose()) return std::nullopt;
@@ -33,10 +36,13 @@ class SpreadPlanner {
     plan_.tree = schedule::nest_sequence({parts_nest(), sums_nest()});
     plan_.tree_by = kModel;
     for (const std::string& tensor : {each_, few_})
-      plan_.stages.push_back(
-          {.tensor = tensor, .at = {{tensor + ".update", kBlock}}, .memory = schedule::Memory::Shared});
-    plan_.steps.emplace_back(schedule::PlannedBind{each_ + ".update", within_tile(lane_of_each()), LoopKind::Thread});
-    plan_.steps.emplace_back(schedule::PlannedBind{few_ + ".update", within_tile(lane_of_few()), LoopKind::Thread});
+      plan_.stages.push_back({.tensor = tensor,
+                              .at = {{tensor + ".update", kBlock}},
+                              .memory = schedule::Memory::Shared});
+    plan_.steps.emplace_back(
+        schedule::PlannedBind{each_ + ".update", within_tile(lane_of_each()), LoopKind::Thread});
+    plan_.steps.emplace_back(
+        schedule::PlannedBind{few_ + ".update", within_tile(lane_of_few()), LoopKind::Thread});
     return std::move(plan_);
   }
 
@@ -62,8 +68,9 @@ class SpreadPlanner {
 
   bool has_form() const {
     const auto& statements = nest_.cluster->statements;
-    return statements.size() >= 2 && statements[1] == &update_ && ir::starts_reduction(*statements[0], update_) &&
-           update_.writes.size() == 1 && !update_.guard && program_.open.empty() && sums_.size() <= kMostSumLoops;
+    return statements.size() >= 2 && statements[1] == &update_ &&
+           ir::starts_reduction(*statements[0], update_) && update_.writes.size() == 1 &&
+           !update_.guard && program_.open.empty() && sums_.size() <= kMostSumLoops;
   }
 
   bool choose() {
@@ -75,7 +82,8 @@ class SpreadPlanner {
       if (lane_.empty() || sectors <= least) lane_ = loop, least = sectors;
     }
     const std::int64_t blocks = nest_.machine->gpu->multiprocessors * kBlocksAMultiprocessor;
-    parts_count_ = std::min(blocks / std::max<std::int64_t>(sums, 1), nest_.extent(lane_) / kFewestSpread);
+    parts_count_ =
+        std::min(blocks / std::max<std::int64_t>(sums, 1), nest_.extent(lane_) / kFewestSpread);
     return parts_count_ >= 2;
   }
 
@@ -83,9 +91,10 @@ class SpreadPlanner {
   void cut() {
     const std::string& sum = update_.writes[0].buffer;
     each_ = partial(sum + "_p"), few_ = partial(sum + "_q"), parts_ = partial(sum + "_g");
-    const auto parts = [&](const std::string& loop, std::int64_t count, const std::string& tensor, bool of_neighbours) {
-      plan_.splits.emplace_back(
-          schedule::PlannedParts{sum, loop, schedule::Elements{count}, tensor, kModel, of_neighbours});
+    const auto parts = [&](const std::string& loop, std::int64_t count, const std::string& tensor,
+                           bool of_neighbours) {
+      plan_.splits.emplace_back(schedule::PlannedParts{sum, loop, schedule::Elements{count}, tensor,
+                                                       kModel, of_neighbours});
     };
     parts(lane_, parts_count_ * kSpreadThreads, each_, false);
     parts(lane_of_each(), parts_count_ * kFew, few_, true);
@@ -93,14 +102,17 @@ class SpreadPlanner {
     over_blocks(each_, lane_of_each(), kSpreadThreads);
     over_blocks(few_, lane_of_few(), kFew);
     for (const char* part : {".init", ".update"})
-      plan_.splits.emplace_back(schedule::PlannedRename{parts_ + part, lane_of_parts(), kBlock, kModel});
+      plan_.splits.emplace_back(
+          schedule::PlannedRename{parts_ + part, lane_of_parts(), kBlock, kModel});
     if (!schedule::is_reorderable(update_)) plan_.reassociated.insert(lane_);
   }
 
   void over_blocks(const std::string& tensor, const std::string& loop, std::int64_t threads) {
     for (const char* part : {".init", ".update"}) {
-      plan_.splits.emplace_back(schedule::PlannedSplit{tensor + part, loop, schedule::Elements{threads}, kModel, true});
-      plan_.splits.emplace_back(schedule::PlannedRename{tensor + part, tiles_of(loop), kBlock, kModel});
+      plan_.splits.emplace_back(
+          schedule::PlannedSplit{tensor + part, loop, schedule::Elements{threads}, kModel, true});
+      plan_.splits.emplace_back(
+          schedule::PlannedRename{tensor + part, tiles_of(loop), kBlock, kModel});
     }
   }
 
@@ -118,20 +130,22 @@ class SpreadPlanner {
 
   schedule::NestTree parts_nest() const {
     std::vector<std::string> terms, blocks = sums_;
-    for (const std::string& loop : update_.reductions) terms.push_back(loop == lane_ ? tiles_of(loop) : loop);
+    for (const std::string& loop : update_.reductions)
+      terms.push_back(loop == lane_ ? tiles_of(loop) : loop);
     blocks.push_back(kBlock);
     return nest_path(
         path(blocks, LoopKind::Block),
-        schedule::nest_sequence({nest_path({{within_tile(lane_of_each())}}, sum(each_, terms)),
-                                 nest_path({{within_tile(lane_of_few())}}, sum(few_, {within_tile(lane_of_each())})),
-                                 sum(parts_, {within_tile(lane_of_few())})}));
+        schedule::nest_sequence(
+            {nest_path({{within_tile(lane_of_each())}}, sum(each_, terms)),
+             nest_path({{within_tile(lane_of_few())}}, sum(few_, {within_tile(lane_of_each())})),
+             sum(parts_, {within_tile(lane_of_few())})}));
   }
 
   schedule::NestTree sums_nest() const {
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : nest_.cluster->statements)
-      leaves.push_back(
-          nest_path(s == &update_ ? NestPath{{lane_of_parts()}} : NestPath{}, schedule::nest_statement(s->name)));
+      leaves.push_back(nest_path(s == &update_ ? NestPath{{lane_of_parts()}} : NestPath{},
+                                 schedule::nest_statement(s->name)));
     return nest_path(path(sums_, LoopKind::Block), schedule::nest_sequence(std::move(leaves)));
   }
 };

@@ -22,8 +22,9 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr std::int64_t kSide = 32, kRowsAtOnce = 8;  // of a square; of them the threads have so many at a time
-constexpr double kWorthSquares = 2;                  // times the sectors that a read along the lanes takes
+// Of a square; of them the threads have so many at a time.
+constexpr std::int64_t kSide = 32, kRowsAtOnce = 8;
+constexpr double kWorthSquares = 2;  // times the sectors that a read along the lanes takes
 
 class SquarePlanner {
  public:
@@ -53,7 +54,9 @@ class SquarePlanner {
   schedule::NestPlan plan_;
 
   const ir::Statement& main() const { return *statements_.back(); }
-  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, main(), loop); }
+  std::int64_t extent(const std::string& loop) const {
+    return iterations_of(*nest_.reference, main(), loop);
+  }
   std::int64_t side(const std::string& loop) const { return std::min(kSide, extent(loop)); }
 
   // --- what there is
@@ -61,20 +64,23 @@ class SquarePlanner {
   // Definitions at the points of the loops that they share.
   bool has_form() const {
     const auto is_point = [&](const ir::Statement* s) {
-      return s->combiner == ir::Combiner::None && s->reductions.empty() && s->iterators.size() == nest_.shared.size() &&
+      return s->combiner == ir::Combiner::None && s->reductions.empty() &&
+             s->iterators.size() == nest_.shared.size() &&
              std::ranges::all_of(nest_.shared, [&](const BandMember& member) {
                return std::ranges::find(s->iterators, member.loop) != s->iterators.end();
              });
     };
     return !nest_.as_isl_says && program_.open.empty() && nest_.shared.size() >= 2 &&
-           std::ranges::all_of(nest_.shared, &BandMember::coincident) && std::ranges::all_of(statements_, is_point);
+           std::ranges::all_of(nest_.shared, &BandMember::coincident) &&
+           std::ranges::all_of(statements_, is_point);
   }
 
   double sectors(const ir::Load& load, const std::string& loop) const {
     return schedule::sectors_a_warp(program_, load, loop, extent(loop));
   }
 
-  // The lanes write side by side; what some read far apart there lies together along one other loop.
+  // The lanes write side by side; what some read far apart there lies together along one
+  // other loop.
   bool choose() {
     std::set<std::string> written;
     for (const ir::Statement* s : statements_) written.insert(s->writes[0].buffer);
@@ -86,27 +92,31 @@ class SquarePlanner {
       for (const ir::Load* load : ir::reads_of(*s)) {
         const std::string loop = turned_along(*load);
         if (loop.empty() || written.contains(load->buffer)) continue;
-        if (load->otherwise || !reads_box(*s, *load) || is_divided(*load) || !seen.insert(load->buffer).second)
+        if (load->otherwise || !reads_box(*s, *load) || is_divided(*load) ||
+            !seen.insert(load->buffer).second)
           return false;
         if (!turning_.empty() && loop != turning_) return false;
         turning_ = loop;
         turned_.push_back(load);
       }
-    return !turned_.empty() &&
-           std::ranges::none_of(turned_, [&](const ir::Load* load) { return is_read_beside(*load); });
+    return !turned_.empty() && std::ranges::none_of(turned_, [&](const ir::Load* load) {
+      return is_read_beside(*load);
+    });
   }
 
   // As x + x^T reads x: one box is not enough.
   bool is_read_beside(const ir::Load& turned) const {
     return std::ranges::any_of(statements_, [&](const ir::Statement* s) {
-      return std::ranges::any_of(
-          ir::reads_of(*s), [&](const ir::Load* load) { return load->buffer == turned.buffer && load != &turned; });
+      return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) {
+        return load->buffer == turned.buffer && load != &turned;
+      });
     });
   }
 
   // How wide its box is depends on where a tile begins.
   static bool is_divided(const ir::Load& load) {
-    return std::ranges::any_of(load.indices, [](const ir::Index& index) { return index.affine.has_division(); });
+    return std::ranges::any_of(load.indices,
+                               [](const ir::Index& index) { return index.affine.has_division(); });
   }
 
   std::string turned_along(const ir::Load& load) const {
@@ -121,11 +131,14 @@ class SquarePlanner {
   // --- the nest
 
   bool has_own_rows() const { return side(turning_) > kRowsAtOnce; }
-  std::string rows() const { return has_own_rows() ? within_tile(within_tile(turning_)) : within_tile(turning_); }
+  std::string rows() const {
+    return has_own_rows() ? within_tile(within_tile(turning_)) : within_tile(turning_);
+  }
 
   void splits() {
     const auto split = [&](const ir::Statement& s, const std::string& loop, std::int64_t size) {
-      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, schedule::Elements{size}, kModel, true});
+      plan_.splits.emplace_back(
+          schedule::PlannedSplit{s.name, loop, schedule::Elements{size}, kModel, true});
     };
     for (const ir::Statement* s : statements_) {
       split(*s, turning_, side(turning_));
@@ -136,12 +149,15 @@ class SquarePlanner {
 
   void tree() {
     for (const BandMember& member : nest_.shared)
-      if (member.loop != lane_ && member.loop != turning_) blocks_.add({member.loop, extent(member.loop)});
-    for (const std::string& loop : {turning_, lane_}) blocks_.add({tiles_of(loop), ceil_div(extent(loop), side(loop))});
+      if (member.loop != lane_ && member.loop != turning_)
+        blocks_.add({member.loop, extent(member.loop)});
+    for (const std::string& loop : {turning_, lane_})
+      blocks_.add({tiles_of(loop), ceil_div(extent(loop), side(loop))});
     NestPath path = blocks_.path();
     path.push_back({rows()});
     path.push_back({within_tile(lane_)});
-    if (has_own_rows()) path.push_back({tiles_of(within_tile(turning_)), schedule::LoopKind::Unrolled});
+    if (has_own_rows())
+      path.push_back({tiles_of(within_tile(turning_)), schedule::LoopKind::Unrolled});
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements_) leaves.push_back(schedule::nest_statement(s->name));
     plan_.tree = nest_path(path, schedule::nest_sequence(std::move(leaves)));
@@ -150,10 +166,12 @@ class SquarePlanner {
 
   // --- storage
 
-  // Copied as the operand lies in memory; the dimension that threads write along is the last one in shared memory.
+  // Copied as the operand lies in memory; the dimension that threads write along is the last
+  // one in shared memory.
   void stage(const ir::Load& load) {
-    schedule::PlannedStage stage{
-        .tensor = load.buffer, .at = {{main().name, blocks_.inmost()}}, .memory = schedule::Memory::Shared};
+    schedule::PlannedStage stage{.tensor = load.buffer,
+                                 .at = {{main().name, blocks_.inmost()}},
+                                 .memory = schedule::Memory::Shared};
     std::vector<schedule::CopyLoop> loops;
     std::size_t last = load.indices.size() - 1;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
@@ -169,8 +187,9 @@ class SquarePlanner {
     if (!has_swizzle) stage.pad = 1;
     plan_.stages.push_back(std::move(stage));
     if (has_swizzle) step(schedule::PlannedSwizzle{load.buffer, 1});
-    for (schedule::PlannedStep& each : schedule::copy_by_threads(load.buffer + ".in", loops, side(lane_) * kRowsAtOnce,
-                                                                 schedule::copy_vector(program_, load, ranges())))
+    for (schedule::PlannedStep& each :
+         schedule::copy_by_threads(load.buffer + ".in", loops, side(lane_) * kRowsAtOnce,
+                                   schedule::copy_vector(program_, load, ranges())))
       step(std::move(each));
   }
 
@@ -190,8 +209,9 @@ class SquarePlanner {
     for (const ir::Statement* s : statements_)
       if (schedule::stays_inside(program_, s->writes[0].buffer, *s, statements_) &&
           schedule::can_stage_accumulator(program_, *s, statements_, false))
-        plan_.stages.push_back(
-            {.tensor = s->writes[0].buffer, .at = {{s->name, at}}, .memory = schedule::Memory::Register});
+        plan_.stages.push_back({.tensor = s->writes[0].buffer,
+                                .at = {{s->name, at}},
+                                .memory = schedule::Memory::Register});
   }
 
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
@@ -199,7 +219,8 @@ class SquarePlanner {
   void bind() {
     const auto fresh = [&](std::string name) {
       if (nest_.number > 0) name += std::to_string(nest_.number);
-      while (std::ranges::find(nest_.shared, name, &BandMember::loop) != nest_.shared.end()) name += "_";
+      while (std::ranges::find(nest_.shared, name, &BandMember::loop) != nest_.shared.end())
+        name += "_";
       return name;
     };
     schedule::bind_to_threads(main().name, {rows(), within_tile(lane_)}, fresh("t"), plan_.steps);
@@ -209,6 +230,8 @@ class SquarePlanner {
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_square_nest(const PointNest& nest) { return SquarePlanner(nest).run(); }
+std::optional<schedule::NestPlan> plan_square_nest(const PointNest& nest) {
+  return SquarePlanner(nest).run();
+}
 
 }  // namespace polyte::poly

@@ -1,9 +1,10 @@
-// A definition on a GPU that writes along one loop and reads along another: squares of both, through shared memory.
+// A definition on a GPU that writes along one loop and reads along another: squares of both,
+// through shared memory.
 //
-//   y[i, j] = x[j, i]     block i.o > block j.o > { thread > x.in; thread i.i.i, j.i > [i.i.o] > y }
+//   y[i, j] = x[j, i]    block i.o > block j.o > { thread > x.in; thread i.i.i, j.i > [i.i.o] > y }
 //
-// A warp reads a row of x and writes a row of y: whole sectors both times. What is read across is swizzled in shared
-// memory, so that a column lies in different banks.
+// A warp reads a row of x and writes a row of y: whole sectors both times. What is read across is
+// swizzled in shared memory, so that a column lies in different banks.
 // Source: G. Ruetsch and P. Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA, 2009.
 #pragma once
 

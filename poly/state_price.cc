@@ -12,9 +12,10 @@ namespace {
 
 using schedule::LoopKind;
 
-constexpr double kSpill = 2;                          // slots of a register too many
-constexpr double kBeside = 0.25;                      // of loads and stores, beside arithmetic
-constexpr double kMostInTile = 64, kLongTile = 1.25;  // instructions of a tile that stay near, and beyond
+constexpr double kSpill = 2;      // slots of a register too many
+constexpr double kBeside = 0.25;  // of loads and stores, beside arithmetic
+// Instructions of a tile that stay near, and beyond.
+constexpr double kMostInTile = 64, kLongTile = 1.25;
 constexpr double kStartThreads = 5000;
 
 struct PricedLoop {
@@ -32,18 +33,21 @@ struct Reference {
 
 // Cycles of issue, and of what each level hands over.
 std::array<double, 4> times_of(const StatePrice& price) {
-  return {price.issue, price.beyond_l1 / kLevel2, price.beyond_l2 / kLevel3, price.beyond_l3 / kMemory};
+  return {price.issue, price.beyond_l1 / kLevel2, price.beyond_l2 / kLevel3,
+          price.beyond_l3 / kMemory};
 }
 
 class Pricer {
  public:
-  Pricer(const schedule::State& state, const schedule::ScheduledStatement& s, const Machine& machine)
+  Pricer(const schedule::State& state, const schedule::ScheduledStatement& s,
+         const Machine& machine)
       : state_(state), s_(s), machine_(machine), operations_(operations_of(s.body)) {
     const ir::Ranges ranges = schedule::loop_ranges(state, s);
     for (const schedule::Loop* loop : schedule::path_to(state.tree, s.body.name)) {
       const auto found = ranges.find(loop->name);
       const bool is_known = found != ranges.end() && found->second.min && found->second.max;
-      const double trips = is_known ? static_cast<double>(*found->second.max - *found->second.min + 1) : kOpenSize;
+      const double trips =
+          is_known ? static_cast<double>(*found->second.max - *found->second.min + 1) : kOpenSize;
       loops_.push_back({loop->name, loop->kind, std::max(1.0, trips)});
     }
     share_ = std::min(1.0, points() / box());
@@ -59,7 +63,8 @@ class Pricer {
     price.beyond_l2 = share_ * traffic(static_cast<double>(machine_.l2.bytes));
     price.beyond_l3 = share_ * traffic(static_cast<double>(machine_.l3.bytes));
     const auto [issue, level2, level3, memory] = times_of(price);
-    price.cycles = with_threads(std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
+    price.cycles = with_threads(std::max({issue, level2, level3, memory}) +
+                                0.1 * (issue + level2 + level3 + memory));
     return price;
   }
 
@@ -94,8 +99,9 @@ class Pricer {
     double product = 1;
     for (const auto& [iterator, range] : schedule::iterator_ranges(state_, s_))
       if (std::ranges::find(s_.body.iterators, iterator) != s_.body.iterators.end())
-        product *= range.min && range.max ? static_cast<double>(std::max<std::int64_t>(1, *range.max - *range.min + 1))
-                                          : kOpenSize;
+        product *= range.min && range.max
+                       ? static_cast<double>(std::max<std::int64_t>(1, *range.max - *range.min + 1))
+                       : kOpenSize;
     return product;
   }
 
@@ -106,16 +112,19 @@ class Pricer {
     reference.is_written = access.write;
     for (const schedule::StagedBuffer& staged : state_.staged)
       reference.is_register =
-          reference.is_register || (staged.name == buffer && staged.memory == schedule::Memory::Register);
+          reference.is_register ||
+          (staged.name == buffer && staged.memory == schedule::Memory::Register);
     reference.strides.assign(loops_.size(), 0);
     const std::vector<ir::Affine> shape = state_.shape_of(buffer);
     double below = 1;
     for (std::size_t d = shape.size(); d-- > 0;) {
       const ir::Affine over_loops = ir::substitute(access.access.indices[d].affine, s_.inverse);
       std::vector<double> moves;
-      for (const PricedLoop& loop : loops_) moves.push_back(static_cast<double>(over_loops.coefficient(loop.name)));
+      for (const PricedLoop& loop : loops_)
+        moves.push_back(static_cast<double>(over_loops.coefficient(loop.name)));
       for (std::size_t l = 0; l < loops_.size(); ++l) reference.strides[l] += moves[l] * below;
-      const double extent = shape[d].is_constant() ? static_cast<double>(shape[d].constant()) : kOpenSize;
+      const double extent =
+          shape[d].is_constant() ? static_cast<double>(shape[d].constant()) : kOpenSize;
       reference.moves.insert(reference.moves.begin(), moves);
       reference.extents.insert(reference.extents.begin(), extent);
       below *= std::max(1.0, extent);
@@ -124,7 +133,8 @@ class Pricer {
       return other.moves == reference.moves && other.extents == reference.extents &&
              other.is_written == reference.is_written;
     };
-    if (std::ranges::none_of(references_, same) || access.write) references_.push_back(std::move(reference));
+    if (std::ranges::none_of(references_, same) || access.write)
+      references_.push_back(std::move(reference));
   }
 
   bool is_in_tile(const PricedLoop& loop) const {
@@ -136,7 +146,8 @@ class Pricer {
                        [](const PricedLoop& loop) { return loop.kind == LoopKind::Unrolled; });
   }
 
-  // Of one run of the innermost loops that are unrolled or vectors: a tile, whose operands are loaded once.
+  // Of one run of the innermost loops that are unrolled or vectors: a tile, whose operands
+  // are loaded once.
   double issue_cycles() const {
     std::size_t first = loops_.size();
     while (first > 0 && is_in_tile(loops_[first - 1])) --first;
@@ -144,13 +155,15 @@ class Pricer {
     const bool is_tile = is_in_tile(loops_.back());
     const std::size_t lane = loops_.size() - 1;
     const bool is_vector = loops_[lane].kind == LoopKind::Vector;
-    const double width = is_vector ? machine_.lanes(state_.dtype_of(s_.body.writes.front().buffer)) : 1;
+    const double width =
+        is_vector ? machine_.lanes(state_.dtype_of(s_.body.writes.front().buffer)) : 1;
     double points = 1, around = 1, loads = 0, stores = 0, registers = 0;
     const auto turns = [&](std::size_t l) {  // vectors count as one
       return is_vector && l == lane ? std::ceil(loops_[l].trips / width) : loops_[l].trips;
     };
     for (std::size_t l = 0; l < loops_.size(); ++l)
-      (l < first || !is_tile ? around : points) *= l < first || !is_tile ? loops_[l].trips : turns(l);
+      (l < first || !is_tile ? around : points) *=
+          l < first || !is_tile ? loops_[l].trips : turns(l);
     bool is_chain = false;
     for (const Reference& reference : references_) {
       double count = 1;
@@ -165,13 +178,16 @@ class Pricer {
       (reference.is_written ? stores : loads) += count * (is_apart ? kGather * width : 1);
     }
     const double spilled = std::max(0.0, registers + 2 - machine_.vector_registers);
-    const double slots =
-        std::max({loads / kLoadsACycle, stores / kStoresACycle, points * operations_.cycles(is_vector, machine_)}) +
-        kBeside * (loads / kLoadsACycle + stores / kStoresACycle) + kSpill * spilled;
+    const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle,
+                                   points * operations_.cycles(is_vector, machine_)}) +
+                         kBeside * (loads / kLoadsACycle + stores / kStoresACycle) +
+                         kSpill * spilled;
     double start = 0;
-    if (first > 0 || !is_tile) start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
+    if (first > 0 || !is_tile)
+      start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
     const double run = is_chain ? std::max(slots, operations_.latency) : slots;
-    return around * run * (is_tile && is_unrolled(first) && points > kMostInTile ? kLongTile : 1) + start;
+    return around * run * (is_tile && is_unrolled(first) && points > kMostInTile ? kLongTile : 1) +
+           start;
   }
 
   double footprint(const Reference& reference, std::size_t from) const {
@@ -181,13 +197,15 @@ class Pricer {
       for (std::size_t l = from; l < loops_.size(); ++l)
         extent += std::abs(reference.moves[d][l]) * (loops_[l].trips - 1);
       extent = std::min(extent, std::max(1.0, reference.extents[d]));
-      lines *= d + 1 == reference.moves.size() ? std::ceil(extent * reference.bytes / kLine) : extent;
+      lines *=
+          d + 1 == reference.moves.size() ? std::ceil(extent * reference.bytes / kLine) : extent;
     }
     return lines * kLine;
   }
 
-  // Bytes from beyond a cache of this capacity: what an iteration of a loop needs stays there until the next, so that
-  // all of the loop passes by once, for each iteration of the loops outside that move it.
+  // Bytes from beyond a cache of this capacity: what an iteration of a loop needs stays there
+  // until the next, so that all of the loop passes by once, for each iteration of the loops
+  // outside that move it.
   double traffic(double capacity) const {
     std::size_t held = loops_.size() - 1;
     for (; held > 0; --held) {
@@ -223,9 +241,10 @@ StatePrice price_of(const schedule::State& state, const Machine& machine) {
   StatePrice sum;
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
     const schedule::ScheduledStatement& s = state.at(leaf->statement);
-    const auto stored = std::ranges::find_if(state.staged, [&](const schedule::StagedBuffer& staged) {
-      return staged.name == s.body.writes.front().buffer && staged.at_compile_time;
-    });
+    const auto stored =
+        std::ranges::find_if(state.staged, [&](const schedule::StagedBuffer& staged) {
+          return staged.name == s.body.writes.front().buffer && staged.at_compile_time;
+        });
     if (stored != state.staged.end()) continue;
     const StatePrice price = Pricer(state, s, machine).price();
     sum.cycles += price.cycles;
@@ -237,6 +256,8 @@ StatePrice price_of(const schedule::State& state, const Machine& machine) {
   return sum;
 }
 
-double cycles_of(const schedule::State& state, const Machine& machine) { return price_of(state, machine).cycles; }
+double cycles_of(const schedule::State& state, const Machine& machine) {
+  return price_of(state, machine).cycles;
+}
 
 }  // namespace polyte::poly

@@ -32,8 +32,9 @@ constexpr int kVectorsAPoint = 4;
 // A top-level nest: shared bands, then clusters.
 class NestStrategy {
  public:
-  NestStrategy(const ir::Program& program, const schedule::State& reference, const Core& core, const Machine& machine,
-               const StrategyOptions& options, int number, std::set<std::string>& staged)
+  NestStrategy(const ir::Program& program, const schedule::State& reference, const Core& core,
+               const Machine& machine, const StrategyOptions& options, int number,
+               std::set<std::string>& staged)
       : program_(program),
         reference_(reference),
         machine_(machine),
@@ -43,26 +44,29 @@ class NestStrategy {
     collect(core);
   }
 
-  // Whether most of the work is a contraction that in this nest, for the sake of what it shares loops with, would go
-  // without a tile of registers.
+  // Whether most of the work is a contraction that in this nest, for the sake of what it shares
+  // loops with, would go without a tile of registers.
   bool loses_tiles() const {
     if (options_.affine_core_only || (parts_.size() == 1 && outer_.empty())) return false;
     std::vector<const ir::Statement*> statements;
-    for (const Cluster* part : parts_) statements.push_back(part->update() ? part->update() : part->statements.back());
+    for (const Cluster* part : parts_)
+      statements.push_back(part->update() ? part->update() : part->statements.back());
     return wants_register_tiles(program_, reference_, statements);
   }
 
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
   schedule::NestPlan run() {
     if (options_.affine_core_only) return plan_shared_nest(shared_nest());
-    const bool is_apart = ir::stay_at_their_point(main(), main());  // else isl's order is what its reads allow
+    // Else isl's order is what its reads allow.
+    const bool is_apart = ir::stay_at_their_point(main(), main());
     if (parts_.size() != 1 || !outer_.empty() || !is_apart) return plan_shared_nest(shared_nest());
     if (const auto phases = schedule::lane_phases(program_, main()); phases && has_phases(*phases))
       return plan_phases(*phases);
     leave_reductions_inside();
     choose_tiles();
     if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
-      share_ = schedule::lanes_a_thread(tile_, extent(tile_.lane), machine_.lanes(dtype()), machine_.cores);
+      share_ = schedule::lanes_a_thread(tile_, extent(tile_.lane), machine_.lanes(dtype()),
+                                        machine_.cores);
     if (tile_.turned) return plan_shared_nest(shared_nest());
     order_outer_loops();
     schedule::NestPlan plan = plan_tiled_nest(tiled_nest(), number_);
@@ -87,7 +91,9 @@ class NestStrategy {
   std::vector<schedule::CountedLoop> order_;
 
   const Cluster& cluster() const { return *parts_[0]; }
-  const ir::Statement& main() const { return cluster().update() ? *cluster().update() : *cluster().statements.back(); }
+  const ir::Statement& main() const {
+    return cluster().update() ? *cluster().update() : *cluster().statements.back();
+  }
 
   SharedNest shared_nest() const {
     return {&program_, &reference_, &machine_, own_, parts_, options_.affine_core_only};
@@ -104,7 +110,8 @@ class NestStrategy {
     parts_ = clusters_of(node);
     if (parts_.size() > 1) {
       for (const BandMember& member : own_) {
-        outer_.push_back({member.loop, iterations_of(reference_, main(), member.loop), member.coincident});
+        outer_.push_back(
+            {member.loop, iterations_of(reference_, main(), member.loop), member.coincident});
       }
     }
   }
@@ -112,8 +119,9 @@ class NestStrategy {
   // One definition, of whose loop whole vectors of each phase run at once.
   bool has_phases(const schedule::LanePhases& phases) const {
     const auto member = std::ranges::find(own_, phases.loop, &BandMember::loop);
-    return cluster().statements.size() == 1 && !cluster().update() && program_.open.empty() && member != own_.end() &&
-           member->coincident && phases.fill_vectors(extent(phases.loop), machine_.lanes(dtype()));
+    return cluster().statements.size() == 1 && !cluster().update() && program_.open.empty() &&
+           member != own_.end() && member->coincident &&
+           phases.fill_vectors(extent(phases.loop), machine_.lanes(dtype()));
   }
 
   schedule::NestPlan plan_phases(const schedule::LanePhases& phases) const {
@@ -124,13 +132,17 @@ class NestStrategy {
     for (const BandMember& member : own_)
       if (member.loop != phases.loop)
         around.push_back({member.loop, extent(member.loop), member.coincident, member.loop});
-    around.push_back({tiles_of(outer), ceil_div(extent(phases.loop), phases.count * lanes), true, phases.loop});
-    for (const schedule::CountedLoop& loop : around) vectors *= static_cast<double>(loop.trips * phases.count);
-    schedule::NestPath path = path_of(around, schedule::loop_for_threads(machine_, vectors, around));
+    around.push_back(
+        {tiles_of(outer), ceil_div(extent(phases.loop), phases.count * lanes), true, phases.loop});
+    for (const schedule::CountedLoop& loop : around)
+      vectors *= static_cast<double>(loop.trips * phases.count);
+    schedule::NestPath path =
+        path_of(around, schedule::loop_for_threads(machine_, vectors, around));
     path.push_back({within_tile(phases.loop), schedule::LoopKind::Unrolled});
     path.push_back({within_tile(outer), schedule::LoopKind::Vector});
     schedule::NestPlan plan{.number = number_};
-    plan.splits.emplace_back(schedule::PlannedSplit{main().name, phases.loop, schedule::Elements{phases.count}});
+    plan.splits.emplace_back(
+        schedule::PlannedSplit{main().name, phases.loop, schedule::Elements{phases.count}});
     plan.splits.emplace_back(schedule::PlannedSplit{main().name, outer, schedule::Vectors{1}});
     plan.tree = nest_path(path, schedule::nest_statement(main().name));
     return plan;
@@ -157,10 +169,12 @@ class NestStrategy {
     schedule::TileQuestion question{&program_, &main(), {}, loops(), candidates, {}, {}, 1};
     for (const ir::Statement* s : cluster().statements)
       if (s != &main()) question.others.push_back(s);
-    if (const std::string lane = turned_lane(shared_nest()); !lane.empty()) question.turned.push_back(lane);
-    const auto last =
-        std::ranges::find_if(own_.rbegin(), own_.rend(), [](const BandMember& m) { return !m.coincident; });
-    for (auto member = own_.begin(); member != last.base(); ++member) question.fixed_order.push_back(member->loop);
+    if (const std::string lane = turned_lane(shared_nest()); !lane.empty())
+      question.turned.push_back(lane);
+    const auto last = std::ranges::find_if(own_.rbegin(), own_.rend(),
+                                           [](const BandMember& m) { return !m.coincident; });
+    for (auto member = own_.begin(); member != last.base(); ++member)
+      question.fixed_order.push_back(member->loop);
     return question;
   }
 
@@ -179,7 +193,8 @@ class NestStrategy {
     }
   }
 
-  // Rows of a definition are worth their streams where they share a read, or where a lane loop fills few vectors.
+  // Rows of a definition are worth their streams where they share a read, or where a lane loop
+  // fills few vectors.
   bool shares_loads(const std::string& row) const {
     if (row.empty() || extent(tile_.lane) < kVectorsAPoint * machine_.lanes(dtype())) return true;
     return std::ranges::any_of(main().values, [&](const ir::Expr& value) {
@@ -189,19 +204,22 @@ class NestStrategy {
     });
   }
 
-  // Reads that stride along the lanes: a square tile with the loop along which they do not, transposed in registers.
+  // Reads that stride along the lanes: a square tile with the loop along which they do not,
+  // transposed in registers.
   void choose_square(const std::vector<std::string>& candidates) {
     const int lanes = machine_.lanes(dtype());
     for (const std::string& lane : candidates) {
       const std::string turning = schedule::turning_loop(program_, main(), lane);
       const bool is_candidate = std::ranges::find(candidates, turning) != candidates.end();
-      if (!is_candidate || extent(turning) < lanes || !carries_lanes(program_, reference_, machine_, main(), lane))
+      if (!is_candidate || extent(turning) < lanes ||
+          !carries_lanes(program_, reference_, machine_, main(), lane))
         continue;
       tile_.lane = lane;
       tile_.row = turning;
       tile_.tile = {lanes, 1};
       tile_.order = {{lane, lane}, {turning, turning}};  // was another tile's
-      if (schedule::stepping_loop(program_, main(), lane, turning) == lane) std::swap(tile_.order[0], tile_.order[1]);
+      if (schedule::stepping_loop(program_, main(), lane, turning) == lane)
+        std::swap(tile_.order[0], tile_.order[1]);
     }
   }
 
@@ -210,11 +228,13 @@ class NestStrategy {
     return loop.empty() ? 1 : iterations_of(reference_, main(), loop);
   }
   std::int64_t lane_size() const {
-    return std::min<std::int64_t>(extent(tile_.lane), std::int64_t{tile_.tile.vectors} * machine_.lanes(dtype()));
+    return std::min<std::int64_t>(extent(tile_.lane),
+                                  std::int64_t{tile_.tile.vectors} * machine_.lanes(dtype()));
   }
   std::int64_t steps() const {
     std::int64_t product = 1;
-    for (const std::string& loop : main().reductions) product *= std::max<std::int64_t>(1, extent(loop));
+    for (const std::string& loop : main().reductions)
+      product *= std::max<std::int64_t>(1, extent(loop));
     return product;
   }
 
@@ -233,7 +253,8 @@ class NestStrategy {
     if (place(tile_.row) < place(tile_.lane)) std::swap(last[0], last[1]);
     tile_.order.clear();
     for (const BandMember& member : own_)
-      if (member.loop != tile_.lane && member.loop != tile_.row) tile_.order.push_back({member.loop});
+      if (member.loop != tile_.lane && member.loop != tile_.row)
+        tile_.order.push_back({member.loop});
     for (const std::string& loop : last)
       if (!loop.empty()) tile_.order.push_back({tiles_of(loop), loop});
   }
@@ -243,7 +264,8 @@ class NestStrategy {
     if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true, tile_.lane});
     for (const auto& [name, loop] : tile_.order) {
       if (loop == tile_.lane) {
-        order_.push_back({tiles_of(lane_loop(tile_, share_)), ceil_div(extent(loop), lane_size()), true, loop});
+        order_.push_back(
+            {tiles_of(lane_loop(tile_, share_)), ceil_div(extent(loop), lane_size()), true, loop});
       } else if (loop == tile_.outer_row) {
         order_.push_back({name, ceil_div(extent(loop), tile_.tile.outer_rows), true, loop});
       } else if (loop == tile_.row) {
@@ -252,24 +274,27 @@ class NestStrategy {
         const auto member = std::ranges::find(own_, loop, &BandMember::loop);
         const bool is_block = loop == tile_.block;
         if (member != own_.end() || is_block)  // isl leaves loops of one iteration out
-          order_.push_back({name, is_block ? ceil_div(extent(loop), tile_.block_size) : extent(loop),
+          order_.push_back({name,
+                            is_block ? ceil_div(extent(loop), tile_.block_size) : extent(loop),
                             !is_block && member->coincident, loop});
       }
     }
   }
 
   schedule::TiledNest tiled_nest() const {
-    return {.choice = &tile_,
-            .statements = cluster().statements,
-            .update = cluster().update(),
-            .lanes = lane_tile(),
-            .share = share_,
-            .around = order_,
-            .parallel = schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open),
-            .order_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel};
+    return {
+        .choice = &tile_,
+        .statements = cluster().statements,
+        .update = cluster().update(),
+        .lanes = lane_tile(),
+        .share = share_,
+        .around = order_,
+        .parallel = schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open),
+        .order_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel};
   }
 
-  // The loops around the tile in the order of isl's bands; a sum's are those that choose_tile has put so.
+  // The loops around the tile in the order of isl's bands; a sum's are those that choose_tile
+  // has put so.
   bool follows_isl() const {
     const bool is_tiled = !tile_.lane.empty() || !tile_.row.empty() || !tile_.block.empty();
     if (cluster().update() && is_tiled) return false;
@@ -281,12 +306,14 @@ class NestStrategy {
 
   static bool has_single_cell(const ir::Statement& update) {
     return std::ranges::all_of(update.writes[0].indices, [&](const ir::Index& index) {
-      return !index.indirect &&
-             std::ranges::none_of(update.reductions, [&](const std::string& it) { return index.affine.uses(it); });
+      return !index.indirect && std::ranges::none_of(update.reductions, [&](const std::string& it) {
+        return index.affine.uses(it);
+      });
     });
   }
 
-  // What a tile alone defines and reads stays in registers. Behind a sum, whose tile fills them, it would not.
+  // What a tile alone defines and reads stays in registers. Behind a sum, whose tile fills them,
+  // it would not.
   void stage_definitions(std::vector<schedule::PlannedStage>& stages) {
     if (order_.empty() || tile_.lane.empty()) return;
     for (const ir::Statement* s : schedule::inner_definitions(program_, cluster().statements))
@@ -300,13 +327,16 @@ class NestStrategy {
     if (!cluster().update()) return stage_definitions(stages);
     const ir::Statement& update = *cluster().update();
     const std::string& sum = update.writes[0].buffer;
-    if (!schedule::can_stage_accumulator(program_, update, cluster().statements, order_.empty())) return;
+    if (!schedule::can_stage_accumulator(program_, update, cluster().statements, order_.empty()))
+      return;
     if (order_.empty()) {
       if (has_single_cell(update) && staged_.insert(sum).second)
         stages.push_back({.tensor = sum, .memory = schedule::Memory::Register});
       return;
     }
-    stages.push_back({.tensor = sum, .at = {{update.name, order_.back().name}}, .memory = schedule::Memory::Register});
+    stages.push_back({.tensor = sum,
+                      .at = {{update.name, order_.back().name}},
+                      .memory = schedule::Memory::Register});
     if (tile_.lane.empty()) return;
     std::ranges::move(operand_stages(tiled_reduction(update), staged_), std::back_inserter(stages));
   }
@@ -315,7 +345,8 @@ class NestStrategy {
   void prefetches(schedule::NestPlan& plan) const {
     if (!cluster().update()) return;
     for (const schedule::TileChoice::Ahead& ahead : tile_.ahead)
-      if (std::ranges::find(plan.stages, ahead.operand, &schedule::PlannedStage::tensor) == plan.stages.end())
+      if (std::ranges::find(plan.stages, ahead.operand, &schedule::PlannedStage::tensor) ==
+          plan.stages.end())
         plan.prefetches.push_back({.operand = ahead.operand,
                                    .at = {cluster().update()->name, ahead.at},
                                    .along = ahead.along,
@@ -343,8 +374,10 @@ schedule::Statements statements_of(const Core& nest) {
   return all;
 }
 
-// Sums of rows and what is made of them, in one nest that isl fused or in several: how many, and their one nest.
-schedule::RowRun rows_of(const schedule::RowQuestion& question, std::span<const Core> nests, int number) {
+// Sums of rows and what is made of them, in one nest that isl fused or in several: how many,
+// and their one nest.
+schedule::RowRun rows_of(const schedule::RowQuestion& question, std::span<const Core> nests,
+                         int number) {
   std::vector<schedule::Statements> groups;
   for (const Core& nest : nests) {
     if (is_mapped(nest)) break;
@@ -363,7 +396,8 @@ bool has_no_iterations(const Core& nest, const schedule::State& reference) {
 
 }  // namespace
 
-std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program,
+                                             const schedule::State& reference,
                                              const AffineCore& core, const Machine& machine,
                                              const StrategyOptions& options) {
   const std::vector<Core> nests = top_nests(core.root);
@@ -374,9 +408,11 @@ std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const s
   const schedule::RowQuestion rows_question{&program, &reference, &machine, {}, options.keep_order};
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const Core& nest = nests[i];
-    if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule
+    // Of tensors without elements: nothing is to schedule.
+    if (has_no_iterations(nest, reference)) continue;
     schedule::RowRun rows;
-    if (!options.affine_core_only) rows = rows_of(rows_question, std::span(nests).subspan(i), number);
+    if (!options.affine_core_only)
+      rows = rows_of(rows_question, std::span(nests).subspan(i), number);
     if (rows.groups > 0) {
       schedule.nests.push_back(std::move(rows.plan));
       ++number;
@@ -384,7 +420,8 @@ std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const s
       continue;
     }
     if (is_mapped(nest)) {
-      auto mapped = plan_mapped_nest(program, nest, machine, options.affine_core_only, schedule.nests);
+      auto mapped =
+          plan_mapped_nest(program, nest, machine, options.affine_core_only, schedule.nests);
       if (!mapped) return std::nullopt;
       schedule.nests.push_back(*std::move(mapped));
       continue;

@@ -1,5 +1,5 @@
-// From the affine core to the nests of a CPU: the list of decisions, each by a formula over the machine and the
-// statement's accesses, each a part of the plan of a nest.
+// From the affine core to the nests of a CPU: the list of decisions, each by a formula over the
+// machine and the statement's accesses, each a part of the plan of a nest.
 #pragma once
 
 #include <optional>
@@ -22,13 +22,15 @@ struct StrategyOptions {
 
 struct NestSchedule {
   std::vector<schedule::NestPlan> nests;
-  bool loses_tiles = false;                  // a contraction that isl fused would do better in a nest of its own
+  // A contraction that isl fused would do better in a nest of its own.
+  bool loses_tiles = false;
   std::vector<std::string> notes = {};       // what could not be had: a tile in time
   std::vector<std::string> considered = {};  // orders and plans that were weighed
 };
 
 // None where a nest is not worth the map that it needs.
-std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program,
+                                             const schedule::State& reference,
                                              const AffineCore& core, const Machine& machine,
                                              const StrategyOptions& options);
 

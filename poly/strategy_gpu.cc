@@ -37,12 +37,14 @@ Bands bands_of(const Core& nest) {
   return bands;
 }
 
-// isl leaves loops of one iteration out: a single row is statements without a loop in common, which do have one.
+// isl leaves loops of one iteration out: a single row is statements without a loop in common,
+// which do have one.
 std::string single_row(const schedule::State& reference, std::span<const Cluster* const> parts) {
   const auto has_row = [&](const std::string& loop) {
     return std::ranges::all_of(parts, [&](const Cluster* part) {
       return std::ranges::all_of(part->statements, [&](const ir::Statement* s) {
-        return std::ranges::find(s->iterators, loop) != s->iterators.end() && iterations_of(reference, *s, loop) == 1;
+        return std::ranges::find(s->iterators, loop) != s->iterators.end() &&
+               iterations_of(reference, *s, loop) == 1;
       });
     });
   };
@@ -64,12 +66,13 @@ class GpuStrategy {
       : program_(program), reference_(reference), machine_(machine), options_(options) {}
 
   // The nests from the front that are planned together, and their plans.
-  std::pair<std::size_t, std::vector<schedule::NestPlan>> plan(std::span<const Core> nests, int number,
-                                                               std::vector<std::string>& notes) const {
+  std::pair<std::size_t, std::vector<schedule::NestPlan>> plan(
+      std::span<const Core> nests, int number, std::vector<std::string>& notes) const {
     const Bands bands = bands_of(nests.front());
     if (options_.affine_core_only) return {1, {points(bands, number)}};
     if (!options_.keep_order)
-      if (auto attention = plan_attention(nests, number, notes)) return {attention->first, {attention->second}};
+      if (auto attention = plan_attention(nests, number, notes))
+        return {attention->first, {attention->second}};
     if (auto sum = plan_sum(bands, number)) return {1, std::move(sum->nests)};
     for (std::size_t count = nests.size(); bands.members.empty() && count > 0; --count)
       if (auto row = plan_single_row(nests.first(count), number)) return {count, {*std::move(row)}};
@@ -84,26 +87,35 @@ class GpuStrategy {
   const StrategyOptions& options_;
 
   schedule::NestPlan points(const Bands& bands, int number) const {
-    const PointNest nest{
-        &program_, &reference_, &machine_, bands.members, bands.parts, number, options_.affine_core_only};
+    const PointNest nest{&program_,
+                         &reference_,
+                         &machine_,
+                         bands.members,
+                         bands.parts,
+                         number,
+                         options_.affine_core_only};
     auto squares = plan_square_nest(nest);
     return squares ? *std::move(squares) : plan_point_nest(nest);
   }
 
-  // The nests from the front whose statements are two contractions and the softmax between them, and no others.
-  std::optional<std::pair<std::size_t, schedule::NestPlan>> plan_attention(std::span<const Core> nests, int number,
-                                                                           std::vector<std::string>& notes) const {
+  // The nests from the front whose statements are two contractions and the softmax between them,
+  // and no others.
+  std::optional<std::pair<std::size_t, schedule::NestPlan>> plan_attention(
+      std::span<const Core> nests, int number, std::vector<std::string>& notes) const {
     std::set<const ir::Statement*> here;
     for (std::size_t count = 1; count <= nests.size(); ++count) {
       for (const Cluster* part : clusters_of(nests[count - 1]))
         here.insert(part->statements.begin(), part->statements.end());
       const auto form = schedule::find_softmax_product(
-          program_, static_cast<std::size_t>(*std::ranges::min_element(here) - program_.statements.data()));
+          program_,
+          static_cast<std::size_t>(*std::ranges::min_element(here) - program_.statements.data()));
       if (!form) return std::nullopt;
       if (form->end - form->begin != here.size()) continue;
       const std::vector<const ir::Statement*> all = form->all();
-      if (std::ranges::any_of(all, [&](const ir::Statement* s) { return !here.contains(s); })) return std::nullopt;
-      AttentionPlan attention = plan_attention_nest({&program_, &reference_, &machine_, *form, number, count == 1});
+      if (std::ranges::any_of(all, [&](const ir::Statement* s) { return !here.contains(s); }))
+        return std::nullopt;
+      AttentionPlan attention =
+          plan_attention_nest({&program_, &reference_, &machine_, *form, number, count == 1});
       if (!attention.why.empty()) notes.push_back(attention.why);
       if (!attention.plan) return std::nullopt;
       return std::pair{count, *std::move(attention.plan)};
@@ -113,8 +125,10 @@ class GpuStrategy {
 
   std::optional<SumPlan> plan_sum(const Bands& bands, int number) const {
     const bool is_sum = bands.parts.size() == 1 && bands.parts[0]->update() != nullptr;
-    if (!is_sum || !std::ranges::all_of(bands.members, &BandMember::coincident)) return std::nullopt;
-    const SumNest sum{&program_, &reference_, &machine_, bands.parts[0], number, options_.keep_order};
+    if (!is_sum || !std::ranges::all_of(bands.members, &BandMember::coincident))
+      return std::nullopt;
+    const SumNest sum{&program_,      &reference_, &machine_,
+                      bands.parts[0], number,      options_.keep_order};
     for (const auto planner : {plan_tiles, plan_point_sum})
       if (auto whole = planner(sum)) {
         auto parts = plan_parts_nest(sum, whole->cycles, planner);
@@ -125,8 +139,10 @@ class GpuStrategy {
   }
 
   std::optional<schedule::NestPlan> plan_rows(const std::vector<BandMember>& rows,
-                                              const std::vector<const Cluster*>& parts, int number) const {
-    return plan_row_nest({&program_, &reference_, &machine_, rows, parts, number, options_.keep_order});
+                                              const std::vector<const Cluster*>& parts,
+                                              int number) const {
+    return plan_row_nest(
+        {&program_, &reference_, &machine_, rows, parts, number, options_.keep_order});
   }
 
   std::optional<schedule::NestPlan> plan_single_row(std::span<const Core> nests, int number) const {
@@ -141,8 +157,9 @@ class GpuStrategy {
 
 }  // namespace
 
-NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State& reference, const AffineCore& core,
-                              const Machine& machine, const StrategyOptions& options) {
+NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State& reference,
+                              const AffineCore& core, const Machine& machine,
+                              const StrategyOptions& options) {
   const std::vector<Core> nests = top_nests(core.root);
   NestSchedule schedule;
   if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));

@@ -13,8 +13,8 @@ namespace {
 
 class MappedNest {
  public:
-  MappedNest(const ir::Program& program, const Core& nest, const Machine& machine, bool affine_core_only,
-             std::span<const schedule::NestPlan> before)
+  MappedNest(const ir::Program& program, const Core& nest, const Machine& machine,
+             bool affine_core_only, std::span<const schedule::NestPlan> before)
       : program_(program), machine_(machine), affine_core_only_(affine_core_only), before_(before) {
     Core node = nest;
     while (const auto* band = std::get_if<Band>(&node->op)) {
@@ -69,15 +69,18 @@ class MappedNest {
           name = iterator;
           break;
         }
-      if (row(m, 0).as_symbol() != name) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-      names_.push_back(std::count(names_.begin(), names_.end(), name) > 0 ? "c" + std::to_string(m) : name);
+      if (row(m, 0).as_symbol() != name)
+        name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+      names_.push_back(std::count(names_.begin(), names_.end(), name) > 0 ? "c" + std::to_string(m)
+                                                                          : name);
     }
   }
 
   schedule::PlannedMap map() const {
     schedule::PlannedMap map{.items = {}, .loops = names_};
     for (std::size_t c = 0; c < clusters_.size(); ++c) {
-      schedule::PlannedMap::Item& item = map.items.emplace_back(schedule::PlannedMap::Item{statement(c).name, {}});
+      schedule::PlannedMap::Item& item =
+          map.items.emplace_back(schedule::PlannedMap::Item{statement(c).name, {}});
       for (std::size_t m = 0; m < members_.size(); ++m) item.values.push_back(row(m, c));
     }
     return map;
@@ -90,8 +93,8 @@ class MappedNest {
       if (m != lane) path.push_back({names_[m]});
     std::vector<schedule::NestTree> leaves;
     for (std::size_t c = 0; c < clusters_.size(); ++c)
-      leaves.push_back(
-          nest_path({{names_[lane], schedule::LoopKind::Vector}}, schedule::nest_statement(statement(c).name)));
+      leaves.push_back(nest_path({{names_[lane], schedule::LoopKind::Vector}},
+                                 schedule::nest_statement(statement(c).name)));
     return nest_path(path, schedule::nest_sequence(std::move(leaves)));
   }
 
@@ -116,14 +119,16 @@ class MappedNest {
     kernel.nests.push_back(plan_);
     const auto program = std::make_shared<const ir::Program>(program_);
     const schedule::Script script = schedule::write_script(program_, "mapped", machine_, kernel);
-    return static_cast<bool>(schedule::replay(program, script, machine_, {schedule::ProofLevel::Directive, {}}));
+    return static_cast<bool>(
+        schedule::replay(program, script, machine_, {schedule::ProofLevel::Directive, {}}));
   }
 };
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
-                                                   bool affine_core_only, std::span<const schedule::NestPlan> before) {
+std::optional<schedule::NestPlan> plan_mapped_nest(const ir::Program& program, const Core& nest,
+                                                   const Machine& machine, bool affine_core_only,
+                                                   std::span<const schedule::NestPlan> before) {
   return MappedNest(program, nest, machine, affine_core_only, before).run();
 }
 

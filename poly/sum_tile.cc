@@ -22,7 +22,9 @@ std::vector<const ir::Statement*> SumNest::others() const {
   return result;
 }
 
-std::int64_t SumNest::extent(const std::string& loop) const { return iterations_of(*reference, update(), loop); }
+std::int64_t SumNest::extent(const std::string& loop) const {
+  return iterations_of(*reference, update(), loop);
+}
 
 std::string SumNest::fresh(std::string name) const {
   while (std::ranges::any_of(cluster->statements, [&](const ir::Statement* s) {
@@ -34,17 +36,19 @@ std::string SumNest::fresh(std::string name) const {
 
 bool reads_box(const ir::Statement& statement, const ir::Load& load) {
   const auto is_once = [&](const std::string& it) {
-    return std::ranges::count_if(load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
+    return std::ranges::count_if(
+               load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
   };
-  return std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+  return std::ranges::none_of(load.indices,
+                              [](const ir::Index& index) { return index.indirect != nullptr; }) &&
          std::ranges::all_of(statement.iterators, is_once);
 }
 
 bool has_tiles(const SumNest& nest) {
   const ir::Statement& update = nest.update();
   const std::vector<const ir::Statement*> others = nest.others();
-  const bool begins =
-      std::ranges::any_of(others, [&](const ir::Statement* s) { return ir::starts_reduction(*s, update); });
+  const bool begins = std::ranges::any_of(
+      others, [&](const ir::Statement* s) { return ir::starts_reduction(*s, update); });
   const auto is_plain = [](const ir::Index& index) {
     return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
   };
@@ -52,8 +56,9 @@ bool has_tiles(const SumNest& nest) {
   for (const ir::Load* load : ir::reads_of(update))
     if (!operands.insert(load->buffer).second || !reads_box(update, *load)) return false;
   const auto never_runs = [&](const std::string& it) { return nest.extent(it) <= 0; };
-  return begins && nest.program->open.empty() && std::ranges::none_of(update.iterators, never_runs) &&
-         update.writes.size() == 1 && std::ranges::all_of(update.writes[0].indices, is_plain) &&
+  return begins && nest.program->open.empty() &&
+         std::ranges::none_of(update.iterators, never_runs) && update.writes.size() == 1 &&
+         std::ranges::all_of(update.writes[0].indices, is_plain) &&
          schedule::can_stage_accumulator(*nest.program, update, nest.cluster->statements, false);
 }
 
@@ -63,15 +68,16 @@ void BlockGrid::add(GridLoop loop) {
 }
 
 bool BlockGrid::is_fused() const {
-  return loops_.size() > kMostAxes || std::any_of(loops_.begin(), loops_.end() - 1, [](const GridLoop& loop) {
-           return loop.extent > schedule::kLongestAxis;
-         });
+  return loops_.size() > kMostAxes ||
+         std::any_of(loops_.begin(), loops_.end() - 1,
+                     [](const GridLoop& loop) { return loop.extent > schedule::kLongestAxis; });
 }
 
 schedule::NestPath BlockGrid::path() const {
   schedule::NestPath path;
   for (std::size_t i = 0; i < loops_.size(); ++i)
-    path.push_back({loops_[i].name, is_fused() && i >= first_fused() ? ir::LoopKind::Serial : ir::LoopKind::Block});
+    path.push_back({loops_[i].name,
+                    is_fused() && i >= first_fused() ? ir::LoopKind::Serial : ir::LoopKind::Block});
   return path;
 }
 
@@ -84,6 +90,8 @@ void BlockGrid::bind(const std::string& statement, const std::string& name,
   steps.emplace_back(schedule::PlannedBind{statement, name, ir::LoopKind::Block});
 }
 
-std::string dimension_name(const std::string& tensor, std::size_t number) { return tensor + std::to_string(number); }
+std::string dimension_name(const std::string& tensor, std::size_t number) {
+  return tensor + std::to_string(number);
+}
 
 }  // namespace polyte::poly

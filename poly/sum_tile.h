@@ -1,5 +1,5 @@
-// What tiles of sums on a GPU have in common, whatever multiplies in them: which sums can be made so, and the grid of
-// their blocks.
+// What tiles of sums on a GPU have in common, whatever multiplies in them: which sums can be made
+// so, and the grid of their blocks.
 #pragma once
 
 #include <string>
@@ -19,8 +19,10 @@ struct SumNest {
   const Cluster* cluster = nullptr;  // a sum, with its initial value
   int number = 0;                    // of the nest in its kernel
   bool keep_order = false;           // of floating-point sums
-  std::string part = {};             // the loop over its parts, where it is one of them: an axis of the grid by itself
-  std::string terms = {};  // that over the terms of a part: slices of it leave no rest, which would be the next's
+  // The loop over its parts, where it is one of them: an axis of the grid by itself.
+  std::string part = {};
+  // That over the terms of a part: slices of it leave no rest, which would be the next's.
+  std::string terms = {};
 
   const ir::Statement& update() const { return *cluster->update(); }
   std::vector<const ir::Statement*> others() const;  // at its points: initial value, what follows
@@ -35,27 +37,29 @@ struct SumPlan {
   double cycles = 0;                      // predicted, of all its launches
 };
 
-// Each sum begins here, at an element whose subscripts are iterators, and has terms; operands are different tensors, of
-// which a block reads boxes.
+// Each sum begins here, at an element whose subscripts are iterators, and has terms; operands are
+// different tensors, of which a block reads boxes.
 bool has_tiles(const SumNest& nest);
 
-// What iterations of the statement read of the operand lies in a box that they fill: not so of x[i, i], nor of a
-// gather.
+// What iterations of the statement read of the operand lies in a box that they fill: not so of
+// x[i, i], nor of a gather.
 bool reads_box(const ir::Statement& statement, const ir::Load& load);
 
 struct GridLoop {
   std::string name;
   std::int64_t extent = 1;
 };
-// Blocks along so many loops, outermost first; one loop where a grid has too few axes, or too short ones. The loop over
-// the parts of a sum is fused with no other, as it counts differently for those who begin and who add.
+// Blocks along so many loops, outermost first; one loop where a grid has too few axes, or too short
+// ones. The loop over the parts of a sum is fused with no other, as it counts differently for those
+// who begin and who add.
 class BlockGrid {
  public:
   explicit BlockGrid(std::string part = {}) : part_(std::move(part)) {}
   void add(GridLoop loop);
   const std::string& inmost() const { return loops_.back().name; }
   schedule::NestPath path() const;
-  void bind(const std::string& statement, const std::string& name, std::vector<schedule::PlannedStep>& steps) const;
+  void bind(const std::string& statement, const std::string& name,
+            std::vector<schedule::PlannedStep>& steps) const;
 
  private:
   std::string part_;

@@ -21,7 +21,8 @@ using schedule::within_tile;
 
 constexpr std::int64_t kRowBytes = 16;  // of ldmatrix
 
-// A side of the tile in the script's words: its loops once it is cut three times, and the params that cut it.
+// A side of the tile in the script's words: its loops once it is cut three times, and the params
+// that cut it.
 struct Side {
   std::string loop;
   const char *block, *warp;  // params: iterations of the block, of the warp
@@ -41,7 +42,8 @@ class WarpPlanner {
         statements_(nest.cluster->statements),
         blocks_(nest.part) {
     for (const ir::Statement* s : schedule::inner_definitions(program_, statements_)) {
-      plan_.inlined.push_back({s->writes[0].buffer});  // else it would go through memory, on one lane of a warp
+      // Else it would go through memory, on one lane of a warp.
+      plan_.inlined.push_back({s->writes[0].buffer});
       std::erase(statements_, s);
     }
   }
@@ -73,13 +75,15 @@ class WarpPlanner {
   std::string slices() const { return tiles_of(product().step.loop); }
 
   bool choose() {
-    const auto products = schedule::warp_products(program_, update_, *nest_.machine, nest_.keep_order);
+    const auto products =
+        schedule::warp_products(program_, update_, *nest_.machine, nest_.keep_order);
     if (products.empty() || !has_tiles(nest_)) return false;
     for (const std::string& it : update_.iterators)
-      loops_.push_back({it, nest_.extent(it), std::ranges::find(update_.reductions, it) != update_.reductions.end()});
+      loops_.push_back({it, nest_.extent(it),
+                        std::ranges::find(update_.reductions, it) != update_.reductions.end()});
     const std::vector<const ir::Statement*> others = nest_.others();
-    const auto tile =
-        schedule::choose_warp_tile({&program_, &update_, others, loops_, nest_.terms}, products, *nest_.machine);
+    const auto tile = schedule::choose_warp_tile({&program_, &update_, others, loops_, nest_.terms},
+                                                 products, *nest_.machine);
     if (!tile) return false;
     tile_ = *tile;
     sides_ = {{product().row.loop, "Bm", "Wm", product().row.tile},
@@ -93,13 +97,17 @@ class WarpPlanner {
                                                            {"Wm", tile_.warp_rows},
                                                            {"Wn", tile_.warp_lanes},
                                                            {"Kc", tile_.steps}};
-    for (const auto& [name, value] : values) plan_.params.push_back({name, schedule::Elements{value}});
-    if (product().instruction->rounds) plan_.reassociated.insert(update_.reductions.begin(), update_.reductions.end());
+    for (const auto& [name, value] : values)
+      plan_.params.push_back({name, schedule::Elements{value}});
+    if (product().instruction->rounds)
+      plan_.reassociated.insert(update_.reductions.begin(), update_.reductions.end());
   }
 
   void splits() {
-    const auto split = [&](const ir::Statement& s, const std::string& loop, schedule::TileSize size) {
-      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, std::move(size), kModel, true});
+    const auto split = [&](const ir::Statement& s, const std::string& loop,
+                           schedule::TileSize size) {
+      plan_.splits.emplace_back(
+          schedule::PlannedSplit{s.name, loop, std::move(size), kModel, true});
     };
     for (const ir::Statement* s : statements_)
       for (const Side& side : sides_) {
@@ -152,22 +160,25 @@ class WarpPlanner {
 
   // The sums in registers of their warps, a slice of each operand in shared memory.
   void stages() {
-    add_stage(sum(), blocks_.inmost(), schedule::Memory::Register, update_.writes[0].indices.size());
+    add_stage(sum(), blocks_.inmost(), schedule::Memory::Register,
+              update_.writes[0].indices.size());
     for (const ir::Load* load : ir::reads_of(update_)) {
       const schedule::WarpOperand operand = schedule::warp_operand(program_, *load, tile_, loops_);
-      schedule::PlannedStage& stage = add_stage(load->buffer, slices(), schedule::Memory::Shared, operand.box.size());
+      schedule::PlannedStage& stage =
+          add_stage(load->buffer, slices(), schedule::Memory::Shared, operand.box.size());
       stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
       const auto inmost = stage.layout.begin() + static_cast<std::ptrdiff_t>(operand.inmost);
       std::rotate(inmost, inmost + 1, stage.layout.end());
       fill_up(*load, operand);
       if (std::has_single_bit(static_cast<std::uint64_t>(operand.box[operand.inmost])))
-        step(schedule::PlannedSwizzle{load->buffer, kRowBytes / size_in_bytes(program_.buffer(load->buffer).dtype)});
+        step(schedule::PlannedSwizzle{
+            load->buffer, kRowBytes / size_in_bytes(program_.buffer(load->buffer).dtype)});
       copy(load->buffer, operand);
     }
   }
 
-  schedule::PlannedStage& add_stage(const std::string& tensor, const std::string& at, schedule::Memory memory,
-                                    std::size_t dimensions) {
+  schedule::PlannedStage& add_stage(const std::string& tensor, const std::string& at,
+                                    schedule::Memory memory, std::size_t dimensions) {
     schedule::PlannedStage& stage = plan_.stages.emplace_back(
         schedule::PlannedStage{.tensor = tensor, .at = {{update_.name, at}}, .memory = memory});
     for (std::size_t d = 0; d < dimensions; ++d) {
@@ -183,20 +194,23 @@ class WarpPlanner {
                                                           {product().lane.loop, tile_.block_lanes},
                                                           {product().step.loop, tile_.steps}};
     if (std::ranges::none_of(sides, [&](const auto& side) {
-          return std::ranges::any_of(load.indices,
-                                     [&](const ir::Index& index) { return index.affine.uses(side.first); }) &&
+          return std::ranges::any_of(
+                     load.indices,
+                     [&](const ir::Index& index) { return index.affine.uses(side.first); }) &&
                  nest_.extent(side.first) % side.second != 0;
         }))
       return;
     for (std::size_t d = 0; d < operand.box.size(); ++d)
-      if (operand.box[d] > 1) step(schedule::PlannedPad{load.buffer, dimension_name(load.buffer, d), operand.box[d]});
+      if (operand.box[d] > 1)
+        step(schedule::PlannedPad{load.buffer, dimension_name(load.buffer, d), operand.box[d]});
   }
 
   void copy(const std::string& tensor, const schedule::WarpOperand& operand) {
     std::vector<schedule::CopyLoop> loops;
-    for (std::size_t d = 0; d < operand.box.size(); ++d) loops.push_back({dimension_name(tensor, d), operand.box[d]});
-    for (schedule::PlannedStep& each :
-         schedule::copy_by_threads(tensor + ".in", loops, tile_.warps() * ir::kLanes, operand.vector))
+    for (std::size_t d = 0; d < operand.box.size(); ++d)
+      loops.push_back({dimension_name(tensor, d), operand.box[d]});
+    for (schedule::PlannedStep& each : schedule::copy_by_threads(
+             tensor + ".in", loops, tile_.warps() * ir::kLanes, operand.vector))
       step(std::move(each));
   }
 
@@ -205,13 +219,15 @@ class WarpPlanner {
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
 
   void steps() {
-    for (const ir::Statement* s : statements_) to_warps(s->name, {sides_[0].warps(), sides_[1].warps()});
+    for (const ir::Statement* s : statements_)
+      to_warps(s->name, {sides_[0].warps(), sides_[1].warps()});
     if (!schedule::stays_inside(program_, sum(), update_, nest_.others())) results();
     blocks_.bind(update_.name, nest_.fresh("b"), plan_.steps);
     if (tile_.depth > 1)
       for (const ir::Load* load : ir::reads_of(update_))
         step(schedule::PlannedPipeline{load->buffer, {update_.name, slices()}, tile_.depth});
-    step(schedule::PlannedTensorize{{update_.name, sides_[0].point()}, product().instruction->name});
+    step(
+        schedule::PlannedTensorize{{update_.name, sides_[0].point()}, product().instruction->name});
   }
 
   void to_warps(const std::string& statement, const std::vector<std::string>& loops) {
@@ -220,8 +236,8 @@ class WarpPlanner {
     step(schedule::PlannedBind{statement, name, LoopKind::Warp});
   }
 
-  // The sums themselves are a result, or another nest's: each warp writes its own. Warps count as they do where they
-  // sum, whichever dimension the sides are.
+  // The sums themselves are a result, or another nest's: each warp writes its own. Warps count as
+  // they do where they sum, whichever dimension the sides are.
   void results() {
     const std::string out = sum() + ".out";
     NestPath warps, tiles, points;
@@ -231,15 +247,18 @@ class WarpPlanner {
         if (element[d].affine.as_symbol() != side.loop) continue;
         const std::string name = dimension_name(sum(), d);
         step(schedule::PlannedSplit{out, name, Param{side.warp}, kModel, true});
-        step(schedule::PlannedSplit{out, within_tile(name), schedule::Elements{side.tile}, kModel, true});
+        step(schedule::PlannedSplit{out, within_tile(name), schedule::Elements{side.tile}, kModel,
+                                    true});
         warps.push_back({tiles_of(name)});
         tiles.push_back({tiles_of(within_tile(name))});
         points.push_back({within_tile(within_tile(name))});
       }
     schedule::PlannedReorder order{out, {}};
-    for (const schedule::NestLoop& loop : joined(joined(warps, tiles), points)) order.loops.push_back(loop.name);
+    for (const schedule::NestLoop& loop : joined(joined(warps, tiles), points))
+      order.loops.push_back(loop.name);
     step(std::move(order));
-    for (const schedule::NestLoop& loop : tiles) step(schedule::PlannedBind{out, loop.name, LoopKind::Unrolled});
+    for (const schedule::NestLoop& loop : tiles)
+      step(schedule::PlannedBind{out, loop.name, LoopKind::Unrolled});
     to_warps(out, {warps[0].name, warps[1].name});
   }
 };

@@ -26,22 +26,26 @@ constexpr std::size_t kMostProofs = 6;  // of plans, the cheapest first
 constexpr double kWorthFusing = 0.85;   // of the cycles of nests apart
 constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
-constexpr double kMostSerial = 0.3;  // of a plan's cycles, by loops that were priced in vectors or parts and have none
+// Of a plan's cycles, by loops that were priced in vectors or parts and have none.
+constexpr double kMostSerial = 0.3;
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
 //
 //   split_reduction s: i by 4*L as s_v       s_v.update: i.o > <i.i>         the terms
 //   split_reduction s: i.i by L as s_l       s_l.update: [i.i.o] > <i.i.i>   the vectors
 //                                            s.update:   [i.i.i]             the lanes
-std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const ir::Statement& statement,
+std::vector<schedule::PlannedStep> parts_of(const ir::Program& program,
+                                            const ir::Statement& statement,
                                             const OrderPlan::Inner& inner) {
   const std::string& tensor = statement.writes.front().buffer;
-  const bool is_alone = std::ranges::count_if(program.statements, [&](const ir::Statement& other) {
-                          return other.combiner != ir::Combiner::None && other.writes.front().buffer == tensor;
-                        }) == 1;
+  const bool is_alone =
+      std::ranges::count_if(program.statements, [&](const ir::Statement& other) {
+        return other.combiner != ir::Combiner::None && other.writes.front().buffer == tensor;
+      }) == 1;
   const std::string sum = is_alone ? tensor : statement.name;
   const std::string vectors = sum + "_v", lanes = sum + "_l";
-  const std::string in_vectors = schedule::within_tile(inner.loop), in_lanes = schedule::within_tile(in_vectors);
+  const std::string in_vectors = schedule::within_tile(inner.loop),
+                    in_lanes = schedule::within_tile(in_vectors);
   std::vector<schedule::PlannedStep> steps;
   steps.emplace_back(schedule::PlannedParts{sum, inner.loop, schedule::Vectors{4}, vectors});
   steps.emplace_back(schedule::PlannedParts{sum, in_vectors, schedule::Vectors{1}, lanes});
@@ -50,7 +54,8 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const ir
     steps.emplace_back(schedule::PlannedBind{part, in_vectors, LoopKind::Vector});
   for (const std::string& part : {lanes + ".init", lanes + ".update"})
     steps.emplace_back(schedule::PlannedBind{part, in_lanes, LoopKind::Vector});
-  steps.emplace_back(schedule::PlannedBind{lanes + ".update", schedule::tiles_of(in_vectors), LoopKind::Unrolled});
+  steps.emplace_back(
+      schedule::PlannedBind{lanes + ".update", schedule::tiles_of(in_vectors), LoopKind::Unrolled});
   steps.emplace_back(schedule::PlannedBind{statement.name, in_lanes, LoopKind::Unrolled});
   for (const std::string& part : {vectors, lanes}) {
     schedule::PlannedStage stage{.tensor = part, .memory = schedule::Memory::Register};
@@ -60,8 +65,9 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const ir
   return steps;
 }
 
-// The one iteration of a loop over `it` that writes what its other iterations read, or reads what they write: j = k of
-// A[i, j] = f(A[i, k]). Over the statement's other iterators; nullopt where there are none, or several.
+// The one iteration of a loop over `it` that writes what its other iterations read, or reads what
+// they write: j = k of A[i, j] = f(A[i, k]). Over the statement's other iterators; nullopt where
+// there are none, or several.
 std::optional<ir::Affine> meeting_point(const ir::Statement& statement, const std::string& it) {
   const ir::Access& write = statement.writes.front();
   std::optional<ir::Affine> point;
@@ -79,13 +85,16 @@ std::optional<ir::Affine> meeting_point(const ir::Statement& statement, const st
   return point;
 }
 
-// Index-set splitting: before the meeting point, at it, and after it, the first and last in vectors.
+// Index-set splitting: before the meeting point, at it, and after it, the first and last
+// in vectors.
 std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& statement,
                                                           const OrderPlan::Inner& inner) {
-  const auto is_iterator = std::ranges::find(statement.iterators, inner.loop) != statement.iterators.end();
+  const auto is_iterator =
+      std::ranges::find(statement.iterators, inner.loop) != statement.iterators.end();
   const auto point = is_iterator ? meeting_point(statement, inner.loop) : std::nullopt;
   if (!point) return std::nullopt;
-  const std::string below = inner.loop + ".lo", rest = inner.loop + ".rest", above = inner.loop + ".hi";
+  const std::string below = inner.loop + ".lo", rest = inner.loop + ".rest",
+                    above = inner.loop + ".hi";
   const std::string first = statement.name + ".lo", other = statement.name + ".rest";
   std::vector<schedule::PlannedStep> steps;
   steps.emplace_back(schedule::PlannedCut{{statement.name, inner.loop}, *point, below, rest});
@@ -97,19 +106,22 @@ std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& s
 
 // Of equally cheap ones by name, so that the order is always the same.
 void sort_by_price(std::vector<OrderPlan>& plans) {
-  std::ranges::sort(plans, {}, [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
+  std::ranges::sort(plans, {},
+                    [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
 }
 
 std::string priced(const OrderPlan& plan) {
   char cycles[32];
   std::snprintf(cycles, sizeof cycles, "%.3g", plan.cycles);
-  return std::string(cycles) + " cycles predicted: " + plan.name + ", " + schedule::print(plan.nest.tree);
+  return std::string(cycles) + " cycles predicted: " + plan.name + ", " +
+         schedule::print(plan.nest.tree);
 }
 
 // One plan after the other, until one is proved with what it was priced for.
 class WholeProgram {
  public:
-  WholeProgram(const ir::Program& program, const Machine& machine, std::vector<schedule::RefusedScript>* refused)
+  WholeProgram(const ir::Program& program, const Machine& machine,
+               std::vector<schedule::RefusedScript>* refused)
       : program_(std::make_shared<const ir::Program>(program)),
         reference_(schedule::reference_state(program_)),
         machine_(machine),
@@ -117,7 +129,8 @@ class WholeProgram {
 
   std::string reasons;                  // what was lost
   std::vector<std::string> considered;  // all of it, a line each
-  bool is_slow = false;                 // what was taken has serial loops that were priced otherwise
+  // What was taken has serial loops that were priced otherwise.
+  bool is_slow = false;
 
   void lose(const std::string& why) {
     reasons += (reasons.empty() ? "" : "; ") + why;
@@ -170,7 +183,8 @@ class WholeProgram {
   }
 
   Result<schedule::State, schedule::Refusal> replayed(const NestPlan& nest) const {
-    return schedule::replay(program_, script_of(nest), machine_, {schedule::ProofLevel::Directive, {}});
+    return schedule::replay(program_, script_of(nest), machine_,
+                            {schedule::ProofLevel::Directive, {}});
   }
 
   void keep(const std::string& what, const NestPlan& nest, const schedule::Refusal& refusal) const {
@@ -178,26 +192,30 @@ class WholeProgram {
   }
 
   // Where the steps are refused the plan stays as it is.
-  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps, const std::vector<std::string>& reassociated) {
+  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps,
+           const std::vector<std::string>& reassociated) {
     NestPlan longer = nest;
     std::ranges::move(steps, std::back_inserter(longer.steps));
     longer.reassociated.insert(reassociated.begin(), reassociated.end());
     return take(nest, std::move(longer), "");
   }
 
-  // `changed` in place of the nest, where it is proved. `what` was to change; empty: the directive that is refused.
+  // `changed` in place of the nest, where it is proved. `what` was to change; empty: the directive
+  // that is refused.
   bool take(NestPlan& nest, NestPlan changed, const std::string& what) {
     const auto state = replayed(changed);
     if (!state) {
       considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
-      keep("left out of the plan: " + (what.empty() ? state.error().directive : what), changed, state.error());
+      keep("left out of the plan: " + (what.empty() ? state.error().directive : what), changed,
+           state.error());
       return false;
     }
     nest = std::move(changed);
     return true;
   }
 
-  // Innermost loops that are priced so run in vectors where their iterations are independent. The others' statements.
+  // Innermost loops that are priced so run in vectors where their iterations are independent.
+  // The others' statements.
   std::vector<std::string> add_vectors(OrderPlan& plan, const schedule::State& state) const {
     schedule::Prover prover(program_);
     std::vector<std::string> serial;
@@ -206,12 +224,14 @@ class WholeProgram {
       if (prover.check_independent(state, id)) serial.push_back(statement);
     }
     const auto is_vector = [&](const std::string& statement) {
-      return plan.in_vectors.contains(statement) && std::ranges::find(serial, statement) == serial.end();
+      return plan.in_vectors.contains(statement) &&
+             std::ranges::find(serial, statement) == serial.end();
     };
-    plan.nest.tree = map_innermost(plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
-      const LoopKind kind = is_vector(statement) ? LoopKind::Vector : loop.kind;
-      return schedule::nest_path({{loop.name, kind}}, loop.body);
-    });
+    plan.nest.tree = map_innermost(
+        plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
+          const LoopKind kind = is_vector(statement) ? LoopKind::Vector : loop.kind;
+          return schedule::nest_path({{loop.name, kind}}, loop.body);
+        });
     return serial;
   }
 
@@ -225,7 +245,8 @@ class WholeProgram {
     }
     const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
     if (!loop) return tree;
-    if (const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op)) return change(*loop, leaf->statement);
+    if (const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op))
+      return change(*loop, leaf->statement);
     return schedule::nest_path({{loop->name, loop->kind}}, map_innermost(loop->body, change));
   }
 
@@ -240,21 +261,27 @@ class WholeProgram {
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
   }
 
-  // Several vectors per turn, where rows are long: what counts and compares comes once for all of them.
+  // Several vectors per turn, where rows are long: what counts and compares comes once for
+  // all of them.
   void widen(OrderPlan& plan, const std::vector<std::string>& serial) {
     NestPlan wide = plan.nest;
     const auto is_wide = [&](const std::string& statement, const std::string& loop) {
       const auto inner = plan.in_vectors.find(statement);
-      return inner != plan.in_vectors.end() && inner->second.is_wide && inner->second.loop == loop &&
-             std::ranges::find(serial, statement) == serial.end();
+      return inner != plan.in_vectors.end() && inner->second.is_wide &&
+             inner->second.loop == loop && std::ranges::find(serial, statement) == serial.end();
     };
-    wide.tree = map_innermost(plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
-      if (!is_wide(statement, loop.name)) return schedule::nest_path({{loop.name, loop.kind}}, loop.body);
-      wide.splits.emplace_back(schedule::PlannedSplit{statement, loop.name, schedule::Vectors{kWideVectors}});
-      return schedule::nest_path({{schedule::tiles_of(loop.name)}, {schedule::within_tile(loop.name), loop.kind}},
-                                 loop.body);
-    });
-    if (wide.splits.size() > plan.nest.splits.size()) take(plan.nest, std::move(wide), "several vectors per turn");
+    wide.tree = map_innermost(
+        plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
+          if (!is_wide(statement, loop.name))
+            return schedule::nest_path({{loop.name, loop.kind}}, loop.body);
+          wide.splits.emplace_back(
+              schedule::PlannedSplit{statement, loop.name, schedule::Vectors{kWideVectors}});
+          return schedule::nest_path(
+              {{schedule::tiles_of(loop.name)}, {schedule::within_tile(loop.name), loop.kind}},
+              loop.body);
+        });
+    if (wide.splits.size() > plan.nest.splits.size())
+      take(plan.nest, std::move(wide), "several vectors per turn");
   }
 
   // The cycles of sums that stay chains. One proof for all, and one for each where that is refused.
@@ -269,7 +296,9 @@ class WholeProgram {
       std::ranges::copy(parts.reassociated, std::back_inserter(together.reassociated));
       all.push_back(std::move(parts));
     }
-    if (all.empty() || (all.size() > 1 && add(plan.nest, std::move(together.steps), together.reassociated))) return 0;
+    if (all.empty() ||
+        (all.size() > 1 && add(plan.nest, std::move(together.steps), together.reassociated)))
+      return 0;
     double lost = 0;
     for (Parts& parts : all)
       if (!add(plan.nest, std::move(parts.steps), parts.reassociated)) lost += parts.cycles;
@@ -277,22 +306,25 @@ class WholeProgram {
   }
 
   bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) {
-    return !serial.empty() && !plan.nest.tile && std::ranges::all_of(serial, [&](const std::string& statement) {
-      auto cuts = cuts_of(program_->statement(statement), plan.in_vectors.at(statement));
-      return cuts && add(plan.nest, *std::move(cuts), {});
-    });
+    return !serial.empty() && !plan.nest.tile &&
+           std::ranges::all_of(serial, [&](const std::string& statement) {
+             auto cuts = cuts_of(program_->statement(statement), plan.in_vectors.at(statement));
+             return cuts && add(plan.nest, *std::move(cuts), {});
+           });
   }
 };
 
 bool is_sum(const ir::Statement& statement) { return statement.combiner != ir::Combiner::None; }
 
-// A sum of which each operand stays where it is along some loop: tiles of registers are worth more than fusion.
+// A sum of which each operand stays where it is along some loop: tiles of registers are worth
+// more than fusion.
 bool has_reused_operands(const ir::Statement& statement) {
   if (statement.reductions.empty()) return false;
   for (const ir::Expr& value : statement.values)
     for (const ir::Load* load : ir::loads_of(value)) {
       const auto moves = [&](const std::string& it) {
-        return std::ranges::any_of(load->indices, [&](const ir::Index& index) { return index.affine.uses(it); });
+        return std::ranges::any_of(load->indices,
+                                   [&](const ir::Index& index) { return index.affine.uses(it); });
       };
       if (std::ranges::all_of(statement.iterators, moves)) return false;
     }
@@ -323,25 +355,32 @@ bool sums_cross(const ir::Program& program) {
 // Whether two sums have a loop in common.
 bool shares_a_loop(const ir::Program& program, const OrderTree& tree) {
   if (const auto* sequence = std::get_if<OrderSequence>(&tree->op))
-    return std::ranges::any_of(sequence->children,
-                               [&](const OrderTree& child) { return shares_a_loop(program, child); });
-  const auto sums = [&](const std::string& statement) { return is_sum(program.statement(statement)); };
-  return std::holds_alternative<OrderBand>(tree->op) && std::ranges::count_if(statements_below(tree), sums) > 1;
+    return std::ranges::any_of(
+        sequence->children, [&](const OrderTree& child) { return shares_a_loop(program, child); });
+  const auto sums = [&](const std::string& statement) {
+    return is_sum(program.statement(statement));
+  };
+  return std::holds_alternative<OrderBand>(tree->op) &&
+         std::ranges::count_if(statements_below(tree), sums) > 1;
 }
 
-std::vector<OrderPlan> plans_of_attempt(const ir::Program& program, const schedule::State& reference,
-                                        const Machine& machine, const OrderAttempt& attempt,
+std::vector<OrderPlan> plans_of_attempt(const ir::Program& program,
+                                        const schedule::State& reference, const Machine& machine,
+                                        const OrderAttempt& attempt,
                                         const StrategyOptions& options) {
-  std::vector<OrderPlan> plans = plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
-  std::ranges::move(plans_in_blocks(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
-                    std::back_inserter(plans));
+  std::vector<OrderPlan> plans =
+      plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
+  std::ranges::move(
+      plans_in_blocks(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+      std::back_inserter(plans));
   if (!attempt.is_isls) std::ranges::for_each(plans, say_by_model);
   return plans;
 }
 
 // The schedule of the first plan that is proved, with all that was weighed.
-Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine, const InstanceOrders& orders,
-                             std::vector<OrderPlan> plans, const StrategyOptions& options, bool may_be_slow) {
+Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine,
+                             const InstanceOrders& orders, std::vector<OrderPlan> plans,
+                             const StrategyOptions& options, bool may_be_slow) {
   WholeProgram whole(program, machine, options.refused);
   for (const OrderAttempt& attempt : orders.found)
     whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
@@ -359,23 +398,29 @@ Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine,
 
 }  // namespace
 
-Result<NestSchedule> schedule_whole_program(const ir::Program& program, const schedule::State& reference,
-                                            const Machine& machine, const StrategyOptions& options) {
+Result<NestSchedule> schedule_whole_program(const ir::Program& program,
+                                            const schedule::State& reference,
+                                            const Machine& machine,
+                                            const StrategyOptions& options) {
   const InstanceOrders orders = instance_orders(program);
   std::vector<OrderPlan> plans;
   for (const OrderAttempt& attempt : orders.found) {
     if (options.affine_core_only && attempt.is_isls)
       plans.push_back(plan_as_isl_says(program, reference, attempt.name, attempt.tree, machine));
     else if (!options.affine_core_only)
-      std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options), std::back_inserter(plans));
+      std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options),
+                        std::back_inserter(plans));
   }
   if (!options.affine_core_only) sort_by_price(plans);
   return best_of(program, machine, orders, std::move(plans), options, true);
 }
 
-std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, const schedule::State& reference,
-                                                const Machine& machine, const StrategyOptions& options) {
-  if (!sums_cross(program) || std::ranges::any_of(program.statements, has_reused_operands)) return std::nullopt;
+std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program,
+                                                const schedule::State& reference,
+                                                const Machine& machine,
+                                                const StrategyOptions& options) {
+  if (!sums_cross(program) || std::ranges::any_of(program.statements, has_reused_operands))
+    return std::nullopt;
   InstanceOrders orders = instance_orders(program);
   std::vector<OrderPlan> fused, apart;
   for (const OrderAttempt& attempt : orders.found)
@@ -390,17 +435,21 @@ std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, cons
   return *std::move(schedule);
 }
 
-std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& machine, bool with_scripts) {
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
+std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& machine,
+                                     bool with_scripts) {
+  const schedule::State reference =
+      schedule::reference_state(std::make_shared<const ir::Program>(program));
   std::vector<Candidate> candidates;
   for (const OrderAttempt& attempt : instance_orders(program).found)
     for (const double tile : kMeasuredTiles)
       for (std::size_t turned = 0; turned < kMeasuredLoops; ++turned) {
-        OrderPlan plan = plan_of_shape(program, reference, attempt.name, attempt.tree, machine, {tile, turned}, false);
+        OrderPlan plan = plan_of_shape(program, reference, attempt.name, attempt.tree, machine,
+                                       {tile, turned}, false);
         Candidate candidate{plan.name, plan.cycles, ""};
         WholeProgram whole(program, machine, nullptr);
         if (with_scripts)
-          if (const auto nest = whole.first_proved({std::move(plan)}, false); nest && !whole.is_slow)
+          if (const auto nest = whole.first_proved({std::move(plan)}, false);
+              nest && !whole.is_slow)
             candidate.script = whole.text_of(*nest);
         candidates.push_back(std::move(candidate));
       }

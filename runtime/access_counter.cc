@@ -39,8 +39,8 @@ std::int64_t least_sectors(std::vector<std::int64_t> offsets, std::int64_t bytes
 
 }  // namespace
 
-void AccessCounter::add(const polyte_access& access, std::int64_t iteration, std::int64_t thread, bool shared,
-                        std::int64_t offset) {
+void AccessCounter::add(const polyte_access& access, std::int64_t iteration, std::int64_t thread,
+                        bool shared, std::int64_t offset) {
   Request& request = pending_[{&access, iteration, thread / kLanes}];
   request.lanes |= 1U << static_cast<unsigned>(thread % kLanes);
   request.shared = shared;
@@ -57,7 +57,8 @@ void AccessCounter::flush() {
     counts.shared = request.shared;
     counts.bytes = std::max(counts.bytes, access.bytes);
     ++counts.requests;
-    const std::int64_t served = request.shared ? kLanes / std::max<std::int64_t>(access.bytes / kWord, 1) : kLanes;
+    const std::int64_t served =
+        request.shared ? kLanes / std::max<std::int64_t>(access.bytes / kWord, 1) : kLanes;
     for (std::int64_t first = 0; first < kLanes; first += served) {
       std::vector<std::int64_t> offsets;
       for (std::int64_t lane = first; lane < first + served; ++lane)

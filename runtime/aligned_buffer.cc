@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
 [[noreturn]] void out_of_memory(std::int64_t bytes) {
-  throw UserError(ExitStatus::ResourceLimit, "out of memory: " + std::to_string(bytes) + " bytes for one buffer");
+  throw UserError(ExitStatus::ResourceLimit,
+                  "out of memory: " + std::to_string(bytes) + " bytes for one buffer");
 }
 
 }  // namespace
@@ -25,13 +26,15 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : bytes_(bytes) {
   POLYTE_CHECK(bytes >= 0, "negative buffer size " + std::to_string(bytes));
   if (bytes < kHugeFrom) {
     const std::int64_t rounded = ceil_div(bytes == 0 ? 1 : bytes, kAlignment) * kAlignment;
-    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(rounded)));
+    data_ =
+        static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(rounded)));
     if (data_ == nullptr) out_of_memory(bytes);
     std::memset(data_, 0, static_cast<std::size_t>(rounded));
     return;
   }
   mapping_bytes_ = static_cast<std::size_t>(checked_add(bytes, 2 * kHugePage));
-  mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mapping_ =
+      mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
     out_of_memory(bytes);
@@ -49,14 +52,16 @@ void AlignedBuffer::populate() {
   if (madvise(data_, static_cast<std::size_t>(bytes_), MADV_POPULATE_WRITE) == 0) return;
 #endif
   constexpr std::int64_t kPage = 4096;
-  for (std::int64_t at = 0; at < bytes_; at += kPage) static_cast<volatile std::byte*>(data_)[at] = std::byte{0};
+  for (std::int64_t at = 0; at < bytes_; at += kPage)
+    static_cast<volatile std::byte*>(data_)[at] = std::byte{0};
 }
 
 void AlignedBuffer::shrink(std::int64_t bytes) {
-  POLYTE_CHECK(bytes >= 0 && bytes <= bytes_,
-               "a buffer of " + std::to_string(bytes_) + " bytes shrinks to " + std::to_string(bytes));
+  POLYTE_CHECK(bytes >= 0 && bytes <= bytes_, "a buffer of " + std::to_string(bytes_) +
+                                                  " bytes shrinks to " + std::to_string(bytes));
   if (mapping_ != nullptr) {
-    const std::int64_t kept = ceil_div(bytes, kHugePage) * kHugePage;  // a part of a huge page is no page
+    // A part of a huge page is no page.
+    const std::int64_t kept = ceil_div(bytes, kHugePage) * kHugePage;
     const std::int64_t held = ceil_div(bytes_, kHugePage) * kHugePage;
     if (kept < held) madvise(data_ + kept, static_cast<std::size_t>(held - kept), MADV_DONTNEED);
   }

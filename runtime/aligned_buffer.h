@@ -1,6 +1,7 @@
-// AlignedBuffer: owned, zeroed memory for tensors, arenas and scratch. 64-byte aligned; from 4 MiB on it is its
-// own mapping, 2 MiB aligned and offered to the kernel for huge pages (which halves the time of a large copy).
-// Memory that the system refuses is a UserError(ResourceLimit), never a crash.
+// AlignedBuffer: owned, zeroed memory for tensors, arenas and scratch. 64-byte aligned; from 4
+// MiB on it is its own mapping, 2 MiB aligned and offered to the kernel for huge pages (which
+// halves the time of a large copy). Memory that the system refuses is a UserError(ResourceLimit),
+// never a crash.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,8 @@ bool fits_pattern(const TensorView& view, const TensorSpec& spec) {
   return true;
 }
 
-bool fits_sizes(const TensorView& view, const TensorSpec& spec, std::span<const std::int64_t> sizes) {
+bool fits_sizes(const TensorView& view, const TensorSpec& spec,
+                std::span<const std::int64_t> sizes) {
   auto number = spec.open.begin();
   for (std::size_t i = 0; number != spec.open.end(); ++i) {
     if (spec.shape[i] == kOpenExtent && view.shape[i] != (number++)->at(sizes)) return false;
@@ -26,7 +27,8 @@ bool fits_sizes(const TensorView& view, const TensorSpec& spec, std::span<const 
   return true;
 }
 
-bool has_shape(const TensorView& view, const TensorSpec& spec, std::span<const std::int64_t> sizes) {
+bool has_shape(const TensorView& view, const TensorSpec& spec,
+               std::span<const std::int64_t> sizes) {
   return fits_pattern(view, spec) && fits_sizes(view, spec, sizes);
 }
 
@@ -53,26 +55,30 @@ struct Mismatches {
   bool known, with_data;
   std::vector<std::string>& problems;
 
-  void list(std::span<const TensorView> views, const std::vector<TensorSpec>& specs, const std::string& kind) const {
+  void list(std::span<const TensorView> views, const std::vector<TensorSpec>& specs,
+            const std::string& kind) const {
     if (views.size() != specs.size()) {
       problems.push_back("got " + std::to_string(views.size()) + " " + kind + "s, expected " +
                          std::to_string(specs.size()));
       return;
     }
-    for (std::size_t i = 0; i < views.size(); ++i) list_one(views[i], specs[i], kind + " '" + specs[i].name + "'");
+    for (std::size_t i = 0; i < views.size(); ++i)
+      list_one(views[i], specs[i], kind + " '" + specs[i].name + "'");
   }
 
   void list_one(const TensorView& view, const TensorSpec& spec, const std::string& name) const {
     const std::string dtype(to_string(spec.dtype));
-    const std::string differs = name + " is " + std::string(to_string(view.dtype)) + to_string(view.shape) +
-                                ", expected " + dtype + shape_text(spec, symbols);
+    const std::string differs = name + " is " + std::string(to_string(view.dtype)) +
+                                to_string(view.shape) + ", expected " + dtype +
+                                shape_text(spec, symbols);
     if (!fits_pattern(view, spec)) {
       problems.push_back(differs);
     } else if (known && !fits_sizes(view, spec, sizes)) {
       const std::string where = sizes_text(symbols, sizes, &spec.open.front());
       problems.push_back(differs + (where.empty() ? "" : ", where " + where));
     } else if (with_data && !has_data(view)) {
-      problems.push_back(name + (view.data == nullptr ? " has no data" : " is not aligned to its element"));
+      problems.push_back(
+          name + (view.data == nullptr ? " has no data" : " is not aligned to its element"));
     }
   }
 };
@@ -87,17 +93,22 @@ bool overlap(const TensorView& a, std::int64_t a_bytes, const TensorView& b, std
 }  // namespace
 
 ArgumentChecker::ArgumentChecker(const ArtifactManifest& manifest)
-    : manifest_(manifest), input_bytes_(byte_counts(manifest.inputs)), output_bytes_(byte_counts(manifest.outputs)) {
+    : manifest_(manifest),
+      input_bytes_(byte_counts(manifest.inputs)),
+      output_bytes_(byte_counts(manifest.outputs)) {
   for (std::size_t i = 0; i < manifest.inputs.size(); ++i) {
     const TensorSpec& spec = manifest.inputs[i];
     if (!is_open(spec)) continue;
-    const auto axis = static_cast<std::size_t>(std::ranges::find(spec.shape, kOpenExtent) - spec.shape.begin());
+    const auto axis =
+        static_cast<std::size_t>(std::ranges::find(spec.shape, kOpenExtent) - spec.shape.begin());
     if (const auto symbol = only_symbol(spec.open.front())) carriers_.push_back({i, axis, *symbol});
   }
 }
 
-// False where something is wrong; inputs that disagree about a size show when their shapes are held against it.
-bool ArgumentChecker::find_sizes(std::span<const TensorView> inputs, std::span<std::int64_t> sizes) const {
+// False where something is wrong; inputs that disagree about a size show when their shapes
+// are held against it.
+bool ArgumentChecker::find_sizes(std::span<const TensorView> inputs,
+                                 std::span<std::int64_t> sizes) const {
   if (inputs.size() != manifest_.inputs.size()) return false;
   for (const Carrier& carrier : carriers_) {
     if (!fits_pattern(inputs[carrier.input], manifest_.inputs[carrier.input])) return false;
@@ -121,21 +132,23 @@ bool ArgumentChecker::note_sizes(std::span<const TensorView> inputs, std::span<s
     const SymbolSpec& symbol = manifest_.symbols[carrier.symbol];
     std::int64_t& size = sizes[carrier.symbol];
     if (value < symbol.least || value > symbol.most) {
-      problems.push_back("input '" + spec.name + "': " + symbol.name + " is " + std::to_string(value) + ", expected " +
-                         std::to_string(symbol.least) + " to " + std::to_string(symbol.most));
+      problems.push_back("input '" + spec.name + "': " + symbol.name + " is " +
+                         std::to_string(value) + ", expected " + std::to_string(symbol.least) +
+                         " to " + std::to_string(symbol.most));
     } else if (size == kUnknown) {
       size = value;
       first[carrier.symbol] = carrier.input;
     } else if (size != value) {
       problems.push_back(symbol.name + " is " + std::to_string(size) + " by input '" +
-                         manifest_.inputs[first[carrier.symbol]].name + "' and " + std::to_string(value) +
-                         " by input '" + spec.name + "'");
+                         manifest_.inputs[first[carrier.symbol]].name + "' and " +
+                         std::to_string(value) + " by input '" + spec.name + "'");
     }
   }
   return problems.empty() && std::ranges::find(sizes, kUnknown) == sizes.end();
 }
 
-void ArgumentChecker::refuse(std::span<const TensorView> inputs, const std::span<const TensorView>* outputs) const {
+void ArgumentChecker::refuse(std::span<const TensorView> inputs,
+                             const std::span<const TensorView>* outputs) const {
   std::vector<std::string> problems;
   std::vector<std::int64_t> sizes(manifest_.symbols.size(), kUnknown);
   const bool known = note_sizes(inputs, sizes, problems);
@@ -145,7 +158,8 @@ void ArgumentChecker::refuse(std::span<const TensorView> inputs, const std::span
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
-void ArgumentChecker::check_overlaps(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+void ArgumentChecker::check_overlaps(std::span<const TensorView> inputs,
+                                     std::span<const TensorView> outputs,
                                      std::span<const std::int64_t> sizes) const {
   std::vector<std::string> problems;
   const auto clash = [&](std::size_t o, const std::string& other) {
@@ -167,7 +181,8 @@ void ArgumentChecker::check_overlaps(std::span<const TensorView> inputs, std::sp
 
 void ArgumentChecker::check(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                             std::span<std::int64_t> sizes) const {
-  const bool sound = find_sizes(inputs, sizes) && all_match(inputs, manifest_.inputs, sizes, true) &&
+  const bool sound = find_sizes(inputs, sizes) &&
+                     all_match(inputs, manifest_.inputs, sizes, true) &&
                      all_match(outputs, manifest_.outputs, sizes, true);
   if (!sound) refuse(inputs, &outputs);
   check_overlaps(inputs, outputs, sizes);
@@ -175,7 +190,8 @@ void ArgumentChecker::check(std::span<const TensorView> inputs, std::span<const 
 
 std::vector<std::int64_t> ArgumentChecker::sizes_of(std::span<const TensorView> inputs) const {
   std::vector<std::int64_t> sizes(manifest_.symbols.size());
-  if (!find_sizes(inputs, sizes) || !all_match(inputs, manifest_.inputs, sizes, false)) refuse(inputs, nullptr);
+  if (!find_sizes(inputs, sizes) || !all_match(inputs, manifest_.inputs, sizes, false))
+    refuse(inputs, nullptr);
   return sizes;
 }
 

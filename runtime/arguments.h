@@ -1,5 +1,5 @@
-// What a run is given, held against what the artifact says: the values of the open sizes are read off the inputs, and
-// every tensor must be of the type and shape that follow from them.
+// What a run is given, held against what the artifact says: the values of the open sizes are read
+// off the inputs, and every tensor must be of the type and shape that follow from them.
 //
 //   x f32[batch, 4], y f32[2*batch + 1]       x is f32[3, 4]: batch is 3, so y must be f32[7]
 //
@@ -16,10 +16,11 @@ namespace polyte::runtime {
 
 class ArgumentChecker {
  public:
-  explicit ArgumentChecker(const ArtifactManifest& manifest);  // checked, and longer there than this
+  // Checked, and longer there than this.
+  explicit ArgumentChecker(const ArtifactManifest& manifest);
 
-  // Fills `sizes`, one per symbol. Refuses wrong tensors and outputs that overlap inputs or each other, with all
-  // problems (UserError(InvalidInput)); `sizes` are any then.
+  // Fills `sizes`, one per symbol. Refuses wrong tensors and outputs that overlap inputs or each
+  // other, with all problems (UserError(InvalidInput)); `sizes` are any then.
   void check(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
              std::span<std::int64_t> sizes) const;
   // The same by the inputs alone; only their types and shapes matter, their data may be null.
@@ -37,7 +38,8 @@ class ArgumentChecker {
   bool find_sizes(std::span<const TensorView> inputs, std::span<std::int64_t> sizes) const;
   bool note_sizes(std::span<const TensorView> inputs, std::span<std::int64_t> sizes,
                   std::vector<std::string>& problems) const;
-  [[noreturn]] void refuse(std::span<const TensorView> inputs, const std::span<const TensorView>* outputs) const;
+  [[noreturn]] void refuse(std::span<const TensorView> inputs,
+                           const std::span<const TensorView>* outputs) const;
   void check_overlaps(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                       std::span<const std::int64_t> sizes) const;
 };

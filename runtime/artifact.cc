@@ -40,20 +40,25 @@ constexpr const char* kReport = "report.json";
   throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
 }
 
-std::string text_of(Bytes data) { return {reinterpret_cast<const char*>(data.data()), data.size()}; }
+std::string text_of(Bytes data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
 
-Bytes bytes_of(const AlignedBuffer& buffer) { return {buffer.data(), static_cast<std::size_t>(buffer.bytes())}; }
+Bytes bytes_of(const AlignedBuffer& buffer) {
+  return {buffer.data(), static_cast<std::size_t>(buffer.bytes())};
+}
 
 std::string constants_name(std::size_t index) {
   return index == 0 ? "constants.bin" : "constants." + std::to_string(index) + ".bin";
 }
 
-// A group's name comes from the model; as a file name it keeps harmless characters only and is made unique.
+// A group's name comes from the model; as a file name it keeps harmless characters only and
+// is made unique.
 std::string script_name(const std::string& group, std::set<std::string>& taken) {
   std::string stem = group.substr(0, 100);
   for (char& c : stem) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-';
     if (!plain) c = '_';
   }
   std::string name = stem;
@@ -66,8 +71,9 @@ struct Member {
   Bytes data;
 };
 
-// Digests of the members show damage; that kernels and manifest belong together shows this line, which stands behind
-// the shared object: the digest of the manifest that the kernels were assembled with.
+// Digests of the members show damage; that kernels and manifest belong together shows this
+// line, which stands behind the shared object: the digest of the manifest that the kernels
+// were assembled with.
 constexpr std::string_view kBelongs = "\npolyte manifest ";
 constexpr std::size_t kBelongsBytes = kBelongs.size() + 32;
 
@@ -91,7 +97,8 @@ Bytes check_belong(Bytes kernels, const ArtifactManifest& manifest, const std::s
 }
 
 // `kernels` with its line.
-std::vector<Member> list_members(const ArtifactParts& parts, const std::vector<std::byte>& kernels) {
+std::vector<Member> list_members(const ArtifactParts& parts,
+                                 const std::vector<std::byte>& kernels) {
   std::vector<Member> members;
   if (!parts.kernels.empty()) members.push_back({kKernels, kernels});
   for (std::size_t i = 0; i < parts.constants.size(); ++i) {
@@ -100,7 +107,8 @@ std::vector<Member> list_members(const ArtifactParts& parts, const std::vector<s
   for (const DeviceCode& code : parts.device)
     members.push_back({device_member(code.module, code.architecture), code.bytes});
   std::set<std::string> taken;
-  for (const auto& [group, text] : parts.scripts) members.push_back({script_name(group, taken), as_bytes(text)});
+  for (const auto& [group, text] : parts.scripts)
+    members.push_back({script_name(group, taken), as_bytes(text)});
   if (!parts.report.empty()) members.push_back({kReport, as_bytes(parts.report)});
   return members;
 }
@@ -108,17 +116,20 @@ std::vector<Member> list_members(const ArtifactParts& parts, const std::vector<s
 bool equal(Bytes a, const std::vector<std::byte>& b) { return std::ranges::equal(a, b); }
 
 // All bytes outside the members must be exactly those that the writer puts there.
-void check_frame(FileContent& file, const std::vector<ZipEntry>& entries, const std::string& source) {
+void check_frame(FileContent& file, const std::vector<ZipEntry>& entries,
+                 const std::string& source) {
   std::uint64_t at = 0;
   for (const ZipEntry& entry : entries) {
     const std::string what = "the header of member '" + entry.name + "' is damaged";
     if (entry.deflated || entry.header_at != at) refuse(source, what);
     const std::vector<std::byte> header = zip_local_header(entry);
-    if (file.size() - at < header.size() || !equal(file.bytes(at, header.size()), header)) refuse(source, what);
+    if (file.size() - at < header.size() || !equal(file.bytes(at, header.size()), header))
+      refuse(source, what);
     if (entry.data_at != at + header.size()) refuse(source, what);
     at = entry.data_at + entry.bytes;
   }
-  if (!equal(file.bytes(at, file.size() - at), zip_directory(entries, at))) refuse(source, "the directory is damaged");
+  if (!equal(file.bytes(at, file.size() - at), zip_directory(entries, at)))
+    refuse(source, "the directory is damaged");
 }
 
 // Zip's own problems, in the terms of an artifact.
@@ -135,8 +146,10 @@ std::vector<ZipEntry> read_directory(FileContent& file, const std::string& sourc
   }
 }
 
-ArtifactManifest read_manifest(FileContent& file, const std::vector<ZipEntry>& entries, const std::string& source) {
-  if (entries.empty() || entries.front().name != kManifest) refuse(source, "does not begin with manifest.json");
+ArtifactManifest read_manifest(FileContent& file, const std::vector<ZipEntry>& entries,
+                               const std::string& source) {
+  if (entries.empty() || entries.front().name != kManifest)
+    refuse(source, "does not begin with manifest.json");
   if (entries.front().bytes > kMaxManifest) refuse(source, "manifest.json is larger than 256 MiB");
   std::vector<std::byte> data;
   try {
@@ -147,11 +160,13 @@ ArtifactManifest read_manifest(FileContent& file, const std::vector<ZipEntry>& e
   return manifest_from_json(text_of(data), source);
 }
 
-void check_members(const std::vector<ZipEntry>& entries, const ArtifactManifest& manifest, const std::string& source) {
+void check_members(const std::vector<ZipEntry>& entries, const ArtifactManifest& manifest,
+                   const std::string& source) {
   bool same = entries.size() == manifest.members.size() + 1;
   for (std::size_t i = 1; same && i < entries.size(); ++i) {
     const MemberDigest& listed = manifest.members[i - 1];
-    same = entries[i].name == listed.name && static_cast<std::int64_t>(entries[i].bytes) == listed.bytes;
+    same = entries[i].name == listed.name &&
+           static_cast<std::int64_t>(entries[i].bytes) == listed.bytes;
   }
   if (!same) refuse(source, "has other members than its manifest lists");
 }
@@ -159,7 +174,8 @@ void check_members(const std::vector<ZipEntry>& entries, const ArtifactManifest&
 // Read and digested piece by piece: each piece is still in the cache when it is digested.
 std::string read_digested(FileContent& file, const ZipEntry& entry) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 18;
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                       XXH3_freeState);
   if (!state) throw std::bad_alloc();
   XXH3_128bits_reset(state.get());
   for (std::uint64_t at = 0; at < entry.bytes; at += kPiece) {
@@ -183,7 +199,8 @@ void write_artifact(const std::string& path, const ArtifactParts& parts) {
   ArtifactManifest manifest = parts.manifest;
   manifest.members.clear();
   for (const Member& member : members) {
-    manifest.members.push_back({member.name, static_cast<std::int64_t>(member.data.size()), digest_of(member.data)});
+    manifest.members.push_back(
+        {member.name, static_cast<std::int64_t>(member.data.size()), digest_of(member.data)});
   }
   ZipWriter zip(path);
   zip.add(kManifest, as_bytes(manifest_to_json(manifest)));
@@ -191,8 +208,8 @@ void write_artifact(const std::string& path, const ArtifactParts& parts) {
   zip.finish();
 }
 
-// A large file lies in huge pages: reading weights from small ones misses the TLB at every step through a panel, 1.7
-// times the time of a 3x3 convolution over 7x7 points.
+// A large file lies in huge pages: reading weights from small ones misses the TLB at every step
+// through a panel, 1.7 times the time of a 3x3 convolution over 7x7 points.
 Bytes Artifact::read_member(const ZipEntry& entry, const std::string& expected) {
   if (read_digested(*file_, entry) != expected)
     refuse(source_, "member '" + entry.name + "' is damaged (its digest differs)");
@@ -233,7 +250,8 @@ Bytes Artifact::device_code(const std::string& module, const std::string& archit
   return found->second;
 }
 
-std::shared_ptr<const Artifact> Artifact::open(const std::string& path, const std::string& signed_by) {
+std::shared_ptr<const Artifact> Artifact::open(const std::string& path,
+                                               const std::string& signed_by) {
   auto artifact = std::make_shared<Artifact>();
   artifact->source_ = path;
   artifact->file_.emplace(path);
@@ -244,8 +262,9 @@ std::shared_ptr<const Artifact> Artifact::open(const std::string& path, const st
   check_frame(file, entries, path);
   check_members(entries, artifact->manifest_, path);
   for (std::size_t i = 1; i < entries.size(); ++i) {
-    artifact->take_member(entries[i].name,
-                          artifact->read_member(entries[i], artifact->manifest_.members[i - 1].xxh3_128));
+    artifact->take_member(
+        entries[i].name,
+        artifact->read_member(entries[i], artifact->manifest_.members[i - 1].xxh3_128));
   }
   file.close();
   check_manifest(artifact->manifest_, sizes_of(artifact->constants_), path);
@@ -260,7 +279,8 @@ std::shared_ptr<const Artifact> Artifact::from_parts(ArtifactParts parts) {
   artifact->owned_kernels_ = std::move(parts.kernels);
   artifact->owned_constants_ = std::move(parts.constants);
   artifact->kernels_ = artifact->owned_kernels_;
-  for (const AlignedBuffer& buffer : artifact->owned_constants_) artifact->constants_.push_back(bytes_of(buffer));
+  for (const AlignedBuffer& buffer : artifact->owned_constants_)
+    artifact->constants_.push_back(bytes_of(buffer));
   artifact->owned_device_ = std::move(parts.device);
   for (const DeviceCode& code : artifact->owned_device_)
     artifact->device_.emplace(device_member(code.module, code.architecture), code.bytes);

@@ -1,18 +1,21 @@
-// The `.polyte` artifact: a zip file (unzip lists it) of stored, 64-byte aligned members, written in this order:
+// The `.polyte` artifact: a zip file (unzip lists it) of stored, 64-byte aligned members, written
+// in this order:
 //
 //   manifest.json          ArtifactManifest, with the XXH3-128 digest of every other member
-//   kernels.so             the compiled kernels, one shared object, with the digest of the manifest that they were
-//                          assembled with behind it; absent when there are only copies
+//   kernels.so             the compiled kernels, one shared object, with the digest of the
+//                          manifest that they were assembled with behind it; absent when there
+//                          are only copies
 //   constants.bin, constants.1.bin, ...   weights, packed
-//   device/<kernel>.sm_90a.cubin, device/<kernel>.ptx, ...   of a GPU: its code, which kernels.so starts
+//   device/<kernel>.sm_90a.cubin, device/<kernel>.ptx, ...   of a GPU: its code, which kernels.so
+//                          starts
 //   scripts/<group>.sched  the schedule of each group
 //   report.json            what the compiler has to say
 //
-// open() reads the file to memory of its own, each byte once, and never looks at it again: what was checked is what
-// runs, whatever becomes of the file. It checks everything: every byte of the file is either covered by a digest or
-// compared with what the writer would have written, so a damaged or truncated file is a UserError(Artifact), never a
-// crash. Digests find damage, not forgery: an artifact is code. Whether this processor can run it is the session's
-// question.
+// open() reads the file to memory of its own, each byte once, and never looks at it again: what was
+// checked is what runs, whatever becomes of the file. It checks everything: every byte of the file
+// is either covered by a digest or compared with what the writer would have written, so a damaged
+// or truncated file is a UserError(Artifact), never a crash. Digests find damage, not forgery: an
+// artifact is code. Whether this processor can run it is the session's question.
 #pragma once
 
 #include <map>
@@ -52,16 +55,18 @@ struct ZipEntry;
 
 class Artifact {
  public:
-  // `signed_by`: a file of public keys; where given, an artifact that none of them signed is a UserError(Artifact),
-  // before anything of it is read as anything (runtime/signature.h).
-  static std::shared_ptr<const Artifact> open(const std::string& path, const std::string& signed_by = "");
+  // `signed_by`: a file of public keys; where given, an artifact that none of them signed is a
+  // UserError(Artifact), before anything of it is read as anything (runtime/signature.h).
+  static std::shared_ptr<const Artifact> open(const std::string& path,
+                                              const std::string& signed_by = "");
   static std::shared_ptr<const Artifact> from_parts(ArtifactParts parts);
 
   const std::string& source() const { return source_; }
   const ArtifactManifest& manifest() const { return manifest_; }
   Bytes kernels() const { return kernels_; }
   const std::vector<Bytes>& constants() const { return constants_; }
-  Bytes device_code(const std::string& module, const std::string& architecture) const;  // that the manifest lists
+  // That the manifest lists.
+  Bytes device_code(const std::string& module, const std::string& architecture) const;
   const std::vector<std::pair<std::string, std::string>>& scripts() const { return scripts_; }
   const std::string& report() const { return report_; }
 

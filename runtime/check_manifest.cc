@@ -11,7 +11,8 @@
 namespace polyte::runtime {
 namespace {
 
-// Collects the problems of a manifest, kind by kind: what comes later rests on what was checked before.
+// Collects the problems of a manifest, kind by kind: what comes later rests on what
+// was checked before.
 class Checker {
  public:
   Checker(const ArtifactManifest& manifest, const std::vector<std::int64_t>& constants_bytes)
@@ -49,15 +50,16 @@ class Checker {
         problem("symbol '" + symbol.name + "' is there twice");
       if (symbol.least < 1 || symbol.most < symbol.least || symbol.most > kMostSize)
         problem("symbol '" + symbol.name + "' is from " + std::to_string(symbol.least) + " to " +
-                std::to_string(symbol.most) + ", expected a range within 1 to " + std::to_string(kMostSize));
+                std::to_string(symbol.most) + ", expected a range within 1 to " +
+                std::to_string(kMostSize));
     }
   }
 
   // Whether the number has a value, not below 0, for all sizes.
   bool check_number(const OpenNumber& number, const std::string& what) {
     if (number.coefficients.size() != m_.symbols.size()) {
-      problem(what + " has " + std::to_string(number.coefficients.size()) + " coefficients, expected " +
-              std::to_string(m_.symbols.size()) + ", one per symbol");
+      problem(what + " has " + std::to_string(number.coefficients.size()) +
+              " coefficients, expected " + std::to_string(m_.symbols.size()) + ", one per symbol");
       return false;
     }
     const std::string text = what + ", " + to_text(number, m_.symbols) + ", ";
@@ -79,7 +81,8 @@ class Checker {
     if (tensor.open.size() != open)
       return problem(name + " has " + std::to_string(open) + " open extents, but numbers for " +
                      std::to_string(tensor.open.size()));
-    if (open > 1) return problem(name + " has " + std::to_string(open) + " open extents, expected at most 1");
+    if (open > 1)
+      return problem(name + " has " + std::to_string(open) + " open extents, expected at most 1");
     for (const OpenNumber& number : tensor.open) {
       if (!check_number(number, "the open extent of " + name)) return;
     }
@@ -111,29 +114,36 @@ class Checker {
     else
       check_tensor(fixed.tensor);
     const bool is_digest =
-        fixed.xxh3_128.size() == 32 && fixed.xxh3_128.find_first_not_of("0123456789abcdef") == std::string::npos;
+        fixed.xxh3_128.size() == 32 &&
+        fixed.xxh3_128.find_first_not_of("0123456789abcdef") == std::string::npos;
     if (!is_digest)
       problem("input '" + fixed.tensor.name + "' is fixed to a value of digest '" + fixed.xxh3_128 +
               "', expected 32 hexadecimal digits");
   }
 
   static std::string region_text(const BufferSpec& b) {
-    return "buffer '" + b.name + "' (offset " + std::to_string(b.offset) + ", " + std::to_string(b.bytes) + " bytes)";
+    return "buffer '" + b.name + "' (offset " + std::to_string(b.offset) + ", " +
+           std::to_string(b.bytes) + " bytes)";
   }
 
   bool check_region(const BufferSpec& b, std::int64_t total, const std::string& where) {
-    const bool fits = b.offset >= 0 && b.bytes >= 0 && b.bytes <= total && b.offset <= total - b.bytes;
-    if (!fits) problem(region_text(b) + " does not fit in " + where + " of " + std::to_string(total) + " bytes");
+    const bool fits =
+        b.offset >= 0 && b.bytes >= 0 && b.bytes <= total && b.offset <= total - b.bytes;
+    if (!fits)
+      problem(region_text(b) + " does not fit in " + where + " of " + std::to_string(total) +
+              " bytes");
     return fits;
   }
 
   void check_whole(const BufferSpec& b, std::int64_t total, const std::string& what) {
     if (b.offset != 0 || b.bytes != total)
-      problem(region_text(b) + " is not all of " + what + ", expected offset 0 and " + std::to_string(total) +
-              " bytes");
+      problem(region_text(b) + " is not all of " + what + ", expected offset 0 and " +
+              std::to_string(total) + " bytes");
   }
 
-  static std::string exact_text(const BufferSpec& b) { return "the exact number of bytes of buffer '" + b.name + "'"; }
+  static std::string exact_text(const BufferSpec& b) {
+    return "the exact number of bytes of buffer '" + b.name + "'";
+  }
 
   bool never_exceeds(const OpenNumber& a, const OpenNumber& b) const {
     try {
@@ -146,19 +156,22 @@ class Checker {
   // `room`: how many bytes there are at the sizes of a run.
   void check_exact(const BufferSpec& b, const OpenNumber& room) {
     if (!b.exact || !check_number(*b.exact, exact_text(b)) || never_exceeds(*b.exact, room)) return;
-    problem(exact_text(b) + ", " + to_text(*b.exact, m_.symbols) + ", may exceed the " + to_text(room, m_.symbols) +
-            " that there are");
+    problem(exact_text(b) + ", " + to_text(*b.exact, m_.symbols) + ", may exceed the " +
+            to_text(room, m_.symbols) + " that there are");
   }
 
   void check_arena(const BufferSpec& b) {
-    if (!check_region(b, m_.arena_bytes, "an arena") || !b.exact || !check_number(*b.exact, exact_text(b))) return;
+    if (!check_region(b, m_.arena_bytes, "an arena") || !b.exact ||
+        !check_number(*b.exact, exact_text(b)))
+      return;
     const std::int64_t needed = unit_bytes(*b.exact);
     if (needed > b.bytes)
-      problem(exact_text(b) + ", " + to_text(*b.exact, m_.symbols) + ", needs " + std::to_string(needed) +
-              " bytes at scale 1, but it has " + std::to_string(b.bytes));
+      problem(exact_text(b) + ", " + to_text(*b.exact, m_.symbols) + ", needs " +
+              std::to_string(needed) + " bytes at scale 1, but it has " + std::to_string(b.bytes));
   }
 
-  void check_interface(const BufferSpec& b, const std::vector<TensorSpec>& tensors, const std::string& what) {
+  void check_interface(const BufferSpec& b, const std::vector<TensorSpec>& tensors,
+                       const std::string& what) {
     const auto index = static_cast<std::uint64_t>(b.index);
     if (index >= tensors.size())
       return problem("buffer '" + b.name + "' names " + what + " " + std::to_string(b.index));
@@ -192,8 +205,10 @@ class Checker {
   }
 
   void check_sizes(const BufferSpec& b) {
-    if (m_.symbols.empty()) return problem("buffer '" + b.name + "' is of sizes, but there are no symbols");
-    check_whole(b, static_cast<std::int64_t>(m_.symbols.size() * sizeof(std::int64_t)), "the sizes");
+    if (m_.symbols.empty())
+      return problem("buffer '" + b.name + "' is of sizes, but there are no symbols");
+    check_whole(b, static_cast<std::int64_t>(m_.symbols.size() * sizeof(std::int64_t)),
+                "the sizes");
     check_exact(b, {b.bytes, {}});
   }
 
@@ -232,20 +247,23 @@ class Checker {
     std::set<std::string> names;
     for (const DeviceModule& module : m_.device) {
       const std::string who = "device code '" + module.name.substr(0, 100) + "'";
-      if (!is_word(module.name) || !names.insert(module.name).second) problem(who + " has no name of its own");
+      if (!is_word(module.name) || !names.insert(module.name).second)
+        problem(who + " has no name of its own");
       std::set<std::string> once;
       for (const std::string& architecture : module.architectures)
         if (!is_architecture(architecture) || !once.insert(architecture).second)
-          problem(who + " is for the impossible architecture '" + architecture.substr(0, 100) + "'");
+          problem(who + " is for the impossible architecture '" + architecture.substr(0, 100) +
+                  "'");
       for (const DeviceKernel& kernel : module.kernels)
-        if (!is_word(kernel.name) || kernel.threads < 1 || kernel.threads > kMostThreads || kernel.shared_bytes < 0 ||
-            kernel.shared_bytes > kMostShared)
+        if (!is_word(kernel.name) || kernel.threads < 1 || kernel.threads > kMostThreads ||
+            kernel.shared_bytes < 0 || kernel.shared_bytes > kMostShared)
           problem(who + ": impossible kernel '" + kernel.name.substr(0, 100) + "'");
     }
   }
 
   void check_copy(const StepSpec& step) {
-    if (step.buffers.size() != 2) return problem("copy has " + std::to_string(step.buffers.size()) + " buffers");
+    if (step.buffers.size() != 2)
+      return problem("copy has " + std::to_string(step.buffers.size()) + " buffers");
     const BufferSpec& from = m_.buffers[static_cast<std::size_t>(step.buffers[0])];
     const BufferSpec& to = m_.buffers[static_cast<std::size_t>(step.buffers[1])];
     if (!is_same(copied_bytes(m_, from), copied_bytes(m_, to)))
@@ -258,8 +276,8 @@ class Checker {
 
 }  // namespace
 
-void check_manifest(const ArtifactManifest& manifest, const std::vector<std::int64_t>& constants_bytes,
-                    const std::string& source) {
+void check_manifest(const ArtifactManifest& manifest,
+                    const std::vector<std::int64_t>& constants_bytes, const std::string& source) {
   std::vector<std::string> problems = Checker(manifest, constants_bytes).run();
   if (problems.empty()) return;
   for (std::string& problem : problems) problem = "artifact '" + source + "': " + problem;

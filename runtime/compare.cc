@@ -22,29 +22,35 @@ Shape index_of(std::int64_t number, const Shape& shape) {
 
 bool same_layout(const Tensor& got, const Tensor& expected, Comparison& result) {
   if (got.dtype() == expected.dtype() && got.shape() == expected.shape()) return true;
-  const auto describe = [](const Tensor& t) { return std::string(to_string(t.dtype())) + to_string(t.shape()); };
+  const auto describe = [](const Tensor& t) {
+    return std::string(to_string(t.dtype())) + to_string(t.shape());
+  };
   result.equal = false;
   result.message = "got " + describe(got) + ", expected " + describe(expected);
   return false;
 }
 
-void note_mismatch(Comparison& result, std::int64_t number, const Tensor& got, const Tensor& expected) {
+void note_mismatch(Comparison& result, std::int64_t number, const Tensor& got,
+                   const Tensor& expected) {
   result.equal = false;
   if (result.mismatches++ > 0) return;
   result.first = index_of(number, got.shape());
-  result.message = "first at " + to_string(result.first) + ": got " + element_text(got.dtype(), got.data(), number) +
-                   ", expected " + element_text(got.dtype(), expected.data(), number);
+  result.message = "first at " + to_string(result.first) + ": got " +
+                   element_text(got.dtype(), got.data(), number) + ", expected " +
+                   element_text(got.dtype(), expected.data(), number);
 }
 
 void finish(Comparison& result, const Tensor& got) {
   if (result.mismatches == 0) return;
-  result.message = std::to_string(result.mismatches) + " of " + std::to_string(got.elements()) + " elements differ, " +
-                   result.message + "; largest error " + short_text(result.max_absolute_error) + " absolute, " +
+  result.message = std::to_string(result.mismatches) + " of " + std::to_string(got.elements()) +
+                   " elements differ, " + result.message + "; largest error " +
+                   short_text(result.max_absolute_error) + " absolute, " +
                    short_text(result.max_relative_error) + " relative";
 }
 
 // |a - b|; exact for 64-bit integers up to the rounding of the result.
-double distance(DType dtype, const Tensor& got, const Tensor& expected, std::int64_t i, double a, double b) {
+double distance(DType dtype, const Tensor& got, const Tensor& expected, std::int64_t i, double a,
+                double b) {
   const auto index = static_cast<std::size_t>(i);
   if (dtype == DType::I64) {
     const std::int64_t x = got.as<std::int64_t>()[index];
@@ -61,7 +67,9 @@ double distance(DType dtype, const Tensor& got, const Tensor& expected, std::int
 }
 
 // The value with its sign decides the bits of all that is no NaN.
-bool is_other_zero(double a, double b) { return a == 0 && b == 0 && std::signbit(a) != std::signbit(b); }
+bool is_other_zero(double a, double b) {
+  return a == 0 && b == 0 && std::signbit(a) != std::signbit(b);
+}
 
 }  // namespace
 
@@ -79,7 +87,8 @@ Comparison compare(const Tensor& got, const Tensor& expected, const Tolerance& t
     }
     const double error = distance(got.dtype(), got, expected, i, a, b);
     result.max_absolute_error = std::max(result.max_absolute_error, error);
-    if (b != 0) result.max_relative_error = std::max(result.max_relative_error, error / std::abs(b));
+    if (b != 0)
+      result.max_relative_error = std::max(result.max_relative_error, error / std::abs(b));
     const bool is_within = error <= tolerance.atol + tolerance.rtol * std::abs(b);
     if (!is_within || (by_bits && is_other_zero(a, b))) note_mismatch(result, i, got, expected);
   }
@@ -99,7 +108,8 @@ Comparison compare_bits(const Tensor& got, const Tensor& expected) {
     if (std::isfinite(a) && std::isfinite(b)) {
       const double error = distance(got.dtype(), got, expected, i, a, b);
       result.max_absolute_error = std::max(result.max_absolute_error, error);
-      if (b != 0) result.max_relative_error = std::max(result.max_relative_error, error / std::abs(b));
+      if (b != 0)
+        result.max_relative_error = std::max(result.max_relative_error, error / std::abs(b));
     }
     note_mismatch(result, i, got, expected);
   }

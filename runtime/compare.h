@@ -1,7 +1,7 @@
 // Comparison of a result with what was expected: type and shape exactly, then elements by
-// |got - expected| <= atol + rtol * |expected|. NaN equals NaN, an infinity only itself. With both tolerances zero
-// elements are equal bit for bit, so that -0 is not 0; only a NaN equals any other, as no operation promises which one
-// it gives. compare_bits compares the bytes, of NaNs too.
+// |got - expected| <= atol + rtol * |expected|. NaN equals NaN, an infinity only itself. With both
+// tolerances zero elements are equal bit for bit, so that -0 is not 0; only a NaN equals any other,
+// as no operation promises which one it gives. compare_bits compares the bytes, of NaNs too.
 #pragma once
 
 #include <cstdint>

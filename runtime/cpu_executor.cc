@@ -16,8 +16,9 @@ struct Context {
   AlignedBuffer arena;
   AlignedBuffer scratch;
   std::vector<const void*> pointers;  // the buffers of all steps, one after the other
-  std::vector<std::int64_t> sizes;    // of this run; kernels are given its address, so it stays as long as it is
-  std::int64_t scale = 0;             // which the pointers into the arena are for; 0: none yet
+  // Of this run; kernels are given its address, so it stays as long as it is.
+  std::vector<std::int64_t> sizes;
+  std::int64_t scale = 0;  // which the pointers into the arena are for; 0: none yet
 };
 
 // For steps that are not worth a second thread: who is given this runs all by himself.
@@ -25,7 +26,8 @@ constexpr polyte_host kOneWorker{sizeof(polyte_host), 1, nullptr, nullptr, nullp
 
 int choose_threads(int wanted) {
   if (wanted < 0 || wanted > 1024) {
-    throw UserError(ExitStatus::Usage, "number of threads is " + std::to_string(wanted) + ", expected 0 to 1024");
+    throw UserError(ExitStatus::Usage,
+                    "number of threads is " + std::to_string(wanted) + ", expected 0 to 1024");
   }
   return wanted == 0 ? ThreadPool::processors() : wanted;
 }
@@ -69,8 +71,10 @@ class CpuExecutor final : public Executor {
     context->scratch.populate();
     context->pointers.assign(list_.pointers, nullptr);
     for (const ConstantSlot& constant : list_.constants)
-      context->pointers[constant.slot] = artifact_->constants()[constant.member].data() + constant.offset;
-    for (const SymbolSpec& symbol : artifact_->manifest().symbols) context->sizes.push_back(symbol.least);
+      context->pointers[constant.slot] =
+          artifact_->constants()[constant.member].data() + constant.offset;
+    for (const SymbolSpec& symbol : artifact_->manifest().symbols)
+      context->sizes.push_back(symbol.least);
     for (const std::size_t slot : list_.sizes) context->pointers[slot] = context->sizes.data();
     fit_arena(*context);
     return context;
@@ -82,8 +86,10 @@ class CpuExecutor final : public Executor {
     if (scale == context.scale) return;
     context.scale = 0;
     const std::int64_t bytes = arena_bytes(artifact_->manifest(), context.sizes);
-    if (context.arena.data() == nullptr || context.arena.bytes() < bytes) grow_arena(context, bytes);
-    for (const auto& [slot, offset] : list_.arena) context.pointers[slot] = context.arena.data() + offset * scale;
+    if (context.arena.data() == nullptr || context.arena.bytes() < bytes)
+      grow_arena(context, bytes);
+    for (const auto& [slot, offset] : list_.arena)
+      context.pointers[slot] = context.arena.data() + offset * scale;
     context.scale = scale;
   }
 
@@ -93,8 +99,8 @@ class CpuExecutor final : public Executor {
       context.arena = AlignedBuffer(bytes);
     } catch (const UserError& error) {
       const std::string sizes = sizes_text(artifact_->manifest().symbols, context.sizes);
-      throw UserError(error.status(),
-                      error.problems().front() + ", the arena" + (sizes.empty() ? "" : " where " + sizes));
+      throw UserError(error.status(), error.problems().front() + ", the arena" +
+                                          (sizes.empty() ? "" : " where " + sizes));
     }
     context.arena.populate();
   }
@@ -102,7 +108,8 @@ class CpuExecutor final : public Executor {
   static int execute(const Step& step, Context& context, const polyte_host& workers) {
     const void* const* buffers = context.pointers.data() + step.first_pointer;
     const bool by_all = step.parallel && scale_of(context.sizes) >= step.parallel_from;
-    if (step.kernel != nullptr) return step.kernel(buffers, context.scratch.data(), by_all ? &workers : &kOneWorker);
+    if (step.kernel != nullptr)
+      return step.kernel(buffers, context.scratch.data(), by_all ? &workers : &kOneWorker);
     const auto bytes = static_cast<std::size_t>(step.copy_bytes.at(context.sizes));
     if (bytes > 0) std::memcpy(const_cast<void*>(buffers[1]), buffers[0], bytes);
     return 0;
@@ -112,7 +119,8 @@ class CpuExecutor final : public Executor {
   std::optional<std::pair<std::size_t, int>> execute(Context& context, Recorder* recorder) const {
     for (std::size_t i = 0; i < list_.steps.size(); ++i) {
       if (recorder != nullptr) recorder->begin_step();
-      const int code = execute(list_.steps[i], context, recorder != nullptr ? recorder->host() : pool_.host());
+      const int code =
+          execute(list_.steps[i], context, recorder != nullptr ? recorder->host() : pool_.host());
       if (recorder != nullptr) recorder->end_step();
       if (code != 0) return std::pair{i, code};
     }
@@ -135,10 +143,13 @@ class CpuExecutor final : public Executor {
 }  // namespace
 
 void Executor::run_on(Views, Views, void*) {
-  throw UserError(ExitStatus::Usage, "the artifact runs on a processor: it takes no tensors in a GPU's memory");
+  throw UserError(ExitStatus::Usage,
+                  "the artifact runs on a processor: it takes no tensors in a GPU's memory");
 }
 void Executor::wait() {}
-void Executor::replay() { throw UserError(ExitStatus::Usage, "nothing to replay: the artifact runs on a processor"); }
+void Executor::replay() {
+  throw UserError(ExitStatus::Usage, "nothing to replay: the artifact runs on a processor");
+}
 
 std::unique_ptr<Executor> make_cpu_executor(std::shared_ptr<const Artifact> artifact, int threads) {
   return std::make_unique<CpuExecutor>(std::move(artifact), threads);

@@ -31,7 +31,8 @@ std::string list_text(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::string choose_architecture(const std::vector<std::string>& architectures, int compute_capability) {
+std::string choose_architecture(const std::vector<std::string>& architectures,
+                                int compute_capability) {
   std::string best;
   std::optional<int> least;
   for (const std::string& architecture : architectures) {
@@ -51,9 +52,11 @@ CudaCode::CudaCode(const CudaDevicePtr& device, const Artifact& artifact)
 
 void CudaCode::load(const Artifact& artifact, const DeviceModule& module) {
   const std::string who = "artifact '" + source_ + "': device code '" + module.name + "' ";
-  const std::string architecture = choose_architecture(module.architectures, device_->compute_capability());
+  const std::string architecture =
+      choose_architecture(module.architectures, device_->compute_capability());
   if (architecture.empty())
-    throw UserError(ExitStatus::Artifact, who + "is for " + list_text(module.architectures) + ", this GPU is sm_" +
+    throw UserError(ExitStatus::Artifact, who + "is for " + list_text(module.architectures) +
+                                              ", this GPU is sm_" +
                                               std::to_string(device_->compute_capability()));
   const Bytes code = artifact.device_code(module.name, architecture);
   // PTX is text that ends with a zero.
@@ -62,7 +65,8 @@ void CudaCode::load(const Artifact& artifact, const DeviceModule& module) {
   try {
     modules_.push_back(load_cuda_module(device_, image.data()));
   } catch (const CudaError& error) {
-    throw CudaError(error.result(), who + "for " + architecture + " is not taken: " + error.problems().front());
+    throw CudaError(error.result(),
+                    who + "for " + architecture + " is not taken: " + error.problems().front());
   }
   for (const DeviceKernel& kernel : module.kernels) add_kernel(modules_.back(), kernel);
 }
@@ -73,8 +77,9 @@ void CudaCode::add_kernel(const CudaModule& module, const DeviceKernel& spec) {
     device_->driver().module_get_function(&kernel.function, module.get(), spec.name.c_str());
   } catch (const CudaError& error) {
     if (error.result() != kCudaNotFound) throw;
-    throw UserError(ExitStatus::Artifact,
-                    "artifact '" + source_ + "': its device code has no kernel '" + spec.name + "'");
+    throw UserError(
+        ExitStatus::Artifact,
+        "artifact '" + source_ + "': its device code has no kernel '" + spec.name + "'");
   }
   if (spec.shared_bytes > kSharedUnasked)
     device_->driver().function_set_attribute(kernel.function, kCudaMaxDynamicSharedBytes,
@@ -82,23 +87,25 @@ void CudaCode::add_kernel(const CudaModule& module, const DeviceKernel& spec) {
   kernels_.emplace(spec.name, std::move(kernel));
 }
 
-void CudaCode::launch(const polyte_launch& launch, const std::int64_t* grid, const void* const* arguments,
-                      CudaStreamHandle stream) const {
+void CudaCode::launch(const polyte_launch& launch, const std::int64_t* grid,
+                      const void* const* arguments, CudaStreamHandle stream) const {
   const auto found = kernels_.find(std::string_view(launch.kernel));
   if (found == kernels_.end() || found->second.spec.threads != launch.threads ||
       found->second.spec.shared_bytes != launch.shared_bytes)
-    throw UserError(ExitStatus::Artifact, "artifact '" + source_ + "': kernels.so starts '" + launch.kernel +
-                                              "' otherwise than its manifest says");
+    throw UserError(ExitStatus::Artifact, "artifact '" + source_ + "': kernels.so starts '" +
+                                              launch.kernel + "' otherwise than its manifest says");
   constexpr std::int64_t kMost[] = {2147483647, 65535, 65535};
   for (int axis = 0; axis < 3; ++axis)
     if (grid[axis] < 1 || grid[axis] > kMost[axis])
-      throw UserError(ExitStatus::ResourceLimit, "kernel '" + std::string(launch.kernel) + "' needs " +
-                                                     std::to_string(grid[axis]) + " blocks along " + "xyz"[axis] +
-                                                     ", at most " + std::to_string(kMost[axis]) + " are possible");
-  device_->driver().launch_kernel(
-      found->second.function, static_cast<unsigned>(grid[0]), static_cast<unsigned>(grid[1]),
-      static_cast<unsigned>(grid[2]), static_cast<unsigned>(launch.threads), 1, 1,
-      static_cast<unsigned>(launch.shared_bytes), stream, const_cast<void**>(arguments), nullptr);  // NOLINT
+      throw UserError(ExitStatus::ResourceLimit, "kernel '" + std::string(launch.kernel) +
+                                                     "' needs " + std::to_string(grid[axis]) +
+                                                     " blocks along " + "xyz"[axis] + ", at most " +
+                                                     std::to_string(kMost[axis]) + " are possible");
+  device_->driver().launch_kernel(found->second.function, static_cast<unsigned>(grid[0]),
+                                  static_cast<unsigned>(grid[1]), static_cast<unsigned>(grid[2]),
+                                  static_cast<unsigned>(launch.threads), 1, 1,
+                                  static_cast<unsigned>(launch.shared_bytes), stream,
+                                  const_cast<void**>(arguments), nullptr);  // NOLINT
 }
 
 }  // namespace polyte::runtime

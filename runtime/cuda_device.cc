@@ -4,20 +4,23 @@
 
 namespace polyte::runtime {
 
-CudaDevicePtr CudaDevice::open(const CudaOptions& options) { return std::make_shared<const CudaDevice>(options); }
+CudaDevicePtr CudaDevice::open(const CudaOptions& options) {
+  return std::make_shared<const CudaDevice>(options);
+}
 
-CudaDevice::CudaDevice(const CudaOptions& options) : driver_(options.driver), number_(options.device) {
+CudaDevice::CudaDevice(const CudaOptions& options)
+    : driver_(options.driver), number_(options.device) {
   int count = 0;
   driver_.device_get_count(&count);
   if (number_ < 0 || number_ >= count)
-    throw UserError(ExitStatus::Device,
-                    "no CUDA device " + std::to_string(number_) + ": the driver knows of " + std::to_string(count));
+    throw UserError(ExitStatus::Device, "no CUDA device " + std::to_string(number_) +
+                                            ": the driver knows of " + std::to_string(count));
   driver_.device_get(&device_, number_);
   std::array<char, 256> text{};
   driver_.device_get_name(text.data(), static_cast<int>(text.size() - 1), device_);
   name_ = text.data();
-  compute_capability_ =
-      10 * attribute(CudaAttribute::ComputeCapabilityMajor) + attribute(CudaAttribute::ComputeCapabilityMinor);
+  compute_capability_ = 10 * attribute(CudaAttribute::ComputeCapabilityMajor) +
+                        attribute(CudaAttribute::ComputeCapabilityMinor);
   driver_.primary_context_retain(&context_, device_);
 }
 
@@ -60,14 +63,15 @@ CudaHostMemory make_cuda_host_memory(const CudaDevicePtr& device, std::int64_t b
   return {device, memory};
 }
 
-CudaMemory make_cuda_memory(const CudaDevicePtr& device, std::int64_t bytes, const std::string& what) {
+CudaMemory make_cuda_memory(const CudaDevicePtr& device, std::int64_t bytes,
+                            const std::string& what) {
   if (bytes == 0) return {};
   CudaAddress memory = 0;
   try {
     device->driver().mem_alloc(&memory, static_cast<std::size_t>(bytes));
   } catch (const CudaError& error) {
-    throw CudaError(error.result(), "GPU: no " + std::to_string(bytes) + " bytes of memory for " + what + ": " +
-                                        error.problems().front());
+    throw CudaError(error.result(), "GPU: no " + std::to_string(bytes) + " bytes of memory for " +
+                                        what + ": " + error.problems().front());
   }
   return {device, memory};
 }

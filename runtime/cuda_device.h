@@ -1,8 +1,8 @@
-// CudaDevice: one GPU, and what is taken from it: memory, streams, modules, graphs, each given back by its owner's
-// destructor. Owners keep the device alive.
+// CudaDevice: one GPU, and what is taken from it: memory, streams, modules, graphs, each given back
+// by its owner's destructor. Owners keep the device alive.
 //
-//   const auto device = CudaDevice::open();             // the first GPU; UserError(Device) where there is none
-//   const CudaCurrent current(*device);                 // this thread's calls are for it
+//   const auto device = CudaDevice::open();  // the first GPU; UserError(Device) if there is none
+//   const CudaCurrent current(*device);      // this thread's calls are for it
 //   CudaMemory memory(device, bytes);
 #pragma once
 
@@ -46,7 +46,9 @@ using CudaDevicePtr = std::shared_ptr<const CudaDevice>;
 // Calls of this thread are for the device, until the end of the scope.
 class CudaCurrent {
  public:
-  explicit CudaCurrent(const CudaDevice& device) : driver_(device.driver()) { driver_.context_push(device.context()); }
+  explicit CudaCurrent(const CudaDevice& device) : driver_(device.driver()) {
+    driver_.context_push(device.context());
+  }
   ~CudaCurrent() {
     CudaContext popped = nullptr;
     driver_.context_pop.quietly(&popped);
@@ -58,8 +60,8 @@ class CudaCurrent {
   const CudaDriver& driver_;
 };
 
-// One thing of the driver's, with the call that gives it back. Its device is current where it is made; where it ends
-// it is made so.
+// One thing of the driver's, with the call that gives it back. Its device is current where it is
+// made; where it ends it is made so.
 template <class Handle, auto kRelease>
 class CudaOwned {
  public:
@@ -100,11 +102,13 @@ using CudaMemory = CudaOwned<CudaAddress, &CudaDriver::mem_free>;  // at least 2
 using CudaHostMemory = CudaOwned<void*, &CudaDriver::mem_free_host>;
 
 CudaStream make_cuda_stream(const CudaDevicePtr& device);
-enum class CudaEventKind { Order, Time };  // the clock that an event reads is time on the device too
+// The clock that an event reads is time on the device too.
+enum class CudaEventKind { Order, Time };
 CudaEvent make_cuda_event(const CudaDevicePtr& device, CudaEventKind kind);
 CudaModule load_cuda_module(const CudaDevicePtr& device, const void* image);
 CudaHostMemory make_cuda_host_memory(const CudaDevicePtr& device, std::int64_t bytes);
 // 0 bytes: none. CudaError(ResourceLimit) that says what for.
-CudaMemory make_cuda_memory(const CudaDevicePtr& device, std::int64_t bytes, const std::string& what);
+CudaMemory make_cuda_memory(const CudaDevicePtr& device, std::int64_t bytes,
+                            const std::string& what);
 
 }  // namespace polyte::runtime

@@ -1,10 +1,10 @@
-// CudaDriver: NVIDIA's driver as far as the runtime calls it. It is a part of the system's driver, opened when it is
-// first asked for and never linked, so that programs start on machines without one; the declarations are our own
-// ("CUDA Driver API", CUDA 12).
+// CudaDriver: NVIDIA's driver as far as the runtime calls it. It is a part of the system's driver,
+// opened when it is first asked for and never linked, so that programs start on machines without
+// one; the declarations are our own ("CUDA Driver API", CUDA 12).
 //
-//   const CudaDriver cuda;                     // libcuda.so.1; UserError(Device) where there is none
-//   cuda.mem_alloc(&address, bytes);           // CudaError naming the call and the result, unless it succeeds
-//   cuda.mem_free.quietly(address);            // in destructors
+//   const CudaDriver cuda;            // libcuda.so.1; UserError(Device) where there is none
+//   cuda.mem_alloc(&address, bytes);  // CudaError naming the call and the result if it fails
+//   cuda.mem_free.quietly(address);   // in destructors
 //
 // Every call is for the thread's current context; CudaDevice (cuda_device.h) makes one current.
 #pragma once
@@ -18,7 +18,9 @@
 namespace polyte::runtime {
 
 using CudaAddress = std::uint64_t;  // in the device's memory
-inline CudaAddress as_address(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }  // NOLINT
+inline CudaAddress as_address(const void* pointer) {
+  return reinterpret_cast<CudaAddress>(pointer);
+}  // NOLINT
 using CudaContext = struct CudaContextHandle*;
 using CudaModuleHandle = struct CudaModuleObject*;
 using CudaFunctionHandle = struct CudaFunctionObject*;
@@ -57,8 +59,8 @@ inline constexpr int kCudaMaxDynamicSharedBytes = 8;  // cuFuncSetAttribute
 inline constexpr int kCudaCaptureThreadLocal = 1;     // cuStreamBeginCapture
 inline constexpr unsigned kCudaStreamNonBlocking = 1;
 
-// A call that the driver refused. Memory that has run out is ResourceLimit, code that it does not take Artifact, the
-// rest Device.
+// A call that the driver refused. Memory that has run out is ResourceLimit, code that it does not
+// take Artifact, the rest Device.
 class CudaError : public UserError {
  public:
   CudaError(int result, const std::string& text);
@@ -86,13 +88,15 @@ class CudaCall {
 
 class CudaDriver {
  public:
-  explicit CudaDriver(const std::string& path = "");  // empty: libcuda.so.1. It stays open until the process ends
+  // Empty: libcuda.so.1. It stays open until the process ends.
+  explicit CudaDriver(const std::string& path = "");
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
 
-  std::string version() const;                                 // "12.4", of the CUDA that it goes with
-  [[noreturn]] void fail(const char* call, int result) const;  // CudaError
-  void* find(const char* name) const;                          // UserError(Device) where it has no such function
+  std::string version() const;  // "12.4", of the CUDA that it goes with
+  // CudaError.
+  [[noreturn]] void fail(const char* call, int result) const;
+  void* find(const char* name) const;  // UserError(Device) where it has no such function
 
  private:
   std::string path_;
@@ -119,15 +123,21 @@ class CudaDriver {
   const Call<CudaAddress> mem_free{*this, "cuMemFree_v2"};
   const Call<void**, std::size_t> mem_alloc_host{*this, "cuMemAllocHost_v2"};
   const Call<void*> mem_free_host{*this, "cuMemFreeHost"};
-  const Call<CudaAddress*, void*, unsigned> mem_host_get_device_pointer{*this, "cuMemHostGetDevicePointer_v2"};
-  const Call<CudaAddress, const void*, std::size_t, CudaStreamHandle> copy_to_device{*this, "cuMemcpyHtoDAsync_v2"};
-  const Call<void*, CudaAddress, std::size_t, CudaStreamHandle> copy_to_host{*this, "cuMemcpyDtoHAsync_v2"};
-  const Call<CudaAddress, CudaAddress, std::size_t, CudaStreamHandle> copy_on_device{*this, "cuMemcpyDtoDAsync_v2"};
-  const Call<CudaAddress, unsigned, std::size_t, CudaStreamHandle> set_words{*this, "cuMemsetD32Async"};
+  const Call<CudaAddress*, void*, unsigned> mem_host_get_device_pointer{
+      *this, "cuMemHostGetDevicePointer_v2"};
+  const Call<CudaAddress, const void*, std::size_t, CudaStreamHandle> copy_to_device{
+      *this, "cuMemcpyHtoDAsync_v2"};
+  const Call<void*, CudaAddress, std::size_t, CudaStreamHandle> copy_to_host{
+      *this, "cuMemcpyDtoHAsync_v2"};
+  const Call<CudaAddress, CudaAddress, std::size_t, CudaStreamHandle> copy_on_device{
+      *this, "cuMemcpyDtoDAsync_v2"};
+  const Call<CudaAddress, unsigned, std::size_t, CudaStreamHandle> set_words{*this,
+                                                                             "cuMemsetD32Async"};
   const Call<CudaStreamHandle*, unsigned> stream_create{*this, "cuStreamCreate"};
   const Call<CudaStreamHandle> stream_destroy{*this, "cuStreamDestroy_v2"};
   const Call<CudaStreamHandle> stream_synchronize{*this, "cuStreamSynchronize"};
-  const Call<CudaStreamHandle, CudaEventHandle, unsigned> stream_wait_event{*this, "cuStreamWaitEvent"};
+  const Call<CudaStreamHandle, CudaEventHandle, unsigned> stream_wait_event{*this,
+                                                                            "cuStreamWaitEvent"};
   const Call<CudaStreamHandle, int> stream_begin_capture{*this, "cuStreamBeginCapture_v2"};
   const Call<CudaStreamHandle, CudaGraphHandle*> stream_end_capture{*this, "cuStreamEndCapture"};
   const Call<CudaGraphExecHandle*, CudaGraphHandle, unsigned long long> graph_instantiate{
@@ -138,20 +148,24 @@ class CudaDriver {
   const Call<CudaEventHandle*, unsigned> event_create{*this, "cuEventCreate"};
   const Call<CudaEventHandle, CudaStreamHandle> event_record{*this, "cuEventRecord"};
   const Call<CudaEventHandle> event_synchronize{*this, "cuEventSynchronize"};
-  const Call<float*, CudaEventHandle, CudaEventHandle> event_elapsed_time{*this, "cuEventElapsedTime"};
+  const Call<float*, CudaEventHandle, CudaEventHandle> event_elapsed_time{*this,
+                                                                          "cuEventElapsedTime"};
   const Call<CudaEventHandle> event_destroy{*this, "cuEventDestroy_v2"};
   const Call<CudaModuleHandle*, const void*> module_load_data{*this, "cuModuleLoadData"};
   const Call<CudaModuleHandle> module_unload{*this, "cuModuleUnload"};
-  const Call<CudaFunctionHandle*, CudaModuleHandle, const char*> module_get_function{*this, "cuModuleGetFunction"};
+  const Call<CudaFunctionHandle*, CudaModuleHandle, const char*> module_get_function{
+      *this, "cuModuleGetFunction"};
   const Call<CudaFunctionHandle, int, int> function_set_attribute{*this, "cuFuncSetAttribute"};
-  const Call<CudaFunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CudaStreamHandle,
-             void**, void**>
+  const Call<CudaFunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+             unsigned, CudaStreamHandle, void**, void**>
       launch_kernel{*this, "cuLaunchKernel"};
 };
 
 template <class... Arguments>
 CudaCall<Arguments...>::CudaCall(const CudaDriver& driver, const char* name)
-    : driver_(driver), name_(name), function_(reinterpret_cast<int (*)(Arguments...)>(driver.find(name))) {}
+    : driver_(driver),
+      name_(name),
+      function_(reinterpret_cast<int (*)(Arguments...)>(driver.find(name))) {}
 
 template <class... Arguments>
 void CudaCall<Arguments...>::operator()(Arguments... arguments) const {

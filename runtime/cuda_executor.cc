@@ -1,5 +1,5 @@
-// Runs on a GPU: of tensors in this processor's memory, which are copied there and back, or of tensors on the device,
-// in the caller's stream.
+// Runs on a GPU: of tensors in this processor's memory, which are copied there and back, or of
+// tensors on the device, in the caller's stream.
 #include <mutex>
 
 #include "runtime/arguments.h"
@@ -35,7 +35,8 @@ class CudaExecutor final : public Executor {
   polyte_dl_device device() const override { return {POLYTE_DL_CUDA, steps_.device()->number()}; }
 
   void run(Views inputs, Views outputs) override {
-    run(inputs, outputs, [this](CudaRun& run) { cuda().graph_launch(steps_.graph_of(run), run.stream.get()); });
+    run(inputs, outputs,
+        [this](CudaRun& run) { cuda().graph_launch(steps_.graph_of(run), run.stream.get()); });
   }
 
   RunProfile profile(Views inputs, Views outputs) override {
@@ -48,7 +49,8 @@ class CudaExecutor final : public Executor {
     const CudaCurrent current(*steps_.device());
     RunProfile result;
     for (std::size_t i = 0; i < steps_.count(); ++i)
-      result.steps.push_back({i, 0, nanoseconds(events[0], events[i]), nanoseconds(events[0], events[i + 1])});
+      result.steps.push_back(
+          {i, 0, nanoseconds(events[0], events[i]), nanoseconds(events[0], events[i + 1])});
     return result;
   }
 
@@ -73,7 +75,8 @@ class CudaExecutor final : public Executor {
     refuse_if_broken();
     const CudaCurrent current(*steps_.device());
     const auto run = runs_.take([this] { return steps_.make_run(); });
-    if (run->last == nullptr) throw UserError(ExitStatus::Usage, "nothing to replay: nothing has run yet");
+    if (run->last == nullptr)
+      throw UserError(ExitStatus::Usage, "nothing to replay: nothing has run yet");
     settle(*run);
     guarded([&] {
       cuda().graph_launch(run->last, run->stream.get());
@@ -95,8 +98,9 @@ class CudaExecutor final : public Executor {
   ArgumentChecker arguments_;
   IdlePool<CudaRun> runs_;
   std::mutex mutex_;
-  std::string broken_;       // guarded by mutex_: why nothing runs any more
-  std::exception_ptr late_;  // guarded by mutex_: what a run in a caller's stream found, until somebody waits
+  std::string broken_;  // guarded by mutex_: why nothing runs any more
+  // Guarded by mutex_: what a run in a caller's stream found, until somebody waits.
+  std::exception_ptr late_;
 
   const CudaDriver& cuda() const { return steps_.cuda(); }
 
@@ -138,15 +142,16 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  // After an error the device's memory holds anything, and most drivers refuse all that follows. Only memory that could
-  // not be had changes nothing.
+  // After an error the device's memory holds anything, and most drivers refuse all that follows.
+  // Only memory that could not be had changes nothing.
   template <class F>
   void guarded(F&& f) {
     try {
       f();
     } catch (const CudaError& error) {
       if (error.result() == kCudaOutOfMemory) throw;
-      const std::string text = "a run on " + steps_.device()->name() + " failed: " + error.problems().front();
+      const std::string text =
+          "a run on " + steps_.device()->name() + " failed: " + error.problems().front();
       const std::lock_guard<std::mutex> lock(mutex_);
       if (broken_.empty()) broken_ = text;
       throw CudaError(error.result(), text);
@@ -156,7 +161,8 @@ class CudaExecutor final : public Executor {
   void refuse_if_broken() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!broken_.empty())
-      throw UserError(ExitStatus::Device, "this session cannot be used any more, open it again: " + broken_);
+      throw UserError(ExitStatus::Device,
+                      "this session cannot be used any more, open it again: " + broken_);
   }
 
   std::int64_t nanoseconds(const CudaEvent& from, const CudaEvent& to) const {
@@ -169,7 +175,8 @@ class CudaExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cuda_executor(std::shared_ptr<const Artifact> artifact, const CudaOptions& options) {
+std::unique_ptr<Executor> make_cuda_executor(std::shared_ptr<const Artifact> artifact,
+                                             const CudaOptions& options) {
   return std::make_unique<CudaExecutor>(artifact, options);
 }
 

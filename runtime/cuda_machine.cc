@@ -12,7 +12,8 @@ namespace {
 std::string letters_of(const std::string& name) {
   std::string text;
   for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) text += static_cast<char>(std::tolower(c));
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      text += static_cast<char>(std::tolower(c));
   return text;
 }
 
@@ -23,13 +24,16 @@ Machine nearest(const CudaDevice& device) {
   for (const std::string& name : gpu_names()) {
     const Machine machine = *gpu_machine(name);
     const int capability = machine.gpu->compute_capability;
-    if (capability == device.compute_capability() && model.find(name) != std::string::npos) return machine;
-    if (capability <= device.compute_capability() && (!best || capability > best->gpu->compute_capability))
+    if (capability == device.compute_capability() && model.find(name) != std::string::npos)
+      return machine;
+    if (capability <= device.compute_capability() &&
+        (!best || capability > best->gpu->compute_capability))
       best = machine;
   }
   if (!best)
     throw UserError(ExitStatus::Unsupported, "GPU " + device.name() + " is of compute capability " +
-                                                 std::to_string(device.compute_capability() / 10) + "." +
+                                                 std::to_string(device.compute_capability() / 10) +
+                                                 "." +
                                                  std::to_string(device.compute_capability() % 10) +
                                                  ", expected 8.0 or later");
   best->assumed = {"f32_fma_a_cycle", "bf16_tensor_fma_a_cycle"};
@@ -60,7 +64,8 @@ Machine machine_of(const CudaDevice& device) {
   ask(CudaAttribute::MemoryBusBits, bus_bits);
   if (kilohertz > 0) gpu.clock_ghz = kilohertz / 1e6;
   // Two transfers a clock.
-  if (memory_kilohertz > 0 && bus_bits > 0) gpu.memory_gb_a_second = 2 * memory_kilohertz * 1e3 * bus_bits / 8 / 1e9;
+  if (memory_kilohertz > 0 && bus_bits > 0)
+    gpu.memory_gb_a_second = 2 * memory_kilohertz * 1e3 * bus_bits / 8 / 1e9;
   Machine result = machine_of_gpu(gpu);
   result.cpu = machine.cpu;
   result.model_name = device.name();

@@ -1,6 +1,6 @@
-// What the schedulers know of a GPU that is there: sizes and clocks as its driver says them, rates of its units as
-// those of the same model in the table (support/gpu_machines.h), or of the same compute capability, and then listed as
-// assumed.
+// What the schedulers know of a GPU that is there: sizes and clocks as its driver says them, rates
+// of its units as those of the same model in the table (support/gpu_machines.h), or of the same
+// compute capability, and then listed as assumed.
 #pragma once
 
 #include "runtime/cuda_device.h"

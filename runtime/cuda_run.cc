@@ -9,18 +9,24 @@ namespace polyte::runtime {
 namespace {
 
 constexpr std::int64_t kDeviceAlignment = 256;
-constexpr std::size_t kMostGraphs = 4;  // of a run's: callers that take turns with a few sets of tensors
+// Of a run's: callers that take turns with a few sets of tensors.
+constexpr std::size_t kMostGraphs = 4;
 
-std::int64_t aligned(std::int64_t bytes) { return checked_mul(ceil_div(bytes, kDeviceAlignment), kDeviceAlignment); }
+std::int64_t aligned(std::int64_t bytes) {
+  return checked_mul(ceil_div(bytes, kDeviceAlignment), kDeviceAlignment);
+}
 
-const std::byte* as_pointer(CudaAddress address) { return reinterpret_cast<const std::byte*>(address); }  // NOLINT
+const std::byte* as_pointer(CudaAddress address) {
+  return reinterpret_cast<const std::byte*>(address);
+}  // NOLINT
 std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact) {
   check_abi(artifact->manifest(), artifact->source());
   return artifact;
 }
 
 // polyte_host::launch: nothing may be thrown through the code that calls it.
-int launch(void* self, const polyte_launch* what, const std::int64_t* grid, const void* const* arguments) {
+int launch(void* self, const polyte_launch* what, const std::int64_t* grid,
+           const void* const* arguments) {
   constexpr int kFailed = -1;
   auto& run = *static_cast<CudaRun*>(self);
   try {
@@ -48,8 +54,10 @@ CudaSteps::CudaSteps(std::shared_ptr<const Artifact> artifact, const CudaOptions
 void CudaSteps::copy_constants() {
   const CudaStream stream = make_cuda_stream(device_);
   for (const Bytes bytes : artifact_->constants()) {
-    constants_.push_back(make_cuda_memory(device_, static_cast<std::int64_t>(bytes.size()), "constants"));
-    if (!bytes.empty()) cuda().copy_to_device(constants_.back().get(), bytes.data(), bytes.size(), stream.get());
+    constants_.push_back(
+        make_cuda_memory(device_, static_cast<std::int64_t>(bytes.size()), "constants"));
+    if (!bytes.empty())
+      cuda().copy_to_device(constants_.back().get(), bytes.data(), bytes.size(), stream.get());
   }
   cuda().stream_synchronize(stream.get());
 }
@@ -80,11 +88,13 @@ std::unique_ptr<CudaRun> CudaSteps::make_run() const {
 }
 
 void CudaSteps::fit(CudaRun& run) const {
-  const auto grow = [&](CudaMemory& memory, std::int64_t& held, std::int64_t bytes, const char* what) {
+  const auto grow = [&](CudaMemory& memory, std::int64_t& held, std::int64_t bytes,
+                        const char* what) {
     if (bytes <= held) return;
     const std::string sizes = sizes_text(artifact_->manifest().symbols, run.sizes);
     if (run.is_open) cuda().event_synchronize(run.done.get());  // it is still used
-    memory.reset();                                             // before the next, so that both are never held
+    // Before the next, so that both are never held.
+    memory.reset();
     held = 0;
     memory = make_cuda_memory(device_, bytes, what + (sizes.empty() ? "" : " where " + sizes));
     held = bytes;
@@ -92,21 +102,26 @@ void CudaSteps::fit(CudaRun& run) const {
   grow(run.arena, run.arena_bytes, arena_bytes(artifact_->manifest(), run.sizes), "the arena");
   std::int64_t tensors = 0;
   for (const auto* counts : {&input_bytes_, &output_bytes_})
-    for (const OpenNumber& count : *counts) tensors = checked_add(tensors, aligned(count.at(run.sizes)));
+    for (const OpenNumber& count : *counts)
+      tensors = checked_add(tensors, aligned(count.at(run.sizes)));
   grow(run.tensors, run.tensor_bytes, tensors, "inputs and outputs");
   const std::int64_t scale = scale_of(run.sizes);
-  for (const auto& [slot, offset] : list_.arena) run.pointers[slot] = as_pointer(run.arena.get()) + offset * scale;
+  for (const auto& [slot, offset] : list_.arena)
+    run.pointers[slot] = as_pointer(run.arena.get()) + offset * scale;
   const std::byte* place = as_pointer(run.tensors.get());
-  for (std::size_t i = 0; i < input_bytes_.size(); place += aligned(input_bytes_[i++].at(run.sizes)))
+  for (std::size_t i = 0; i < input_bytes_.size();
+       place += aligned(input_bytes_[i++].at(run.sizes)))
     run.input_places[i] = place;
-  for (std::size_t i = 0; i < output_bytes_.size(); place += aligned(output_bytes_[i++].at(run.sizes)))
+  for (std::size_t i = 0; i < output_bytes_.size();
+       place += aligned(output_bytes_[i++].at(run.sizes)))
     run.output_places[i] = place;
 }
 
 void CudaSteps::use_own_tensors(CudaRun& run) const {
   for (const ExternalSlot& external : list_.externals) {
     const auto& places = external.output ? run.output_places : run.input_places;
-    run.pointers[external.slot] = static_cast<const std::byte*>(places[external.index]) + external.offset;
+    run.pointers[external.slot] =
+        static_cast<const std::byte*>(places[external.index]) + external.offset;
   }
 }
 
@@ -129,11 +144,14 @@ std::size_t CudaSteps::output_bytes(const CudaRun& run, std::size_t i) const {
 
 std::size_t CudaSteps::status_bytes() const { return 4 * std::max<std::size_t>(1, count()); }
 
-void CudaSteps::clear_statuses(CudaRun& run) const { std::memset(run.statuses.get(), 0, status_bytes()); }
+void CudaSteps::clear_statuses(CudaRun& run) const {
+  std::memset(run.statuses.get(), 0, status_bytes());
+}
 
 void CudaSteps::check_statuses(CudaRun& run) const {
   const auto* const words = static_cast<const std::int32_t*>(run.statuses.get());
-  const auto* const first = std::find_if(words, words + count(), [](std::int32_t word) { return word != 0; });
+  const auto* const first =
+      std::find_if(words, words + count(), [](std::int32_t word) { return word != 0; });
   if (first == words + count()) return;
   const int code = *first;
   clear_statuses(run);
@@ -147,11 +165,14 @@ void CudaSteps::execute(std::size_t number, CudaRun& run) const {
   const void* const* buffers = run.pointers.data() + step.first_pointer;
   if (step.kernel == nullptr) {
     if (const auto bytes = static_cast<std::size_t>(step.copy_bytes.at(run.sizes)); bytes > 0)
-      cuda().copy_on_device(as_address(buffers[1]), as_address(buffers[0]), bytes, run.stream.get());
+      cuda().copy_on_device(as_address(buffers[1]), as_address(buffers[0]), bytes,
+                            run.stream.get());
     return;
   }
-  run.host.device_status = reinterpret_cast<std::int32_t*>(run.statuses_there + 4 * number);     // NOLINT: the device's
-  const int code = step.kernel(buffers, reinterpret_cast<void*>(run.scratch.get()), &run.host);  // NOLINT
+  run.host.device_status =
+      reinterpret_cast<std::int32_t*>(run.statuses_there + 4 * number);  // NOLINT: the device's
+  const int code =
+      step.kernel(buffers, reinterpret_cast<void*>(run.scratch.get()), &run.host);  // NOLINT
   if (run.failure) std::rethrow_exception(std::exchange(run.failure, nullptr));
   if (code != 0) refuse_run(artifact_->manifest().steps[number], code);
 }

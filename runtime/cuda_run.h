@@ -1,12 +1,14 @@
-// CudaSteps: an artifact's steps on a GPU, and CudaRun, what one run of them needs for itself. The steps' own code is
-// this processor's: it computes grids and starts kernels. What it starts in one run becomes one graph, which later runs
-// on the same addresses with the same sizes start as a whole:
+// CudaSteps: an artifact's steps on a GPU, and CudaRun, what one run of them needs for itself.
+// The steps' own code is this processor's: it computes grids and starts kernels. What it starts
+// in one run becomes one graph, which later runs on the same addresses with the same sizes start
+// as a whole:
 //
 //   the graph      every step's launches and copies, and nothing else
 //
-// Each step has a status word of its own, so that what a kernel found on the device names its step. The words lie in
-// this processor's memory, where a kernel that finds nothing never goes: a copy of them after each run would take
-// longer than many a kernel. They stay as they are until somebody has looked at them and cleared them.
+// Each step has a status word of its own, so that what a kernel found on the device names its step.
+// The words lie in this processor's memory, where a kernel that finds nothing never goes: a copy
+// of them after each run would take longer than many a kernel. They stay as they are until somebody
+// has looked at them and cleared them.
 //
 //   const CudaSteps steps(artifact, options);
 //   std::unique_ptr<CudaRun> run = steps.make_run();
@@ -43,7 +45,8 @@ struct CudaRun {
   CudaHostMemory statuses;     // the status words,
   CudaAddress statuses_there;  // and where the device finds them
   std::int64_t arena_bytes = 0, tensor_bytes = 0;
-  std::vector<const void*> pointers;                     // the buffers of all steps; sizes lie on this processor
+  // The buffers of all steps; sizes lie on this processor.
+  std::vector<const void*> pointers;
   std::vector<std::int64_t> sizes;                       // of this run
   std::vector<const void*> input_places, output_places;  // in `tensors`
   polyte_host host{};
@@ -68,15 +71,18 @@ class CudaSteps {
   void fit(CudaRun& run) const;
   // Where inputs and outputs are: in memory of the run, or in the caller's.
   void use_own_tensors(CudaRun& run) const;
-  void use_tensors(CudaRun& run, std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+  void use_tensors(CudaRun& run, std::span<const TensorView> inputs,
+                   std::span<const TensorView> outputs) const;
   std::size_t input_bytes(const CudaRun& run, std::size_t i) const;
   std::size_t output_bytes(const CudaRun& run, std::size_t i) const;
 
   // Captured where there is none; a few are kept.
   CudaGraphExecHandle graph_of(CudaRun& run) const;
-  // The same into run.stream, step by step. `events`: null, or one before the first step and one after each.
+  // The same into run.stream, step by step. `events`: null, or one before the first step and
+  // one after each.
   void enqueue(CudaRun& run, const std::vector<CudaEvent>* events) const;
-  // Once the run is over. UserError(InvalidInput) by the first step that found something; all words are cleared.
+  // Once the run is over. UserError(InvalidInput) by the first step that found something; all
+  // words are cleared.
   void check_statuses(CudaRun& run) const;
 
  private:

@@ -1,5 +1,6 @@
-/* The tensor struct of the DLPack protocol (version 1), for the C API and for bindings: layout-compatible with
- * DLTensor of dlpack.h, so that a pointer to either may be cast to the other. Plain C. */
+/* The tensor struct of the DLPack protocol (version 1), for the C API and for bindings:
+ * layout-compatible with DLTensor of dlpack.h, so that a pointer to either may be cast to the
+ * other. Plain C. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +10,13 @@ extern "C" {
 #endif
 
 enum { POLYTE_DL_CPU = 1, POLYTE_DL_CUDA = 2 };
-enum { POLYTE_DL_INT = 0, POLYTE_DL_UINT = 1, POLYTE_DL_FLOAT = 2, POLYTE_DL_BFLOAT = 4, POLYTE_DL_BOOL = 6 };
+enum {
+  POLYTE_DL_INT = 0,
+  POLYTE_DL_UINT = 1,
+  POLYTE_DL_FLOAT = 2,
+  POLYTE_DL_BFLOAT = 4,
+  POLYTE_DL_BOOL = 6
+};
 
 typedef struct polyte_dl_device {
   int32_t device_type;

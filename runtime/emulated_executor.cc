@@ -1,5 +1,5 @@
-// Runs of a GPU's code on this processor, by the emulator: for looking, not for speed. Everything that a run is given
-// or has for itself is memory of a device of its own.
+// Runs of a GPU's code on this processor, by the emulator: for looking, not for speed. Everything
+// that a run is given or has for itself is memory of a device of its own.
 #include <cstring>
 #include <mutex>
 
@@ -65,31 +65,37 @@ class EmulatedExecutor final : public Executor {
   static const Artifact& checked(const Artifact& artifact) {
     const ArtifactManifest& manifest = artifact.manifest();
     if (manifest.arch != to_string(TargetKind::Cuda))
-      throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': is built for " + manifest.arch +
-                                                ", the emulator plays a GPU");
+      throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': is built for " +
+                                                manifest.arch + ", the emulator plays a GPU");
     check_abi(manifest, artifact.source());
     check_features(manifest, detect_machine().features, artifact.source());
     return artifact;
   }
 
-  Memory place(Emulator& emulator, Views inputs, Views outputs, const std::vector<std::int64_t>& sizes) const {
+  Memory place(Emulator& emulator, Views inputs, Views outputs,
+               const std::vector<std::int64_t>& sizes) const {
     using Defined = Emulator::Defined;
     const ArtifactManifest& manifest = artifact_->manifest();
-    const auto add = [&](const std::string& name, const void* base, std::int64_t bytes, Defined defined) {
+    const auto add = [&](const std::string& name, const void* base, std::int64_t bytes,
+                         Defined defined) {
       if (bytes > 0) emulator.add_memory(name, const_cast<void*>(base), bytes, defined);  // NOLINT
     };
-    Memory memory{AlignedBuffer(arena_bytes(manifest, sizes)), AlignedBuffer(list_.scratch_bytes), {}};
+    Memory memory{
+        AlignedBuffer(arena_bytes(manifest, sizes)), AlignedBuffer(list_.scratch_bytes), {}};
     add("the arena", memory.arena.data(), memory.arena.bytes(), Defined::No);
     add("the workspace", memory.scratch.data(), memory.scratch.bytes(), Defined::No);
     for (const Bytes constants : artifact_->constants())
       add("constants", constants.data(), static_cast<std::int64_t>(constants.size()), Defined::Yes);
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      add(manifest.inputs[i].name, inputs[i].data, byte_count(manifest.inputs[i]).at(sizes), Defined::Yes);
+      add(manifest.inputs[i].name, inputs[i].data, byte_count(manifest.inputs[i]).at(sizes),
+          Defined::Yes);
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      add(manifest.outputs[i].name, outputs[i].data, byte_count(manifest.outputs[i]).at(sizes), Defined::No);
+      add(manifest.outputs[i].name, outputs[i].data, byte_count(manifest.outputs[i]).at(sizes),
+          Defined::No);
     memory.pointers.assign(list_.pointers, nullptr);
     for (const ConstantSlot& constant : list_.constants)
-      memory.pointers[constant.slot] = artifact_->constants()[constant.member].data() + constant.offset;
+      memory.pointers[constant.slot] =
+          artifact_->constants()[constant.member].data() + constant.offset;
     for (const auto& [slot, offset] : list_.arena)
       memory.pointers[slot] = memory.arena.data() + offset * scale_of(sizes);
     for (const std::size_t slot : list_.sizes) memory.pointers[slot] = sizes.data();
@@ -108,13 +114,15 @@ class EmulatedExecutor final : public Executor {
     if (step.kernel == nullptr) {
       const std::int64_t bytes = step.copy_bytes.at(sizes);
       if (bytes == 0) return;
-      std::memcpy(const_cast<void*>(buffers[1]), buffers[0], static_cast<std::size_t>(bytes));  // NOLINT
+      std::memcpy(const_cast<void*>(buffers[1]), buffers[0],  // NOLINT
+                  static_cast<std::size_t>(bytes));
       return emulator.define(buffers[1], bytes);
     }
     const polyte_host host = emulator.host();
     const int code = step.kernel(buffers, memory.scratch.data(), &host);
     if (!emulator.faults().empty())
-      throw InternalError("the emulator found a fault in group '" + spec.group + "': " + emulator.faults().front());
+      throw InternalError("the emulator found a fault in group '" + spec.group +
+                          "': " + emulator.faults().front());
     if (code != 0) refuse_run(spec, code);
     if (emulator.status() != 0) refuse_run(spec, emulator.status());
   }

@@ -1,4 +1,5 @@
-// Copies to shared memory (cp.async) and products of warpgroups (wgmma), which are there at any time up to the wait.
+// Copies to shared memory (cp.async) and products of warpgroups (wgmma), which are there at any
+// time up to the wait.
 #include "runtime/emulator_state.h"
 #include "runtime/warpgroup_instructions.h"
 
@@ -6,8 +7,9 @@ namespace polyte::runtime {
 
 // --- copies
 
-void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                              const polyte_access* read, std::int64_t given, std::int64_t iteration) {
+void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from,
+                              const polyte_access* write, const polyte_access* read,
+                              std::int64_t given, std::int64_t iteration) {
   on_touch(self, to, write, iteration, given > 0 ? on_touch(self, from, read, iteration, 0) : 0);
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
@@ -18,12 +20,14 @@ void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void
                " meanwhile, which is not in shared memory");
     state.end_thread(fibre);
   }
-  for (std::int64_t i = 0; i < copy.bytes; ++i) region->contents[copy.to + i - region->base].in_flight = true;
+  for (std::int64_t i = 0; i < copy.bytes; ++i)
+    region->contents[copy.to + i - region->base].in_flight = true;
   if (!state.options.late_copies) copy.land();
   fibre.groups.back().push_back(copy);
 }
 
-void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending) {
+void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait,
+                               std::int64_t pending) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   if (wait == 0) return fibre.groups.push_back({});
   const auto closed = static_cast<std::int64_t>(fibre.groups.size()) - 1;
@@ -46,9 +50,10 @@ void Emulator::State::land(Fibre& fibre, const AsyncCopy& copy) {
 
 // --- instructions of a warpgroup
 
-void Emulator::State::on_multiply_shared(polyte_emulated_thread* self, const char* instruction, std::uint64_t a,
-                                         std::uint64_t b, std::int64_t across, std::int64_t count,
-                                         const std::uint32_t* in, std::uint32_t* out) {
+void Emulator::State::on_multiply_shared(polyte_emulated_thread* self, const char* instruction,
+                                         std::uint64_t a, std::uint64_t b, std::int64_t across,
+                                         std::int64_t count, const std::uint32_t* in,
+                                         std::uint32_t* out) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   fibre.shared_instruction = {instruction, a, b, across, count, in, out};
   fibre.waits = Waits::ForProduct;
@@ -56,9 +61,11 @@ void Emulator::State::on_multiply_shared(polyte_emulated_thread* self, const cha
   if (of(fibre).ended) of(fibre).end_thread(fibre);
 }
 
-// A thread sees its registers again, and memory may be written again once all threads of the group do.
-void Emulator::State::on_product_group(polyte_emulated_thread* self, std::int64_t step, std::int64_t pending,
-                                       std::int64_t count, const std::uint32_t* in, std::uint32_t* out) {
+// A thread sees its registers again, and memory may be written again once all threads of the
+// group do.
+void Emulator::State::on_product_group(polyte_emulated_thread* self, std::int64_t step,
+                                       std::int64_t pending, std::int64_t count,
+                                       const std::uint32_t* in, std::uint32_t* out) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   if (step == 0) fibre.products.is_open = true;
   if (step == 1) fibre.products.commit();
@@ -78,14 +85,16 @@ std::optional<std::string> Emulator::State::unreadable(const Byte& byte) const {
   if (byte.in_flight) return "it is being copied meanwhile, and nobody has waited for it";
   if (!byte.defined) return "never written";
   if (byte.write.epoch == epoch) return "written with no barrier behind it";
-  const std::vector<std::uint32_t>& fences = fibres[static_cast<std::size_t>(byte.write.thread)].fences;
+  const std::vector<std::uint32_t>& fences =
+      fibres[static_cast<std::size_t>(byte.write.thread)].fences;
   if (byte.fences >= fences.size() || fences[byte.fences] == epoch)
-    return "thread " + std::to_string(byte.write.thread) + " wrote it, with no fence between that and a barrier";
+    return "thread " + std::to_string(byte.write.thread) +
+           " wrote it, with no fence between that and a barrier";
   return std::nullopt;
 }
 
-bool Emulator::State::read_matrix(const std::vector<std::uint32_t>& addresses, std::vector<std::uint16_t>& elements,
-                                  Product& product) {
+bool Emulator::State::read_matrix(const std::vector<std::uint32_t>& addresses,
+                                  std::vector<std::uint16_t>& elements, Product& product) {
   for (const std::uint32_t address : addresses) {
     const std::int64_t at = static_cast<std::int64_t>(address) - POLYTE_EMULATED_SHARED;
     std::optional<std::string> why;

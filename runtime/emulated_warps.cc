@@ -13,39 +13,42 @@ void Emulator::State::wait_for_warp(Fibre& fibre, const WarpInstruction& instruc
   if (ended) end_thread(fibre);
 }
 
-void Emulator::State::on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
-                                  std::uint32_t* out) {
+void Emulator::State::on_multiply(polyte_emulated_thread* self, const char* instruction,
+                                  const std::uint32_t* in, std::uint32_t* out) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   of(fibre).wait_for_warp(fibre, {instruction, nullptr, 0, false, {in, out}, 0, 0});
 }
 
-void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
-                                       std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
+void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void* row,
+                                       std::int64_t count, std::int64_t transposed,
+                                       std::uint32_t* out, const polyte_access* access,
                                        std::int64_t iteration) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   if (fibre.thread.thread % kWarp < 8 * count) on_touch(self, row, access, iteration, 0);
   of(fibre).wait_for_warp(fibre, {nullptr, row, count, transposed != 0, {nullptr, out}, 0, 0});
 }
 
-std::uint64_t Emulator::State::on_exchange(polyte_emulated_thread* self, std::uint64_t value, std::int64_t lane) {
+std::uint64_t Emulator::State::on_exchange(polyte_emulated_thread* self, std::uint64_t value,
+                                           std::int64_t lane) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   of(fibre).wait_for_warp(fibre, {kExchange, nullptr, 0, false, {}, value, lane & (kWarp - 1)});
   return fibre.instruction.brought;
 }
 
-void Emulator::State::on_use(polyte_emulated_thread* self, const char* statement, const char* buffer,
-                             std::int64_t written) {
+void Emulator::State::on_use(polyte_emulated_thread* self, const char* statement,
+                             const char* buffer, std::int64_t written) {
   if (written != 0) return;
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
-  state.fail(std::string(statement) + " reads " + buffer + ", thread " + std::to_string(self->thread) +
-             ": a register that was never written");
+  state.fail(std::string(statement) + " reads " + buffer + ", thread " +
+             std::to_string(self->thread) + ": a register that was never written");
   state.end_thread(fibre);
 }
 
 void Emulator::State::run_exchange(std::size_t first) {
   std::array<std::uint64_t, kWarp> brought{};
-  for (std::size_t i = 0; i < brought.size(); ++i) brought[i] = fibres[first + i].instruction.brought;
+  for (std::size_t i = 0; i < brought.size(); ++i)
+    brought[i] = fibres[first + i].instruction.brought;
   for (std::size_t i = 0; i < brought.size(); ++i) {
     WarpInstruction& each = fibres[first + i].instruction;
     each.brought = brought[static_cast<std::size_t>(each.lane)];

@@ -35,20 +35,23 @@ void Emulator::State::fail(const std::string& text) {
   ended = true;
 }
 
-void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place) {
+void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp,
+                              std::int64_t place) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   fibre.waits = of_warp != 0 ? Waits::ForWarp : Waits::ForBlock;
   fibre.place = place;
   of(fibre).switch_out(fibre);
 }
 
-std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                                        std::int64_t iteration, std::uint64_t undefined) {
+std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void* address,
+                                        const polyte_access* access, std::int64_t iteration,
+                                        std::uint64_t undefined) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
   if (address != nullptr) {
     if (state.options.interleave && state.random() % 4 == 0) state.switch_out(fibre);
-    undefined = state.touch(fibre, static_cast<const char*>(address), *access, iteration, undefined);
+    undefined =
+        state.touch(fibre, static_cast<const char*>(address), *access, iteration, undefined);
   } else if (undefined != 0) {
     state.fail(words_of(*access) + " and uses it: never written");
   }
@@ -59,43 +62,55 @@ std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void
 // --- accesses
 
 Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
-  const auto holds = [&](const Region& r) { return address >= r.base && address + bytes <= r.base + r.bytes; };
+  const auto holds = [&](const Region& r) {
+    return address >= r.base && address + bytes <= r.base + r.bytes;
+  };
   if (holds(shared)) return &shared;
   const auto found = std::ranges::find_if(regions, holds);
   return found == regions.end() ? nullptr : &*found;
 }
 
-std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now, bool in_shared) const {
-  const auto here = [&] { return "thread " + std::to_string(now.thread) + " of block " + std::to_string(block); };
+std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now,
+                                                     bool in_shared) const {
+  const auto here = [&] {
+    return "thread " + std::to_string(now.thread) + " of block " + std::to_string(block);
+  };
   if (before.epoch < block_epochs.front()) return std::nullopt;
   if (before.many_blocks) return here() + " and several blocks of the same launch";
   if (before.epoch < block_epochs.back()) {
     if (in_shared) return std::nullopt;
     const auto next = std::ranges::upper_bound(block_epochs, before.epoch);
-    return here() + " and block " + std::to_string(next - block_epochs.begin() - 1) + " of the same launch";
+    return here() + " and block " + std::to_string(next - block_epochs.begin() - 1) +
+           " of the same launch";
   }
-  if (before.epoch != now.epoch || (before.thread == now.thread && !before.many)) return std::nullopt;
+  if (before.epoch != now.epoch || (before.thread == now.thread && !before.many))
+    return std::nullopt;
   const bool one_warp = !before.many_warps && before.thread / kWarp == now.thread / kWarp;
   if (one_warp && before.warp_epoch != now.warp_epoch) return std::nullopt;
-  return here() + " and thread " + (before.many ? "several others" : std::to_string(before.thread)) +
+  return here() + " and thread " +
+         (before.many ? "several others" : std::to_string(before.thread)) +
          " with no barrier between them";
 }
 
 // Whether the byte is one that the read may move although nobody has written it: notes its element.
-bool Emulator::State::is_undefined_move(const polyte_access& access, std::int64_t byte, std::uint64_t& undefined) {
+bool Emulator::State::is_undefined_move(const polyte_access& access, std::int64_t byte,
+                                        std::uint64_t& undefined) {
   if (access.moves == 0) return false;
   undefined |= std::uint64_t{1} << (byte / access.element);
   return true;
 }
 
 // Of a thread's own memory only this is watched.
-std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address, const polyte_access& access,
-                                         std::uint64_t undefined) {
+std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address,
+                                         const polyte_access& access, std::uint64_t undefined) {
   std::uint64_t read = 0;
   for (std::int64_t i = 0; i < access.bytes; ++i) {
-    if (access.write != 0 && has_bit(undefined, i / access.element)) fibre.undefined.insert(address + i);
-    if (access.write != 0 && !has_bit(undefined, i / access.element)) fibre.undefined.erase(address + i);
-    if (access.write == 0 && fibre.undefined.contains(address + i) && !is_undefined_move(access, i, read))
+    if (access.write != 0 && has_bit(undefined, i / access.element))
+      fibre.undefined.insert(address + i);
+    if (access.write != 0 && !has_bit(undefined, i / access.element))
+      fibre.undefined.erase(address + i);
+    if (access.write == 0 && fibre.undefined.contains(address + i) &&
+        !is_undefined_move(access, i, read))
       fail(words_of(access) + ", registers: never written");
   }
   return read;
@@ -120,13 +135,15 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
                                      std::int64_t iteration, std::uint64_t undefined) {
   const std::int64_t bytes = access.bytes;
   const bool write = access.write != 0, atomic = access.write == POLYTE_ATOMIC;
-  if (reinterpret_cast<const std::int32_t*>(address) == &status) return 0;  // NOLINT: it may be noted by all
+  // NOLINTNEXTLINE: it may be noted by all
+  if (reinterpret_cast<const std::int32_t*>(address) == &status) return 0;
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
   if (address >= stack && address + bytes <= stack + FibreStacks::kBytes)
     return touch_own(fibre, address, access, undefined);
   Region* region = region_of(address, bytes);
   if (!region) {
-    fail(words_of(access) + ", thread " + std::to_string(fibre.thread.thread) + ": outside of all memory");
+    fail(words_of(access) + ", thread " + std::to_string(fibre.thread.thread) +
+         ": outside of all memory");
     return 0;
   }
   if ((address - region->base) % access.alignment != 0) {
@@ -147,13 +164,15 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
       return std::uint64_t{0};
     };
     if (byte.in_flight) return report("it is being copied meanwhile, and nobody has waited for it");
-    if ((!write || atomic) && !byte.defined && !is_undefined_move(access, i, read)) return report("never written");
-    const bool in_order =
-        atomic && byte.write.atomic && (!byte.write.on_plain || byte.write.epoch >= block_epochs.back());
+    if ((!write || atomic) && !byte.defined && !is_undefined_move(access, i, read))
+      return report("never written");
+    const bool in_order = atomic && byte.write.atomic &&
+                          (!byte.write.on_plain || byte.write.epoch >= block_epochs.back());
     auto race = in_order ? std::nullopt : conflict(byte.write, now, region == &shared);
     if (!race && write) race = conflict(byte.read, now, region == &shared);
     if (race) return report("race of " + *race);
-    if (write && byte.products > 0) return report("products are reading it meanwhile, and nobody has waited for them");
+    if (write && byte.products > 0)
+      return report("products are reading it meanwhile, and nobody has waited for them");
     if (write) {
       byte.fences = static_cast<std::uint16_t>(fibre.fences.size());
       byte.write = atomic ? with_others(byte.write, now, region == &shared) : now;
@@ -173,7 +192,8 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
 
 Touch Emulator::State::touch_of(const Fibre& fibre) const {
   const std::int64_t thread = fibre.thread.thread;
-  return {epoch, warp_epochs[static_cast<std::size_t>(thread / kWarp)], static_cast<std::int16_t>(thread)};
+  return {epoch, warp_epochs[static_cast<std::size_t>(thread / kWarp)],
+          static_cast<std::int16_t>(thread)};
 }
 
 void Emulator::State::begin_epoch() {
@@ -183,14 +203,16 @@ void Emulator::State::begin_epoch() {
 
 // Whatever the warp read before it last met is ordered.
 bool Emulator::State::is_before_warp_met(const Touch& before, const Touch& now) {
-  return !before.many_warps && before.thread / kWarp == now.thread / kWarp && before.warp_epoch < now.warp_epoch;
+  return !before.many_warps && before.thread / kWarp == now.thread / kWarp &&
+         before.warp_epoch < now.warp_epoch;
 }
 
 // --- blocks
 
 std::vector<std::size_t> Emulator::State::order(std::size_t threads) {
   std::vector<std::size_t> result(threads);
-  for (std::size_t i = 0; i < threads; ++i) result[i] = options.order == ThreadOrder::Backward ? threads - 1 - i : i;
+  for (std::size_t i = 0; i < threads; ++i)
+    result[i] = options.order == ThreadOrder::Backward ? threads - 1 - i : i;
   if (options.order == ThreadOrder::Random) std::ranges::shuffle(result, random);
   return result;
 }
@@ -199,7 +221,8 @@ std::vector<std::size_t> Emulator::State::order(std::size_t threads) {
 bool Emulator::State::release_warps(LaunchCounts& count) {
   bool any = false;
   const auto in_product = [](const Fibre& fibre) { return fibre.waits == Waits::ForProduct; };
-  for (std::size_t first = 0; first + kWarpgroupThreads <= fibres.size(); first += kWarpgroupThreads) {
+  for (std::size_t first = 0; first + kWarpgroupThreads <= fibres.size();
+       first += kWarpgroupThreads) {
     const auto begin = fibres.begin() + static_cast<std::ptrdiff_t>(first);
     if (!std::all_of(begin, begin + kWarpgroupThreads, in_product)) continue;
     if (!run_product(first)) return false;
@@ -231,10 +254,13 @@ bool Emulator::State::release_warps(LaunchCounts& count) {
 
 // Called when no thread can run: false once all have ended.
 bool Emulator::State::release(LaunchCounts& count) {
-  if (std::ranges::all_of(fibres, [](const Fibre& f) { return f.waits == Waits::Done; })) return false;
+  if (std::ranges::all_of(fibres, [](const Fibre& f) { return f.waits == Waits::Done; }))
+    return false;
   if (release_warps(count)) return true;
   if (ended) return false;
-  const auto waits_here = [&](const Fibre& f) { return f.waits == Waits::ForBlock && f.place == fibres[0].place; };
+  const auto waits_here = [&](const Fibre& f) {
+    return f.waits == Waits::ForBlock && f.place == fibres[0].place;
+  };
   if (!std::ranges::all_of(fibres, waits_here)) {
     fail("threads of a block wait at different barriers, or some have ended");
     return false;
@@ -290,10 +316,12 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
 LaunchCounts& Emulator::State::counts_of(const polyte_launch& what) {
   const auto known = std::ranges::find(counts, what.kernel, &LaunchCounts::kernel);
   if (known != counts.end()) return *known;
-  return counts.emplace_back(LaunchCounts{what.kernel, 0, 0, what.threads, what.shared_bytes, 0, 0, {}});
+  return counts.emplace_back(
+      LaunchCounts{what.kernel, 0, 0, what.threads, what.shared_bytes, 0, 0, {}});
 }
 
-int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, const void* const* given) {
+int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid,
+                         const void* const* given) {
   POLYTE_CHECK(what.emulated != nullptr, std::string(what.kernel) + " was compiled for a GPU");
   launch = &what;
   arguments = given;
@@ -306,7 +334,8 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, co
   void* aligned = shared_memory.data();
   std::size_t room = shared_memory.size();
   std::align(kSharedAlignment, static_cast<std::size_t>(what.shared_bytes), aligned, room);
-  shared = {"shared memory", static_cast<char*>(aligned), what.shared_bytes, TouchedBytes(what.shared_bytes, false)};
+  shared = {"shared memory", static_cast<char*>(aligned), what.shared_bytes,
+            TouchedBytes(what.shared_bytes, false)};
   block = 0;
   std::int64_t number[3];
   for (number[2] = 0; number[2] < grid[2]; ++number[2])
@@ -325,8 +354,10 @@ Emulator::Emulator(EmulatorOptions options) : state_(std::make_unique<State>()) 
 }
 Emulator::~Emulator() = default;
 
-void Emulator::add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined) {
-  state_->regions.push_back({name, static_cast<const char*>(base), bytes, TouchedBytes(bytes, defined != Defined::No),
+void Emulator::add_memory(const std::string& name, void* base, std::int64_t bytes,
+                          Defined defined) {
+  state_->regions.push_back({name, static_cast<const char*>(base), bytes,
+                             TouchedBytes(bytes, defined != Defined::No),
                              defined == Defined::StatusWords});
 }
 
@@ -346,7 +377,8 @@ void Emulator::define(const void* at, std::int64_t bytes) {
 }
 
 void Emulator::expect_no_undefined_copy(const void* base) {
-  const auto region = std::ranges::find(state_->regions, static_cast<const char*>(base), &Region::base);
+  const auto region =
+      std::ranges::find(state_->regions, static_cast<const char*>(base), &Region::base);
   POLYTE_CHECK(region != state_->regions.end(), "no memory of the emulator begins there");
   if (const std::optional<std::int64_t> at = region->contents.find_copied())
     state_->faults.push_back(region->name + " + " + std::to_string(*at) +
@@ -358,7 +390,8 @@ polyte_host Emulator::host() {
   host.size = sizeof host;
   host.workers = 1;
   host.self = state_.get();
-  host.launch = [](void* self, const polyte_launch* launch, const std::int64_t* grid, const void* const* arguments) {
+  host.launch = [](void* self, const polyte_launch* launch, const std::int64_t* grid,
+                   const void* const* arguments) {
     return static_cast<State*>(self)->run(*launch, grid, arguments);
   };
   host.device_status = &state_->status;

@@ -1,6 +1,7 @@
-// What the emulator knows of a launch: its threads, what each of them waits for, what it has under way. Internal: the
-// emulator's files share it (emulator.cc: blocks, accesses; emulated_meanwhile.cc: copies and
-// products that go on meanwhile; emulated_warps.cc: instructions of a whole warp).
+// What the emulator knows of a launch: its threads, what each of them waits for, what it
+// has under way. Internal: the emulator's files share it (emulator.cc: blocks, accesses;
+// emulated_meanwhile.cc: copies and products that go on meanwhile; emulated_warps.cc: instructions
+// of a whole warp).
 #pragma once
 
 #include <cstring>
@@ -24,11 +25,13 @@ inline constexpr std::int64_t kWarp = 32;
 
 // "acc.update reads x.c (access 3)"
 inline std::string words_of(const polyte_access& access) {
-  return std::string(access.statement) + (access.write != 0 ? " writes " : " reads ") + access.buffer + " (access " +
-         std::to_string(access.place) + ")";
+  return std::string(access.statement) + (access.write != 0 ? " writes " : " reads ") +
+         access.buffer + " (access " + std::to_string(access.place) + ")";
 }
 
-inline bool has_bit(std::uint64_t bits, std::int64_t i) { return (bits >> static_cast<unsigned>(i) & 1U) != 0; }
+inline bool has_bit(std::uint64_t bits, std::int64_t i) {
+  return (bits >> static_cast<unsigned>(i) & 1U) != 0;
+}
 
 enum class Waits { No, ForBlock, ForWarp, ForInstruction, ForProduct, Done };
 
@@ -71,7 +74,8 @@ struct SharedInstruction {
   std::uint32_t* out = nullptr;
 
   bool is_same(const SharedInstruction& other) const {
-    return name == other.name && a == other.a && b == other.b && across == other.across && count == other.count;
+    return name == other.name && a == other.a && b == other.b && across == other.across &&
+           count == other.count;
   }
 };
 
@@ -81,10 +85,12 @@ struct Fibre {
   FibreControl control;
   Waits waits = Waits::No;
   std::int64_t place = 0;
-  WarpInstruction instruction;                        // that it waits for
-  std::set<const char*> undefined;                    // bytes of its own memory: copies of what was never written
-  std::vector<std::vector<AsyncCopy>> groups = {{}};  // of its copies, oldest first; the last one is still open
-  SharedInstruction shared_instruction;               // the same
+  WarpInstruction instruction;  // that it waits for
+  // Bytes of its own memory: copies of what was never written.
+  std::set<const char*> undefined;
+  // Of its copies, oldest first; the last one is still open.
+  std::vector<std::vector<AsyncCopy>> groups = {{}};
+  SharedInstruction shared_instruction;  // the same
   ThreadProducts products;
   std::vector<std::uint32_t> fences;  // of what it has written, for products: their epochs
 };
@@ -122,9 +128,10 @@ struct Emulator::State {
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
   static void switch_out(Fibre& fibre) { fibre.control.suspend(); }
-  std::uint64_t touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration,
-                      std::uint64_t undefined);
-  std::uint64_t touch_own(Fibre& fibre, const char* address, const polyte_access& access, std::uint64_t undefined);
+  std::uint64_t touch(Fibre& fibre, const char* address, const polyte_access& access,
+                      std::int64_t iteration, std::uint64_t undefined);
+  std::uint64_t touch_own(Fibre& fibre, const char* address, const polyte_access& access,
+                          std::uint64_t undefined);
   bool is_undefined_move(const polyte_access& access, std::int64_t byte, std::uint64_t& undefined);
   Region* region_of(const char* address, std::int64_t bytes);
   std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
@@ -134,28 +141,34 @@ struct Emulator::State {
   static bool is_before_warp_met(const Touch& before, const Touch& now);
   static void enter(void* fibre);
   void land(Fibre& fibre, const AsyncCopy& copy);
-  static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                      const polyte_access* read, std::int64_t given, std::int64_t iteration);
+  static void on_copy(polyte_emulated_thread* self, void* to, const void* from,
+                      const polyte_access* write, const polyte_access* read, std::int64_t given,
+                      std::int64_t iteration);
   static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
-  static void on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
-                          std::uint32_t* out);
+  static void on_multiply(polyte_emulated_thread* self, const char* instruction,
+                          const std::uint32_t* in, std::uint32_t* out);
   static void on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
-                               std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
-                               std::int64_t iteration);
-  static std::uint64_t on_exchange(polyte_emulated_thread* self, std::uint64_t value, std::int64_t lane);
-  static void on_use(polyte_emulated_thread* self, const char* statement, const char* buffer, std::int64_t written);
+                               std::int64_t transposed, std::uint32_t* out,
+                               const polyte_access* access, std::int64_t iteration);
+  static std::uint64_t on_exchange(polyte_emulated_thread* self, std::uint64_t value,
+                                   std::int64_t lane);
+  static void on_use(polyte_emulated_thread* self, const char* statement, const char* buffer,
+                     std::int64_t written);
   bool run_product(std::size_t first);
-  bool read_matrix(const std::vector<std::uint32_t>& addresses, std::vector<std::uint16_t>& elements, Product& product);
+  bool read_matrix(const std::vector<std::uint32_t>& addresses,
+                   std::vector<std::uint16_t>& elements, Product& product);
   std::optional<std::string> unreadable(const Byte& byte) const;
-  static void on_multiply_shared(polyte_emulated_thread* self, const char* instruction, std::uint64_t a,
-                                 std::uint64_t b, std::int64_t across, std::int64_t count, const std::uint32_t* in,
-                                 std::uint32_t* out);
-  static void on_product_group(polyte_emulated_thread* self, std::int64_t step, std::int64_t pending,
-                               std::int64_t count, const std::uint32_t* in, std::uint32_t* out);
+  static void on_multiply_shared(polyte_emulated_thread* self, const char* instruction,
+                                 std::uint64_t a, std::uint64_t b, std::int64_t across,
+                                 std::int64_t count, const std::uint32_t* in, std::uint32_t* out);
+  static void on_product_group(polyte_emulated_thread* self, std::int64_t step,
+                               std::int64_t pending, std::int64_t count, const std::uint32_t* in,
+                               std::uint32_t* out);
   static void on_fence_products(polyte_emulated_thread* self);
   static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
-  static std::uint64_t on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                                std::int64_t iteration, std::uint64_t undefined);
+  static std::uint64_t on_touch(polyte_emulated_thread* self, const void* address,
+                                const polyte_access* access, std::int64_t iteration,
+                                std::uint64_t undefined);
   static State& of(Fibre& fibre) { return *static_cast<State*>(fibre.state); }
 };
 

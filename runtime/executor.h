@@ -1,6 +1,6 @@
-// Executor: what a session's steps run on, this processor (cpu_executor.cc), a GPU (cuda_executor.cc) or this processor
-// that plays one (emulated_executor.cc). One of them serves runs from several threads at once, each with memory of its
-// own that is kept for the next.
+// Executor: what a session's steps run on, this processor (cpu_executor.cc), a GPU
+// (cuda_executor.cc) or this processor that plays one (emulated_executor.cc). One of them serves
+// runs from several threads at once, each with memory of its own that is kept for the next.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,8 @@ class Executor {
   virtual void run_on(Views inputs, Views outputs, void* stream);
   virtual void wait();
   virtual void replay();
-  virtual std::vector<LaunchCounts> launch_counts() const { return {}; }  // of the last run, where it is emulated
+  // Of the last run, where it is emulated.
+  virtual std::vector<LaunchCounts> launch_counts() const { return {}; }
   virtual polyte_dl_device device() const { return {POLYTE_DL_CPU, 0}; }
 };
 
@@ -37,6 +38,7 @@ std::unique_ptr<Executor> make_cpu_executor(std::shared_ptr<const Artifact> arti
 // Of an artifact for a GPU that has code for the emulator; UserError(Artifact) where it has none.
 std::unique_ptr<Executor> make_emulated_executor(std::shared_ptr<const Artifact> artifact,
                                                  const EmulatorOptions& options);
-std::unique_ptr<Executor> make_cuda_executor(std::shared_ptr<const Artifact> artifact, const CudaOptions& options);
+std::unique_ptr<Executor> make_cuda_executor(std::shared_ptr<const Artifact> artifact,
+                                             const CudaOptions& options);
 
 }  // namespace polyte::runtime

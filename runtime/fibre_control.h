@@ -1,14 +1,15 @@
-// The control of one fibre, and the switches to it and back, by Boost.Context's jump: a dozen registers, where POSIX's
-// swapcontext asks the system for the signal mask as well, twice a turn.
+// The control of one fibre, and the switches to it and back, by Boost.Context's jump: a dozen
+// registers, where POSIX's swapcontext asks the system for the signal mask as well, twice a turn.
 //
 //   FibreControl control;
 //   control.begin(stack, bytes, [](void* what) { ...; control.suspend(); ... }, &what);
 //   control.resume();      // runs it until it suspends itself
 //
-// What runs on a fibre never returns: it suspends itself for the last time. A fibre may be given up wherever it is;
-// nothing of its frames is unwound then, for frames of compiled kernels cannot be (boost::context::fiber would try, so
-// this is the layer below it). AddressSanitizer is told of every switch; ThreadSanitizer sees none of the files that
-// switch (CMakeLists.txt), for a fibre of its own takes it a fifth of a millisecond.
+// What runs on a fibre never returns: it suspends itself for the last time. A fibre may be given
+// up wherever it is; nothing of its frames is unwound then, for frames of compiled kernels cannot
+// be (boost::context::fiber would try, so this is the layer below it). AddressSanitizer is told of
+// every switch; ThreadSanitizer sees none of the files that switch (CMakeLists.txt), for a fibre of
+// its own takes it a fifth of a millisecond.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>

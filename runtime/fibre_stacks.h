@@ -25,11 +25,13 @@ class FibreStacks {
     if (base_) ::munmap(base_, size_);
     page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     size_ = count * (page_ + kBytes);
-    void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<char*>(memory);
     count_ = count;
-    for (std::size_t i = 0; i < count; ++i) ::mprotect(base_ + i * (page_ + kBytes), page_, PROT_NONE);
+    for (std::size_t i = 0; i < count; ++i)
+      ::mprotect(base_ + i * (page_ + kBytes), page_, PROT_NONE);
   }
   char* at(std::size_t i) const { return base_ + i * (page_ + kBytes) + page_; }
 

@@ -94,8 +94,8 @@ void FileContent::read_blocks(std::size_t first, std::size_t last) {
     if (count == 0) refuse_file(path_, "became shorter while it was read");
     at += static_cast<std::size_t>(count);
   }
-  std::fill(is_read_.begin() + static_cast<std::ptrdiff_t>(first), is_read_.begin() + static_cast<std::ptrdiff_t>(last),
-            true);
+  std::fill(is_read_.begin() + static_cast<std::ptrdiff_t>(first),
+            is_read_.begin() + static_cast<std::ptrdiff_t>(last), true);
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {

@@ -1,5 +1,6 @@
-// Files: content read into memory of our own, and output that appears under its name only when it is complete (written
-// beside it, then renamed). Only regular files are read. Problems are UserErrors that name the path.
+// Files: content read into memory of our own, and output that appears under its name only when
+// it is complete (written beside it, then renamed). Only regular files are read. Problems are
+// UserErrors that name the path.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,10 @@ namespace polyte::runtime {
 
 using Bytes = std::span<const std::byte>;
 
-// What a file holds, read where it is asked for and each byte once: whoever writes to the file or cuts it off later
-// changes nothing that was read, and a byte that was checked stays what it was. (A mapping shows every change, and a
-// page that the file has lost is a SIGBUS.) Memory is taken for what is read only.
+// What a file holds, read where it is asked for and each byte once: whoever writes to the file or
+// cuts it off later changes nothing that was read, and a byte that was checked stays what it was.
+// (A mapping shows every change, and a page that the file has lost is a SIGBUS.) Memory is taken
+// for what is read only.
 class FileContent {
  public:
   explicit FileContent(const std::string& path);
@@ -27,7 +29,8 @@ class FileContent {
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return static_cast<std::uint64_t>(memory_.bytes()); }
-  // The bytes [at, at + count) of the file; they stay as long as this does. UserError where it has become shorter.
+  // The bytes [at, at + count) of the file; they stay as long as this does. UserError where it
+  // has become shorter.
   Bytes bytes(std::uint64_t at, std::uint64_t count);
   Bytes all() { return bytes(0, size()); }
   void close();  // nothing more will be asked for
@@ -44,7 +47,7 @@ class FileContent {
 // Bytes of memory, or of a file: what a reader takes that can do with parts.
 class ByteSource {
  public:
-  // NOLINTBEGIN(google-explicit-constructor): implicit by design; a reader takes memory and files alike
+  // NOLINTBEGIN(google-explicit-constructor): by design; a reader takes memory and files alike
   ByteSource(Bytes memory) : memory_(memory) {}
   ByteSource(const std::vector<std::byte>& memory) : memory_(memory) {}
   ByteSource(FileContent& file) : file_(&file) {}
@@ -59,9 +62,10 @@ class ByteSource {
   FileContent* file_ = nullptr;
 };
 
-// Writes pieces to `path`; finish() makes them appear. A path that exists and is no regular file (a pipe, a
-// terminal) is written directly. Without finish() nothing is left behind, not even after a kill where the file system
-// has files without a name (O_TMPFILE); elsewhere it is written under a name of its own in the same folder.
+// Writes pieces to `path`; finish() makes them appear. A path that exists and is no regular file
+// (a pipe, a terminal) is written directly. Without finish() nothing is left behind, not even after
+// a kill where the file system has files without a name (O_TMPFILE); elsewhere it is written under
+// a name of its own in the same folder.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);

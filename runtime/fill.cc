@@ -33,10 +33,12 @@ class Random {
 };
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw UserError(ExitStatus::Usage,
-                  "fill is '" + std::string(text) + "', expected zeros, ones, normal, normal:SEED or int:SEED" +
-                      (text == "random" ? ", did you mean 'normal'?"
-                                        : did_you_mean(std::string(text), {"zeros", "ones", "normal", "int:1"})));
+  throw UserError(
+      ExitStatus::Usage,
+      "fill is '" + std::string(text) + "', expected zeros, ones, normal, normal:SEED or int:SEED" +
+          (text == "random"
+               ? ", did you mean 'normal'?"
+               : did_you_mean(std::string(text), {"zeros", "ones", "normal", "int:1"})));
 }
 
 }  // namespace
@@ -50,8 +52,11 @@ Fill parse_fill(std::string_view text) {
   const std::string_view kind = text.substr(0, colon);
   const std::string_view digits = text.substr(colon + 1);
   Fill result{kind == "int" ? Fill::Kind::Int : Fill::Kind::Normal, 0};
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.seed);
-  if ((kind != "int" && kind != "normal") || error != std::errc{} || end != digits.data() + digits.size()) refuse(text);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), result.seed);
+  if ((kind != "int" && kind != "normal") || error != std::errc{} ||
+      end != digits.data() + digits.size())
+    refuse(text);
   return result;
 }
 

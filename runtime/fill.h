@@ -1,6 +1,7 @@
-// Test data from a few words, the same on every machine: zeros, ones, normal[:SEED], int:SEED. int gives whole
-// numbers in [-4, 4] (unsigned types wrap, Bool takes the lowest bit), so that sums are exact and results can be
-// compared bit for bit. Each tensor's stream depends on the seed and on its name, not on the order of filling.
+// Test data from a few words, the same on every machine: zeros, ones, normal[:SEED], int:SEED. int
+// gives whole numbers in [-4, 4] (unsigned types wrap, Bool takes the lowest bit), so that sums are
+// exact and results can be compared bit for bit. Each tensor's stream depends on the seed and on
+// its name, not on the order of filling.
 #pragma once
 
 #include <cstdint>

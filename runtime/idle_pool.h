@@ -1,8 +1,8 @@
-// IdlePool: what a run needs for itself, kept for the next run. As many are made as were ever in flight at once; taking
-// one that is there, and giving it back, allocates nothing.
+// IdlePool: what a run needs for itself, kept for the next run. As many are made as were ever in
+// flight at once; taking one that is there, and giving it back, allocates nothing.
 //
-//   const auto lease = pool.take([&] { return std::make_unique<Context>(); });     // given back at its end
-//   lease->arena
+//   const auto lease = pool.take([&] { return std::make_unique<Context>(); });
+//   lease->arena                               // given back at the end of `lease`
 #pragma once
 
 #include <memory>

@@ -43,9 +43,11 @@ KernelInterface read_interface(const std::int64_t* at) {
   interface.scratch_shared_bytes = at[3];
   interface.scratch_bytes_per_worker = at[4];
   at += 6;
-  for (std::int64_t i = 0; i < buffers; ++i) interface.buffers.push_back(read_buffer(at, interface.symbols));
+  for (std::int64_t i = 0; i < buffers; ++i)
+    interface.buffers.push_back(read_buffer(at, interface.symbols));
   for (std::int64_t i = 0; i < pairs; ++i, at += 2)
-    interface.in_place.emplace_back(static_cast<std::size_t>(at[0]), static_cast<std::size_t>(at[1]));
+    interface.in_place.emplace_back(static_cast<std::size_t>(at[0]),
+                                    static_cast<std::size_t>(at[1]));
   return interface;
 }
 
@@ -61,7 +63,8 @@ class Checker {
       check_meetings();
     }
     check_scratch("shared scratch", step_.scratch_shared_bytes, kernel_.scratch_shared_bytes);
-    check_scratch("scratch a worker", step_.scratch_bytes_per_worker, kernel_.scratch_bytes_per_worker);
+    check_scratch("scratch a worker", step_.scratch_bytes_per_worker,
+                  kernel_.scratch_bytes_per_worker);
     return std::move(problems_);
   }
 
@@ -71,8 +74,12 @@ class Checker {
   const KernelInterface kernel_;
   std::vector<std::string> problems_;
 
-  void problem(const std::string& what) { problems_.push_back("kernel '" + step_.kernel + "': " + what); }
-  const BufferSpec& spec(std::size_t i) const { return m_.buffers[static_cast<std::size_t>(step_.buffers[i])]; }
+  void problem(const std::string& what) {
+    problems_.push_back("kernel '" + step_.kernel + "': " + what);
+  }
+  const BufferSpec& spec(std::size_t i) const {
+    return m_.buffers[static_cast<std::size_t>(step_.buffers[i])];
+  }
   const TensorSpec* tensor_of(const BufferSpec& b) const {
     if (b.place == BufferPlace::Input) return &m_.inputs[static_cast<std::size_t>(b.index)];
     if (b.place == BufferPlace::Output) return &m_.outputs[static_cast<std::size_t>(b.index)];
@@ -84,12 +91,16 @@ class Checker {
     const std::size_t more = kernel_.symbols > 0 ? 1 : 0;
     const std::size_t expected = kernel_.buffers.size() + more;
     if (step_.buffers.size() != expected) {
-      problem("is given " + std::to_string(step_.buffers.size()) + " buffers, expected " + std::to_string(expected));
+      problem("is given " + std::to_string(step_.buffers.size()) + " buffers, expected " +
+              std::to_string(expected));
       return false;
     }
     if (more == 0) return true;
-    const bool fits = kernel_.symbols == m_.symbols.size() && spec(expected - 1).place == BufferPlace::Sizes;
-    if (!fits) problem("expects the values of " + std::to_string(kernel_.symbols) + " sizes in its last buffer");
+    const bool fits =
+        kernel_.symbols == m_.symbols.size() && spec(expected - 1).place == BufferPlace::Sizes;
+    if (!fits)
+      problem("expects the values of " + std::to_string(kernel_.symbols) +
+              " sizes in its last buffer");
     return fits;
   }
 
@@ -99,41 +110,46 @@ class Checker {
     if (!wanted.reads && !wanted.writes) return;
     const BufferSpec& given = spec(i);
     const std::string name = "buffer " + std::to_string(i) + ", '" + given.name + "', ";
-    if (given.place == BufferPlace::Sizes) return problem(name + "is of sizes, which it does not expect there");
+    if (given.place == BufferPlace::Sizes)
+      return problem(name + "is of sizes, which it does not expect there");
     if (wanted.writes && given.place != BufferPlace::Arena && given.place != BufferPlace::Output)
       problem(name + "is written but read-only");
     const TensorSpec* tensor = tensor_of(given);
     if (tensor != nullptr && tensor->dtype != wanted.dtype)
-      problem(name + "is of '" + tensor->name + "', " + std::string(to_string(tensor->dtype)) + ", expected " +
-              std::string(to_string(wanted.dtype)));
+      problem(name + "is of '" + tensor->name + "', " + std::string(to_string(tensor->dtype)) +
+              ", expected " + std::string(to_string(wanted.dtype)));
     if (wanted.alignment < 1 || given.offset % wanted.alignment != 0)
       problem(name + "is at offset " + std::to_string(given.offset) + ", expected a multiple of " +
               std::to_string(wanted.alignment));
     if (!has_room(given, wanted.bytes))
-      problem(name + "has " + std::to_string(given.bytes) + " bytes, expected " + to_text(wanted.bytes, m_.symbols));
+      problem(name + "has " + std::to_string(given.bytes) + " bytes, expected " +
+              to_text(wanted.bytes, m_.symbols));
   }
 
-  // At all sizes: an arena's room grows with the scale, an open tensor is all there, other things do not grow.
+  // At all sizes: an arena's room grows with the scale, an open tensor is all there, other things
+  // do not grow.
   bool has_room(const BufferSpec& given, const OpenNumber& wanted) const {
     if (wanted.constant == -1) return false;
     try {
       const TensorSpec* tensor = tensor_of(given);
       if (given.place == BufferPlace::Arena) return unit_bytes(wanted) <= given.bytes;
-      if (tensor != nullptr && is_open(*tensor)) return least_of(minus(byte_count(*tensor), wanted), m_.symbols) >= 0;
+      if (tensor != nullptr && is_open(*tensor))
+        return least_of(minus(byte_count(*tensor), wanted), m_.symbols) >= 0;
       return most_of(wanted, m_.symbols) <= given.bytes;
     } catch (const UserError&) {  // beyond 63 bits
       return false;
     }
   }
 
-  // Two buffers of which one is written share no byte, unless the kernel knows of it. (Tensors of the caller are apart:
-  // the session checks that.)
+  // Two buffers of which one is written share no byte, unless the kernel knows of it. (Tensors of
+  // the caller are apart: the session checks that.)
   void check_meetings() {
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
       for (std::size_t j = i + 1; j < kernel_.buffers.size(); ++j) {
         if (!meet(i, j) || may_meet(i, j)) continue;
-        problem("buffers " + std::to_string(i) + " and " + std::to_string(j) + ", '" + spec(i).name + "' and '" +
-                spec(j).name + "', share bytes, of which it does not know");
+        problem("buffers " + std::to_string(i) + " and " + std::to_string(j) + ", '" +
+                spec(i).name + "' and '" + spec(j).name +
+                "', share bytes, of which it does not know");
       }
     }
   }
@@ -147,14 +163,16 @@ class Checker {
   }
 
   bool may_meet(std::size_t i, std::size_t j) const {
-    const bool is_known = std::ranges::any_of(
-        kernel_.in_place, [&](const auto& pair) { return pair == std::pair{i, j} || pair == std::pair{j, i}; });
+    const bool is_known = std::ranges::any_of(kernel_.in_place, [&](const auto& pair) {
+      return pair == std::pair{i, j} || pair == std::pair{j, i};
+    });
     return is_known && spec(i).offset == spec(j).offset;
   }
 
   void check_scratch(const std::string& what, std::int64_t given, std::int64_t wanted) {
     if (given < wanted)
-      problem("is given " + std::to_string(given) + " bytes of " + what + ", expected " + std::to_string(wanted));
+      problem("is given " + std::to_string(given) + " bytes of " + what + ", expected " +
+              std::to_string(wanted));
   }
 };
 
@@ -164,7 +182,8 @@ void check_step(const ArtifactManifest& manifest, const StepSpec& step, const st
                 const std::string& source) {
   std::vector<std::string> problems;
   if (data == nullptr || data[0] != POLYTE_INTERFACE_VERSION) {
-    problems.push_back("kernel '" + step.kernel + "': its object does not say what it was compiled for");
+    problems.push_back("kernel '" + step.kernel +
+                       "': its object does not say what it was compiled for");
   } else {
     problems = Checker(manifest, step, read_interface(data)).run();
   }

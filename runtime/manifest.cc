@@ -49,7 +49,8 @@ std::int64_t unit_bytes(const TensorSpec& tensor) { return unit_bytes(byte_count
 OpenNumber copied_bytes(const ArtifactManifest& manifest, const BufferSpec& buffer) {
   if (buffer.exact) return *buffer.exact;
   const auto index = static_cast<std::size_t>(buffer.index);
-  if (buffer.place == BufferPlace::Input && is_open(manifest.inputs[index])) return byte_count(manifest.inputs[index]);
+  if (buffer.place == BufferPlace::Input && is_open(manifest.inputs[index]))
+    return byte_count(manifest.inputs[index]);
   if (buffer.place == BufferPlace::Output && is_open(manifest.outputs[index]))
     return byte_count(manifest.outputs[index]);
   return {buffer.bytes, {}};
@@ -72,18 +73,21 @@ void check_features(const ArtifactManifest& manifest, const std::vector<std::str
   for (const std::string& feature : manifest.features) {
     if (feature.starts_with('-')) continue;
     if (std::ranges::find(present, feature) != present.end()) continue;
-    missing += (missing.empty() ? "" : ", ") + (feature.starts_with('+') ? feature.substr(1) : feature);
+    missing +=
+        (missing.empty() ? "" : ", ") + (feature.starts_with('+') ? feature.substr(1) : feature);
   }
   if (!missing.empty())
-    throw UserError(ExitStatus::Artifact, "artifact '" + source + "': needs processor features that this machine " +
-                                              "lacks: " + missing + " (built for " + manifest.cpu + ")");
+    throw UserError(ExitStatus::Artifact,
+                    "artifact '" + source + "': needs processor features that this machine " +
+                        "lacks: " + missing + " (built for " + manifest.cpu + ")");
 }
 
-void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source) {
+void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present,
+               const std::string& source) {
   const std::string arch = to_string(kNativeKind);
   if (manifest.arch != arch)
-    throw UserError(ExitStatus::Artifact,
-                    "artifact '" + source + "': is built for " + manifest.arch + ", this processor is " + arch);
+    throw UserError(ExitStatus::Artifact, "artifact '" + source + "': is built for " +
+                                              manifest.arch + ", this processor is " + arch);
   check_abi(manifest, source);
   check_features(manifest, present, source);
 }

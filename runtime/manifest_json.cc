@@ -25,7 +25,10 @@ Json number_to_json(const OpenNumber& number) {
 Json tensor_to_json(const TensorSpec& t) {
   Json open = Json::array();
   for (const OpenNumber& number : t.open) open.push_back(number_to_json(number));
-  return {{"name", t.name}, {"dtype", to_string(t.dtype)}, {"shape", t.shape}, {"open", std::move(open)}};
+  return {{"name", t.name},
+          {"dtype", to_string(t.dtype)},
+          {"shape", t.shape},
+          {"open", std::move(open)}};
 }
 
 Json tensors_to_json(const std::vector<TensorSpec>& tensors) {
@@ -36,7 +39,8 @@ Json tensors_to_json(const std::vector<TensorSpec>& tensors) {
 
 Json symbols_to_json(const std::vector<SymbolSpec>& symbols) {
   Json list = Json::array();
-  for (const SymbolSpec& s : symbols) list.push_back({{"name", s.name}, {"least", s.least}, {"most", s.most}});
+  for (const SymbolSpec& s : symbols)
+    list.push_back({{"name", s.name}, {"least", s.least}, {"most", s.most}});
   return list;
 }
 
@@ -72,7 +76,9 @@ Json module_to_json(const DeviceModule& module) {
   Json kernels = Json::array();
   for (const DeviceKernel& k : module.kernels)
     kernels.push_back({{"name", k.name}, {"threads", k.threads}, {"shared_bytes", k.shared_bytes}});
-  return {{"name", module.name}, {"kernels", std::move(kernels)}, {"architectures", module.architectures}};
+  return {{"name", module.name},
+          {"kernels", std::move(kernels)},
+          {"architectures", module.architectures}};
 }
 
 Json fixed_to_json(const FixedInput& f) {
@@ -83,7 +89,8 @@ Json fixed_to_json(const FixedInput& f) {
 
 // A number by its exact type: json would turn 1e99 or true into an int64_t without a word.
 std::int64_t as_integer(const Json& value, const char* key) {
-  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
     throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no 63-bit integer");
   }
   return value.get<std::int64_t>();
@@ -91,22 +98,27 @@ std::int64_t as_integer(const Json& value, const char* key) {
 
 const Json& member(const Json& json, const char* key) {
   const auto found = json.find(key);
-  if (found == json.end()) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is missing");
+  if (found == json.end())
+    throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is missing");
   return *found;
 }
 
-std::int64_t integer(const Json& json, const char* key) { return as_integer(member(json, key), key); }
+std::int64_t integer(const Json& json, const char* key) {
+  return as_integer(member(json, key), key);
+}
 
 int small_integer(const Json& json, const char* key) {
   const std::int64_t value = integer(json, key);
-  if (value < 0 || value > 1000000) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is out of range");
+  if (value < 0 || value > 1000000)
+    throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is out of range");
   return static_cast<int>(value);
 }
 
 // The array behind a key: iterating an object or a number would be accepted silently.
 const Json& list_of(const Json& json, const char* key) {
   const Json& list = member(json, key);
-  if (!list.is_array()) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no list");
+  if (!list.is_array())
+    throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no list");
   return list;
 }
 
@@ -118,15 +130,19 @@ std::vector<std::int64_t> integers(const Json& json, const char* key) {
 
 std::string text(const Json& json, const char* key) {
   const Json& value = member(json, key);
-  if (!value.is_string()) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no text");
+  if (!value.is_string())
+    throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no text");
   return value.get<std::string>();
 }
 
-OpenNumber number_from_json(const Json& json) { return {integer(json, "constant"), integers(json, "coefficients")}; }
+OpenNumber number_from_json(const Json& json) {
+  return {integer(json, "constant"), integers(json, "coefficients")};
+}
 
 TensorSpec tensor_from_json(const Json& json) {
   const auto dtype = dtype_from_string(text(json, "dtype"));
-  if (!dtype) throw UserError(ExitStatus::Artifact, "unknown element type '" + text(json, "dtype") + "'");
+  if (!dtype)
+    throw UserError(ExitStatus::Artifact, "unknown element type '" + text(json, "dtype") + "'");
   TensorSpec tensor{text(json, "name"), *dtype, integers(json, "shape"), {}};
   for (const Json& item : list_of(json, "open")) tensor.open.push_back(number_from_json(item));
   return tensor;
@@ -136,7 +152,8 @@ FixedInput fixed_from_json(const Json& json) {
   FixedInput fixed{tensor_from_json(json), {}};
   if (!json.contains("xxh3_128"))
     throw UserError(ExitStatus::Artifact,
-                    "input '" + fixed.tensor.name + "' is fixed, but the digest of its value ('xxh3_128') is missing");
+                    "input '" + fixed.tensor.name +
+                        "' is fixed, but the digest of its value ('xxh3_128') is missing");
   fixed.xxh3_128 = text(json, "xxh3_128");
   return fixed;
 }
@@ -150,13 +167,15 @@ BufferPlace place_from(const std::string& name) {
 
 Sharing sharing_from(const std::string& name) {
   const auto* found = std::ranges::find(kSharing, name);
-  if (found == std::end(kSharing)) throw UserError(ExitStatus::Artifact, "unknown sharing '" + name + "'");
+  if (found == std::end(kSharing))
+    throw UserError(ExitStatus::Artifact, "unknown sharing '" + name + "'");
   return static_cast<Sharing>(found - std::begin(kSharing));
 }
 
 BufferSpec buffer_from_json(const Json& json) {
-  BufferSpec buffer{text(json, "name"),       place_from(text(json, "place")), integer(json, "index"),
-                    integer(json, "offset"),  integer(json, "bytes"),          sharing_from(text(json, "sharing")),
+  BufferSpec buffer{text(json, "name"),       place_from(text(json, "place")),
+                    integer(json, "index"),   integer(json, "offset"),
+                    integer(json, "bytes"),   sharing_from(text(json, "sharing")),
                     text(json, "shared_with")};
   const Json& exact = member(json, "exact");
   if (!exact.is_null()) buffer.exact = number_from_json(exact);
@@ -167,7 +186,8 @@ BufferSpec buffer_from_json(const Json& json) {
 StepScheduling scheduling_from_json(const Json& step) {
   const auto found = step.find("scheduling");
   if (found == step.end() || found->is_null()) return {};
-  return {text(*found, "asked"), text(*found, "used"), text(*found, "reason"), text(*found, "where")};
+  return {text(*found, "asked"), text(*found, "used"), text(*found, "reason"),
+          text(*found, "where")};
 }
 
 StepSpec step_from_json(const Json& json) {
@@ -187,9 +207,11 @@ std::vector<DeviceModule> device_from_json(const Json& json) {
   std::vector<DeviceModule> modules;
   if (!json.contains("device")) return modules;
   for (const Json& item : list_of(json, "device")) {
-    DeviceModule module{text(item, "name"), {}, list_of(item, "architectures").get<std::vector<std::string>>()};
+    DeviceModule module{
+        text(item, "name"), {}, list_of(item, "architectures").get<std::vector<std::string>>()};
     for (const Json& kernel : list_of(item, "kernels"))
-      module.kernels.push_back({text(kernel, "name"), integer(kernel, "threads"), integer(kernel, "shared_bytes")});
+      module.kernels.push_back(
+          {text(kernel, "name"), integer(kernel, "threads"), integer(kernel, "shared_bytes")});
     modules.push_back(std::move(module));
   }
   return modules;
@@ -199,8 +221,8 @@ ArtifactManifest read_all(const Json& json) {
   ArtifactManifest m;
   m.format = small_integer(json, "format");
   if (m.format != kArtifactFormat) {
-    throw UserError(ExitStatus::Artifact,
-                    "format version is " + std::to_string(m.format) + ", expected " + std::to_string(kArtifactFormat));
+    throw UserError(ExitStatus::Artifact, "format version is " + std::to_string(m.format) +
+                                              ", expected " + std::to_string(kArtifactFormat));
   }
   m.kernel_abi = small_integer(json, "kernel_abi");
   m.arch = text(json, "arch");
@@ -260,7 +282,8 @@ ArtifactManifest manifest_from_json(std::string_view json, const std::string& so
   } catch (const Json::exception&) {
     throw UserError(ExitStatus::Artifact, "artifact '" + source + "': manifest.json is malformed");
   } catch (const UserError& error) {
-    throw UserError(ExitStatus::Artifact, "artifact '" + source + "': manifest.json: " + error.problems().front());
+    throw UserError(ExitStatus::Artifact,
+                    "artifact '" + source + "': manifest.json: " + error.problems().front());
   }
 }
 

@@ -11,7 +11,9 @@
 namespace polyte::runtime {
 namespace {
 
-bool meet(const Lifetime& a, const Lifetime& b) { return a.first_step <= b.last_step && b.first_step <= a.last_step; }
+bool meet(const Lifetime& a, const Lifetime& b) {
+  return a.first_step <= b.last_step && b.first_step <= a.last_step;
+}
 
 std::int64_t end_of(const Lifetime& life) { return checked_add(life.offset, life.bytes); }
 

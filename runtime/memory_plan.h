@@ -1,9 +1,11 @@
-// Static plan of the arena: each block of memory gets an offset such that bytes that are wanted at the same time do
-// not overlap. A block is one value's bytes, or several values that lie at fixed distances from each other (the parts
-// of a concatenation in the whole); what none of its values wants at a time is free for other blocks then.
+// Static plan of the arena: each block of memory gets an offset such that bytes that are wanted at
+// the same time do not overlap. A block is one value's bytes, or several values that lie at fixed
+// distances from each other (the parts of a concatenation in the whole); what none of its values
+// wants at a time is free for other blocks then.
 //
-// Greedy by size (Pisarchyk and Lee 2020, arXiv:2001.03288): largest first, at the lowest offset that is free where
-// and when each part of the block is wanted. Offsets of blocks are multiples of 64 bytes.
+// Greedy by size (Pisarchyk and Lee 2020, arXiv:2001.03288): largest first, at the lowest offset
+// that is free where and when each part of the block is wanted. Offsets of blocks are multiples
+// of 64 bytes.
 #pragma once
 
 #include <cstdint>

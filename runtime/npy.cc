@@ -26,7 +26,8 @@ struct Header {
   std::optional<Shape> shape;
 };
 
-// The header is a Python dict literal with the keys descr (string), fortran_order (bool) and shape (tuple).
+// The header is a Python dict literal with the keys descr (string), fortran_order (bool)
+// and shape (tuple).
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -67,7 +68,8 @@ class HeaderParser {
   std::size_t at_ = 0;
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'))
+      ++at_;
   }
   char peek() {
     skip_space();
@@ -92,7 +94,8 @@ class HeaderParser {
   }
   bool boolean() {
     skip_space();
-    for (const auto& [word, value] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
+    for (const auto& [word, value] :
+         {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
       if (!text_.substr(at_).starts_with(word)) continue;
       at_ += word.size();
       return value;
@@ -105,8 +108,10 @@ class HeaderParser {
     while (!accept(')')) {
       skip_space();
       std::int64_t size = 0;
-      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
-      if (error != std::errc{} || size < 0) refuse("has a size in its shape that is no 63-bit number");
+      const auto [end, error] =
+          std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
+      if (error != std::errc{} || size < 0)
+        refuse("has a size in its shape that is no 63-bit number");
       at_ = static_cast<std::size_t>(end - text_.data());
       if (shape.size() == kMaxRank) refuse("has more than 64 dimensions");
       shape.push_back(size);
@@ -122,7 +127,8 @@ struct ElementType {
 };
 
 ElementType element_type(const std::string& descr, const HeaderParser& parser) {
-  const bool marked = !descr.empty() && std::string_view("<>=|").find(descr.front()) != std::string_view::npos;
+  const bool marked =
+      !descr.empty() && std::string_view("<>=|").find(descr.front()) != std::string_view::npos;
   const std::string code = marked ? descr.substr(1) : descr;
   if (code.starts_with('O')) parser.refuse("holds Python objects (a pickle), which are never read");
   for (std::size_t i = 0; i < kCodes.size(); ++i) {
@@ -135,7 +141,8 @@ ElementType element_type(const std::string& descr, const HeaderParser& parser) {
 void swap_bytes(Tensor& tensor) {
   const auto size = static_cast<std::size_t>(size_in_bytes(tensor.dtype()));
   const std::span<std::byte> bytes = tensor.raw();
-  for (std::size_t at = 0; at < bytes.size(); at += size) std::ranges::reverse(bytes.subspan(at, size));
+  for (std::size_t at = 0; at < bytes.size(); at += size)
+    std::ranges::reverse(bytes.subspan(at, size));
 }
 
 struct Prefix {
@@ -148,7 +155,8 @@ Prefix read_prefix(Bytes file, const HeaderParser& parser) {
     parser.refuse("is not an .npy file");
   }
   const std::size_t version = byte(6);
-  if (version < 1 || version > 3) parser.refuse("has .npy version " + std::to_string(version) + ", expected 1 to 3");
+  if (version < 1 || version > 3)
+    parser.refuse("has .npy version " + std::to_string(version) + ", expected 1 to 3");
   const std::size_t header_at = version == 1 ? 10 : 12;
   if (file.size() < header_at) parser.refuse("is truncated");
   std::size_t length = byte(8) | byte(9) << 8;
@@ -179,17 +187,20 @@ Layout layout_of(Bytes begin, std::size_t size, const std::string& source) {
   HeaderParser parser(text, source);
   const Header header = parser.parse();
   const ElementType type = element_type(*header.descr, parser);
-  if (*header.fortran_order) parser.refuse("is in Fortran order; save it with numpy.ascontiguousarray");
+  if (*header.fortran_order)
+    parser.refuse("is in Fortran order; save it with numpy.ascontiguousarray");
   const std::int64_t expected = count_bytes(type.dtype, *header.shape);
   const auto present = static_cast<std::int64_t>(size - prefix.data_at);
   if (present != expected) {
-    parser.refuse("has " + std::to_string(present) + " bytes of data, its shape " + to_string(*header.shape) +
-                  " needs " + std::to_string(expected));
+    parser.refuse("has " + std::to_string(present) + " bytes of data, its shape " +
+                  to_string(*header.shape) + " needs " + std::to_string(expected));
   }
   return {type, *header.shape, prefix.data_at, expected};
 }
 
-std::string member_source(const std::string& path, const ZipEntry& entry) { return path + ":" + entry.name; }
+std::string member_source(const std::string& path, const ZipEntry& entry) {
+  return path + ":" + entry.name;
+}
 
 }  // namespace
 
@@ -197,7 +208,8 @@ Tensor parse_npy(Bytes file, const std::string& source) {
   const Layout layout = layout_of(file, file.size(), source);
   Tensor tensor(layout.type.dtype, layout.shape);
   if (layout.bytes > 0)
-    std::memcpy(tensor.data(), file.data() + layout.data_at, static_cast<std::size_t>(layout.bytes));
+    std::memcpy(tensor.data(), file.data() + layout.data_at,
+                static_cast<std::size_t>(layout.bytes));
   if (layout.type.swap) swap_bytes(tensor);
   if (layout.type.dtype == DType::Bool) normalise_bools(tensor);
   return tensor;
@@ -208,9 +220,11 @@ Tensor read_npy(const std::string& path) { return parse_npy(FileContent(path).al
 std::vector<std::byte> npy_header(const TensorView& tensor) {
   const std::string_view code = kCodes[static_cast<std::size_t>(tensor.dtype)];
   const char order = size_in_bytes(tensor.dtype) == 1 ? '|' : '<';
-  std::string text = std::string("{'descr': '") + order + std::string(code) + "', 'fortran_order': False, 'shape': (";
+  std::string text = std::string("{'descr': '") + order + std::string(code) +
+                     "', 'fortran_order': False, 'shape': (";
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-    text += (i == 0 ? "" : " ") + std::to_string(tensor.shape[i]) + (i + 1 < tensor.shape.size() || i == 0 ? "," : "");
+    text += (i == 0 ? "" : " ") + std::to_string(tensor.shape[i]) +
+            (i + 1 < tensor.shape.size() || i == 0 ? "," : "");
   }
   text += "), }";
   const std::size_t total = (10 + text.size() + 1 + 63) / 64 * 64;
@@ -218,7 +232,8 @@ std::vector<std::byte> npy_header(const TensorView& tensor) {
   text += '\n';
   POLYTE_CHECK(text.size() < 0x10000, "shape too long for an .npy header");
   std::string prefix(kMagic);
-  prefix += {'\1', '\0', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  prefix +=
+      {'\1', '\0', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
   const std::string header = prefix + text;
   const Bytes bytes = as_bytes(header);
   return {bytes.begin(), bytes.end()};
@@ -231,13 +246,16 @@ void write_npy(const std::string& path, const Tensor& tensor) {
   file.finish();
 }
 
-NpzArchive::NpzArchive(const std::string& path) : file_(path), entries_(read_zip_directory(file_, path)) {
+NpzArchive::NpzArchive(const std::string& path)
+    : file_(path), entries_(read_zip_directory(file_, path)) {
   for (const ZipEntry& entry : entries_) {
     if (!entry.name.ends_with(".npy"))
-      throw UserError(ExitStatus::InvalidInput, "archive '" + path + "': member '" + entry.name + "' is no .npy file");
+      throw UserError(ExitStatus::InvalidInput,
+                      "archive '" + path + "': member '" + entry.name + "' is no .npy file");
     const std::vector<std::byte> begin = read_zip_begin(file_, entry, kMaxHeader + 12);
     Layout layout = layout_of(begin, entry.bytes, member_source(path, entry));
-    members_.push_back({entry.name.substr(0, entry.name.size() - 4), layout.type.dtype, std::move(layout.shape)});
+    members_.push_back(
+        {entry.name.substr(0, entry.name.size() - 4), layout.type.dtype, std::move(layout.shape)});
   }
 }
 

@@ -1,9 +1,10 @@
-// NumPy's .npy (versions 1 to 3) and .npz files. All our element types; bfloat16 is written as NumPy writes it,
-// 2-byte records ('<V2'; ml_dtypes reads them by view). Both byte orders are read.
+// NumPy's .npy (versions 1 to 3) and .npz files. All our element types; bfloat16 is written as
+// NumPy writes it, 2-byte records ('<V2'; ml_dtypes reads them by view). Both byte orders are read.
 //
-// Files are hostile until checked: the header is parsed by its grammar and never evaluated, sizes are compared
-// with the file before memory is taken, and an archive's members are unpacked one by one, when they are asked for;
-// objects (pickles), strings, structures, complex numbers and Fortran-ordered arrays are refused by name.
+// Files are hostile until checked: the header is parsed by its grammar and never evaluated, sizes
+// are compared with the file before memory is taken, and an archive's members are unpacked one
+// by one, when they are asked for; objects (pickles), strings, structures, complex numbers and
+// Fortran-ordered arrays are refused by name.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 Tensor parse_npy(Bytes file, const std::string& source);  // `source` names the file in messages
 Tensor read_npy(const std::string& path);
-std::vector<std::byte> npy_header(const TensorView& tensor);  // a multiple of 64 bytes; the data follows
+// A multiple of 64 bytes; the data follows.
+std::vector<std::byte> npy_header(const TensorView& tensor);
 void write_npy(const std::string& path, const Tensor& tensor);
 
 // An archive of which only the headers have been read: what has the wrong type is never unpacked.
@@ -40,7 +42,8 @@ class NpzArchive {
   std::vector<ZipEntry> entries_;
   std::vector<Member> members_;
 };
-NamedTensors read_npz(const std::string& path);  // in the order of the archive, names without ".npy"
+// In the order of the archive, names without ".npy".
+NamedTensors read_npz(const std::string& path);
 void write_npz(const std::string& path, const NamedTensors& tensors);
 
 }  // namespace polyte::runtime

@@ -9,13 +9,15 @@ std::int64_t coefficient(const OpenNumber& number, std::size_t i) {
   return i < number.coefficients.size() ? number.coefficients[i] : 0;
 }
 
-// The value where the symbols with a positive (negative) coefficient are at their most (least), or the other way round.
+// The value where the symbols with a positive (negative) coefficient are at their most (least), or
+// the other way round.
 std::int64_t extreme(const OpenNumber& number, std::span<const SymbolSpec> symbols, bool largest) {
   std::int64_t value = number.constant;
   for (std::size_t i = 0; i < number.coefficients.size(); ++i) {
     const std::int64_t factor = number.coefficients[i];
     const SymbolSpec& symbol = symbols[i];
-    value = checked_add(value, checked_mul(factor, (factor > 0) == largest ? symbol.most : symbol.least));
+    value = checked_add(value,
+                        checked_mul(factor, (factor > 0) == largest ? symbol.most : symbol.least));
   }
   return value;
 }
@@ -45,7 +47,8 @@ std::int64_t most_of(const OpenNumber& number, std::span<const SymbolSpec> symbo
 
 OpenNumber times(const OpenNumber& number, std::int64_t factor) {
   OpenNumber product{checked_mul(number.constant, factor), {}};
-  for (const std::int64_t one : number.coefficients) product.coefficients.push_back(checked_mul(one, factor));
+  for (const std::int64_t one : number.coefficients)
+    product.coefficients.push_back(checked_mul(one, factor));
   return product;
 }
 
@@ -67,14 +70,16 @@ bool is_same(const OpenNumber& a, const OpenNumber& b) {
 std::optional<std::size_t> only_symbol(const OpenNumber& number) {
   const auto is_there = [](std::int64_t factor) { return factor != 0; };
   const auto first = std::ranges::find_if(number.coefficients, is_there);
-  if (number.constant != 0 || std::ranges::count_if(number.coefficients, is_there) != 1 || *first != 1)
+  if (number.constant != 0 || std::ranges::count_if(number.coefficients, is_there) != 1 ||
+      *first != 1)
     return std::nullopt;
   return static_cast<std::size_t>(first - number.coefficients.begin());
 }
 
 std::int64_t unit_bytes(const OpenNumber& bytes) {
   std::int64_t sum = std::max<std::int64_t>(bytes.constant, 0);
-  for (const std::int64_t factor : bytes.coefficients) sum = checked_add(sum, std::max<std::int64_t>(factor, 0));
+  for (const std::int64_t factor : bytes.coefficients)
+    sum = checked_add(sum, std::max<std::int64_t>(factor, 0));
   return sum;
 }
 

@@ -1,13 +1,14 @@
-// Numbers of an artifact that depend on the sizes which a network leaves open: a constant and a multiple of each
-// symbol, in the order of ArtifactManifest::symbols.
+// Numbers of an artifact that depend on the sizes which a network leaves open: a constant and a
+// multiple of each symbol, in the order of ArtifactManifest::symbols.
 //
 //   symbols        batch (1 to 64), seq (1 to 512)
 //   {1, {2, 0}}    2*batch + 1
 //   {8, {}}        8, whatever the sizes are
 //
-// One rule makes room for such a number before the sizes are known. The *scale* of a run is the largest of its sizes,
-// or 1; the room at scale 1 is unit_bytes, the sum of the positive parts, and a run has scale * unit_bytes, which is
-// never less than the number itself, for no size is above the scale.
+// One rule makes room for such a number before the sizes are known. The *scale* of a run is the
+// largest of its sizes, or 1; the room at scale 1 is unit_bytes, the sum of the positive parts,
+// and a run has scale * unit_bytes, which is never less than the number itself, for no size
+// is above the scale.
 #pragma once
 
 #include <cstddef>
@@ -49,15 +50,18 @@ std::int64_t most_of(const OpenNumber& number, std::span<const SymbolSpec> symbo
 OpenNumber times(const OpenNumber& number, std::int64_t factor);
 OpenNumber minus(const OpenNumber& a, const OpenNumber& b);
 bool is_same(const OpenNumber& a, const OpenNumber& b);
-std::optional<std::size_t> only_symbol(const OpenNumber& number);  // the symbol that the number is, and nothing else
+// The symbol that the number is, and nothing else.
+std::optional<std::size_t> only_symbol(const OpenNumber& number);
 
 // Room for a number of bytes at scale 1: the sum of its positive parts.
 std::int64_t unit_bytes(const OpenNumber& bytes);
 // The largest of the sizes, 1 if there are none.
 std::int64_t scale_of(std::span<const std::int64_t> sizes);
 
-std::string to_text(const OpenNumber& number, std::span<const SymbolSpec> symbols);  // "2*batch + 1"
-// What the symbols that the number depends on are: "batch is 4 and seq is 7"; of all symbols without a number.
+// "2*batch + 1".
+std::string to_text(const OpenNumber& number, std::span<const SymbolSpec> symbols);
+// What the symbols that the number depends on are: "batch is 4 and seq is 7"; of all symbols
+// without a number.
 std::string sizes_text(std::span<const SymbolSpec> symbols, std::span<const std::int64_t> sizes,
                        const OpenNumber* number = nullptr);
 

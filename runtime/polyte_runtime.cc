@@ -49,16 +49,18 @@ int guarded(polyte_problem** problem, F&& f) noexcept {
   }
 }
 
-int session_open(const char* path, int32_t threads, polyte_session** session, polyte_problem** problem) {
+int session_open(const char* path, int32_t threads, polyte_session** session,
+                 polyte_problem** problem) {
   return guarded(problem, [&] {
-    if (path == nullptr || session == nullptr) throw UserError(ExitStatus::Usage, "path or session is null");
+    if (path == nullptr || session == nullptr)
+      throw UserError(ExitStatus::Usage, "path or session is null");
     *session = nullptr;
     *session = new polyte_session{Session(Artifact::open(path), {.threads = threads})};
   });
 }
 
-int session_open_signed(const char* path, const char* public_keys, int32_t threads, polyte_session** session,
-                        polyte_problem** problem) {
+int session_open_signed(const char* path, const char* public_keys, int32_t threads,
+                        polyte_session** session, polyte_problem** problem) {
   return guarded(problem, [&] {
     if (path == nullptr || public_keys == nullptr || public_keys[0] == 0 || session == nullptr)
       throw UserError(ExitStatus::Usage, "path, public keys or session is null");
@@ -67,10 +69,11 @@ int session_open_signed(const char* path, const char* public_keys, int32_t threa
   });
 }
 
-int session_open_on_device(const char* path, int32_t device, const char* driver, polyte_session** session,
-                           polyte_problem** problem) {
+int session_open_on_device(const char* path, int32_t device, const char* driver,
+                           polyte_session** session, polyte_problem** problem) {
   return guarded(problem, [&] {
-    if (path == nullptr || session == nullptr) throw UserError(ExitStatus::Usage, "path or session is null");
+    if (path == nullptr || session == nullptr)
+      throw UserError(ExitStatus::Usage, "path or session is null");
     *session = nullptr;
     const CudaOptions cuda{driver != nullptr ? driver : "", device};
     *session = new polyte_session{Session(Artifact::open(path), {.cuda = cuda})};
@@ -101,16 +104,19 @@ int32_t output_count(const polyte_session* s) {
   return s == nullptr ? 0 : static_cast<int32_t>(s->session.outputs().size());
 }
 int input_info(const polyte_session* s, int32_t index, polyte_tensor_info* info) {
-  return s == nullptr ? static_cast<int>(ExitStatus::Usage) : describe(s->session.inputs(), index, info);
+  return s == nullptr ? static_cast<int>(ExitStatus::Usage)
+                      : describe(s->session.inputs(), index, info);
 }
 int output_info(const polyte_session* s, int32_t index, polyte_tensor_info* info) {
-  return s == nullptr ? static_cast<int>(ExitStatus::Usage) : describe(s->session.outputs(), index, info);
+  return s == nullptr ? static_cast<int>(ExitStatus::Usage)
+                      : describe(s->session.outputs(), index, info);
 }
 
 // Views of the caller's tensors in storage that each thread keeps, so that a run does not allocate.
 void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<TensorView>& views,
                   polyte_dl_device device = {POLYTE_DL_CPU, 0}) {
-  if (count < 0 || (count > 0 && tensors == nullptr)) throw UserError(ExitStatus::Usage, "tensors are null");
+  if (count < 0 || (count > 0 && tensors == nullptr))
+    throw UserError(ExitStatus::Usage, "tensors are null");
   views.clear();
   for (int32_t i = 0; i < count; ++i) views.push_back(from_dlpack(tensors[i], device));
 }
@@ -118,8 +124,9 @@ void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<Te
 const StepSpec* step_at(const polyte_session* s, int32_t index) {
   if (s == nullptr) return nullptr;
   const std::vector<StepSpec>& steps = s->session.steps();
-  return index < 0 || static_cast<std::size_t>(index) >= steps.size() ? nullptr
-                                                                      : &steps[static_cast<std::size_t>(index)];
+  return index < 0 || static_cast<std::size_t>(index) >= steps.size()
+             ? nullptr
+             : &steps[static_cast<std::size_t>(index)];
 }
 
 int32_t step_count(const polyte_session* s) {
@@ -146,9 +153,9 @@ const char* step_declined(const polyte_session* s, int32_t index) {
   return step == nullptr ? nullptr : step->scheduling.reason.c_str();
 }
 
-int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
-                      const polyte_dl_tensor* outputs, int32_t outputs_given, int64_t* step_ns,
-                      polyte_problem** problem) {
+int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inputs,
+                      int32_t inputs_given, const polyte_dl_tensor* outputs, int32_t outputs_given,
+                      int64_t* step_ns, polyte_problem** problem) {
   return guarded(problem, [&] {
     thread_local std::vector<TensorView> input_views;
     thread_local std::vector<TensorView> output_views;
@@ -167,15 +174,16 @@ int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, i
   return session_run_timed(session, inputs, inputs_given, outputs, outputs_given, nullptr, problem);
 }
 
-int session_run_on_device(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
-                          const polyte_dl_tensor* outputs, int32_t outputs_given, void* stream,
-                          polyte_problem** problem) {
+int session_run_on_device(const polyte_session* session, const polyte_dl_tensor* inputs,
+                          int32_t inputs_given, const polyte_dl_tensor* outputs,
+                          int32_t outputs_given, void* stream, polyte_problem** problem) {
   return guarded(problem, [&] {
     thread_local std::vector<TensorView> input_views;
     thread_local std::vector<TensorView> output_views;
     if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
     const polyte_dl_device device = session->session.device();
-    if (device.device_type != POLYTE_DL_CUDA) return session->session.run_on({}, {}, stream);  // says why not
+    // Says why not.
+    if (device.device_type != POLYTE_DL_CUDA) return session->session.run_on({}, {}, stream);
     read_tensors(inputs, inputs_given, input_views, device);
     read_tensors(outputs, outputs_given, output_views, device);
     session->session.run_on(input_views, output_views, stream);
@@ -202,24 +210,29 @@ int symbol_info(const polyte_session* s, int32_t index, polyte_symbol_info* info
   return 0;
 }
 
-int output_shape(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given, int32_t index,
-                 int64_t* shape, polyte_problem** problem) {
+int output_shape(const polyte_session* session, const polyte_dl_tensor* inputs,
+                 int32_t inputs_given, int32_t index, int64_t* shape, polyte_problem** problem) {
   return guarded(problem, [&] {
     if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
     const std::size_t outputs = session->session.outputs().size();
     if (index < 0 || static_cast<std::size_t>(index) >= outputs)
-      throw UserError(ExitStatus::Usage,
-                      "output is " + std::to_string(index) + ", expected one of " + std::to_string(outputs));
+      throw UserError(ExitStatus::Usage, "output is " + std::to_string(index) +
+                                             ", expected one of " + std::to_string(outputs));
     std::vector<TensorView> views;
     read_tensors(inputs, inputs_given, views);
-    const std::vector<std::int64_t> found = session->session.output_shapes(views)[static_cast<std::size_t>(index)];
+    const std::vector<std::int64_t> found =
+        session->session.output_shapes(views)[static_cast<std::size_t>(index)];
     if (shape == nullptr && !found.empty()) throw UserError(ExitStatus::Usage, "shape is null");
     std::ranges::copy(found, shape);
   });
 }
 
-const char* problem_text(const polyte_problem* problem) { return problem == nullptr ? "" : problem->text.c_str(); }
-int problem_status(const polyte_problem* problem) { return problem == nullptr ? 0 : problem->status; }
+const char* problem_text(const polyte_problem* problem) {
+  return problem == nullptr ? "" : problem->text.c_str();
+}
+int problem_status(const polyte_problem* problem) {
+  return problem == nullptr ? 0 : problem->status;
+}
 void problem_free(polyte_problem* problem) { delete problem; }
 
 constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),

@@ -30,7 +30,10 @@ struct Recorder::Call {
 };
 
 Recorder::Recorder(ThreadPool& pool, std::size_t steps)
-    : pool_(pool), host_(pool.host()), begin_ns_(clock_ns()), lanes_(static_cast<std::size_t>(pool.workers())) {
+    : pool_(pool),
+      host_(pool.host()),
+      begin_ns_(clock_ns()),
+      lanes_(static_cast<std::size_t>(pool.workers())) {
   host_.self = this;
   host_.parallel_for = parallel_for;
   steps_.reserve(steps);
@@ -51,8 +54,8 @@ void Recorder::note(const Span& span, std::uint64_t call) {
   }
 }
 
-void Recorder::parallel_for(void* self, polyte_parallel_body body, void* context, std::int64_t begin,
-                            std::int64_t end) {
+void Recorder::parallel_for(void* self, polyte_parallel_body body, void* context,
+                            std::int64_t begin, std::int64_t end) {
   auto* recorder = static_cast<Recorder*>(self);
   Call call{recorder, body, context, ++recorder->calls_};
   recorder->pool_.parallel_for(Call::run, &call, begin, end);
@@ -63,7 +66,8 @@ void Recorder::end_step() { steps_.back().end_ns = now(); }
 
 RunProfile Recorder::finish() const {
   RunProfile profile{steps_, {}};
-  for (const Lane& lane : lanes_) profile.parts.insert(profile.parts.end(), lane.spans.begin(), lane.spans.end());
+  for (const Lane& lane : lanes_)
+    profile.parts.insert(profile.parts.end(), lane.spans.begin(), lane.spans.end());
   return profile;
 }
 

@@ -1,9 +1,11 @@
-// What happened in one run, and when: a span per step, and a span for what each worker ran of a parallel loop.
+// What happened in one run, and when: a span per step, and a span for what each worker ran
+// of a parallel loop.
 //
 //   const RunProfile profile = session.profile({x.view()}, {y.view()});
 //   profile.steps[3].nanoseconds()
 //
-// Recorder stands between the kernels and the thread pool: a polyte_host that notes who worked and hands on.
+// Recorder stands between the kernels and the thread pool: a polyte_host that notes who worked
+// and hands on.
 #pragma once
 
 #include <atomic>
@@ -35,8 +37,8 @@ class Recorder {
   RunProfile finish() const;
 
  private:
-  // Each worker writes its own; a body must not throw, so there is room from the start, and what comes when it is
-  // full counts as one part with the last.
+  // Each worker writes its own; a body must not throw, so there is room from the start, and what
+  // comes when it is full counts as one part with the last.
   struct alignas(64) Lane {
     std::vector<Span> spans;
     std::uint64_t call = 0;  // which the last span is of
@@ -51,7 +53,8 @@ class Recorder {
 
   std::int64_t now() const;
   void note(const Span& span, std::uint64_t call);
-  static void parallel_for(void* self, polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end);
+  static void parallel_for(void* self, polyte_parallel_body body, void* context, std::int64_t begin,
+                           std::int64_t end);
 };
 
 }  // namespace polyte::runtime

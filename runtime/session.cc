@@ -10,7 +10,8 @@ namespace {
 std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Artifact>& artifact,
                                         const SessionOptions& options) {
   if (options.emulator) return make_emulated_executor(artifact, *options.emulator);
-  if (artifact->manifest().arch == to_string(TargetKind::Cuda)) return make_cuda_executor(artifact, options.cuda);
+  if (artifact->manifest().arch == to_string(TargetKind::Cuda))
+    return make_cuda_executor(artifact, options.cuda);
   return make_cpu_executor(artifact, options.threads);
 }
 
@@ -22,7 +23,9 @@ struct Session::State {
   std::unique_ptr<Executor> executor;
 
   State(std::shared_ptr<const Artifact> a, const SessionOptions& options)
-      : artifact(std::move(a)), arguments(artifact->manifest()), executor(make_executor(artifact, options)) {}
+      : artifact(std::move(a)),
+        arguments(artifact->manifest()),
+        executor(make_executor(artifact, options)) {}
 };
 
 Session::Session(std::shared_ptr<const Artifact> artifact, SessionOptions options)
@@ -37,7 +40,8 @@ const std::vector<StepSpec>& Session::steps() const { return artifact().manifest
 const Artifact& Session::artifact() const { return *state_->artifact; }
 int Session::threads() const { return state_->executor->threads(); }
 
-std::vector<std::vector<std::int64_t>> Session::output_shapes(std::span<const TensorView> inputs) const {
+std::vector<std::vector<std::int64_t>> Session::output_shapes(
+    std::span<const TensorView> inputs) const {
   const std::vector<std::int64_t> sizes = state_->arguments.sizes_of(inputs);
   std::vector<std::vector<std::int64_t>> shapes;
   for (const TensorSpec& spec : outputs()) shapes.push_back(shape_at(spec, sizes));
@@ -48,21 +52,26 @@ void Session::run(std::span<const TensorView> inputs, std::span<const TensorView
   state_->executor->run(inputs, outputs);
 }
 
-RunProfile Session::profile(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
+RunProfile Session::profile(std::span<const TensorView> inputs,
+                            std::span<const TensorView> outputs) const {
   return state_->executor->profile(inputs, outputs);
 }
 
-std::vector<LaunchCounts> Session::launch_counts() const { return state_->executor->launch_counts(); }
+std::vector<LaunchCounts> Session::launch_counts() const {
+  return state_->executor->launch_counts();
+}
 polyte_dl_device Session::device() const { return state_->executor->device(); }
 
-void Session::run_on(std::span<const TensorView> inputs, std::span<const TensorView> outputs, void* stream) const {
+void Session::run_on(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                     void* stream) const {
   state_->executor->run_on(inputs, outputs, stream);
 }
 
 void Session::wait() const { state_->executor->wait(); }
 void Session::replay() const { state_->executor->replay(); }
 
-void Session::run(std::initializer_list<TensorView> inputs, std::initializer_list<TensorView> outputs) const {
+void Session::run(std::initializer_list<TensorView> inputs,
+                  std::initializer_list<TensorView> outputs) const {
   run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
 }
 
@@ -72,7 +81,8 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs) const {
   std::vector<TensorView> output_views;
   for (const Tensor& input : inputs) input_views.push_back(input.view());
   const std::vector<std::vector<std::int64_t>> shapes = output_shapes(input_views);
-  for (std::size_t i = 0; i < shapes.size(); ++i) results.emplace_back(outputs()[i].dtype, shapes[i]);
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    results.emplace_back(outputs()[i].dtype, shapes[i]);
   for (const Tensor& result : results) output_views.push_back(result.view());
   run(input_views, output_views);
   return results;

@@ -90,7 +90,8 @@ std::shared_ptr<const Descriptor> sealed_file(Bytes content, const std::string& 
 
 // The loader has words only for what it ran out of.
 ExitStatus status_of_loader(const std::string& why) {
-  for (const char* limit : {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
+  for (const char* limit :
+       {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
     if (why.find(limit) != std::string::npos) return ExitStatus::ResourceLimit;
   return ExitStatus::Artifact;
 }
@@ -113,9 +114,13 @@ SharedLibrary::~SharedLibrary() {
 }
 
 SharedLibrary::SharedLibrary(SharedLibrary&& other) noexcept
-    : name_(std::move(other.name_)), file_(std::move(other.file_)), handle_(std::exchange(other.handle_, nullptr)) {}
+    : name_(std::move(other.name_)),
+      file_(std::move(other.file_)),
+      handle_(std::exchange(other.handle_, nullptr)) {}
 
-void* SharedLibrary::find(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
+void* SharedLibrary::find(const std::string& symbol) const {
+  return dlsym(handle_, symbol.c_str());
+}
 
 polyte_kernel SharedLibrary::kernel(const std::string& symbol) const {
   void* address = find(symbol);

@@ -1,12 +1,13 @@
-// SharedLibrary: compiled kernels, loaded from memory. The bytes of an ELF shared object go to a memfd, which is
-// sealed against changes and opened by /proc/self/fd (dlopen takes no offset into a file), with local symbols and no
-// search path.
+// SharedLibrary: compiled kernels, loaded from memory. The bytes of an ELF shared object go to a
+// memfd, which is sealed against changes and opened by /proc/self/fd (dlopen takes no offset into a
+// file), with local symbols and no search path.
 //
 //   SharedLibrary library(object_bytes, "kernels.so");
 //   polyte_kernel kernel = library.kernel("k0");
 //
-// The object's headers are checked first, since a truncated object would crash the loader; what the code does is
-// the code's own affair. Problems are UserError(Artifact), memory or descriptors that have run out ResourceLimit.
+// The object's headers are checked first, since a truncated object would crash the loader; what the
+// code does is the code's own affair. Problems are UserError(Artifact), memory or descriptors that
+// have run out ResourceLimit.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,8 @@ class SharedLibrary {
 
  private:
   std::string name_;
-  std::shared_ptr<const void> file_;  // open as long as the library: dlopen tells libraries apart by their path
+  // Open as long as the library: dlopen tells libraries apart by their path.
+  std::shared_ptr<const void> file_;
   void* handle_ = nullptr;
 };
 

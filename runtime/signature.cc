@@ -19,7 +19,8 @@ namespace {
 constexpr const char* kSecretHeader = "polyte secret key v1";
 constexpr const char* kPublicHeader = "polyte public key v1";
 constexpr const char* kSignatureHeader = "polyte signature v1";
-constexpr std::string_view kContext = "polyte artifact v1\n";  // a signature of ours means this and nothing else
+// A signature of ours means this and nothing else.
+constexpr std::string_view kContext = "polyte artifact v1\n";
 
 using PublicKey = std::array<unsigned char, crypto_sign_PUBLICKEYBYTES>;
 using Signature = std::array<unsigned char, crypto_sign_BYTES>;
@@ -38,7 +39,8 @@ struct SecretKey {
 }
 
 void prepare() {
-  if (sodium_init() < 0) throw UserError(ExitStatus::ResourceLimit, "libsodium finds no source of random numbers");
+  if (sodium_init() < 0)
+    throw UserError(ExitStatus::ResourceLimit, "libsodium finds no source of random numbers");
 }
 
 template <std::size_t N>
@@ -53,7 +55,8 @@ template <std::size_t N>
 bool from_hex(const std::string& text, std::array<unsigned char, N>& bytes) {
   std::size_t count = 0;
   return text.size() == 2 * N &&
-         sodium_hex2bin(bytes.data(), N, text.data(), text.size(), nullptr, &count, nullptr) == 0 && count == N;
+         sodium_hex2bin(bytes.data(), N, text.data(), text.size(), nullptr, &count, nullptr) == 0 &&
+         count == N;
 }
 
 // The lines of a small text file behind its header.
@@ -64,7 +67,8 @@ std::vector<std::string> lines_of(const std::string& path, const std::string& he
   const Bytes bytes = file.all();
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::string line;
-  if (!std::getline(text, line) || line != header) refuse_file(path, "does not begin with '" + header + "'");
+  if (!std::getline(text, line) || line != header)
+    refuse_file(path, "does not begin with '" + header + "'");
   std::vector<std::string> lines;
   while (std::getline(text, line))
     if (!line.empty()) lines.push_back(line);
@@ -75,7 +79,8 @@ std::vector<unsigned char> message_of(Bytes artifact) {
   std::vector<unsigned char> message(kContext.begin(), kContext.end());
   message.resize(kContext.size() + crypto_generichash_BYTES_MAX);
   crypto_generichash(message.data() + kContext.size(), crypto_generichash_BYTES_MAX,
-                     reinterpret_cast<const unsigned char*>(artifact.data()), artifact.size(), nullptr, 0);
+                     reinterpret_cast<const unsigned char*>(artifact.data()), artifact.size(),
+                     nullptr, 0);
   return message;
 }
 
@@ -84,7 +89,8 @@ void write_new(const std::string& path, const std::string& text, mode_t mode) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   const int error = errno;
   if (file < 0)
-    throw UserError(status_of_errno(error, ExitStatus::InvalidInput), "file '" + path + "': " + text_of_errno(error));
+    throw UserError(status_of_errno(error, ExitStatus::InvalidInput),
+                    "file '" + path + "': " + text_of_errno(error));
   const bool is_whole = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (close(file) == 0 && is_whole) return;
   unlink(path.c_str());
@@ -113,7 +119,8 @@ bool lists_key(const std::string& path, const PublicKey& key) {
   bool found = false;
   for (const std::string& line : lines_of(path, kPublicHeader)) {
     PublicKey listed{};
-    if (!from_hex(line, listed)) refuse_file(path, "has the line '" + line.substr(0, 80) + "', which is no public key");
+    if (!from_hex(line, listed))
+      refuse_file(path, "has the line '" + line.substr(0, 80) + "', which is no public key");
     found = found || listed == key;
   }
   return found;
@@ -144,12 +151,14 @@ std::string sign_bytes(Bytes artifact, const std::string& secret_key_file) {
   const std::vector<unsigned char> message = message_of(artifact);
   Signature signature{};
   PublicKey open{};
-  crypto_sign_detached(signature.data(), nullptr, message.data(), message.size(), secret.bytes.data());
+  crypto_sign_detached(signature.data(), nullptr, message.data(), message.size(),
+                       secret.bytes.data());
   crypto_sign_ed25519_sk_to_pk(open.data(), secret.bytes.data());
   return std::string(kSignatureHeader) + "\n" + to_hex(open) + "\n" + to_hex(signature) + "\n";
 }
 
-void verify_signature(Bytes artifact, const std::string& path, const std::string& public_keys_file) {
+void verify_signature(Bytes artifact, const std::string& path,
+                      const std::string& public_keys_file) {
   prepare();
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitStatus::Artifact, "artifact '" + path + "': " + why);
@@ -158,9 +167,11 @@ void verify_signature(Bytes artifact, const std::string& path, const std::string
   if (access(file.c_str(), F_OK) != 0) refuse("is not signed: there is no '" + file + "'");
   const NamedSignature given = read_signature(file);
   if (!lists_key(public_keys_file, given.key))
-    refuse("is signed by the key " + to_hex(given.key) + ", which '" + public_keys_file + "' does not list");
+    refuse("is signed by the key " + to_hex(given.key) + ", which '" + public_keys_file +
+           "' does not list");
   const std::vector<unsigned char> message = message_of(artifact);
-  if (crypto_sign_verify_detached(given.signature.data(), message.data(), message.size(), given.key.data()) != 0)
+  if (crypto_sign_verify_detached(given.signature.data(), message.data(), message.size(),
+                                  given.key.data()) != 0)
     refuse("is not what was signed in '" + file + "'");
 }
 

@@ -20,16 +20,19 @@ void StepList::load(const Artifact& artifact, StepCode code) {
   }
   for (const DeviceModule& module : artifact.manifest().device) {
     if (std::ranges::find(module.architectures, kEmulated) == module.architectures.end())
-      throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() +
-                                                "': has no code for the emulator; polyte compile --emulate "
-                                                "adds it");
+      throw UserError(ExitStatus::Artifact,
+                      "artifact '" + artifact.source() +
+                          "': has no code for the emulator; polyte compile --emulate "
+                          "adds it");
     libraries_.emplace_back(artifact.device_code(module.name, kEmulated), module.name);
   }
 }
 
-const SharedLibrary& StepList::library_with(const Artifact& artifact, const std::string& kernel) const {
+const SharedLibrary& StepList::library_with(const Artifact& artifact,
+                                            const std::string& kernel) const {
   if (libraries_.empty())
-    throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': has no kernels.so");
+    throw UserError(ExitStatus::Artifact,
+                    "artifact '" + artifact.source() + "': has no kernels.so");
   for (const SharedLibrary& library : libraries_)
     if (library.find(kernel) != nullptr) return library;
   return libraries_.front();  // says that it has none
@@ -39,9 +42,11 @@ void StepList::add_step(const Artifact& artifact, const StepSpec& spec, int work
   const ArtifactManifest& manifest = artifact.manifest();
   Step step;
   step.first_pointer = pointers;
-  for (const std::int64_t number : spec.buffers) add_pointer(manifest.buffers[static_cast<std::size_t>(number)]);
+  for (const std::int64_t number : spec.buffers)
+    add_pointer(manifest.buffers[static_cast<std::size_t>(number)]);
   if (spec.kernel.empty()) {
-    step.copy_bytes = copied_bytes(manifest, manifest.buffers[static_cast<std::size_t>(spec.buffers.front())]);
+    step.copy_bytes =
+        copied_bytes(manifest, manifest.buffers[static_cast<std::size_t>(spec.buffers.front())]);
   } else {
     const SharedLibrary& library = library_with(artifact, spec.kernel);
     step.kernel = library.kernel(spec.kernel);
@@ -50,7 +55,8 @@ void StepList::add_step(const Artifact& artifact, const StepSpec& spec, int work
   }
   step.parallel = spec.parallel;
   step.parallel_from = spec.parallel_from;
-  const std::int64_t slices = checked_mul(spec.parallel ? workers : 1, spec.scratch_bytes_per_worker);
+  const std::int64_t slices =
+      checked_mul(spec.parallel ? workers : 1, spec.scratch_bytes_per_worker);
   scratch_bytes = std::max(scratch_bytes, checked_add(spec.scratch_shared_bytes, slices));
   steps.push_back(std::move(step));
 }
@@ -75,16 +81,19 @@ void StepList::add_pointer(const BufferSpec& buffer) {
 std::int64_t arena_bytes(const ArtifactManifest& manifest, std::span<const std::int64_t> sizes) {
   const std::int64_t scale = scale_of(sizes);
   if (manifest.arena_bytes <= kMostArenaBytes / scale) return manifest.arena_bytes * scale;
-  throw UserError(ExitStatus::ResourceLimit, "an arena of " + std::to_string(manifest.arena_bytes) + " * " +
-                                                 std::to_string(scale) + " bytes, where " +
-                                                 sizes_text(manifest.symbols, sizes) + ", is above the limit of " +
+  throw UserError(ExitStatus::ResourceLimit, "an arena of " + std::to_string(manifest.arena_bytes) +
+                                                 " * " + std::to_string(scale) + " bytes, where " +
+                                                 sizes_text(manifest.symbols, sizes) +
+                                                 ", is above the limit of " +
                                                  std::to_string(kMostArenaBytes));
 }
 
 void refuse_run(const StepSpec& step, int code) {
-  const std::string reason = code == POLYTE_OUT_OF_BOUNDS ? "read a subscript that is outside its dimension"
-                                                          : "refused its input with code " + std::to_string(code);
-  throw UserError(ExitStatus::InvalidInput, "kernel '" + step.kernel + "' of group '" + step.group + "' " + reason);
+  const std::string reason = code == POLYTE_OUT_OF_BOUNDS
+                                 ? "read a subscript that is outside its dimension"
+                                 : "refused its input with code " + std::to_string(code);
+  throw UserError(ExitStatus::InvalidInput,
+                  "kernel '" + step.kernel + "' of group '" + step.group + "' " + reason);
 }
 
 }  // namespace polyte::runtime

@@ -1,6 +1,6 @@
-// StepList: the steps of an artifact with their kernels found and checked, and where the addresses of their buffers
-// come from. All of a run's addresses lie side by side, each step's from first_pointer on; who runs them fills in the
-// slots by what each is of.
+// StepList: the steps of an artifact with their kernels found and checked, and where the addresses
+// of their buffers come from. All of a run's addresses lie side by side, each step's from
+// first_pointer on; who runs them fills in the slots by what each is of.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ enum class StepCode { Processors, Emulated };  // kernels.so, or a GPU's code fo
 
 class StepList {
  public:
-  // `workers`: how many slices of scratch a parallel step has. UserError(Artifact) where steps and kernels do not fit.
+  // `workers`: how many slices of scratch a parallel step has. UserError(Artifact) where steps and
+  // kernels do not fit.
   StepList(const Artifact& artifact, int workers, StepCode code = StepCode::Processors);
 
   std::vector<Step> steps;

@@ -74,7 +74,8 @@ class LabelledMemory {
 
 class Replay {
  public:
-  Replay(std::span<const StoredValue> values, std::span<const StorageStep> steps, const StoragePlan& plan)
+  Replay(std::span<const StoredValue> values, std::span<const StorageStep> steps,
+         const StoragePlan& plan)
       : values_(values), steps_(steps), plan_(plan), copies_of_(values.size()) {
     for (const StorageStep& step : steps) {
       for (const Copy& copy : step.copies) at(copies_of_, copy.to).push_back(copy);
@@ -101,16 +102,19 @@ class Replay {
   int step_ = 0;
 
   void problem(int value, const std::string& what) {
-    problems_.push_back("step " + std::to_string(step_) + ": value " + std::to_string(value) + " " + what);
+    problems_.push_back("step " + std::to_string(step_) + ": value " + std::to_string(value) + " " +
+                        what);
   }
 
   // Bytes [offset, offset + bytes) of v by what was computed or given.
-  void add_contents(int v, std::int64_t offset, std::int64_t bytes, std::vector<Label>& into) const {
+  void add_contents(int v, std::int64_t offset, std::int64_t bytes,
+                    std::vector<Label>& into) const {
     if (at(copies_of_, v).empty()) return append(into, {v, offset, bytes});
     std::map<std::int64_t, Copy> in_order;
     for (const Copy& copy : at(copies_of_, v)) in_order[copy.to_offset] = copy;
     for (const auto& [to, copy] : in_order) {
-      const std::int64_t first = std::max(offset, to), last = std::min(offset + bytes, to + copy.bytes);
+      const std::int64_t first = std::max(offset, to),
+                         last = std::min(offset + bytes, to + copy.bytes);
       if (first < last) add_contents(copy.from, copy.from_offset + first - to, last - first, into);
     }
   }
@@ -124,11 +128,14 @@ class Replay {
   void begin(int v) {
     const StoragePlan::Place& place = at(plan_.places, v);
     const std::int64_t end = place.offset + at(values_, v).bytes;
-    const std::int64_t size = place.inside < 0 ? plan_.arena_bytes : at(values_, place.inside).bytes;
+    const std::int64_t size =
+        place.inside < 0 ? plan_.arena_bytes : at(values_, place.inside).bytes;
     if (place.offset < 0 || end > size) problem(v, "does not fit where it lies");
     const bool has_home = at(values_, v).home != Home::Arena;
-    if (has_home && (place.inside != v || place.offset != 0)) problem(v, "is not in its own memory");
-    if (at(values_, v).home == Home::Given) memories_[v].write(0, contents(v, 0, at(values_, v).bytes));
+    if (has_home && (place.inside != v || place.offset != 0))
+      problem(v, "is not in its own memory");
+    if (at(values_, v).home == Home::Given)
+      memories_[v].write(0, contents(v, 0, at(values_, v).bytes));
   }
 
   void expect(int v, std::int64_t offset, std::int64_t bytes) {
@@ -166,11 +173,13 @@ class Replay {
       const int result = step.writes[w];
       for (const int operand : step.reads) {
         if (meet(result, operand) && !is_in_place(step, result, operand))
-          problem(result, "is written over value " + std::to_string(operand) + ", which the step reads");
+          problem(result,
+                  "is written over value " + std::to_string(operand) + ", which the step reads");
       }
       for (std::size_t other = 0; other < w; ++other) {
         if (meet(result, step.writes[other]))
-          problem(result, "is written over value " + std::to_string(step.writes[other]) + " of the same step");
+          problem(result, "is written over value " + std::to_string(step.writes[other]) +
+                              " of the same step");
       }
     }
   }
@@ -186,7 +195,8 @@ class Replay {
     }
     for (const Copy& copy : left.copies) {
       const StoragePlan::Place &from = at(plan_.places, copy.from), &to = at(plan_.places, copy.to);
-      const std::int64_t source = from.offset + copy.from_offset, target = to.offset + copy.to_offset;
+      const std::int64_t source = from.offset + copy.from_offset,
+                         target = to.offset + copy.to_offset;
       if (from.inside == to.inside && source < target + copy.bytes && target < source + copy.bytes)
         problem(copy.to, "is copied over its own source");
       expect(copy.from, copy.from_offset, copy.bytes);
@@ -197,7 +207,8 @@ class Replay {
 
 }  // namespace
 
-std::vector<std::string> check_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps,
+std::vector<std::string> check_storage(std::span<const StoredValue> values,
+                                       std::span<const StorageStep> steps,
                                        const StoragePlan& plan) {
   return Replay(values, steps, plan).run();
 }

@@ -23,7 +23,8 @@ struct Segment {
   std::int64_t origin_offset = 0, offset = 0, bytes = 0;
 };
 
-// A segment at its place in a group, wanted by `holder` from the step that writes it to the last that reads it.
+// A segment at its place in a group, wanted by `holder` from the step that writes it to the
+// last that reads it.
 struct Piece {
   std::int64_t at = 0, bytes = 0;
   int origin = 0;
@@ -31,7 +32,8 @@ struct Piece {
   int holder = 0, first = 0, last = 0;
 };
 
-// Values at fixed distances from each other; `home` is the one whose memory is not the arena's, or -1.
+// Values at fixed distances from each other; `home` is the one whose memory is not the arena's,
+// or -1.
 struct Group {
   std::vector<int> members;
   int home = -1;
@@ -47,11 +49,16 @@ struct Move {
 class Planner {
  public:
   Planner(std::span<const StoredValue> values, std::span<const StorageStep> steps)
-      : values_(values), steps_(steps), written_(values.size(), -1), readers_(values.size()), made_by_(values.size()) {
+      : values_(values),
+        steps_(steps),
+        written_(values.size(), -1),
+        readers_(values.size()),
+        made_by_(values.size()) {
     for (std::size_t v = 0; v < values.size(); ++v) {
       group_of_.push_back(static_cast<int>(v));
       offset_.push_back(0);
-      groups_.push_back({{static_cast<int>(v)}, values[v].home == Home::Arena ? -1 : static_cast<int>(v)});
+      groups_.push_back(
+          {{static_cast<int>(v)}, values[v].home == Home::Arena ? -1 : static_cast<int>(v)});
     }
     for (std::size_t s = 0; s < steps.size(); ++s) add_step(static_cast<int>(s));
   }
@@ -76,7 +83,8 @@ class Planner {
   std::vector<int> written_;               // by which step; -1: given
   std::vector<std::vector<int>> readers_;  // steps
   std::vector<std::vector<Made>> made_by_;
-  std::vector<std::vector<bool>> linked_;  // of each step's copies: its bytes are where they belong without it
+  // Of each step's copies: its bytes are where they belong without it.
+  std::vector<std::vector<bool>> linked_;
   std::vector<int> group_of_;
   std::vector<std::int64_t> offset_;  // in the group
   std::vector<Group> groups_;
@@ -87,7 +95,8 @@ class Planner {
     const StorageStep& step = at(steps_, s);
     for (const int v : step.reads) at(readers_, v).push_back(s);
     for (const int v : step.writes) at(written_, v) = s;
-    for (std::size_t c = 0; c < step.copies.size(); ++c) at(made_by_, step.copies[c].to).push_back({s, c});
+    for (std::size_t c = 0; c < step.copies.size(); ++c)
+      at(made_by_, step.copies[c].to).push_back({s, c});
     linked_.emplace_back(step.copies.size(), false);
   }
 
@@ -114,7 +123,8 @@ class Planner {
   // What lies at [offset, offset + bytes) of v, put to `where` in the result.
   void add_contents(int v, std::int64_t offset, std::int64_t bytes, std::int64_t where,
                     std::vector<Segment>& into) const {
-    const bool is_shared = std::ranges::any_of(at(made_by_, v), [&](const Made& made) { return is_linked(made); });
+    const bool is_shared =
+        std::ranges::any_of(at(made_by_, v), [&](const Made& made) { return is_linked(made); });
     if (!is_shared) return into.push_back({v, offset, where, bytes});
     for (const Made& made : at(made_by_, v)) {
       const Copy& copy = at(steps_, made.step).copies[made.copy];
@@ -139,7 +149,8 @@ class Planner {
       for (const Segment& s : contents) {
         const std::int64_t where = at(offset_, v) + s.offset;
         const int first = at(written_, s.origin);
-        pieces.push_back({where, s.bytes, s.origin, where - s.origin_offset, v, first, std::max(first, last)});
+        pieces.push_back(
+            {where, s.bytes, s.origin, where - s.origin_offset, v, first, std::max(first, last)});
       }
     }
     return pieces;
@@ -150,9 +161,11 @@ class Planner {
     if (sooner.last != later.first || later.first < 0) return false;
     const bool same_place = at(offset_, sooner.holder) == later.origin_at &&
                             at(values_, sooner.holder).bytes == at(values_, later.origin).bytes;
-    return same_place && std::ranges::any_of(at(steps_, later.first).in_place, [&](const StorageStep::InPlace& pair) {
-             return pair.result == later.origin && pair.operand == sooner.holder;
-           });
+    return same_place && std::ranges::any_of(at(steps_, later.first).in_place,
+                                             [&](const StorageStep::InPlace& pair) {
+                                               return pair.result == later.origin &&
+                                                      pair.operand == sooner.holder;
+                                             });
   }
 
   bool agree(const Piece& a, const Piece& b) const {
@@ -173,14 +186,16 @@ class Planner {
     }
     std::ranges::sort(pieces, {}, &Piece::at);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      for (std::size_t j = i + 1; j < pieces.size() && pieces[j].at < pieces[i].at + pieces[i].bytes; ++j) {
+      for (std::size_t j = i + 1;
+           j < pieces.size() && pieces[j].at < pieces[i].at + pieces[i].bytes; ++j) {
         if (!agree(pieces[i], pieces[j])) return false;
       }
     }
     return true;
   }
 
-  // Moves what lies in the group of `b` so that b begins `distance` after a, if nothing is lost by that.
+  // Moves what lies in the group of `b` so that b begins `distance` after a, if nothing is lost
+  // by that.
   bool join(int a, int b, std::int64_t distance) {
     const Move move{at(group_of_, b), at(group_of_, a), at(offset_, a) + distance - at(offset_, b)};
     const Group &from = at(groups_, move.from), &to = at(groups_, move.to);
@@ -219,10 +234,12 @@ class Planner {
     }
   }
 
-  bool link(const Copy& copy) { return join(copy.from, copy.to, copy.from_offset - copy.to_offset); }
+  bool link(const Copy& copy) {
+    return join(copy.from, copy.to, copy.from_offset - copy.to_offset);
+  }
 
-  // All copies of a step at once, or one by one: what is left to copy is written by this step and read at it, which
-  // is in the way of others that grow in the same place.
+  // All copies of a step at once, or one by one: what is left to copy is written by this step and
+  // read at it, which is in the way of others that grow in the same place.
   void save_copies(std::size_t s) {
     const std::vector<Copy>& copies = steps_[s].copies;
     const std::size_t before = moves_.size();
@@ -256,7 +273,8 @@ class Planner {
       if (at(values_, pair.result).bytes != at(values_, pair.operand).bytes) continue;
       if (!join(pair.operand, pair.result, 0)) continue;
       StoragePlan::Share& share = at(plan_.shares, pair.result);
-      if (share.kind == StoragePlan::Share::Kind::Own) share = {StoragePlan::Share::Kind::InPlace, pair.operand};
+      if (share.kind == StoragePlan::Share::Kind::Own)
+        share = {StoragePlan::Share::Kind::InPlace, pair.operand};
     }
   }
 
@@ -268,14 +286,16 @@ class Planner {
       if (groups_[g].home >= 0) continue;
       const std::vector<Piece> pieces = pieces_of(groups_[g]);
       if (!pieces.empty()) lowest[g] = std::ranges::min(pieces, {}, &Piece::at).at;
-      for (const Piece& p : pieces) blocks[g].push_back({p.bytes, p.first, p.last, p.at - lowest[g]});
+      for (const Piece& p : pieces)
+        blocks[g].push_back({p.bytes, p.first, p.last, p.at - lowest[g]});
     }
     const ArenaPlan arena = plan_arena(blocks);
     plan_.arena_bytes = arena.total;
     for (std::size_t v = 0; v < values_.size(); ++v) {
       const auto g = static_cast<std::size_t>(group_of_[v]);
       const bool is_arena = groups_[g].home < 0;
-      plan_.places.push_back({groups_[g].home, is_arena ? arena.offsets[g] + offset_[v] - lowest[g] : offset_[v]});
+      plan_.places.push_back(
+          {groups_[g].home, is_arena ? arena.offsets[g] + offset_[v] - lowest[g] : offset_[v]});
     }
   }
 
@@ -284,7 +304,8 @@ class Planner {
       StoragePlan::Left& left = plan_.steps.emplace_back();
       left.runs = std::ranges::none_of(linked_[s], [](bool is_saved) { return is_saved; });
       for (std::size_t c = 0; c < linked_[s].size(); ++c) {
-        if (!left.runs && !linked_[s][c] && steps_[s].copies[c].bytes > 0) left.copies.push_back(steps_[s].copies[c]);
+        if (!left.runs && !linked_[s][c] && steps_[s].copies[c].bytes > 0)
+          left.copies.push_back(steps_[s].copies[c]);
       }
     }
   }
@@ -292,7 +313,8 @@ class Planner {
 
 }  // namespace
 
-StoragePlan plan_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps, SharingLevel level) {
+StoragePlan plan_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps,
+                         SharingLevel level) {
   return Planner(values, steps).run(level);
 }
 

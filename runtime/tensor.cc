@@ -45,13 +45,16 @@ auto with_storage_type(DType dtype, F&& f) {
 template <class T>
 T load(const void* data, std::int64_t index) {
   T value;
-  std::memcpy(&value, static_cast<const std::byte*>(data) + index * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+  std::memcpy(&value,
+              static_cast<const std::byte*>(data) + index * static_cast<std::int64_t>(sizeof(T)),
+              sizeof(T));
   return value;
 }
 
 template <class T>
 void store(void* data, std::int64_t index, T value) {
-  std::memcpy(static_cast<std::byte*>(data) + index * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+  std::memcpy(static_cast<std::byte*>(data) + index * static_cast<std::int64_t>(sizeof(T)), &value,
+              sizeof(T));
 }
 
 // Saturating, so that no value is undefined; NaN becomes 0.
@@ -86,7 +89,8 @@ polyte_dl_type dl_type(DType dtype) {
 
 std::int64_t count_elements(std::span<const std::int64_t> shape) {
   for (const std::int64_t size : shape) {
-    if (size < 0) throw UserError(ExitStatus::InvalidInput, "negative size in shape " + to_string(shape));
+    if (size < 0)
+      throw UserError(ExitStatus::InvalidInput, "negative size in shape " + to_string(shape));
   }
   return checked_product(shape);
 }
@@ -97,7 +101,8 @@ std::int64_t count_bytes(DType dtype, std::span<const std::int64_t> shape) {
 
 std::string to_string(std::span<const std::int64_t> shape) {
   std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   return text + "]";
 }
 
@@ -127,7 +132,8 @@ Tensor Tensor::clone() const {
 double element_as_double(DType dtype, const void* data, std::int64_t index) {
   if (dtype == DType::F16) return half_to_float(load<std::uint16_t>(data, index));
   if (dtype == DType::BF16) return bfloat16_to_float(load<std::uint16_t>(data, index));
-  return with_storage_type(dtype, [&](auto zero) { return static_cast<double>(load<decltype(zero)>(data, index)); });
+  return with_storage_type(
+      dtype, [&](auto zero) { return static_cast<double>(load<decltype(zero)>(data, index)); });
 }
 
 std::string element_text(DType dtype, const void* data, std::int64_t index) {
@@ -135,13 +141,15 @@ std::string element_text(DType dtype, const void* data, std::int64_t index) {
     return number_text(static_cast<float>(element_as_double(dtype, data, index)));
   }
   if (dtype == DType::Bool) return load<std::uint8_t>(data, index) != 0 ? "true" : "false";
-  return with_storage_type(dtype, [&](auto zero) { return number_text(load<decltype(zero)>(data, index)); });
+  return with_storage_type(
+      dtype, [&](auto zero) { return number_text(load<decltype(zero)>(data, index)); });
 }
 
 void set_element(DType dtype, void* data, std::int64_t index, double value) {
   if (dtype == DType::F16) return store(data, index, double_to_half(value));
   if (dtype == DType::BF16) return store(data, index, double_to_bfloat16(value));
-  if (dtype == DType::Bool) return store(data, index, static_cast<std::uint8_t>(value != 0 ? 1 : 0));
+  if (dtype == DType::Bool)
+    return store(data, index, static_cast<std::uint8_t>(value != 0 ? 1 : 0));
   with_storage_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_floating_point_v<T>) {
@@ -153,8 +161,10 @@ void set_element(DType dtype, void* data, std::int64_t index, double value) {
 }
 
 void set_element_int(DType dtype, void* data, std::int64_t index, std::int64_t value) {
-  if (is_float(dtype) || dtype == DType::Bool) return set_element(dtype, data, index, static_cast<double>(value));
-  with_storage_type(dtype, [&](auto zero) { store(data, index, static_cast<decltype(zero)>(value)); });
+  if (is_float(dtype) || dtype == DType::Bool)
+    return set_element(dtype, data, index, static_cast<double>(value));
+  with_storage_type(dtype,
+                    [&](auto zero) { store(data, index, static_cast<decltype(zero)>(value)); });
 }
 
 polyte_dl_tensor to_dlpack(const TensorView& view) {
@@ -172,12 +182,16 @@ TensorView from_dlpack(const polyte_dl_tensor& tensor, polyte_dl_device device) 
     throw UserError(ExitStatus::InvalidInput, "tensor " + why);
   };
   const bool is_cpu = device.device_type == POLYTE_DL_CPU;
-  if (tensor.device.device_type != device.device_type || (!is_cpu && tensor.device.device_id != device.device_id))
+  if (tensor.device.device_type != device.device_type ||
+      (!is_cpu && tensor.device.device_id != device.device_id))
     return refuse("is on device type " + std::to_string(tensor.device.device_type) +
-                  (is_cpu ? "" : ", number " + std::to_string(tensor.device.device_id)) + ", expected " +
+                  (is_cpu ? "" : ", number " + std::to_string(tensor.device.device_id)) +
+                  ", expected " +
                   (is_cpu ? "CPU memory" : "CUDA device " + std::to_string(device.device_id)));
-  if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr)) return refuse("has no valid shape");
-  constexpr std::int32_t kMostDimensions = 64;  // as many as NumPy has; a shape is read before it is compared
+  if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr))
+    return refuse("has no valid shape");
+  // As many as NumPy has; a shape is read before it is compared.
+  constexpr std::int32_t kMostDimensions = 64;
   if (tensor.ndim > kMostDimensions)
     return refuse("has " + std::to_string(tensor.ndim) + " dimensions, expected at most " +
                   std::to_string(kMostDimensions));
@@ -197,8 +211,8 @@ TensorView from_dlpack(const polyte_dl_tensor& tensor, polyte_dl_device device) 
     return view;
   }
   return refuse("has element type code " + std::to_string(tensor.dtype.code) + " of " +
-                std::to_string(tensor.dtype.bits) + " bits and " + std::to_string(tensor.dtype.lanes) +
-                " lanes, which is not supported");
+                std::to_string(tensor.dtype.bits) + " bits and " +
+                std::to_string(tensor.dtype.lanes) + " lanes, which is not supported");
 }
 
 }  // namespace polyte::runtime

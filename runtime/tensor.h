@@ -1,12 +1,13 @@
-// Tensor: a dense row-major array that owns its memory (64-byte aligned, zeroed) or borrows the caller's.
-// TensorView is what a run takes: element type, shape and data, nothing owned, nothing allocated.
+// Tensor: a dense row-major array that owns its memory (64-byte aligned, zeroed) or borrows
+// the caller's. TensorView is what a run takes: element type, shape and data, nothing owned,
+// nothing allocated.
 //
 //   Tensor x(DType::F32, {1, 3, 8, 8});          x.as<float>()[0] = 1;
 //   Tensor y = Tensor::borrow(DType::F32, {4}, pointer);
 //   session.run({x.view()}, {y.view()});
 //
-// Half and bfloat16 are held as std::uint16_t, Bool as one byte that is 0 or 1. Impossible shapes and sizes
-// beyond the machine are UserErrors.
+// Half and bfloat16 are held as std::uint16_t, Bool as one byte that is 0 or 1. Impossible shapes
+// and sizes beyond the machine are UserErrors.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct TensorView {
   void* data = nullptr;  // never written through when the view is an input
 };
 
-std::int64_t count_elements(std::span<const std::int64_t> shape);  // checked; refuses negative sizes
+// Checked; refuses negative sizes.
+std::int64_t count_elements(std::span<const std::int64_t> shape);
 std::int64_t count_bytes(DType dtype, std::span<const std::int64_t> shape);
 std::string to_string(std::span<const std::int64_t> shape);  // "[1, 3, 8, 8]"
 
@@ -53,12 +55,14 @@ class Tensor {
   // The elements as T, which must have the element's size: float for f32, std::uint16_t for f16.
   template <class T>
   std::span<T> as() {
-    POLYTE_CHECK(sizeof(T) == static_cast<std::size_t>(size_in_bytes(dtype_)), "element size differs");
+    POLYTE_CHECK(sizeof(T) == static_cast<std::size_t>(size_in_bytes(dtype_)),
+                 "element size differs");
     return {static_cast<T*>(data_), static_cast<std::size_t>(elements_)};
   }
   template <class T>
   std::span<const T> as() const {
-    POLYTE_CHECK(sizeof(T) == static_cast<std::size_t>(size_in_bytes(dtype_)), "element size differs");
+    POLYTE_CHECK(sizeof(T) == static_cast<std::size_t>(size_in_bytes(dtype_)),
+                 "element size differs");
     return {static_cast<const T*>(data_), static_cast<std::size_t>(elements_)};
   }
 
@@ -74,13 +78,17 @@ class Tensor {
 
 // One element by its row-major number. Integers beyond 2^53 lose low bits as double.
 double element_as_double(DType dtype, const void* data, std::int64_t index);
-std::string element_text(DType dtype, const void* data, std::int64_t index);            // shortest text that reads back
-void set_element(DType dtype, void* data, std::int64_t index, double value);            // floats: rounded once
-void set_element_int(DType dtype, void* data, std::int64_t index, std::int64_t value);  // integers wrap; Bool: != 0
+// Shortest text that reads back.
+std::string element_text(DType dtype, const void* data, std::int64_t index);
+// Floats: rounded once.
+void set_element(DType dtype, void* data, std::int64_t index, double value);
+// Integers wrap; Bool: != 0.
+void set_element_int(DType dtype, void* data, std::int64_t index, std::int64_t value);
 
 // DLPack struct over a view, and back. `shape` of the result points into the view's shape.
 polyte_dl_tensor to_dlpack(const TensorView& view);
 // UserError when not a dense tensor of our types, on this device.
-TensorView from_dlpack(const polyte_dl_tensor& tensor, polyte_dl_device device = {POLYTE_DL_CPU, 0});
+TensorView from_dlpack(const polyte_dl_tensor& tensor,
+                       polyte_dl_device device = {POLYTE_DL_CPU, 0});
 
 }  // namespace polyte::runtime

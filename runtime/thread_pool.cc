@@ -15,7 +15,8 @@
 namespace polyte::runtime {
 namespace {
 
-// Turns of the waiting loop before a thread parks: some 20 to 100 microseconds, by the length of `pause`.
+// Turns of the waiting loop before a thread parks: some 20 to 100 microseconds, by the length
+// of `pause`.
 constexpr int kSpins = 2000;
 
 void relax() {
@@ -54,13 +55,15 @@ struct Job {
   }
 };
 
-// The chunks of one job that a worker has before him: he takes the first, who has none left takes the last. The job's
-// number is part of the word, so that a worker who wakes late takes nothing of the next one.
+// The chunks of one job that a worker has before him: he takes the first, who has none left takes
+// the last. The job's number is part of the word, so that a worker who wakes late takes nothing of
+// the next one.
 class Share {
  public:
   void fill(std::uint32_t job, Chunk chunks) {
-    left_.store(word(job, static_cast<std::uint64_t>(chunks.begin), static_cast<std::uint64_t>(chunks.end)),
-                std::memory_order_release);
+    left_.store(
+        word(job, static_cast<std::uint64_t>(chunks.begin), static_cast<std::uint64_t>(chunks.end)),
+        std::memory_order_release);
   }
   std::int64_t take_first(std::uint32_t job) { return take(job, true); }
   std::int64_t take_last(std::uint32_t job) { return take(job, false); }
@@ -79,7 +82,8 @@ class Share {
       const std::uint64_t begin = old >> kBits & 0xffff, end = old & 0xffff;
       if (old >> 2 * kBits != job || begin == end) return -1;
       const std::uint64_t next = first ? word(job, begin + 1, end) : word(job, begin, end - 1);
-      if (left_.compare_exchange_weak(old, next, std::memory_order_acq_rel, std::memory_order_acquire))
+      if (left_.compare_exchange_weak(old, next, std::memory_order_acq_rel,
+                                      std::memory_order_acquire))
         return static_cast<std::int64_t>(first ? begin : end - 1);
     }
   }
@@ -94,7 +98,9 @@ thread_local Inside inside_of;
 
 class InsideBody {
  public:
-  InsideBody(const void* pool, std::int64_t worker) : outer_(inside_of) { inside_of = {pool, worker}; }
+  InsideBody(const void* pool, std::int64_t worker) : outer_(inside_of) {
+    inside_of = {pool, worker};
+  }
   ~InsideBody() { inside_of = outer_; }
   InsideBody(const InsideBody&) = delete;
   InsideBody& operator=(const InsideBody&) = delete;
@@ -112,8 +118,8 @@ Chunk chunk_of(std::int64_t begin, std::int64_t end, std::int64_t part, std::int
   return {first, first + size + (part < longer ? 1 : 0)};
 }
 
-// `ticket` changes once per job: its low 12 bits say how many workers have a share in it. `pending` counts the chunks
-// that are not done: while a worker holds one, the job does not change.
+// `ticket` changes once per job: its low 12 bits say how many workers have a share in it. `pending`
+// counts the chunks that are not done: while a worker holds one, the job does not change.
 struct ThreadPool::State {
   static constexpr int kPartBits = 12;
   alignas(64) std::atomic<std::uint64_t> ticket{0};
@@ -126,8 +132,12 @@ struct ThreadPool::State {
   std::vector<std::thread> threads;
   pid_t owner = getpid();
 
-  static std::uint64_t parts_of(std::uint64_t value) { return value & ((std::uint64_t{1} << kPartBits) - 1); }
-  static std::uint32_t number_of(std::uint64_t value) { return static_cast<std::uint32_t>(value >> kPartBits); }
+  static std::uint64_t parts_of(std::uint64_t value) {
+    return value & ((std::uint64_t{1} << kPartBits) - 1);
+  }
+  static std::uint32_t number_of(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> kPartBits);
+  }
   std::uint64_t next_ticket(std::uint64_t parts) const {
     return ((ticket.load(std::memory_order_relaxed) >> kPartBits) + 1) << kPartBits | parts;
   }
@@ -142,10 +152,12 @@ struct ThreadPool::State {
     std::uint32_t done = 0;
     for (std::int64_t turn = 0; turn < parts; ++turn) {
       Share& share = shares[static_cast<std::size_t>((worker + turn) % parts)];
-      for (std::int64_t chunk; (chunk = turn == 0 ? share.take_first(number) : share.take_last(number)) >= 0; ++done)
+      for (std::int64_t chunk;
+           (chunk = turn == 0 ? share.take_first(number) : share.take_last(number)) >= 0; ++done)
         job.run(chunk, worker);
     }
-    if (done > 0 && pending.fetch_sub(done, std::memory_order_acq_rel) == done) pending.notify_one();
+    if (done > 0 && pending.fetch_sub(done, std::memory_order_acq_rel) == done)
+      pending.notify_one();
   }
 
   void work(std::int64_t worker) {
@@ -162,7 +174,8 @@ struct ThreadPool::State {
     job = next;
     const std::uint64_t sequence = next_ticket(static_cast<std::uint64_t>(next.parts));
     for (std::int64_t part = 0; part < next.parts; ++part)
-      shares[static_cast<std::size_t>(part)].fill(number_of(sequence), chunk_of(0, next.chunks, part, next.parts));
+      shares[static_cast<std::size_t>(part)].fill(number_of(sequence),
+                                                  chunk_of(0, next.chunks, part, next.parts));
     pending.store(static_cast<std::uint32_t>(next.chunks), std::memory_order_relaxed);
     publish(sequence);
     take_part(number_of(sequence), 0, next.parts);
@@ -171,10 +184,12 @@ struct ThreadPool::State {
     }
   }
 
-  // In a child that was forked there are no threads, only what the parent noted of them, which is given up.
+  // In a child that was forked there are no threads, only what the parent noted of them, which
+  // is given up.
   void close() {
     if (getpid() != owner) {
-      [[maybe_unused]] const auto* given_up = std::make_unique<std::vector<std::thread>>(std::move(threads)).release();
+      [[maybe_unused]] const auto* given_up =
+          std::make_unique<std::vector<std::thread>>(std::move(threads)).release();
       return;
     }
     publish(next_ticket(0));
@@ -194,13 +209,14 @@ ThreadPool::ThreadPool(int workers) : state_(std::make_unique<State>()) {
     }
   } catch (const std::system_error& error) {
     state_->close();
-    throw UserError(ExitStatus::ResourceLimit,
-                    "cannot start " + std::to_string(workers) + " threads: " + std::string(error.what()));
+    throw UserError(ExitStatus::ResourceLimit, "cannot start " + std::to_string(workers) +
+                                                   " threads: " + std::string(error.what()));
   }
   host_.size = sizeof host_;
   host_.workers = static_cast<std::uint32_t>(workers);
   host_.self = this;
-  host_.parallel_for = [](void* self, polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end) {
+  host_.parallel_for = [](void* self, polyte_parallel_body body, void* context, std::int64_t begin,
+                          std::int64_t end) {
     static_cast<ThreadPool*>(self)->parallel_for(body, context, begin, end);
   };
 }
@@ -209,7 +225,8 @@ ThreadPool::~ThreadPool() { state_->close(); }
 
 int ThreadPool::workers() const { return state_->workers; }
 
-void ThreadPool::parallel_for(polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end) {
+void ThreadPool::parallel_for(polyte_parallel_body body, void* context, std::int64_t begin,
+                              std::int64_t end) {
   if (begin >= end) return;
   if (inside_of.pool == state_.get()) return body(context, begin, end, inside_of.worker);
   Job job{body, context, begin, end, std::min<std::int64_t>(end - begin, state_->workers), 0};

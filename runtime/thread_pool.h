@@ -1,16 +1,17 @@
-// ThreadPool: the runtime's parallel_for (polyte_host of support/kernel_abi.h). Workers spin for some
-// microseconds, then park; the calling thread is worker 0.
+// ThreadPool: the runtime's parallel_for (polyte_host of support/kernel_abi.h). Workers spin for
+// some microseconds, then park; the calling thread is worker 0.
 //
 //   ThreadPool pool(2);
 //   kernel(buffers, scratch, &pool.host());
 //
-// [0, n) is cut into contiguous chunks, a few for each worker, in a way that depends on n and on the number of workers
-// only. A worker has a run of neighbours to begin with; who is done takes from the far end of another's (the static
-// stealing of LLVM's OpenMP), so a core that is slower, or that something else occupies, holds nobody up. Which worker
-// ran a chunk depends on timing; what a kernel writes does not, since iterations of its parallel loops are independent.
+// [0, n) is cut into contiguous chunks, a few for each worker, in a way that depends on n and on
+// the number of workers only. A worker has a run of neighbours to begin with; who is done takes
+// from the far end of another's (the static stealing of LLVM's OpenMP), so a core that is slower,
+// or that something else occupies, holds nobody up. Which worker ran a chunk depends on timing;
+// what a kernel writes does not, since iterations of its parallel loops are independent.
 //
-// Who calls while the pool is busy with another caller's loop runs all of it himself. A parallel_for inside a body runs
-// whole under the body's worker number. Bodies do not throw.
+// Who calls while the pool is busy with another caller's loop runs all of it himself. A
+// parallel_for inside a body runs whole under the body's worker number. Bodies do not throw.
 #pragma once
 
 #include <cstdint>

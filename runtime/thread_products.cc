@@ -6,15 +6,16 @@
 
 namespace polyte::runtime {
 
-std::uint32_t ThreadProducts::sum(const Product& product, int thread, std::size_t reg, std::uint32_t in) {
+std::uint32_t ThreadProducts::sum(const Product& product, int thread, std::size_t reg,
+                                  std::uint32_t in) {
   const auto number = static_cast<int>(reg);
   const int place = row_of_sum(thread, number) * product.columns + column_of_sum(thread, number);
   const double added = product.sums[static_cast<std::size_t>(place)];
   return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<float>(in) + added));
 }
 
-void ThreadProducts::begin(std::shared_ptr<Product> product, int thread, std::int64_t count, const std::uint32_t* in,
-                           std::uint32_t* out, bool late) {
+void ThreadProducts::begin(std::shared_ptr<Product> product, int thread, std::int64_t count,
+                           const std::uint32_t* in, std::uint32_t* out, bool late) {
   constexpr std::uint32_t kToken = 0x7fa00000, kTokens = 0x200000;  // signalling: no sum is one
   Begun begun{std::move(product), thread, {in, in + count}, {}};
   for (std::size_t i = 0; i < begun.in.size(); ++i) {

@@ -1,5 +1,5 @@
-// Products that a thread of the emulator has under way (wgmma): registers whose sums are not there before its wait, and
-// memory that is being read meanwhile. Internal.
+// Products that a thread of the emulator has under way (wgmma): registers whose sums are not there
+// before its wait, and memory that is being read meanwhile. Internal.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class ThreadProducts {
   bool is_open = false;  // registers are handed over (wgmma.fence)
 
   // Adds the thread's part of the sums to registers. Late: `out` are tokens until the wait.
-  void begin(std::shared_ptr<Product> product, int thread, std::int64_t count, const std::uint32_t* in,
-             std::uint32_t* out, bool late);
+  void begin(std::shared_ptr<Product> product, int thread, std::int64_t count,
+             const std::uint32_t* in, std::uint32_t* out, bool late);
   void commit() { groups_.emplace_back(); }
   // Until at most so many groups are under way; those that nobody reads memory for any more.
   std::vector<std::shared_ptr<Product>> wait(std::int64_t pending);

@@ -11,15 +11,17 @@
 
 namespace polyte::runtime {
 
-// Who touched a byte last; as small as can be, for each byte of the device has two. Epochs count the starts and the
-// barriers of all blocks, one after another, so that they say the block and the launch as well; a warp has its own.
+// Who touched a byte last; as small as can be, for each byte of the device has two. Epochs count
+// the starts and the barriers of all blocks, one after another, so that they say the block and the
+// launch as well; a warp has its own.
 struct Touch {
   std::uint32_t epoch = 0, warp_epoch = 0;  // no epoch: nobody
   std::int16_t thread = 0;                  // of at most 1,024
   // Other threads too, of this epoch; of other warps; of other blocks of this launch.
   bool many : 1 = false, many_warps : 1 = false, many_blocks : 1 = false;
   bool atomic : 1 = false;
-  bool on_plain : 1 = false;  // atomic, and its block has written plainly in this launch: other blocks race
+  // Atomic, and its block has written plainly in this launch: other blocks race.
+  bool on_plain : 1 = false;
 };
 struct Byte {
   Touch write, read;
@@ -30,8 +32,8 @@ struct Byte {
   std::uint16_t fences = 0;   // that its writer had made before
 };
 
-// The notes of all bytes of a memory. Of memory that nobody touches there are none: many launches touch little of what
-// a device has.
+// The notes of all bytes of a memory. Of memory that nobody touches there are none: many launches
+// touch little of what a device has.
 class TouchedBytes {
  public:
   TouchedBytes() = default;
@@ -58,7 +60,8 @@ class TouchedBytes {
     for (std::size_t i = 0; i < pages_.size(); ++i) {
       if (pages_[i] == nullptr) continue;
       const auto at = std::ranges::find(*pages_[i], true, &Byte::copied);
-      if (at != pages_[i]->end()) return static_cast<std::int64_t>(i) * kPage + (at - pages_[i]->begin());
+      if (at != pages_[i]->end())
+        return static_cast<std::int64_t>(i) * kPage + (at - pages_[i]->begin());
     }
     return std::nullopt;
   }

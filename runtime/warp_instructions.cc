@@ -23,7 +23,9 @@ double of_bfloat(std::uint32_t bits) { return std::bit_cast<float>(bits << 16U);
 namespace {
 
 // Element i of registers that hold several: of 16 or 8 bits.
-std::uint32_t short_of(const std::uint32_t* registers, int i) { return registers[i / 2] >> 16U * (i % 2) & 0xffffU; }
+std::uint32_t short_of(const std::uint32_t* registers, int i) {
+  return registers[i / 2] >> 16U * (i % 2) & 0xffffU;
+}
 std::int32_t byte_of(const std::uint32_t* registers, int i) {
   return static_cast<std::int8_t>(registers[i / 4] >> 8U * (i % 4) & 0xffU);
 }
@@ -46,7 +48,8 @@ void multiply_shorts(const WarpRegisters& lanes, Float value) {
       a[row][column] = value(short_of(in, i));
     }
     for (int i = 0; i < 4; ++i)
-      b[i < 2 ? thread * 2 + (i & 1) : thread * 2 + (i & 1) + 8][group] = value(short_of(in + kRegistersOfA, i));
+      b[i < 2 ? thread * 2 + (i & 1) : thread * 2 + (i & 1) + 8][group] =
+          value(short_of(in + kRegistersOfA, i));
   }
   for (int lane = 0; lane < 32; ++lane) {
     const LaneRegisters& own = lanes[static_cast<std::size_t>(lane)];
@@ -59,15 +62,19 @@ void multiply_shorts(const WarpRegisters& lanes, Float value) {
 }
 
 // Of 32 bits the instruction reads 19, and what the others do is not said: they have to be zeros.
-double of_tf32(std::uint32_t bits) { return (bits & 0x1fffU) != 0 ? std::nan("") : std::bit_cast<float>(bits); }
+double of_tf32(std::uint32_t bits) {
+  return (bits & 0x1fffU) != 0 ? std::nan("") : std::bit_cast<float>(bits);
+}
 
 void multiply_words(const WarpRegisters& lanes) {
   double a[kRows][8] = {}, b[8][kColumns] = {};
   for (int lane = 0; lane < 32; ++lane) {
     const std::uint32_t* in = lanes[static_cast<std::size_t>(lane)].in;
     const int group = lane / 4, thread = lane % 4;
-    for (int i = 0; i < 4; ++i) a[i == 0 || i == 2 ? group : group + 8][i < 2 ? thread : thread + 4] = of_tf32(in[i]);
-    for (int i = 0; i < 2; ++i) b[i == 0 ? thread : thread + 4][group] = of_tf32(in[kRegistersOfA + i]);
+    for (int i = 0; i < 4; ++i)
+      a[i == 0 || i == 2 ? group : group + 8][i < 2 ? thread : thread + 4] = of_tf32(in[i]);
+    for (int i = 0; i < 2; ++i)
+      b[i == 0 ? thread : thread + 4][group] = of_tf32(in[kRegistersOfA + i]);
   }
   for (int lane = 0; lane < 32; ++lane) {
     const LaneRegisters& own = lanes[static_cast<std::size_t>(lane)];
@@ -90,14 +97,16 @@ void multiply_doubles(const WarpRegisters& lanes) {
   for (int lane = 0; lane < 32; ++lane) {
     const std::uint32_t* in = lanes[static_cast<std::size_t>(lane)].in;
     const int group = lane / 4, thread = lane % 4;
-    for (int i = 0; i < 4; ++i) a[i % 2 == 0 ? group : group + 8][i < 2 ? thread : thread + 4] = double_of(in, i);
+    for (int i = 0; i < 4; ++i)
+      a[i % 2 == 0 ? group : group + 8][i < 2 ? thread : thread + 4] = double_of(in, i);
     for (int i = 0; i < 2; ++i) b[i == 0 ? thread : thread + 4][group] = double_of(in, 4 + i);
   }
   for (int lane = 0; lane < 32; ++lane) {
     const LaneRegisters& own = lanes[static_cast<std::size_t>(lane)];
     for (int i = 0; i < 4; ++i) {
       double sum = double_of(own.in, 6 + i);
-      for (int k = 0; k < 8; ++k) sum = std::fma(a[row_of_c(lane, i)][k], b[k][column_of_c(lane, i)], sum);
+      for (int k = 0; k < 8; ++k)
+        sum = std::fma(a[row_of_c(lane, i)][k], b[k][column_of_c(lane, i)], sum);
       std::memcpy(own.out + std::ptrdiff_t{2} * i, &sum, sizeof sum);
     }
   }
@@ -114,7 +123,8 @@ void multiply_bytes(const WarpRegisters& lanes) {
       a[row][column] = byte_of(in, i);
     }
     for (int i = 0; i < 8; ++i)
-      b[i < 4 ? thread * 4 + (i & 3) : thread * 4 + (i & 3) + 16][group] = byte_of(in + kRegistersOfA, i);
+      b[i < 4 ? thread * 4 + (i & 3) : thread * 4 + (i & 3) + 16][group] =
+          byte_of(in + kRegistersOfA, i);
   }
   for (int lane = 0; lane < 32; ++lane) {
     const LaneRegisters& own = lanes[static_cast<std::size_t>(lane)];
@@ -151,7 +161,8 @@ void load_matrices(const std::array<const void*, 32>& rows, std::int64_t count, 
   for (std::int64_t matrix = 0; matrix < count; ++matrix) {
     std::uint16_t elements[8][8];
     for (int row = 0; row < 8; ++row)
-      std::memcpy(elements[row], rows[static_cast<std::size_t>(8 * matrix + row)], sizeof(elements[row]));
+      std::memcpy(elements[row], rows[static_cast<std::size_t>(8 * matrix + row)],
+                  sizeof(elements[row]));
     for (int lane = 0; lane < 32; ++lane) {
       const int row = lane / 4, column = lane % 4 * 2;
       const std::uint32_t low = transposed ? elements[column][row] : elements[row][column];

@@ -9,7 +9,9 @@ namespace {
 
 // Bits first to last, of numbers that leave out the lowest four.
 std::uint32_t field(std::uint64_t descriptor, unsigned first, unsigned last) {
-  return static_cast<std::uint32_t>(descriptor >> first & ((std::uint64_t{1} << (last - first + 1)) - 1)) << 4U;
+  return static_cast<std::uint32_t>(descriptor >> first &
+                                    ((std::uint64_t{1} << (last - first + 1)) - 1))
+         << 4U;
 }
 
 class Operand {
@@ -22,9 +24,11 @@ class Operand {
 
   // Of element `mn` along M or N, `k` along K.
   std::uint32_t address(std::uint32_t mn, std::uint32_t k) const {
-    // ((T,8,m),(8,k)):((1,T,LBO),(8T,SBO)) with M or N first; ((8,m),(T,2k)):((8T,SBO),(1,T)) along K; T: 8 elements.
-    const std::uint32_t linear = across_ ? mn % 64 * 2 + mn / 64 * leading_ + k % 8 * 128 + k / 8 * stride_
-                                         : mn % 8 * 128 + mn / 8 * stride_ + k * 2;
+    // ((T,8,m),(8,k)):((1,T,LBO),(8T,SBO)) with M or N first; ((8,m),(T,2k)):((8T,SBO),(1,T))
+    // along K; T: 8 elements.
+    const std::uint32_t linear =
+        across_ ? mn % 64 * 2 + mn / 64 * leading_ + k % 8 * 128 + k / 8 * stride_
+                : mn % 8 * 128 + mn / 8 * stride_ + k * 2;
     const std::uint32_t address = start_ + linear;
     return address ^ (address >> 3U & 0x70U);  // Swizzle<3, 4, 3>
   }
@@ -34,14 +38,17 @@ class Operand {
   bool across_;
 };
 
-bool is_swizzled_by_128(std::uint64_t descriptor) { return descriptor >> 62U == 1 && (descriptor >> 49U & 7U) == 0; }
+bool is_swizzled_by_128(std::uint64_t descriptor) {
+  return descriptor >> 62U == 1 && (descriptor >> 49U & 7U) == 0;
+}
 
 }  // namespace
 
-std::optional<SharedProduct> shared_product(const std::string& instruction, std::uint64_t a, std::uint64_t b,
-                                            std::int64_t across) {
+std::optional<SharedProduct> shared_product(const std::string& instruction, std::uint64_t a,
+                                            std::uint64_t b, std::int64_t across) {
   const std::string before = "wgmma.mma_async.sync.aligned.m64n";
-  if (!instruction.starts_with(before) || !is_swizzled_by_128(a) || !is_swizzled_by_128(b)) return std::nullopt;
+  if (!instruction.starts_with(before) || !is_swizzled_by_128(a) || !is_swizzled_by_128(b))
+    return std::nullopt;
   char* end = nullptr;
   SharedProduct product;
   product.columns = static_cast<int>(std::strtol(instruction.c_str() + before.size(), &end, 10));

@@ -1,9 +1,11 @@
-// Zip archives (APPNOTE.TXT 6.3, with Zip64), for .npz files and artifacts. Written: stored members, their data
-// 64-byte aligned so that a file read to aligned memory can be used in place, fixed dates, nothing optional: equal
-// members give equal bytes. Read: stored and deflated members of anyone's archive.
+// Zip archives (APPNOTE.TXT 6.3, with Zip64), for .npz files and artifacts. Written: stored
+// members, their data 64-byte aligned so that a file read to aligned memory can be used in place,
+// fixed dates, nothing optional: equal members give equal bytes. Read: stored and deflated members
+// of anyone's archive.
 //
-// Archives are hostile until checked: names with separators upwards, absolute paths, duplicates, sizes outside
-// the file, overlapping members and expansion beyond 1100:1 (deflate's own limit is 1032:1) are UserErrors.
+// Archives are hostile until checked: names with separators upwards, absolute paths,
+// duplicates, sizes outside the file, overlapping members and expansion beyond 1100:1
+// (deflate's own limit is 1032:1) are UserErrors.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +30,16 @@ struct ZipEntry {
 std::vector<ZipEntry> read_zip_directory(ByteSource archive, const std::string& source);
 
 // The unpacked content of a member, its CRC checked.
-std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry, const std::string& source);
+std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry,
+                                       const std::string& source);
 
 // At most its first `most` bytes, unchecked: for looking at a header before the rest is unpacked.
 std::vector<std::byte> read_zip_begin(ByteSource archive, const ZipEntry& entry, std::size_t most);
 
 class ZipWriter {
  public:
-  // Zip64 fields are used for sizes and offsets of at least `zip64_from` bytes (lower only in tests).
+  // Zip64 fields are used for sizes and offsets of at least `zip64_from` bytes
+  // (lower only in tests).
   explicit ZipWriter(const std::string& path, std::uint64_t zip64_from = 0xffffffffU);
   void add(const std::string& name, Bytes data);
   void finish();
@@ -46,9 +50,12 @@ class ZipWriter {
   std::vector<ZipEntry> entries_;
 };
 
-// The bytes between members exactly as ZipWriter writes them; a reader that compares them misses no damage.
-std::vector<std::byte> zip_local_header(const ZipEntry& entry, std::uint64_t zip64_from = 0xffffffffU);
-std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries, std::uint64_t directory_at,
+// The bytes between members exactly as ZipWriter writes them; a reader that compares them misses
+// no damage.
+std::vector<std::byte> zip_local_header(const ZipEntry& entry,
+                                        std::uint64_t zip64_from = 0xffffffffU);
+std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries,
+                                     std::uint64_t directory_at,
                                      std::uint64_t zip64_from = 0xffffffffU);
 
 }  // namespace polyte::runtime

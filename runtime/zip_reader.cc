@@ -27,7 +27,8 @@ class Reader {
     for (std::uint64_t i = 0; i < extent.count; ++i) {
       entries.push_back(read_entry(at, extent.at));
       check_name(entries.back().name);
-      if (!names.insert(entries.back().name).second) refuse("member '" + entries.back().name + "' occurs twice");
+      if (!names.insert(entries.back().name).second)
+        refuse("member '" + entries.back().name + "' occurs twice");
     }
     check_overlap(entries);
     return entries;
@@ -46,7 +47,8 @@ class Reader {
   const std::string& source_;
 
   std::uint64_t number(std::uint64_t at, int bytes) const {
-    if (at > archive_.size() || archive_.size() - at < static_cast<std::uint64_t>(bytes)) refuse("is truncated");
+    if (at > archive_.size() || archive_.size() - at < static_cast<std::uint64_t>(bytes))
+      refuse("is truncated");
     std::uint64_t value = 0;
     int shift = 0;
     for (const std::byte byte : archive_.bytes(at, static_cast<std::uint64_t>(bytes))) {
@@ -69,7 +71,8 @@ class Reader {
     for (std::uint64_t at = last + 1; at-- > first;) {
       if (number(at, 4) == 0x06054b50 && number(at + 20, 2) == last - at) return at;
     }
-    if (number(0, 4) == 0x04034b50) refuse("is cut off: it begins as a zip archive, and has no end record");
+    if (number(0, 4) == 0x04034b50)
+      refuse("is cut off: it begins as a zip archive, and has no end record");
     refuse("is not a zip archive (no end record)");
   }
 
@@ -81,8 +84,10 @@ class Reader {
       if (number(record, 4) != 0x06064b50) refuse("has a damaged Zip64 end record");
       extent = {number(record + 48, 8), number(record + 32, 8)};
     }
-    if (extent.count > kMaxMembers) refuse("has " + std::to_string(extent.count) + " members, at most 100000 are read");
-    if (extent.at > end || (end - extent.at) / 46 < extent.count) refuse("has a directory outside the file");
+    if (extent.count > kMaxMembers)
+      refuse("has " + std::to_string(extent.count) + " members, at most 100000 are read");
+    if (extent.at > end || (end - extent.at) / 46 < extent.count)
+      refuse("has a directory outside the file");
     return extent;
   }
 
@@ -109,7 +114,8 @@ class Reader {
     return entry;
   }
 
-  // The Zip64 extra field holds those of the sizes and the offset, in this order, whose short field is full.
+  // The Zip64 extra field holds those of the sizes and the offset, in this order, whose short
+  // field is full.
   void read_zip64(ZipEntry& entry, std::uint64_t at, std::uint64_t bytes) const {
     const std::uint64_t end = at + bytes;
     while (at + 4 <= end) {
@@ -120,7 +126,8 @@ class Reader {
       if (id != 1) continue;
       for (std::uint64_t* value : {&entry.bytes, &entry.stored_bytes, &entry.header_at}) {
         if (*value != 0xffffffffU) continue;
-        if (field + 8 > at || at > end) refuse("member '" + entry.name + "' has a damaged Zip64 field");
+        if (field + 8 > at || at > end)
+          refuse("member '" + entry.name + "' has a damaged Zip64 field");
         *value = number(field, 8);
         field += 8;
       }
@@ -128,22 +135,27 @@ class Reader {
   }
 
   void locate(ZipEntry& entry, std::uint64_t directory_at) const {
-    const auto damaged = [&](const std::string& what) { refuse("member '" + entry.name + "' " + what); };
-    if (entry.header_at > directory_at || directory_at - entry.header_at < 30) damaged("lies outside the file");
+    const auto damaged = [&](const std::string& what) {
+      refuse("member '" + entry.name + "' " + what);
+    };
+    if (entry.header_at > directory_at || directory_at - entry.header_at < 30)
+      damaged("lies outside the file");
     if (number(entry.header_at, 4) != 0x04034b50) damaged("has a damaged header");
     const std::uint64_t name_bytes = number(entry.header_at + 26, 2);
-    if (text(entry.header_at + 30, name_bytes) != entry.name) damaged("has another name in its own header");
+    if (text(entry.header_at + 30, name_bytes) != entry.name)
+      damaged("has another name in its own header");
     entry.data_at = entry.header_at + 30 + name_bytes + number(entry.header_at + 28, 2);
     if (entry.data_at > directory_at || directory_at - entry.data_at < entry.stored_bytes) {
       damaged("lies outside the file");
     }
-    if (!entry.deflated && entry.stored_bytes != entry.bytes) damaged("is stored but has two sizes");
+    if (!entry.deflated && entry.stored_bytes != entry.bytes)
+      damaged("is stored but has two sizes");
     if (entry.bytes / kMaxRatio > entry.stored_bytes) damaged("claims an impossible compression");
   }
 
   void check_name(const std::string& name) const {
-    const bool parent =
-        name == ".." || name.starts_with("../") || name.find("/../") != std::string::npos || name.ends_with("/..");
+    const bool parent = name == ".." || name.starts_with("../") ||
+                        name.find("/../") != std::string::npos || name.ends_with("/..");
     if (name.empty() || name.front() == '/' || parent || name.find('\\') != std::string::npos ||
         name.find('\0') != std::string::npos) {
       refuse("has a member whose name leaves the archive or is empty");
@@ -160,7 +172,8 @@ class Reader {
   }
 };
 
-// Raw inflate in pieces, because zlib counts in 32 bits. False when the data is damaged or has another size.
+// Raw inflate in pieces, because zlib counts in 32 bits. False when the data is damaged
+// or has another size.
 bool inflate_all(Bytes from, std::vector<std::byte>& to) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
@@ -189,17 +202,20 @@ std::vector<ZipEntry> read_zip_directory(ByteSource archive, const std::string& 
   return Reader(archive, source).directory();
 }
 
-std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry, const std::string& source) {
+std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry,
+                                       const std::string& source) {
   const auto refuse = [&](const std::string& why) {
-    throw UserError(ExitStatus::InvalidInput, "archive '" + source + "': member '" + entry.name + "' " + why);
+    throw UserError(ExitStatus::InvalidInput,
+                    "archive '" + source + "': member '" + entry.name + "' " + why);
   };
   const Bytes stored = archive.bytes(entry.data_at, entry.stored_bytes);
   std::vector<std::byte> data;
   try {
     data.resize(entry.bytes);
   } catch (const std::exception&) {
-    throw UserError(ExitStatus::ResourceLimit, "archive '" + source + "': member '" + entry.name + "' has " +
-                                                   std::to_string(entry.bytes) + " bytes, which do not fit in memory");
+    throw UserError(ExitStatus::ResourceLimit, "archive '" + source + "': member '" + entry.name +
+                                                   "' has " + std::to_string(entry.bytes) +
+                                                   " bytes, which do not fit in memory");
   }
   if (!entry.deflated) {
     std::ranges::copy(stored, data.begin());

@@ -10,7 +10,8 @@ namespace polyte::runtime {
 namespace {
 
 constexpr std::uint64_t kDataAlignment = 64;
-constexpr std::uint16_t kDate = 0x21;              // 1980-01-01, the first day that the format knows
+// 1980-01-01, the first day that the format knows.
+constexpr std::uint16_t kDate = 0x21;
 constexpr std::uint16_t kAlignmentField = 0xd935;  // extra field that others use for padding too
 constexpr std::uint64_t kAlignmentFieldBytes = 6;  // its header and the alignment
 constexpr std::uint32_t kFull32 = 0xffffffffU;
@@ -43,12 +44,15 @@ class LittleEndian {
   }
 };
 
-bool needs_zip64(const ZipEntry& entry, std::uint64_t from) { return entry.bytes >= from || entry.header_at >= from; }
+bool needs_zip64(const ZipEntry& entry, std::uint64_t from) {
+  return entry.bytes >= from || entry.header_at >= from;
+}
 
 std::vector<std::byte> local_extra(const ZipEntry& entry, bool zip64) {
   LittleEndian out;
   if (zip64) out.u16(1).u16(16).u64(entry.bytes).u64(entry.bytes);
-  const std::uint64_t fixed = entry.header_at + 30 + entry.name.size() + (zip64 ? 20 : 0) + kAlignmentFieldBytes;
+  const std::uint64_t fixed =
+      entry.header_at + 30 + entry.name.size() + (zip64 ? 20 : 0) + kAlignmentFieldBytes;
   const std::uint64_t padding = (kDataAlignment - fixed % kDataAlignment) % kDataAlignment;
   out.u16(kAlignmentField).u16(2 + padding).u16(kDataAlignment).zeros(padding);
   return out.take();
@@ -61,21 +65,43 @@ std::vector<std::byte> zip_local_header(const ZipEntry& entry, std::uint64_t zip
   const std::vector<std::byte> extra = local_extra(entry, zip64);
   const std::uint64_t size = zip64 ? kFull32 : entry.bytes;
   LittleEndian out;
-  out.u32(0x04034b50).u16(zip64 ? 45 : 20).u16(0).u16(0).u16(0).u16(kDate).u32(entry.crc).u32(size).u32(size);
+  out.u32(0x04034b50)
+      .u16(zip64 ? 45 : 20)
+      .u16(0)
+      .u16(0)
+      .u16(0)
+      .u16(kDate)
+      .u32(entry.crc)
+      .u32(size)
+      .u32(size);
   out.u16(entry.name.size()).u16(extra.size()).text(entry.name).append(extra);
   return out.take();
 }
 
-std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries, std::uint64_t directory_at,
-                                     std::uint64_t zip64_from) {
+std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries,
+                                     std::uint64_t directory_at, std::uint64_t zip64_from) {
   LittleEndian members;
   bool any_zip64 = directory_at >= zip64_from || entries.size() >= 0xffff;
   for (const ZipEntry& entry : entries) {
     const bool zip64 = needs_zip64(entry, zip64_from);
     any_zip64 = any_zip64 || zip64;
     const std::uint64_t size = zip64 ? kFull32 : entry.bytes;
-    members.u32(0x02014b50).u16(45).u16(zip64 ? 45 : 20).u16(0).u16(0).u16(0).u16(kDate).u32(entry.crc);
-    members.u32(size).u32(size).u16(entry.name.size()).u16(zip64 ? 28 : 0).u16(0).u16(0).u16(0).u32(0);
+    members.u32(0x02014b50)
+        .u16(45)
+        .u16(zip64 ? 45 : 20)
+        .u16(0)
+        .u16(0)
+        .u16(0)
+        .u16(kDate)
+        .u32(entry.crc);
+    members.u32(size)
+        .u32(size)
+        .u16(entry.name.size())
+        .u16(zip64 ? 28 : 0)
+        .u16(0)
+        .u16(0)
+        .u16(0)
+        .u32(0);
     members.u32(zip64 ? kFull32 : entry.header_at).text(entry.name);
     if (zip64) members.u16(1).u16(24).u64(entry.bytes).u64(entry.bytes).u64(entry.header_at);
   }
@@ -83,7 +109,14 @@ std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries, std::
   LittleEndian out;
   out.append(listed);
   if (any_zip64) {
-    out.u32(0x06064b50).u64(44).u16(45).u16(45).u32(0).u32(0).u64(entries.size()).u64(entries.size());
+    out.u32(0x06064b50)
+        .u64(44)
+        .u16(45)
+        .u16(45)
+        .u32(0)
+        .u32(0)
+        .u64(entries.size())
+        .u64(entries.size());
     out.u64(listed.size()).u64(directory_at);
     out.u32(0x07064b50).u32(0).u64(directory_at + listed.size()).u32(1);
   }
@@ -93,12 +126,17 @@ std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries, std::
   return out.take();
 }
 
-ZipWriter::ZipWriter(const std::string& path, std::uint64_t zip64_from) : file_(path), zip64_from_(zip64_from) {}
+ZipWriter::ZipWriter(const std::string& path, std::uint64_t zip64_from)
+    : file_(path), zip64_from_(zip64_from) {}
 
 void ZipWriter::add(const std::string& name, Bytes data) {
   POLYTE_CHECK(name.size() < 0x8000, "name of a zip member is too long");
-  ZipEntry entry{.name = name, .stored_bytes = data.size(), .bytes = data.size(), .header_at = file_.written()};
-  entry.crc = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
+  ZipEntry entry{.name = name,
+                 .stored_bytes = data.size(),
+                 .bytes = data.size(),
+                 .header_at = file_.written()};
+  entry.crc = static_cast<std::uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
   const std::vector<std::byte> header = zip_local_header(entry, zip64_from_);
   file_.write(header);
   entry.data_at = file_.written();

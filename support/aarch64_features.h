@@ -1,5 +1,5 @@
-// What an AArch64 processor and its operating system offer, by the bits that Linux hands to every program (AT_HWCAP,
-// arch/arm64/include/uapi/asm/hwcap.h), under LLVM's feature names.
+// What an AArch64 processor and its operating system offer, by the bits that Linux hands to every
+// program (AT_HWCAP, arch/arm64/include/uapi/asm/hwcap.h), under LLVM's feature names.
 #pragma once
 
 #include <string>

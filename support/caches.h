@@ -1,4 +1,5 @@
-// The last cache as the machine has it: what reports show beside Machine::l3, the share that schedules count on.
+// The last cache as the machine has it: what reports show beside Machine::l3, the share that
+// schedules count on.
 #pragma once
 
 #include <cstdint>

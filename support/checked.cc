@@ -8,8 +8,8 @@ namespace polyte {
 namespace {
 
 [[noreturn]] void overflow(std::int64_t a, const char* op, std::int64_t b) {
-  throw UserError(ExitStatus::ResourceLimit,
-                  "size overflow: " + std::to_string(a) + ' ' + op + ' ' + std::to_string(b) + " exceeds 63 bits");
+  throw UserError(ExitStatus::ResourceLimit, "size overflow: " + std::to_string(a) + ' ' + op +
+                                                 ' ' + std::to_string(b) + " exceeds 63 bits");
 }
 
 }  // namespace

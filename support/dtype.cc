@@ -51,14 +51,16 @@ struct ShortFloat {
     if (field == 0) return sign;  // below 2^-1022: far under half of the smallest value
     const int exponent = field - 1023;
     if (exponent > kBias) return sign | kInfinity;
-    return static_cast<std::uint16_t>(sign | magnitude(exponent, fraction | (std::uint64_t{1} << 52)));
+    return static_cast<std::uint16_t>(sign |
+                                      magnitude(exponent, fraction | (std::uint64_t{1} << 52)));
   }
 
   static float to_float(std::uint16_t bits) {
     const std::uint32_t sign = std::uint32_t{bits} >> 15 << 31;
     const std::uint32_t field = (bits & 0x7fffU) >> kFraction;
     const std::uint32_t fraction = bits & ((1U << kFraction) - 1);
-    if (field == (1U << kExponent) - 1) return make(sign | 0x7f800000U | fraction << (23 - kFraction));
+    if (field == (1U << kExponent) - 1)
+      return make(sign | 0x7f800000U | fraction << (23 - kFraction));
     if (field != 0) return make(sign | (field + 127 - kBias) << 23 | fraction << (23 - kFraction));
     const double magnitude = static_cast<double>(fraction) * std::bit_cast<double>(kSmallest);
     return static_cast<float>(sign != 0 ? -magnitude : magnitude);
@@ -66,7 +68,8 @@ struct ShortFloat {
 
  private:
   // The smallest subnormal, 2^(kMinExponent - kFraction), as the bits of a double.
-  static constexpr std::uint64_t kSmallest = static_cast<std::uint64_t>(kMinExponent - kFraction + 1023) << 52;
+  static constexpr std::uint64_t kSmallest =
+      static_cast<std::uint64_t>(kMinExponent - kFraction + 1023) << 52;
 
   static float make(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
@@ -76,7 +79,8 @@ struct ShortFloat {
     return static_cast<std::uint16_t>(kInfinity | payload | (1 << (kFraction - 1)));  // quiet
   }
 
-  // One rounding of the 53-bit significand to nearest even; a carry runs into the exponent, as it should.
+  // One rounding of the 53-bit significand to nearest even; a carry runs into the exponent,
+  // as it should.
   static std::uint64_t magnitude(int exponent, std::uint64_t significand) {
     const int below = exponent < kMinExponent ? kMinExponent - exponent : 0;
     const int shift = kDropped + below;

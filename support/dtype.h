@@ -1,5 +1,5 @@
-// Element types, and the conversions of the two short float formats (round to nearest even, as IEEE 754 and
-// the bfloat16 white paper define them; tested on all 2^16 patterns).
+// Element types, and the conversions of the two short float formats (round to nearest even, as IEEE
+// 754 and the bfloat16 white paper define them; tested on all 2^16 patterns).
 #pragma once
 
 #include <cstdint>

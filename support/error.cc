@@ -23,7 +23,8 @@ UserError::UserError(ExitStatus status, std::vector<std::string> problems)
     : std::runtime_error(join_lines(problems)), status_(status), problems_(std::move(problems)) {}
 
 void fail_check(const char* condition, const char* file, int line, const std::string& message) {
-  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": " + message + " (" + condition + ")");
+  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": " + message + " (" +
+                      condition + ")");
 }
 
 }  // namespace polyte

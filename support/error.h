@@ -1,11 +1,14 @@
 // Errors of the whole project, in three kinds.
 //
-//   UserError      the model, schedule, file or device is at fault. Carries every problem found (not only
-//                  the first) and the exit status of the command line (docs/command-line.md).
-//   InternalError  the compiler broke a promise to itself: thrown by POLYTE_CHECK, kept on in release.
+//   UserError      the model, schedule, file or device is at fault. Carries every
+//                  problem found (not only the first) and the exit status of the command
+//                  line (docs/command-line.md).
+//   InternalError  the compiler broke a promise to itself: thrown by POLYTE_CHECK, kept on
+//                  in release.
 //   Decline        (result.h) a transform does not apply; returned, never thrown.
 //
-// Messages are lower case, end without a period, name the node, directive or file, and say got and expected:
+// Messages are lower case, end without a period, name the node, directive or file, and say
+// got and expected:
 //   node 'fc1' (Gemm): attribute 'alpha' is 2, expected 1
 #pragma once
 
@@ -48,11 +51,13 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void fail_check(const char* condition, const char* file, int line, const std::string& message);
+[[noreturn]] void fail_check(const char* condition, const char* file, int line,
+                             const std::string& message);
 
 }  // namespace polyte
 
-// An invariant of the compiler; `message` (std::string or literal) says what was expected and what came.
+// An invariant of the compiler; `message` (std::string or literal) says what was expected and
+// what came.
 #define POLYTE_CHECK(condition, message)                                             \
   do {                                                                               \
     if (!(condition)) ::polyte::fail_check(#condition, __FILE__, __LINE__, message); \

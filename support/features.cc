@@ -12,7 +12,8 @@ std::vector<std::string> detect_features() {
 }
 
 bool is_checkable(TargetKind kind, const std::string& feature) {
-  const std::vector<std::string> names = kind == TargetKind::X86 ? x86_feature_names() : aarch64_feature_names();
+  const std::vector<std::string> names =
+      kind == TargetKind::X86 ? x86_feature_names() : aarch64_feature_names();
   return std::ranges::find(names, feature) != names.end();
 }
 

@@ -11,24 +11,32 @@ struct NamedGpu {
   Gpu gpu;
 };
 
-// Threads, registers and shared memory: "CUDA C++ Programming Guide", table of technical specifications by compute
-// capability. Multiprocessors, caches, memory and rates: NVIDIA's architecture white papers of A100 (SXM, 80 GB), H100
-// (SXM), Ada (AD102) and the data sheets of H200 and L4; the clock is the boost clock for which they state the rates.
+// Threads, registers and shared memory: "CUDA C++ Programming Guide", table of technical
+// specifications by compute capability. Multiprocessors, caches, memory and rates: NVIDIA's
+// architecture white papers of A100 (SXM, 80 GB), H100 (SXM), Ada (AD102) and the data sheets of
+// H200 and L4; the clock is the boost clock for which they state the rates.
 constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr NamedGpu kGpus[] = {
     {"a100",
      "NVIDIA A100 SXM4 80GB",
-     {80, false, 108, 2048, 65536, 255, 1024, 163 * kKiB, 164 * kKiB, 40 * kMiB, 1.41, 2039, 64, 1024}},
-    {"l4", "NVIDIA L4", {89, false, 58, 1536, 65536, 255, 1024, 99 * kKiB, 100 * kKiB, 48 * kMiB, 2.04, 300, 128, 512}},
+     {80, false, 108, 2048, 65536, 255, 1024, 163 * kKiB, 164 * kKiB, 40 * kMiB, 1.41, 2039, 64,
+      1024}},
+    {"l4",
+     "NVIDIA L4",
+     {89, false, 58, 1536, 65536, 255, 1024, 99 * kKiB, 100 * kKiB, 48 * kMiB, 2.04, 300, 128,
+      512}},
     {"rtx4090",
      "NVIDIA GeForce RTX 4090",
-     {89, false, 128, 1536, 65536, 255, 1024, 99 * kKiB, 100 * kKiB, 72 * kMiB, 2.52, 1008, 128, 256}},
+     {89, false, 128, 1536, 65536, 255, 1024, 99 * kKiB, 100 * kKiB, 72 * kMiB, 2.52, 1008, 128,
+      256}},
     {"h100",
      "NVIDIA H100 SXM5 80GB",
-     {90, true, 132, 2048, 65536, 255, 1024, 227 * kKiB, 228 * kKiB, 50 * kMiB, 1.83, 3352, 128, 2048}},
+     {90, true, 132, 2048, 65536, 255, 1024, 227 * kKiB, 228 * kKiB, 50 * kMiB, 1.83, 3352, 128,
+      2048}},
     {"h200",
      "NVIDIA H200 SXM5",
-     {90, true, 132, 2048, 65536, 255, 1024, 227 * kKiB, 228 * kKiB, 50 * kMiB, 1.83, 4800, 128, 2048}},
+     {90, true, 132, 2048, 65536, 255, 1024, 227 * kKiB, 228 * kKiB, 50 * kMiB, 1.83, 4800, 128,
+      2048}},
 };
 
 Machine machine_of(const NamedGpu& known) {
@@ -47,8 +55,9 @@ std::optional<Machine> machine_of_class(const std::string& name) {
   if (!least) return std::nullopt;
   Machine machine = machine_of(*least);
   machine.assumed = {"multiprocessors", "l2_bytes", "clock_ghz", "memory_gb_a_second"};
-  machine.model_name = "any GPU of compute capability " + std::to_string(least->gpu.compute_capability / 10) + "." +
-                       std::to_string(least->gpu.compute_capability % 10) + ", rates of " + least->model;
+  machine.model_name =
+      "any GPU of compute capability " + std::to_string(least->gpu.compute_capability / 10) + "." +
+      std::to_string(least->gpu.compute_capability % 10) + ", rates of " + least->model;
   machine.cpu = name;
   machine.gpu->specific = false;
   return machine;
@@ -69,7 +78,8 @@ Machine machine_of_gpu(const Gpu& gpu) {
 }
 
 std::optional<Machine> gpu_machine(const std::string& name) {
-  const auto* known = std::ranges::find_if(kGpus, [&](const NamedGpu& g) { return name == g.name; });
+  const auto* known =
+      std::ranges::find_if(kGpus, [&](const NamedGpu& g) { return name == g.name; });
   return known == std::end(kGpus) ? machine_of_class(name) : machine_of(*known);
 }
 

@@ -13,7 +13,8 @@
 namespace polyte {
 namespace {
 
-// In a virtual machine the last cache belongs to other guests too; one core counts on no more than this.
+// In a virtual machine the last cache belongs to other guests too; one core counts on no more
+// than this.
 constexpr std::int64_t kGuestL3Bytes = std::int64_t{4} << 20;
 
 std::string read_line(const std::string& path) {
@@ -55,7 +56,8 @@ struct FoundCache {
 
 std::optional<FoundCache> find_cache(int level) {
   for (int index = 0; index < 16; ++index) {
-    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
     if (read_line(folder + "level") != std::to_string(level)) continue;
     if (read_line(folder + "type") == "Instruction") continue;
     FoundCache found;
@@ -104,18 +106,21 @@ std::string read_model_name() {
   return "";
 }
 
-// The machine's, or those that its container was given; not the affinity mask of the moment, for a schedule is one of
-// the machine. The number of threads of a run is the thread pool's question.
+// The machine's, or those that its container was given; not the affinity mask of the moment, for a
+// schedule is one of the machine. The number of threads of a run is the thread pool's question.
 int count_cores() {
   const std::string online = read_line("/sys/devices/system/cpu/online");
-  int cores = online.empty() ? static_cast<int>(std::thread::hardware_concurrency()) : count_processors(online);
-  for (const char* file : {"/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset/cpuset.effective_cpus"})
-    if (const std::string given = read_line(file); !given.empty()) cores = std::min(cores, count_processors(given));
+  int cores = online.empty() ? static_cast<int>(std::thread::hardware_concurrency())
+                             : count_processors(online);
+  for (const char* file :
+       {"/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset/cpuset.effective_cpus"})
+    if (const std::string given = read_line(file); !given.empty())
+      cores = std::min(cores, count_processors(given));
   return std::max(cores, 1);
 }
 
-// Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a 512-bit
-// operation in two halves, and client cores with one 512-bit port, issue one.
+// Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a
+// 512-bit operation in two halves, and client cores with one 512-bit port, issue one.
 int fma_issue(const X86Model& model, const Machine& machine) {
   if (machine.vector_bits < 512) return 2;
   if (model.vendor == "AuthenticAMD") {
@@ -124,17 +129,17 @@ int fma_issue(const X86Model& model, const Machine& machine) {
                                                       (model.model >= 0x60 && model.model < 0x70));
     return zen4 || zen5_mobile ? 1 : 2;
   }
-  // Ice Lake, Tiger Lake and Rocket Lake of the client. A virtual machine may call a server so, whose instructions say
-  // what it is.
-  const bool client =
-      model.model == 0x7d || model.model == 0x7e || model.model == 0x8c || model.model == 0x8d || model.model == 0xa7;
+  // Ice Lake, Tiger Lake and Rocket Lake of the client. A virtual machine may call a server so,
+  // whose instructions say what it is.
+  const bool client = model.model == 0x7d || model.model == 0x7e || model.model == 0x8c ||
+                      model.model == 0x8d || model.model == 0xa7;
   const bool server = machine.has("avx512bf16") || machine.has("amx-tile");
   return model.vendor == "GenuineIntel" && client && !server ? 1 : 2;
 }
 
 void detect_vectors(Machine& machine, const X86Model& model) {
-  const bool wide =
-      machine.has("avx512f") && machine.has("avx512bw") && machine.has("avx512dq") && machine.has("avx512vl");
+  const bool wide = machine.has("avx512f") && machine.has("avx512bw") && machine.has("avx512dq") &&
+                    machine.has("avx512vl");
   machine.has_fma = machine.has("fma");
   machine.vector_bits = wide ? 512 : machine.has("avx2") ? 256 : 128;
   machine.vector_registers = wide ? 32 : 16;

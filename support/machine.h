@@ -1,6 +1,7 @@
-// Machine: what the schedulers and the code generator know of the processor: instruction set, vector
-// registers, caches, cores. Detected on the host (cpuid through the kernel's files), or assumed for a named
-// LLVM CPU; `assumed` lists which facts were not measured. Every tile size comes from here.
+// Machine: what the schedulers and the code generator know of the processor: instruction set,
+// vector registers, caches, cores. Detected on the host (cpuid through the kernel's files),
+// or assumed for a named LLVM CPU; `assumed` lists which facts were not measured. Every tile
+// size comes from here.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct Cache {
   int line_bytes = 64;
 };
 
-// What is known of a GPU. Rates are peaks as its maker states them, unless a file of measured ones says otherwise.
+// What is known of a GPU. Rates are peaks as its maker states them, unless a file of measured
+// ones says otherwise.
 struct Gpu {
   int compute_capability = 0;  // 90: code for sm_90
   bool specific = false;       // also what this generation alone can do, sm_90a
@@ -37,15 +39,17 @@ struct Gpu {
 };
 
 struct Machine {
-  std::string cpu;                    // LLVM CPU name, "znver5"
-  std::vector<std::string> features;  // LLVM feature strings with sign: "+avx512f", "-amx-tile"; sorted
-  std::string model_name;             // as the kernel prints it, "AMD EPYC"
-  int vector_bits = 128;              // widest vector that pays
-  int vector_registers = 16;          // architectural vector registers (32 with AVX-512)
-  int fma_per_cycle = 2;              // vector FMAs issued a cycle
-  int fma_latency = 4;                // cycles
+  std::string cpu;  // LLVM CPU name, "znver5"
+  // LLVM feature strings with sign: "+avx512f", "-amx-tile"; sorted.
+  std::vector<std::string> features;
+  std::string model_name;     // as the kernel prints it, "AMD EPYC"
+  int vector_bits = 128;      // widest vector that pays
+  int vector_registers = 16;  // architectural vector registers (32 with AVX-512)
+  int fma_per_cycle = 2;      // vector FMAs issued a cycle
+  int fma_latency = 4;        // cycles
   bool has_fma = false;
-  int cores = 1;                     // processors of the machine; schedules share loops among so many threads
+  // Processors of the machine; schedules share loops among so many threads.
+  int cores = 1;
   Cache l1, l2, l3;                  // data caches; l3 is the share that one core can count on
   std::optional<Gpu> gpu;            // of a GPU; vectors are then the widest access of a thread
   std::vector<std::string> assumed;  // facts not read from the machine, "fma_per_cycle"

@@ -1,6 +1,6 @@
-// Copies, moves and the end of a large value type, compiled in one file. A type of many strings and vectors has
-// kilobytes of them, and every file that returns one would compile them again: for the types that most files pass
-// about, a third of what the sources compile to.
+// Copies, moves and the end of a large value type, compiled in one file. A type of many strings and
+// vectors has kilobytes of them, and every file that returns one would compile them again: for the
+// types that most files pass about, a third of what the sources compile to.
 //
 //   struct State {                          // state.h
 //     POLYTE_OUT_OF_LINE(State);

@@ -8,10 +8,11 @@ namespace {
 
 constexpr TargetKind kX86 = TargetKind::X86, kArm = TargetKind::AArch64;
 
-// x86: caches and pipes are those of many, so that code for a name does not depend on which of its processors it is.
-// Neoverse N1: Arm Neoverse N1 Core Technical Reference Manual (L1 of 64 KiB in 4 ways, L2 of up to 1 MiB in 8 ways,
-// lines of 64 bytes) and Software Optimization Guide (two vector pipes, FMLA of latency 4); the last cache belongs to
-// the system, and 32 MiB for 64 cores are a known one.
+// x86: caches and pipes are those of many, so that code for a name does not depend on which of
+// its processors it is. Neoverse N1: Arm Neoverse N1 Core Technical Reference Manual (L1 of 64
+// KiB in 4 ways, L2 of up to 1 MiB in 8 ways, lines of 64 bytes) and Software Optimization Guide
+// (two vector pipes, FMLA of latency 4); the last cache belongs to the system, and 32 MiB for 64
+// cores are a known one.
 constexpr Processor kProcessors[] = {
     {"alderlake", kX86, 256, 16},
     {"broadwell", kX86, 256, 16},
@@ -51,13 +52,16 @@ void read_x86_vectors(Machine& machine) {
 }  // namespace
 
 const Processor* find_processor(const std::string& name) {
-  const auto* const found = std::ranges::find(kProcessors, name, [](const Processor& p) { return p.name; });
+  const auto* const found =
+      std::ranges::find(kProcessors, name, [](const Processor& p) { return p.name; });
   return found == std::end(kProcessors) ? nullptr : found;
 }
 
 Machine named_machine(TargetKind kind, const std::string& name, std::vector<std::string> features) {
   const Processor* const known = find_processor(name);
-  const Processor& processor = known && known->kind == kind ? *known : kind == kX86 ? kSomeX86 : kSomeArm;
+  const Processor& processor = known && known->kind == kind ? *known
+                               : kind == kX86               ? kSomeX86
+                                                            : kSomeArm;
   Machine machine;
   machine.cpu = name;
   machine.model_name = name;

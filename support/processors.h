@@ -1,5 +1,6 @@
-// The processors that are known by name: what LLVM's name of one does not tell codegen, and what a script that was
-// written for another one needs to know of it. The one place that has names of processors.
+// The processors that are known by name: what LLVM's name of one does not tell codegen, and
+// what a script that was written for another one needs to know of it. The one place that has
+// names of processors.
 //
 //   find_processor("neoverse-n1")->vector_bits                  // 128
 //   named_machine(TargetKind::X86, "znver4", {"+avx512f", ..})  // what it can, the rest assumed
@@ -27,8 +28,9 @@ struct Processor {
 
 const Processor* find_processor(const std::string& name);  // null if absent
 
-// A processor that this process does not run on, by its name and LLVM's features ("+avx2", sorted). Vectors are what
-// the features say; the rest is the table's, or for a name that is not in it what processors of its kind have.
+// A processor that this process does not run on, by its name and LLVM's features ("+avx2", sorted).
+// Vectors are what the features say; the rest is the table's, or for a name that is not in it what
+// processors of its kind have.
 Machine named_machine(TargetKind kind, const std::string& name, std::vector<std::string> features);
 
 }  // namespace polyte

@@ -1,5 +1,5 @@
-// Result<T, E>: a value or the reason why there is none. Used where failure is an ordinary answer: a
-// transform that does not apply (Decline), a primitive that is illegal (schedule::Refusal).
+// Result<T, E>: a value or the reason why there is none. Used where failure is an ordinary answer:
+// a transform that does not apply (Decline), a primitive that is illegal (schedule::Refusal).
 //
 //   Result<Tree> split(...);      if (!r) report(r.error().reason);   use(*r)
 #pragma once
@@ -20,8 +20,10 @@ struct Decline {
 template <class T, class E = Decline>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
-  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
+  // NOLINTBEGIN(google-explicit-constructor): implicit by design
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   explicit operator bool() const { return state_.index() == 0; }
   T& operator*() & { return value(); }

@@ -18,7 +18,8 @@ template <class F>
 double milliseconds_of(F f) {
   const auto start = std::chrono::steady_clock::now();
   f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 // Runs stages, in the order in which they are listed in `times`.

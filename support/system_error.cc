@@ -26,6 +26,8 @@ ExitStatus status_of_errno(int error_number, ExitStatus otherwise) {
 }
 
 // Unlike strerror's, its text belongs to no other thread.
-std::string text_of_errno(int error_number) { return std::generic_category().message(error_number); }
+std::string text_of_errno(int error_number) {
+  return std::generic_category().message(error_number);
+}
 
 }  // namespace polyte

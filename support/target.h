@@ -1,6 +1,6 @@
-// Target: what is compiled for. `machine` is what the schedulers see of the processor; `kind` is which family of
-// instructions it has: codegen picks what emits them by it, and an artifact says it, so that no other processor runs
-// the code.
+// Target: what is compiled for. `machine` is what the schedulers see of the processor; `kind` is
+// which family of instructions it has: codegen picks what emits them by it, and an artifact says
+// it, so that no other processor runs the code.
 //
 //   Target target{detect_machine(), kNativeKind};
 #pragma once

@@ -1,5 +1,6 @@
-// What readers of text have in common: which characters names are made of, and a position among tokens. A Token has a
-// `text` and a `kind`, of which Name, Sign and End are some; the tokens end in an End.
+// What readers of text have in common: which characters names are made of, and a position among
+// tokens. A Token has a `text` and a `kind`, of which Name, Sign and End are some; the tokens end
+// in an End.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +10,23 @@
 
 namespace polyte {
 
-inline bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-inline bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+inline bool is_name_start(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+inline bool is_name_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 inline bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 template <class Token>
 class TokenCursor {
  public:
-  explicit TokenCursor(const std::vector<Token>& tokens, std::size_t at = 0) : tokens_(&tokens), at_(at) {}
+  explicit TokenCursor(const std::vector<Token>& tokens, std::size_t at = 0)
+      : tokens_(&tokens), at_(at) {}
 
-  const Token& peek(std::size_t ahead = 0) const { return (*tokens_)[std::min(at_ + ahead, tokens_->size() - 1)]; }
+  const Token& peek(std::size_t ahead = 0) const {
+    return (*tokens_)[std::min(at_ + ahead, tokens_->size() - 1)];
+  }
   bool at_end() const { return peek().kind == Kind::End; }
   Token next() {
     Token token = peek();

@@ -22,8 +22,15 @@ enum class Leaf : std::uint8_t { L1, L7, L7s1, LDs1, L14, L19, L24, Ext1, Ext8 }
 struct LeafNumber {
   std::uint32_t leaf, subleaf;
 };
-constexpr std::array<LeafNumber, 9> kLeaves{
-    {{1, 0}, {7, 0}, {7, 1}, {0xd, 1}, {0x14, 0}, {0x19, 0}, {0x24, 0}, {0x80000001, 0}, {0x80000008, 0}}};
+constexpr std::array<LeafNumber, 9> kLeaves{{{1, 0},
+                                             {7, 0},
+                                             {7, 1},
+                                             {0xd, 1},
+                                             {0x14, 0},
+                                             {0x19, 0},
+                                             {0x24, 0},
+                                             {0x80000001, 0},
+                                             {0x80000008, 0}}};
 
 struct Feature {
   const char* name;
@@ -150,7 +157,8 @@ using Registers = std::array<std::uint32_t, 4>;  // eax, ebx, ecx, edx
 
 Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   Registers r{};
-  // Some processors return nonsense for a subleaf they lack; subleaf 0 of leaf 7 says how many there are.
+  // Some processors return nonsense for a subleaf they lack; subleaf 0 of leaf 7 says how many
+  // there are.
   if (leaf == 7 && subleaf > 0 && cpuid(7, 0)[0] < subleaf) return r;
   if (__get_cpuid_count(leaf, subleaf, &r[0], &r[1], &r[2], &r[3]) == 0) r = {};
   return r;
@@ -177,12 +185,14 @@ std::vector<std::string> x86_feature_names() {
 #ifdef __x86_64__
 std::vector<std::string> detect_x86_features() {
   std::array<Registers, kLeaves.size()> leaves{};
-  for (std::size_t i = 0; i < kLeaves.size(); ++i) leaves[i] = cpuid(kLeaves[i].leaf, kLeaves[i].subleaf);
+  for (std::size_t i = 0; i < kLeaves.size(); ++i)
+    leaves[i] = cpuid(kLeaves[i].leaf, kLeaves[i].subleaf);
   const std::uint32_t saved = saved_state();
   std::vector<std::string> features;
   for (const Feature& f : kFeatures) {
     const auto needed = static_cast<std::uint32_t>(f.state);
-    const std::uint32_t word = leaves[static_cast<std::size_t>(f.leaf)][static_cast<std::size_t>(f.reg)];
+    const std::uint32_t word =
+        leaves[static_cast<std::size_t>(f.leaf)][static_cast<std::size_t>(f.reg)];
     const bool present = ((word >> f.bit) & 1) != 0 && (saved & needed) == needed;
     features.push_back((present ? "+" : "-") + std::string(f.name));
   }

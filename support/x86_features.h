@@ -1,6 +1,7 @@
-// What an x86 processor and its operating system offer, by cpuid and xgetbv, under LLVM's feature names.
-// One table of bits (Intel SDM volume 2, CPUID; AMD APM volume 3, appendix E); a feature whose registers the
-// system does not save counts as absent. Enough for a runtime without LLVM to check what an artifact needs.
+// What an x86 processor and its operating system offer, by cpuid and xgetbv, under LLVM's feature
+// names. One table of bits (Intel SDM volume 2, CPUID; AMD APM volume 3, appendix E); a feature
+// whose registers the system does not save counts as absent. Enough for a runtime without LLVM to
+// check what an artifact needs.
 #pragma once
 
 #include <string>

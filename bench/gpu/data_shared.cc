@@ -1,5 +1,6 @@
-// What bench/gpu/run fills and compares tensors with: the runtime's own data, so that the same words give the same
-// values on every machine, without any library of Python's. Plain C: see bench/gpu/kit/data.py.
+// What bench/gpu/run fills and compares tensors with: the runtime's own data, so that the
+// same words give the same values on every machine, without any library of Python's. Plain
+// C: see bench/gpu/kit/data.py.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -46,9 +47,11 @@ extern "C" {
 struct polyte_data_comparison {
   std::int64_t elements, other_bits;  // how many, and how many of them are not the same bits
   std::int64_t first;                 // the first of the largest difference
-  double difference, largest;         // infinite where one is no number or no finite one; of |expected|
-  double got, expected;               // at `first`
-  int is_whole;  // every expected value is a whole number that its type has exactly, with its neighbours
+  // Infinite where one is no number or no finite one; of |expected|.
+  double difference, largest;
+  double got, expected;  // at `first`
+  // Every expected value is a whole number that its type has exactly, with its neighbours.
+  int is_whole;
 };
 
 // As --fill: "normal:1", "int:1". The status that an error has on the command line, else 0.
@@ -70,21 +73,25 @@ int polyte_data_compare(const polyte_dl_tensor* got, const polyte_dl_tensor* exp
                         polyte_data_comparison* result) noexcept {
   try {
     const TensorView a = from_dlpack(*got), b = from_dlpack(*expected);
-    if (a.dtype != b.dtype || !std::ranges::equal(a.shape, b.shape)) return static_cast<int>(ExitStatus::InvalidInput);
+    if (a.dtype != b.dtype || !std::ranges::equal(a.shape, b.shape))
+      return static_cast<int>(ExitStatus::InvalidInput);
     const auto bytes = static_cast<std::size_t>(size_in_bytes(a.dtype));
     const double exact = a.dtype == DType::F16 ? 2048 : a.dtype == DType::BF16 ? 256 : 16777216;
     *result = {count_elements(a.shape), 0, -1, 0, 0, 0, 0, 1};
     for (std::int64_t i = 0; i < result->elements; ++i) {
-      const double x = element_as_double(a.dtype, a.data, i), y = element_as_double(a.dtype, b.data, i);
+      const double x = element_as_double(a.dtype, a.data, i),
+                   y = element_as_double(a.dtype, b.data, i);
       const std::size_t at = static_cast<std::size_t>(i) * bytes;
       if (y != std::floor(y) || std::abs(y) > exact) result->is_whole = 0;
       if (std::isfinite(y)) result->largest = std::max(result->largest, std::abs(y));
-      if (std::memcmp(static_cast<const char*>(a.data) + at, static_cast<const char*>(b.data) + at, bytes) == 0)
+      if (std::memcmp(static_cast<const char*>(a.data) + at, static_cast<const char*>(b.data) + at,
+                      bytes) == 0)
         continue;
       ++result->other_bits;
       if ((std::isnan(x) && std::isnan(y)) || x == y) continue;
-      const double apart =
-          std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) : std::numeric_limits<double>::infinity();
+      const double apart = std::isfinite(x) && std::isfinite(y)
+                               ? std::abs(x - y)
+                               : std::numeric_limits<double>::infinity();
       if (apart <= result->difference) continue;
       result->difference = apart;
       result->first = i;

@@ -23,8 +23,8 @@ std::string real_literal(DType type, double value) {
   char text[64];
   for (int digits = 1; digits <= 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, value);
-    const double back =
-        type == DType::F32 ? static_cast<double>(std::strtof(text, nullptr)) : std::strtod(text, nullptr);
+    const double back = type == DType::F32 ? static_cast<double>(std::strtof(text, nullptr))
+                                           : std::strtod(text, nullptr);
     if (back == value) break;
   }
   std::string result = text;
@@ -107,8 +107,9 @@ CExprs::Piece CExprs::affine_piece(const ir::Affine& e) {
   for (const bool negative : {false, true})
     for (const ir::Term& term : e.terms()) {
       if ((term.coefficient < 0) != negative) continue;
-      const std::string atom = term.atom.div ? helpers_.use("floor_div") + "(" + affine(term.atom.div->numerator) +
-                                                   ", " + std::to_string(term.atom.div->denominator) + ")"
+      const std::string atom = term.atom.div ? helpers_.use("floor_div") + "(" +
+                                                   affine(term.atom.div->numerator) + ", " +
+                                                   std::to_string(term.atom.div->denominator) + ")"
                                              : names_.of(term.atom.symbol);
       const std::string digits = std::to_string(term.coefficient).substr(negative ? 1 : 0);
       product = product || digits != "1" || negative;
@@ -127,7 +128,8 @@ std::string CExprs::access(const std::string& buffer, const std::vector<ir::Inde
   if (indices.empty()) text += "[0]";
   for (const ir::Index& index : indices) {
     std::string inside = index.indirect ? operand(index.indirect, Sum) : affine(index.affine);
-    if (index.indirect && index.affine != ir::Affine(0)) inside += " + " + within(affine_piece(index.affine), Product);
+    if (index.indirect && index.affine != ir::Affine(0))
+      inside += " + " + within(affine_piece(index.affine), Product);
     text += "[" + inside + "]";
   }
   return text;
@@ -137,13 +139,16 @@ std::string CExprs::access(const std::string& buffer, const std::vector<ir::Inde
 std::string CExprs::comparison(const ir::Constraint& c) {
   ir::Affine left, right;
   for (const ir::Term& term : c.expr.terms()) {
-    const ir::Affine atom = term.atom.div ? floor_div(term.atom.div->numerator, term.atom.div->denominator)
-                                          : ir::Affine::symbol(term.atom.symbol);
+    const ir::Affine atom = term.atom.div
+                                ? floor_div(term.atom.div->numerator, term.atom.div->denominator)
+                                : ir::Affine::symbol(term.atom.symbol);
     (term.coefficient > 0 ? left : right) =
-        (term.coefficient > 0 ? left : right) + atom * (term.coefficient > 0 ? term.coefficient : -term.coefficient);
+        (term.coefficient > 0 ? left : right) +
+        atom * (term.coefficient > 0 ? term.coefficient : -term.coefficient);
   }
-  (c.expr.constant() > 0 ? left : right) = (c.expr.constant() > 0 ? left : right) +
-                                           ir::Affine(c.expr.constant() > 0 ? c.expr.constant() : -c.expr.constant());
+  (c.expr.constant() > 0 ? left : right) =
+      (c.expr.constant() > 0 ? left : right) +
+      ir::Affine(c.expr.constant() > 0 ? c.expr.constant() : -c.expr.constant());
   if (left.is_constant()) return affine(right) + (c.equality ? " == " : " <= ") + affine(left);
   return affine(left) + (c.equality ? " == " : " >= ") + affine(right);
 }
@@ -177,7 +182,8 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Load& o) {
   Piece element{access(o.buffer, o.indices) + (node.type == DType::Bool ? " & 1" : ""),
                 node.type == DType::Bool ? Weak : Primary};
   if (o.guard.empty()) return element;
-  return {conditions(o.guard) + " ? " + within(element, Compare) + " : " + operand(o.otherwise, Conditional),
+  return {conditions(o.guard) + " ? " + within(element, Compare) + " : " +
+              operand(o.otherwise, Conditional),
           Conditional};
 }
 
@@ -185,7 +191,8 @@ CExprs::Piece CExprs::integer_unary(const ir::ExprNode& node, const ir::Unary& o
   const std::string type = c_type(node.type);
   if (node.type == DType::Bool) return {"!" + operand(o.a, Sign), Sign};
   if (o.op == UnaryOp::Neg)
-    return {"(" + type + ")(0 - (" + unsigned_type(node.type) + ")" + operand(o.a, Sign) + ")", Sign};
+    return {"(" + type + ")(0 - (" + unsigned_type(node.type) + ")" + operand(o.a, Sign) + ")",
+            Sign};
   if (o.op == UnaryOp::Not) return {"(" + type + ")~" + operand(o.a, Sign), Sign};
   return {helpers_.use("abs_" + suffix_of(node.type)) + "(" + value(o.a) + ")", Primary};
 }
@@ -195,7 +202,8 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Unary& o) {
   const bool single = node.type == DType::F32;
   if (o.op == UnaryOp::Neg) return {"-" + operand(o.a, Primary), Sign};
   if (o.op == UnaryOp::Tf32) return {helpers_.use("to_tf32") + "(" + value(o.a) + ")", Primary};
-  if (!is_library(o.op)) return {exact_function(o.op) + (single ? "f(" : "(") + value(o.a) + ")", Primary};
+  if (!is_library(o.op))
+    return {exact_function(o.op) + (single ? "f(" : "(") + value(o.a) + ")", Primary};
   const std::string name = o.op == UnaryOp::Sigmoid ? helpers_.use("sigmoid") : to_string(o.op);
   if (single) return {"(float)" + name + "((double)" + operand(o.a, Sign) + ")", Sign};
   return {name + "(" + value(o.a) + ")", Primary};
@@ -208,7 +216,8 @@ CExprs::Piece CExprs::integer_binary(const ir::ExprNode& node, const ir::Binary&
     case BinaryOp::Add:
     case BinaryOp::Sub:
     case BinaryOp::Mul:
-      return {"(" + type + ")(" + in + operand(o.a, Sign) + " " + infix(o.op) + " " + in + operand(o.b, Sign) + ")",
+      return {"(" + type + ")(" + in + operand(o.a, Sign) + " " + infix(o.op) + " " + in +
+                  operand(o.b, Sign) + ")",
               Sign};
     case BinaryOp::And:
     case BinaryOp::Or:
@@ -219,7 +228,8 @@ CExprs::Piece CExprs::integer_binary(const ir::ExprNode& node, const ir::Binary&
     case BinaryOp::Min:
     case BinaryOp::Max:
       if (node.type == DType::Bool)
-        return {operand(o.a, Sum) + (o.op == BinaryOp::Min ? " & " : " | ") + operand(o.b, Sum), Weak};
+        return {operand(o.a, Sum) + (o.op == BinaryOp::Min ? " & " : " | ") + operand(o.b, Sum),
+                Weak};
       break;
     default:
       break;
@@ -235,8 +245,10 @@ CExprs::Piece CExprs::integer_binary(const ir::ExprNode& node, const ir::Binary&
 }
 
 CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Binary& o) {
-  const bool compares = o.op == BinaryOp::Eq || o.op == BinaryOp::Ne || o.op == BinaryOp::Lt || o.op == BinaryOp::Le;
-  if (compares) return {operand(o.a, Sum) + " " + to_string(o.op) + " " + operand(o.b, Sum), Compare};
+  const bool compares =
+      o.op == BinaryOp::Eq || o.op == BinaryOp::Ne || o.op == BinaryOp::Lt || o.op == BinaryOp::Le;
+  if (compares)
+    return {operand(o.a, Sum) + " " + to_string(o.op) + " " + operand(o.b, Sum), Compare};
   if (!is_float(node.type)) return integer_binary(node, o);
   const bool single = node.type == DType::F32;
   switch (o.op) {
@@ -248,11 +260,15 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Binary& o) {
       return {operand(o.a, Product) + " " + to_string(o.op) + " " + operand(o.b, Sign), Product};
     case BinaryOp::Min:
     case BinaryOp::Max:
-      return {helpers_.use(std::string(o.op == BinaryOp::Min ? "min_" : "max_") + suffix_of(node.type)) + "(" +
-                  value(o.a) + ", " + value(o.b) + ")",
+      return {helpers_.use(std::string(o.op == BinaryOp::Min ? "min_" : "max_") +
+                           suffix_of(node.type)) +
+                  "(" + value(o.a) + ", " + value(o.b) + ")",
               Primary};
     case BinaryOp::Pow:
-      if (single) return {"(float)pow((double)" + operand(o.a, Sign) + ", (double)" + operand(o.b, Sign) + ")", Sign};
+      if (single)
+        return {
+            "(float)pow((double)" + operand(o.a, Sign) + ", (double)" + operand(o.b, Sign) + ")",
+            Sign};
       return {"pow(" + value(o.a) + ", " + value(o.b) + ")", Primary};
     default:
       return problem("'" + to_string(o.op) + "' of " + suffix_of(node.type));
@@ -265,13 +281,14 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Fma& o) {
     return {name + value(o.a) + ", " + value(o.b) + ", " + value(o.c) + ")", Primary};
   }
   const std::string in = "(" + unsigned_type(node.type) + ")";
-  return {"(" + c_type(node.type) + ")(" + in + operand(o.a, Sign) + " * " + in + operand(o.b, Sign) + " + " + in +
-              operand(o.c, Sign) + ")",
+  return {"(" + c_type(node.type) + ")(" + in + operand(o.a, Sign) + " * " + in +
+              operand(o.b, Sign) + " + " + in + operand(o.c, Sign) + ")",
           Sign};
 }
 
 CExprs::Piece CExprs::write(const ir::ExprNode&, const ir::Select& o) {
-  return {operand(o.condition, Compare) + " ? " + operand(o.a, Compare) + " : " + operand(o.b, Conditional),
+  return {operand(o.condition, Compare) + " ? " + operand(o.a, Compare) + " : " +
+              operand(o.b, Conditional),
           Conditional};
 }
 
@@ -284,6 +301,8 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Cast& o) {
 
 CExprs::Piece CExprs::write(const ir::ExprNode&, const ir::Broadcast& o) { return piece(o.a); }
 
-CExprs::Piece CExprs::write(const ir::ExprNode&, const ir::LaneRead&) { return problem("a value of another lane"); }
+CExprs::Piece CExprs::write(const ir::ExprNode&, const ir::LaneRead&) {
+  return problem("a value of another lane");
+}
 
 }  // namespace polyte::codegen

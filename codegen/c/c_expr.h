@@ -1,4 +1,5 @@
-// Expressions, affine values and conditions of loop IR as C. What C cannot say is collected, not thrown.
+// Expressions, affine values and conditions of loop IR as C. What C cannot say is collected,
+// not thrown.
 #pragma once
 
 #include <string>

@@ -25,7 +25,8 @@ void add_integer(std::vector<Definition>& all, DType type) {
   const auto add = [&](const std::string& name, std::string body) {
     body = replaced(replaced(body, "@T", t), "@U", u);
     body = replaced(body, "@MASK", std::to_string(8 * size_in_bytes(type) - 1));
-    all.push_back({name + "_" + suffix, "static inline " + replaced(body, "@", name + "_" + suffix)});
+    all.push_back(
+        {name + "_" + suffix, "static inline " + replaced(body, "@", name + "_" + suffix)});
   };
   add("min", "@T @(@T a, @T b) { return b < a ? b : a; }");
   add("max", "@T @(@T a, @T b) { return a < b ? b : a; }");
@@ -42,25 +43,26 @@ void add_integer(std::vector<Definition>& all, DType type) {
   }
   std::string low = "0", high = "UINT" + std::to_string(8 * size_in_bytes(type)) + "_MAX";
   if (is_signed) high = high.substr(1), low = replaced(high, "MAX", "MIN");
-  add("to", "@T @(double x) {\n  if (x != x) return 0;\n  if (x <= (double)" + low + ") return " + low +
-                ";\n  return x >= (double)" + high + " ? " + high + " : (@T)x;\n}");
+  add("to", "@T @(double x) {\n  if (x != x) return 0;\n  if (x <= (double)" + low + ") return " +
+                low + ";\n  return x >= (double)" + high + " ? " + high + " : (@T)x;\n}");
 }
 
 void add_float(std::vector<Definition>& all, const std::string& suffix, const std::string& type) {
   for (const bool max : {false, true}) {
     const std::string name = (max ? "max_" : "min_") + suffix;
-    all.push_back({name, "static inline " + type + " " + name + "(" + type + " a, " + type +
-                             " b) {  // NaN of NaN, -0 below 0\n  if (a != a || b != b) return NAN;\n" +
-                             "  if (a == b) return signbit(a) " + (max ? "? b : a" : "? a : b") + ";\n" +
-                             "  return a < b ? " + (max ? "b : a" : "a : b") + ";\n}"});
+    all.push_back(
+        {name, "static inline " + type + " " + name + "(" + type + " a, " + type +
+                   " b) {  // NaN of NaN, -0 below 0\n  if (a != a || b != b) return NAN;\n" +
+                   "  if (a == b) return signbit(a) " + (max ? "? b : a" : "? a : b") + ";\n" +
+                   "  return a < b ? " + (max ? "b : a" : "a : b") + ";\n}"});
   }
 }
 
 const std::vector<Definition>& definitions() {
   static const std::vector<Definition> all = [] {
     std::vector<Definition> result;
-    for (const DType type :
-         {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64})
+    for (const DType type : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16,
+                             DType::U32, DType::U64})
       add_integer(result, type);
     add_float(result, "f32", "float");
     add_float(result, "f64", "double");
@@ -73,15 +75,17 @@ const std::vector<Definition>& definitions() {
     result.push_back({"sigmoid",
                       "static inline double sigmoid(double x) {\n"
                       "  return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));\n}"});
-    result.push_back({"to_tf32",
-                      "static inline float to_tf32(float x) {\n  union { float f; uint32_t u; } v = {x};\n"
-                      "  if (x != x) return x;\n  v.u = (v.u + 0x1000u) & ~0x1fffu;\n  return v.f;\n}"});
+    result.push_back(
+        {"to_tf32",
+         "static inline float to_tf32(float x) {\n  union { float f; uint32_t u; } v = {x};\n"
+         "  if (x != x) return x;\n  v.u = (v.u + 0x1000u) & ~0x1fffu;\n  return v.f;\n}"});
     result.push_back({"within",
-                      "static inline int64_t within(int64_t a, int64_t extent) {  // a subscript read at run time\n"
-                      "  if (a < 0 || a >= extent) abort();\n  return a;\n}"});
-    result.push_back({"allocate",
-                      "static inline void* allocate(size_t bytes) {\n  void* memory = malloc(bytes);\n"
-                      "  if (!memory) abort();\n  return memory;\n}"});
+                      "static inline int64_t within(int64_t a, int64_t extent) {  // a subscript "
+                      "read at run time\n  if (a < 0 || a >= extent) abort();\n  return a;\n}"});
+    result.push_back(
+        {"allocate",
+         "static inline void* allocate(size_t bytes) {\n  void* memory = malloc(bytes);\n"
+         "  if (!memory) abort();\n  return memory;\n}"});
     return result;
   }();
   return all;

@@ -1,4 +1,5 @@
-// The functions of a few lines that the text of write_c may need: floor division, minima, saturating casts.
+// The functions of a few lines that the text of write_c may need: floor division, minima,
+// saturating casts.
 #pragma once
 
 #include <set>

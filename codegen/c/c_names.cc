@@ -10,24 +10,28 @@
 namespace polyte::codegen {
 namespace {
 
-// Keywords of C and C++, what the headers of the text declare that is short, and what the text itself says.
+// Keywords of C and C++, what the headers of the text declare that is short, and what the text
+// itself says.
 bool is_taken(const std::string& name) {
   constexpr std::array<std::string_view, 105> kWords{
-      "auto",     "break",   "case",     "char",     "const",  "continue", "default", "do",     "double",  "else",
-      "enum",     "extern",  "float",    "for",      "goto",   "if",       "inline",  "int",    "long",    "register",
-      "restrict", "return",  "short",    "signed",   "sizeof", "static",   "struct",  "switch", "typedef", "union",
-      "unsigned", "void",    "volatile", "while",    "asm",    "bool",     "class",   "delete", "false",   "new",
-      "operator", "private", "public",   "template", "this",   "throw",    "true",    "try",    "using",   "virtual",
-      "main",     "malloc",  "free",     "abort",    "abs",    "acos",     "asin",    "atan",   "atan2",   "ceil",
-      "cos",      "cosh",    "erf",      "erfc",     "exp",    "exp2",     "expm1",   "fabs",   "floor",   "fma",
-      "fmax",     "fmin",    "fmod",     "gamma",    "hypot",  "j0",       "j1",      "jn",     "ldexp",   "log",
-      "log10",    "log1p",   "log2",     "nan",      "pow",    "printf",   "rint",    "round",  "sin",     "sinh",
-      "sqrt",     "tan",     "tanh",     "tgamma",   "trunc",  "y0",       "y1",      "yn",     "unix",    "linux",
-      "exit",     "rand",    "time",     "nearbyint"};
+      "auto",     "break",   "case",   "char",     "const",    "continue", "default",  "do",
+      "double",   "else",    "enum",   "extern",   "float",    "for",      "goto",     "if",
+      "inline",   "int",     "long",   "register", "restrict", "return",   "short",    "signed",
+      "sizeof",   "static",  "struct", "switch",   "typedef",  "union",    "unsigned", "void",
+      "volatile", "while",   "asm",    "bool",     "class",    "delete",   "false",    "new",
+      "operator", "private", "public", "template", "this",     "throw",    "true",     "try",
+      "using",    "virtual", "main",   "malloc",   "free",     "abort",    "abs",      "acos",
+      "asin",     "atan",    "atan2",  "ceil",     "cos",      "cosh",     "erf",      "erfc",
+      "exp",      "exp2",    "expm1",  "fabs",     "floor",    "fma",      "fmax",     "fmin",
+      "fmod",     "gamma",   "hypot",  "j0",       "j1",       "jn",       "ldexp",    "log",
+      "log10",    "log1p",   "log2",   "nan",      "pow",      "printf",   "rint",     "round",
+      "sin",      "sinh",    "sqrt",   "tan",      "tanh",     "tgamma",   "trunc",    "y0",
+      "y1",       "yn",      "unix",   "linux",    "exit",     "rand",     "time",     "nearbyint"};
   constexpr std::array<std::string_view, 4> kMacros{"NAN", "INFINITY", "NULL", "INT64_MIN"};
   return std::find(kWords.begin(), kWords.end(), name) != kWords.end() ||
          std::find(kMacros.begin(), kMacros.end(), name) != kMacros.end() || is_c_helper(name) ||
-         name.ends_with("_t") || name.ends_with("_MIN") || name.ends_with("_MAX") || name.starts_with("_") ||
+         name.ends_with("_t") || name.ends_with("_MIN") || name.ends_with("_MAX") ||
+         name.starts_with("_") ||
          (name.ends_with("f") && is_taken(name.substr(0, name.size() - 1)));
 }
 

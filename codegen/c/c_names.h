@@ -1,4 +1,5 @@
-// Identifiers of C for the names of loop IR, which may hold dots, be keywords, or be what <math.h> declares.
+// Identifiers of C for the names of loop IR, which may hold dots, be keywords, or be
+// what <math.h> declares.
 #pragma once
 
 #include <map>
@@ -9,8 +10,9 @@ namespace polyte::codegen {
 
 class CNames {
  public:
-  std::string of(const std::string& name);        // the same for the same name
-  std::string function(const std::string& name);  // unlike all others, also where a buffer has the name
+  std::string of(const std::string& name);  // the same for the same name
+  // Unlike all others, also where a buffer has the name.
+  std::string function(const std::string& name);
 
  private:
   std::map<std::string, std::string> given_;

@@ -12,7 +12,8 @@ namespace {
 using ir::LoopKind;
 using ir::Stmt;
 
-constexpr std::int64_t kMostStackBytes = 16 << 10;  // of one buffer; what is larger comes from malloc
+// Of one buffer; what is larger comes from malloc.
+constexpr std::int64_t kMostStackBytes = 16 << 10;
 
 std::int64_t at_least_one(std::int64_t extent) { return std::max<std::int64_t>(extent, 1); }
 
@@ -33,7 +34,8 @@ bool holds_parallel_or_memory(const Stmt& s) {
   ir::for_each_stmt(s, [&](const Stmt& below) {
     const auto* loop = std::get_if<ir::For>(&below->op);
     const auto* alloc = std::get_if<ir::Alloc>(&below->op);
-    found = found || (loop && loop->kind == LoopKind::Parallel) || (alloc && bytes_of(alloc->buffer) > kMostStackBytes);
+    found = found || (loop && loop->kind == LoopKind::Parallel) ||
+            (alloc && bytes_of(alloc->buffer) > kMostStackBytes);
   });
   return found;
 }
@@ -54,7 +56,8 @@ class FunctionWriter {
     flat_ = !ir::verify(program, ir::Form::Nest).empty();
     std::string head = "void " + names_.function(program.name) + "(";
     std::vector<std::string> parameters;
-    for (const std::string& size : program.params) parameters.push_back("int64_t " + names_.of(size));
+    for (const std::string& size : program.params)
+      parameters.push_back("int64_t " + names_.of(size));
     for (const ir::Buffer& buffer : program.buffers) parameters.push_back(parameter(buffer));
     std::string indent(head.size(), ' '), line;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -91,13 +94,15 @@ class FunctionWriter {
   std::string parameter(const ir::Buffer& buffer) {
     exprs_.check_type(buffer.dtype, "'" + buffer.name + "'");
     const bool is_const = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
-    std::string text = (is_const ? "const " : "") + c_type(buffer.dtype) + " " + names_.of(buffer.name);
+    std::string text =
+        (is_const ? "const " : "") + c_type(buffer.dtype) + " " + names_.of(buffer.name);
     std::vector<ir::Affine> shape = buffer.shape;
     if (flat_ && shape.size() > 1) shape = {checked_product(ir::constant_shape(buffer))};
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const ir::Affine& extent = shape[i];
-      const std::string size =
-          extent.is_constant() ? std::to_string(at_least_one(extent.constant())) : exprs_.affine(extent);
+      const std::string size = extent.is_constant()
+                                   ? std::to_string(at_least_one(extent.constant()))
+                                   : exprs_.affine(extent);
       text += (i == 0 ? "[restrict " : "[") + size + "]";
     }
     return text + (buffer.shape.empty() ? "[restrict 1]" : "");
@@ -109,8 +114,8 @@ class FunctionWriter {
 
   void write(const ir::Store& store, const Around& around) {
     if (store.atomic) problems_.insert("an atomic store to '" + store.buffer + "'");
-    put(around, exprs_.access(store.buffer, store.indices) + " = " + exprs_.value(store.value) + ";" +
-                    (store.origin.statement.empty() ? "" : "  // " + store.origin.statement));
+    put(around, exprs_.access(store.buffer, store.indices) + " = " + exprs_.value(store.value) +
+                    ";" + (store.origin.statement.empty() ? "" : "  // " + store.origin.statement));
   }
 
   void write(const ir::Block& block, const Around& around) {
@@ -148,7 +153,8 @@ class FunctionWriter {
 
   void write(const ir::If& branch, const Around& around) {
     std::string text = exprs_.conditions(branch.conditions);
-    if (branch.condition) text += (text.empty() ? "" : " && ") + ("(" + exprs_.value(branch.condition) + ")");
+    if (branch.condition)
+      text += (text.empty() ? "" : " && ") + ("(" + exprs_.value(branch.condition) + ")");
     put(around, "if (" + text + ") {");
     statement(branch.body, inside(around));
     put(around, "}");
@@ -163,14 +169,15 @@ class FunctionWriter {
     std::vector<std::int64_t> shape = buffer.shape;
     if (shape.empty()) shape.push_back(1);
     std::string rows;
-    for (std::size_t i = 1; i < shape.size(); ++i) rows += "[" + std::to_string(at_least_one(shape[i])) + "]";
+    for (std::size_t i = 1; i < shape.size(); ++i)
+      rows += "[" + std::to_string(at_least_one(shape[i])) + "]";
     const bool on_heap = bytes_of(buffer) > kMostStackBytes;
     const std::string whole = "[" + std::to_string(at_least_one(shape[0])) + "]" + rows;
     if (!around.alone) put(around, "{");
     const Around below = around.alone ? around : inside(around);
     if (on_heap) {
-      put(below,
-          type + " (*" + name + ")" + rows + " = " + helpers_.use("allocate") + "(sizeof(" + type + whole + "));");
+      put(below, type + " (*" + name + ")" + rows + " = " + helpers_.use("allocate") + "(sizeof(" +
+                     type + whole + "));");
     } else {
       put(below, type + " " + name + whole + ";");
     }
@@ -182,10 +189,18 @@ class FunctionWriter {
   // Hints: no effect on values.
   void write(const ir::Prefetch&, const Around&) {}
   void write(const ir::Fence&, const Around&) {}
-  void write(const ir::Tensorized& tensorized, const Around& around) { statement(tensorized.body, around); }
-  void write(const ir::Barrier&, const Around&) { problems_.insert("a barrier of threads of a GPU"); }
-  void write(const ir::CopyGroup&, const Around&) { problems_.insert("an asynchronous copy of a GPU"); }
-  void write(const ir::ProductGroup&, const Around&) { problems_.insert("a product of a warpgroup"); }
+  void write(const ir::Tensorized& tensorized, const Around& around) {
+    statement(tensorized.body, around);
+  }
+  void write(const ir::Barrier&, const Around&) {
+    problems_.insert("a barrier of threads of a GPU");
+  }
+  void write(const ir::CopyGroup&, const Around&) {
+    problems_.insert("an asynchronous copy of a GPU");
+  }
+  void write(const ir::ProductGroup&, const Around&) {
+    problems_.insert("a product of a warpgroup");
+  }
 };
 
 }  // namespace
@@ -200,13 +215,16 @@ std::string write_c(std::span<const ir::LoopProgram> functions) {
     std::set<std::string> problems;
     text += "\n" + FunctionWriter(names, helpers, problems).run(program);
     library = library || (program.body && calls_library(program.body));
-    for (const std::string& problem : problems) lines.push_back("kernel '" + program.name + "' is no C: " + problem);
+    for (const std::string& problem : problems)
+      lines.push_back("kernel '" + program.name + "' is no C: " + problem);
   }
   if (!lines.empty()) throw UserError(ExitStatus::Unsupported, lines);
   std::string head = "// cc -std=c99 -O3 -march=native -fopenmp -ffp-contract=off THIS.c -lm\n";
   head += "// Prefetches and stores past the caches are left out.";
   head += library ? " exp and its kin are those of the C library.\n" : "\n";
-  head += "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n\n#pragma STDC FP_CONTRACT OFF\n";
+  head +=
+      "#include <math.h>\n"
+      "#include <stdint.h>\n#include <stdlib.h>\n\n#pragma STDC FP_CONTRACT OFF\n";
   const std::string definitions = helpers.text();
   return head + (definitions.empty() ? "" : "\n" + definitions) + text;
 }

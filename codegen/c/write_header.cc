@@ -17,10 +17,11 @@ constexpr const char* kCommon = R"(#ifndef POLYTE_AHEAD_OF_TIME
 #define POLYTE_AHEAD_OF_TIME
 
 // What a call returns; 0: done.
-#define POLYTE_OUT_OF_BOUNDS 1 // a subscript among the data is outside its dimension; results are undefined
-#define POLYTE_BAD_POINTER 2   // null, or not aligned as its comment asks; nothing was done
-#define POLYTE_OVERLAP 3       // what is written shares bytes with another argument; nothing was done
-#define POLYTE_BAD_THREADS 4   // no workers, or no parallel_for; nothing was done
+// After the first one results are undefined; after the others nothing was done.
+#define POLYTE_OUT_OF_BOUNDS 1 // a subscript among the data is outside its dimension
+#define POLYTE_BAD_POINTER 2   // null, or not aligned as its comment asks
+#define POLYTE_OVERLAP 3       // what is written shares bytes with another argument
+#define POLYTE_BAD_THREADS 4   // no workers, or no parallel_for
 
 static inline const char* polyte_error(int code) {
   switch (code) {
@@ -33,11 +34,13 @@ static inline const char* polyte_error(int code) {
   }
 }
 
-// Part of a parallel loop: iterations [begin, end), by worker 0 <= worker < workers; no two at a time by one worker.
+// Part of a parallel loop: iterations [begin, end), by worker 0 <= worker < workers; no two at a
+// time by one worker.
 typedef void (*polyte_body)(void* context, int64_t begin, int64_t end, int64_t worker);
 
-// Who runs parallel loops. parallel_for calls `body`, at will from several threads, so that each iteration of
-// [begin, end) is run once, and returns when all are done. No `threads` (null): the calling thread runs them all.
+// Who runs parallel loops. parallel_for calls `body`, at will from several threads, so that each
+// iteration of [begin, end) is run once, and returns when all are done. No `threads` (null): the
+// calling thread runs them all.
 typedef struct polyte_threads {
   uint32_t workers;
   void* self; // handed back to parallel_for
@@ -45,12 +48,14 @@ typedef struct polyte_threads {
 } polyte_threads;
 
 #ifdef _OPENMP
-static inline void polyte_openmp_for(void* self, polyte_body body, void* context, int64_t begin, int64_t end) {
+static inline void polyte_openmp_for(void* self, polyte_body body, void* context, int64_t begin,
+                                     int64_t end) {
   const int64_t workers = (int64_t)(intptr_t)self, count = end - begin;
   int64_t worker;
 #pragma omp parallel for num_threads((int)workers) schedule(static, 1)
   for (worker = 0; worker < workers; ++worker) {
-    const int64_t first = begin + count * worker / workers, last = begin + count * (worker + 1) / workers;
+    const int64_t first = begin + count * worker / workers;
+    const int64_t last = begin + count * (worker + 1) / workers;
     if (first < last) body(context, first, last, worker);
   }
 }
@@ -84,14 +89,16 @@ static inline int polyte_check(const polyte_argument* arguments, int count) {
   int i, j;
   for (i = 0; i < count; ++i) {
     const uintptr_t at = (uintptr_t)arguments[i].data;
-    if (arguments[i].bytes > 0 && (at == 0 || at % (uintptr_t)arguments[i].alignment != 0)) return POLYTE_BAD_POINTER;
+    if (arguments[i].bytes > 0 && (at == 0 || at % (uintptr_t)arguments[i].alignment != 0))
+      return POLYTE_BAD_POINTER;
   }
   for (i = 1; i < count; ++i) {
     for (j = 0; j < i; ++j) {
       const uintptr_t one = (uintptr_t)arguments[i].data, other = (uintptr_t)arguments[j].data;
       if (!arguments[i].written && !arguments[j].written) continue;
       if (arguments[i].bytes == 0 || arguments[j].bytes == 0) continue;
-      if (one < other + (uintptr_t)arguments[j].bytes && other < one + (uintptr_t)arguments[i].bytes)
+      if (one < other + (uintptr_t)arguments[j].bytes &&
+          other < one + (uintptr_t)arguments[i].bytes)
         return POLYTE_OVERLAP;
     }
   }
@@ -115,7 +122,8 @@ static inline int polyte_host_of(const polyte_threads* threads, polyte_call_host
 #endif // POLYTE_AHEAD_OF_TIME
 )";
 
-// Features of which gcc and clang can ask the processor, each with the name that both have had for years.
+// Features of which gcc and clang can ask the processor, each with the name that both have
+// had for years.
 constexpr std::array<std::string_view, 24> kAskable{
     "popcnt",     "sse",         "sse2",       "sse3",       "ssse3",        "sse4.1",
     "sse4.2",     "avx",         "avx2",       "fma",        "bmi",          "bmi2",
@@ -146,15 +154,18 @@ std::string description(const CArgument& argument, const std::string& name) {
   }
   std::string text = name + "  " + std::string(to_string(argument.dtype)) + "[" + shape + "], ";
   if (!argument.shape.empty()) text += "element (" + indices + ") at " + place + "; ";
-  text += std::to_string(bytes_of(argument)) + " bytes, at a multiple of " + std::to_string(argument.alignment);
-  if (argument.dtype == DType::F16 || argument.dtype == DType::BF16) text += "; the bits of each element";
+  text += std::to_string(bytes_of(argument)) + " bytes, at a multiple of " +
+          std::to_string(argument.alignment);
+  if (argument.dtype == DType::F16 || argument.dtype == DType::BF16)
+    text += "; the bits of each element";
   if (argument.dtype == DType::Bool) text += "; 0 or 1";
   return text + (argument.is_written ? "; written" : "");
 }
 
 class HeaderWriter {
  public:
-  explicit HeaderWriter(const CKernel& kernel) : kernel_(kernel), symbols_(c_names_of(kernel.name)) {
+  explicit HeaderWriter(const CKernel& kernel)
+      : kernel_(kernel), symbols_(c_names_of(kernel.name)) {
     for (const CArgument& argument : kernel.arguments) names_.of(argument.name);
     for (const CArgument& argument : kernel.packing) names_.of(argument.name);
     workspace_ = names_.function("workspace");
@@ -190,8 +201,8 @@ class HeaderWriter {
     for (const std::string& need : kernel_.needs)
       if (std::ranges::find(kAskable, need) != kAskable.end())
         asked.push_back("__builtin_cpu_supports(\"" + need + "\")");
-    put("// Whether this processor has what the object needs, as far as compilers can ask. Of the object only: C text\n"
-        "// is for the processor that it is compiled for.");
+    put("// Whether this processor has what the object needs, as far as compilers "
+        "can ask. Of the object only: C text\n// is for the processor that it is compiled for.");
     put("static inline int " + symbols_.call + "_runs_here(void) {");
     put("#if defined(__x86_64__) && defined(__GNUC__)");
     put("  __builtin_cpu_init();");
@@ -205,9 +216,11 @@ class HeaderWriter {
       if (argument.is_passed) size_of(argument);
     for (const CArgument& argument : kernel_.packing)
       if (!is_argument(argument.name)) size_of(argument);
-    put("// Bytes of the workspace, at a multiple of 64; 0: it may be null. Calls at the same time need one each.");
-    put("#define " + symbols_.prefix + "_WORKSPACE(workers) ((size_t)" + std::to_string(kernel_.shared_bytes) +
-        " + (size_t)(workers) * (size_t)" + std::to_string(kernel_.bytes_per_worker) + ")\n");
+    put("// Bytes of the workspace, at a multiple of 64; 0: it may be null. Calls at the same time "
+        "need one each.");
+    put("#define " + symbols_.prefix + "_WORKSPACE(workers) ((size_t)" +
+        std::to_string(kernel_.shared_bytes) + " + (size_t)(workers) * (size_t)" +
+        std::to_string(kernel_.bytes_per_worker) + ")\n");
   }
 
   void size_of(const CArgument& argument) {
@@ -216,8 +229,8 @@ class HeaderWriter {
   }
 
   bool is_argument(const std::string& name) const {
-    return std::ranges::any_of(kernel_.arguments,
-                               [&](const CArgument& one) { return one.name == name && one.is_passed; });
+    return std::ranges::any_of(
+        kernel_.arguments, [&](const CArgument& one) { return one.name == name && one.is_passed; });
   }
 
   std::vector<std::string> parameters(const std::vector<CArgument>& arguments) {
@@ -234,7 +247,8 @@ class HeaderWriter {
       if (argument.is_passed) put("//   " + description(argument, names_.of(argument.name)));
   }
 
-  // The table for polyte_check, and the one for the kernel. `more`: an argument that only the table has.
+  // The table for polyte_check, and the one for the kernel. `more`: an argument that only the
+  // table has.
   void tables(const std::vector<CArgument>& arguments, const std::string& more) {
     std::vector<std::string> checks, buffers;
     for (const CArgument& argument : arguments) {
@@ -242,13 +256,15 @@ class HeaderWriter {
       buffers.push_back(name);
       if (argument.is_passed)
         checks.push_back("{" + name + ", " + std::to_string(bytes_of(argument)) + ", " +
-                         std::to_string(argument.alignment) + ", " + (argument.is_written ? "1" : "0") + "}");
+                         std::to_string(argument.alignment) + ", " +
+                         (argument.is_written ? "1" : "0") + "}");
     }
     if (!more.empty()) checks.push_back(more);
     put("  const void* const polyte_buffers[] = {" + joined(buffers, ", ") + "};");
     put("  const polyte_argument polyte_arguments[] = {\n      " + joined(checks, ",\n      ") +
         "};  // bytes, alignment, written");
-    put("  const int polyte_code = polyte_check(polyte_arguments, " + std::to_string(checks.size()) + ");");
+    put("  const int polyte_code = polyte_check(polyte_arguments, " +
+        std::to_string(checks.size()) + ");");
     put("  if (polyte_code != 0) return polyte_code;");
   }
 
@@ -257,10 +273,12 @@ class HeaderWriter {
   }
 
   void packing() {
-    put("// Lays constants out as " + symbols_.call + " reads them: once, where they do not change.");
+    put("// Lays constants out as " + symbols_.call +
+        " reads them: once, where they do not change.");
     describe(kernel_.packing);
     declare(symbols_.pack_kernel);
-    put("static inline int " + symbols_.pack + "(" + joined(parameters(kernel_.packing), ", ") + ") {");
+    put("static inline int " + symbols_.pack + "(" + joined(parameters(kernel_.packing), ", ") +
+        ") {");
     put("  polyte_call_host polyte_host_;");
     tables(kernel_.packing, "");
     put("  polyte_host_of(0, &polyte_host_);");
@@ -270,8 +288,9 @@ class HeaderWriter {
   void call() {
     put("// Any number of threads may call it at once, each with its own results and workspace.");
     describe(kernel_.arguments);
-    put(kernel_.is_parallel ? "// It has parallel loops: `threads` says who runs them."
-                            : "// It has no parallel loop: one thread does it all, whoever `threads` are.");
+    put(kernel_.is_parallel
+            ? "// It has parallel loops: `threads` says who runs them."
+            : "// It has no parallel loop: one thread does it all, whoever `threads` are.");
     declare(symbols_.kernel);
     std::vector<std::string> list = parameters(kernel_.arguments);
     list.push_back("void* " + workspace_);
@@ -279,8 +298,8 @@ class HeaderWriter {
     put("static inline int " + symbols_.call + "(" + joined(list, ", ") + ") {");
     put("  polyte_call_host polyte_host_;");
     put("  const int polyte_bad_threads = polyte_host_of(" + threads_ + ", &polyte_host_);");
-    tables(kernel_.arguments,
-           "{" + workspace_ + ", " + "(int64_t)" + symbols_.prefix + "_WORKSPACE(polyte_host_.workers), 64, 1}");
+    tables(kernel_.arguments, "{" + workspace_ + ", " + "(int64_t)" + symbols_.prefix +
+                                  "_WORKSPACE(polyte_host_.workers), 64, 1}");
     put("  if (polyte_bad_threads != 0) return polyte_bad_threads;");
     put("  return " + symbols_.kernel + "(polyte_buffers, " + workspace_ + ", &polyte_host_);\n}");
   }
@@ -292,15 +311,17 @@ std::string row_pointer(const CArgument& argument, std::size_t place, bool flat)
   for (std::size_t i = 1; i < argument.shape.size() && !flat; ++i)
     rows += "[" + std::to_string(std::max<std::int64_t>(argument.shape[i], 1)) + "]";
   const std::string type = (argument.is_written ? "" : "const ") + c_type(argument.dtype);
-  return "(" + type + (rows.empty() ? "*" : " (*)" + rows) + ")" + (argument.is_written ? "(uintptr_t)" : "") +
-         "buffers[" + std::to_string(place) + "]";
+  return "(" + type + (rows.empty() ? "*" : " (*)" + rows) + ")" +
+         (argument.is_written ? "(uintptr_t)" : "") + "buffers[" + std::to_string(place) + "]";
 }
 
-std::string entry(const std::string& symbol, const std::string& function, const std::vector<CArgument>& arguments,
-                  bool flat) {
+std::string entry(const std::string& symbol, const std::string& function,
+                  const std::vector<CArgument>& arguments, bool flat) {
   std::vector<std::string> list;
-  for (std::size_t i = 0; i < arguments.size(); ++i) list.push_back(row_pointer(arguments[i], i, flat));
-  return "\nint " + symbol + "(const void* const* buffers, void* workspace, const void* host) {\n  (void)workspace;\n" +
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    list.push_back(row_pointer(arguments[i], i, flat));
+  return "\nint " + symbol +
+         "(const void* const* buffers, void* workspace, const void* host) {\n  (void)workspace;\n" +
          "  (void)host;\n  " + function + "(" + joined(list, ", ") + ");\n  return 0;\n}\n";
 }
 
@@ -321,11 +342,14 @@ std::string write_c_header(const CKernel& kernel) { return HeaderWriter(kernel).
 
 std::string write_c_entries(const CKernel& kernel) {
   const CNamesOfKernel names = c_names_of(kernel.name);
-  std::string text = "\n// What the header calls. The threads are OpenMP's, the workspace is not needed.\n";
-  text += "int " + names.kernel + "(const void* const* buffers, void* workspace, const void* host);";
+  std::string text =
+      "\n// What the header calls. The threads are OpenMP's, the workspace is not needed.\n";
+  text +=
+      "int " + names.kernel + "(const void* const* buffers, void* workspace, const void* host);";
   text += entry(names.kernel, names.call, kernel.arguments, false);
   if (kernel.packing.empty()) return text;
-  text += "\nint " + names.pack_kernel + "(const void* const* buffers, void* workspace, const void* host);";
+  text += "\nint " + names.pack_kernel +
+          "(const void* const* buffers, void* workspace, const void* host);";
   return text + entry(names.pack_kernel, names.pack, kernel.packing, true);
 }
 

@@ -1,11 +1,13 @@
-// The C header of a kernel that was compiled ahead of time, and the same entry points over write_c's functions: a
-// program that includes the one links the object or the C text, and nothing of Polyte.
+// The C header of a kernel that was compiled ahead of time, and the same entry points over
+// write_c's functions: a program that includes the one links the object or the C text, and
+// nothing of Polyte.
 //
-//   static inline int gemm(const float* A, const float* B, float* C, void* workspace, const polyte_threads* threads);
+//   static inline int gemm(const float* A, const float* B, float* C, void* workspace,
+//                          const polyte_threads* threads);
 //   static inline int gemm_pack(const float* B, float* B_packed);   // where constants are packed
 //
-// The functions check their pointers and call `gemm_kernel` and `gemm_pack_kernel`, which have the signature of
-// support/kernel_abi.h.
+// The functions check their pointers and call `gemm_kernel` and `gemm_pack_kernel`, which have the
+// signature of support/kernel_abi.h.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +28,16 @@ struct CArgument {
 };
 
 struct CKernel {
-  std::string name;                  // the Program's
-  std::vector<CArgument> arguments;  // in the kernel's order; of a packed constant as the packing makes it
-  std::vector<CArgument> packing;    // of the function that packs; empty: there is none
+  std::string name;  // the Program's
+  // In the kernel's order; of a packed constant as the packing makes it.
+  std::vector<CArgument> arguments;
+  std::vector<CArgument> packing;  // of the function that packs; empty: there is none
   std::int64_t shared_bytes = 0, bytes_per_worker = 0;  // of the workspace
   bool is_parallel = false;                             // it has a loop for several workers
-  std::vector<std::string> about;                       // lines for a comment: what it computes, for which processor
-  std::vector<std::string> needs;  // features of an x86 processor, by LLVM's names; empty: another processor
+  // Lines for a comment: what it computes, for which processor.
+  std::vector<std::string> about;
+  // Features of an x86 processor, by LLVM's names; empty: another processor.
+  std::vector<std::string> needs;
 };
 
 struct CNamesOfKernel {

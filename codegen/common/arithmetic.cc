@@ -57,7 +57,8 @@ llvm::Type* Arithmetic::shaped(llvm::Type* scalar, const Value* like) const {
 }
 
 Value* Arithmetic::from_memory(DType type, Value* raw) {
-  if (type == DType::Bool) return b_.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
+  if (type == DType::Bool)
+    return b_.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
   if (type == DType::F16) return half_bits_to_float(raw);
   if (type != DType::BF16) return raw;
   Value* wide = b_.CreateShl(b_.CreateZExt(raw, shaped(b_.getInt32Ty(), raw)), 16);
@@ -77,11 +78,14 @@ Value* Arithmetic::literal(DType type, const ir::Literal& literal) {
     case DType::F64:
       return llvm::ConstantFP::get(b_.getDoubleTy(), literal.real);
     case DType::F32:
-      return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(static_cast<float>(literal.real)));
+      return llvm::ConstantFP::get(b_.getContext(),
+                                   llvm::APFloat(static_cast<float>(literal.real)));
     case DType::F16:
-      return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(half_to_float(double_to_half(literal.real))));
+      return llvm::ConstantFP::get(b_.getContext(),
+                                   llvm::APFloat(half_to_float(double_to_half(literal.real))));
     case DType::BF16:
-      return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(bfloat16_to_float(double_to_bfloat16(literal.real))));
+      return llvm::ConstantFP::get(
+          b_.getContext(), llvm::APFloat(bfloat16_to_float(double_to_bfloat16(literal.real))));
     case DType::Bool:
       return b_.getInt1(literal.integer != 0);
     default: {
@@ -95,7 +99,9 @@ Value* Arithmetic::splat(Value* scalar, int lanes) {
   return lanes == 1 ? scalar : b_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
 }
 
-Value* Arithmetic::constant_like(Value* shape, double value) { return llvm::ConstantFP::get(shape->getType(), value); }
+Value* Arithmetic::constant_like(Value* shape, double value) {
+  return llvm::ConstantFP::get(shape->getType(), value);
+}
 
 Value* Arithmetic::unary(UnaryOp op, DType type, Value* a) {
   if (!is_defined(op, type)) undefined_operation(to_string(op), type);
@@ -140,7 +146,9 @@ Value* Arithmetic::integer_unary(UnaryOp op, DType type, Value* a) {
     case UnaryOp::Neg:
       return b_.CreateNeg(a);
     case UnaryOp::Abs:
-      return is_unsigned_integer(type) ? a : b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
+      return is_unsigned_integer(type)
+                 ? a
+                 : b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
     case UnaryOp::Not:
       return b_.CreateNot(a);
     default:
@@ -166,9 +174,13 @@ Value* Arithmetic::compare(BinaryOp op, DType type, Value* a, Value* b) {
     case BinaryOp::Ne:
       return real ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
     case BinaryOp::Lt:
-      return real ? b_.CreateFCmpOLT(a, b) : is_signed ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+      return real        ? b_.CreateFCmpOLT(a, b)
+             : is_signed ? b_.CreateICmpSLT(a, b)
+                         : b_.CreateICmpULT(a, b);
     default:
-      return real ? b_.CreateFCmpOLE(a, b) : is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+      return real        ? b_.CreateFCmpOLE(a, b)
+             : is_signed ? b_.CreateICmpSLE(a, b)
+                         : b_.CreateICmpULE(a, b);
   }
 }
 
@@ -228,9 +240,11 @@ Value* Arithmetic::integer_binary(BinaryOp op, DType type, Value* a, Value* b) {
     case BinaryOp::Mod:
       return integer_division(true, type, a, b);
     case BinaryOp::Min:
-      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a,
+                                      b);
     case BinaryOp::Max:
-      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a,
+                                      b);
     case BinaryOp::And:
       return b_.CreateAnd(a, b);
     case BinaryOp::Or:
@@ -245,18 +259,22 @@ Value* Arithmetic::integer_binary(BinaryOp op, DType type, Value* a, Value* b) {
   }
 }
 
-// x / 0 and x % 0 are 0; MIN / -1 wraps: the divisor 1 stands in for both. It is frozen unless it folds to a
-// constant: LLVM simplifies `x % select(c, 1, v)` as if all lanes of v were divided by, a zero in another lane too.
+// x / 0 and x % 0 are 0; MIN / -1 wraps: the divisor 1 stands in for both. It is frozen unless it
+// folds to a constant: LLVM simplifies `x % select(c, 1, v)` as if all lanes of v were divided by,
+// a zero in another lane too.
 Value* Arithmetic::integer_division(bool remainder, DType type, Value* a, Value* b) {
   const bool is_signed = is_signed_integer(type);
   const unsigned width = a->getType()->getScalarSizeInBits();
-  const auto constant = [&](const llvm::APInt& bits) { return llvm::ConstantInt::get(a->getType(), bits); };
+  const auto constant = [&](const llvm::APInt& bits) {
+    return llvm::ConstantInt::get(a->getType(), bits);
+  };
   Value* by_zero = b_.CreateICmpEQ(b, constant(llvm::APInt(width, 0)));
   Value* divisor = b_.CreateSelect(by_zero, constant(llvm::APInt(width, 1)), b);
   if (is_signed) {
     Value* smallest = b_.CreateICmpEQ(a, constant(llvm::APInt::getSignedMinValue(width)));
     Value* minus_one = b_.CreateICmpEQ(b, constant(llvm::APInt::getAllOnes(width)));
-    divisor = b_.CreateSelect(b_.CreateAnd(smallest, minus_one), constant(llvm::APInt(width, 1)), divisor);
+    divisor = b_.CreateSelect(b_.CreateAnd(smallest, minus_one), constant(llvm::APInt(width, 1)),
+                              divisor);
   }
   if (!llvm::isa<llvm::Constant>(divisor)) divisor = b_.CreateFreeze(divisor);
   Value* result = nullptr;
@@ -289,22 +307,26 @@ Value* Arithmetic::mul_add(Value* a, Value* b, Value* c) {
   return target_.has.fma ? fused(a, b, c) : b_.CreateFAdd(b_.CreateFMul(a, b), c);
 }
 
-// Of f64, lane by lane: libm's scalar functions are within 1 ULP and the same for every vector width.
+// Of f64, lane by lane: libm's scalar functions are within 1 ULP and the same for every
+// vector width.
 Value* Arithmetic::call_libm(const char* name, std::initializer_list<Value*> arguments) {
   if (!target_.has.libm)
-    throw UserError(ExitStatus::Unsupported,
-                    std::string(name) + " of f64 is not computed on a GPU yet: expected that of f32");
+    throw UserError(
+        ExitStatus::Unsupported,
+        std::string(name) + " of f64 is not computed on a GPU yet: expected that of f32");
   Value* first = *arguments.begin();
   llvm::Type* scalar = first->getType()->getScalarType();
   llvm::Module* module = b_.GetInsertBlock()->getModule();
   const std::vector<llvm::Type*> parameters(arguments.size(), scalar);
-  auto callee = module->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
+  auto callee =
+      module->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
   if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     function->setDoesNotThrow();
     function->setDoesNotAccessMemory();
   }
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(first->getType());
-  if (vector == nullptr) return b_.CreateCall(callee, llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
+  if (vector == nullptr)
+    return b_.CreateCall(callee, llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
   Value* result = llvm::PoisonValue::get(first->getType());
   for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
     std::vector<Value*> scalars;

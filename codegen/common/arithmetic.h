@@ -1,4 +1,5 @@
-// The arithmetic of ir/expr.h over LLVM values, scalars and vectors alike (lanes are in the value's type).
+// The arithmetic of ir/expr.h over LLVM values, scalars and vectors alike (lanes are in
+// the value's type).
 //
 // How a value is held in registers, by element type:
 //   f64 double   f32 float   f16, bf16 float, always exactly representable in the short type
@@ -19,7 +20,8 @@ namespace polyte::codegen {
 class Arithmetic {
  public:
   using Value = llvm::Value;
-  Arithmetic(llvm::IRBuilder<>& builder, const Instructions& instructions) : b_(builder), target_(instructions) {}
+  Arithmetic(llvm::IRBuilder<>& builder, const Instructions& instructions)
+      : b_(builder), target_(instructions) {}
 
   llvm::Type* value_type(DType type, int lanes) const;
   llvm::Type* memory_type(DType type, int lanes) const;
@@ -33,11 +35,11 @@ class Arithmetic {
   Value* cast(DType to, DType from, Value* a);
   Value* splat(Value* scalar, int lanes);
 
-  // Building blocks that vector_math.cc shares.
-  Value* constant_like(Value* shape, double value);  // of a float value's type
-  Value* rounded(ir::UnaryOp op, Value* a);          // Floor, Ceil, Round, Trunc of f32 or f64 values
-  Value* mul_add(Value* a, Value* b, Value* c);      // fused where the target fuses, else two roundings
-  Value* fused(Value* a, Value* b, Value* c);        // one rounding on every target
+  // Building blocks that vector_math.cc shares. constant_like: of a float type.
+  Value* constant_like(Value* shape, double value);
+  Value* rounded(ir::UnaryOp op, Value* a);      // Floor, Ceil, Round, Trunc of f32 or f64 values
+  Value* mul_add(Value* a, Value* b, Value* c);  // fused where the target fuses, else two roundings
+  Value* fused(Value* a, Value* b, Value* c);    // one rounding on every target
   llvm::IRBuilder<>& builder() { return b_; }
   const Instructions& target() const { return target_; }
 
@@ -63,7 +65,8 @@ class Arithmetic {
   Value* integer_to_float(DType to, DType from, Value* a);
   Value* double_to_float_odd(Value* a);
 
-  // short_floats.cc: an f32 value to the nearest f16 or bf16 value (kept as f32), and the 16-bit formats.
+  // short_floats.cc: an f32 value to the nearest f16 or bf16 value (kept as f32), and
+  // the 16-bit formats.
   Value* round_short(DType type, Value* f32);
   Value* float_to_half_bits(Value* f32);
   Value* half_bits_to_float(Value* bits);

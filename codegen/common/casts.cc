@@ -1,5 +1,6 @@
-// Cast: float to integer truncates and saturates, NaN gives 0; integer to integer wraps; to Bool is x != 0; to
-// a float rounds once (integers to f16 and bf16 twice: to f32 first, as all operations of short floats do).
+// Cast: float to integer truncates and saturates, NaN gives 0; integer to integer wraps; to
+// Bool is x != 0; to a float rounds once (integers to f16 and bf16 twice: to f32 first, as all
+// operations of short floats do).
 #include "codegen/common/arithmetic.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -14,9 +15,11 @@ llvm::Value* Arithmetic::cast(DType to, DType from, llvm::Value* a) {
   }
   if (is_float(from) && !is_float(to)) return float_to_integer(to, a);
   if (!is_float(from) && is_float(to)) return integer_to_float(to, from, a);
-  if (!is_float(from)) return b_.CreateIntCast(a, shaped(value_type(to, 1), a), is_signed_integer(from));
+  if (!is_float(from))
+    return b_.CreateIntCast(a, shaped(value_type(to, 1), a), is_signed_integer(from));
   if (to == DType::F64) return b_.CreateFPExt(a, shaped(b_.getDoubleTy(), a));
-  if (from == DType::F64 && to == DType::F32) return b_.CreateFPTrunc(a, shaped(b_.getFloatTy(), a));
+  if (from == DType::F64 && to == DType::F32)
+    return b_.CreateFPTrunc(a, shaped(b_.getFloatTy(), a));
   return round_short(to, from == DType::F64 ? double_to_float_odd(a) : a);
 }
 
@@ -29,11 +32,12 @@ llvm::Value* Arithmetic::float_to_integer(DType to, llvm::Value* a) {
 // A short float comes by way of f32, as all its operations do.
 llvm::Value* Arithmetic::integer_to_float(DType to, DType from, llvm::Value* a) {
   llvm::Type* type = shaped(to == DType::F64 ? b_.getDoubleTy() : b_.getFloatTy(), a);
-  return round_short(to, is_signed_integer(from) ? b_.CreateSIToFP(a, type) : b_.CreateUIToFP(a, type));
+  return round_short(to,
+                     is_signed_integer(from) ? b_.CreateSIToFP(a, type) : b_.CreateUIToFP(a, type));
 }
 
-// Rounds to odd: truncates, and sets the last bit where anything was lost. A second rounding to 11 bits or fewer
-// then gives what a single one would.
+// Rounds to odd: truncates, and sets the last bit where anything was lost. A second rounding to 11
+// bits or fewer then gives what a single one would.
 llvm::Value* Arithmetic::double_to_float_odd(llvm::Value* a) {
   llvm::Type* int_type = shaped(b_.getInt32Ty(), a);
   Value* nearest = b_.CreateFPTrunc(a, shaped(b_.getFloatTy(), a));

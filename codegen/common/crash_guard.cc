@@ -9,8 +9,8 @@
 #include <llvm/Support/ErrorHandling.h>
 
 #if defined(POLYTE_ADDRESS_SANITIZER)
-// LLVM gives a thread per signal stack of its own; AddressSanitizer would unmap it as its own when the thread ends.
-// What LLVM and lld hold when they crash is lost.
+// LLVM gives a thread per signal stack of its own; AddressSanitizer would unmap it as its own when
+// the thread ends. What LLVM and lld hold when they crash is lost.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "use_sigaltstack=0"; }
 extern "C" const char* __lsan_default_suppressions();

@@ -1,5 +1,5 @@
-// Loads and stores: contiguous, broadcast, strided or gathered lanes, masked or not; and register buffers, whose
-// cells are SSA slots that mem2reg removes.
+// Loads and stores: contiguous, broadcast, strided or gathered lanes, masked or not; and register
+// buffers, whose cells are SSA slots that mem2reg removes.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -25,13 +25,15 @@ void FunctionEmitter::name_access(llvm::Instruction& access, const BufferSlot& s
   if (ops_ != nullptr) ops_->name_access(access, statement_, slot.name);
 }
 
-FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const std::vector<ir::Index>& indices,
+FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer,
+                                                const std::vector<ir::Index>& indices,
                                                 const ir::Lanes& lanes) {
   const auto slot = buffers_.find(buffer);
   const std::string& kernel = context_.kernel.program.name;
   POLYTE_CHECK(slot != buffers_.end(), "kernel '" + kernel + "': unknown buffer '" + buffer + "'");
   POLYTE_CHECK(indices.size() == 1, "kernel '" + kernel + "': buffer '" + buffer + "' has " +
-                                        std::to_string(indices.size()) + " subscripts, expected one (Flat form)");
+                                        std::to_string(indices.size()) +
+                                        " subscripts, expected one (Flat form)");
   POLYTE_CHECK(slot->second.swizzle.none() || !lanes.is_masked(),
                "kernel '" + kernel + "': masked lanes of '" + buffer + "', which is swizzled");
   return {slot->second, indices.front(), lanes, lanes.strides.empty() ? 0 : lanes.strides.front()};
@@ -41,14 +43,17 @@ FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const
 
 namespace {
 
-bool varies_by_gather(const ir::Index& index) { return index.indirect != nullptr && index.indirect->lanes > 1; }
+bool varies_by_gather(const ir::Index& index) {
+  return index.indirect != nullptr && index.indirect->lanes > 1;
+}
 
 }  // namespace
 
 Value* FunctionEmitter::first_address(const Access& a) {
   if (!a.slot.swizzle.none()) return swizzled_address(a, 0);
   if (a.index.indirect == nullptr) return address(a.slot, a.index.affine);
-  if (const auto open = by_level(a.index.indirect)) return address(a.slot, plus(*open, by_level(a.index.affine)));
+  if (const auto open = by_level(a.index.indirect))
+    return address(a.slot, plus(*open, by_level(a.index.affine)));
   Value* pointer = address(a.slot, a.index.affine);
   Value* offset = arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect));
   return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offset);
@@ -77,12 +82,16 @@ std::vector<Value*> FunctionEmitter::each_pointer(const Access& a) {
   }
   const bool gather = varies_by_gather(a.index);
   Value* first = gather ? address(a.slot, a.index.affine) : first_address(a);
-  Value* indirect = gather ? arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect)) : nullptr;
+  Value* indirect =
+      gather ? arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect))
+             : nullptr;
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, 1);
   for (int lane = 0; lane < a.lanes.count; ++lane) {
-    Value* pointer = b_.CreateGEP(type, first, b_.getInt64(static_cast<std::uint64_t>(lane * a.stride)));
+    Value* pointer =
+        b_.CreateGEP(type, first, b_.getInt64(static_cast<std::uint64_t>(lane * a.stride)));
     if (gather)
-      pointer = b_.CreateGEP(type, pointer, b_.CreateExtractElement(indirect, static_cast<std::uint64_t>(lane)));
+      pointer = b_.CreateGEP(type, pointer,
+                             b_.CreateExtractElement(indirect, static_cast<std::uint64_t>(lane)));
     pointers.push_back(pointer);
   }
   return pointers;
@@ -121,9 +130,10 @@ Value* FunctionEmitter::load_lane_zero(const Access& a) {
     end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, lanes);
   }
   Value* any = b_.CreateICmpSGT(end, begin);
-  Value* raw = annotated(b_.CreateMaskedLoad(vector, first_address(a), align, b_.CreateVectorSplat(1, any),
-                                             llvm::Constant::getNullValue(vector)),
-                         a.slot);
+  Value* raw =
+      annotated(b_.CreateMaskedLoad(vector, first_address(a), align, b_.CreateVectorSplat(1, any),
+                                    llvm::Constant::getNullValue(vector)),
+                a.slot);
   return arithmetic_.from_memory(a.slot.dtype, b_.CreateExtractElement(raw, std::uint64_t{0}));
 }
 
@@ -133,22 +143,27 @@ Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, lanes);
   const int element = size_in_bytes(a.slot.dtype);
   if (lanes == 1 || (a.stride == 1 && !varies_by_gather(a.index))) {
-    const int known = a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
+    const int known =
+        a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
     const llvm::Align align(static_cast<std::uint64_t>(known));
     Value* pointer = first_address(a);
     if (active == nullptr) return annotated(b_.CreateAlignedLoad(type, pointer, align), a.slot);
-    llvm::Type* vector = llvm::FixedVectorType::get(type->getScalarType(), static_cast<unsigned>(lanes));
+    llvm::Type* vector =
+        llvm::FixedVectorType::get(type->getScalarType(), static_cast<unsigned>(lanes));
     Value* which = lanes == 1 ? b_.CreateVectorSplat(1, active) : active;
-    Value* read =
-        annotated(b_.CreateMaskedLoad(vector, pointer, align, which, llvm::Constant::getNullValue(vector)), a.slot);
+    Value* read = annotated(
+        b_.CreateMaskedLoad(vector, pointer, align, which, llvm::Constant::getNullValue(vector)),
+        a.slot);
     return lanes == 1 ? b_.CreateExtractElement(read, std::uint64_t{0}) : read;
   }
   const llvm::Align align(static_cast<std::uint64_t>(element));
-  if (!varies_by_gather(a.index) && std::abs(a.stride) <= 4 && (active == nullptr ? lanes >= 4 : spans_vectors(a)))
+  if (!varies_by_gather(a.index) && std::abs(a.stride) <= 4 &&
+      (active == nullptr ? lanes >= 4 : spans_vectors(a)))
     return load_near_lanes(a, active);
   if (active != nullptr) {
     Value* zeros = llvm::Constant::getNullValue(type);
-    return annotated(b_.CreateMaskedGather(type, element_pointers(a), align, active, zeros), a.slot);
+    return annotated(b_.CreateMaskedGather(type, element_pointers(a), align, active, zeros),
+                     a.slot);
   }
   const auto pointers = each_pointer(a);
   Value* result = llvm::PoisonValue::get(type);
@@ -165,13 +180,15 @@ namespace {
 // Lanes from the first that are surely active; 0: that is known at run time alone.
 int known_active(const ir::Lanes& lanes) {
   if (lanes.skipped || (lanes.active && !lanes.active->is_constant())) return 0;
-  return lanes.active ? static_cast<int>(std::min<std::int64_t>(lanes.active->constant(), lanes.count)) : lanes.count;
+  return lanes.active
+             ? static_cast<int>(std::min<std::int64_t>(lanes.active->constant(), lanes.count))
+             : lanes.count;
 }
 
 }  // namespace
 
-// Whether masked lanes that stride are loaded as masked vectors: the processor has these, or whole vectors lie between
-// the first active lane and the last.
+// Whether masked lanes that stride are loaded as masked vectors: the processor has these, or whole
+// vectors lie between the first active lane and the last.
 bool FunctionEmitter::spans_vectors(const Access& a) const {
   const std::int64_t span = (known_active(a.lanes) - 1) * std::abs(a.stride) + 1;
   const bool has_masks = context_.machine.vector_bits >= 256 && size_in_bytes(a.slot.dtype) >= 4;
@@ -179,9 +196,9 @@ bool FunctionEmitter::spans_vectors(const Access& a) const {
          (span >= a.lanes.count || has_masks);
 }
 
-// Lanes up to 4 elements apart (or reversed): vectors that together span them, and shuffles. Nothing outside the span
-// is read: the last vector ends with it. Masked lanes span less: vectors are as much shorter, or masked where that is
-// known at run time.
+// Lanes up to 4 elements apart (or reversed): vectors that together span them, and shuffles.
+// Nothing outside the span is read: the last vector ends with it. Masked lanes span less: vectors
+// are as much shorter, or masked where that is known at run time.
 Value* FunctionEmitter::load_near_lanes(const Access& a, Value* active) {
   const int lanes = a.lanes.count;
   const std::int64_t step = std::abs(a.stride);
@@ -196,15 +213,19 @@ Value* FunctionEmitter::load_near_lanes(const Access& a, Value* active) {
   Value* result = nullptr;
   for (std::int64_t begin = 0, done = 0; done < span; begin += lanes) {
     const std::int64_t start = std::min(begin, span - lanes);
-    Value* pointer = b_.CreateGEP(element, first, b_.getInt64(static_cast<std::uint64_t>(lowest + start)));
+    Value* pointer =
+        b_.CreateGEP(element, first, b_.getInt64(static_cast<std::uint64_t>(lowest + start)));
     Value* part = load_part(a, pointer, is_masked ? part_mask(a, start) : nullptr);
     std::vector<int> from;  // of `result`, then of `part`
     for (int lane = 0; lane < lanes; ++lane) {
       const std::int64_t position = a.stride < 0 ? (count - 1 - lane) * step : lane * step;
       const bool here = position >= done && position < start + lanes;
-      from.push_back(here ? static_cast<int>(lanes + position - start) : position < done ? lane : -1);
+      from.push_back(here              ? static_cast<int>(lanes + position - start)
+                     : position < done ? lane
+                                       : -1);
     }
-    result = b_.CreateShuffleVector(result == nullptr ? llvm::PoisonValue::get(type) : result, part, from);
+    result = b_.CreateShuffleVector(result == nullptr ? llvm::PoisonValue::get(type) : result, part,
+                                    from);
     done = start + lanes;
   }
   if (active == nullptr || is_masked) return result;
@@ -215,10 +236,12 @@ Value* FunctionEmitter::load_part(const Access& a, Value* pointer, Value* which)
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, a.lanes.count);
   const llvm::Align align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
   if (which == nullptr) return annotated(b_.CreateAlignedLoad(type, pointer, align), a.slot);
-  return annotated(b_.CreateMaskedLoad(type, pointer, align, which, llvm::Constant::getNullValue(type)), a.slot);
+  return annotated(
+      b_.CreateMaskedLoad(type, pointer, align, which, llvm::Constant::getNullValue(type)), a.slot);
 }
 
-// Of the vector that begins so many elements behind the lowest lane: what lies between the active lanes at the ends.
+// Of the vector that begins so many elements behind the lowest lane: what lies between the active
+// lanes at the ends.
 Value* FunctionEmitter::part_mask(const Access& a, std::int64_t start) {
   const int lanes = a.lanes.count;
   const std::int64_t step = std::abs(a.stride);
@@ -248,7 +271,8 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
   if (ops_ != nullptr && lanes > 1 && active == nullptr) return store_parts(a, value);
   const int element = size_in_bytes(a.slot.dtype);
   if (lanes == 1 || (a.stride == 1 && !varies_by_gather(a.index))) {
-    const int known = a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
+    const int known =
+        a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
     const llvm::Align align(static_cast<std::uint64_t>(known));
     Value* pointer = first_address(a);
     if (active == nullptr) {
@@ -276,17 +300,23 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
 
 namespace {
 
-bool is_vector(const ir::Lanes& lanes) { return lanes.count > 1 && (lanes.count & (lanes.count - 1)) == 0; }
+bool is_vector(const ir::Lanes& lanes) {
+  return lanes.count > 1 && (lanes.count & (lanes.count - 1)) == 0;
+}
 
 }  // namespace
 
-// Whole vectors of the machine at addresses that are multiples of their size; others are ordinary stores. So are the
-// shorter ones at a row's end, aligned or not: both kinds in one line are slower than either.
+// Whole vectors of the machine at addresses that are multiples of their size; others are ordinary
+// stores. So are the shorter ones at a row's end, aligned or not: both kinds in one line are
+// slower than either.
 void FunctionEmitter::stream(llvm::StoreInst* store, const Access& a) {
   if (a.stream == nullptr) return;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(a.lanes.count) * size_in_bytes(a.slot.dtype);
-  std::string& why_not = context_.streams.try_emplace(*a.stream, "its elements are stored one by one").first->second;
-  if (!is_vector(a.lanes) || 8 * bytes < static_cast<std::uint64_t>(context_.machine.vector_bits)) return;
+  const std::uint64_t bytes =
+      static_cast<std::uint64_t>(a.lanes.count) * size_in_bytes(a.slot.dtype);
+  std::string& why_not =
+      context_.streams.try_emplace(*a.stream, "its elements are stored one by one").first->second;
+  if (!is_vector(a.lanes) || 8 * bytes < static_cast<std::uint64_t>(context_.machine.vector_bits))
+    return;
   if (store->getAlign().value() < std::min<std::uint64_t>(bytes, 64)) {
     if (!why_not.empty()) why_not = "its vectors are not known to be aligned";
     return;
@@ -300,22 +330,27 @@ void FunctionEmitter::stream_fence() {
   if (context_.has_streams) context_.instructions.fence_streams(b_);
 }
 
-// A caller's buffer may begin anywhere: if (base % 64 == 0) a store past the caches, else an ordinary one. Only where
-// the place in the buffer is a multiple of the vector.
+// A caller's buffer may begin anywhere: if (base % 64 == 0) a store past the caches, else an
+// ordinary one. Only where the place in the buffer is a multiple of the vector.
 bool FunctionEmitter::stream_where_aligned(const Access& a, Value* value, Value* pointer) {
   const int bytes = a.lanes.count * size_in_bytes(a.slot.dtype), needed = std::min(bytes, 64);
-  if (a.stream == nullptr || !is_vector(a.lanes) || a.index.indirect != nullptr || a.slot.alignment >= needed)
+  if (a.stream == nullptr || !is_vector(a.lanes) || a.index.indirect != nullptr ||
+      a.slot.alignment >= needed)
     return false;
   BufferSlot aligned = a.slot;
   aligned.alignment = 64;
   if (known_alignment(aligned, a.index.affine) < needed) return false;
   Value* low = b_.CreateAnd(b_.CreatePtrToInt(a.slot.base, b_.getInt64Ty()), b_.getInt64(63));
   llvm::BasicBlock* past = llvm::BasicBlock::Create(b_.getContext(), "past_caches", function_);
-  llvm::BasicBlock* through = llvm::BasicBlock::Create(b_.getContext(), "through_caches", function_);
+  llvm::BasicBlock* through =
+      llvm::BasicBlock::Create(b_.getContext(), "through_caches", function_);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(b_.getContext(), "stored");
   b_.CreateCondBr(b_.CreateICmpEQ(low, b_.getInt64(0)), past, through);
   b_.SetInsertPoint(past);
-  stream(annotated(b_.CreateAlignedStore(value, pointer, llvm::Align(static_cast<std::uint64_t>(needed))), a.slot), a);
+  stream(annotated(
+             b_.CreateAlignedStore(value, pointer, llvm::Align(static_cast<std::uint64_t>(needed))),
+             a.slot),
+         a);
   b_.CreateBr(after);
   b_.SetInsertPoint(through);
   const llvm::Align own(static_cast<std::uint64_t>(known_alignment(a.slot, a.index.affine)));
@@ -325,7 +360,8 @@ bool FunctionEmitter::stream_where_aligned(const Access& a, Value* value, Value*
   return true;
 }
 
-// The address may lie outside the buffer: it is computed without a promise, and a prefetch never faults.
+// The address may lie outside the buffer: it is computed without a promise, and a prefetch
+// never faults.
 void FunctionEmitter::emit_prefetch(const ir::Prefetch& prefetch) {
   const Access a = access(prefetch.buffer, prefetch.indices, {});
   if (!a.slot.cells.empty()) return;
@@ -351,7 +387,8 @@ Value* FunctionEmitter::load_cell(const BufferSlot& slot, std::int64_t first, in
 Value* FunctionEmitter::load_cells(const Access& a) {
   const int lanes = a.lanes.count;
   if (ops_ != nullptr) return load_elements(a);
-  Value* value = widened(load_cell(a.slot, a.index.affine.constant(), a.stride == 0 ? 1 : lanes), lanes);
+  Value* value =
+      widened(load_cell(a.slot, a.index.affine.constant(), a.stride == 0 ? 1 : lanes), lanes);
   Value* active = mask(a.lanes);
   if (active == nullptr) return value;
   return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));

@@ -15,14 +15,16 @@ void FunctionEmitter::open_level() {
   auto* nothing = llvm::ConstantInt::get(b_.getInt64Ty(), 0);
   llvm::Instruction* marker = new llvm::FreezeInst(nothing);  // NOLINT: owned by its block
   b_.Insert(marker, "level");
-  levels_.push_back(Head{.marker = marker, .sums = {}, .divisions = {}, .products = {}, .masks = {}});
+  levels_.push_back(
+      Head{.marker = marker, .sums = {}, .divisions = {}, .products = {}, .masks = {}});
   markers_.push_back(marker);
 }
 
 FunctionEmitter::Variable FunctionEmitter::variable(const std::string& name) const {
   const auto found = variables_.find(name);
-  POLYTE_CHECK(found != variables_.end(),
-               "kernel '" + context_.kernel.program.name + "': variable '" + name + "' is used outside its loop");
+  POLYTE_CHECK(found != variables_.end(), "kernel '" + context_.kernel.program.name +
+                                              "': variable '" + name +
+                                              "' is used outside its loop");
   return found->second;
 }
 
@@ -40,10 +42,12 @@ FunctionEmitter::Variable FunctionEmitter::atom(const ir::Atom& atom) {
 
 Value* FunctionEmitter::floor_division(Value* numerator, std::int64_t denominator) {
   const auto unsigned_denominator = static_cast<std::uint64_t>(denominator);
-  if (llvm::isPowerOf2_64(unsigned_denominator)) return b_.CreateAShr(numerator, llvm::Log2_64(unsigned_denominator));
+  if (llvm::isPowerOf2_64(unsigned_denominator))
+    return b_.CreateAShr(numerator, llvm::Log2_64(unsigned_denominator));
   Value* quotient = b_.CreateSDiv(numerator, b_.getInt64(unsigned_denominator));
   Value* rest = b_.CreateSub(numerator, b_.CreateMul(quotient, b_.getInt64(unsigned_denominator)));
-  return b_.CreateAdd(quotient, b_.CreateSExt(b_.CreateICmpSLT(rest, b_.getInt64(0)), b_.getInt64Ty()));
+  return b_.CreateAdd(quotient,
+                      b_.CreateSExt(b_.CreateICmpSLT(rest, b_.getInt64(0)), b_.getInt64Ty()));
 }
 
 FunctionEmitter::Sum FunctionEmitter::by_level(const ir::Affine& e) {
@@ -55,14 +59,17 @@ FunctionEmitter::Sum FunctionEmitter::by_level(const ir::Affine& e) {
   return sum;
 }
 
-// Of sums of products of indices, as lower/flatten makes them of open sizes; nullopt for anything else.
+// Of sums of products of indices, as lower/flatten makes them of open sizes; nullopt
+// for anything else.
 std::optional<FunctionEmitter::Sum> FunctionEmitter::by_level(const ir::Expr& e) {
   if (e->type != DType::I64 || e->lanes != 1) return std::nullopt;
-  if (const auto* literal = std::get_if<ir::Literal>(&e->op)) return by_level(ir::Affine(literal->integer));
+  if (const auto* literal = std::get_if<ir::Literal>(&e->op))
+    return by_level(ir::Affine(literal->integer));
   if (const auto* index = std::get_if<ir::IndexValue>(&e->op)) return by_level(index->value);
   if (const auto* same = std::get_if<ir::Broadcast>(&e->op)) return by_level(same->a);
   const auto* binary = std::get_if<ir::Binary>(&e->op);
-  if (binary == nullptr || (binary->op != ir::BinaryOp::Add && binary->op != ir::BinaryOp::Mul)) return std::nullopt;
+  if (binary == nullptr || (binary->op != ir::BinaryOp::Add && binary->op != ir::BinaryOp::Mul))
+    return std::nullopt;
   std::optional<Sum> a = by_level(binary->a);
   const std::optional<Sum> b = a ? by_level(binary->b) : std::nullopt;
   if (!b) return std::nullopt;
@@ -90,7 +97,8 @@ FunctionEmitter::Sum FunctionEmitter::product(const Sum& a, const Sum& b) {
       const std::size_t level = std::max(i, j);
       for (const auto& [one, factor] : a.parts[i])
         for (const auto& [other, coefficient] : b.parts[j])
-          result.parts[level].emplace_back(product_at(static_cast<int>(level), one, other), factor * coefficient);
+          result.parts[level].emplace_back(product_at(static_cast<int>(level), one, other),
+                                           factor * coefficient);
     }
   }
   return result;
@@ -104,9 +112,10 @@ Value* FunctionEmitter::product_at(int level, Value* a, Value* b) {
   return cached = b_.CreateMul(a, b);
 }
 
-// base + sum of products, at the head of `level`. With an element size, base is an address and the sum counts
-// elements.
-Value* FunctionEmitter::sum_of(int level, Value* base, const std::vector<Product>& products, int element_size) {
+// base + sum of products, at the head of `level`. With an element size, base is an address and the
+// sum counts elements.
+Value* FunctionEmitter::sum_of(int level, Value* base, const std::vector<Product>& products,
+                               int element_size) {
   Partial key{base, products, element_size};
   const auto found = levels_[level].sums.find(key);
   if (found != levels_[level].sums.end()) return found->second;
@@ -132,7 +141,8 @@ FunctionEmitter::Leveled FunctionEmitter::leveled_value(const ir::Affine& e) {
   const auto parts = by_level(e).parts;
   for (std::size_t level = 0; level < parts.size(); ++level) {
     if (parts[level].empty()) continue;
-    result = {sum_of(static_cast<int>(level), result.value, parts[level], 0), static_cast<int>(level)};
+    result = {sum_of(static_cast<int>(level), result.value, parts[level], 0),
+              static_cast<int>(level)};
   }
   if (result.value == nullptr) return {b_.getInt64(e.constant()), 0};
   if (e.constant() != 0) {
@@ -157,7 +167,8 @@ int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e
   const std::int64_t size = size_in_bytes(slot.dtype);
   std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, e.constant() % 64 * size);
   if (!slot.swizzle.none()) alignment = std::gcd(alignment, slot.swizzle.chunk * size);
-  for (const ir::Term& term : e.terms()) alignment = std::gcd(alignment, term.coefficient % 64 * size);
+  for (const ir::Term& term : e.terms())
+    alignment = std::gcd(alignment, term.coefficient % 64 * size);
   return static_cast<int>(std::max(alignment, std::min<std::int64_t>(size, slot.alignment)));
 }
 
@@ -165,7 +176,8 @@ Value* FunctionEmitter::holds(const std::vector<ir::Constraint>& conjunction) {
   Value* all = nullptr;
   for (const ir::Constraint& c : conjunction) {
     Value* value = affine(c.expr);
-    Value* one = c.equality ? b_.CreateICmpEQ(value, b_.getInt64(0)) : b_.CreateICmpSGE(value, b_.getInt64(0));
+    Value* one = c.equality ? b_.CreateICmpEQ(value, b_.getInt64(0))
+                            : b_.CreateICmpSGE(value, b_.getInt64(0));
     all = all == nullptr ? one : b_.CreateAnd(all, one);
   }
   return all;
@@ -182,7 +194,8 @@ Value* FunctionEmitter::mask(const ir::Lanes& lanes) {
 
 Value* FunctionEmitter::lanes_below(const ir::Affine& bound, int lanes) {
   const Leveled count = leveled_value(bound);
-  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count.value); known && known->getSExtValue() >= lanes) {
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count.value);
+      known && known->getSExtValue() >= lanes) {
     return nullptr;
   }
   Value*& cached = levels_[count.level].masks[{count.value, lanes}];
@@ -190,9 +203,13 @@ Value* FunctionEmitter::lanes_below(const ir::Affine& bound, int lanes) {
   const llvm::IRBuilderBase::InsertPointGuard guard(b_);
   b_.SetInsertPoint(levels_[count.level].marker);
   Value* clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count.value, b_.getInt64(0));
-  clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, b_.getInt64(static_cast<std::uint64_t>(lanes)));
+  clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped,
+                                     b_.getInt64(static_cast<std::uint64_t>(lanes)));
   // 32-bit lane numbers suit the common 4-byte elements; many lanes take narrower ones.
-  llvm::IntegerType* type = b_.getIntNTy(lanes <= 16 ? 32 : lanes <= 32 ? 16 : lanes <= 255 ? 8 : 32);
+  llvm::IntegerType* type = b_.getIntNTy(lanes <= 16    ? 32
+                                         : lanes <= 32  ? 16
+                                         : lanes <= 255 ? 8
+                                                        : 32);
   std::vector<llvm::Constant*> numbers;
   for (int lane = 0; lane < lanes; ++lane) {
     numbers.push_back(llvm::ConstantInt::get(type, static_cast<std::uint64_t>(lane)));

@@ -1,6 +1,6 @@
-// Atomic updates: one instruction for integers, else a loop that reads, combines and exchanges until nobody else has
-// written in between. Relaxed: the end of the parallel loop orders what follows it. Only threads need it: a kernel's
-// serial part stores plainly.
+// Atomic updates: one instruction for integers, else a loop that reads, combines and exchanges
+// until nobody else has written in between. Relaxed: the end of the parallel loop orders what
+// follows it. Only threads need it: a kernel's serial part stores plainly.
 #include <optional>
 
 #include "codegen/common/emitter.h"
@@ -64,10 +64,12 @@ void FunctionEmitter::emit_atomic(const ir::Store& s) {
   Value* element = b_.CreateBitCast(current, arithmetic_.memory_type(type, 1));
   ir::for_each_node(s.value, [&](const ir::ExprNode& node) {
     const auto* load = std::get_if<ir::Load>(&node.op);
-    if (load != nullptr && load->buffer == s.buffer) emitted_[&node] = arithmetic_.from_memory(type, element);
+    if (load != nullptr && load->buffer == s.buffer)
+      emitted_[&node] = arithmetic_.from_memory(type, element);
   });
   Value* next = b_.CreateBitCast(arithmetic_.to_memory(type, expr(s.value)), bits);
-  llvm::AtomicCmpXchgInst* exchange = b_.CreateAtomicCmpXchg(pointer, current, next, align, kRelaxed, kRelaxed);
+  llvm::AtomicCmpXchgInst* exchange =
+      b_.CreateAtomicCmpXchg(pointer, current, next, align, kRelaxed, kRelaxed);
   name_access(*exchange, target.slot);
   current->addIncoming(b_.CreateExtractValue(exchange, 0), b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateExtractValue(exchange, 1), done, attempt);

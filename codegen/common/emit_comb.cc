@@ -1,10 +1,11 @@
-// Strided stores that stand side by side and together fill lines: the teeth of combs, each in the gaps of the others.
+// Strided stores that stand side by side and together fill lines: the teeth of combs, each in the
+// gaps of the others.
 //
 //   y[0; 4 by 2] = a        a0 b0 a1 b1 a2 b2 a3 b3
 //   y[1; 4 by 2] = b        y[0; 4 by 1] = a0 b0 a1 b1,  y[4; 4 by 1] = a2 b2 a3 b3
 //
-// Two stores and a few shuffles instead of 8 stores of one element. Each value is made where its store stands; what is
-// stored waits for the last of them, which nothing between them reads.
+// Two stores and a few shuffles instead of 8 stores of one element. Each value is made where its
+// store stands; what is stored waits for the last of them, which nothing between them reads.
 #include <algorithm>
 #include <numeric>
 
@@ -20,7 +21,8 @@ constexpr std::int64_t kMostTeeth = 4;
 
 bool reads(const ir::Store& s, const std::string& buffer) {
   const auto loads = [&](const ir::Expr& e) {
-    return std::ranges::any_of(ir::loads_of(e), [&](const ir::Load* load) { return load->buffer == buffer; });
+    return std::ranges::any_of(ir::loads_of(e),
+                               [&](const ir::Load* load) { return load->buffer == buffer; });
   };
   return loads(s.value) || std::ranges::any_of(s.indices, [&](const ir::Index& index) {
            return index.indirect && loads(index.indirect);
@@ -40,7 +42,8 @@ void FunctionEmitter::find_combs(const std::vector<ir::Stmt>& side_by_side) {
   std::map<std::string, std::vector<const ir::Store*>> stores;
   for (const ir::Store* store : run) stores[store->buffer].push_back(store);
   for (const auto& [buffer, all] : stores)
-    if (std::ranges::none_of(run, [&](const ir::Store* store) { return reads(*store, buffer); })) take_combs(all);
+    if (std::ranges::none_of(run, [&](const ir::Store* store) { return reads(*store, buffer); }))
+      take_combs(all);
 }
 
 void FunctionEmitter::take_combs(const std::vector<const ir::Store*>& stores) {
@@ -53,8 +56,8 @@ void FunctionEmitter::take_combs(const std::vector<const ir::Store*>& stores) {
   const ir::Affine base = like.index.affine - like.index.affine.constant();
   for (const ir::Store* store : stores) {
     const Access a = access(store->buffer, store->indices, store->lanes);
-    if (store->atomic || store->lanes.is_masked() || store->lanes.count != lanes || a.stride != teeth ||
-        a.index.indirect)
+    if (store->atomic || store->lanes.is_masked() || store->lanes.count != lanes ||
+        a.stride != teeth || a.index.indirect)
       return;
     const std::int64_t constant = a.index.affine.constant();
     if (a.index.affine - constant != base || !by_constant.emplace(constant, store).second) return;
@@ -62,7 +65,8 @@ void FunctionEmitter::take_combs(const std::vector<const ir::Store*>& stores) {
   std::vector<Comb> combs;
   std::int64_t begin = 0;
   for (const auto& [constant, store] : by_constant) {
-    const bool is_first = combs.empty() || combs.back().stores.size() == static_cast<std::size_t>(teeth);
+    const bool is_first =
+        combs.empty() || combs.back().stores.size() == static_cast<std::size_t>(teeth);
     if (is_first && !combs.empty() && constant < begin + teeth * lanes) return;
     if (is_first) combs.emplace_back(), begin = constant;
     if (constant != begin + static_cast<std::int64_t>(combs.back().stores.size())) return;
@@ -96,13 +100,15 @@ void FunctionEmitter::store_comb(const Comb& comb) {
   for (int count = lanes; all.size() > 1; count *= 2) {
     std::vector<int> both(static_cast<std::size_t>(2 * count));
     std::iota(both.begin(), both.end(), 0);
-    for (std::size_t i = 0; i < all.size() / 2; ++i) all[i] = b_.CreateShuffleVector(all[2 * i], all[2 * i + 1], both);
+    for (std::size_t i = 0; i < all.size() / 2; ++i)
+      all[i] = b_.CreateShuffleVector(all[2 * i], all[2 * i + 1], both);
     all.resize(all.size() / 2);
   }
   const ir::Lanes along{lanes, {1}, std::nullopt};
   for (int part = 0; part < teeth; ++part) {
     std::vector<int> from;
-    for (int at = part * lanes; at < (part + 1) * lanes; ++at) from.push_back(at % teeth * lanes + at / teeth);
+    for (int at = part * lanes; at < (part + 1) * lanes; ++at)
+      from.push_back(at % teeth * lanes + at / teeth);
     const ir::Index index(a.index.affine + part * lanes);
     Access to{a.slot, index, along, 1};
     if (first.nontemporal) to.stream = &first.buffer;

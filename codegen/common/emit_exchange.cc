@@ -1,6 +1,7 @@
-// Registers that lanes of a warp read from each other: 32 bits at a time, two of them for a type of 64, narrower ones
-// widened. Where registers are watched (by the emulator), a bit beside each says if it was ever written: it goes with
-// what is exchanged, and is looked at where that is computed with.
+// Registers that lanes of a warp read from each other: 32 bits at a time, two of them for a
+// type of 64, narrower ones widened. Where registers are watched (by the emulator), a bit beside
+// each says if it was ever written: it goes with what is exchanged, and is looked at where
+// that is computed with.
 #include <algorithm>
 
 #include "codegen/common/emitter.h"
@@ -19,7 +20,8 @@ std::vector<Value*> words_of(llvm::IRBuilder<>& b, Value* value) {
   const unsigned bits = value->getType()->getPrimitiveSizeInBits();
   Value* whole = b.CreateBitCast(value, b.getIntNTy(bits));
   if (bits <= kBits) return {b.CreateZExt(whole, b.getInt32Ty())};
-  return {b.CreateTrunc(whole, b.getInt32Ty()), b.CreateTrunc(b.CreateLShr(whole, kBits), b.getInt32Ty())};
+  return {b.CreateTrunc(whole, b.getInt32Ty()),
+          b.CreateTrunc(b.CreateLShr(whole, kBits), b.getInt32Ty())};
 }
 
 Value* value_of(llvm::IRBuilder<>& b, const std::vector<Value*>& words, llvm::Type* type) {
@@ -55,7 +57,8 @@ void FunctionEmitter::watch_cells(BufferSlot& slot, const ir::Stmt& body) {
   });
   if (!is_exchanged) return;
   for (const auto& [cell, memory] : slot.cells) {
-    llvm::AllocaInst* bit = slot.written[cell.first] = stack_memory(b_.getInt1Ty(), 1, 0, slot.name + ".written");
+    llvm::AllocaInst* bit = slot.written[cell.first] =
+        stack_memory(b_.getInt1Ty(), 1, 0, slot.name + ".written");
     b_.CreateStore(b_.getFalse(), bit);
   }
 }
@@ -74,8 +77,8 @@ void FunctionEmitter::check_written(const Access& a) {
   }
 }
 
-// A register of another lane, or one of its own to where those go: it may be one that was never written, for lanes that
-// take part and use nothing.
+// A register of another lane, or one of its own to where those go: it may be one that was never
+// written, for lanes that take part and use nothing.
 bool FunctionEmitter::emit_move(const ir::Store& store) {
   const auto* read = std::get_if<ir::LaneRead>(&store.value->op);
   const ir::Load* load = moved_load(store);
@@ -84,16 +87,19 @@ bool FunctionEmitter::emit_move(const ir::Store& store) {
   const Access to = access(store.buffer, store.indices, store.lanes);
   if (read == nullptr && (from.slot.written.empty() || to.slot.written.empty())) return false;
   POLYTE_CHECK(ops_ != nullptr && level_ == Level::Thread && !to.slot.cells.empty(),
-               "kernel '" + context_.kernel.program.name + "': lanes exchange registers where there are none");
+               "kernel '" + context_.kernel.program.name +
+                   "': lanes exchange registers where there are none");
   b_.CreateStore(moved(from, to, read), to.slot.cells.at({to.index.affine.constant(), 1}));
   return true;
 }
 
 Value* FunctionEmitter::moved(const Access& from, const Access& to, const ir::LaneRead* read) {
   const auto bit = [&](const Access& a) { return a.slot.written.at(a.index.affine.constant()); };
-  Value* own = from.slot.cells.empty() ? load(from) : load_cell(from.slot, from.index.affine.constant(), 1);
-  Value* written =
-      from.slot.written.empty() ? b_.getTrue() : static_cast<Value*>(b_.CreateLoad(b_.getInt1Ty(), bit(from)));
+  Value* own =
+      from.slot.cells.empty() ? load(from) : load_cell(from.slot, from.index.affine.constant(), 1);
+  Value* written = from.slot.written.empty()
+                       ? b_.getTrue()
+                       : static_cast<Value*>(b_.CreateLoad(b_.getInt1Ty(), bit(from)));
   if (read != nullptr) {
     std::vector<Value*> got;
     Value *lane = affine(read->lane), *others = nullptr;

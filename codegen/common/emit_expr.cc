@@ -31,7 +31,8 @@ Value* FunctionEmitter::compute(const ir::ExprNode& node) {
           return index_value(node, op);
         } else if constexpr (std::is_same_v<Op, ir::Load>) {
           if (Value* column = square_column(node)) return column;
-          return op.guard.empty() ? load(access(op.buffer, op.indices, op.lanes)) : guarded_load(node, op);
+          return op.guard.empty() ? load(access(op.buffer, op.indices, op.lanes))
+                                  : guarded_load(node, op);
         } else if constexpr (std::is_same_v<Op, ir::Unary>) {
           return arithmetic_.unary(op.op, node.type, operand(op.a));
         } else if constexpr (std::is_same_v<Op, ir::Binary>) {

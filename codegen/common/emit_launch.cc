@@ -1,11 +1,13 @@
-// Launches: a loop of blocks becomes a function of the device, and in the host's code a call that starts it. What it
-// needs of its surroundings (addresses, sizes, loops of the host) are its arguments:
+// Launches: a loop of blocks becomes a function of the device, and in the host's code a call
+// that starts it. What it needs of its surroundings (addresses, sizes, loops of the host)
+// are its arguments:
 //
 //   host     void* arguments[] = {&x, &y, &t};  host->launch(host->self, &k0, grid, arguments)
 //   device   k0(x, y, t):  i = lower + block.x;  if (thread < 64) ...;  barrier;  ...
 //
-// In the device's code all threads run what stands around loops of threads (its conditions and loops are the same for
-// all), a loop of threads runs its iteration i on thread i, and a statement outside of such loops runs on thread 0.
+// In the device's code all threads run what stands around loops of threads (its conditions and
+// loops are the same for all), a loop of threads runs its iteration i on thread i, and a statement
+// outside of such loops runs on thread 0.
 #include <algorithm>
 #include <cstddef>
 
@@ -26,20 +28,22 @@ std::string device_name(const std::string& program, std::size_t number) {
   return text + "_launch" + std::to_string(number);
 }
 
-// The polyte_launch of a kernel, in the host's module. Emulated, it is the kernel as others find it.
+// The polyte_launch of a kernel, in the host's module. Emulated, it is the kernel as others
+// find it.
 llvm::Constant* description_of(llvm::Module& module, const LaunchInfo& info, std::size_t arguments,
                                llvm::Constant* emulated) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Constant* text = llvm::ConstantDataArray::getString(context, info.name);
-  auto* name =
-      new llvm::GlobalVariable(module, text->getType(), true, llvm::GlobalValue::PrivateLinkage, text);  // NOLINT
+  auto* name = new llvm::GlobalVariable(module, text->getType(), true,  // NOLINT
+                                        llvm::GlobalValue::PrivateLinkage, text);
   const auto number = [&](std::int64_t n) {
     return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), static_cast<std::uint64_t>(n));
   };
-  llvm::Constant* all = llvm::ConstantStruct::getAnon(
-      {name, number(info.threads), number(info.shared_bytes), number(static_cast<std::int64_t>(arguments)), emulated});
-  const auto linkage =
-      emulated->isNullValue() ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage;
+  llvm::Constant* all =
+      llvm::ConstantStruct::getAnon({name, number(info.threads), number(info.shared_bytes),
+                                     number(static_cast<std::int64_t>(arguments)), emulated});
+  const auto linkage = emulated->isNullValue() ? llvm::GlobalValue::InternalLinkage
+                                               : llvm::GlobalValue::ExternalLinkage;
   return new llvm::GlobalVariable(module, all->getType(), true, linkage, all,  // NOLINT
                                   info.name + POLYTE_LAUNCH_SUFFIX);
 }
@@ -47,16 +51,21 @@ llvm::Constant* description_of(llvm::Module& module, const LaunchInfo& info, std
 }  // namespace
 
 void FunctionEmitter::need_device() {
-  const auto block = [&](const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, function_); };
-  llvm::BasicBlock *asks = block("ask_host"), *has_size = block("has_size"), *none = block("no_device");
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, function_);
+  };
+  llvm::BasicBlock *asks = block("ask_host"), *has_size = block("has_size"),
+                   *none = block("no_device");
   llvm::BasicBlock* device = block("device");
   b_.CreateCondBr(b_.CreateIsNotNull(host_), asks, none);
   b_.SetInsertPoint(asks);
   Value* size =
-      b_.CreateLoad(b_.getInt32Ty(), b_.CreateGEP(b_.getInt8Ty(), host_, b_.getInt64(offsetof(polyte_host, size))));
+      b_.CreateLoad(b_.getInt32Ty(),
+                    b_.CreateGEP(b_.getInt8Ty(), host_, b_.getInt64(offsetof(polyte_host, size))));
   b_.CreateCondBr(b_.CreateICmpUGE(size, b_.getInt32(sizeof(polyte_host))), has_size, none);
   b_.SetInsertPoint(has_size);
-  b_.CreateCondBr(b_.CreateIsNotNull(member_of_host(offsetof(polyte_host, launch), "launch")), device, none);
+  b_.CreateCondBr(b_.CreateIsNotNull(member_of_host(offsetof(polyte_host, launch), "launch")),
+                  device, none);
   b_.SetInsertPoint(none);
   b_.CreateRet(b_.getInt32(POLYTE_NO_DEVICE));
   b_.SetInsertPoint(device);
@@ -67,7 +76,8 @@ void FunctionEmitter::emit_launch(const ir::For& outermost) {
   POLYTE_CHECK(context_.device != nullptr, "kernel '" + program + "': a loop of blocks on a CPU");
   Device& device = *context_.device;
   const Launch launch = describe_launch(outermost, context_.kernel.program, context_.kernel.ranges);
-  const LaunchInfo info{device_name(program, device.launches.size()), launch.threads, launch.shared_bytes};
+  const LaunchInfo info{device_name(program, device.launches.size()), launch.threads,
+                        launch.shared_bytes};
   std::vector<Value*> arguments;
   std::vector<llvm::Type*> types;
   const std::vector<std::string> buffers(launch.buffers.begin(), launch.buffers.end());
@@ -90,19 +100,21 @@ void FunctionEmitter::emit_launch(const ir::For& outermost) {
   emitter.launch_ = &launch;
   emitter.emit_device_body(launch, kernel, *this, buffers);
   device.launches.push_back(info);
-  llvm::Constant* description =
-      description_of(context_.module, info, arguments.size(), device.ops.emulated_entry(context_.module, kernel));
+  llvm::Constant* description = description_of(context_.module, info, arguments.size(),
+                                               device.ops.emulated_entry(context_.module, kernel));
   call_launch(launch, description, std::move(arguments));
 }
 
 void FunctionEmitter::emit_device_body(const Launch& launch, const DeviceOps::Kernel& kernel,
-                                       const FunctionEmitter& host, const std::vector<std::string>& buffers) {
+                                       const FunctionEmitter& host,
+                                       const std::vector<std::string>& buffers) {
   std::size_t next = 0;
   for (const std::string& name : buffers) {
     BufferSlot& slot = buffers_[name] = host.buffers_.at(name);
     slot.base = kernel.arguments[next++];
   }
-  for (const auto& [name, variable] : host.variables_) variables_[name] = {kernel.arguments[next++], 0};
+  for (const auto& [name, variable] : host.variables_)
+    variables_[name] = {kernel.arguments[next++], 0};
   status_ = kernel.arguments[next];
   thread_ = ops_->thread(b_);
   open_level();
@@ -113,7 +125,8 @@ void FunctionEmitter::emit_device_body(const Launch& launch, const DeviceOps::Ke
   }
   // What depends on the blocks' numbers is computed after them.
   open_level();
-  for (const Axis& axis : launch.axes) variables_[axis.var].level = static_cast<int>(levels_.size()) - 1;
+  for (const Axis& axis : launch.axes)
+    variables_[axis.var].level = static_cast<int>(levels_.size()) - 1;
   level_ = Level::Block;
   Value* runs = holds(launch.runs);
   emit_when(runs != nullptr ? runs : b_.getTrue(), [&] { emit(launch.body); });
@@ -135,7 +148,8 @@ Value* FunctionEmitter::smallest(const std::vector<ir::Affine>& values) {
   return result;
 }
 
-void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* description, std::vector<Value*> arguments) {
+void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* description,
+                                  std::vector<Value*> arguments) {
   Value* grid = stack_memory(b_.getInt64Ty(), 3, 8, "grid");
   Value* any = b_.getTrue();
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -157,8 +171,8 @@ void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* descript
     b_.CreateStore(value, b_.CreateGEP(b_.getPtrTy(), places, b_.getInt64(i)));
   }
   emit_when(any, [&] {
-    auto* type =
-        llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()}, false);
+    auto* type = llvm::FunctionType::get(
+        b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()}, false);
     Value* function = member_of_host(offsetof(polyte_host, launch), "launch");
     Value* self = member_of_host(offsetof(polyte_host, self), "self");
     Value* result = b_.CreateCall(type, function, {self, description, grid, places});
@@ -169,20 +183,23 @@ void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* descript
 namespace {
 
 bool is_of_all_threads(const ir::Stmt& s) {
-  return std::holds_alternative<ir::Barrier>(s->op) || std::holds_alternative<ir::CopyGroup>(s->op) ||
+  return std::holds_alternative<ir::Barrier>(s->op) ||
+         std::holds_alternative<ir::CopyGroup>(s->op) ||
          std::holds_alternative<ir::ProductGroup>(s->op);
 }
 
 }  // namespace
 
-// What no loop of threads holds runs on one thread: of the block, or of the warp inside a loop of warps.
+// What no loop of threads holds runs on one thread: of the block, or of the warp inside a loop
+// of warps.
 bool FunctionEmitter::emit_alone(const ir::Stmt& s) {
   if (level_ != Level::Block && level_ != Level::Warp) return false;
   if (is_of_all_threads(s) || has_threads(s)) return false;
   const auto* block = std::get_if<ir::Block>(&s->op);
   if (block && std::ranges::any_of(block->body, is_of_all_threads)) return false;
   const Level outside = std::exchange(level_, Level::Thread);
-  Value* number = outside == Level::Warp ? b_.CreateAnd(thread_, b_.getInt64(ir::kLanes - 1)) : thread_;
+  Value* number =
+      outside == Level::Warp ? b_.CreateAnd(thread_, b_.getInt64(ir::kLanes - 1)) : thread_;
   emit_when(b_.CreateICmpEQ(number, b_.getInt64(0)), [&] { emit(s); });
   level_ = outside;
   return true;
@@ -190,7 +207,8 @@ bool FunctionEmitter::emit_alone(const ir::Stmt& s) {
 
 void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upper) {
   POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread,
-               "kernel '" + context_.kernel.program.name + "': loop of threads '" + loop.loop + "' is out of place");
+               "kernel '" + context_.kernel.program.name + "': loop of threads '" + loop.loop +
+                   "' is out of place");
   Value* number = thread_;
   std::int64_t all = launch_->threads;
   if (loop.kind == ir::LoopKind::Warp) {
@@ -208,8 +226,10 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
   Value* runs = b_.getTrue();
   if (!from_first) runs = b_.CreateICmpSGE(number, lower);
   if (!to_last) runs = b_.CreateAnd(runs, b_.CreateICmpSLT(number, upper));
-  const Level outside = std::exchange(level_, loop.kind == ir::LoopKind::Warp ? Level::Warp : Level::Thread);
-  const std::string outer_lane = std::exchange(lane_variable_, loop.kind == ir::LoopKind::Lane ? loop.var : "");
+  const Level outside =
+      std::exchange(level_, loop.kind == ir::LoopKind::Warp ? Level::Warp : Level::Thread);
+  const std::string outer_lane =
+      std::exchange(lane_variable_, loop.kind == ir::LoopKind::Lane ? loop.var : "");
   if (loop.kind == ir::LoopKind::Warp) warp_variable_ = loop.var;
   emit_when(runs, [&] {
     open_level();
@@ -223,7 +243,8 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
 }
 
 void FunctionEmitter::emit_copy_group(const ir::CopyGroup& group) {
-  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "a wait for copies that not all threads reach");
+  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread,
+               "a wait for copies that not all threads reach");
   ops_->copy_group(b_, group);
 }
 

@@ -1,12 +1,14 @@
-// Strided loads that stand side by side and together read a square: it is loaded by rows, and shuffles turn it.
+// Strided loads that stand side by side and together read a square: it is loaded by rows,
+// and shuffles turn it.
 //
 //   y[0; 4 by 1] = x[0; 4 by 9]        r0 = x[0..4]  r1 = x[9..13]  r2 = x[18..22]  r3 = x[27..31]
 //   y[7; 4 by 1] = x[1; 4 by 9]        pairs within 16 bytes, then pairs of 16 bytes:
 //   y[14; 4 by 1] = x[2; 4 by 9]       y[0] = r0.0 r1.0 r2.0 r3.0,  y[7] = r0.1 r1.1 r2.1 r3.1,  ..
 //   y[21; 4 by 1] = x[3; 4 by 9]
 //
-// 4 loads and 8 shuffles for 16 elements, which would be 16 loads and 12 inserts. Every element that a row reads is
-// read by some column, so nothing new is touched: of fewer columns than lanes the rows are as short, a power of two.
+// 4 loads and 8 shuffles for 16 elements, which would be 16 loads and 12 inserts. Every element
+// that a row reads is read by some column, so nothing new is touched: of fewer columns than lanes
+// the rows are as short, a power of two.
 #include <algorithm>
 
 #include "codegen/common/emitter.h"
@@ -49,11 +51,13 @@ std::vector<int> every_other(int lanes, int chunk, bool odd) {
   return from;
 }
 
-// In each group of `group` lanes: chunks of a and b alternate, those of the lower or of the upper half.
+// In each group of `group` lanes: chunks of a and b alternate, those of the lower or of the
+// upper half.
 std::vector<int> interleaved(int lanes, int group, int chunk, bool upper) {
   std::vector<int> from;
   for (int begin = 0; begin < lanes; begin += group)
-    for (int at = begin + (upper ? group / 2 : 0); static_cast<int>(from.size()) < begin + group; at += chunk)
+    for (int at = begin + (upper ? group / 2 : 0); static_cast<int>(from.size()) < begin + group;
+         at += chunk)
       for (int of : {0, lanes})
         for (int i = 0; i < chunk; ++i) from.push_back(of + at + i);
   return from;
@@ -81,13 +85,16 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
     if (is_guarded(*store)) continue;
     ir::for_each_node(store->value, [&](const ir::ExprNode& node) {
       const auto* load = std::get_if<ir::Load>(&node.op);
-      if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count) || load->lanes.is_masked())
+      if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count) ||
+          load->lanes.is_masked())
         return;
       const Access a = access(load->buffer, load->indices, load->lanes);
       if (a.stride <= kNearLanes || a.index.indirect != nullptr || !a.slot.cells.empty()) return;
       if (std::find(written.begin(), written.end(), load->buffer) != written.end()) return;
       const std::int64_t constant = a.index.affine.constant();
-      groups[{load->buffer, a.stride, load->lanes.count, a.index.affine - constant}].at[constant].push_back(&node);
+      groups[{load->buffer, a.stride, load->lanes.count, a.index.affine - constant}]
+          .at[constant]
+          .push_back(&node);
     });
   }
   for (const auto& [key, columns] : groups) take_squares(columns, std::get<int>(key));
@@ -97,7 +104,9 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
 void FunctionEmitter::take_squares(const Columns& columns, int lanes) {
   for (auto first = columns.at.begin(); first != columns.at.end();) {
     std::int64_t count = 0;
-    for (auto at = first; at != columns.at.end() && count < lanes && at->first == first->first + count; ++at) ++count;
+    for (auto at = first;
+         at != columns.at.end() && count < lanes && at->first == first->first + count; ++at)
+      ++count;
     while (!is_power_of_two(static_cast<int>(count))) --count;
     auto last = std::next(first, count);
     if (count >= kFewestColumns) {
@@ -118,8 +127,10 @@ Value* FunctionEmitter::square_column(const ir::ExprNode& node) {
   Square& square = squares_[static_cast<std::size_t>(found->second.first)];
   const auto& first = std::get<ir::Load>(square.first->op);
   const Access a = access(first.buffer, first.indices, first.lanes);
-  if (square.columns.empty()) square.columns = turned(square_rows(a, square.count), size_in_bytes(a.slot.dtype));
-  return arithmetic_.from_memory(a.slot.dtype, square.columns[static_cast<std::size_t>(found->second.second)]);
+  if (square.columns.empty())
+    square.columns = turned(square_rows(a, square.count), size_in_bytes(a.slot.dtype));
+  return arithmetic_.from_memory(a.slot.dtype,
+                                 square.columns[static_cast<std::size_t>(found->second.second)]);
 }
 
 // What is beyond the columns in a row nobody takes.
@@ -139,7 +150,8 @@ std::vector<Value*> FunctionEmitter::square_rows(const Access& a, int columns) {
 std::vector<Value*> FunctionEmitter::turned(std::vector<Value*> rows, int element_bytes) {
   const auto lanes = static_cast<int>(rows.size());
   const int group = std::min(lanes, std::max(1, kLaneBytes / element_bytes));
-  // After a step, rows [2 chunk j, 2 chunk (j + 1)) hold chunks of as many elements, one of each of these rows.
+  // After a step, rows [2 chunk j, 2 chunk (j + 1)) hold chunks of as many elements, one of
+  // each of these rows.
   for (int chunk = 1; chunk < group; chunk *= 2) {
     std::vector<Value*> next(rows.size());
     for (int block = 0; block < lanes; block += 2 * chunk)
@@ -147,7 +159,8 @@ std::vector<Value*> FunctionEmitter::turned(std::vector<Value*> rows, int elemen
         Value* a = rows[place(block + p)];
         Value* b = rows[place(block + chunk + p)];
         for (int half : {0, 1})
-          next[place(block + 2 * p + half)] = b_.CreateShuffleVector(a, b, interleaved(lanes, group, chunk, half == 1));
+          next[place(block + 2 * p + half)] =
+              b_.CreateShuffleVector(a, b, interleaved(lanes, group, chunk, half == 1));
       }
     rows = std::move(next);
   }
@@ -161,13 +174,16 @@ std::vector<Value*> FunctionEmitter::turned(std::vector<Value*> rows, int elemen
   return columns;
 }
 
-// Chunks of vectors as a matrix of its own: the even columns come from the even chunks, the odd ones from the odd.
-std::vector<Value*> FunctionEmitter::turned_blocks(const std::vector<Value*>& rows, int lanes, int chunk) {
+// Chunks of vectors as a matrix of its own: the even columns come from the even chunks, the odd
+// ones from the odd.
+std::vector<Value*> FunctionEmitter::turned_blocks(const std::vector<Value*>& rows, int lanes,
+                                                   int chunk) {
   if (rows.size() == 1) return rows;
   std::vector<Value*> halves[2], result(rows.size());
   for (int odd : {0, 1}) {
     for (std::size_t i = 0; i < rows.size(); i += 2)
-      halves[odd].push_back(b_.CreateShuffleVector(rows[i], rows[i + 1], every_other(lanes, chunk, odd == 1)));
+      halves[odd].push_back(
+          b_.CreateShuffleVector(rows[i], rows[i + 1], every_other(lanes, chunk, odd == 1)));
     const std::vector<Value*> columns = turned_blocks(halves[odd], lanes, chunk);
     for (std::size_t i = 0; i < columns.size(); ++i) result[2 * i + place(odd)] = columns[i];
   }

@@ -39,13 +39,15 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
         } else {
           static_assert(std::is_same_v<Op, ir::Fence>);
           if (ops_ == nullptr)  // the device's assembler schedules loads itself
-            b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+            b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent,
+                           llvm::SyncScope::SingleThread);
         }
       },
       s->op);
 }
 
-// Stores side by side may load what they share together; the fences between steps of a reduction are no matter.
+// Stores side by side may load what they share together; the fences between steps of a reduction
+// are no matter.
 void FunctionEmitter::emit_block(const ir::Block& block) {
   const auto is_store = [](const ir::Stmt& s) {
     return std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Fence>(s->op);
@@ -88,8 +90,9 @@ void FunctionEmitter::start(llvm::BasicBlock* block) {
 
 void FunctionEmitter::emit_for(const ir::For& loop) {
   if (loop.kind == ir::LoopKind::Block) return emit_launch(loop);
-  POLYTE_CHECK(!ir::is_expanded(loop.kind), "kernel '" + context_.kernel.program.name + "': loop '" + loop.var +
-                                                "' is a " + to_string(loop.kind) + " loop, expected Flat form");
+  POLYTE_CHECK(!ir::is_expanded(loop.kind), "kernel '" + context_.kernel.program.name +
+                                                "': loop '" + loop.var + "' is a " +
+                                                to_string(loop.kind) + " loop, expected Flat form");
   Value *lower = largest(loop.lower), *upper = smallest(loop.upper);
   if (ir::is_of_threads(loop.kind)) {
     emit_threads(loop, lower, upper);
@@ -106,7 +109,8 @@ void FunctionEmitter::emit_loop(const ir::For& loop, Value* lower, Value* upper)
   const auto* known_upper = llvm::dyn_cast<llvm::ConstantInt>(upper);
   bool surely_runs = false;
   if (known_lower != nullptr && known_upper != nullptr) {
-    const std::int64_t trips = checked_sub(known_upper->getSExtValue(), known_lower->getSExtValue());
+    const std::int64_t trips =
+        checked_sub(known_upper->getSExtValue(), known_lower->getSExtValue());
     if (trips <= 0) return;
     if (trips == 1) {
       variables_[loop.var] = {lower, 0};
@@ -179,10 +183,12 @@ void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   buffers_.erase(name);
 }
 
-// Registers hold nothing where their buffer begins. Unsaid, what the iteration before has left lives on around the
-// loops beside what is in use, for all that LLVM sees of `if k.o >= 1 load; if k.o == 0 zeros`.
+// Registers hold nothing where their buffer begins. Unsaid, what the iteration before has left
+// lives on around the loops beside what is in use, for all that LLVM sees of `if k.o >= 1 load;
+// if k.o == 0 zeros`.
 void FunctionEmitter::forget_cells(const BufferSlot& slot) {
-  if (ops_ != nullptr && ops_->watches_registers()) return;  // the emulator tells what was never written
+  // The emulator tells what was never written.
+  if (ops_ != nullptr && ops_->watches_registers()) return;
   for (const auto& [cell, memory] : slot.cells)
     b_.CreateStore(llvm::PoisonValue::get(memory->getAllocatedType()), memory);
 }
@@ -203,22 +209,25 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
     if (!slot.cells.empty()) return slot;
   }
   if (buffer.memory == ir::Memory::Shared) {
-    POLYTE_CHECK(ops_ != nullptr, "kernel '" + context_.kernel.program.name + "': shared memory outside of blocks");
+    POLYTE_CHECK(ops_ != nullptr,
+                 "kernel '" + context_.kernel.program.name + "': shared memory outside of blocks");
     slot.alignment = static_cast<int>(kSharedAlignment);
     slot.swizzle = buffer.swizzle;
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_.front().marker);
-    slot.base =
-        b_.CreateGEP(b_.getInt8Ty(), shared_memory(), b_.getInt64(launch_->offsets.at(buffer.name)), buffer.name);
+    slot.base = b_.CreateGEP(b_.getInt8Ty(), shared_memory(),
+                             b_.getInt64(launch_->offsets.at(buffer.name)), buffer.name);
   } else if (buffer.memory == ir::Memory::Heap) {
-    // At the function's head: addresses of its elements are computed at the head of the level that binds them.
+    // At the function's head: addresses of its elements are computed at the head of the level
+    // that binds them.
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_.front().marker);
     const auto offset = static_cast<std::uint64_t>(context_.layout.offsets.at(buffer.name));
-    slot.base = b_.CreateGEP(b_.getInt8Ty(), in_parallel_ ? slice_ : scratch_, b_.getInt64(offset), buffer.name);
-  } else {
-    slot.base = stack_memory(arithmetic_.memory_type(buffer.dtype, 1), checked_product(buffer.shape), kScratchAlignment,
+    slot.base = b_.CreateGEP(b_.getInt8Ty(), in_parallel_ ? slice_ : scratch_, b_.getInt64(offset),
                              buffer.name);
+  } else {
+    slot.base = stack_memory(arithmetic_.memory_type(buffer.dtype, 1),
+                             checked_product(buffer.shape), kScratchAlignment, buffer.name);
   }
   annotate_scope(slot, buffer.name);
   return slot;
@@ -229,7 +238,8 @@ llvm::Value* FunctionEmitter::shared_memory() {
   Value* begin = ops_->shared_memory(b_);
   if (launch_->shared_alignment == kSharedAlignment) return begin;
   const auto low_bits = static_cast<std::uint32_t>(launch_->shared_alignment - 1);
-  Value* to_next = b_.CreateAnd(b_.CreateNeg(ops_->shared_address(b_, begin)), b_.getInt32(low_bits));
+  Value* to_next =
+      b_.CreateAnd(b_.CreateNeg(ops_->shared_address(b_, begin)), b_.getInt32(low_bits));
   return b_.CreateGEP(b_.getInt8Ty(), begin, b_.CreateZExt(to_next, b_.getInt64Ty()));
 }
 
@@ -258,7 +268,8 @@ namespace {
 // Elements [first, first + lanes) that one access touches as a unit.
 using Cell = std::pair<std::int64_t, int>;
 
-// The accesses to a register buffer, if each names fixed elements; else the subscript that does not.
+// The accesses to a register buffer, if each names fixed elements; else the subscript that
+// does not.
 class CellFinder {
  public:
   // `by_element`: each element is a cell.
@@ -272,7 +283,8 @@ class CellFinder {
       if (e == nullptr) return;
       ir::for_each_node(e, [&](const ir::ExprNode& node) {
         const auto* load = std::get_if<ir::Load>(&node.op);
-        if (load != nullptr && load->buffer == buffer_) add(load->indices, load->lanes, parallel, false);
+        if (load != nullptr && load->buffer == buffer_)
+          add(load->indices, load->lanes, parallel, false);
       });
     };
     if (const auto* store = std::get_if<ir::Store>(&s->op)) {
@@ -309,7 +321,8 @@ class CellFinder {
   bool in_parallel_;  // then nested parallel loops are ordinary ones
   bool by_element_;
 
-  void add(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, bool parallel, bool is_store) {
+  void add(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, bool parallel,
+           bool is_store) {
     const std::int64_t stride = lanes.strides.empty() ? 0 : lanes.strides.front();
     const ir::Index& index = indices.front();
     if (parallel) {
@@ -317,11 +330,13 @@ class CellFinder {
     } else if (index.indirect != nullptr || !index.affine.is_constant()) {
       problem = "its subscript " + to_string(index.affine) + " is not constant";
     } else if (by_element_) {
-      for (int lane = 0; lane < lanes.count; ++lane) cells.emplace_back(index.affine.constant() + lane * stride, 1);
+      for (int lane = 0; lane < lanes.count; ++lane)
+        cells.emplace_back(index.affine.constant() + lane * stride, 1);
     } else if (lanes.count > 1 && stride != 1 && (stride != 0 || is_store)) {
       problem = "its lanes are " + std::to_string(stride) + " elements apart";
     } else {
-      (is_store ? cells : read).emplace_back(index.affine.constant(), stride == 0 ? 1 : lanes.count);
+      (is_store ? cells : read)
+          .emplace_back(index.affine.constant(), stride == 0 ? 1 : lanes.count);
     }
   }
 };
@@ -346,20 +361,25 @@ bool overlap(const std::vector<Cell>& sorted) {
 
 }  // namespace
 
-// One slot a cell. Cells that overlap, or subscripts that vary, leave the buffer in memory; that is noted.
-void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body) {
+// One slot a cell. Cells that overlap, or subscripts that vary, leave the buffer in memory;
+// that is noted.
+void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer,
+                                 const ir::Stmt& body) {
   CellFinder finder(buffer.name, in_parallel_, ops_ != nullptr);
   finder.visit(body, false);
   add_reads(finder.cells, finder.read);
   std::sort(finder.cells.begin(), finder.cells.end());
   finder.cells.erase(std::unique(finder.cells.begin(), finder.cells.end()), finder.cells.end());
-  if (finder.problem.empty() && overlap(finder.cells)) finder.problem = "its accesses overlap in part";
+  if (finder.problem.empty() && overlap(finder.cells))
+    finder.problem = "its accesses overlap in part";
   if (!finder.problem.empty()) {
-    context_.notes.push_back("register buffer '" + buffer.name + "' lives on the stack: " + finder.problem);
+    context_.notes.push_back("register buffer '" + buffer.name +
+                             "' lives on the stack: " + finder.problem);
     return;
   }
   for (const Cell& cell : finder.cells) {
-    slot.cells[cell] = stack_memory(arithmetic_.value_type(buffer.dtype, cell.second), 1, 0, buffer.name);
+    slot.cells[cell] =
+        stack_memory(arithmetic_.value_type(buffer.dtype, cell.second), 1, 0, buffer.name);
   }
 }
 

@@ -1,5 +1,5 @@
-// One instruction of the catalogue for a whole point nest. Its operands are vectors of what the row's Program has in a
-// row: read element after element, or one group of elements for all lanes.
+// One instruction of the catalogue for a whole point nest. Its operands are vectors of what the
+// row's Program has in a row: read element after element, or one group of elements for all lanes.
 #include "codegen/common/emitter.h"
 #include "ir/matrix_load.h"
 #include "support/checked.h"
@@ -13,7 +13,9 @@ using Value = llvm::Value;
 
 namespace {
 
-std::int64_t elements_of(const ir::Buffer& buffer) { return checked_product(ir::constant_shape(buffer)); }
+std::int64_t elements_of(const ir::Buffer& buffer) {
+  return checked_product(ir::constant_shape(buffer));
+}
 
 // The elements that differ: the rest of the vector repeats them.
 std::int64_t period_of(const ir::OperandTile& tile) {
@@ -57,7 +59,8 @@ Value* call(llvm::IRBuilder<>& b, const ir::Intrinsic& row, const std::map<char,
   if (llvm::Intrinsic::isOverloaded(id)) overloads = {arguments.front()->getType()};
   llvm::Function* function = llvm::Intrinsic::getDeclaration(&module, id, overloads);
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    arguments[i] = b.CreateBitCast(arguments[i], function->getFunctionType()->getParamType(static_cast<unsigned>(i)));
+    arguments[i] = b.CreateBitCast(
+        arguments[i], function->getFunctionType()->getParamType(static_cast<unsigned>(i)));
   return b.CreateCall(function, arguments);
 }
 
@@ -70,7 +73,8 @@ void FunctionEmitter::emit_tensorized(const ir::Tensorized& tensorized) {
   const std::string& kernel = context_.kernel.program.name;
   const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };
   const auto tiles = ir::match(row, tensorized.body, one);
-  POLYTE_CHECK(tiles, "kernel '" + kernel + "': " + row.name + ": " + (tiles ? "" : tiles.error().difference));
+  POLYTE_CHECK(tiles, "kernel '" + kernel + "': " + row.name + ": " +
+                          (tiles ? "" : tiles.error().difference));
   std::map<char, Value*> operands;
   for (std::size_t i = 0; i < tiles->size(); ++i) {
     const ir::Buffer& buffer = row.program.buffers[i];
@@ -78,12 +82,15 @@ void FunctionEmitter::emit_tensorized(const ir::Tensorized& tensorized) {
   }
   Value* before = operands.at('c');
   const DType type = row.program.buffers.back().dtype;
-  Value* result = row.call.llvm == "llvm.fma" ? arithmetic_.fma(type, operands.at('a'), operands.at('b'), before)
-                                              : call(b_, row, operands, context_.module);
+  Value* result = row.call.llvm == "llvm.fma"
+                      ? arithmetic_.fma(type, operands.at('a'), operands.at('b'), before)
+                      : call(b_, row, operands, context_.module);
   if (row.call.adds) result = b_.CreateAdd(before, b_.CreateBitCast(result, before->getType()));
   ir::Lanes lanes;
   const ir::OperandTile& c = tiles->back();
-  store(access(c.buffer, c.first, one_after_the_other(lanes, elements_of(row.program.buffers.back()))), result);
+  store(access(c.buffer, c.first,
+               one_after_the_other(lanes, elements_of(row.program.buffers.back()))),
+        result);
 }
 
 }  // namespace polyte::codegen

@@ -1,5 +1,6 @@
-// Instructions of a warpgroup, whose operands lie in shared memory: descriptors of them, and the groups that they are
-// awaited by. Each warp of the group brings the same descriptors, those of the group's first one.
+// Instructions of a warpgroup, whose operands lie in shared memory: descriptors of them, and the
+// groups that they are awaited by. Each warp of the group brings the same descriptors, those of the
+// group's first one.
 #include <algorithm>
 
 #include "codegen/common/emitter.h"
@@ -12,23 +13,25 @@ using Value = llvm::Value;
 
 namespace {
 
-constexpr std::uint64_t kAddressMask = 0x3ffff;  // of what a descriptor holds, the lowest 4 bits are left out
+// Of what a descriptor holds, the lowest 4 bits are left out.
+constexpr std::uint64_t kAddressMask = 0x3ffff;
 
 }  // namespace
 
-Value* FunctionEmitter::matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand,
-                                          bool& across) {
+Value* FunctionEmitter::matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match,
+                                          std::size_t operand, bool& across) {
   const BufferSlot& slot = buffers_.at(match.operands[operand].buffer);
   const ir::Affine& subscript = match.operands[operand].indices->front().affine;
   const std::vector<std::size_t> loops = ir::loops_of_operand(row, operand);
   const std::size_t sum = operand == 0 ? 1 : 0;  // a[i, k], b[k, j]
   const auto at = [&](std::int64_t i, std::int64_t k) {
-    return ir::substitute(subscript, {{match.loops[loops[1 - sum]], i}, {match.loops[loops[sum]], k}});
+    return ir::substitute(subscript,
+                          {{match.loops[loops[1 - sum]], i}, {match.loops[loops[sum]], k}});
   };
   const ir::Affine first = at(0, 0);
   const std::int64_t bytes = size_in_bytes(slot.dtype);
-  const auto matrix = ir::shared_matrix(match.extents[loops[1 - sum]], match.extents[loops[sum]], bytes,
-                                        [&](std::int64_t i, std::int64_t k) {
+  const auto matrix = ir::shared_matrix(match.extents[loops[1 - sum]], match.extents[loops[sum]],
+                                        bytes, [&](std::int64_t i, std::int64_t k) {
                                           const ir::Affine distance = at(i, k) - first;
                                           return distance.is_constant() ? distance.constant() : -1;
                                         });
@@ -39,16 +42,19 @@ Value* FunctionEmitter::matrix_descriptor(const ir::Intrinsic& row, const ir::Wa
   {
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_[static_cast<std::size_t>(own.level)].marker);
-    Value* group = b_.CreateAnd(own.value, b_.getInt64(~static_cast<std::uint64_t>(ir::kWarpsOfGroup - 1)));
+    Value* group =
+        b_.CreateAnd(own.value, b_.getInt64(~static_cast<std::uint64_t>(ir::kWarpsOfGroup - 1)));
     variables_[warp_variable_].value = group;
   }
   Value* begin = ops_->shared_address(b_, address(slot, first));
   variables_[warp_variable_] = own;
-  Value* bits = b_.CreateLShr(b_.CreateAnd(b_.CreateZExt(begin, b_.getInt64Ty()), b_.getInt64(kAddressMask)), 4);
+  Value* bits = b_.CreateLShr(
+      b_.CreateAnd(b_.CreateZExt(begin, b_.getInt64Ty()), b_.getInt64(kAddressMask)), 4);
   return b_.CreateOr(bits, b_.getInt64(ir::descriptor_bits(*matrix)));
 }
 
-void FunctionEmitter::emit_warpgroup_instruction(const ir::Intrinsic& row, const ir::WarpMatch& match) {
+void FunctionEmitter::emit_warpgroup_instruction(const ir::Intrinsic& row,
+                                                 const ir::WarpMatch& match) {
   std::array<bool, 2> across{};
   std::array<Value*, 2> operands{};
   for (std::size_t n = 0; n < 2; ++n) operands[n] = matrix_descriptor(row, match, n, across[n]);
@@ -62,11 +68,13 @@ void FunctionEmitter::emit_warpgroup_instruction(const ir::Intrinsic& row, const
 
 // The registers of the products that stand beside it.
 void FunctionEmitter::emit_product_group(const ir::ProductGroup& group) {
-  POLYTE_CHECK(ops_ != nullptr && level_ == Level::Warp, "products are awaited where a warp is not whole");
+  POLYTE_CHECK(ops_ != nullptr && level_ == Level::Warp,
+               "products are awaited where a warp is not whole");
   std::vector<Value*> values;
   for (const auto& [place, type] : product_registers_) values.push_back(b_.CreateLoad(type, place));
   const std::vector<Value*> after = ops_->product_group(b_, group, values);
-  for (std::size_t i = 0; i < after.size(); ++i) b_.CreateStore(after[i], product_registers_[i].first);
+  for (std::size_t i = 0; i < after.size(); ++i)
+    b_.CreateStore(after[i], product_registers_[i].first);
 }
 
 void FunctionEmitter::find_product_registers(const ir::Block& block) {

@@ -8,8 +8,8 @@ namespace polyte::codegen {
 
 using Value = llvm::Value;
 
-llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
-                              const std::string& name) {
+llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type,
+                              llvm::GlobalValue::LinkageTypes linkage, const std::string& name) {
   llvm::Function* function = llvm::Function::Create(type, linkage, name, context.module);
   const Machine& machine = context.machine;
   const std::string width = std::to_string(machine.vector_bits);
@@ -43,7 +43,8 @@ void FunctionEmitter::bind_interface(Value* buffers) {
     annotate_scope(slot, buffer.name);
     buffers_[buffer.name] = std::move(slot);
   }
-  if (!kernel.program.params.empty()) bind_params(b_.CreateGEP(b_.getPtrTy(), buffers, b_.getInt64(position)));
+  if (!kernel.program.params.empty())
+    bind_params(b_.CreateGEP(b_.getPtrTy(), buffers, b_.getInt64(position)));
 }
 
 // The sizes that the caller chose: one number a parameter, behind the last pointer.
@@ -75,14 +76,16 @@ void FunctionEmitter::finish() {
 
 namespace {
 
-// One alias scope a buffer, or one for those that may be the same memory: accesses to different scopes never overlap.
-// Sees whether a store is to be streamed.
+// One alias scope a buffer, or one for those that may be the same memory: accesses to different
+// scopes never overlap. Sees whether a store is to be streamed.
 void make_scopes(KernelContext& context) {
   llvm::MDBuilder metadata(context.module.getContext());
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(context.kernel.program.name);
   const auto add = [&](const std::string& name) {
-    const bool fresh = context.scopes.emplace(name, metadata.createAnonymousAliasScope(domain, name)).second;
-    POLYTE_CHECK(fresh, "kernel '" + context.kernel.program.name + "': two buffers named '" + name + "'");
+    const bool fresh =
+        context.scopes.emplace(name, metadata.createAnonymousAliasScope(domain, name)).second;
+    POLYTE_CHECK(fresh,
+                 "kernel '" + context.kernel.program.name + "': two buffers named '" + name + "'");
   };
   const std::vector<ir::Buffer>& interface = context.kernel.program.buffers;
   for (const ir::Buffer& buffer : interface) add(buffer.name);
@@ -105,8 +108,10 @@ void emit_kernel(KernelContext& context) {
   make_scopes(context);
   llvm::LLVMContext& llvm_context = context.module.getContext();
   auto* pointer = llvm::PointerType::getUnqual(llvm_context);
-  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(llvm_context), {pointer, pointer, pointer}, false);
-  llvm::Function* function = make_function(context, type, llvm::GlobalValue::ExternalLinkage, program.name);
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(llvm_context),
+                                       {pointer, pointer, pointer}, false);
+  llvm::Function* function =
+      make_function(context, type, llvm::GlobalValue::ExternalLinkage, program.name);
   FunctionEmitter emitter(context, function, false);
   emitter.bind_interface(function->getArg(0));
   emitter.set_workspace(function->getArg(1), function->getArg(2));
@@ -115,7 +120,8 @@ void emit_kernel(KernelContext& context) {
   emitter.emit(program.body);
   emitter.finish();
   for (const auto& [buffer, why_not] : context.streams) {
-    if (!why_not.empty()) context.notes.push_back("stores to '" + buffer + "' go through the caches: " + why_not);
+    if (!why_not.empty())
+      context.notes.push_back("stores to '" + buffer + "' go through the caches: " + why_not);
   }
 }
 

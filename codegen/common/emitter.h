@@ -1,12 +1,14 @@
-// Emission of one kernel: statements of a Flat LoopProgram to LLVM IR, one FunctionEmitter a function (the kernel
-// itself, and the outlined body of each parallel loop).
+// Emission of one kernel: statements of a Flat LoopProgram to LLVM IR, one FunctionEmitter a
+// function (the kernel itself, and the outlined body of each parallel loop).
 //
-// Addresses and other affine values are summed outermost variable first, and each partial sum is placed at the
-// head of the loop that binds its innermost variable, once: what LICM and LSR would find later is right from the
-// start. The head of a level is the point before its marker, an instruction that is erased at the end:
+// Addresses and other affine values are summed outermost variable first, and each partial sum
+// is placed at the head of the loop that binds its innermost variable, once: what LICM and LSR
+// would find later is right from the start. The head of a level is the point before its marker, an
+// instruction that is erased at the end:
 //
 //   preheader:  br (lower < upper), body, exit
-//   body:       i = phi;  <sums that depend on i>;  marker;  ... statements ...;  br (i + 1 < upper), body, exit
+//   body:       i = phi;  <sums that depend on i>;  marker;  ... statements ...;
+//               br (i + 1 < upper), body, exit
 //
 // Internal: includes LLVM headers.
 #pragma once
@@ -50,16 +52,17 @@ struct KernelContext {
   const Kernel& kernel;
   const ScratchLayout& layout;
   std::vector<std::string>& notes;
-  std::map<std::string, llvm::MDNode*> scopes;   // alias scope of each buffer
-  int bodies = 0;                                // outlined so far, for their names
-  bool has_streams = false;                      // some store is to go past the caches
-  std::map<std::string, std::string> streams{};  // buffers of such stores: why none of them does; empty if one does
+  std::map<std::string, llvm::MDNode*> scopes;  // alias scope of each buffer
+  int bodies = 0;                               // outlined so far, for their names
+  bool has_streams = false;                     // some store is to go past the caches
+  // Buffers of such stores: why none of them does; empty if one does.
+  std::map<std::string, std::string> streams{};
   Device* device = nullptr;
 };
 
 // A function with the target's attributes.
-llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
-                              const std::string& name);
+llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type,
+                              llvm::GlobalValue::LinkageTypes linkage, const std::string& name);
 
 // Emits the kernel as an external function named kernel.program.name.
 void emit_kernel(KernelContext& context);
@@ -73,23 +76,27 @@ class FunctionEmitter {
     std::string name = {};
     DType dtype = DType::F32;
     Value* base = nullptr;
-    int alignment = 1;      // of base, in bytes
-    bool of_lanes = false;  // registers of a warp: this lane's, one of 32 bits per cell or an element of base
+    int alignment = 1;  // of base, in bytes
+    // Registers of a warp: this lane's, one of 32 bits per cell or an element of base.
+    bool of_lanes = false;
     ir::Swizzle swizzle = {};
     llvm::MDNode* scope = nullptr;
     llvm::MDNode* no_alias = nullptr;
-    std::map<std::pair<std::int64_t, int>, llvm::AllocaInst*> cells;  // (first element, lanes); base is null
-    std::map<std::int64_t, llvm::AllocaInst*> written;  // of cells that lanes exchange: a bit, where they are watched
+    // (first element, lanes); base is null.
+    std::map<std::pair<std::int64_t, int>, llvm::AllocaInst*> cells;
+    // Of cells that lanes exchange: a bit, where they are watched.
+    std::map<std::int64_t, llvm::AllocaInst*> written;
   };
 
   FunctionEmitter(KernelContext& context, llvm::Function* function, bool in_parallel);
   void bind_interface(Value* buffers);
   void bind_params(Value* place);
   void set_workspace(Value* scratch, Value* host);
-  void need_device();            // emit_launch.cc; returns POLYTE_NO_DEVICE where the host cannot launch
-  void open_level();             // emit_affine.cc; the first one once the arguments are bound
-  void emit(const ir::Stmt& s);  // emit_stmt.cc
-  void finish();                 // returns (the status, from the kernel itself) and erases the markers
+  void need_device();  // emit_launch.cc; returns POLYTE_NO_DEVICE where the host cannot launch
+  void open_level();   // emit_affine.cc; the first one once the arguments are bound
+  // emit_stmt.cc.
+  void emit(const ir::Stmt& s);
+  void finish();  // returns (the status, from the kernel itself) and erases the markers
 
  private:
   // ---- levels and affine values (emit_affine.cc)
@@ -133,7 +140,8 @@ class FunctionEmitter {
   Leveled leveled_value(const ir::Affine& e);
   Value* affine(const ir::Affine& e) { return leveled_value(e).value; }
   Value* address(const BufferSlot& slot, const Sum& element);
-  Value* address(const BufferSlot& slot, const ir::Affine& e) { return address(slot, by_level(e)); }  // of element e
+  // Of element e.
+  Value* address(const BufferSlot& slot, const ir::Affine& e) { return address(slot, by_level(e)); }
   int known_alignment(const BufferSlot& slot, const ir::Affine& e) const;
   Value* holds(const std::vector<ir::Constraint>& conjunction);  // null: always true
   Value* mask(const ir::Lanes& lanes);                           // of those that run; null: all
@@ -155,7 +163,8 @@ class FunctionEmitter {
     std::int64_t stride;                  // of the lanes
     const std::string* stream = nullptr;  // a store past the caches: the buffer's name
   };
-  Access access(const std::string& buffer, const std::vector<ir::Index>& indices, const ir::Lanes& lanes);
+  Access access(const std::string& buffer, const std::vector<ir::Index>& indices,
+                const ir::Lanes& lanes);
   Value* load(const Access& a);
   Value* load_memory(const Access& a, Value* active);
   Value* load_cells(const Access& a);
@@ -191,11 +200,13 @@ class FunctionEmitter {
   Value* lane_register(const BufferSlot& slot, const ir::Affine& element);  // where it is
   Value* load_lane_registers(const Access& a);
   void store_lane_registers(const Access& a, Value* value);
-  std::vector<Value*> fragment_registers(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand);
+  std::vector<Value*> fragment_registers(const ir::Intrinsic& row, const ir::WarpMatch& match,
+                                         std::size_t operand);
   void emit_copy_group(const ir::CopyGroup& group);
   // ---- instructions of a warpgroup (emit_warpgroup.cc)
   void emit_warpgroup_instruction(const ir::Intrinsic& row, const ir::WarpMatch& match);
-  Value* matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand, bool& across);
+  Value* matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match,
+                           std::size_t operand, bool& across);
   void emit_product_group(const ir::ProductGroup& group);
   void find_product_registers(const ir::Block& block);
 
@@ -255,15 +266,19 @@ class FunctionEmitter {
   void forget_cells(const BufferSlot& slot);
   Value* shared_memory();
   void bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body);
-  llvm::AllocaInst* stack_memory(llvm::Type* type, std::int64_t count, int alignment, const std::string& name);
+  llvm::AllocaInst* stack_memory(llvm::Type* type, std::int64_t count, int alignment,
+                                 const std::string& name);
   void annotate_scope(BufferSlot& slot, const std::string& name);
 
   // ---- launches and the threads of a GPU (emit_launch.cc)
-  enum class Level { Grid, Block, Warp, Thread };  // what of a device runs the statement: all of it, in a thread alone
+
+  // What of a device runs the statement: all of it, in a thread alone.
+  enum class Level { Grid, Block, Warp, Thread };
   void emit_launch(const ir::For& outermost);
-  void emit_device_body(const Launch& launch, const DeviceOps::Kernel& kernel, const FunctionEmitter& host,
-                        const std::vector<std::string>& buffers);
-  void call_launch(const Launch& launch, llvm::Constant* description, std::vector<Value*> arguments);
+  void emit_device_body(const Launch& launch, const DeviceOps::Kernel& kernel,
+                        const FunctionEmitter& host, const std::vector<std::string>& buffers);
+  void call_launch(const Launch& launch, llvm::Constant* description,
+                   std::vector<Value*> arguments);
   bool emit_alone(const ir::Stmt& s);
   Value* largest(const std::vector<ir::Affine>& values);
   Value* smallest(const std::vector<ir::Affine>& values);
@@ -274,7 +289,8 @@ class FunctionEmitter {
   void emit_parallel(const ir::For& loop, Value* lower, Value* upper);
   Value* member_of_host(std::size_t offset, const char* name);  // of polyte_host, a pointer
   void emit_body(llvm::Function* body, const ir::For& loop, std::vector<Value*>& captured);
-  void call_body(llvm::Function* body, const std::vector<Value*>& captured, Value* lower, Value* upper);
+  void call_body(llvm::Function* body, const std::vector<Value*>& captured, Value* lower,
+                 Value* upper);
 
   KernelContext& context_;
   llvm::Function* function_;
@@ -288,20 +304,24 @@ class FunctionEmitter {
   std::string statement_;           // the same: whose store is being emitted
   std::string lane_variable_;       // the same: of the loop of lanes around, if there is one
   std::string warp_variable_;       // the same: of the loop of warps
-  std::vector<std::pair<Value*, llvm::Type*>> product_registers_;  // the same: that products side by side add to
-  Value* scratch_ = nullptr;                                       // of the whole kernel
-  Value* slice_ = nullptr;                                         // this worker's part of it
-  Value* host_ = nullptr;                                          // null inside a parallel body
-  Value* status_ = nullptr;                                        // where an i32 waits for what the kernel will return
+  // The same: that products side by side add to.
+  std::vector<std::pair<Value*, llvm::Type*>> product_registers_;
+  Value* scratch_ = nullptr;  // of the whole kernel
+  Value* slice_ = nullptr;    // this worker's part of it
+  Value* host_ = nullptr;     // null inside a parallel body
+  Value* status_ = nullptr;   // where an i32 waits for what the kernel will return
   std::vector<Head> levels_;
   std::vector<llvm::Instruction*> markers_;
   std::map<std::string, Variable> variables_;
   std::map<std::string, BufferSlot> buffers_;
-  std::unordered_map<const ir::ExprNode*, Value*> emitted_;  // of the statement being emitted; only looked up
-  std::vector<Square> squares_;                              // of the stores side by side that are being emitted
-  std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;  // load -> square, column; only looked up
-  std::vector<Comb> combs_;                                               // of the stores side by side, too
-  std::unordered_map<const ir::Store*, std::pair<std::size_t, std::size_t>> teeth_;  // store -> comb, place; the same
+  // Of the statement being emitted; only looked up.
+  std::unordered_map<const ir::ExprNode*, Value*> emitted_;
+  std::vector<Square> squares_;  // of the stores side by side that are being emitted
+  // Load -> square, column; only looked up.
+  std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;
+  std::vector<Comb> combs_;  // of the stores side by side, too
+  // Store -> comb, place; the same.
+  std::unordered_map<const ir::Store*, std::pair<std::size_t, std::size_t>> teeth_;
 };
 
 }  // namespace polyte::codegen

@@ -4,15 +4,20 @@ namespace polyte::codegen {
 
 using Value = llvm::Value;
 
-Value* Instructions::extremum(Builder& /*b*/, llvm::Intrinsic::ID /*which*/, Value* /*x*/, Value* /*y*/) const {
+Value* Instructions::extremum(Builder& /*b*/, llvm::Intrinsic::ID /*which*/, Value* /*x*/,
+                              Value* /*y*/) const {
   return nullptr;
 }
 
-Value* Instructions::times_power_of_two(Builder& /*b*/, Value* /*value*/, Value* /*n*/) const { return nullptr; }
+Value* Instructions::times_power_of_two(Builder& /*b*/, Value* /*value*/, Value* /*n*/) const {
+  return nullptr;
+}
 
 bool Instructions::has_within(const llvm::Type* /*type*/) const { return false; }
 
-Value* Instructions::within(Builder& /*b*/, Value* /*x*/, llvm::Constant* /*limit*/) const { return nullptr; }
+Value* Instructions::within(Builder& /*b*/, Value* /*x*/, llvm::Constant* /*limit*/) const {
+  return nullptr;
+}
 
 // Ordered like all others by the barriers around a parallel loop.
 void Instructions::fence_streams(Builder& /*b*/) const {}

@@ -1,6 +1,7 @@
-// Instructions: what the emitter asks of a target. Everything else is the plain LLVM IR that all of them take; here is
-// what one processor does in an instruction and another in several, or not at all. A question that a target does not
-// answer (null) has a plain form, in the emitter, with the same bits.
+// Instructions: what the emitter asks of a target. Everything else is the plain LLVM IR that
+// all of them take; here is what one processor does in an instruction and another in several, or
+// not at all. A question that a target does not answer (null) has a plain form, in the emitter,
+// with the same bits.
 //
 //   Value* m = instructions.extremum(b, llvm::Intrinsic::maximum, x, y);
 //   if (m == nullptr) m = b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, y);
@@ -23,7 +24,8 @@ class Instructions {
   using Builder = llvm::IRBuilder<>;
 
   struct Has {
-    bool fma = false;          // else a product and a sum, where the Program does not say that they are fused
+    // Else a product and a sum, where the Program does not say that they are fused.
+    bool fma = false;
     bool half_floats = false;  // f16 to f32 and back; else integer arithmetic
     bool rounding = false;     // floor, ceil, round to even, trunc; else arithmetic
     bool libm = true;          // sin, cos and pow of f64, by a call
@@ -40,9 +42,11 @@ class Instructions {
   virtual Value* extremum(Builder& b, llvm::Intrinsic::ID which, Value* x, Value* y) const;
   // value * 2^n with one rounding, for any whole n, infinities and NaN included.
   virtual Value* times_power_of_two(Builder& b, Value* value, Value* n) const;
-  // Whether there is `within` for values of this type. Then `times_power_of_two` is there for them too.
+  // Whether there is `within` for values of this type. Then `times_power_of_two` is there for
+  // them too.
   virtual bool has_within(const llvm::Type* type) const;
-  // The smaller magnitude of x and the limit (a constant of x's type), with the sign of x; the limit where x is NaN.
+  // The smaller magnitude of x and the limit (a constant of x's type), with the sign of x; the
+  // limit where x is NaN.
   virtual Value* within(Builder& b, Value* x, llvm::Constant* limit) const;
   // After stores past the caches: whoever is told of them afterwards sees them.
   virtual void fence_streams(Builder& b) const;

@@ -1,4 +1,5 @@
-// What is compiled: a kernel's loops with what is known of its buffers, and how hard LLVM is to try.
+// What is compiled: a kernel's loops with what is known of its buffers, and how hard LLVM
+// is to try.
 #pragma once
 
 #include <string>
@@ -10,17 +11,22 @@
 namespace polyte::codegen {
 
 struct Kernel {
-  ir::LoopProgram program;  // Flat form; parameters are read at run time, from the buffer behind the last one
-  // Per interface buffer: its address is a multiple of 64. Empty: none is known to be, but on a GPU all are of 16.
+  // Flat form; parameters are read at run time, from the buffer behind the last one.
+  ir::LoopProgram program;
+  // Per interface buffer: its address is a multiple of 64. Empty: none is known to be, but on a
+  // GPU all are of 16.
   std::vector<bool> aligned;
-  // Interface buffers (result, operand) that may be one and the same memory; all others never overlap.
+  // Interface buffers (result, operand) that may be one and the same memory; all others
+  // never overlap.
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
   ir::Ranges ranges = {};  // of the parameters, as far as they are known
 };
 
-inline constexpr int kDeviceAlignment = 16;  // bytes: of what kernels of a GPU are given, for vectors of a thread
+// Bytes: of what kernels of a GPU are given, for vectors of a thread.
+inline constexpr int kDeviceAlignment = 16;
 
-// Of interface buffer `i`, in bytes: what the code relies on, and the kernel's interface data asks for.
+// Of interface buffer `i`, in bytes: what the code relies on, and the kernel's interface data
+// asks for.
 inline int known_alignment_of(const Kernel& kernel, std::size_t i, bool on_gpu) {
   const int element = size_in_bytes(kernel.program.buffers.at(i).dtype);
   if (kernel.aligned.empty()) return on_gpu ? kDeviceAlignment : element;
@@ -36,7 +42,8 @@ struct LaunchInfo {
 struct CodegenOptions {
   enum class Effort { Less, Default };  // LLVM's code generation level
   Effort effort = Effort::Default;
-  bool emulated = false;  // the device's code is for this CPU, whose runtime plays its threads (runtime/emulator.h)
+  // The device's code is for this CPU, whose runtime plays its threads (runtime/emulator.h).
+  bool emulated = false;
 };
 
 }  // namespace polyte::codegen

@@ -28,7 +28,8 @@ Accesses accesses_of(const ir::LoopProgram& program) {
 }
 
 // Constant, then a coefficient per parameter; nothing where it is no such sum.
-std::optional<std::vector<std::int64_t>> count_bytes(const ir::Buffer& buffer, const std::vector<std::string>& params) {
+std::optional<std::vector<std::int64_t>> count_bytes(const ir::Buffer& buffer,
+                                                     const std::vector<std::string>& params) {
   std::int64_t factor = size_in_bytes(buffer.dtype);
   std::optional<ir::Affine> open;
   for (const ir::Affine& extent : buffer.shape) {
@@ -51,7 +52,8 @@ std::optional<std::vector<std::int64_t>> count_bytes(const ir::Buffer& buffer, c
   return bytes;
 }
 
-std::vector<std::int64_t> bytes_of(const ir::Buffer& buffer, const std::vector<std::string>& params) {
+std::vector<std::int64_t> bytes_of(const ir::Buffer& buffer,
+                                   const std::vector<std::string>& params) {
   std::vector<std::int64_t> unknown(params.size() + 1, 0);
   unknown[0] = -1;
   try {
@@ -63,12 +65,14 @@ std::vector<std::int64_t> bytes_of(const ir::Buffer& buffer, const std::vector<s
 
 }  // namespace
 
-std::vector<std::int64_t> interface_of(const Kernel& kernel, const ScratchLayout& scratch, bool on_gpu) {
+std::vector<std::int64_t> interface_of(const Kernel& kernel, const ScratchLayout& scratch,
+                                       bool on_gpu) {
   const ir::LoopProgram& program = kernel.program;
   const Accesses accesses = accesses_of(program);
   const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
-  std::vector<std::int64_t> data = {POLYTE_INTERFACE_VERSION, count(program.buffers),   count(program.params),
-                                    scratch.shared_bytes,     scratch.bytes_per_worker, count(kernel.in_place)};
+  std::vector<std::int64_t> data = {POLYTE_INTERFACE_VERSION, count(program.buffers),
+                                    count(program.params),    scratch.shared_bytes,
+                                    scratch.bytes_per_worker, count(kernel.in_place)};
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const ir::Buffer& buffer = program.buffers[i];
     data.push_back((accesses.read.contains(buffer.name) ? POLYTE_READS : 0) |

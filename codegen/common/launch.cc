@@ -50,7 +50,8 @@ class Surveyor {
   void bind(const ir::For& loop) {
     ir::Interval range;
     for (const ir::Affine& low : loop.lower)
-      if (const auto least = ir::range_of(low, ranges_).min) range.min = std::max(range.min.value_or(*least), *least);
+      if (const auto least = ir::range_of(low, ranges_).min)
+        range.min = std::max(range.min.value_or(*least), *least);
     for (const ir::Affine& high : loop.upper)
       if (const auto most = ir::range_of(high, ranges_).max)
         range.max = std::min(range.max.value_or(*most - 1), *most - 1);
@@ -108,29 +109,34 @@ class Surveyor {
   std::int64_t warps_ = 0;
 
   bool is_of_host(const ir::Affine& bound) const {
-    return std::ranges::none_of(launch_.axes, [&](const Axis& outside) { return bound.uses(outside.var); });
+    return std::ranges::none_of(launch_.axes,
+                                [&](const Axis& outside) { return bound.uses(outside.var); });
   }
   std::int64_t least_of(const ir::For& loop) const {
     std::optional<std::int64_t> least;
     for (const ir::Affine& low : loop.lower)
-      if (const auto min = ir::range_of(low, ranges_).min) least = std::max(least.value_or(*min), *min);
+      if (const auto min = ir::range_of(low, ranges_).min)
+        least = std::max(least.value_or(*min), *min);
     return least ? *least : unknown_grid(loop);
   }
   std::int64_t most_of(const ir::For& loop) const {
     std::optional<std::int64_t> most;
     for (const ir::Affine& high : loop.upper)
-      if (const auto max = ir::range_of(high, ranges_).max) most = std::min(most.value_or(*max), *max);
+      if (const auto max = ir::range_of(high, ranges_).max)
+        most = std::min(most.value_or(*max), *max);
     return most ? *most : unknown_grid(loop);
   }
   [[noreturn]] std::int64_t unknown_grid(const ir::For& loop) const {
-    throw UserError(ExitStatus::Unsupported, "kernel '" + kernel_ + "': how many blocks the loop '" + loop.loop +
-                                                 "' has depends on another loop of blocks and on sizes: a grid is a "
-                                                 "box; bind one of them");
+    throw UserError(ExitStatus::Unsupported,
+                    "kernel '" + kernel_ + "': how many blocks the loop '" + loop.loop +
+                        "' has depends on another loop of blocks and on sizes: a grid is a "
+                        "box; bind one of them");
   }
 
   void note_buffers(const ir::Stmt& s) {
     if (const auto* store = std::get_if<ir::Store>(&s->op)) launch_.buffers.insert(store->buffer);
-    if (const auto* prefetch = std::get_if<ir::Prefetch>(&s->op)) launch_.buffers.insert(prefetch->buffer);
+    if (const auto* prefetch = std::get_if<ir::Prefetch>(&s->op))
+      launch_.buffers.insert(prefetch->buffer);
     const auto note = [&](const ir::Expr& e) {
       if (!e) return;
       for (const ir::Load* load : ir::loads_of(e)) launch_.buffers.insert(load->buffer);
@@ -145,20 +151,26 @@ class Surveyor {
   void place(const ir::LoopBuffer& buffer) {
     own_.insert(buffer.name);
     if (buffer.memory != ir::Memory::Shared) return;
-    const std::int64_t alignment = matrices_.contains(buffer.name) ? ir::kMatrixAlignment : kSharedAlignment;
-    const auto rounded = [](std::int64_t n, std::int64_t to) { return checked_mul(ceil_div(n, to), to); };
-    const std::int64_t bytes = checked_mul(checked_product(buffer.shape), size_in_bytes(buffer.dtype));
+    const std::int64_t alignment =
+        matrices_.contains(buffer.name) ? ir::kMatrixAlignment : kSharedAlignment;
+    const auto rounded = [](std::int64_t n, std::int64_t to) {
+      return checked_mul(ceil_div(n, to), to);
+    };
+    const std::int64_t bytes =
+        checked_mul(checked_product(buffer.shape), size_in_bytes(buffer.dtype));
     launch_.shared_alignment = std::max(launch_.shared_alignment, alignment);
     launch_.offsets[buffer.name] = rounded(launch_.shared_bytes, alignment);
-    launch_.shared_bytes = checked_add(launch_.offsets[buffer.name], rounded(bytes, kSharedAlignment));
+    launch_.shared_bytes =
+        checked_add(launch_.offsets[buffer.name], rounded(bytes, kSharedAlignment));
   }
 
   void count(const ir::For& loop) {
     if (!ir::is_of_threads(loop.kind)) return;
     const ir::Interval range = ranges_.at(loop.var);
     if (!range.max)
-      throw UserError(ExitStatus::Unsupported, "kernel '" + kernel_ + "': how many threads the loop '" + loop.loop +
-                                                   "' takes is not known when the kernel is compiled");
+      throw UserError(ExitStatus::Unsupported,
+                      "kernel '" + kernel_ + "': how many threads the loop '" + loop.loop +
+                          "' takes is not known when the kernel is compiled");
     const std::int64_t last = std::max<std::int64_t>(*range.max, 0);
     if (loop.kind == LoopKind::Warp) warps_ = last * ir::kLanes;
     // All lanes of a warp are there.
@@ -178,7 +190,8 @@ bool has_threads(const ir::Stmt& s) {
   return found;
 }
 
-Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program, const ir::Ranges& params) {
+Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program,
+                       const ir::Ranges& params) {
   const std::string& kernel = program.name;
   Launch launch;
   Surveyor surveyor(launch, kernel, params);

@@ -1,4 +1,5 @@
-// Polynomials of vector_math.cc, highest power first. Written by codegen/common/fit_polynomials.py; do not edit.
+// Polynomials of vector_math.cc, highest power first. Written by codegen/common/fit_polynomials.py;
+// do not edit.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +8,15 @@ namespace polyte::codegen::tables {
 
 // exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2; error 3.1e-9
 inline constexpr double kExpF32[] = {
-    0x1.6db4ec0000000p-10, 0x1.123bde0000000p-7, 0x1.55545e0000000p-5, 0x1.55548e0000000p-3, 0x1.0000000000000p-1,
+    0x1.6db4ec0000000p-10, 0x1.123bde0000000p-7, 0x1.55545e0000000p-5,
+    0x1.55548e0000000p-3,  0x1.0000000000000p-1,
 };
 
 // the same for f64; error 3.5e-18
 inline constexpr double kExpF64[] = {
-    0x1.af8611b78f41bp-26, 0x1.28b0a6e05c4f9p-22, 0x1.71dddf74cd06cp-19, 0x1.a0199630ef223p-16, 0x1.a01a01bb093eep-13,
-    0x1.6c16c185cabe9p-10, 0x1.111111110d5c6p-7,  0x1.555555554ff93p-5,  0x1.5555555555561p-3,  0x1.000000000000cp-1,
+    0x1.af8611b78f41bp-26, 0x1.28b0a6e05c4f9p-22, 0x1.71dddf74cd06cp-19, 0x1.a0199630ef223p-16,
+    0x1.a01a01bb093eep-13, 0x1.6c16c185cabe9p-10, 0x1.111111110d5c6p-7,  0x1.555555554ff93p-5,
+    0x1.5555555555561p-3,  0x1.000000000000cp-1,
 };
 
 // log(1 + f) = f - f^2 / 2 + f^3 P(f), 1 + f in [sqrt 1/2, sqrt 2]; error 5.9e-9
@@ -30,13 +33,15 @@ inline constexpr double kLogF64[] = {
 
 // tanh(x) = x + x z P(z), z = x^2, |x| < 0.625; error 4.1e-9
 inline constexpr double kTanhF32[] = {
-    -0x1.76ac160000000p-8, 0x1.5256d60000000p-6, -0x1.b844480000000p-5, 0x1.1107680000000p-3, -0x1.5555340000000p-2,
+    -0x1.76ac160000000p-8, 0x1.5256d60000000p-6,  -0x1.b844480000000p-5,
+    0x1.1107680000000p-3,  -0x1.5555340000000p-2,
 };
 
 // the same for f64, |x| < 0.5625; error 3.0e-17
 inline constexpr double kTanhF64[] = {
-    0x1.a0b78df87378fp-15, -0x1.b4ede8192384ap-13, 0x1.2f008911050e3p-11, -0x1.7cd843693144fp-10, 0x1.d6c351ab6bf72p-9,
-    -0x1.226dc6ee938a9p-7, 0x1.664f44ec42176p-6,   -0x1.ba1ba1a8eae02p-5, 0x1.11111110fca4ep-3,   -0x1.5555555555448p-2,
+    0x1.a0b78df87378fp-15, -0x1.b4ede8192384ap-13, 0x1.2f008911050e3p-11, -0x1.7cd843693144fp-10,
+    0x1.d6c351ab6bf72p-9,  -0x1.226dc6ee938a9p-7,  0x1.664f44ec42176p-6,  -0x1.ba1ba1a8eae02p-5,
+    0x1.11111110fca4ep-3,  -0x1.5555555555448p-2,
 };
 
 // erf(x) = x + x P(z), z = x^2, |x| < 0.9375; error 1.9e-8
@@ -60,9 +65,10 @@ inline constexpr double kErfF64[] = {
 
 // erf(t) = 1 - exp(-t^2) P(u), u = (t - sqrt 6) / (t + sqrt 6), 1 <= t <= 6; error 7.5e-19
 inline constexpr double kErfTailF64[] = {
-    0x1.db8743220e3cap-18, 0x1.4affe0d510504p-17, -0x1.98150ca9d0601p-15, -0x1.b30d47648e01dp-14, 0x1.354d49912772dp-12,
-    0x1.676ed98cfe774p-11, -0x1.7688566c39017p-9, -0x1.29648a01c1b72p-9,  0x1.296faba4dcbffp-5,   -0x1.f17706b4844e0p-4,
-    0x1.01b4f390db70fp-2,  -0x1.81eb530c3acd6p-2, 0x1.b78e039952199p-3,
+    0x1.db8743220e3cap-18, 0x1.4affe0d510504p-17, -0x1.98150ca9d0601p-15, -0x1.b30d47648e01dp-14,
+    0x1.354d49912772dp-12, 0x1.676ed98cfe774p-11, -0x1.7688566c39017p-9,  -0x1.29648a01c1b72p-9,
+    0x1.296faba4dcbffp-5,  -0x1.f17706b4844e0p-4, 0x1.01b4f390db70fp-2,   -0x1.81eb530c3acd6p-2,
+    0x1.b78e039952199p-3,
 };
 
 // sin(r) = r + r z P(z), z = r^2, |r| <= pi / 4, in f64 for f32; error 4.9e-12
@@ -75,7 +81,8 @@ inline constexpr double kSin[] = {
 
 // cos(r) = 1 + z P(z), z = r^2, |r| <= pi / 4, in f64 for f32; error 6.2e-14
 inline constexpr double kCos[] = {
-    -0x1.23d712d49cd31p-22, 0x1.a00f0c789f46bp-16, -0x1.6c16b3f6ff455p-10, 0x1.55555546e6f17p-5, -0x1.ffffffffebe50p-2,
+    -0x1.23d712d49cd31p-22, 0x1.a00f0c789f46bp-16, -0x1.6c16b3f6ff455p-10,
+    0x1.55555546e6f17p-5,   -0x1.ffffffffebe50p-2,
 };
 
 // 2 / pi, 8 bits of zeros before the point's first, highest bits first

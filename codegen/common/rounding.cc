@@ -1,5 +1,6 @@
-// Floor, ceil, round to even, trunc: one instruction where the target has it, else by adding and taking away 2^p, exact
-// for |x| < 2^p (larger values are integers already), instead of calls into libm.
+// Floor, ceil, round to even, trunc: one instruction where the target has it, else by adding
+// and taking away 2^p, exact for |x| < 2^p (larger values are integers already), instead
+// of calls into libm.
 #include "codegen/common/arithmetic.h"
 #include "support/error.h"
 
@@ -45,8 +46,8 @@ llvm::Value* Arithmetic::rounded(UnaryOp op, llvm::Value* a) {
   return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, big), result, a);
 }
 
-// The upper 10 of 23 bits stay, half of the last of them rounds it up; past the largest it is infinite, as it should
-// be.
+// The upper 10 of 23 bits stay, half of the last of them rounds it up; past the largest it is
+// infinite, as it should be.
 llvm::Value* Arithmetic::to_tf32(llvm::Value* a) {
   constexpr std::uint64_t kDropped = 0x1fff, kHalf = 0x1000;
   llvm::Type* bits = a->getType()->getWithNewType(b_.getInt32Ty());

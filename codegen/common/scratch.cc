@@ -10,7 +10,8 @@ namespace polyte::codegen {
 namespace {
 
 std::int64_t aligned_bytes(const ir::LoopBuffer& buffer) {
-  const std::int64_t bytes = checked_mul(checked_product(buffer.shape), size_in_bytes(buffer.dtype));
+  const std::int64_t bytes =
+      checked_mul(checked_product(buffer.shape), size_in_bytes(buffer.dtype));
   return checked_mul(ceil_div(bytes, kScratchAlignment), kScratchAlignment);
 }
 
@@ -35,7 +36,8 @@ class Planner {
  private:
   void place(const ir::Alloc& alloc, std::int64_t shared, std::int64_t own, bool parallel) {
     const std::int64_t bytes = aligned_bytes(alloc.buffer);
-    if (alloc.buffer.memory == ir::Memory::Stack) layout.stack_bytes = checked_add(layout.stack_bytes, bytes);
+    if (alloc.buffer.memory == ir::Memory::Stack)
+      layout.stack_bytes = checked_add(layout.stack_bytes, bytes);
     if (alloc.buffer.memory == ir::Memory::Heap) {
       std::int64_t& used = parallel ? own : shared;
       const bool fresh = layout.offsets.emplace(alloc.buffer.name, used).second;
@@ -54,9 +56,10 @@ ScratchLayout plan_scratch(const ir::LoopProgram& program) {
   Planner planner;
   planner.visit(program.body, 0, 0, false);
   if (planner.layout.stack_bytes > kStackLimit) {
-    throw UserError(ExitStatus::ResourceLimit, "kernel '" + program.name + "': stack buffers take " +
-                                                   std::to_string(planner.layout.stack_bytes) +
-                                                   " bytes, expected at most " + std::to_string(kStackLimit));
+    throw UserError(ExitStatus::ResourceLimit,
+                    "kernel '" + program.name + "': stack buffers take " +
+                        std::to_string(planner.layout.stack_bytes) + " bytes, expected at most " +
+                        std::to_string(kStackLimit));
   }
   return std::move(planner.layout);
 }

@@ -1,9 +1,10 @@
-// ScratchLayout: where the temporaries of a kernel live. A Heap buffer outside every parallel loop gets a place
-// in the shared part; below a parallel loop, a place in the slice of its worker:
+// ScratchLayout: where the temporaries of a kernel live. A Heap buffer outside every parallel loop
+// gets a place in the shared part; below a parallel loop, a place in the slice of its worker:
 //
 //   scratch -> [ shared part ][ slice of worker 0 ][ slice of worker 1 ] ...
 //
-// Buffers whose lifetimes do not overlap share bytes (the tree gives lifetimes: siblings may overlay).
+// Buffers whose lifetimes do not overlap share bytes (the tree gives lifetimes: siblings
+// may overlay).
 #pragma once
 
 #include <cstdint>

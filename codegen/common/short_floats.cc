@@ -1,6 +1,7 @@
-// f16 and bf16: rounding of f32 values to them, and their 16-bit forms. f16 by the target's instructions where it has
-// them, else integer arithmetic; bf16 always integer arithmetic (AVX512-BF16's conversion flushes subnormals, and the
-// library call __truncsfbf2 does not exist everywhere).
+// f16 and bf16: rounding of f32 values to them, and their 16-bit forms. f16 by the target's
+// instructions where it has them, else integer arithmetic; bf16 always integer arithmetic
+// (AVX512-BF16's conversion flushes subnormals, and the library call __truncsfbf2 does
+// not exist everywhere).
 #include "codegen/common/arithmetic.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -34,11 +35,13 @@ llvm::Value* Arithmetic::float_to_half_bits(llvm::Value* f32) {
 
 llvm::Value* Arithmetic::half_bits_to_float(llvm::Value* bits) {
   if (!target_.has.half_floats) return emulated_half_bits_to_float(bits);
-  return b_.CreateFPExt(b_.CreateBitCast(bits, shaped(b_.getHalfTy(), bits)), shaped(b_.getFloatTy(), bits));
+  return b_.CreateFPExt(b_.CreateBitCast(bits, shaped(b_.getHalfTy(), bits)),
+                        shaped(b_.getFloatTy(), bits));
 }
 
-// Normal results: the 13 dropped bits round by an integer addition whose carry runs into the exponent.
-// Subnormal results: adding 0.5 aligns the fraction so that the hardware does the rounding.
+// Normal results: the 13 dropped bits round by an integer addition whose carry runs into
+// the exponent. Subnormal results: adding 0.5 aligns the fraction so that the hardware
+// does the rounding.
 llvm::Value* Arithmetic::emulated_float_to_half_bits(llvm::Value* f32) {
   llvm::Type* int_type = shaped(b_.getInt32Ty(), f32);
   Value* bits = b_.CreateBitCast(f32, int_type);
@@ -46,13 +49,17 @@ llvm::Value* Arithmetic::emulated_float_to_half_bits(llvm::Value* f32) {
   Value* magnitude = b_.CreateAnd(bits, bits_like(bits, 0x7fffffff));
   Value* last = b_.CreateAnd(b_.CreateLShr(magnitude, 13), bits_like(bits, 1));
   Value* biased = b_.CreateSub(magnitude, bits_like(bits, 112U << 23));
-  Value* normal = b_.CreateLShr(b_.CreateAdd(biased, b_.CreateAdd(last, bits_like(bits, 0xfff))), 13);
-  Value* aligned = b_.CreateFAdd(b_.CreateBitCast(magnitude, f32->getType()), constant_like(f32, 0.5));
+  Value* normal =
+      b_.CreateLShr(b_.CreateAdd(biased, b_.CreateAdd(last, bits_like(bits, 0xfff))), 13);
+  Value* aligned =
+      b_.CreateFAdd(b_.CreateBitCast(magnitude, f32->getType()), constant_like(f32, 0.5));
   Value* subnormal = b_.CreateSub(b_.CreateBitCast(aligned, int_type), bits_like(bits, 126U << 23));
-  Value* finite = b_.CreateSelect(b_.CreateICmpULT(magnitude, bits_like(bits, 113U << 23)), subnormal, normal);
+  Value* finite =
+      b_.CreateSelect(b_.CreateICmpULT(magnitude, bits_like(bits, 113U << 23)), subnormal, normal);
   Value* payload = b_.CreateAnd(b_.CreateLShr(magnitude, 13), bits_like(bits, 0x3ff));
   Value* nan = b_.CreateOr(payload, bits_like(bits, 0x7e00));
-  Value* huge = b_.CreateSelect(b_.CreateICmpUGT(magnitude, bits_like(bits, 0x7f800000)), nan, bits_like(bits, 0x7c00));
+  Value* huge = b_.CreateSelect(b_.CreateICmpUGT(magnitude, bits_like(bits, 0x7f800000)), nan,
+                                bits_like(bits, 0x7c00));
   Value* overflow = b_.CreateICmpUGE(magnitude, bits_like(bits, 143U << 23));
   Value* result = b_.CreateOr(sign, b_.CreateSelect(overflow, huge, finite));
   return b_.CreateTrunc(result, shaped(b_.getInt16Ty(), f32));
@@ -68,9 +75,10 @@ llvm::Value* Arithmetic::emulated_half_bits_to_float(llvm::Value* bits) {
   Value* special = b_.CreateOr(shifted, bits_like(wide, 0x7f800000));
   Value* counted = b_.CreateSIToFP(magnitude, float_type);
   Value* small = b_.CreateFMul(counted, llvm::ConstantFP::get(float_type, 0x1p-24));
-  Value* value = b_.CreateSelect(b_.CreateICmpUGE(magnitude, bits_like(wide, 0x7c00)), special, normal);
-  value = b_.CreateSelect(b_.CreateICmpULT(magnitude, bits_like(wide, 0x400)), b_.CreateBitCast(small, wide->getType()),
-                          value);
+  Value* value =
+      b_.CreateSelect(b_.CreateICmpUGE(magnitude, bits_like(wide, 0x7c00)), special, normal);
+  value = b_.CreateSelect(b_.CreateICmpULT(magnitude, bits_like(wide, 0x400)),
+                          b_.CreateBitCast(small, wide->getType()), value);
   return b_.CreateBitCast(b_.CreateOr(value, sign), float_type);
 }
 

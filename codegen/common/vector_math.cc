@@ -74,10 +74,10 @@ Value* VectorMath::power_of_two(Value* exponent) {
 
 // ---- exp: x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n (1 + r + r^2 P(r))
 //
-// n is rounded by adding 1.5 * 2^p, which leaves it in the low bits as an integer: no conversion, NaN included.
-// 2^n is applied in two halves: each is normal, so overflow and subnormal results round once. A target
-// may have an instruction for just that, which takes any n, infinities and NaN included: then r alone has to stay in
-// its range, instead of x, by one instruction more.
+// n is rounded by adding 1.5 * 2^p, which leaves it in the low bits as an integer: no conversion,
+// NaN included. 2^n is applied in two halves: each is normal, so overflow and subnormal results
+// round once. A target may have an instruction for just that, which takes any n, infinities and NaN
+// included: then r alone has to stay in its range, instead of x, by one instruction more.
 
 Value* VectorMath::exp(Value* x) {
   // ln 2 in two parts, the first short enough that n times it is exact (|n| < 2^8 and 2^11).
@@ -94,7 +94,8 @@ Value* VectorMath::exp(Value* x) {
   Value* tail = wide_ ? polynomial(r, tables::kExpF64) : polynomial(r, tables::kExpF32);
   Value* value = b_.CreateFAdd(a_.mul_add(b_.CreateFMul(r, r), tail, r), constant(1));
   if (Value* scaled = a_.target().times_power_of_two(b_, value, n)) return scaled;
-  Value* exponent = b_.CreateSub(b_.CreateBitCast(shifted, bits_type_), b_.CreateBitCast(magic, bits_type_));
+  Value* exponent =
+      b_.CreateSub(b_.CreateBitCast(shifted, bits_type_), b_.CreateBitCast(magic, bits_type_));
   Value* half = b_.CreateAShr(exponent, 1);
   value = b_.CreateFMul(value, power_of_two(half));
   return b_.CreateFMul(value, power_of_two(b_.CreateSub(exponent, half)));
@@ -109,7 +110,8 @@ Value* VectorMath::log(Value* x) {
   Value* normal = b_.CreateSelect(tiny, b_.CreateFMul(x, constant(wide_ ? 0x1p54 : 0x1p25)), x);
   Value* from_root = b_.CreateSub(b_.CreateBitCast(normal, bits_type_), bits(root_half));
   Value* exponent = b_.CreateAShr(from_root, static_cast<std::uint64_t>(fraction));
-  Value* mantissa = b_.CreateAdd(b_.CreateAnd(from_root, bits((std::uint64_t{1} << fraction) - 1)), bits(root_half));
+  Value* mantissa = b_.CreateAdd(b_.CreateAnd(from_root, bits((std::uint64_t{1} << fraction) - 1)),
+                                 bits(root_half));
   // The exponent to a float: its bits added to those of 1.5 * 2^p.
   Value* magic = constant(wide_ ? 0x1.8p52 : 0x1.8p23);
   Value* counted = b_.CreateAdd(exponent, b_.CreateBitCast(magic, bits_type_));
@@ -120,7 +122,8 @@ Value* VectorMath::log(Value* x) {
   result = b_.CreateSelect(b_.CreateFCmpOEQ(x, constant(infinity)), x, result);
   result = b_.CreateSelect(b_.CreateFCmpOEQ(x, constant(0)), constant(-infinity), result);
   // Below zero and for NaN.
-  return b_.CreateSelect(b_.CreateFCmpOGE(x, constant(0)), result, constant(std::numeric_limits<double>::quiet_NaN()));
+  return b_.CreateSelect(b_.CreateFCmpOGE(x, constant(0)), result,
+                         constant(std::numeric_limits<double>::quiet_NaN()));
 }
 
 // n ln 2 + log(m)
@@ -147,7 +150,8 @@ Value* VectorMath::log_of_normal(Value* mantissa, Value* n) {
 Value* VectorMath::tanh(Value* x) {
   Value* t = magnitude(x);
   Value* z = b_.CreateFMul(x, x);
-  Value* tail = b_.CreateFMul(z, wide_ ? polynomial(z, tables::kTanhF64) : polynomial(z, tables::kTanhF32));
+  Value* tail =
+      b_.CreateFMul(z, wide_ ? polynomial(z, tables::kTanhF64) : polynomial(z, tables::kTanhF32));
   Value* near = a_.mul_add(x, tail, x);
   Value* grown = b_.CreateFAdd(exp(b_.CreateFAdd(t, t)), constant(1));
   Value* far = b_.CreateFSub(constant(1), b_.CreateFDiv(constant(2), grown));
@@ -198,7 +202,8 @@ Value* VectorMath::sine(Value* x, bool is_cosine) {
   Value* of_cosine = a_.mul_add(z, polynomial(z, tables::kCos), constant(1));
   Value* value = b_.CreateSelect(is_bit_set(n, 1), of_cosine, of_sine);
   value = b_.CreateSelect(is_bit_set(n, 2), b_.CreateFNeg(value), value);
-  if (!is_cosine) value = b_.CreateSelect(is_bit_set(wide_bits, 1U << 31U), b_.CreateFNeg(value), value);
+  if (!is_cosine)
+    value = b_.CreateSelect(is_bit_set(wide_bits, 1U << 31U), b_.CreateFNeg(value), value);
   Value* is_finite = b_.CreateFCmpOLT(t, constant(std::numeric_limits<double>::infinity()));
   value = b_.CreateSelect(is_finite, value, constant(std::numeric_limits<double>::quiet_NaN()));
   return b_.CreateFPTrunc(value, narrow);
@@ -208,8 +213,8 @@ Value* VectorMath::is_bit_set(Value* integer, std::uint64_t bit) {
   return b_.CreateICmpNE(b_.CreateAnd(integer, bits(bit)), bits(0));
 }
 
-// The far way is longer than all the rest, and taken where a lane wants it. Lanes that hold nothing (registers behind a
-// masked tail) must not decide for the others: frozen, they are any number.
+// The far way is longer than all the rest, and taken where a lane wants it. Lanes that hold nothing
+// (registers behind a masked tail) must not decide for the others: frozen, they are any number.
 VectorMath::Turn VectorMath::turn(Value* magnitude, Value* bits_of_f32) {
   const Turn near = near_turn(magnitude);
   Value* is_far = b_.CreateFreeze(b_.CreateNot(b_.CreateFCmpOLT(magnitude, constant(0x1p20))));
@@ -218,7 +223,8 @@ VectorMath::Turn VectorMath::turn(Value* magnitude, Value* bits_of_f32) {
   auto* far_block = llvm::BasicBlock::Create(b_.getContext(), "far", function);
   auto* join = llvm::BasicBlock::Create(b_.getContext(), "turned", function);
   Value* is_any_far = type_->isVectorTy() ? b_.CreateOrReduce(is_far) : is_far;
-  b_.CreateCondBr(is_any_far, far_block, join, llvm::MDBuilder(b_.getContext()).createUnlikelyBranchWeights());
+  b_.CreateCondBr(is_any_far, far_block, join,
+                  llvm::MDBuilder(b_.getContext()).createUnlikelyBranchWeights());
   b_.SetInsertPoint(far_block);
   const Turn far = far_turn(bits_of_f32);
   Value* quarters = b_.CreateSelect(is_far, far.quarters, near.quarters);
@@ -235,7 +241,8 @@ VectorMath::Turn VectorMath::turn(Value* magnitude, Value* bits_of_f32) {
   return {n, joined(near.angle, angle)};
 }
 
-// Below 2^20: pi / 2 in two parts, the first short enough that n times it is exact (Cody and Waite, 1980).
+// Below 2^20: pi / 2 in two parts, the first short enough that n times it is exact
+// (Cody and Waite, 1980).
 VectorMath::Turn VectorMath::near_turn(Value* magnitude) {
   Value* magic = constant(0x1.8p52);
   Value* shifted = a_.mul_add(magnitude, constant(0x1.45f306dc9c883p-1), magic);
@@ -245,12 +252,14 @@ VectorMath::Turn VectorMath::near_turn(Value* magnitude) {
   return {b_.CreateBitCast(shifted, bits_type_), r};
 }
 
-// From 2^20 on: x = m 2^k, and of m 2^k 2/pi only what is below 4 counts. So m times 128 bits of 2/pi, from that whose
-// weight 2^k makes 2, as an integer: its two highest bits are the quarters (Payne and Hanek, 1983).
+// From 2^20 on: x = m 2^k, and of m 2^k 2/pi only what is below 4 counts. So m times 128 bits of
+// 2/pi, from that whose weight 2^k makes 2, as an integer: its two highest bits are the quarters
+// (Payne and Hanek, 1983).
 VectorMath::Turn VectorMath::far_turn(Value* bits_of_f32) {
   Value* exponent = b_.CreateAnd(b_.CreateLShr(bits_of_f32, 23), bits(255));
   Value* m = b_.CreateOr(b_.CreateAnd(bits_of_f32, bits((1U << 23U) - 1)), bits(1U << 23U));
-  // x = m 2^(exponent - 150); the window begins at bit exponent - 144 of the table, up to 110 for numbers.
+  // x = m 2^(exponent - 150); the window begins at bit exponent - 144 of the table, up to 110
+  // for numbers.
   Value* first = b_.CreateAnd(b_.CreateSub(exponent, bits(144)), bits(127));
   Value* in_second = is_bit_set(first, 64);
   Value* within = b_.CreateAnd(first, bits(63));
@@ -263,7 +272,8 @@ VectorMath::Turn VectorMath::far_turn(Value* bits_of_f32) {
   Value *high = window(0), *low = window(1);
   Value* carried = b_.CreateLShr(b_.CreateMul(m, b_.CreateAnd(low, bits(0xffffffff))), 32);
   carried = b_.CreateLShr(b_.CreateAdd(b_.CreateMul(m, b_.CreateLShr(low, 32)), carried), 32);
-  Value* product = b_.CreateAdd(b_.CreateMul(m, high), carried);  // quarters, then 62 bits of a fraction
+  // Quarters, then 62 bits of a fraction.
+  Value* product = b_.CreateAdd(b_.CreateMul(m, high), carried);
   Value* quarters = b_.CreateLShr(b_.CreateAdd(product, bits(std::uint64_t{1} << 61)), 62);
   Value* fraction = b_.CreateSIToFP(b_.CreateSub(product, b_.CreateShl(quarters, 62)), type_);
   return {quarters, b_.CreateFMul(fraction, constant(0x1.921fb54442d18p-62))};
@@ -277,8 +287,8 @@ Value* VectorMath::power(Value* base, Value* exponent) {
   Value *x = b_.CreateFPExt(base, type_), *y = b_.CreateFPExt(exponent, type_);
   Value* t = magnitude(x);
   Value* result = exp(b_.CreateFMul(y, log(t)));
-  result = b_.CreateSelect(b_.CreateFCmpOEQ(t, constant(1)), b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, constant(1)),
-                           result);
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(t, constant(1)),
+                           b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, constant(1)), result);
   // Above 2^51 every f32 is whole, and even.
   const auto is_whole = [&](Value* value) {
     Value *size = at_most(magnitude(value), 0x1p52), *magic = constant(0x1.8p52);
@@ -288,10 +298,11 @@ Value* VectorMath::power(Value* base, Value* exponent) {
   Value* odd = b_.CreateAnd(whole, b_.CreateNot(is_whole(b_.CreateFMul(y, constant(0.5)))));
   Value* is_negative = b_.CreateICmpSLT(b_.CreateBitCast(x, bits_type_), bits(0));
   result = b_.CreateSelect(b_.CreateAnd(is_negative, odd), b_.CreateFNeg(result), result);
-  Value* below = b_.CreateAnd(b_.CreateFCmpOLT(x, constant(0)),
-                              b_.CreateFCmpOGT(x, constant(-std::numeric_limits<double>::infinity())));
-  result = b_.CreateSelect(b_.CreateAnd(below, b_.CreateNot(whole)), constant(std::numeric_limits<double>::quiet_NaN()),
-                           result);
+  Value* below =
+      b_.CreateAnd(b_.CreateFCmpOLT(x, constant(0)),
+                   b_.CreateFCmpOGT(x, constant(-std::numeric_limits<double>::infinity())));
+  result = b_.CreateSelect(b_.CreateAnd(below, b_.CreateNot(whole)),
+                           constant(std::numeric_limits<double>::quiet_NaN()), result);
   Value* is_one = b_.CreateOr(b_.CreateFCmpOEQ(x, constant(1)), b_.CreateFCmpOEQ(y, constant(0)));
   return b_.CreateFPTrunc(b_.CreateSelect(is_one, constant(1), result), narrow);
 }

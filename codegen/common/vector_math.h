@@ -1,7 +1,8 @@
-// exp, log, tanh, erf and sigmoid as straight-line LLVM IR, for f32 and f64, any number of lanes: at most 4 ULP
-// over the whole range, infinities, NaN and subnormals included; sin, cos and pow for f32, computed in f64: at most 1.
-// One instruction sequence serves scalars and vectors, so both give the same bits, and a GPU those of a CPU. The
-// polynomials of math_tables.h are fitted by fit_polynomials.py.
+// exp, log, tanh, erf and sigmoid as straight-line LLVM IR, for f32 and f64, any number of lanes:
+// at most 4 ULP over the whole range, infinities, NaN and subnormals included; sin, cos and
+// pow for f32, computed in f64: at most 1. One instruction sequence serves scalars and vectors,
+// so both give the same bits, and a GPU those of a CPU. The polynomials of math_tables.h are
+// fitted by fit_polynomials.py.
 // Internal: includes LLVM headers.
 #pragma once
 

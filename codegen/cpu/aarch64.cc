@@ -1,5 +1,6 @@
-// AArch64: NEON, which every processor of the kind has, does all that is asked of it with plain LLVM IR: fused
-// products, half floats, rounding and IEEE 754-2019's minimum and maximum are one instruction each.
+// AArch64: NEON, which every processor of the kind has, does all that is asked of it with plain
+// LLVM IR: fused products, half floats, rounding and IEEE 754-2019's minimum and maximum are
+// one instruction each.
 #include <elf.h>
 
 #include "codegen/cpu/backend.h"
@@ -18,14 +19,15 @@ void register_aarch64() {
 }
 
 std::unique_ptr<const Instructions> aarch64_instructions(const Machine& /*machine*/) {
-  return std::make_unique<const Instructions>(Instructions::Has{.fma = true, .half_floats = true, .rounding = true});
+  return std::make_unique<const Instructions>(
+      Instructions::Has{.fma = true, .half_floats = true, .rounding = true});
 }
 
 }  // namespace
 
 const Backend& aarch64_backend() {
-  static constexpr Backend kBackend{"aarch64-unknown-linux-gnu", "generic", EM_AARCH64, register_aarch64,
-                                    aarch64_instructions};
+  static constexpr Backend kBackend{"aarch64-unknown-linux-gnu", "generic", EM_AARCH64,
+                                    register_aarch64, aarch64_instructions};
   return kBackend;
 }
 

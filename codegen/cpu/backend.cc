@@ -8,9 +8,10 @@
 namespace polyte::codegen {
 namespace {
 
-// LLVM's schedulers compare every memory access of a block with every other one, and search each list of them: hundreds
-// of scattered stores after a register tile took half of the time of code generation. Beyond this many the accesses of
-// a block are ordered in groups. Loops have fewer, so their code stays as it is.
+// LLVM's schedulers compare every memory access of a block with every other one, and search each
+// list of them: hundreds of scattered stores after a register tile took half of the time of code
+// generation. Beyond this many the accesses of a block are ordered in groups. Loops have fewer, so
+// their code stays as it is.
 void limit_compared_accesses() {
   auto& options = llvm::cl::getRegisteredOptions();
   const auto found = options.find("dag-maps-huge-region");
@@ -26,7 +27,8 @@ const llvm::Target& registered(const Backend& backend) {
   backend.register_with_llvm();
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(backend.triple, error);
-  POLYTE_CHECK(found != nullptr, std::string("LLVM was built without ") + backend.triple + ": " + error);
+  POLYTE_CHECK(found != nullptr,
+               std::string("LLVM was built without ") + backend.triple + ": " + error);
   return *found;
 }
 
@@ -46,15 +48,18 @@ const llvm::Target& llvm_target(TargetKind kind) {
   return aarch64;
 }
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, const CodegenOptions& options) {
-  const auto level =
-      options.effort == CodegenOptions::Effort::Less ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default;
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target,
+                                                         const CodegenOptions& options) {
+  const auto level = options.effort == CodegenOptions::Effort::Less
+                         ? llvm::CodeGenOptLevel::Less
+                         : llvm::CodeGenOptLevel::Default;
   llvm::TargetOptions llvm_options;
   llvm_options.MCOptions.AsmVerbose = true;
   return std::unique_ptr<llvm::TargetMachine>(
       llvm_target(target.kind)
-          .createTargetMachine(backend_of(target.kind).triple, target.machine.cpu, feature_string(target.machine),
-                               llvm_options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
+          .createTargetMachine(backend_of(target.kind).triple, target.machine.cpu,
+                               feature_string(target.machine), llvm_options, llvm::Reloc::PIC_,
+                               llvm::CodeModel::Small, level));
 }
 
 }  // namespace polyte::codegen

@@ -1,6 +1,7 @@
-// The CPUs that code is generated for, one Backend each: x86.cc and aarch64.cc. What every use of LLVM in this folder
-// starts from: the backend registered once per process, its triple, and one TargetMachine per job (position-independent
-// code, small code model: objects become shared objects).
+// The CPUs that code is generated for, one Backend each: x86.cc and aarch64.cc. What every
+// use of LLVM in this folder starts from: the backend registered once per process, its triple,
+// and one TargetMachine per job (position-independent code, small code model: objects become
+// shared objects).
 // Internal: includes LLVM headers.
 #pragma once
 
@@ -27,7 +28,9 @@ const Backend& x86_backend();
 const Backend& aarch64_backend();
 
 const Backend& backend_of(TargetKind kind);
-const llvm::Target& llvm_target(TargetKind kind);  // registers the backend on first use; thread-safe
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, const CodegenOptions& options);
+// Registers the backend on first use; thread-safe.
+const llvm::Target& llvm_target(TargetKind kind);
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target,
+                                                         const CodegenOptions& options);
 
 }  // namespace polyte::codegen

@@ -1,5 +1,6 @@
-// libm as the linker sees it: an object that defines the functions kernels may call, to be linked as a shared
-// object named libm.so.6. So linking needs no libm on this machine, and a kernel loads the real one where it runs.
+// libm as the linker sees it: an object that defines the functions kernels may call, to be linked
+// as a shared object named libm.so.6. So linking needs no libm on this machine, and a kernel loads
+// the real one where it runs.
 #pragma once
 
 #include <string>

@@ -39,8 +39,9 @@ namespace {
   throw UserError(ExitStatus::ResourceLimit, "linking: " + what + ": " + text_of_errno(error));
 }
 
-// lld takes and gives files by their names. Nothing of a link is on a disk, so nothing is left there, no folder for
-// temporary files is needed and nobody else can get between: an open descriptor has a name too.
+// lld takes and gives files by their names. Nothing of a link is on a disk, so nothing is
+// left there, no folder for temporary files is needed and nobody else can get between: an open
+// descriptor has a name too.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -75,8 +76,8 @@ class MemoryFile {
   Descriptor file_;
 };
 
-// What lld writes. A regular file it would write beside its place and rename; a pipe it writes at once, at the end of
-// the link, while a thread of ours reads.
+// What lld writes. A regular file it would write beside its place and rename; a pipe it writes at
+// once, at the end of the link, while a thread of ours reads.
 class LinkedOutput {
  public:
   LinkedOutput() {
@@ -87,7 +88,8 @@ class LinkedOutput {
     try {
       reader_ = std::thread([this] { read_all(); });
     } catch (const std::system_error& error) {
-      throw UserError(ExitStatus::ResourceLimit, std::string("linking: no thread: ") + error.what());
+      throw UserError(ExitStatus::ResourceLimit,
+                      std::string("linking: no thread: ") + error.what());
     }
   }
   LinkedOutput(const LinkedOutput&) = delete;
@@ -131,7 +133,8 @@ class LinkedOutput {
 // The objects as members of one file: a file each would take a descriptor each.
 std::string archive_of(std::span<const std::string> objects) {
   std::vector<llvm::NewArchiveMember> members;
-  for (const std::string& object : objects) members.emplace_back(llvm::MemoryBufferRef(object, "kernel.o"));
+  for (const std::string& object : objects)
+    members.emplace_back(llvm::MemoryBufferRef(object, "kernel.o"));
   std::string archive;
   llvm::raw_string_ostream stream(archive);
   llvm::Error error = llvm::writeArchiveToStream(stream, members, llvm::SymtabWritingMode::NoSymtab,
@@ -158,14 +161,17 @@ void run_lld(const std::vector<std::string>& arguments) {
 }
 
 // Links `objects` with `options`; `libraries` are shared objects to link against.
-std::string link_shared(std::span<const std::string> objects, std::span<const std::string> libraries,
+std::string link_shared(std::span<const std::string> objects,
+                        std::span<const std::string> libraries,
                         const std::vector<std::string>& options) {
   const MemoryFile archive("objects", archive_of(objects));
   std::vector<std::unique_ptr<MemoryFile>> files;
   LinkedOutput output;
-  std::vector<std::string> arguments = {"ld.lld", "-shared", "-z", "defs", "--threads=1", "-o", output.path()};
+  std::vector<std::string> arguments = {"ld.lld",      "-shared", "-z",         "defs",
+                                        "--threads=1", "-o",      output.path()};
   arguments.insert(arguments.end(), options.begin(), options.end());
-  arguments.insert(arguments.end(), {"--whole-archive", archive.path(), "--no-whole-archive", "--as-needed"});
+  arguments.insert(arguments.end(),
+                   {"--whole-archive", archive.path(), "--no-whole-archive", "--as-needed"});
   for (const std::string& library : libraries) {
     files.push_back(std::make_unique<MemoryFile>("library", library));
     arguments.push_back(files.back()->path());
@@ -192,7 +198,8 @@ const std::string& kept_libm_stub(TargetKind kind) {
 TargetKind kind_of(const std::string& object) {
   Elf64_Ehdr header{};
   std::memcpy(&header, object.data(), std::min(object.size(), sizeof header));
-  return header.e_machine == backend_of(TargetKind::AArch64).elf_machine ? TargetKind::AArch64 : TargetKind::X86;
+  return header.e_machine == backend_of(TargetKind::AArch64).elf_machine ? TargetKind::AArch64
+                                                                         : TargetKind::X86;
 }
 
 }  // namespace

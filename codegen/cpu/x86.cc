@@ -1,4 +1,5 @@
-// x86-64: what SSE2 lacks comes with SSE4.1, F16C and FMA; AVX-512 has instructions that others need several for.
+// x86-64: what SSE2 lacks comes with SSE4.1, F16C and FMA; AVX-512 has instructions that others
+// need several for.
 #include <elf.h>
 
 #include "codegen/cpu/backend.h"
@@ -29,9 +30,9 @@ class X86Instructions final : public Instructions {
         avx512_short_(machine.has("avx512vl")),
         avx512_range_(machine.has("avx512f") && machine.has("avx512dq")) {}
 
-  // An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of asking differ there
-  // alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by `and`; a minimum has its sign by `or`
-  // too.
+  // An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of
+  // asking differ there alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by
+  // `and`; a minimum has its sign by `or` too.
   Value* extremum(Builder& b, id::ID which, Value* x, Value* y) const override {
     const bool is_constant = llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y);
     const unsigned bits = bits_of(x->getType());
@@ -46,12 +47,14 @@ class X86Instructions final : public Instructions {
     Value* first = b.CreateBitCast(one_way(x, y), as_bits);
     Value* second = b.CreateBitCast(one_way(y, x), as_bits);
     if (!is_max) return b.CreateBitCast(b.CreateOr(first, second), x->getType());
-    const auto ternary = bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
-                         : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
-                                       : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
+    const auto ternary =
+        bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
+        : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
+                      : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
     constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
     Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
-    Value* both = b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
+    Value* both =
+        b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
     return b.CreateBitCast(both, x->getType());
   }
 
@@ -66,26 +69,32 @@ class X86Instructions final : public Instructions {
     Value* all = llvm::Constant::getAllOnesValue(b.getIntNTy(mask_bits));
     if (vector == nullptr) return scaled_scalar(b, value, n, all);
     if (bits == 512)
-      return b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_pd_512 : id::x86_avx512_mask_scalef_ps_512, {},
-                               {value, n, value, all, as_the_thread_rounds(b)});
+      return b.CreateIntrinsic(
+          wide ? id::x86_avx512_mask_scalef_pd_512 : id::x86_avx512_mask_scalef_ps_512, {},
+          {value, n, value, all, as_the_thread_rounds(b)});
     if (bits == 256)
-      return b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_pd_256 : id::x86_avx512_mask_scalef_ps_256, {},
-                               {value, n, value, all});
+      return b.CreateIntrinsic(
+          wide ? id::x86_avx512_mask_scalef_pd_256 : id::x86_avx512_mask_scalef_ps_256, {},
+          {value, n, value, all});
     if (bits == 128)
-      return b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_pd_128 : id::x86_avx512_mask_scalef_ps_128, {},
-                               {value, n, value, all});
+      return b.CreateIntrinsic(
+          wide ? id::x86_avx512_mask_scalef_pd_128 : id::x86_avx512_mask_scalef_ps_128, {},
+          {value, n, value, all});
     return nullptr;
   }
 
-  bool has_within(const llvm::Type* type) const override { return bits_of(type) == 512 && avx512_range_; }
+  bool has_within(const llvm::Type* type) const override {
+    return bits_of(type) == 512 && avx512_range_;
+  }
 
   Value* within(Builder& b, Value* x, llvm::Constant* limit) const override {
     if (!has_within(x->getType())) return nullptr;
     const bool wide = is_wide(x->getType());
     Value* all = llvm::Constant::getAllOnesValue(b.getIntNTy(wide ? 8 : 16));
     Value* smaller_magnitude = b.getInt32(2);
-    return b.CreateIntrinsic(wide ? id::x86_avx512_mask_range_pd_512 : id::x86_avx512_mask_range_ps_512, {},
-                             {x, limit, smaller_magnitude, x, all, as_the_thread_rounds(b)});
+    return b.CreateIntrinsic(
+        wide ? id::x86_avx512_mask_range_pd_512 : id::x86_avx512_mask_range_ps_512, {},
+        {x, limit, smaller_magnitude, x, all, as_the_thread_rounds(b)});
   }
 
   // Stores past the caches wait in buffers that other threads do not see.
@@ -102,8 +111,9 @@ class X86Instructions final : public Instructions {
     Value* none = llvm::PoisonValue::get(four);
     Value* x = b.CreateInsertElement(none, value, std::uint64_t{0});
     Value* y = b.CreateInsertElement(none, n, std::uint64_t{0});
-    Value* scaled = b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_sd : id::x86_avx512_mask_scalef_ss, {},
-                                      {x, y, x, all, as_the_thread_rounds(b)});
+    Value* scaled =
+        b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_sd : id::x86_avx512_mask_scalef_ss, {},
+                          {x, y, x, all, as_the_thread_rounds(b)});
     return b.CreateExtractElement(scaled, std::uint64_t{0});
   }
 };
@@ -123,7 +133,8 @@ std::unique_ptr<const Instructions> x86_instructions(const Machine& machine) {
 }  // namespace
 
 const Backend& x86_backend() {
-  static constexpr Backend kBackend{"x86_64-unknown-linux-gnu", "x86-64", EM_X86_64, register_x86, x86_instructions};
+  static constexpr Backend kBackend{"x86_64-unknown-linux-gnu", "x86-64", EM_X86_64, register_x86,
+                                    x86_instructions};
   return kBackend;
 }
 

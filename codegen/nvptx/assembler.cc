@@ -34,7 +34,8 @@ std::string find_tool(const std::string& name) {
   if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(std::string(home) + "/bin");
   folders.emplace_back("/usr/local/cuda/bin");
   for (const std::string& folder : folders)
-    if (const std::string file = folder + "/" + name; ::access(file.c_str(), X_OK) == 0) return file;
+    if (const std::string file = folder + "/" + name; ::access(file.c_str(), X_OK) == 0)
+      return file;
   return "";
 }
 
@@ -69,29 +70,36 @@ std::string contents_of(const std::string& path) {
 // Its exit status; what it says goes to the file `log`.
 int run(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
+  for (const std::string& word : words)
+    arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
+  const int failed =
+      ::posix_spawn(&child, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw UserError(ExitStatus::Device, words.front() + " cannot be started: " + text_of_errno(failed));
+  if (failed != 0)
+    throw UserError(ExitStatus::Device,
+                    words.front() + " cannot be started: " + text_of_errno(failed));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-DeviceBinary assemble_by_ptxas(const std::string& program, const std::string& ptx, const Machine& machine) {
+DeviceBinary assemble_by_ptxas(const std::string& program, const std::string& ptx,
+                               const Machine& machine) {
   DeviceBinary binary;
   binary.assembler = program;
   const Scratch scratch;
   const std::string source = scratch.file("kernels.ptx"), output = scratch.file("kernels.cubin");
   const std::string log = scratch.file("log");
   std::ofstream(source, std::ios::binary) << ptx;
-  const int status = run({program, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
+  const int status =
+      run({program, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
   const std::string said = contents_of(log);
   if (status != 0) throw InternalError("ptxas refuses the code for " + machine.cpu + ":\n" + said);
   read_report(said, binary);
@@ -103,20 +111,22 @@ DeviceBinary assemble_once(const std::string& ptx, const Machine& machine, Assem
   const std::string program = which == Assembler::Library ? "" : find_tool("ptxas");
   if (!program.empty()) return assemble_by_ptxas(program, ptx, machine);
   if (which == Assembler::Program || jit_link_path().empty())
-    throw UserError(
-        ExitStatus::Device,
-        "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin, and no libnvJitLink: they come with the "
-        "CUDA Toolkit");
+    throw UserError(ExitStatus::Device,
+                    "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin, and no "
+                    "libnvJitLink: they come with the "
+                    "CUDA Toolkit");
   return assemble_by_jit_link(ptx, machine);
 }
 
 int spilled_bytes(const DeviceBinary& binary) {
   int sum = 0;
-  for (const DeviceBinary::Kernel& kernel : binary.kernels) sum += kernel.spill_store_bytes + kernel.spill_load_bytes;
+  for (const DeviceBinary::Kernel& kernel : binary.kernels)
+    sum += kernel.spill_store_bytes + kernel.spill_load_bytes;
   return sum;
 }
 
-// The kernels that spill, told that one block of them on a multiprocessor is enough (PTX ISA, .minnctapersm).
+// The kernels that spill, told that one block of them on a multiprocessor is enough
+// (PTX ISA, .minnctapersm).
 std::string with_all_registers(const std::string& ptx, const DeviceBinary& spilling) {
   std::stringstream lines(ptx), result;
   bool spills = false;
@@ -124,7 +134,8 @@ std::string with_all_registers(const std::string& ptx, const DeviceBinary& spill
     result << line << "\n";
     if (line.find(".entry ") != std::string::npos) {
       spills = std::ranges::any_of(spilling.kernels, [&](const DeviceBinary::Kernel& kernel) {
-        return kernel.spill_store_bytes > 0 && line.find(".entry " + kernel.name + "(") != std::string::npos;
+        return kernel.spill_store_bytes > 0 &&
+               line.find(".entry " + kernel.name + "(") != std::string::npos;
       });
     }
     if (spills && line.starts_with(".maxntid")) result << ".minnctapersm 1\n";
@@ -139,8 +150,8 @@ std::string assembler_path(Assembler which) {
   return program.empty() && which != Assembler::Program ? jit_link_path() : program;
 }
 
-// Left alone, ptxas holds a kernel to as many registers as let several blocks run beside each other, even where it has
-// to spill for that.
+// Left alone, ptxas holds a kernel to as many registers as let several blocks run beside each
+// other, even where it has to spill for that.
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine, Assembler which) {
   DeviceBinary binary = assemble_once(ptx, machine, which);
   if (spilled_bytes(binary) == 0) return binary;
@@ -152,10 +163,10 @@ std::string disassemble(const DeviceBinary& binary) {
   std::vector<std::string> command = {find_tool("nvdisasm"), "-c"};
   if (command[0].empty()) command = {find_tool("cuobjdump"), "-sass"};
   if (command[0].empty())
-    throw UserError(
-        ExitStatus::Device,
-        "no nvdisasm or cuobjdump on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: they come with the CUDA "
-        "Toolkit; --emit ptx and --emit resources need neither");
+    throw UserError(ExitStatus::Device,
+                    "no nvdisasm or cuobjdump on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: "
+                    "they come with the CUDA "
+                    "Toolkit; --emit ptx and --emit resources need neither");
   const Scratch scratch;
   const std::string file = scratch.file("kernels.cubin"), log = scratch.file("log");
   std::ofstream(file, std::ios::binary) << binary.bytes;

@@ -1,6 +1,7 @@
-// From PTX to the machine code of one GPU, and its text, by NVIDIA's ptxas and nvdisasm, programs of the CUDA Toolkit:
-// asked for on PATH, then in $CUDA_HOME/bin and /usr/local/cuda/bin. Where there is no ptxas, by the library
-// libnvJitLink (jit_link.h); `assembler` says which. No GPU is needed.
+// From PTX to the machine code of one GPU, and its text, by NVIDIA's ptxas and nvdisasm, programs
+// of the CUDA Toolkit: asked for on PATH, then in $CUDA_HOME/bin and /usr/local/cuda/bin. Where
+// there is no ptxas, by the library libnvJitLink (jit_link.h); `assembler` says which. No GPU
+// is needed.
 //
 //   DeviceBinary binary = assemble_ptx(object.device, machine);
 //   binary.kernels[0].registers
@@ -33,11 +34,13 @@ inline std::string architecture_of(const Gpu& gpu) {
 // First: ptxas, else the library.
 enum class Assembler { First, Program, Library };
 // UserError(Device) where there is none, InternalError with its words where it refuses our code.
-DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine, Assembler which = Assembler::First);
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine,
+                          Assembler which = Assembler::First);
 std::string assembler_path(Assembler which = Assembler::First);  // empty: there is none
 inline bool has_assembler() { return !assembler_path().empty(); }
 
-// The machine code as text, by nvdisasm or cuobjdump; UserError(Device) where there is neither, or where it fails.
+// The machine code as text, by nvdisasm or cuobjdump; UserError(Device) where there is neither,
+// or where it fails.
 std::string disassemble(const DeviceBinary& binary);
 
 }  // namespace polyte::codegen

@@ -33,8 +33,10 @@ void read_report(const std::string& log, DeviceBinary& binary) {
     DeviceBinary::Kernel& kernel = binary.kernels.back();
     kernel.registers = std::max(kernel.registers, number_before(line, "registers"));
     kernel.stack_bytes = std::max(kernel.stack_bytes, number_before(line, "bytes stack frame"));
-    kernel.spill_store_bytes = std::max(kernel.spill_store_bytes, number_before(line, "bytes spill stores"));
-    kernel.spill_load_bytes = std::max(kernel.spill_load_bytes, number_before(line, "bytes spill loads"));
+    kernel.spill_store_bytes =
+        std::max(kernel.spill_store_bytes, number_before(line, "bytes spill stores"));
+    kernel.spill_load_bytes =
+        std::max(kernel.spill_load_bytes, number_before(line, "bytes spill loads"));
   }
 }
 

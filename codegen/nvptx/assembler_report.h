@@ -1,4 +1,5 @@
-// What ptxas -v says of the code that it has assembled, as figures; libnvJitLink has the same words. Internal.
+// What ptxas -v says of the code that it has assembled, as figures; libnvJitLink has the
+// same words. Internal.
 #pragma once
 
 #include <string>

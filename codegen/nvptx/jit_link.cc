@@ -41,10 +41,12 @@ std::vector<std::string> candidates() {
   std::vector<std::string> folders = {""};
   if (const char* home = std::getenv("CUDA_HOME"))
     for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
-  for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"}) folders.emplace_back(folder);
+  for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"})
+    folders.emplace_back(folder);
   std::vector<std::string> files;
   for (const std::string& folder : folders)
-    for (const char* name : {"libnvJitLink.so.13", "libnvJitLink.so.12"}) files.push_back(folder + name);
+    for (const char* name : {"libnvJitLink.so.13", "libnvJitLink.so.12"})
+      files.push_back(folder + name);
   return files;
 }
 
@@ -54,15 +56,16 @@ Library load() {
     void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened == nullptr) continue;
     Library library;
-    const bool all =
-        find(opened, "nvJitLinkCreate", library.create) && find(opened, "nvJitLinkDestroy", library.destroy) &&
-        find(opened, "nvJitLinkAddData", library.add) && find(opened, "nvJitLinkComplete", library.complete) &&
-        find(opened, "nvJitLinkGetLinkedCubinSize", library.cubin_size) &&
-        find(opened, "nvJitLinkGetLinkedCubin", library.cubin) &&
-        find(opened, "nvJitLinkGetInfoLogSize", library.info_size) &&
-        find(opened, "nvJitLinkGetInfoLog", library.info) &&
-        find(opened, "nvJitLinkGetErrorLogSize", library.error_size) &&
-        find(opened, "nvJitLinkGetErrorLog", library.error);
+    const bool all = find(opened, "nvJitLinkCreate", library.create) &&
+                     find(opened, "nvJitLinkDestroy", library.destroy) &&
+                     find(opened, "nvJitLinkAddData", library.add) &&
+                     find(opened, "nvJitLinkComplete", library.complete) &&
+                     find(opened, "nvJitLinkGetLinkedCubinSize", library.cubin_size) &&
+                     find(opened, "nvJitLinkGetLinkedCubin", library.cubin) &&
+                     find(opened, "nvJitLinkGetInfoLogSize", library.info_size) &&
+                     find(opened, "nvJitLinkGetInfoLog", library.info) &&
+                     find(opened, "nvJitLinkGetErrorLogSize", library.error_size) &&
+                     find(opened, "nvJitLinkGetErrorLog", library.error);
     if (!all) continue;
     Dl_info found{};
     const bool known = ::dladdr(reinterpret_cast<void*>(library.create), &found) != 0;  // NOLINT
@@ -107,7 +110,8 @@ class Link {
   Handle handle_ = nullptr;
 
   static void check(int result, const char* call) {
-    if (result != kSuccess) throw InternalError(std::string(call) + " gives " + std::to_string(result));
+    if (result != kSuccess)
+      throw InternalError(std::string(call) + " gives " + std::to_string(result));
   }
   std::string log(int (*size_of)(Handle, std::size_t*), int (*text_of)(Handle, char*)) const {
     std::size_t size = 0;
@@ -127,7 +131,8 @@ DeviceBinary assemble_by_jit_link(const std::string& ptx, const Machine& machine
   binary.assembler = library().path;
   Link link(machine);
   if (!link.assemble(ptx))
-    throw InternalError(binary.assembler + " refuses the code for " + machine.cpu + ":\n" + link.error());
+    throw InternalError(binary.assembler + " refuses the code for " + machine.cpu + ":\n" +
+                        link.error());
   read_report(link.info(), binary);
   binary.bytes = link.cubin();
   return binary;

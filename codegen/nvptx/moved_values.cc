@@ -16,14 +16,16 @@ const Value* own_memory_of(const Value* pointer) {
 bool is_constant(const Value* v) { return llvm::isa<llvm::Constant>(v); }
 bool is_number(const Value* v) { return llvm::isa<llvm::ConstantInt>(v); }
 
-// A type's value as another's, lane by lane: what elements look like in memory and in registers differs.
+// A type's value as another's, lane by lane: what elements look like in memory and
+// in registers differs.
 bool changes_form(const llvm::Instruction& at) {
   if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&at))
     return mask_lanes(cast->getSrcTy()) == mask_lanes(cast->getDestTy());
   if (at.getOpcode() == llvm::Instruction::Shl || at.getOpcode() == llvm::Instruction::LShr)
     return is_constant(at.getOperand(1));
   const auto* compared = llvm::dyn_cast<llvm::ICmpInst>(&at);
-  return compared != nullptr && compared->getPredicate() == llvm::CmpInst::ICMP_NE && is_constant(at.getOperand(1)) &&
+  return compared != nullptr && compared->getPredicate() == llvm::CmpInst::ICMP_NE &&
+         is_constant(at.getOperand(1)) &&
          llvm::cast<llvm::Constant>(at.getOperand(1))->isNullValue();
 }
 
@@ -32,8 +34,10 @@ bool hands_on(const llvm::Instruction& at, const llvm::Use& operand) {
   if (mask_lanes(at.getType()) == 0) return false;
   if (llvm::isa<llvm::PHINode>(at) || llvm::isa<llvm::ShuffleVectorInst>(at)) return true;
   if (llvm::isa<llvm::SelectInst>(at)) return operand.getOperandNo() > 0;
-  if (llvm::isa<llvm::ExtractElementInst>(at)) return operand.getOperandNo() == 0 && is_number(at.getOperand(1));
-  if (llvm::isa<llvm::InsertElementInst>(at)) return operand.getOperandNo() < 2 && is_number(at.getOperand(2));
+  if (llvm::isa<llvm::ExtractElementInst>(at))
+    return operand.getOperandNo() == 0 && is_number(at.getOperand(1));
+  if (llvm::isa<llvm::InsertElementInst>(at))
+    return operand.getOperandNo() < 2 && is_number(at.getOperand(2));
   return changes_form(at);
 }
 
@@ -56,7 +60,8 @@ unsigned lane_of(const Value* index) {
 Value* chosen(llvm::IRBuilder<>& b, Value* condition, Value* first, Value* second) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(condition->getType());
   if (vector == nullptr) return b.CreateSelect(condition, first, second);
-  Value* lanes = b.CreateZExt(b.CreateBitCast(condition, b.getIntNTy(vector->getNumElements())), b.getInt64Ty());
+  Value* lanes = b.CreateZExt(b.CreateBitCast(condition, b.getIntNTy(vector->getNumElements())),
+                              b.getInt64Ty());
   return b.CreateOr(b.CreateAnd(lanes, first), b.CreateAnd(b.CreateNot(lanes), second));
 }
 
@@ -75,7 +80,8 @@ MovedValues::MovedValues(llvm::Function& function) : function_(function) {
   std::vector<llvm::Instruction*> pending;
   for (llvm::BasicBlock& block : function)
     for (llvm::Instruction& at : block)
-      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at); load && own_memory_of(load->getPointerOperand()) == nullptr)
+      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at);
+          load && own_memory_of(load->getPointerOperand()) == nullptr)
         add_root(*load, pending);
   while (!pending.empty()) {
     llvm::Instruction* value = pending.back();
@@ -100,7 +106,8 @@ void MovedValues::follow(llvm::Instruction& value, std::vector<llvm::Instruction
       if (own == nullptr || !own_.insert(own).second) continue;
       for (llvm::BasicBlock& block : function_)
         for (llvm::Instruction& at : block)
-          if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at); load && own_memory_of(load->getPointerOperand()) == own)
+          if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at);
+              load && own_memory_of(load->getPointerOperand()) == own)
             add_root(*load, pending);
     } else if (hands_on(*user, use) && origins_.emplace(user, origins_.at(&value)).second) {
       pending.push_back(user);
@@ -132,11 +139,14 @@ Value* MovedValues::made_mask(llvm::Instruction& value) {
     Value* bits = mask(value.getOperand(operand));
     return bits != nullptr ? bits : b.getInt64(0);
   };
-  const auto bit = [&](Value* bits, unsigned lane) { return b.CreateAnd(b.CreateLShr(bits, lane), 1); };
+  const auto bit = [&](Value* bits, unsigned lane) {
+    return b.CreateAnd(b.CreateLShr(bits, lane), 1);
+  };
   if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&value)) {
     llvm::PHINode* bits = b.CreatePHI(b.getInt64Ty(), phi->getNumIncomingValues());
     masks_[&value] = bits;  // before those it comes from: they may come from it
-    for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) bits->addIncoming(of(i), phi->getIncomingBlock(i));
+    for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i)
+      bits->addIncoming(of(i), phi->getIncomingBlock(i));
     return bits;
   }
   Value* bits = nullptr;
@@ -155,10 +165,10 @@ Value* MovedValues::made_mask(llvm::Instruction& value) {
     bits = b.getInt64(0);
     for (unsigned i = 0; i < shuffle->getShuffleMask().size(); ++i)
       if (const int from = shuffle->getMaskValue(i); from >= 0)
-        bits = b.CreateOr(
-            bits, b.CreateShl(static_cast<unsigned>(from) < lanes ? bit(first, static_cast<unsigned>(from))
-                                                                  : bit(second, static_cast<unsigned>(from) - lanes),
-                              i));
+        bits = b.CreateOr(bits, b.CreateShl(static_cast<unsigned>(from) < lanes
+                                                ? bit(first, static_cast<unsigned>(from))
+                                                : bit(second, static_cast<unsigned>(from) - lanes),
+                                            i));
   } else {
     bits = of(0);
   }

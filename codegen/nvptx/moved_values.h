@@ -1,6 +1,7 @@
-// What a kernel moves from memory to memory without looking at it. A copy may take elements that nobody has written,
-// as it may in the interpreter of loops, as long as they are overwritten or not used. So that the emulator can follow
-// them, the values that are only moved on have a mask beside them, a bit for each of their elements:
+// What a kernel moves from memory to memory without looking at it. A copy may take elements that
+// nobody has written, as it may in the interpreter of loops, as long as they are overwritten or not
+// used. So that the emulator can follow them, the values that are only moved on have a mask beside
+// them, a bit for each of their elements:
 //
 //   %x = load               mask from the report of the load
 //   %p = phi [%x, %q]       phi of the masks

@@ -21,9 +21,11 @@ constexpr const char* kPtxVersion = "+ptx83";  // drivers from CUDA 12.3 on
 
 class NvptxOps final : public DeviceOps {
  public:
-  explicit NvptxOps(const Gpu& gpu) : DeviceOps({.global = 1, .shared = 3}), architecture_(architecture_of(gpu)) {}
+  explicit NvptxOps(const Gpu& gpu)
+      : DeviceOps({.global = 1, .shared = 3}), architecture_(architecture_of(gpu)) {}
 
-  Kernel make_kernel(KernelContext& context, const std::string& name, const std::vector<llvm::Type*>& arguments,
+  Kernel make_kernel(KernelContext& context, const std::string& name,
+                     const std::vector<llvm::Type*>& arguments,
                      std::int64_t threads) const override {
     llvm::Module& module = context.module;
     llvm::LLVMContext& llvm_context = module.getContext();
@@ -68,7 +70,8 @@ class NvptxOps final : public DeviceOps {
     }
   }
 
-  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes, Value* is_given) const override {
+  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes,
+                             Value* is_given) const override {
     if (is_given == nullptr) {
       const id::ID copy = bytes == 4   ? id::nvvm_cp_async_ca_shared_global_4
                           : bytes == 8 ? id::nvvm_cp_async_ca_shared_global_8
@@ -78,19 +81,22 @@ class NvptxOps final : public DeviceOps {
     const id::ID copy = bytes == 4   ? id::nvvm_cp_async_ca_shared_global_4_s
                         : bytes == 8 ? id::nvvm_cp_async_ca_shared_global_8_s
                                      : id::nvvm_cp_async_cg_shared_global_16_s;
-    Value* given = b.CreateSelect(is_given, b.getInt32(static_cast<std::uint32_t>(bytes)), b.getInt32(0));
+    Value* given =
+        b.CreateSelect(is_given, b.getInt32(static_cast<std::uint32_t>(bytes)), b.getInt32(0));
     return b.CreateIntrinsic(copy, {}, {to, from, given});
   }
   void copy_group(Builder& b, const ir::CopyGroup& group) const override {
     if (group.wait) {
-      b.CreateIntrinsic(id::nvvm_cp_async_wait_group, {}, {b.getInt32(static_cast<std::uint32_t>(group.pending))});
+      b.CreateIntrinsic(id::nvvm_cp_async_wait_group, {},
+                        {b.getInt32(static_cast<std::uint32_t>(group.pending))});
     } else {
       b.CreateIntrinsic(id::nvvm_cp_async_commit_group, {}, {});
     }
   }
 
   std::vector<Value*> multiply(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
-                               const std::vector<Value*>& other, const std::vector<Value*>& c) const override {
+                               const std::vector<Value*>& other,
+                               const std::vector<Value*>& c) const override {
     if (row.call.llvm.empty()) return multiply_by_text(b, row, a, other, c);
     const id::ID which = llvm::Function::lookupIntrinsicID(row.call.llvm);
     POLYTE_CHECK(which != id::not_intrinsic, "LLVM has no '" + row.call.llvm + "'");
@@ -98,7 +104,8 @@ class NvptxOps final : public DeviceOps {
     std::vector<Value*> arguments;
     for (const auto* operand : {&a, &other, &c})
       for (Value* value : *operand) {
-        llvm::Type* type = function->getFunctionType()->getParamType(static_cast<unsigned>(arguments.size()));
+        llvm::Type* type =
+            function->getFunctionType()->getParamType(static_cast<unsigned>(arguments.size()));
         arguments.push_back(b.CreateBitCast(value, type));
       }
     return parts(b, b.CreateCall(function, arguments), c.size());
@@ -106,8 +113,8 @@ class NvptxOps final : public DeviceOps {
 
   std::vector<Value*> load_matrices(Builder& b, Value* row, int count, bool transposed,
                                     llvm::CallInst*& access) const override {
-    const id::ID which = count == 4   ? transposed ? id::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16
-                                                   : id::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16
+    const id::ID which = count == 4 ? transposed ? id::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16
+                                                 : id::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16
                          : transposed ? id::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16
                                       : id::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16;
     access = b.CreateIntrinsic(which, {row->getType()}, {row});
@@ -119,29 +126,39 @@ class NvptxOps final : public DeviceOps {
   }
 
   // Of these LLVM has no intrinsics.
-  std::vector<Value*> multiply_shared(Builder& b, const ir::Intrinsic& row, const std::array<Value*, 2>& operands,
-                                      const std::array<bool, 2>& across, const std::vector<Value*>& c) const override {
+  std::vector<Value*> multiply_shared(Builder& b, const ir::Intrinsic& row,
+                                      const std::array<Value*, 2>& operands,
+                                      const std::array<bool, 2>& across,
+                                      const std::vector<Value*>& c) const override {
     // What is changed is numbered twice: as results, and as what these are made of.
-    const std::string first = std::to_string(2 * c.size()), second = std::to_string(2 * c.size() + 1);
+    const std::string first = std::to_string(2 * c.size()),
+                      second = std::to_string(2 * c.size() + 1);
     const auto flag = [](bool set) { return std::string(set ? ", 1" : ", 0"); };
     // Adds to c (scale-d), neither operand negated.
-    const std::string text = row.call.ptx + " {" + numbered(0, c.size()) + "}, $" + first + ", $" + second +
-                             ", 1, 1, 1" + flag(across[0]) + flag(across[1]) + ";";
+    const std::string text = row.call.ptx + " {" + numbered(0, c.size()) + "}, $" + first + ", $" +
+                             second + ", 1, 1, 1" + flag(across[0]) + flag(across[1]) + ";";
     return on_registers(b, text, c, {operands[0], operands[1]});
   }
   // A fence and a wait come between what else is done to the registers and the products.
   std::vector<Value*> product_group(Builder& b, const ir::ProductGroup& group,
                                     const std::vector<Value*>& values) const override {
     using Step = ir::ProductGroup::Step;
-    if (group.step == Step::Commit) return on_registers(b, "wgmma.commit_group.sync.aligned;", {}, {});
+    if (group.step == Step::Commit)
+      return on_registers(b, "wgmma.commit_group.sync.aligned;", {}, {});
     if (group.step == Step::Open) return on_registers(b, "wgmma.fence.sync.aligned;", values, {});
-    return on_registers(b, "wgmma.wait_group.sync.aligned " + std::to_string(group.pending) + ";", values, {});
+    return on_registers(b, "wgmma.wait_group.sync.aligned " + std::to_string(group.pending) + ";",
+                        values, {});
   }
-  void fence_products(Builder& b) const override { on_registers(b, "fence.proxy.async.shared::cta;", {}, {}); }
-  Value* shared_address(Builder& b, Value* pointer) const override { return b.CreatePtrToInt(pointer, b.getInt32Ty()); }
+  void fence_products(Builder& b) const override {
+    on_registers(b, "fence.proxy.async.shared::cta;", {}, {});
+  }
+  Value* shared_address(Builder& b, Value* pointer) const override {
+    return b.CreatePtrToInt(pointer, b.getInt32Ty());
+  }
 
   Register exchange(Builder& b, const Register& own, Value* lane) const override {
-    constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;  // of 32 lanes, all of which take part
+    // Of 32 lanes, all of which take part.
+    constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;
     Value* from = b.CreateTrunc(lane, b.getInt32Ty());
     return {b.CreateIntrinsic(id::nvvm_shfl_sync_idx_i32, {},
                               {b.getInt32(kAllLanes), own.value, from, b.getInt32(kWholeWarp)}),
@@ -156,8 +173,10 @@ class NvptxOps final : public DeviceOps {
   std::string architecture_;
 
   // Of these LLVM has no intrinsics.
-  static std::vector<Value*> multiply_by_text(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
-                                              const std::vector<Value*>& other, const std::vector<Value*>& c) {
+  static std::vector<Value*> multiply_by_text(Builder& b, const ir::Intrinsic& row,
+                                              const std::vector<Value*>& a,
+                                              const std::vector<Value*>& other,
+                                              const std::vector<Value*>& c) {
     std::vector<Value*> read = a;
     read.insert(read.end(), other.begin(), other.end());
     const std::string sums = "{" + numbered(0, c.size()) + "}";
@@ -176,7 +195,8 @@ class NvptxOps final : public DeviceOps {
 
   static std::string numbered(std::size_t first, std::size_t count) {
     std::string text;
-    for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? ", $" : "$") + std::to_string(first + i);
+    for (std::size_t i = 0; i < count; ++i)
+      text += (i > 0 ? ", $" : "$") + std::to_string(first + i);
     return text;
   }
 
@@ -187,7 +207,8 @@ class NvptxOps final : public DeviceOps {
   }
 
   // Assembly that changes registers, and reads what else is given.
-  static std::vector<Value*> on_registers(Builder& b, const std::string& text, const std::vector<Value*>& changed,
+  static std::vector<Value*> on_registers(Builder& b, const std::string& text,
+                                          const std::vector<Value*>& changed,
                                           const std::vector<Value*>& read) {
     std::string constraints;
     std::vector<llvm::Type*> results, types;
@@ -204,8 +225,8 @@ class NvptxOps final : public DeviceOps {
                          : results.size() == 1 ? results.front()
                                                : llvm::StructType::get(b.getContext(), results);
     auto* type = llvm::FunctionType::get(result, types, false);
-    llvm::CallInst* call =
-        b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints + "~{memory}", true), arguments);
+    llvm::CallInst* call = b.CreateCall(
+        type, llvm::InlineAsm::get(type, text, constraints + "~{memory}", true), arguments);
     call->setConvergent();
     if (results.size() == 1) return {call};
     return parts(b, call, results.size());
@@ -215,19 +236,23 @@ class NvptxOps final : public DeviceOps {
     return b.CreateZExt(b.CreateIntrinsic(which, {}, {}), b.getInt64Ty());
   }
 
-  static void annotate(llvm::Module& module, llvm::Function& function, const char* what, std::int64_t value) {
+  static void annotate(llvm::Module& module, llvm::Function& function, const char* what,
+                       std::int64_t value) {
     llvm::LLVMContext& context = module.getContext();
-    auto* number = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), static_cast<std::uint64_t>(value));
+    auto* number =
+        llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), static_cast<std::uint64_t>(value));
     module.getOrInsertNamedMetadata("nvvm.annotations")
-        ->addOperand(
-            llvm::MDNode::get(context, {llvm::ValueAsMetadata::get(&function), llvm::MDString::get(context, what),
-                                        llvm::ConstantAsMetadata::get(number)}));
+        ->addOperand(llvm::MDNode::get(
+            context, {llvm::ValueAsMetadata::get(&function), llvm::MDString::get(context, what),
+                      llvm::ConstantAsMetadata::get(number)}));
   }
 };
 
 }  // namespace
 
-std::unique_ptr<const DeviceOps> nvptx_ops(const Gpu& gpu) { return std::make_unique<const NvptxOps>(gpu); }
+std::unique_ptr<const DeviceOps> nvptx_ops(const Gpu& gpu) {
+  return std::make_unique<const NvptxOps>(gpu);
+}
 
 std::unique_ptr<const Instructions> gpu_instructions() {
   return std::make_unique<const Instructions>(
@@ -248,8 +273,8 @@ std::unique_ptr<llvm::TargetMachine> make_nvptx_machine(const Gpu& gpu) {
     return *found;
   }();
   return std::unique_ptr<llvm::TargetMachine>(
-      target.createTargetMachine(kTriple, architecture_of(gpu), kPtxVersion, llvm::TargetOptions(), std::nullopt,
-                                 std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      target.createTargetMachine(kTriple, architecture_of(gpu), kPtxVersion, llvm::TargetOptions(),
+                                 std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 }  // namespace polyte::codegen

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "driver/api/arguments.h"
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
 #include "driver/api/kernel_cache.h"
@@ -20,8 +21,9 @@ struct Kernel::Impl {
   std::vector<TensorInfo> tensors;
   std::vector<SizeInfo> sizes;
   std::mutex mutex;
-  std::shared_ptr<const driver::LoadedOperator> loaded;  // guarded by mutex; from the first execution on
-  std::optional<codegen::Target> gpu;                    // that it is for, and which one
+  // Guarded by mutex; from the first execution on.
+  std::shared_ptr<const driver::LoadedOperator> loaded;
+  std::optional<codegen::Target> gpu;  // that it is for, and which one
   runtime::CudaOptions cuda;
 
   std::shared_ptr<const driver::LoadedOperator> load() {
@@ -47,76 +49,6 @@ struct Execution::Impl {
 
 namespace {
 
-const Argument* find_argument(const std::vector<Argument>& arguments, const std::string& name) {
-  auto it = std::ranges::find_if(arguments, [&](const Argument& a) { return a.name == name; });
-  return it == arguments.end() ? nullptr : &*it;
-}
-
-bool is_written(const TensorInfo& tensor) { return tensor.role == ir::Role::Out || tensor.role == ir::Role::InOut; }
-
-// What is wrong with the argument for one tensor; nothing where it fits.
-void check_argument(const TensorInfo& tensor, const Argument* argument, std::vector<std::string>& problems) {
-  auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
-  if (!argument) return complain("is missing");
-  if (argument->dtype != tensor.dtype) {
-    complain("is " + std::string(to_string(argument->dtype)) + ", expected " + std::string(to_string(tensor.dtype)));
-  }
-  const std::int64_t expected = runtime::count_elements(tensor.shape);
-  if (!argument->shape.empty() && argument->shape != tensor.shape) {
-    complain("has shape " + runtime::to_string(argument->shape) + ", expected " + runtime::to_string(tensor.shape));
-  }
-  if (static_cast<std::int64_t>(argument->elements) != expected) {
-    complain("has " + std::to_string(argument->elements) + " elements, expected " + std::to_string(expected) + ": " +
-             runtime::to_string(tensor.shape));
-  }
-  if (!argument->data && expected > 0) complain("has no memory");
-  if (reinterpret_cast<std::uintptr_t>(argument->data) % static_cast<std::uintptr_t>(size_in_bytes(tensor.dtype)) != 0)
-    complain("is not aligned to its element");
-  if (is_written(tensor) && !argument->writable) complain("is written: its memory must not be const");
-}
-
-bool overlap(const Argument& a, const Argument& b) {
-  const auto bytes = [](const Argument& x) { return x.elements * static_cast<std::size_t>(size_in_bytes(x.dtype)); };
-  const auto at = [](const Argument& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
-  return bytes(a) > 0 && bytes(b) > 0 && at(a) < at(b) + bytes(b) && at(b) < at(a) + bytes(a);
-}
-
-// A kernel takes it that what it writes lies in no other tensor. One problem a pair; every argument is there.
-void check_overlaps(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments,
-                    std::vector<std::string>& problems) {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    for (std::size_t j = i + 1; j < tensors.size(); ++j) {
-      const bool first = is_written(tensors[i]);
-      if (!first && !is_written(tensors[j])) continue;
-      const std::string &one = tensors[i].name, &other = tensors[j].name;
-      if (overlap(*find_argument(arguments, one), *find_argument(arguments, other)))
-        problems.push_back("argument '" + (first ? one : other) + "' is written and overlaps argument '" +
-                           (first ? other : one) + "'");
-    }
-  }
-}
-
-void check_names(const std::vector<TensorInfo>& wanted, const std::vector<Argument>& arguments,
-                 std::vector<std::string>& problems) {
-  for (const Argument& argument : arguments) {
-    if (std::ranges::none_of(wanted, [&](const TensorInfo& t) { return t.name == argument.name; })) {
-      problems.push_back("argument '" + argument.name + "': there is no such tensor");
-    } else if (find_argument(arguments, argument.name) != &argument) {
-      problems.push_back("argument '" + argument.name + "' is given twice");
-    }
-  }
-}
-
-// `wanted`: the tensors that have to be there, of all that there are.
-void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Argument>& arguments, int threads) {
-  std::vector<std::string> problems;
-  for (const TensorInfo& tensor : wanted) check_argument(tensor, find_argument(arguments, tensor.name), problems);
-  check_names(wanted, arguments, problems);
-  if (threads < 1) problems.push_back("threads is " + std::to_string(threads) + ", expected at least 1");
-  if (problems.empty()) check_overlaps(wanted, arguments, problems);
-  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
-}
-
 std::vector<TensorInfo> tensors_at(std::vector<TensorInfo> tensors, const ir::Program& program,
                                    std::span<const std::int64_t> sizes) {
   std::vector<std::vector<std::int64_t>> shapes = shapes_at(program, sizes);
@@ -124,44 +56,11 @@ std::vector<TensorInfo> tensors_at(std::vector<TensorInfo> tensors, const ir::Pr
   return tensors;
 }
 
-std::vector<TensorInfo> constants_of(const std::vector<TensorInfo>& tensors) {
-  std::vector<TensorInfo> constants;
-  std::ranges::copy_if(tensors, std::back_inserter(constants),
-                       [](const TensorInfo& tensor) { return tensor.role == ir::Role::Const; });
-  return constants;
-}
-
-// As check_arguments, of addresses alone: nothing is looked up or allocated where all is well.
-void check_addresses(const std::vector<TensorInfo>& tensors, std::span<runtime::Tensor> bound,
-                     std::span<void* const> data) {
-  if (data.size() != tensors.size())
-    throw UserError(ExitStatus::InvalidInput, std::to_string(data.size()) + " addresses, expected one for each of " +
-                                                  std::to_string(tensors.size()) + " tensors");
-  const auto at = [&](std::size_t i) { return reinterpret_cast<std::uintptr_t>(data[i]); };
-  const auto bytes = [&](std::size_t i) { return static_cast<std::uintptr_t>(bound[i].bytes()); };
-  bool is_right = true;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].role == ir::Role::Const || bytes(i) == 0) continue;
-    is_right = is_right && at(i) != 0 && at(i) % static_cast<std::uintptr_t>(size_in_bytes(tensors[i].dtype)) == 0;
-    for (std::size_t j = 0; j < i; ++j)
-      if ((is_written(tensors[i]) || is_written(tensors[j])) && tensors[j].role != ir::Role::Const)
-        is_right = is_right && (at(i) >= at(j) + bytes(j) || at(j) >= at(i) + bytes(i));
-  }
-  if (is_right) return;
-  std::vector<TensorInfo> others;
-  std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].role == ir::Role::Const) continue;
-    others.push_back(tensors[i]);
-    arguments.push_back({tensors[i].name, tensors[i].dtype, data[i], static_cast<std::size_t>(bound[i].elements())});
-  }
-  check_arguments(others, arguments, 1);
-  POLYTE_CHECK(false, "addresses that are refused in one way and not in the other");
-}
-
-std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& folder, bool is_asked_for) {
+std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& folder,
+                                                          bool is_asked_for) {
   if (!folder.empty() && !is_asked_for)
-    throw UserError(ExitStatus::Usage, "templates '" + folder + "': only Scheduler::Template takes them");
+    throw UserError(ExitStatus::Usage,
+                    "templates '" + folder + "': only Scheduler::Template takes them");
   return schedule::load_templates(folder);
 }
 
@@ -169,7 +68,8 @@ std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& fol
 
 codegen::Target target_of(const CompileOptions& options) {
   if (options.threads < 0)
-    throw UserError(ExitStatus::Usage, "threads is " + std::to_string(options.threads) + ", expected 0 or more");
+    throw UserError(ExitStatus::Usage,
+                    "threads is " + std::to_string(options.threads) + ", expected 0 or more");
   codegen::Target target = driver::target_named(options.target, cuda_options(options.gpu));
   if (options.threads > 0) target.machine.cores = options.threads;
   return target;
@@ -217,9 +117,11 @@ Kernel Kernel::made(driver::CompiledOperator op, std::optional<KernelTexts> text
 
 namespace {
 
-// That is asked for; none where it is off. Where no folder can be named there is none either, and `why` says so.
+// That is asked for; none where it is off. Where no folder can be named there is none either,
+// and `why` says so.
 std::optional<KernelCache> cache_of(const CompileOptions& options, std::string& why) {
-  if (options.cache.empty() || (options.cache == kDefaultCache && is_cache_off())) return std::nullopt;
+  if (options.cache.empty() || (options.cache == kDefaultCache && is_cache_off()))
+    return std::nullopt;
   try {
     return KernelCache(options.cache == kDefaultCache ? "" : options.cache);
   } catch (const UserError& e) {
@@ -229,8 +131,8 @@ std::optional<KernelCache> cache_of(const CompileOptions& options, std::string& 
 }
 
 // Why it is not kept; "" where it is.
-std::string keep(const KernelCache& cache, const std::string& key, const driver::CompiledOperator& op,
-                 const KernelTexts& texts) {
+std::string keep(const KernelCache& cache, const std::string& key,
+                 const driver::CompiledOperator& op, const KernelTexts& texts) {
   try {
     cache.keep(key, op, texts);
     return "";
@@ -247,12 +149,15 @@ Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
     const std::optional<KernelCache> cache = cache_of(options, why_not_kept);
     const std::string key = cache ? key_of(program, options) : "";
     if (cache)
-      if (auto found = cache->find(key)) return Kernel::made(std::move(found->op), std::move(found->texts));
+      if (auto found = cache->find(key))
+        return Kernel::made(std::move(found->op), std::move(found->texts));
     const KernelRequest request(program, options);
     if (request.target.kind == TargetKind::Cuda && !options.open.empty())
-      throw UserError(ExitStatus::Unsupported, "size '" + options.open.begin()->first +
-                                                   "' is open: kernels for a GPU are compiled for their sizes");
-    driver::CompiledOperator op = driver::compile_operator(request.bound, request.target, request.options);
+      throw UserError(ExitStatus::Unsupported,
+                      "size '" + options.open.begin()->first +
+                          "' is open: kernels for a GPU are compiled for their sizes");
+    driver::CompiledOperator op =
+        driver::compile_operator(request.bound, request.target, request.options);
     std::optional<KernelTexts> texts;
     if (!key.empty()) {
       texts = texts_of(op);
@@ -290,7 +195,8 @@ Workers::Workers(int threads) : threads_(threads) {
   pool_ = std::make_shared<runtime::ThreadPool>(threads);
   host_ = &pool_->host();
 }
-Workers::Workers(const polyte_host& host) : threads_(static_cast<int>(host.workers)), host_(&host) {}
+Workers::Workers(const polyte_host& host)
+    : threads_(static_cast<int>(host.workers)), host_(&host) {}
 
 const std::vector<TensorInfo>& Kernel::tensors() const { return impl_->tensors; }
 const std::vector<SizeInfo>& Kernel::sizes() const { return impl_->sizes; }
@@ -309,12 +215,13 @@ std::string Kernel::loops() const {
   return impl_->texts ? impl_->texts->loops : ir::print(impl_->op.built.kernel.program);
 }
 
-Outcome<std::vector<std::int64_t>> Kernel::sizes_by(const std::map<std::string, std::vector<std::int64_t>>& shapes,
-                                                    const Sizes& given) const {
+Outcome<std::vector<std::int64_t>> Kernel::sizes_by(
+    const std::map<std::string, std::vector<std::int64_t>>& shapes, const Sizes& given) const {
   return guarded([&] { return values_by(*impl_->op.built.program, shapes, given); });
 }
 
-Outcome<std::vector<std::vector<std::int64_t>>> Kernel::shapes_at(std::span<const std::int64_t> sizes) const {
+Outcome<std::vector<std::vector<std::int64_t>>> Kernel::shapes_at(
+    std::span<const std::int64_t> sizes) const {
   return guarded([&] {
     check_values(*impl_->op.built.program, sizes);
     return api::shapes_at(*impl_->op.built.program, sizes);
@@ -325,7 +232,8 @@ namespace {
 
 // Of one dimension and no shape: as many elements as there are.
 std::vector<std::int64_t> shape_of(const Argument& argument, const TensorInfo& tensor) {
-  if (argument.shape.empty() && tensor.shape.size() == 1) return {static_cast<std::int64_t>(argument.elements)};
+  if (argument.shape.empty() && tensor.shape.size() == 1)
+    return {static_cast<std::int64_t>(argument.elements)};
   return argument.shape;
 }
 
@@ -336,7 +244,8 @@ SizeValues sizes_of(const std::vector<TensorInfo>& tensors, const std::vector<Ar
   for (const TensorInfo& tensor : tensors) {
     const Argument* argument = find_argument(arguments, tensor.name);
     if (!argument) problems.push_back("argument '" + tensor.name + "' is missing");
-    if (argument && !shape_of(*argument, tensor).empty()) shapes[tensor.name] = shape_of(*argument, tensor);
+    if (argument && !shape_of(*argument, tensor).empty())
+      shapes[tensor.name] = shape_of(*argument, tensor);
   }
   check_names(tensors, arguments, problems);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
@@ -344,14 +253,18 @@ SizeValues sizes_of(const std::vector<TensorInfo>& tensors, const std::vector<Ar
 }
 
 // The shapes of constants are what they are said to be: the sizes of a call have to be those.
-std::vector<TensorInfo> as_given(std::vector<TensorInfo> tensors, const std::vector<Argument>& constants) {
+std::vector<TensorInfo> as_given(std::vector<TensorInfo> tensors,
+                                 const std::vector<Argument>& constants) {
   std::vector<std::string> problems;
   for (TensorInfo& tensor : tensors) {
-    const Argument* constant = tensor.role == ir::Role::Const ? find_argument(constants, tensor.name) : nullptr;
-    const std::vector<std::int64_t> shape = constant ? shape_of(*constant, tensor) : std::vector<std::int64_t>();
+    const Argument* constant =
+        tensor.role == ir::Role::Const ? find_argument(constants, tensor.name) : nullptr;
+    const std::vector<std::int64_t> shape =
+        constant ? shape_of(*constant, tensor) : std::vector<std::int64_t>();
     const bool is_open = std::ranges::find(tensor.shape, kOpenExtent) != tensor.shape.end();
     if (is_open && constant && shape.size() != tensor.shape.size())
-      problems.push_back("argument '" + tensor.name + "' is of open size: its shape has to be given, of " +
+      problems.push_back("argument '" + tensor.name +
+                         "' is of open size: its shape has to be given, of " +
                          std::to_string(tensor.shape.size()) + " dimensions");
     for (std::size_t d = 0; d < tensor.shape.size(); ++d)
       if (tensor.shape[d] == kOpenExtent) tensor.shape[d] = d < shape.size() ? shape[d] : 0;
@@ -369,10 +282,11 @@ Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& wo
   for (const TensorInfo& info : impl->infos) {
     const Argument* argument = find_argument(arguments, info.name);
     impl->has_memory = impl->has_memory && argument;
-    impl->tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, argument ? argument->data : nullptr));
+    impl->tensors.push_back(
+        runtime::Tensor::borrow(info.dtype, info.shape, argument ? argument->data : nullptr));
   }
-  impl->runner = std::make_unique<driver::OperatorRunner>(impl_->load(), impl_->op, impl->tensors,
-                                                          driver::Workers{workers.pool_, workers.host_});
+  impl->runner = std::make_unique<driver::OperatorRunner>(
+      impl_->load(), impl_->op, impl->tensors, driver::Workers{workers.pool_, workers.host_});
   if (impl_->sizes.empty()) impl->sizes.emplace();
   Execution execution;
   execution.impl_ = std::move(impl);
@@ -382,11 +296,13 @@ Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& wo
 Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const Workers& workers,
                                    const Sizes& sizes) const {
   return guarded([&] {
-    const SizeValues values = impl_->sizes.empty() && sizes.empty()
-                                  ? SizeValues()
-                                  : sizes_of(impl_->tensors, arguments, *impl_->op.built.program, sizes);
+    const SizeValues values =
+        impl_->sizes.empty() && sizes.empty()
+            ? SizeValues()
+            : sizes_of(impl_->tensors, arguments, *impl_->op.built.program, sizes);
     std::vector<TensorInfo> tensors =
-        values.empty() ? impl_->tensors : tensors_at(impl_->tensors, *impl_->op.built.program, values);
+        values.empty() ? impl_->tensors
+                       : tensors_at(impl_->tensors, *impl_->op.built.program, values);
     check_arguments(tensors, arguments, workers.threads());
     Execution execution = bind(arguments, workers, std::move(tensors));
     execution.impl_->own_sizes = values;
@@ -395,7 +311,8 @@ Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const
   });
 }
 
-Outcome<Execution> Kernel::prepare_calls(const std::vector<Argument>& constants, const Workers& workers) const {
+Outcome<Execution> Kernel::prepare_calls(const std::vector<Argument>& constants,
+                                         const Workers& workers) const {
   return guarded([&] {
     std::vector<TensorInfo> tensors = as_given(impl_->tensors, constants);
     check_arguments(constants_of(tensors), constants, workers.threads());
@@ -403,14 +320,17 @@ Outcome<Execution> Kernel::prepare_calls(const std::vector<Argument>& constants,
   });
 }
 
-Outcome<std::shared_ptr<const runtime::Session>> Kernel::open_session(const std::vector<Argument>& constants) const {
+Outcome<std::shared_ptr<const runtime::Session>> Kernel::open_session(
+    const std::vector<Argument>& constants) const {
   return guarded([&] {
-    if (!impl_->gpu) throw UserError(ExitStatus::Usage, "the kernel is for a processor, expected one for a GPU");
+    if (!impl_->gpu)
+      throw UserError(ExitStatus::Usage, "the kernel is for a processor, expected one for a GPU");
     check_arguments(constants_of(impl_->tensors), constants, 1);
     std::vector<runtime::Tensor> tensors;
     for (const TensorInfo& info : impl_->tensors) {
       const Argument* constant = find_argument(constants, info.name);
-      tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, constant ? constant->data : nullptr));
+      tensors.push_back(
+          runtime::Tensor::borrow(info.dtype, info.shape, constant ? constant->data : nullptr));
     }
     return std::make_shared<const runtime::Session>(
         runtime::Artifact::from_parts(driver::assemble(impl_->op, tensors, *impl_->gpu)),
@@ -418,7 +338,8 @@ Outcome<std::shared_ptr<const runtime::Session>> Kernel::open_session(const std:
   });
 }
 
-Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, const Workers& workers, const Sizes& sizes) const {
+Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, const Workers& workers,
+                          const Sizes& sizes) const {
   Outcome<Execution> execution = prepare(arguments, workers, sizes);
   if (!execution) return execution.error();
   return execution->run();
@@ -431,8 +352,9 @@ void Execution::Impl::resize(std::span<const std::int64_t> to) {
   std::vector<std::string> problems;
   for (std::size_t i = 0; i < next.size(); ++i)
     if (next[i].role == ir::Role::Const && next[i].shape != infos[i].shape)
-      problems.push_back("constant '" + next[i].name + "' has shape " + runtime::to_string(infos[i].shape) +
-                         ", expected " + runtime::to_string(next[i].shape) + " at these sizes");
+      problems.push_back("constant '" + next[i].name + "' has shape " +
+                         runtime::to_string(infos[i].shape) + ", expected " +
+                         runtime::to_string(next[i].shape) + " at these sizes");
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   std::vector<runtime::Tensor> resized;
   for (std::size_t i = 0; i < next.size(); ++i)
@@ -446,7 +368,8 @@ void Execution::Impl::resize(std::span<const std::int64_t> to) {
 Outcome<Done> Execution::run() noexcept {
   return guarded([&] {
     if (!impl_->has_memory)
-      throw UserError(ExitStatus::Usage, "the execution was prepared for calls: run_on takes their memory");
+      throw UserError(ExitStatus::Usage,
+                      "the execution was prepared for calls: run_on takes their memory");
     impl_->resize(impl_->own_sizes);
     impl_->runner->run();
     return Done{};
@@ -455,14 +378,16 @@ Outcome<Done> Execution::run() noexcept {
 
 Outcome<Done> Execution::run_on(std::span<void* const> data) noexcept {
   return guarded([&] {
-    if (!impl_->sizes) throw UserError(ExitStatus::Usage, "sizes are open: run_on takes their values");
+    if (!impl_->sizes)
+      throw UserError(ExitStatus::Usage, "sizes are open: run_on takes their values");
     check_addresses(impl_->infos, impl_->tensors, data);
     impl_->runner->run_on(data);
     return Done{};
   });
 }
 
-Outcome<Done> Execution::run_on(std::span<void* const> data, std::span<const std::int64_t> sizes) noexcept {
+Outcome<Done> Execution::run_on(std::span<void* const> data,
+                                std::span<const std::int64_t> sizes) noexcept {
   return guarded([&] {
     impl_->resize(sizes);
     check_addresses(impl_->infos, impl_->tensors, data);

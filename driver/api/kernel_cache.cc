@@ -46,7 +46,8 @@ int look(dl_phdr_info* object, std::size_t, void* into) {
   const auto begins_at = [&](const ElfW(Phdr) & part) { return object->dlpi_addr + part.p_vaddr; };
   const std::span parts(object->dlpi_phdr, object->dlpi_phnum);
   const bool is_ours = std::ranges::any_of(parts, [&](const ElfW(Phdr) & part) {
-    return part.p_type == PT_LOAD && identity.here >= begins_at(part) && identity.here < begins_at(part) + part.p_memsz;
+    return part.p_type == PT_LOAD && identity.here >= begins_at(part) &&
+           identity.here < begins_at(part) + part.p_memsz;
   });
   if (!is_ours) return 0;
   for (const ElfW(Phdr) & part : parts)
@@ -73,7 +74,8 @@ std::string native_text() {
   std::string text = machine.model_name;
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) != 0) text += " " + std::to_string(a);  // family, model, stepping
+  // Family, model, stepping.
+  if (__get_cpuid(1, &a, &b, &c, &d) != 0) text += " " + std::to_string(a);
 #endif
   for (const std::string& feature : machine.features) text += " " + feature;
   for (const Cache& cache : {machine.l1, machine.l2, machine.l3})
@@ -86,22 +88,26 @@ bool is_native(const std::string& target) { return target == "native" || target 
 }  // namespace
 
 std::string key_of(const Program& program, const CompileOptions& options) {
-  if (build_id().empty() || options.target.rfind("cuda", 0) == 0 || !options.templates.empty()) return "";
+  if (build_id().empty() || options.target.rfind("cuda", 0) == 0 || !options.templates.empty())
+    return "";
   std::string text;
   const auto add = [&](const std::string& name, const std::string& value) {
-    text += name + " " + std::to_string(value.size()) + "\n" + value + "\n";  // no two requests are one text
+    // No two requests are one text.
+    text += name + " " + std::to_string(value.size()) + "\n" + value + "\n";
   };
   add("build", build_id());
   add("program", program.text());
   for (const auto& [name, size] : options.sizes) add("size " + name, std::to_string(size));
   for (const auto& [name, size] : options.open)
-    for (const std::int64_t number : {size.least, size.typical, size.most}) add("open " + name, std::to_string(number));
+    for (const std::int64_t number : {size.least, size.typical, size.most})
+      add("open " + name, std::to_string(number));
   add("scheduler", std::to_string(static_cast<int>(options.scheduler)));
   add("script", options.script);
   for (const auto& [name, value] : options.params) add("param " + name, value);
   add("target", is_native(options.target) ? native_text() : options.target);
   add("threads", std::to_string(options.threads));
-  for (const bool flag : {options.strict, options.exact, options.second_judge}) add("flag", flag ? "1" : "0");
+  for (const bool flag : {options.strict, options.exact, options.second_judge})
+    add("flag", flag ? "1" : "0");
   return runtime::digest_of(runtime::as_bytes(text));
 }
 
@@ -117,14 +123,18 @@ KernelCache::KernelCache(const std::string& folder, std::int64_t most_bytes)
     return value && *value ? std::string(value) : std::string();
   };
   if (folder_.empty() && !is_cache_off()) folder_ = set("POLYTE_CACHE");
-  if (folder_.empty() && !set("XDG_CACHE_HOME").empty()) folder_ = set("XDG_CACHE_HOME") + "/polyte";
+  if (folder_.empty() && !set("XDG_CACHE_HOME").empty())
+    folder_ = set("XDG_CACHE_HOME") + "/polyte";
   if (folder_.empty() && !set("HOME").empty()) folder_ = set("HOME") + "/.cache/polyte";
   if (folder_.empty())
-    throw UserError(ExitStatus::Usage,
-                    "no folder for the cache: expected POLYTE_CACHE, XDG_CACHE_HOME or HOME to be set");
+    throw UserError(
+        ExitStatus::Usage,
+        "no folder for the cache: expected POLYTE_CACHE, XDG_CACHE_HOME or HOME to be set");
 }
 
-std::string KernelCache::path_of(const std::string& key) const { return folder_ + "/" + key + kEnding; }
+std::string KernelCache::path_of(const std::string& key) const {
+  return folder_ + "/" + key + kEnding;
+}
 
 std::optional<StoredKernel> KernelCache::find(const std::string& key) const {
   const std::string path = path_of(key);
@@ -140,11 +150,13 @@ std::optional<StoredKernel> KernelCache::find(const std::string& key) const {
   }
 }
 
-void KernelCache::keep(const std::string& key, const driver::CompiledOperator& op, const KernelTexts& texts) const {
+void KernelCache::keep(const std::string& key, const driver::CompiledOperator& op,
+                       const KernelTexts& texts) const {
   std::error_code error;
   // Code that others may exchange is not to be run: a folder of ours is its owner's alone.
   if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
-  if (error) throw UserError(ExitStatus::InvalidInput, folder_ + ": cannot be made: " + error.message());
+  if (error)
+    throw UserError(ExitStatus::InvalidInput, folder_ + ": cannot be made: " + error.message());
   write_kernel(path_of(key), op, texts, key);
   evict();
 }

@@ -1,8 +1,9 @@
-// Compiled kernels kept between processes: a folder of kernel files (kernel_file.h), one for each request. Any number
-// of processes may use it at once, and may end at any time: a file appears whole or not at all, and one that is damaged
-// is as good as none. Where the files together are more than the limit, those not used for longest go.
+// Compiled kernels kept between processes: a folder of kernel files (kernel_file.h), one for each
+// request. Any number of processes may use it at once, and may end at any time: a file appears
+// whole or not at all, and one that is damaged is as good as none. Where the files together are
+// more than the limit, those not used for longest go.
 //
-//   KernelCache cache("");                       // $POLYTE_CACHE, else $XDG_CACHE_HOME/polyte, else ~/.cache/polyte
+//   KernelCache cache("");  // $POLYTE_CACHE, else $XDG_CACHE_HOME/polyte, else ~/.cache/polyte
 //   if (auto kernel = cache.find(key_of(program, options))) ..
 #pragma once
 
@@ -14,8 +15,9 @@
 
 namespace polyte::api {
 
-// What decides the kernel: the Program, the options, the processor, and this build of Polyte. "" where no key can be
-// given: for a GPU, for templates of a person's, or where the build has no identity.
+// What decides the kernel: the Program, the options, the processor, and this build of Polyte.
+// "" where no key can be given: for a GPU, for templates of a person's, or where the build
+// has no identity.
 std::string key_of(const Program& program, const CompileOptions& options);
 
 class KernelCache {
@@ -27,7 +29,8 @@ class KernelCache {
 
   std::optional<StoredKernel> find(const std::string& key) const;
   // UserError where it cannot be written.
-  void keep(const std::string& key, const driver::CompiledOperator& op, const KernelTexts& texts) const;
+  void keep(const std::string& key, const driver::CompiledOperator& op,
+            const KernelTexts& texts) const;
 
   struct Contents {
     std::int64_t kernels = 0, bytes = 0;

@@ -23,22 +23,27 @@ constexpr const char* kManifest = "manifest.json";
   throw UserError(ExitStatus::Artifact, path + ": " + why);
 }
 
-Json to_json(const driver::CompiledOperator& op, const Scheduling& scheduling, const std::string& key) {
+Json to_json(const driver::CompiledOperator& op, const Scheduling& scheduling,
+             const std::string& key) {
   Json json{{"format", kFormat},
             {"key", key},
             {"kernel", op.built.kernel.program.name},
             {"arch", op.arch},
             {"cpu", op.cpu},
             {"features", op.features},
-            {"scratch", {{"shared_bytes", op.scratch.shared_bytes}, {"bytes_per_worker", op.scratch.bytes_per_worker}}},
+            {"scratch",
+             {{"shared_bytes", op.scratch.shared_bytes},
+              {"bytes_per_worker", op.scratch.bytes_per_worker}}},
             {"notes", op.built.notes},
             {"asked", scheduling.asked},
             {"used", scheduling.used},
             {"packed", Json::array()}};
   if (scheduling.declined)
-    json["declined"] = {{"reason", scheduling.declined->reason}, {"where", scheduling.declined->where}};
+    json["declined"] = {{"reason", scheduling.declined->reason},
+                        {"where", scheduling.declined->where}};
   for (const driver::PackedBuffer& each : op.built.packed)
-    json["packed"].push_back({{"name", each.name}, {"dtype", name_of(each.dtype)}, {"shape", each.shape}});
+    json["packed"].push_back(
+        {{"name", each.name}, {"dtype", name_of(each.dtype)}, {"shape", each.shape}});
   return json;
 }
 
@@ -69,15 +74,18 @@ void take_manifest(const Json& json, StoredKernel& kernel) {
   op.built.notes = json.at("notes").get<std::vector<std::string>>();
   kernel.texts.scheduling = {json.at("asked"), json.at("used")};
   if (json.contains("declined"))
-    kernel.texts.scheduling.declined = Declined{json["declined"].at("reason"), json["declined"].at("where")};
+    kernel.texts.scheduling.declined =
+        Declined{json["declined"].at("reason"), json["declined"].at("where")};
   for (const Json& each : json.at("packed")) {
     const auto dtype = dtype_from_string(each.at("dtype").get<std::string>());
     if (!dtype) throw std::invalid_argument("an element type that there is not");
-    op.built.packed.push_back({each.at("name"), *dtype, each.at("shape").get<std::vector<std::int64_t>>()});
+    op.built.packed.push_back(
+        {each.at("name"), *dtype, each.at("shape").get<std::vector<std::int64_t>>()});
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   for (const std::int64_t bytes : {op.scratch.shared_bytes, op.scratch.bytes_per_worker})
-    if (bytes < 0 || bytes > kMost) throw std::invalid_argument("scratch of " + std::to_string(bytes) + " bytes");
+    if (bytes < 0 || bytes > kMost)
+      throw std::invalid_argument("scratch of " + std::to_string(bytes) + " bytes");
 }
 
 std::string text_of(const std::vector<std::byte>& bytes) {
@@ -93,11 +101,12 @@ Members read_members(const std::string& path, Json& manifest) {
   const auto at = members.find(kManifest);
   if (at == members.end()) refuse(path, "no compiled kernel: it has no " + std::string(kManifest));
   manifest = Json::parse(at->second, nullptr, false);
-  if (manifest.is_discarded() || !manifest.is_object() || manifest.value("format", Json()) != kFormat)
+  if (manifest.is_discarded() || !manifest.is_object() ||
+      manifest.value("format", Json()) != kFormat)
     refuse(path, "no compiled kernel of format " + std::to_string(kFormat));
   const Json digests = manifest.value("members", Json::object());
-  for (const char* name :
-       {"kernel.so", "program.txt", "packing.txt", "rooms.txt", "script.sched", "directives.txt", "loops.txt"}) {
+  for (const char* name : {"kernel.so", "program.txt", "packing.txt", "rooms.txt", "script.sched",
+                           "directives.txt", "loops.txt"}) {
     if (!members.contains(name)) refuse(path, "it has no " + std::string(name));
     if (digests.value(name, "") != runtime::digest_of(runtime::as_bytes(members[name])))
       refuse(path, std::string(name) + " is damaged: its digest differs");
@@ -109,12 +118,13 @@ Members read_members(const std::string& path, Json& manifest) {
 
 KernelTexts texts_of(const driver::CompiledOperator& op) {
   const driver::BuiltKernel& built = op.built;
-  return {schedule::print(built.script), schedule::print(schedule::expand_to_directives(built.script, *built.state)),
+  return {schedule::print(built.script),
+          schedule::print(schedule::expand_to_directives(built.script, *built.state)),
           ir::print(built.kernel.program), scheduling_of(built)};
 }
 
-void write_kernel(const std::string& path, const driver::CompiledOperator& op, const KernelTexts& texts,
-                  const std::string& key) {
+void write_kernel(const std::string& path, const driver::CompiledOperator& op,
+                  const KernelTexts& texts, const std::string& key) {
   const Members members = members_of(op, texts);
   Json manifest = to_json(op, texts.scheduling, key);
   for (const auto& [name, content] : members)
@@ -129,13 +139,17 @@ void write_kernel(const std::string& path, const driver::CompiledOperator& op, c
 StoredKernel read_kernel(const std::string& path, const std::string& key) {
   Json manifest;
   Members members = read_members(path, manifest);
-  if (!key.empty() && manifest.value("key", "") != key) refuse(path, "it was compiled from something else");
+  if (!key.empty() && manifest.value("key", "") != key)
+    refuse(path, "it was compiled from something else");
   StoredKernel kernel;
   try {
     take_manifest(manifest, kernel);
-    kernel.op.built.program = std::make_shared<const ir::Program>(ir::parse_program(members["program.txt"], path));
-    if (!members["rooms.txt"].empty()) kernel.op.rooms = ir::parse_loop_program(members["rooms.txt"], path).buffers;
-    if (!kernel.op.built.packed.empty()) kernel.op.built.packing = ir::parse_loop_program(members["packing.txt"], path);
+    kernel.op.built.program =
+        std::make_shared<const ir::Program>(ir::parse_program(members["program.txt"], path));
+    if (!members["rooms.txt"].empty())
+      kernel.op.rooms = ir::parse_loop_program(members["rooms.txt"], path).buffers;
+    if (!kernel.op.built.packed.empty())
+      kernel.op.built.packing = ir::parse_loop_program(members["packing.txt"], path);
   } catch (const UserError& e) {
     refuse(path, std::string("a text in it is no program: ") + e.what());
   } catch (const std::exception& e) {  // of the JSON library

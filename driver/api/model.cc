@@ -16,8 +16,9 @@ ModelReport report_of(const driver::ScheduledModel& model, std::vector<std::stri
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
     const driver::BuiltKernel& kernel = model.kernel_of(group);
-    report.groups.push_back({group.name, ir::print(group.expansion.program), schedule::print(kernel.script),
-                             ir::print(kernel.kernel.program), scheduling_of(kernel)});
+    report.groups.push_back({group.name, ir::print(group.expansion.program),
+                             schedule::print(kernel.script), ir::print(kernel.kernel.program),
+                             scheduling_of(kernel)});
   }
   return report;
 }
@@ -27,7 +28,8 @@ ModelReport report_of(const driver::ScheduledModel& model, std::vector<std::stri
 driver::ModelOptions driver_options(const ModelOptions& options) {
   driver::ModelOptions result;
   result.arm = arm_of(options.scheduler);
-  for (const auto& [group, scheduler] : options.groups) result.group_arms[group] = arm_of(scheduler);
+  for (const auto& [group, scheduler] : options.groups)
+    result.group_arms[group] = arm_of(scheduler);
   result.strict = options.strict;
   result.exact = options.exact;
   result.templates = schedule::load_templates(options.templates);
@@ -56,22 +58,26 @@ driver::Arm arm_of(Scheduler scheduler) {
     case Scheduler::Template:
       return driver::Arm::Template;
   }
-  throw UserError(ExitStatus::Usage, "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));
+  throw UserError(ExitStatus::Usage,
+                  "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));
 }
 
-Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact, const ModelOptions& options) {
+Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact,
+                                   const ModelOptions& options) {
   return guarded([&] {
     const codegen::Target target = driver::target_named(options.target, cuda_options(options.gpu));
     const driver::ModelOptions driver_opts = driver_options(options);
     frontend::ImportOptions import_options;
     import_options.shapes.insert(options.shapes.begin(), options.shapes.end());
     std::vector<driver::OpenSymbol> open;
-    for (const auto& [name, size] : options.open) open.push_back({name, size.least, size.typical, size.most});
+    for (const auto& [name, size] : options.open)
+      open.push_back({name, size.least, size.typical, size.most});
     driver::ImportedNetwork imported = driver::import_network(onnx, import_options, open);
     if (artifact.empty())
       return report_of(driver::schedule_model(std::move(imported.network), target, driver_opts),
                        std::move(imported.notes));
-    const driver::PackagedModel model = driver::package_model(std::move(imported.network), target, driver_opts);
+    const driver::PackagedModel model =
+        driver::package_model(std::move(imported.network), target, driver_opts);
     runtime::write_artifact(artifact, model.parts);
     return report_of(model, std::move(imported.notes));
   });

@@ -5,8 +5,10 @@
 namespace polyte::api {
 
 struct Network::Impl {
-  Impl(const std::string& onnx, const ModelOptions& options, const frontend::ImportOptions& import, int threads)
-      : model(onnx, driver_options(options), driver::target_named(options.target, cuda_options(options.gpu)), import,
+  Impl(const std::string& onnx, const ModelOptions& options, const frontend::ImportOptions& import,
+       int threads)
+      : model(onnx, driver_options(options),
+              driver::target_named(options.target, cuda_options(options.gpu)), import,
               {.threads = threads, .cuda = cuda_options(options.gpu)}) {}
   driver::SpecialisedModel model;
 };
@@ -19,12 +21,14 @@ runtime::NamedTensors borrowed(const std::vector<NetworkTensor>& inputs) {
   for (const NetworkTensor& input : inputs) {
     const std::int64_t wanted = runtime::count_elements(input.shape);
     if (wanted != static_cast<std::int64_t>(input.elements) || (!input.data && wanted > 0)) {
-      problems.push_back("input '" + input.name + "' has " + std::to_string(input.data ? input.elements : 0) +
-                         " elements, its shape " + runtime::to_string(input.shape) + " says " + std::to_string(wanted));
+      problems.push_back("input '" + input.name + "' has " +
+                         std::to_string(input.data ? input.elements : 0) + " elements, its shape " +
+                         runtime::to_string(input.shape) + " says " + std::to_string(wanted));
       continue;
     }
     // Inputs of a session are never written.
-    tensors.emplace_back(input.name, runtime::Tensor::borrow(input.dtype, input.shape, const_cast<void*>(input.data)));
+    tensors.emplace_back(input.name, runtime::Tensor::borrow(input.dtype, input.shape,
+                                                             const_cast<void*>(input.data)));
   }
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   return tensors;
@@ -46,7 +50,8 @@ Outcome<std::vector<NetworkOutput>> Network::run(const std::vector<NetworkTensor
   return guarded([&] {
     std::vector<NetworkOutput> outputs;
     for (const auto& [name, tensor] : impl_->model.run(borrowed(inputs)))
-      outputs.push_back({name, tensor.dtype(), tensor.shape(), {tensor.raw().begin(), tensor.raw().end()}});
+      outputs.push_back(
+          {name, tensor.dtype(), tensor.shape(), {tensor.raw().begin(), tensor.raw().end()}});
     return outputs;
   });
 }

@@ -20,11 +20,14 @@ void refuse(ExitStatus status, Problems problems) {
 }
 
 std::size_t position_of(const ir::Program& program, const std::string& param) {
-  return static_cast<std::size_t>(std::ranges::find(program.params, param) - program.params.begin());
+  return static_cast<std::size_t>(std::ranges::find(program.params, param) -
+                                  program.params.begin());
 }
 
-std::int64_t value_of(const ir::Affine& extent, const ir::Program& program, std::span<const std::int64_t> values) {
-  return ir::evaluate(extent, [&](const std::string& param) { return values[position_of(program, param)]; });
+std::int64_t value_of(const ir::Affine& extent, const ir::Program& program,
+                      std::span<const std::int64_t> values) {
+  return ir::evaluate(
+      extent, [&](const std::string& param) { return values[position_of(program, param)]; });
 }
 
 std::string text_of(const std::vector<ir::Affine>& shape) {
@@ -34,19 +37,23 @@ std::string text_of(const std::vector<ir::Affine>& shape) {
 }
 
 bool is_range(const OpenRange& size) {
-  return 0 <= size.least && size.least <= size.typical && size.typical <= size.most && size.most <= kMostOpenSize;
+  return 0 <= size.least && size.least <= size.typical && size.typical <= size.most &&
+         size.most <= kMostOpenSize;
 }
 
 // ---- typical sizes
 
 // By how much a condition is violated.
-std::int64_t lacks(const ir::Constraint& condition, const ir::Program& program, const SizeValues& values) {
+std::int64_t lacks(const ir::Constraint& condition, const ir::Program& program,
+                   const SizeValues& values) {
   const std::int64_t value = value_of(condition.expr, program, values);
   return condition.equality ? std::abs(value) : std::max<std::int64_t>(0, -value);
 }
 
-// Raises a size for each condition that is violated, or lowers one where none can be raised; whether there was any.
-bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditions, const ir::Program& program) {
+// Raises a size for each condition that is violated, or lowers one where none can be raised;
+// whether there was any.
+bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditions,
+                 const ir::Program& program) {
   bool has_moved = false;
   for (const ir::Constraint& condition : conditions) {
     const std::int64_t lack = lacks(condition, program, values);
@@ -56,7 +63,8 @@ bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditio
     std::int64_t factor = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::int64_t here = condition.expr.coefficient(program.params[i]);
-      if (factor == 0 || here > factor) best = here != 0 ? i : best, factor = here != 0 ? here : factor;
+      if (factor == 0 || here > factor)
+        best = here != 0 ? i : best, factor = here != 0 ? here : factor;
     }
     if (factor == 0) continue;
     const bool up = value_of(condition.expr, program, values) < 0;
@@ -70,16 +78,17 @@ bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditio
 // Extents are equations, each solved once all of its sizes but one are known.
 class Solver {
  public:
-  Solver(const ir::Program& program, const Shapes& shapes) : program_(program), values_(program.params.size()) {
+  Solver(const ir::Program& program, const Shapes& shapes)
+      : program_(program), values_(program.params.size()) {
     for (const ir::Buffer* buffer : program.interface()) {
       const auto found = shapes.find(buffer->name);
       if (found == shapes.end()) continue;
       if (found->second.size() == buffer->shape.size()) {
         tensors_.push_back({buffer, found->second});
       } else {
-        problems_.push_back("argument '" + buffer->name + "' has " + std::to_string(found->second.size()) +
-                            " dimensions, expected " + std::to_string(buffer->shape.size()) + ": " +
-                            text_of(buffer->shape));
+        problems_.push_back("argument '" + buffer->name + "' has " +
+                            std::to_string(found->second.size()) + " dimensions, expected " +
+                            std::to_string(buffer->shape.size()) + ": " + text_of(buffer->shape));
       }
     }
   }
@@ -121,7 +130,9 @@ class Solver {
   std::vector<std::optional<Value>> values_;
   Problems problems_, unknown_;
 
-  void know(std::size_t param, std::int64_t value, const std::string& by) { values_[param] = Value{value, by}; }
+  void know(std::size_t param, std::int64_t value, const std::string& by) {
+    values_[param] = Value{value, by};
+  }
 
   bool solve_one() {
     for (const Known& tensor : tensors_)
@@ -156,11 +167,14 @@ class Solver {
     std::string because;
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
       expected.push_back(value_of(tensor.buffer->shape[d], program_, values));
-      if (expected.back() != tensor.shape[d]) because += reasons(tensor.buffer->shape[d], tensor.buffer->name);
+      if (expected.back() != tensor.shape[d])
+        because += reasons(tensor.buffer->shape[d], tensor.buffer->name);
     }
     if (std::ranges::equal(expected, tensor.shape)) return;
-    problems_.push_back("argument '" + tensor.buffer->name + "' has shape " + runtime::to_string(tensor.shape) +
-                        ", expected " + runtime::to_string(expected) + ": " + text_of(tensor.buffer->shape) + because);
+    problems_.push_back("argument '" + tensor.buffer->name + "' has shape " +
+                        runtime::to_string(tensor.shape) + ", expected " +
+                        runtime::to_string(expected) + ": " + text_of(tensor.buffer->shape) +
+                        because);
   }
 
   std::string reasons(const ir::Affine& extent, const std::string& tensor) const {
@@ -176,13 +190,16 @@ class Solver {
 
 }  // namespace
 
-std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const CompileOptions& options, Unbound unbound) {
+std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const CompileOptions& options,
+                                              Unbound unbound) {
   ir::Values values;
   std::map<std::string, OpenRange> open;
   Problems problems;
   const auto param_of = [&](const std::string& name) {
     const auto param = ir::find_param(program.ir(), name);
-    if (!param) problems.push_back("size '" + name + "': program '" + program.ir().name + "' has no such size");
+    if (!param)
+      problems.push_back("size '" + name + "': program '" + program.ir().name +
+                         "' has no such size");
     return param;
   };
   for (const auto& [name, size] : options.sizes)
@@ -192,9 +209,10 @@ std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Comp
     if (!param) continue;
     if (values.contains(*param)) problems.push_back("size '" + name + "' is given, and left open");
     if (!is_range(size))
-      problems.push_back("size '" + name + "' is open from " + std::to_string(size.least) + " to " +
-                         std::to_string(size.most) + ", typically " + std::to_string(size.typical) +
-                         ", expected 0 <= least <= typical <= most <= " + std::to_string(kMostOpenSize));
+      problems.push_back(
+          "size '" + name + "' is open from " + std::to_string(size.least) + " to " +
+          std::to_string(size.most) + ", typically " + std::to_string(size.typical) +
+          ", expected 0 <= least <= typical <= most <= " + std::to_string(kMostOpenSize));
     open[*param] = size;
   }
   for (const std::string& param : program.ir().params)
@@ -227,7 +245,8 @@ SizeValues typical_sizes(const ir::Program& bound, const CompileOptions& options
   Problems problems;
   for (const ir::Constraint& known : conditions)
     if (lacks(known, bound, values) > 0)
-      problems.push_back("the typical sizes violate " + ir::to_string(known) + ": say others where they are left open");
+      problems.push_back("the typical sizes violate " + ir::to_string(known) +
+                         ": say others where they are left open");
   if (problems.empty()) return values;
   throw UserError(ExitStatus::Usage, problems);
 }
@@ -246,32 +265,38 @@ std::vector<SizeInfo> infos_of(const ir::Program& program) {
 void check_values(const ir::Program& program, std::span<const std::int64_t> values) {
   Problems problems;
   if (values.size() != program.params.size())
-    throw UserError(ExitStatus::InvalidInput, std::to_string(values.size()) + " sizes, expected one for each of the " +
-                                                  std::to_string(program.params.size()) + " that are open");
+    throw UserError(ExitStatus::InvalidInput,
+                    std::to_string(values.size()) + " sizes, expected one for each of the " +
+                        std::to_string(program.params.size()) + " that are open");
   const std::vector<SizeInfo> infos = infos_of(program);
   for (std::size_t i = 0; i < infos.size(); ++i)
     if (values[i] < infos[i].least || values[i] > infos[i].most)
-      problems.push_back("size '" + infos[i].name + "' is " + std::to_string(values[i]) + ", expected " +
-                         std::to_string(infos[i].least) + " to " + std::to_string(infos[i].most));
+      problems.push_back("size '" + infos[i].name + "' is " + std::to_string(values[i]) +
+                         ", expected " + std::to_string(infos[i].least) + " to " +
+                         std::to_string(infos[i].most));
   refuse(ExitStatus::InvalidInput, problems);
   for (const ir::Constraint& known : program.context) {
     const std::int64_t value = value_of(known.expr, program, values);
     if (known.equality ? value != 0 : value < 0)
-      problems.push_back("program '" + program.name + "': the sizes violate " + ir::to_string(known));
+      problems.push_back("program '" + program.name + "': the sizes violate " +
+                         ir::to_string(known));
   }
   for (const ir::Buffer& buffer : program.buffers)
     for (const ir::Affine& extent : buffer.shape)
       if (value_of(extent, program, values) < 0)
-        problems.push_back("buffer '" + buffer.name + "' has the extent " + ir::to_string(extent) + ", which is " +
-                           std::to_string(value_of(extent, program, values)) + ", expected 0 or more");
+        problems.push_back("buffer '" + buffer.name + "' has the extent " + ir::to_string(extent) +
+                           ", which is " + std::to_string(value_of(extent, program, values)) +
+                           ", expected 0 or more");
   refuse(ExitStatus::InvalidInput, std::move(problems));
 }
 
-std::vector<std::vector<std::int64_t>> shapes_at(const ir::Program& program, std::span<const std::int64_t> values) {
+std::vector<std::vector<std::int64_t>> shapes_at(const ir::Program& program,
+                                                 std::span<const std::int64_t> values) {
   std::vector<std::vector<std::int64_t>> shapes;
   for (const ir::Buffer* buffer : program.interface()) {
     shapes.emplace_back();
-    for (const ir::Affine& extent : buffer->shape) shapes.back().push_back(value_of(extent, program, values));
+    for (const ir::Affine& extent : buffer->shape)
+      shapes.back().push_back(value_of(extent, program, values));
   }
   return shapes;
 }

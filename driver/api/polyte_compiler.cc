@@ -38,7 +38,8 @@ int report(const Failure& failure, polyte_failure** into) noexcept {
   if (!into) return status;
   try {
     std::string text;
-    for (const std::string& message : failure.messages) text += (text.empty() ? "" : "\n") + message;
+    for (const std::string& message : failure.messages)
+      text += (text.empty() ? "" : "\n") + message;
     *into = new polyte_failure{status, std::move(text)};
   } catch (...) {
     *into = nullptr;
@@ -46,7 +47,9 @@ int report(const Failure& failure, polyte_failure** into) noexcept {
   return status;
 }
 
-int usage(const std::string& text, polyte_failure** into) { return report({ExitStatus::Usage, {text}}, into); }
+int usage(const std::string& text, polyte_failure** into) {
+  return report({ExitStatus::Usage, {text}}, into);
+}
 
 // Hands a value out; nothing but memory can lack here.
 template <class Handle, class... Parts>
@@ -62,26 +65,32 @@ int give(Handle** into, polyte_failure** failure, Parts&&... parts) noexcept {
 
 // ---- Programs
 
-int give_program(const Outcome<api::Program>& made, polyte_program** program, polyte_failure** failure) {
+int give_program(const Outcome<api::Program>& made, polyte_program** program,
+                 polyte_failure** failure) {
   if (!made) return report(made.error(), failure);
   return give(program, failure, *made, made->text());
 }
 
-int program_from_text(const char* text, const char* origin, polyte_program** program, polyte_failure** failure) {
+int program_from_text(const char* text, const char* origin, polyte_program** program,
+                      polyte_failure** failure) {
   if (!text || !program) return usage("text or program is null", failure);
   return give_program(api::parse_program(text, origin ? origin : "program"), program, failure);
 }
 
-int program_from_notation(const char* notation, const char* dtype, polyte_program** program, polyte_failure** failure) {
+int program_from_notation(const char* notation, const char* dtype, polyte_program** program,
+                          polyte_failure** failure) {
   if (!notation || !dtype || !program) return usage("notation, dtype or program is null", failure);
   const auto type = dtype_from_string(dtype);
   if (!type)
-    return usage("dtype '" + std::string(dtype) + "': expected f64, f32, f16, bf16, i8 .. i64, u8 .. u64, bool",
+    return usage("dtype '" + std::string(dtype) +
+                     "': expected f64, f32, f16, bf16, i8 .. i64, u8 .. u64, bool",
                  failure);
   return give_program(api::parse_notation(notation, *type), program, failure);
 }
 
-const char* program_text(const polyte_program* program) { return program ? program->text.c_str() : nullptr; }
+const char* program_text(const polyte_program* program) {
+  return program ? program->text.c_str() : nullptr;
+}
 void program_free(polyte_program* program) { delete program; }
 
 // ---- options
@@ -98,7 +107,8 @@ void options_free(polyte_options* options) { delete options; }
 std::optional<std::int64_t> number_of(const std::string& text) {
   std::int64_t value = 0;
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && at == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return error == std::errc() && at == text.data() + text.size() ? std::optional(value)
+                                                                 : std::nullopt;
 }
 
 std::optional<api::Scheduler> scheduler_of(const std::string& text) {
@@ -112,25 +122,31 @@ std::optional<api::Scheduler> scheduler_of(const std::string& text) {
 // "1..256..65536"; nothing: as by default.
 std::optional<api::OpenRange> range_of(const std::string& text) {
   if (text.empty()) return api::OpenRange{};
-  const std::size_t first = text.find(".."), second = first == std::string::npos ? first : text.find("..", first + 2);
+  const std::size_t first = text.find(".."),
+                    second = first == std::string::npos ? first : text.find("..", first + 2);
   if (second == std::string::npos) return std::nullopt;
-  const auto least = number_of(text.substr(0, first)), typical = number_of(text.substr(first + 2, second - first - 2)),
+  const auto least = number_of(text.substr(0, first)),
+             typical = number_of(text.substr(first + 2, second - first - 2)),
              most = number_of(text.substr(second + 2));
-  return least && typical && most ? std::optional(api::OpenRange{*least, *typical, *most}) : std::nullopt;
+  return least && typical && most ? std::optional(api::OpenRange{*least, *typical, *most})
+                                  : std::nullopt;
 }
 
 // What was expected; "" where the option is set.
-std::string set_option(api::CompileOptions& options, const std::string& name, const std::string& text) {
+std::string set_option(api::CompileOptions& options, const std::string& name,
+                       const std::string& text) {
   if (name == "script") return options.script = text, "";
   if (name == "target") return options.target = text, "";
   if (name == "templates") return options.templates = text, "";
   if (name == "cache") return options.cache = text, "";
   if (name.rfind("param.", 0) == 0) return options.params[name.substr(6)] = text, "";
   const std::optional<std::int64_t> number = number_of(text);
-  if (name.rfind("size.", 0) == 0) return number ? (options.sizes[name.substr(5)] = *number, "") : "a number";
+  if (name.rfind("size.", 0) == 0)
+    return number ? (options.sizes[name.substr(5)] = *number, "") : "a number";
   if (name.rfind("open.", 0) == 0) {
     const auto range = range_of(text);
-    return range ? (options.open[name.substr(5)] = *range, "") : "nothing, or least..typical..most: 1..256..65536";
+    return range ? (options.open[name.substr(5)] = *range, "")
+                 : "nothing, or least..typical..most: 1..256..65536";
   }
   if (name == "threads") {
     if (!number || *number < 0 || *number > 1024) return "a number from 0 to 1024";
@@ -140,21 +156,25 @@ std::string set_option(api::CompileOptions& options, const std::string& name, co
     const auto scheduler = scheduler_of(text);
     return scheduler ? (options.scheduler = *scheduler, "") : "naive, isl, poly or template";
   }
-  for (auto [known, flag] :
-       {std::pair{"strict", &options.strict}, {"exact", &options.exact}, {"second_judge", &options.second_judge}})
+  for (auto [known, flag] : {std::pair{"strict", &options.strict},
+                             {"exact", &options.exact},
+                             {"second_judge", &options.second_judge}})
     if (name == known) return number == 0 || number == 1 ? (*flag = *number == 1, "") : "0 or 1";
-  return "another name: scheduler, script, param.NAME, size.NAME, open.NAME, target, threads, templates, cache, "
+  return "another name: scheduler, script, param.NAME, size.NAME, open.NAME, target, threads, "
+         "templates, cache, "
          "strict, exact or "
          "second_judge";
 }
 
-int options_set(polyte_options* options, const char* name, const char* text, polyte_failure** failure) {
+int options_set(polyte_options* options, const char* name, const char* text,
+                polyte_failure** failure) {
   if (!options || !name || !text) return usage("options, name or text is null", failure);
   try {
     if (failure) *failure = nullptr;
     const std::string expected = set_option(options->options, name, text);
     if (expected.empty()) return 0;
-    return usage("option '" + std::string(name) + "' = '" + text + "': expected " + expected, failure);
+    return usage("option '" + std::string(name) + "' = '" + text + "': expected " + expected,
+                 failure);
   } catch (...) {
     return report({ExitStatus::ResourceLimit, {"out of memory"}}, failure);
   }
@@ -162,24 +182,27 @@ int options_set(polyte_options* options, const char* name, const char* text, pol
 
 // ---- kernels
 
-int give_kernel(const Outcome<api::Kernel>& made, polyte_kernel_object** kernel, polyte_failure** failure) {
+int give_kernel(const Outcome<api::Kernel>& made, polyte_kernel_object** kernel,
+                polyte_failure** failure) {
   if (!made) return report(made.error(), failure);
   if (failure) *failure = nullptr;
   try {
     const api::Scheduling how = made->scheduling();
     const std::string why = how.declined ? how.declined->where + ": " + how.declined->reason : "";
-    *kernel = new polyte_kernel_object{*made, {made->script(), made->directives(), made->loops(), how.used, why}};
+    *kernel = new polyte_kernel_object{
+        *made, {made->script(), made->directives(), made->loops(), how.used, why}};
     return 0;
   } catch (const std::exception& e) {
     return report({ExitStatus::Internal, {std::string("internal error: ") + e.what()}}, failure);
   }
 }
 
-int compile(const polyte_program* program, const polyte_options* options, polyte_kernel_object** kernel,
-            polyte_failure** failure) {
+int compile(const polyte_program* program, const polyte_options* options,
+            polyte_kernel_object** kernel, polyte_failure** failure) {
   if (!program || !kernel) return usage("program or kernel is null", failure);
-  return give_kernel(api::compile(program->program, options ? options->options : api::CompileOptions{}), kernel,
-                     failure);
+  return give_kernel(
+      api::compile(program->program, options ? options->options : api::CompileOptions{}), kernel,
+      failure);
 }
 
 int kernel_save(const polyte_kernel_object* kernel, const char* path, polyte_failure** failure) {
@@ -222,8 +245,10 @@ std::int32_t role_of(ir::Role role) {
   }
 }
 
-int kernel_tensor(const polyte_kernel_object* kernel, std::int32_t index, polyte_kernel_tensor* tensor) {
-  if (!tensor || index < 0 || index >= kernel_tensor_count(kernel)) return static_cast<int>(ExitStatus::Usage);
+int kernel_tensor(const polyte_kernel_object* kernel, std::int32_t index,
+                  polyte_kernel_tensor* tensor) {
+  if (!tensor || index < 0 || index >= kernel_tensor_count(kernel))
+    return static_cast<int>(ExitStatus::Usage);
   const api::TensorInfo& info = kernel->kernel.tensors()[static_cast<std::size_t>(index)];
   *tensor = {info.name.c_str(), role_of(info.role), dl_type_of(info.dtype),
              static_cast<std::int32_t>(info.shape.size()), info.shape.data()};
@@ -249,17 +274,21 @@ std::int32_t kernel_open_size_count(const polyte_kernel_object* kernel) {
   return kernel ? static_cast<std::int32_t>(kernel->kernel.sizes().size()) : 0;
 }
 
-int kernel_open_size(const polyte_kernel_object* kernel, std::int32_t index, polyte_open_size* size) {
-  if (!size || index < 0 || index >= kernel_open_size_count(kernel)) return static_cast<int>(ExitStatus::Usage);
+int kernel_open_size(const polyte_kernel_object* kernel, std::int32_t index,
+                     polyte_open_size* size) {
+  if (!size || index < 0 || index >= kernel_open_size_count(kernel))
+    return static_cast<int>(ExitStatus::Usage);
   const api::SizeInfo& info = kernel->kernel.sizes()[static_cast<std::size_t>(index)];
   *size = {info.name.c_str(), info.least, info.most};
   return 0;
 }
 
-int kernel_shape(const polyte_kernel_object* kernel, std::int32_t tensor, const std::int64_t* sizes, std::int32_t count,
-                 std::int64_t* shape, polyte_failure** failure) {
-  if (!kernel || (!sizes && count > 0) || count < 0 || !shape) return usage("kernel, sizes or shape is null", failure);
-  if (tensor < 0 || tensor >= kernel_tensor_count(kernel)) return usage("there is no such tensor", failure);
+int kernel_shape(const polyte_kernel_object* kernel, std::int32_t tensor, const std::int64_t* sizes,
+                 std::int32_t count, std::int64_t* shape, polyte_failure** failure) {
+  if (!kernel || (!sizes && count > 0) || count < 0 || !shape)
+    return usage("kernel, sizes or shape is null", failure);
+  if (tensor < 0 || tensor >= kernel_tensor_count(kernel))
+    return usage("there is no such tensor", failure);
   if (failure) *failure = nullptr;
   const auto shapes = kernel->kernel.shapes_at({sizes, static_cast<std::size_t>(count)});
   if (!shapes) return report(shapes.error(), failure);
@@ -293,40 +322,49 @@ int execution_new(const polyte_kernel_object* kernel, void* const* constants, st
                   const polyte_host* host, polyte_execution** execution, polyte_failure** failure) {
   if (!kernel || !execution) return usage("kernel or execution is null", failure);
   if (!host && (threads < 1 || threads > 1024))
-    return usage("threads is " + std::to_string(threads) + ", expected a number from 1 to 1024", failure);
+    return usage("threads is " + std::to_string(threads) + ", expected a number from 1 to 1024",
+                 failure);
   if (const api::TensorInfo* open = open_constant(kernel->kernel))
-    return usage("constant '" + open->name + "' is of open size, which an address does not say: declare it `in`",
+    return usage("constant '" + open->name +
+                     "' is of open size, which an address does not say: declare it `in`",
                  failure);
   try {
     const api::Workers workers = host ? api::Workers(*host) : api::Workers(threads);
-    const Outcome<api::Execution> made = kernel->kernel.prepare_calls(constants_of(kernel->kernel, constants), workers);
+    const Outcome<api::Execution> made =
+        kernel->kernel.prepare_calls(constants_of(kernel->kernel, constants), workers);
     return made ? give(execution, failure, *made) : report(made.error(), failure);
   } catch (const std::exception& e) {  // threads that cannot be started
     return report({ExitStatus::ResourceLimit, {e.what()}}, failure);
   }
 }
 
-int execution_run(polyte_execution* execution, void* const* data, std::int32_t count, polyte_failure** failure) {
-  if (!execution || (!data && count > 0) || count < 0) return usage("execution or data is null", failure);
+int execution_run(polyte_execution* execution, void* const* data, std::int32_t count,
+                  polyte_failure** failure) {
+  if (!execution || (!data && count > 0) || count < 0)
+    return usage("execution or data is null", failure);
   if (failure) *failure = nullptr;
-  const Outcome<api::Done> done = execution->execution.run_on({data, static_cast<std::size_t>(count)});
+  const Outcome<api::Done> done =
+      execution->execution.run_on({data, static_cast<std::size_t>(count)});
   return done ? 0 : report(done.error(), failure);
 }
 
-int execution_run_at(polyte_execution* execution, void* const* data, std::int32_t count, const std::int64_t* sizes,
-                     std::int32_t size_count, polyte_failure** failure) {
-  if (!execution || (!data && count > 0) || count < 0 || (!sizes && size_count > 0) || size_count < 0)
+int execution_run_at(polyte_execution* execution, void* const* data, std::int32_t count,
+                     const std::int64_t* sizes, std::int32_t size_count, polyte_failure** failure) {
+  if (!execution || (!data && count > 0) || count < 0 || (!sizes && size_count > 0) ||
+      size_count < 0)
     return usage("execution, data or sizes is null", failure);
   if (failure) *failure = nullptr;
-  const Outcome<api::Done> done = execution->execution.run_on({data, static_cast<std::size_t>(count)},
-                                                              {sizes, static_cast<std::size_t>(size_count)});
+  const Outcome<api::Done> done = execution->execution.run_on(
+      {data, static_cast<std::size_t>(count)}, {sizes, static_cast<std::size_t>(size_count)});
   return done ? 0 : report(done.error(), failure);
 }
 void execution_free(polyte_execution* execution) { delete execution; }
 
 // ---- failures
 
-const char* failure_text(const polyte_failure* failure) { return failure ? failure->text.c_str() : ""; }
+const char* failure_text(const polyte_failure* failure) {
+  return failure ? failure->text.c_str() : "";
+}
 int failure_status(const polyte_failure* failure) { return failure ? failure->status : 0; }
 void failure_free(polyte_failure* failure) { delete failure; }
 

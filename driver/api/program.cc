@@ -4,7 +4,9 @@
 namespace polyte::api {
 namespace {
 
-Program wrap(ir::Program program) { return Program(std::make_shared<const ir::Program>(std::move(program))); }
+Program wrap(ir::Program program) {
+  return Program(std::make_shared<const ir::Program>(std::move(program)));
+}
 
 }  // namespace
 

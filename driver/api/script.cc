@@ -19,13 +19,16 @@ Failure to_failure(const schedule::Refusal& refusal) {
                  .counterexamples = {}};
   for (const schedule::Counterexample& c : refusal.counterexamples)
     result.counterexamples.push_back({c.dependence, c.reference, c.scheduled, c.watch, c.sizes});
-  return {schedule::exit_status(refusal.kind), {schedule::to_string(refusal, "script", "")}, std::move(result)};
+  return {schedule::exit_status(refusal.kind),
+          {schedule::to_string(refusal, "script", "")},
+          std::move(result)};
 }
 
-CheckedScript checked(const schedule::Script& script, const schedule::State& state, std::vector<std::string> notes) {
+CheckedScript checked(const schedule::Script& script, const schedule::State& state,
+                      std::vector<std::string> notes) {
   schedule::Prover prover(state.reference);
-  return {schedule::print(script), state.tree ? schedule::print_nest(state.tree) : "", std::move(notes),
-          schedule::rounding_notes(state, prover)};
+  return {schedule::print(script), state.tree ? schedule::print_nest(state.tree) : "",
+          std::move(notes), schedule::rounding_notes(state, prover)};
 }
 
 }  // namespace
@@ -37,7 +40,8 @@ Outcome<CheckedScript> check(const Program& program, const CompileOptions& optio
     const schedule::Script script = script_of(options);
     std::vector<std::string> notes;
     schedule::ReplayOptions replay{.on_applied = {}, .notes = &notes};
-    const auto state = schedule::replay(bind_sizes(program, options, Unbound::Open), script, target.machine, replay);
+    const auto state = schedule::replay(bind_sizes(program, options, Unbound::Open), script,
+                                        target.machine, replay);
     if (state) return checked(script, *state, std::move(notes));
     refused = state.error();
     return CheckedScript{};
@@ -50,7 +54,8 @@ Outcome<CheckedScript> write_script(const Program& program, const CompileOptions
   return guarded([&] {
     KernelRequest request(program, options);
     request.options.strict = true;
-    const driver::BuiltKernel built = driver::build_kernel(request.bound, request.target.machine, request.options);
+    const driver::BuiltKernel built =
+        driver::build_kernel(request.bound, request.target.machine, request.options);
     return checked(built.script, *built.state, built.notes);
   });
 }

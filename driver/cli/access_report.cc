@@ -15,8 +15,9 @@ using Row = std::array<std::string, 5>;
 // "2", "4.5"
 std::string a_request(std::int64_t cost, std::int64_t requests) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g",
-                static_cast<double>(cost) / static_cast<double>(std::max<std::int64_t>(requests, 1)));
+  std::snprintf(
+      text, sizeof text, "%.3g",
+      static_cast<double>(cost) / static_cast<double>(std::max<std::int64_t>(requests, 1)));
   return text;
 }
 
@@ -48,8 +49,9 @@ std::string table(const std::vector<Row>& rows) {
 
 std::string predicted_memory(const ir::LoopProgram& program) {
   if (!program.params.empty())
-    throw UserError(ExitStatus::Usage, "--emit memory: the size " + program.params.front() +
-                                           " is open, which accesses go where depends on it: give --shape");
+    throw UserError(ExitStatus::Usage,
+                    "--emit memory: the size " + program.params.front() +
+                        " is open, which accesses go where depends on it: give --shape");
   std::string text;
   int number = 0;
   for (const auto& [launch, work] : ir::launches_of(program, {}, ir::Extent::Representative)) {
@@ -82,8 +84,8 @@ std::string memory_totals(const runtime::LaunchCounts& launch) {
     }
     if (requests == 0) continue;
     text += std::string(text.empty() ? "" : ", ") + (shared ? "shared memory " : "global memory ") +
-            std::to_string(cost) + (shared ? " wavefronts (" : " sectors (") + std::to_string(ideal) +
-            (shared ? " without conflicts)" : " at least)");
+            std::to_string(cost) + (shared ? " wavefronts (" : " sectors (") +
+            std::to_string(ideal) + (shared ? " without conflicts)" : " at least)");
   }
   return text;
 }

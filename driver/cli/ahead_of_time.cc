@@ -35,7 +35,8 @@ CArgument argument_of(const codegen::Kernel& kernel, std::size_t i) {
   return argument;
 }
 
-// A constant that the kernel only sees packed is not asked for, and what is packed is not written by it.
+// A constant that the kernel only sees packed is not asked for, and what is packed is not written
+// by it.
 std::vector<CArgument> arguments_of(const driver::BuiltKernel& kernel) {
   const std::set<std::string> read = driver::buffers_read(kernel.kernel.program);
   const std::size_t packed = kernel.kernel.program.buffers.size() - kernel.packed.size();
@@ -54,7 +55,8 @@ std::vector<CArgument> packing_of(const driver::BuiltKernel& kernel) {
   for (std::size_t i = 0; i < packing.program.buffers.size() && !kernel.packed.empty(); ++i) {
     result.push_back(argument_of(packing, i));
     result.back().is_written = std::ranges::any_of(
-        kernel.packed, [&](const driver::PackedBuffer& packed) { return packed.name == result.back().name; });
+        kernel.packed,
+        [&](const driver::PackedBuffer& packed) { return packed.name == result.back().name; });
   }
   return result;
 }
@@ -70,11 +72,12 @@ std::vector<std::string> about(const driver::BuiltKernel& kernel, const codegen:
   std::vector<std::string> lines = {"Written by Polyte, schedule " + kernel.script.name + ":", ""};
   for (const std::string& line : lines_of(ir::print(*kernel.program))) lines.push_back("  " + line);
   const std::string name = codegen::c_names_of(kernel.program->name).call;
-  lines.insert(lines.end(),
-               {"",
-                "Link " + name + ".o (--emit object), which is for " + to_string(target.kind) + ", " +
-                    target.machine.cpu + ", or " + name + ".c (--emit header,c), which is for any",
-                "processor and takes its threads from OpenMP; either with -lm. Neither needs Polyte.", ""});
+  lines.insert(
+      lines.end(),
+      {"",
+       "Link " + name + ".o (--emit object), which is for " + to_string(target.kind) + ", " +
+           target.machine.cpu + ", or " + name + ".c (--emit header,c), which is for any",
+       "processor and takes its threads from OpenMP; either with -lm. Neither needs Polyte.", ""});
   return lines;
 }
 
@@ -91,8 +94,9 @@ std::string extension_of(const std::string& kind) {
 
 AheadOfTime compile_ahead(const driver::BuiltKernel& kernel, const codegen::Target& target) {
   if (target.kind == TargetKind::Cuda)
-    throw UserError(ExitStatus::Unsupported, "--emit object and header: kernels of a CPU, the target is " +
-                                                 target.machine.cpu + "; --artifact keeps a GPU's");
+    throw UserError(ExitStatus::Unsupported,
+                    "--emit object and header: kernels of a CPU, the target is " +
+                        target.machine.cpu + "; --artifact keeps a GPU's");
   AheadOfTime result;
   codegen::CKernel& c = result.c_kernel;
   c.name = kernel.program->name;
@@ -101,8 +105,9 @@ AheadOfTime compile_ahead(const driver::BuiltKernel& kernel, const codegen::Targ
   if (!kernel.packed.empty()) kernels.push_back(named(packing_kernel(kernel), names.pack_kernel));
   codegen::ObjectCode object = codegen::compile(kernels, target);
   if (kernels.size() > 1 && object.kernels[1].scratch.total_bytes(1) > 0)
-    throw UserError(ExitStatus::Unsupported, "--emit object: what packs the constants of '" + c.name +
-                                                 "' needs memory of its own; give them as inputs, not const");
+    throw UserError(ExitStatus::Unsupported,
+                    "--emit object: what packs the constants of '" + c.name +
+                        "' needs memory of its own; give them as inputs, not const");
   c.arguments = arguments_of(kernel);
   c.packing = packing_of(kernel);
   c.shared_bytes = object.kernels[0].scratch.shared_bytes;

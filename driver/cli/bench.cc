@@ -12,7 +12,8 @@ int run_proofs(const BenchOptions& options) {
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<ProofCost> costs;
   for (const std::string& source : options.sources) {
-    if (!is_operator(source)) throw UserError(ExitStatus::Usage, source + ": --proof takes Programs");
+    if (!is_operator(source))
+      throw UserError(ExitStatus::Usage, source + ": --proof takes Programs");
     OperatorOptions op = options.op;
     op.source = source;
     op.shape = options.verb.shapes;
@@ -45,7 +46,8 @@ int run_bench(const BenchOptions& options) {
 void add_bench(const Verb& app) {
   const Verb verb = app.verb("bench", "time artifacts, ONNX files and operators, interleaved");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
-  verb.flag("--proof", options->proof, "not the kernels: the proofs of their schedules, by directive and whole");
+  verb.flag("--proof", options->proof,
+            "not the kernels: the proofs of their schedules, by directive and whole");
   verb.example("polyte bench poly.polyte template.polyte --threads 1");
   verb.calls([options, verb] {
     if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;

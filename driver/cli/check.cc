@@ -1,5 +1,5 @@
-// polyte check: is this schedule legal for this Program, or for this group of a model? Exit status 0, 1 (with the
-// counterexample) or 8 (unknown).
+// polyte check: is this schedule legal for this Program, or for this group of a model? Exit status
+// 0, 1 (with the counterexample) or 8 (unknown).
 #include <iostream>
 
 #include "driver/cli/model_options.h"
@@ -32,7 +32,8 @@ struct Subject {
   std::string source;  // as `polyte interpret` takes it
 };
 
-// The sizes that were given, for the line that replays a refusal; a range is left to the counterexample.
+// The sizes that were given, for the line that replays a refusal; a range is left
+// to the counterexample.
 std::string shape_text(const std::vector<std::string>& shape) {
   std::string text;
   for (const std::string& size : shape) {
@@ -45,7 +46,9 @@ std::string shape_text(const std::vector<std::string>& shape) {
 Subject subject_of(const CheckOptions& options, schedule::Script& script) {
   const std::string& source = options.source.source;
   if (is_artifact(source))
-    throw UserError(ExitStatus::Usage, source + ": an artifact holds machine code, expected a Program or an ONNX file");
+    throw UserError(
+        ExitStatus::Usage,
+        source + ": an artifact holds machine code, expected a Program or an ONNX file");
   if (is_model(source)) {
     ModelVerbOptions model = options.model;
     model.shapes = options.source.shape;
@@ -56,7 +59,8 @@ Subject subject_of(const CheckOptions& options, schedule::Script& script) {
   if (!options.group.empty())
     throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
   const std::string quoted = source.find(' ') == std::string::npos ? source : "'" + source + "'";
-  return {load_symbolic_program(options.source, script.program), quoted + shape_text(options.source.shape)};
+  return {load_symbolic_program(options.source, script.program),
+          quoted + shape_text(options.source.shape)};
 }
 
 // What the legal schedule computes more than once.
@@ -77,7 +81,8 @@ int run_bits(const CheckOptions& options) {
 
 int run_check(const CheckOptions& options) {
   if (options.bits) return run_bits(options);
-  if (options.script.empty()) throw UserError(ExitStatus::Usage, "--script is required, or --bits for a model");
+  if (options.script.empty())
+    throw UserError(ExitStatus::Usage, "--script is required, or --bits for a model");
   schedule::Script script = load_script(options.script, options.params);
   const Subject subject = subject_of(options, script);
   if (options.by_execution) require_sizes(*subject.program, {});
@@ -93,12 +98,16 @@ int run_check(const CheckOptions& options) {
     json["verdict"] = verdict_of(state.error());
     json["refusal"] = to_json(state.error());
     const std::string where = options.target == "cpu:native" ? "" : " --target " + options.target;
-    print_verdict(json, options.json, schedule::to_string(state.error(), options.script, subject.source + where));
+    print_verdict(json, options.json,
+                  schedule::to_string(state.error(), options.script, subject.source + where));
     return static_cast<int>(schedule::exit_status(state.error().kind));
   }
   const bool too_idle = options.strict && !notes.empty();
-  json["verdict"] = too_idle ? "refused" : options.no_proof && !options.by_execution ? "not proved" : "legal";
-  if (!options.certificate.empty()) write_file(options.certificate, driver::certificate_text(*state));
+  json["verdict"] = too_idle                                    ? "refused"
+                    : options.no_proof && !options.by_execution ? "not proved"
+                                                                : "legal";
+  if (!options.certificate.empty())
+    write_file(options.certificate, driver::certificate_text(*state));
   std::string explanation;
   for (const std::string& note : notes)
     explanation += too_idle ? options.script + ": " + note + "\n" : "note: " + note + "\n";
@@ -111,13 +120,15 @@ int run_check(const CheckOptions& options) {
     }
   }
   if (!options.by_execution && !options.no_second_judge && json["verdict"] == "legal") {
-    json["second_judge"] = driver::ask_second_judge({*state, script}, machine, driver::kPatientJudgeSteps).text;
+    json["second_judge"] =
+        driver::ask_second_judge({*state, script}, machine, driver::kPatientJudgeSteps).text;
   }
   schedule::Prover prover(subject.program);
   json["rounding"] = schedule::rounding_notes(*state, prover);
   for (const schedule::Recompute& each : schedule::recompute_factors(*state))
-    json["recomputed"].push_back(
-        {{"statement", each.statement}, {"instances", each.instances}, {"reference", each.reference}});
+    json["recomputed"].push_back({{"statement", each.statement},
+                                  {"instances", each.instances},
+                                  {"reference", each.reference}});
   const bool legal = json["verdict"] == "legal" || json["verdict"] == "not proved";
   print_verdict(json, options.json, explanation);
   if (legal && !options.json) print_recompute(*state);
@@ -127,22 +138,29 @@ int run_check(const CheckOptions& options) {
 }  // namespace
 
 void add_check(const Verb& app) {
-  const Verb verb = app.verb("check", "is this schedule legal for this Program, operator or group of a model?");
+  const Verb verb =
+      app.verb("check", "is this schedule legal for this Program, operator or group of a model?");
   auto options = std::make_shared<CheckOptions>();
   add_operator_options(verb, options->source);
-  verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
+  verb.existing("program").description(
+      "a file of Program text, index notation in quotes, or an ONNX file");
   add_group_options(verb, options->model);
   verb.option("--script", options->script, "the schedule");
   add_param_option(verb, options->params);
   verb.flag("--strict", options->strict, "a directive without effect is an error");
-  verb.option("--group", options->group, "of a model: the group, where it is not the one that the header names");
+  verb.option("--group", options->group,
+              "of a model: the group, where it is not the one that the header names");
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.flag("--bits", options->bits,
-            "of a model: every group by every scheduler, with 1 and 2 threads (of a GPU, emulated in order and in a "
+            "of a model: every group by every scheduler, with 1 and 2 threads (of a GPU, emulated "
+            "in order and in a "
             "random order) and in the interpreter: equal bits");
-  verb.option("--certificate", options->certificate, "write what the verdict rests on (docs/certificate.md)");
-  verb.flag("--no-proof", options->no_proof, "replay only: with --certificate, another judge decides");
-  verb.flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
+  verb.option("--certificate", options->certificate,
+              "write what the verdict rests on (docs/certificate.md)");
+  verb.flag("--no-proof", options->no_proof,
+            "replay only: with --certificate, another judge decides");
+  verb.flag("--by-execution", options->by_execution,
+            "decide by interpreting the loops (sizes must be bound)");
   add_judge_option(verb, options->no_second_judge);
   verb.flag("--json", options->json, "the verdict as JSON");
   verb.example("polyte check jacobi.program --script jacobi.sched");

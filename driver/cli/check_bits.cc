@@ -1,4 +1,5 @@
-// polyte check MODEL.onnx --bits: the groups of a model by every arm, against each other and against the interpreter.
+// polyte check MODEL.onnx --bits: the groups of a model by every arm, against each other and
+// against the interpreter.
 #include <nlohmann/json.hpp>
 
 #include <iostream>
@@ -8,7 +9,8 @@
 
 namespace polyte::cli {
 
-int check_bits(const std::string& path, const ModelVerbOptions& model, const std::string& target_name, bool json) {
+int check_bits(const std::string& path, const ModelVerbOptions& model,
+               const std::string& target_name, bool json) {
   const codegen::Target target = target_from(target_name);
   driver::BitCheck check(target, {});
   check.model(frontend::import_onnx(path, import_options(model)).graph);
@@ -25,7 +27,8 @@ int check_bits(const std::string& path, const ModelVerbOptions& model, const std
                                         {"kernels", report.kernels},
                                         {"verdict", good ? "equal" : "different"},
                                         {"second_judge",
-                                         {{"executed", report.executed}, {"too_large", report.not_executed}}},
+                                         {{"executed", report.executed},
+                                          {"too_large", report.not_executed}}},
                                         {"problems", report.problems},
                                         {"fallbacks", fallbacks},
                                         {"not_interpreted", report.skipped}}
@@ -35,12 +38,14 @@ int check_bits(const std::string& path, const ModelVerbOptions& model, const std
   }
   for (const std::string& line : report.problems) std::cout << "different: " << line << "\n";
   for (const driver::BitFallback& one : report.fallbacks)
-    std::cout << "fallback: '" << one.kernel << "', " << one.asked << ": " << one.reason << " (" << one.where << ")\n";
+    std::cout << "fallback: '" << one.kernel << "', " << one.asked << ": " << one.reason << " ("
+              << one.where << ")\n";
   for (const std::string& line : report.skipped) std::cout << "not interpreted: " << line << "\n";
-  std::cout << "second judge: the loops of " << report.executed << " kernels executed, " << report.not_executed
-            << " too large\n";
+  std::cout << "second judge: the loops of " << report.executed << " kernels executed, "
+            << report.not_executed << " too large\n";
   std::cout << report.kernels << " kernels by naive, template and poly, "
-            << (target.kind == TargetKind::Cuda ? "emulated in two orders: " : "with 1 and 2 threads: ")
+            << (target.kind == TargetKind::Cuda ? "emulated in two orders: "
+                                                : "with 1 and 2 threads: ")
             << (good ? "equal bits, no fallback" : "not as they should be") << "\n";
   return good ? 0 : static_cast<int>(ExitStatus::Refused);
 }

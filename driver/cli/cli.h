@@ -1,5 +1,6 @@
-// The command line: one file a verb, listed in main.cc. A verb adds its options (verb.h) and says what it calls;
-// errors are exceptions, main() turns them into messages and exit statuses (docs/command-line.md).
+// The command line: one file a verb, listed in main.cc. A verb adds its options (verb.h)
+// and says what it calls; errors are exceptions, main() turns them into messages and
+// exit statuses (docs/command-line.md).
 #pragma once
 
 #include <chrono>
@@ -61,7 +62,8 @@ void add_param_option(const Verb& verb, std::vector<std::string>& params);
 void add_templates_option(const Verb& verb, std::string& folder);
 // The script of a file, its params filled.
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params);
-// Options of a kernel whose Program is `program`; `script` receives the parsed file that applies to it, if any.
+// Options of a kernel whose Program is `program`; `script` receives the parsed file that applies to
+// it, if any.
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
                                      schedule::Script& script);
 
@@ -71,14 +73,16 @@ struct OperatorOptions {           // where a Program comes from
   std::string dtype;               // empty: f32 in index notation, f64 in C
 };
 void add_operator_options(const Verb& verb, OperatorOptions& options);
-// Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes that lack.
-// `open` receives the programs as they are before that.
+// Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes
+// that lack. `open` receives the programs as they are before that.
 std::vector<std::shared_ptr<const ir::Program>> load_programs(
-    const OperatorOptions& options, std::vector<std::shared_ptr<const ir::Program>>* open = nullptr);
+    const OperatorOptions& options,
+    std::vector<std::shared_ptr<const ir::Program>>* open = nullptr);
 // All of them with their sizes open.
 std::vector<ir::Program> read_programs(const OperatorOptions& options);
 // The same without binding sizes: for proofs. Of several programs the one called `name`.
-std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name);
+std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options,
+                                                         const std::string& name);
 // The same of a source that can be no model: of verbs that look at one Program.
 std::shared_ptr<const ir::Program> load_open_program(const OperatorOptions& options);
 // UserError(Usage) that lists the sizes of the Program which are not in `known`.
@@ -97,7 +101,8 @@ struct NamedBuffer {
   bool input = false, output = false;
   runtime::Tensor tensor;
 };
-// A tensor of -i; what an archive has packed is unpacked by `read`, when its type is known to be right.
+// A tensor of -i; what an archive has packed is unpacked by `read`, when its type is known
+// to be right.
 struct GivenTensor {
   std::string name;  // empty: a bare .npy
   DType dtype;
@@ -106,16 +111,21 @@ struct GivenTensor {
 };
 using GivenTensors = std::vector<GivenTensor>;
 GivenTensors read_inputs(const DataOptions& options);  // in order
-void require_data(const DataOptions& options);         // UserError(InvalidInput) with all files that are not there
+// UserError(InvalidInput) with all files that are not there.
+void require_data(const DataOptions& options);
 // Gives a bare .npy the name of the one input that there is; UserError(Usage) where there are more.
 void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given);
 // UserError(Usage) that lists the inputs which neither `given` nor --fill gives a value.
-void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs, const GivenTensors& given);
-// Fills inputs from files or by `fill`. Unknown names and wrong types or shapes are listed together, then what has no
-// value.
+void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
+                    const GivenTensors& given);
+// Fills inputs from files or by `fill`. Unknown names and wrong types or shapes are listed
+// together, then what has no value.
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers);
-void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers, const GivenTensors& given);  // named
-// What was done, in a line on stderr, and each output in one: type, least and greatest element, digest.
+// Named.
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers,
+                  const GivenTensors& given);
+// What was done, in a line on stderr, and each output in one: type, least and greatest
+// element, digest.
 void tell_outputs(const std::string& done, const std::vector<NamedBuffer>& buffers);
 // What an emulator's launches did, a line each on stderr.
 void print_launches(const std::vector<runtime::LaunchCounts>& counts);
@@ -131,23 +141,28 @@ inline constexpr const char* kThreadsHelp =
     "worker threads; given, schedules are made for so many, else for as many as processors";
 // Of --target (driver/compile/describe_target.h).
 inline constexpr const char* kTargetHelp =
-    "cpu:native, a processor of the same kind by LLVM's name (cpu:NAME), one of another (aarch64:NAME), or a GPU "
+    "cpu:native, a processor of the same kind by LLVM's name (cpu:NAME), one of another "
+    "(aarch64:NAME), or a GPU "
     "(cuda:h100)";
 // `threads`: that schedules are made for; 0: as many as processors. `cuda`: of cuda:native.
-codegen::Target target_from(const std::string& text, int threads = 0, const runtime::CudaOptions& cuda = {});
+codegen::Target target_from(const std::string& text, int threads = 0,
+                            const runtime::CudaOptions& cuda = {});
 
 std::string read_text_file(const std::string& path);  // UserError(InvalidInput)
-void make_folder(const std::string& path);            // with those above it; UserError(InvalidInput)
+// With those above it; UserError(InvalidInput).
+void make_folder(const std::string& path);
 void write_file(const std::string& path, const std::string& contents);
 
 // ---- the stages that --emit shows, for one kernel; the text with a final newline
 // A file of C: of each kernel what makes its packed constants, and the kernel.
 std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine);
-std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target);
+std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel,
+                        const codegen::Target& target);
 const std::vector<std::string>& emit_kinds();
 std::vector<std::string> emit_kinds_of(bool of_model);  // of polyte compile, or of polyte op
 std::string emit_help(bool of_model);                   // of --emit: what it takes
 // A line for each kind that only a GPU's kernels have, where the target is none.
-std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds, const codegen::Target& target);
+std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds,
+                                              const codegen::Target& target);
 
 }  // namespace polyte::cli

@@ -28,7 +28,8 @@ std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
     for (std::size_t i = 0; i < std::min(own.size(), first.size()); ++i) {
       if (runtime::compare_bits(own[i], first[i]).equal) continue;
       const runtime::Comparison c = runtime::compare(own[i], first[i], {1e-4, 1e-4});
-      verdict = c.equal ? "within 1e-4 of " + works[0]->name : "differs from " + works[0]->name + ": " + c.message;
+      verdict = c.equal ? "within 1e-4 of " + works[0]->name
+                        : "differs from " + works[0]->name + ": " + c.message;
     }
     verdicts.push_back(work == works[0] ? "" : verdict);
   }
@@ -43,21 +44,26 @@ std::string format(const char* form, double value) {
   return text;
 }
 
-// Beside what was measured, or in its place, what the GPU's rates predict of the loops, and the least of any loops.
+// Beside what was measured, or in its place, what the GPU's rates predict of the loops, and the
+// least of any loops.
 Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
   Lines lines = {"not measured"};
   if (row.contains("real_time")) lines[0] = format("%.1f us", row["real_time"].get<double>() / 1e3);
-  if (row.contains("peak_fraction")) lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
+  if (row.contains("peak_fraction"))
+    lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
   if (row.contains("ceiling_fraction"))
-    lines[0] += format(" (%.3f of what the GPU's rates allow)", row["ceiling_fraction"].get<double>());
+    lines[0] +=
+        format(" (%.3f of what the GPU's rates allow)", row["ceiling_fraction"].get<double>());
   const auto predicted = [&](const char* key, const char* form) {
     if (row.contains(key))
-      lines.push_back(format(form, row[key]["nanoseconds"].get<double>() / 1e3) + row[key]["bound"].get<std::string>());
+      lines.push_back(format(form, row[key]["nanoseconds"].get<double>() / 1e3) +
+                      row[key]["bound"].get<std::string>());
   };
   predicted("predicted", "predicted: %.3g us, by ");
   predicted("predicted_least", "at least: %.3g us, by ");
   if (row.contains("bytes_per_second"))
-    lines.push_back(format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));
+    lines.push_back(
+        format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));
   if (!ratio) return lines;
   lines.push_back(format("%.3fx the time of the first", ratio->median));
   lines.push_back(format("95 %% interval %.3f", ratio->low) + format(" to %.3f", ratio->high));
@@ -65,7 +71,8 @@ Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
   return lines;
 }
 
-// Schedule, proof, loops and machine code, in this order; of a GPU that is PTX and what the assembler makes of it.
+// Schedule, proof, loops and machine code, in this order; of a GPU that is PTX and what the
+// assembler makes of it.
 struct CompileTimes {
   double schedule = 0, proof = 0, loops = 0, code = 0;
 };
@@ -97,7 +104,8 @@ Lines wrapped(const Lines& lines, std::size_t width) {
     std::istringstream words(line);
     std::string open;
     for (std::string word; words >> word;) {
-      if (!open.empty() && open.size() + 1 + word.size() > width) result.push_back(std::exchange(open, ""));
+      if (!open.empty() && open.size() + 1 + word.size() > width)
+        result.push_back(std::exchange(open, ""));
       for (; word.size() > width; word.erase(0, width)) result.push_back(word.substr(0, width));
       open += (open.empty() ? "" : " ") + word;
     }
@@ -109,7 +117,8 @@ Lines wrapped(const Lines& lines, std::size_t width) {
 // One column a contender; a title and the lines of each.
 class SideBySide {
  public:
-  explicit SideBySide(std::size_t contenders) : width_(std::max<std::size_t>(28, 104 / contenders - 3)) {}
+  explicit SideBySide(std::size_t contenders)
+      : width_(std::max<std::size_t>(28, 104 / contenders - 3)) {}
 
   void add(std::string title, const std::vector<Lines>& cells) {
     std::vector<Lines> columns;
@@ -120,7 +129,8 @@ class SideBySide {
     }
     for (std::size_t row = 0; row < height; ++row) {
       std::string line = padded(std::exchange(title, ""), 13);
-      for (const Lines& column : columns) line += padded(row < column.size() ? column[row] : "", width_ + 3);
+      for (const Lines& column : columns)
+        line += padded(row < column.size() ? column[row] : "", width_ + 3);
       std::printf("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
     }
   }
@@ -151,18 +161,20 @@ void add_gpu_rows(const std::vector<std::unique_ptr<Work>>& works, SideBySide& t
   }
 }
 
-void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works, const std::vector<Lines>& times,
-                        const Lines& verdicts, bool proved) {
+void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works,
+                        const std::vector<Lines>& times, const Lines& verdicts, bool proved) {
   SideBySide table(works.size());
   const auto add = [&](const char* title, const auto& cell) {
     std::vector<Lines> cells;
-    for (const std::unique_ptr<Work>& work : works) cells.push_back(work->op ? cell(*work) : Lines());
+    for (const std::unique_ptr<Work>& work : works)
+      cells.push_back(work->op ? cell(*work) : Lines());
     table.add(title, cells);
   };
   std::vector<Lines> names, outputs;
   for (std::size_t i = 0; i < works.size(); ++i) {
     names.push_back({works[i]->name});
-    if (!works[i]->identical_to.empty()) names.back().push_back("the loops of " + works[i]->identical_to);
+    if (!works[i]->identical_to.empty())
+      names.back().push_back("the loops of " + works[i]->identical_to);
     outputs.push_back({i == 0 && verdicts[i].empty() ? "the first" : verdicts[i]});
   }
   table.add("", names);
@@ -181,7 +193,9 @@ void find_device(BenchOptions& options, const codegen::Target& target) {
   if (target.kind != TargetKind::Cuda) return;
   if (options.verb.emulate) {
     if (!std::ranges::all_of(options.sources, is_operator))
-      throw UserError(ExitStatus::Usage, "--emulate: compare emulates operators; a network is by polyte run --emulate");
+      throw UserError(
+          ExitStatus::Usage,
+          "--emulate: compare emulates operators; a network is by polyte run --emulate");
     options.on = BenchOptions::On::Emulator;
     options.why_not_measured = "what --emulate runs says nothing of time";
     return;
@@ -195,25 +209,28 @@ void find_device(BenchOptions& options, const codegen::Target& target) {
   }
 }
 
-nlohmann::json row_of(const Work& work, const Figures& figures, std::size_t i, const Machine& machine,
-                      const BenchOptions& options) {
+nlohmann::json row_of(const Work& work, const Figures& figures, std::size_t i,
+                      const Machine& machine, const BenchOptions& options) {
   const bool timed = i < figures.timings.size();
-  nlohmann::json row = to_json(work, timed ? &figures.timings[i] : nullptr, timed ? figures.peaks.at(work.dtype) : 0,
-                               machine, options.threads);
+  nlohmann::json row = to_json(work, timed ? &figures.timings[i] : nullptr,
+                               timed ? figures.peaks.at(work.dtype) : 0, machine, options.threads);
   if (!timed) row["not_measured"] = options.why_not_measured;
   if (!work.op) return row;
   const CompileTimes times = compile_times(work);
-  row["compile_ms"] = {
-      {"schedule", times.schedule}, {"proof", times.proof}, {"loops", times.loops}, {"machine_code", times.code}};
+  row["compile_ms"] = {{"schedule", times.schedule},
+                       {"proof", times.proof},
+                       {"loops", times.loops},
+                       {"machine_code", times.code}};
   return row;
 }
 
 void print_heading(const BenchOptions& options, const Machine& machine) {
   if (options.why_not_measured.empty())
-    std::printf("%s, %d thread%s, %d interleaved rounds\n\n", machine.model_name.c_str(), options.threads,
-                options.threads == 1 ? "" : "s", options.repetitions);
+    std::printf("%s, %d thread%s, %d interleaved rounds\n\n", machine.model_name.c_str(),
+                options.threads, options.threads == 1 ? "" : "s", options.repetitions);
   else
-    std::printf("%s, not measured: %s\n\n", machine.model_name.c_str(), options.why_not_measured.c_str());
+    std::printf("%s, not measured: %s\n\n", machine.model_name.c_str(),
+                options.why_not_measured.c_str());
 }
 
 int run_compare(BenchOptions options) {
@@ -227,7 +244,8 @@ int run_compare(BenchOptions options) {
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);
   const Machine& machine = target.machine;
   const Lines verdicts = agreement(works);
-  const Figures figures = options.why_not_measured.empty() ? time_all(works, options, machine) : Figures();
+  const Figures figures =
+      options.why_not_measured.empty() ? time_all(works, options, machine) : Figures();
   nlohmann::json rows = nlohmann::json::array();
   std::vector<Lines> times;
   for (std::size_t i = 0; i < works.size(); ++i) {
@@ -235,7 +253,8 @@ int run_compare(BenchOptions options) {
     std::optional<bench::Ratio> ratio;
     if (!figures.timings.empty()) {
       ratio = bench::ratio_of(figures.timings[i], figures.timings[0]);
-      row["ratio_to_first"] = {{"median", ratio->median}, {"low", ratio->low}, {"high", ratio->high}};
+      row["ratio_to_first"] = {
+          {"median", ratio->median}, {"low", ratio->low}, {"high", ratio->high}};
     }
     row["outputs"] = verdicts[i];
     row["script"] = works[i]->script;
@@ -257,11 +276,15 @@ int run_compare(BenchOptions options) {
 }  // namespace
 
 void add_compare(const Verb& app) {
-  const Verb verb = app.verb("compare", "the same work under several schedulers or scripts, side by side");
+  const Verb verb =
+      app.verb("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
-  verb.flag("--emulate", options->verb.emulate, "of a GPU: play its threads on this CPU, check and count every access");
+  verb.flag("--emulate", options->verb.emulate,
+            "of a GPU: play its threads on this CPU, check and count every access");
   add_order_option(verb, options->order);
-  verb.example("polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
+  verb.example(
+      "polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers "
+      "poly,template");
   verb.calls([options, verb] {
     if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;
     return run_compare(*options);

@@ -38,7 +38,8 @@ std::string groups_text(const driver::ScheduledModel& model) {
 }
 
 // The stage of every group with a kernel, in execution order.
-std::string stage_text(const std::string& kind, const driver::ScheduledModel& model, const codegen::Target& target) {
+std::string stage_text(const std::string& kind, const driver::ScheduledModel& model,
+                       const codegen::Target& target) {
   if (kind == "graph") return graph::print(model.graph);
   if (kind == "groups") return groups_text(model);
   if (kind == "c") return emit_c(model.kernels, target.machine);
@@ -70,7 +71,8 @@ void print_times(const driver::ScheduledModel& model) {
   for (const StageTime& time : model.times)
     std::fprintf(stderr, "%10.2f ms  %s\n", time.milliseconds, time.stage.c_str());
   for (const graph::PassRecord& pass : model.passes.passes) {
-    std::fprintf(stderr, "%10.2f ms    graph: %s (%d rewrites)\n", pass.milliseconds, pass.name.c_str(), pass.rewrites);
+    std::fprintf(stderr, "%10.2f ms    graph: %s (%d rewrites)\n", pass.milliseconds,
+                 pass.name.c_str(), pass.rewrites);
   }
   std::map<std::string, double> kernels;
   for (const driver::BuiltKernel& kernel : model.kernels) {
@@ -88,7 +90,8 @@ PassFiles pass_files(const CompileOptions& options) {
   return {"--dump-passes", options.dump_dir, files};
 }
 
-void emit(const CompileOptions& options, const driver::ScheduledModel& model, const codegen::Target& target) {
+void emit(const CompileOptions& options, const driver::ScheduledModel& model,
+          const codegen::Target& target) {
   for (const std::string& kind : options.emit) {
     const std::string text = stage_text(kind, model, target);
     if (options.emit_dir.empty()) {
@@ -99,12 +102,14 @@ void emit(const CompileOptions& options, const driver::ScheduledModel& model, co
   }
 }
 
-void dump_kernels(const CompileOptions& options, const driver::ScheduledModel& model, const Machine& machine) {
+void dump_kernels(const CompileOptions& options, const driver::ScheduledModel& model,
+                  const Machine& machine) {
   const PassFiles files = pass_files(options);
   for (const driver::BuiltKernel& kernel : model.kernels) dump_passes(files, kernel, machine);
 }
 
-void explain(const CompileOptions& options, const driver::ScheduledModel& model, const Machine& machine) {
+void explain(const CompileOptions& options, const driver::ScheduledModel& model,
+             const Machine& machine) {
   std::cout << layouts_text(model.passes) << "\n";
   std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   for (const driver::GroupPlan& group : model.groups) {
@@ -118,7 +123,8 @@ void explain(const CompileOptions& options, const driver::ScheduledModel& model,
   }
 }
 
-// What is written, checked before anything is compiled. `files`: what is read besides the options' own.
+// What is written, checked before anything is compiled. `files`: what is read besides the
+// options' own.
 void check_files(const CompileOptions& options, std::vector<std::string> files) {
   add_files(options.verb, files);
   if (!options.dump_dir.empty()) make_folder(options.dump_dir);
@@ -150,7 +156,8 @@ void print_json(const CompileOptions& options, const driver::ScheduledModel& mod
 }
 
 // All that was asked to be seen of the model on its way.
-void show(const CompileOptions& options, const driver::ScheduledModel& model, const codegen::Target& target) {
+void show(const CompileOptions& options, const driver::ScheduledModel& model,
+          const codegen::Target& target) {
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   if (options.time_passes) print_times(model);
   if (options.explain) explain(options, model, target.machine);
@@ -160,21 +167,27 @@ void show(const CompileOptions& options, const driver::ScheduledModel& model, co
 }
 
 void check_combination(const CompileOptions& options) {
-  if (options.output.empty() && options.emit.empty() && options.dump_dir.empty() && !options.explain && !options.json)
-    throw UserError(ExitStatus::Usage,
-                    "nothing to do: give -o OUT.polyte, --emit KIND, --dump-passes DIR, --explain or --json");
+  if (options.output.empty() && options.emit.empty() && options.dump_dir.empty() &&
+      !options.explain && !options.json)
+    throw UserError(
+        ExitStatus::Usage,
+        "nothing to do: give -o OUT.polyte, --emit KIND, --dump-passes DIR, --explain or --json");
   if (options.emit_dir.empty() && options.emit.size() > 1)
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   if (options.json && (options.explain || (!options.emit.empty() && options.emit_dir.empty())))
-    throw UserError(ExitStatus::Usage, "--json with --explain or --emit: stdout has room for one of them");
+    throw UserError(ExitStatus::Usage,
+                    "--json with --explain or --emit: stdout has room for one of them");
   if (options.names_device && options.verb.target != "cuda:native")
-    throw UserError(ExitStatus::Usage, "--device and --driver say which GPU --target cuda:native asks, the target is " +
-                                           options.verb.target);
+    throw UserError(
+        ExitStatus::Usage,
+        "--device and --driver say which GPU --target cuda:native asks, the target is " +
+            options.verb.target);
 }
 
 int run_compile(const CompileOptions& options) {
   check_combination(options);
-  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
+  const codegen::Target target =
+      target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
   if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
     throw UserError(ExitStatus::Usage, problems);
@@ -183,7 +196,8 @@ int run_compile(const CompileOptions& options) {
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;
   import.reads = [&](const std::filesystem::path& file) { external.push_back(file.string()); };
-  driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
+  driver::ImportedNetwork imported =
+      driver::import_network(options.model, import, open_ranges(options.verb));
   check_files(options, external);
   const driver::ModelOptions model_opts = model_options(options.verb);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
@@ -191,7 +205,8 @@ int run_compile(const CompileOptions& options) {
     show(options, driver::schedule_model(std::move(imported.network), target, model_opts), target);
     return 0;
   }
-  driver::PackagedModel model = driver::package_model(std::move(imported.network), target, model_opts);
+  driver::PackagedModel model =
+      driver::package_model(std::move(imported.network), target, model_opts);
   show(options, model, target);
   model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
@@ -209,17 +224,20 @@ void add_compile(const Verb& app) {
   verb.option("-o,--output", options->output, "the artifact to write");
   add_model_options(verb, options->verb);
   add_device_options(verb, options->verb.cuda);
-  verb.option("--threads", options->verb.schedule_threads, "that schedules are made for; 0: as many as processors")
+  verb.option("--threads", options->verb.schedule_threads,
+              "that schedules are made for; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
   verb.option("--emit", options->emit, emit_help(true)).separated().one_of(emit_kinds_of(true));
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
-  verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
+  verb.flag("--explain", options->explain,
+            "why operators were fused or not, and what was decided for each kernel");
   verb.flag("--json", options->json, "which scheduler each group has, as JSON");
   verb.flag("--emulate", options->verb.emulate,
             "of a GPU: also code that plays its threads on a CPU, for run --emulate");
-  verb.flag("--time-passes", options->time_passes, "how long each stage took and the memory it needed, on stderr");
+  verb.flag("--time-passes", options->time_passes,
+            "how long each stage took and the memory it needed, on stderr");
   verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");
   verb.calls([options, verb] {
     options->names_device = verb.is_given("--device") || verb.is_given("--driver");

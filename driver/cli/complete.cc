@@ -1,5 +1,5 @@
-// polyte complete: a script with holes made whole (docs/scripts-with-holes.md). Exit status 0 with the script, or 1
-// with the line that stands in the way.
+// polyte complete: a script with holes made whole (docs/scripts-with-holes.md). Exit status 0 with
+// the script, or 1 with the line that stands in the way.
 #include "poly/complete.h"
 
 #include <nlohmann/json.hpp>
@@ -24,7 +24,8 @@ struct CompleteOptions {
   bool json = false, explain = false, exact = false;
 };
 
-std::shared_ptr<const ir::Program> program_of(const CompleteOptions& options, schedule::Script& script) {
+std::shared_ptr<const ir::Program> program_of(const CompleteOptions& options,
+                                              schedule::Script& script) {
   const std::string& source = options.source.source;
   if (is_model(source)) {
     ModelVerbOptions model = options.model;
@@ -37,7 +38,8 @@ std::shared_ptr<const ir::Program> program_of(const CompleteOptions& options, sc
   const auto programs = load_programs(options.source);
   for (const auto& program : programs)
     if (programs.size() == 1 || program->name == script.program) return program;
-  throw UserError(ExitStatus::InvalidInput, source + ": there is no program called " + script.program);
+  throw UserError(ExitStatus::InvalidInput,
+                  source + ": there is no program called " + script.program);
 }
 
 int refuse(const CompleteOptions& options, const schedule::Refusal& refusal) {
@@ -46,13 +48,15 @@ int refuse(const CompleteOptions& options, const schedule::Refusal& refusal) {
     json["refusal"] = to_json(refusal);
     std::cout << json.dump(2) << "\n";
   }
-  std::cerr << schedule::to_string(refusal, options.script, "");  // what has holes cannot be watched
+  // What has holes cannot be watched.
+  std::cerr << schedule::to_string(refusal, options.script, "");
   return static_cast<int>(schedule::exit_status(refusal.kind));
 }
 
 int run_complete(const CompleteOptions& options) {
   schedule::Script script = load_script(options.script, options.params);
-  if (!options.output.empty()) check_output_file("-o " + options.output, options.output, {options.script});
+  if (!options.output.empty())
+    check_output_file("-o " + options.output, options.output, {options.script});
   const auto program = program_of(options, script);
   const Machine machine = target_from(options.target, options.threads).machine;
   poly::PolyOptions how;
@@ -66,12 +70,13 @@ int run_complete(const CompleteOptions& options) {
   const std::string text = schedule::print(completion->script);
   if (!options.output.empty()) write_file(options.output, text);
   if (options.json) {
-    const nlohmann::json json{{"program", program->name},
-                              {"script", text},
-                              {"verdict", "legal"},
-                              {"had_holes", schedule::has_holes(script) || script.directives.empty()},
-                              {"learnt_from", completion->source},
-                              {"considered", considered}};
+    const nlohmann::json json{
+        {"program", program->name},
+        {"script", text},
+        {"verdict", "legal"},
+        {"had_holes", schedule::has_holes(script) || script.directives.empty()},
+        {"learnt_from", completion->source},
+        {"considered", considered}};
     std::cout << json.dump(2) << "\n";
     return 0;
   }
@@ -87,13 +92,16 @@ void add_complete(const Verb& app) {
   const Verb verb = app.verb("complete", "fill the holes of a schedule, under what its lines say");
   auto options = std::make_shared<CompleteOptions>();
   add_operator_options(verb, options->source);
-  verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
+  verb.existing("program").description(
+      "a file of Program text, index notation in quotes, or an ONNX file");
   add_group_options(verb, options->model);
   verb.option("--script", options->script, "the schedule with holes").required();
   add_param_option(verb, options->params);
-  verb.option("--group", options->group, "of a model: the group, where it is not the one that the header names");
+  verb.option("--group", options->group,
+              "of a model: the group, where it is not the one that the header names");
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.option("--threads", options->threads, "that loops are shared among; else this machine's").within(1, 1024);
+  verb.option("--threads", options->threads, "that loops are shared among; else this machine's")
+      .within(1, 1024);
   verb.flag("--exact", options->exact, "keep the order of floating-point sums");
   verb.option("-o,--output", options->output, "a file for the finished script");
   verb.flag("--explain", options->explain, "the candidates, their prices, and why they lost");

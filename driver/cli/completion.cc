@@ -21,7 +21,8 @@ std::vector<std::string> split_words(const std::string& text, char at) {
 }
 
 bool has_name(const Switch& one, const std::string& name) {
-  return std::ranges::any_of(split_words(one.names, ','), [&](const std::string& own) { return own == name; });
+  return std::ranges::any_of(split_words(one.names, ','),
+                             [&](const std::string& own) { return own == name; });
 }
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
@@ -32,26 +33,31 @@ std::vector<std::string> targets(const std::string& begun) {
   if (begun.starts_with("cpu:"))
     for (const std::string& cpu : codegen::known_cpus()) names.push_back("cpu:" + cpu);
   if (begun.starts_with("aarch64:"))
-    for (const std::string& cpu : codegen::known_cpus(TargetKind::AArch64)) names.push_back("aarch64:" + cpu);
+    for (const std::string& cpu : codegen::known_cpus(TargetKind::AArch64))
+      names.push_back("aarch64:" + cpu);
   for (const std::string& gpu : gpu_names()) names.push_back("cuda:" + gpu);
   names.emplace_back("cuda:native");
   if (begun.find(':') == std::string::npos) names.insert(names.end(), {"cpu:", "aarch64:"});
   return names;
 }
 
-// What the value of an option may be besides what its table says: by its name, which has one meaning in all verbs.
+// What the value of an option may be besides what its table says: by its name, which has one
+// meaning in all verbs.
 enum class ValueIs { Words, Files, Folders, Nothing };
 struct ValueKind {
   const char* name;
   ValueIs kind;
 };
 constexpr ValueKind kValueKinds[] = {
-    {"--emit-dir", ValueIs::Folders},  {"--dump-passes", ValueIs::Folders}, {"--dump-dir", ValueIs::Folders},
-    {"--templates", ValueIs::Folders}, {"--folder", ValueIs::Folders},      {"--shape", ValueIs::Nothing},
-    {"--value", ValueIs::Nothing},     {"--param", ValueIs::Nothing},       {"--name", ValueIs::Nothing},
-    {"--filter", ValueIs::Nothing},    {"--group", ValueIs::Nothing},       {"--schedule", ValueIs::Nothing},
-    {"--watch", ValueIs::Nothing},     {"--order", ValueIs::Nothing},       {"--pass", ValueIs::Nothing},
-    {"--from", ValueIs::Nothing},      {"--skip", ValueIs::Nothing},
+    {"--emit-dir", ValueIs::Folders}, {"--dump-passes", ValueIs::Folders},
+    {"--dump-dir", ValueIs::Folders}, {"--templates", ValueIs::Folders},
+    {"--folder", ValueIs::Folders},   {"--shape", ValueIs::Nothing},
+    {"--value", ValueIs::Nothing},    {"--param", ValueIs::Nothing},
+    {"--name", ValueIs::Nothing},     {"--filter", ValueIs::Nothing},
+    {"--group", ValueIs::Nothing},    {"--schedule", ValueIs::Nothing},
+    {"--watch", ValueIs::Nothing},    {"--order", ValueIs::Nothing},
+    {"--pass", ValueIs::Nothing},     {"--from", ValueIs::Nothing},
+    {"--skip", ValueIs::Nothing},
 };
 
 ValueIs value_is(const Switch& one) {
@@ -65,7 +71,8 @@ std::vector<std::string> offered_values(const Switch& one, const std::string& be
   if (has_name(one, "--target")) return targets(begun);
   if (has_name(one, "--fill")) return {"zeros", "ones", "normal", "int:"};
   if (has_name(one, "--dtype"))
-    return {"f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"};
+    return {"f64", "f32", "f16", "bf16", "i8",  "i16", "i32",
+            "i64", "u8",  "u16", "u32",  "u64", "bool"};
   return one.values;
 }
 
@@ -103,7 +110,9 @@ class Completer {
   const std::vector<Verb::Word> verbs_;
   std::string verb_;  // "", "op", "lab run"
 
-  std::string below(const std::string& word) const { return verb_.empty() ? word : verb_ + " " + word; }
+  std::string below(const std::string& word) const {
+    return verb_.empty() ? word : verb_ + " " + word;
+  }
   bool is_verb(const std::string& path) const {
     return std::ranges::any_of(verbs_, [&](const Verb::Word& one) { return one.text == path; });
   }
@@ -114,14 +123,17 @@ class Completer {
     return nullptr;
   }
 
-  static void offer(const std::string& word, const std::string& help) { std::cout << word << "\t" << help << "\n"; }
+  static void offer(const std::string& word, const std::string& help) {
+    std::cout << word << "\t" << help << "\n";
+  }
   static void offer(ValueIs kind) {
     if (kind == ValueIs::Files) std::cout << ":files\n";
     if (kind == ValueIs::Folders) std::cout << ":folders\n";
   }
 
   // `written`: what stands before the value in the same word.
-  static void offer_values(const Switch& one, const std::string& written, const std::string& begun) {
+  static void offer_values(const Switch& one, const std::string& written,
+                           const std::string& begun) {
     const std::size_t comma = one.separated ? begun.rfind(',') : std::string::npos;
     const std::string done = comma == std::string::npos ? "" : begun.substr(0, comma + 1);
     const std::string part = begun.substr(done.size());
@@ -169,12 +181,14 @@ class Completer {
 
   void offer_verbs(const std::string& begun) const {
     for (const Verb::Word& one : verbs_)
-      if (one.text.find(' ') == std::string::npos && one.text.starts_with(begun)) offer(one.text, one.help);
+      if (one.text.find(' ') == std::string::npos && one.text.starts_with(begun))
+        offer(one.text, one.help);
   }
 };
 
 constexpr const char* kBash =
-    R"(# What TAB offers after polyte, in bash; asked of the program itself. `source <(polyte completion bash)`
+    R"(# What TAB offers after polyte, in bash; asked of the program itself.
+# source <(polyte completion bash)
 _polyte() {
   local line=${COMP_LINE:0:COMP_POINT} candidate keep='' current
   local -a words
@@ -191,7 +205,9 @@ _polyte() {
         compopt -o filenames 2> /dev/null
         local kind=-f path
         [[ $candidate == :folders ]] && kind=-d
-        while IFS= read -r path; do COMPREPLY+=("$path"); done < <(compgen $kind -- "${current#"$keep"}") ;;
+        while IFS= read -r path; do
+          COMPREPLY+=("$path")
+        done < <(compgen $kind -- "${current#"$keep"}") ;;
       :more) compopt -o nospace 2> /dev/null ;;
       *) COMPREPLY+=("${candidate#"$keep"}") ;;
     esac
@@ -201,11 +217,11 @@ complete -F _polyte polyte
 )";
 
 constexpr const char* kZsh = R"(#compdef polyte
-# What TAB offers after polyte, in zsh; asked of the program itself. `source <(polyte completion zsh)`
+# What TAB offers after polyte, in zsh; asked of the program itself. source <(polyte completion zsh)
 _polyte() {
-  local line word help more=
+  local line word help more= program=${words[1]/#\~/$HOME}
   local -a offered
-  for line in "${(@f)$("${words[1]/#\~/$HOME}" completion-words "${(@)words[2,CURRENT]}" 2> /dev/null)}"; do
+  for line in "${(@f)$("$program" completion-words "${(@)words[2,CURRENT]}" 2> /dev/null)}"; do
     case $line in
       '') ;;
       :files) _files ;;
@@ -217,14 +233,17 @@ _polyte() {
     esac
   done
   if (( $#offered )); then
-    if [[ -n $more ]]; then _describe -t words polyte offered -S ''; else _describe -t words polyte offered; fi
+    local -a behind
+    [[ -n $more ]] && behind=(-S '')
+    _describe -t words polyte offered "${behind[@]}"
   fi
 }
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _polyte "$@"; else compdef _polyte polyte; fi
 )";
 
 constexpr const char* kFish =
-    R"(# What TAB offers after polyte, in fish; asked of the program itself. `polyte completion fish | source`
+    R"(# What TAB offers after polyte, in fish; asked of the program itself.
+# polyte completion fish | source
 function __polyte_words
   set -l before (commandline -opc)
   set -l current (commandline -ct)
@@ -257,7 +276,8 @@ int complete_words(const Verb& app, const std::vector<std::string>& words) {
 }
 
 void add_completion(const Verb& app) {
-  const Verb verb = app.verb("completion", "what a shell needs to complete verbs, options and their values");
+  const Verb verb =
+      app.verb("completion", "what a shell needs to complete verbs, options and their values");
   auto shell = std::make_shared<std::string>();
   verb.option("shell", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
   verb.example("source <(polyte completion bash)");
@@ -265,7 +285,8 @@ void add_completion(const Verb& app) {
 }
 
 void add_help(const Verb& app) {
-  const Verb verb = app.verb("help", "what a verb does, with its options and an example: as VERB --help");
+  const Verb verb =
+      app.verb("help", "what a verb does, with its options and an example: as VERB --help");
   auto words = std::make_shared<std::vector<std::string>>();
   verb.option("verb", *words, "a verb, and a verb below it");
   verb.example("polyte help lab run");

@@ -1,4 +1,5 @@
-// polyte conformance: ONNX test cases (a folder with model.onnx and test_data_set_*), under each scheduler.
+// polyte conformance: ONNX test cases (a folder with model.onnx and test_data_set_*), under
+// each scheduler.
 #include <nlohmann/json.hpp>
 
 #include <iostream>
@@ -29,7 +30,8 @@ nlohmann::json to_json(const std::vector<CaseResult>& results) {
   nlohmann::json json{{"cases", nlohmann::json::array()}, {"summary", nlohmann::json::object()}};
   for (const CaseResult& r : results) {
     const std::string scheduler = to_string(r.arm), result = to_string(r.outcome);
-    nlohmann::json row{{"name", r.name}, {"scheduler", scheduler}, {"result", result}, {"detail", r.detail}};
+    nlohmann::json row{
+        {"name", r.name}, {"scheduler", scheduler}, {"result", result}, {"detail", r.detail}};
     row.update(scheduling_json(scheduling_of(r.steps), ""));
     row["scheduler_asked"] = scheduler;
     json["cases"].push_back(std::move(row));
@@ -45,13 +47,17 @@ nlohmann::json to_json(const std::vector<CaseResult>& results) {
 }
 
 std::string to_junit(const std::vector<CaseResult>& results) {
-  std::string xml =
-      "<?xml version=\"1.0\"?>\n<testsuite name=\"conformance\" tests=\"" + std::to_string(results.size()) + "\">\n";
+  std::string xml = "<?xml version=\"1.0\"?>\n<testsuite name=\"conformance\" tests=\"" +
+                    std::to_string(results.size()) + "\">\n";
   for (const CaseResult& r : results) {
-    xml += "  <testcase classname=\"" + to_string(r.arm) + "\" name=\"" + lab::escaped_xml(r.name) + "\">";
-    if (r.outcome == CaseOutcome::Unsupported) xml += "<skipped message=\"" + lab::escaped_xml(r.detail) + "\"/>";
-    if (r.outcome == CaseOutcome::Fail) xml += "<failure message=\"" + lab::escaped_xml(r.detail) + "\"/>";
-    if (r.outcome == CaseOutcome::Error) xml += "<error message=\"" + lab::escaped_xml(r.detail) + "\"/>";
+    xml += "  <testcase classname=\"" + to_string(r.arm) + "\" name=\"" + lab::escaped_xml(r.name) +
+           "\">";
+    if (r.outcome == CaseOutcome::Unsupported)
+      xml += "<skipped message=\"" + lab::escaped_xml(r.detail) + "\"/>";
+    if (r.outcome == CaseOutcome::Fail)
+      xml += "<failure message=\"" + lab::escaped_xml(r.detail) + "\"/>";
+    if (r.outcome == CaseOutcome::Error)
+      xml += "<error message=\"" + lab::escaped_xml(r.detail) + "\"/>";
     xml += "</testcase>\n";
   }
   return xml + "</testsuite>\n";
@@ -64,18 +70,22 @@ int run_conformance(const ConformanceOptions& options) {
   const runtime::EmulatorOptions emulation = emulator_options(options.order, options.emulate);
   if (options.emulate) how.emulator = emulation;
   std::vector<driver::Arm> arms;
-  for (const std::string& scheduler : options.schedulers) arms.push_back(*driver::arm_from_string(scheduler));
-  const std::vector<std::filesystem::path> cases = driver::find_cases(options.folders, options.filter);
+  for (const std::string& scheduler : options.schedulers)
+    arms.push_back(*driver::arm_from_string(scheduler));
+  const std::vector<std::filesystem::path> cases =
+      driver::find_cases(options.folders, options.filter);
   if (cases.empty()) {
     throw UserError(ExitStatus::InvalidInput,
-                    "no case matches '" + options.filter + "': a case is a folder with model.onnx and test_data_set_*");
+                    "no case matches '" + options.filter +
+                        "': a case is a folder with model.onnx and test_data_set_*");
   }
   const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, how);
   int status = 0;
   for (const CaseResult& r : results) {
     if (r.outcome != CaseOutcome::Fail && r.outcome != CaseOutcome::Error) continue;
     status = static_cast<int>(ExitStatus::Refused);
-    std::cerr << to_string(r.outcome) << "  " << to_string(r.arm) << "  " << r.name << "  " << r.detail << "\n";
+    std::cerr << to_string(r.outcome) << "  " << to_string(r.arm) << "  " << r.name << "  "
+              << r.detail << "\n";
   }
   const nlohmann::json json = to_json(results);
   if (!options.json.empty() && options.json != "-") write_file(options.json, json.dump(1) + "\n");
@@ -84,10 +94,11 @@ int run_conformance(const ConformanceOptions& options) {
     std::cout << json.dump(1) << "\n";
   } else {
     for (const auto& [scheduler, s] : json["summary"].items()) {
-      std::cout << scheduler << ": " << s["pass"] << " pass, " << s["fail"] << " fail, " << s["unsupported"]
-                << " unsupported, " << s["error"]
-                << " error; second judge: " << json["second_judge"][scheduler]["executed"] << " kernels executed, "
-                << json["second_judge"][scheduler]["too_large"] << " too large\n";
+      std::cout << scheduler << ": " << s["pass"] << " pass, " << s["fail"] << " fail, "
+                << s["unsupported"] << " unsupported, " << s["error"]
+                << " error; second judge: " << json["second_judge"][scheduler]["executed"]
+                << " kernels executed, " << json["second_judge"][scheduler]["too_large"]
+                << " too large\n";
     }
   }
   return status;
@@ -106,9 +117,11 @@ void add_conformance(const Verb& app) {
   verb.option("--json", options->json, "write all results to this file; - for stdout");
   verb.option("--junit", options->junit, "write JUnit XML to this file");
   verb.option("--jobs", options->jobs, "cases at a time").within(1, 256).shows_default();
-  verb.flag("--strict", options->how.strict, "a case of which not all was done as asked is an error");
+  verb.flag("--strict", options->how.strict,
+            "a case of which not all was done as asked is an error");
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
+  verb.flag("--emulate", options->emulate,
+            "of a GPU: play its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
   verb.calls([options] { return run_conformance(*options); });

@@ -1,4 +1,5 @@
-// Inputs and outputs of the verbs that run something: where values come from, what becomes of the results.
+// Inputs and outputs of the verbs that run something: where values come from, what becomes
+// of the results.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +20,9 @@ std::string type_text(DType dtype, const runtime::Shape& shape) {
   return std::string(to_string(dtype)) + runtime::to_string(shape);
 }
 
-std::string type_text(const runtime::Tensor& tensor) { return type_text(tensor.dtype(), tensor.shape()); }
+std::string type_text(const runtime::Tensor& tensor) {
+  return type_text(tensor.dtype(), tensor.shape());
+}
 
 bool has_type(const runtime::Tensor& tensor, DType dtype, const runtime::Shape& shape) {
   return tensor.dtype() == dtype && tensor.shape() == shape;
@@ -34,7 +37,9 @@ std::string listed(const std::vector<std::string>& names) {
 
 // A name in other letters, or a near one.
 std::string other_case(const std::string& name, const std::vector<std::string>& known) {
-  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
   for (const std::string& one : known)
     if (std::ranges::equal(one, name, same)) return ", did you mean '" + one + "'?";
   return did_you_mean(name, known);
@@ -45,7 +50,8 @@ std::string cast_text(const std::string& name, DType given, DType wanted) {
   const std::string text(to_string(wanted));
   if (given == wanted || wanted == DType::BF16) return "";
   const std::string type = text[0] == 'f' ? "float" : text[0] == 'i' ? "int" : "uint";
-  return "; in NumPy, " + name + ".astype('" + (wanted == DType::Bool ? text : type + text.substr(1)) + "')";
+  return "; in NumPy, " + name + ".astype('" +
+         (wanted == DType::Bool ? text : type + text.substr(1)) + "')";
 }
 
 std::vector<std::string> input_names(const std::vector<NamedBuffer>& buffers) {
@@ -63,20 +69,21 @@ std::vector<std::string> output_names(const std::vector<NamedBuffer>& buffers) {
 }
 
 // Of what -i gives: names without an input, names given twice, other types or shapes.
-std::vector<std::string> problems_of(const GivenTensors& given, const std::vector<NamedBuffer>& buffers) {
+std::vector<std::string> problems_of(const GivenTensors& given,
+                                     const std::vector<NamedBuffer>& buffers) {
   std::vector<std::string> problems, seen;
   const std::vector<std::string> known = input_names(buffers);
   for (const auto& [name, dtype, shape, read] : given) {
-    const auto it =
-        std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
+    const auto it = std::ranges::find_if(
+        buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
     if (std::ranges::find(seen, name) != seen.end())
       problems.push_back("input '" + name + "' is given twice");
     else if (it == buffers.end())
       problems.push_back("input '" + name + "': there is no such input (" + listed(known) + ")" +
                          other_case(name, known));
     else if (!has_type(it->tensor, dtype, shape))
-      problems.push_back("input '" + name + "' is " + type_text(dtype, shape) + ", expected " + type_text(it->tensor) +
-                         cast_text(name, dtype, it->tensor.dtype()));
+      problems.push_back("input '" + name + "' is " + type_text(dtype, shape) + ", expected " +
+                         type_text(it->tensor) + cast_text(name, dtype, it->tensor.dtype()));
     seen.push_back(name);
   }
   return problems;
@@ -85,7 +92,9 @@ std::vector<std::string> problems_of(const GivenTensors& given, const std::vecto
 // "min -3, max 4", what is not a number counted beside.
 std::string range_text(const runtime::Tensor& tensor) {
   std::int64_t least = -1, most = -1, nans = 0;
-  auto value = [&](std::int64_t i) { return runtime::element_as_double(tensor.dtype(), tensor.data(), i); };
+  auto value = [&](std::int64_t i) {
+    return runtime::element_as_double(tensor.dtype(), tensor.data(), i);
+  };
   for (std::int64_t i = 0; i < tensor.elements(); ++i) {
     const double x = value(i);
     if (x != x) {
@@ -96,22 +105,27 @@ std::string range_text(const runtime::Tensor& tensor) {
     if (most < 0 || x > value(most)) most = i;
   }
   std::string text;
-  auto element = [&](std::int64_t i) { return runtime::element_text(tensor.dtype(), tensor.data(), i); };
+  auto element = [&](std::int64_t i) {
+    return runtime::element_text(tensor.dtype(), tensor.data(), i);
+  };
   if (least >= 0) text = "  min " + element(least) + "  max " + element(most);
   return nans > 0 ? text + "  nan " + std::to_string(nans) : text;
 }
 
 bool begins_with(const std::string& path, std::string_view magic) {
   std::string begin(magic.size(), ' ');
-  return std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
+  return std::ifstream(path, std::ios::binary)
+             .read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
          begin == magic;
 }
 
 }  // namespace
 
 void add_data_options(const Verb& verb, DataOptions& options) {
-  verb.option("-i,--input", options.inputs, "in.npz, NAME=@x.npy, or x.npy where there is one input; repeatable");
-  verb.option("--fill", options.fill, "values of the other inputs: zeros, ones, normal[:SEED] or int:SEED");
+  verb.option("-i,--input", options.inputs,
+              "in.npz, NAME=@x.npy, or x.npy where there is one input; repeatable");
+  verb.option("--fill", options.fill,
+              "values of the other inputs: zeros, ones, normal[:SEED] or int:SEED");
   verb.option("-o,--output", options.output, "write the outputs to this .npz");
   verb.option("--expect", options.expect, "compare the outputs with this .npz");
   verb.option("--rtol", options.rtol, "relative tolerance of --expect").shows_default();
@@ -129,8 +143,9 @@ std::string is_what(const std::string& path) {
 
 GivenTensor given_tensor(const std::string& name, const std::string& path) {
   if (std::filesystem::is_regular_file(path) && !begins_with(path, "\x93NUMPY"))
-    throw UserError(ExitStatus::InvalidInput, "-i " + name + (name.empty() ? "" : "=@") + path + ": " + is_what(path) +
-                                                  "; expected an .npy file (numpy.save writes one)");
+    throw UserError(ExitStatus::InvalidInput,
+                    "-i " + name + (name.empty() ? "" : "=@") + path + ": " + is_what(path) +
+                        "; expected an .npy file (numpy.save writes one)");
   auto tensor = std::make_shared<runtime::Tensor>(runtime::read_npy(path));
   return {name, tensor->dtype(), tensor->shape(), [tensor] { return tensor->clone(); }};
 }
@@ -151,8 +166,10 @@ void require_data(const DataOptions& options) {
     const std::size_t at = item.find("=@"), equals = item.find('=');
     if (at == std::string::npos && equals != std::string::npos && !std::filesystem::exists(item))
       throw UserError(ExitStatus::Usage, "-i " + item + ": expected NAME=@x.npy, did you mean '" +
-                                             item.substr(0, equals) + "=@" + item.substr(equals + 1) + "'?");
-    files.push_back({"-i", at == std::string::npos ? item : item.substr(at + 2), "an .npz or .npy file"});
+                                             item.substr(0, equals) + "=@" +
+                                             item.substr(equals + 1) + "'?");
+    files.push_back(
+        {"-i", at == std::string::npos ? item : item.substr(at + 2), "an .npz or .npy file"});
   }
   if (!options.expect.empty()) files.push_back({"--expect", options.expect, "an .npz file"});
   require_files(files);
@@ -169,8 +186,9 @@ GivenTensors read_inputs(const DataOptions& options) {
       given.push_back(given_tensor("", item));
     } else {
       if (std::filesystem::is_regular_file(item) && !begins_with(item, "PK"))
-        throw UserError(ExitStatus::Usage, "-i " + item + ": " + is_what(item) + "; expected in.npz, " +
-                                               "NAME=@x.npy or x.npy (numpy.save writes an array so)");
+        throw UserError(ExitStatus::Usage,
+                        "-i " + item + ": " + is_what(item) + "; expected in.npz, " +
+                            "NAME=@x.npy or x.npy (numpy.save writes an array so)");
       add_archive(item, given);
     }
   }
@@ -178,26 +196,31 @@ GivenTensors read_inputs(const DataOptions& options) {
 }
 
 void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given) {
-  const auto bare = std::ranges::count_if(given, [](const GivenTensor& one) { return one.name.empty(); });
+  const auto bare =
+      std::ranges::count_if(given, [](const GivenTensor& one) { return one.name.empty(); });
   if (bare == 0) return;
   if (inputs.size() != 1 || bare > 1)
-    throw UserError(ExitStatus::Usage,
-                    "-i with a bare .npy is for one single input (" + listed(inputs) + "), expected -i NAME=@x.npy");
+    throw UserError(ExitStatus::Usage, "-i with a bare .npy is for one single input (" +
+                                           listed(inputs) + "), expected -i NAME=@x.npy");
   for (GivenTensor& one : given)
     if (one.name.empty()) one.name = inputs[0];
 }
 
-void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs, const GivenTensors& given) {
+void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
+                    const GivenTensors& given) {
   if (!options.fill.empty()) return;
   std::vector<std::string> missing;
   for (const std::string& name : inputs)
-    if (std::ranges::none_of(given, [&](const GivenTensor& one) { return one.name == name; })) missing.push_back(name);
+    if (std::ranges::none_of(given, [&](const GivenTensor& one) { return one.name == name; }))
+      missing.push_back(name);
   if (missing.empty()) return;
   std::string names;
   for (const std::string& name : missing) names += (names.empty() ? "'" : ", '") + name + "'";
-  throw UserError(ExitStatus::Usage, (missing.size() == 1 ? "input " : "inputs ") + names +
-                                         (missing.size() == 1 ? " has" : " have") + " no value: give -i " + missing[0] +
-                                         "=@x.npy or -i in.npz, or --fill normal (zeros, ones, int:SEED)");
+  throw UserError(ExitStatus::Usage,
+                  (missing.size() == 1 ? "input " : "inputs ") + names +
+                      (missing.size() == 1 ? " has" : " have") + " no value: give -i " +
+                      missing[0] +
+                      "=@x.npy or -i in.npz, or --fill normal (zeros, ones, int:SEED)");
 }
 
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {
@@ -206,7 +229,8 @@ void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers)
   fill_buffers(options, buffers, given);
 }
 
-void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers, const GivenTensors& given) {
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers,
+                  const GivenTensors& given) {
   const std::vector<std::string> problems = problems_of(given, buffers);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   require_inputs(options, input_names(buffers), given);
@@ -226,13 +250,15 @@ void tell_outputs(const std::string& done, const std::vector<NamedBuffer>& buffe
   std::cerr << done << "\n";
   for (const NamedBuffer& buffer : buffers) {
     if (!buffer.output) continue;
-    std::cerr << "  " << buffer.name << "  " << type_text(buffer.tensor) << range_text(buffer.tensor) << "  xxh3 "
-              << runtime::digest_of(buffer.tensor.raw()) << "\n";
+    std::cerr << "  " << buffer.name << "  " << type_text(buffer.tensor)
+              << range_text(buffer.tensor) << "  xxh3 " << runtime::digest_of(buffer.tensor.raw())
+              << "\n";
   }
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 std::string milliseconds(double value) {
@@ -241,14 +267,17 @@ std::string milliseconds(double value) {
   return text;
 }
 
-std::string threads_text(int threads) { return std::to_string(threads) + (threads == 1 ? " thread" : " threads"); }
+std::string threads_text(int threads) {
+  return std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+}
 
 void print_launches(const std::vector<runtime::LaunchCounts>& counts) {
   for (const runtime::LaunchCounts& count : counts) {
-    std::fprintf(stderr, "  %-20s %lld blocks of %lld threads, %lld bytes of shared memory, met %lld times",
-                 count.kernel.c_str(), static_cast<long long>(count.blocks),
-                 static_cast<long long>(count.threads_a_block), static_cast<long long>(count.shared_bytes),
-                 static_cast<long long>(count.block_barriers));
+    std::fprintf(
+        stderr, "  %-20s %lld blocks of %lld threads, %lld bytes of shared memory, met %lld times",
+        count.kernel.c_str(), static_cast<long long>(count.blocks),
+        static_cast<long long>(count.threads_a_block), static_cast<long long>(count.shared_bytes),
+        static_cast<long long>(count.block_barriers));
     if (count.warp_barriers > 0)
       std::fprintf(stderr, ", warps %lld times", static_cast<long long>(count.warp_barriers));
     std::fprintf(stderr, "\n");
@@ -270,7 +299,8 @@ int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& b
     const auto& [name, dtype, shape] = expected.members()[i];
     auto it = std::ranges::find_if(outputs, [&, n = name](const auto& o) { return o.first == n; });
     if (it == outputs.end())
-      throw UserError(ExitStatus::InvalidInput, "--expect " + options.expect + ": '" + name + "' is not an output (" +
+      throw UserError(ExitStatus::InvalidInput, "--expect " + options.expect + ": '" + name +
+                                                    "' is not an output (" +
                                                     listed(output_names(buffers)) + ")");
     runtime::Comparison comparison;
     if (has_type(it->second, dtype, shape)) {

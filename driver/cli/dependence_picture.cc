@@ -36,22 +36,25 @@ std::string to_text(const Xy& a) { return number(a.x) + " " + number(a.y); }
 
 std::string escaped(const std::string& text) {
   std::string result;
-  for (const char c : text) result += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  for (const char c : text)
+    result += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return result;
 }
 
 struct Kind {
   const char *name, *colour, *words;
 };
-constexpr std::array kKinds = {Kind{"flow", "#1f5fbf", "flow: what was written is read"},
-                               Kind{"anti", "#c2571a", "anti: what was read is overwritten"},
-                               Kind{"output", "#6b7280", "output: what was written is overwritten"}};
+constexpr std::array kKinds = {
+    Kind{"flow", "#1f5fbf", "flow: what was written is read"},
+    Kind{"anti", "#c2571a", "anti: what was read is overwritten"},
+    Kind{"output", "#6b7280", "output: what was written is overwritten"}};
 constexpr std::array kTileColours = {"#dbeafe", "#dcfce7", "#fef3c7", "#fce7f3",
                                      "#ede9fe", "#ccfbf1", "#fee2e2", "#e5e7eb"};
 
 class Drawing {
  public:
-  Drawing(const schedule::State& state, const PictureOptions& options) : program_(*state.reference), options_(options) {
+  Drawing(const schedule::State& state, const PictureOptions& options)
+      : program_(*state.reference), options_(options) {
     choose_statements();
     choose_axes();
     points_ = schedule::points_of(state, statements_, kMostPoints);
@@ -82,7 +85,9 @@ class Drawing {
   std::vector<std::int64_t> least_, most_;     // by axis
   std::string body_;
 
-  [[noreturn]] static void refuse(const std::string& what) { throw UserError(ExitStatus::Usage, what); }
+  [[noreturn]] static void refuse(const std::string& what) {
+    throw UserError(ExitStatus::Usage, what);
+  }
 
   // --- what is drawn
 
@@ -93,7 +98,8 @@ class Drawing {
       if (std::ranges::find(names, name) == names.end())
         refuse("--statement " + name + ": the program has " + join_words(names, ", "));
     statements_ = options_.statements;
-    if (statements_.size() > 2) refuse("--format svg draws one or two statements, give --statement once or twice");
+    if (statements_.size() > 2)
+      refuse("--format svg draws one or two statements, give --statement once or twice");
     if (!statements_.empty()) return;
     if (names.empty()) refuse("program '" + program_.name + "' has no statement to draw");
     sort_stably(names, std::ranges::greater{},
@@ -106,18 +112,22 @@ class Drawing {
   void choose_axes() {
     std::vector<std::string> loops;  // of the statement with most
     for (const std::string& name : statements_)
-      if (program_.statement(name).iterators.size() > loops.size()) loops = program_.statement(name).iterators;
+      if (program_.statement(name).iterators.size() > loops.size())
+        loops = program_.statement(name).iterators;
     axes_ = options_.axes;
     for (const std::string& axis : axes_)
       if (std::ranges::find(loops, axis) == loops.end())
         refuse("--axes " + axis + ": the loops are " + join_words(loops, ", "));
-    if (!axes_.empty() && (axes_.size() > 3 || std::set(axes_.begin(), axes_.end()).size() != axes_.size()))
+    if (!axes_.empty() &&
+        (axes_.size() > 3 || std::set(axes_.begin(), axes_.end()).size() != axes_.size()))
       refuse("--axes takes one to three loops, each once");
-    if (axes_.empty()) axes_.assign(loops.begin(), loops.begin() + std::min<std::ptrdiff_t>(3, std::ssize(loops)));
+    if (axes_.empty())
+      axes_.assign(loops.begin(), loops.begin() + std::min<std::ptrdiff_t>(3, std::ssize(loops)));
   }
 
   // Its value of a loop by name, where the statement has it.
-  std::optional<std::int64_t> value_of(const schedule::InstancePoint& point, const std::string& loop) const {
+  std::optional<std::int64_t> value_of(const schedule::InstancePoint& point,
+                                       const std::string& loop) const {
     const std::vector<std::string>& iterators = program_.statement(point.statement).iterators;
     const auto at = std::ranges::find(iterators, loop);
     if (at == iterators.end()) return std::nullopt;
@@ -161,17 +171,22 @@ class Drawing {
     for (const schedule::InstancePoint& point : points_.points) {
       std::vector<double> values;
       for (std::size_t a = 0; a < axes_.size(); ++a)
-        values.push_back(static_cast<double>(value_of(point, axes_[a]).value_or(least_[a]) - least_[a]));
+        values.push_back(
+            static_cast<double>(value_of(point, axes_[a]).value_or(least_[a]) - least_[a]));
       at_.push_back(position(values) + offset_of(point.statement));
     }
   }
 
-  bool is_second(const std::string& statement) const { return statements_.size() > 1 && statement == statements_[1]; }
+  bool is_second(const std::string& statement) const {
+    return statements_.size() > 1 && statement == statements_[1];
+  }
 
   double extent(std::size_t axis) const { return static_cast<double>(most_[axis] - least_[axis]); }
 
   // Height of one plane of a picture in three dimensions, with room to the next.
-  double plane() const { return 0.55 * kCell * extent(1) + (statements_.size() > 1 ? 3.4 : 2.0) * kCell; }
+  double plane() const {
+    return 0.55 * kCell * extent(1) + (statements_.size() > 1 ? 3.4 : 2.0) * kCell;
+  }
 
   // The first axis downwards, the last to the right; of three the middle one to the front.
   Xy position(const std::vector<double>& values) const {
@@ -192,13 +207,13 @@ class Drawing {
   // --- how it looks
 
   void text(const Xy& at, const std::string& words, const std::string& style) {
-    body_ +=
-        "<text x=\"" + number(at.x) + "\" y=\"" + number(at.y) + "\" " + style + ">" + escaped(words) + "</text>\n";
+    body_ += "<text x=\"" + number(at.x) + "\" y=\"" + number(at.y) + "\" " + style + ">" +
+             escaped(words) + "</text>\n";
   }
 
   void line(const Xy& from, const Xy& to, const std::string& style) {
-    body_ += "<line x1=\"" + number(from.x) + "\" y1=\"" + number(from.y) + "\" x2=\"" + number(to.x) + "\" y2=\"" +
-             number(to.y) + "\" " + style + "/>\n";
+    body_ += "<line x1=\"" + number(from.x) + "\" y1=\"" + number(from.y) + "\" x2=\"" +
+             number(to.x) + "\" y2=\"" + number(to.y) + "\" " + style + "/>\n";
   }
 
   // Where the ticks of an axis stand, seen from its points.
@@ -217,7 +232,9 @@ class Drawing {
         text(position(end) + ticks_of(a), std::to_string(v), "class=\"tick\"");
       }
       const bool is_down = a == 0 && axes_.size() > 1;
-      const Xy further = is_down ? Xy{-4, 28} : axes_.size() == 3 && a == 1 ? Xy{-2, 24} : Xy{28, 2};
+      const Xy further = is_down                       ? Xy{-4, 28}
+                         : axes_.size() == 3 && a == 1 ? Xy{-2, 24}
+                                                       : Xy{28, 2};
       text(position(end) + ticks_of(a) + further, axes_[a], "class=\"axis\"");
     }
   }
@@ -229,7 +246,8 @@ class Drawing {
     for (const std::string& statement : statements_)
       for (double v = 0; v <= extent(0); ++v) {
         std::string path;
-        for (const auto& [y, x] : {std::pair{-0.5, -0.4}, {-0.5, right}, {front, right}, {front, -0.4}})
+        for (const auto& [y, x] :
+             {std::pair{-0.5, -0.4}, {-0.5, right}, {front, right}, {front, -0.4}})
           path += (path.empty() ? "M" : " L") + to_text(position({v, y, x}) + offset_of(statement));
         body_ += "<path d=\"" + path + " z\" class=\"plane\"/>\n";
       }
@@ -249,8 +267,8 @@ class Drawing {
     const Xy along = (tip - from) * (1 / length(tip - from)), across{-along.y, along.x};
     const Xy base = tip - along * kHead;
     const Xy left = base + across * (0.42 * kHead), right = base - across * (0.42 * kHead);
-    body_ += "<path d=\"M" + to_text(tip) + " L" + to_text(left) + " L" + to_text(right) + " z\" fill=\"" + colour +
-             "\"/>\n";
+    body_ += "<path d=\"M" + to_text(tip) + " L" + to_text(left) + " L" + to_text(right) +
+             " z\" fill=\"" + colour + "\"/>\n";
   }
 
   // Bent where it is long, so that it passes the points between.
@@ -267,27 +285,31 @@ class Drawing {
       return end + back * (by / length(back));
     };
     const Xy tip = towards_middle(to, kRadius + 2);
-    body_ += "<path d=\"M" + to_text(towards_middle(from, kRadius + 2)) + " Q" + to_text(middle) + " " +
-             to_text(towards_middle(to, kRadius + 1 + kHead)) + "\" class=\"arrow\" stroke=\"" + kind.colour + "\"" +
+    body_ += "<path d=\"M" + to_text(towards_middle(from, kRadius + 2)) + " Q" + to_text(middle) +
+             " " + to_text(towards_middle(to, kRadius + 1 + kHead)) +
+             "\" class=\"arrow\" stroke=\"" + kind.colour + "\"" +
              (arrow.reduction ? " stroke-dasharray=\"4 3\"" : "") + "/>\n";
     head(tip, middle, kind.colour);
   }
 
   void draw_point(std::size_t i) {
     const schedule::InstancePoint& point = points_.points[i];
-    const std::string fill = !options_.with_order || point.place < 0
-                                 ? "#ffffff"
-                                 : kTileColours[static_cast<std::size_t>(point.group) % kTileColours.size()];
+    const std::string fill =
+        !options_.with_order || point.place < 0
+            ? "#ffffff"
+            : kTileColours[static_cast<std::size_t>(point.group) % kTileColours.size()];
     const std::string title = "<title>" + escaped(point.statement) + title_of(point) + "</title>";
     const Xy at = at_[i];
     if (is_second(point.statement))
-      body_ += "<rect x=\"" + number(at.x - kRadius + 1) + "\" y=\"" + number(at.y - kRadius + 1) + "\" width=\"" +
-               number(2 * kRadius - 2) + "\" height=\"" + number(2 * kRadius - 2) +
+      body_ += "<rect x=\"" + number(at.x - kRadius + 1) + "\" y=\"" + number(at.y - kRadius + 1) +
+               "\" width=\"" + number(2 * kRadius - 2) + "\" height=\"" + number(2 * kRadius - 2) +
                "\" rx=\"3\" class=\"point\" fill=\"" + fill + "\">" + title + "</rect>\n";
     else
-      body_ += "<circle cx=\"" + number(at.x) + "\" cy=\"" + number(at.y) + "\" r=\"" + number(kRadius) +
-               "\" class=\"point\" fill=\"" + fill + "\">" + title + "</circle>\n";
-    if (options_.with_order && point.place >= 0) text(at + Xy{0, 3.6}, std::to_string(point.place), "class=\"place\"");
+      body_ += "<circle cx=\"" + number(at.x) + "\" cy=\"" + number(at.y) + "\" r=\"" +
+               number(kRadius) + "\" class=\"point\" fill=\"" + fill + "\">" + title +
+               "</circle>\n";
+    if (options_.with_order && point.place >= 0)
+      text(at + Xy{0, 3.6}, std::to_string(point.place), "class=\"place\"");
   }
 
   std::string title_of(const schedule::InstancePoint& point) const {
@@ -302,8 +324,10 @@ class Drawing {
 
   std::string title() const {
     std::string words = program_.name;
-    for (const auto& [name, value] : program_.sizes) words += ", " + name + " = " + std::to_string(value);
-    for (const auto& [loop, value] : fixed_) words += ", at " + loop + " = " + std::to_string(value);
+    for (const auto& [name, value] : program_.sizes)
+      words += ", " + name + " = " + std::to_string(value);
+    for (const auto& [loop, value] : fixed_)
+      words += ", at " + loop + " = " + std::to_string(value);
     return words;
   }
 
@@ -319,14 +343,16 @@ class Drawing {
     for (std::size_t s = 0; s < statements_.size(); ++s, at.y += 20) {
       const std::string style = "class=\"point\" fill=\"#ffffff\"";
       if (s == 0)
-        body_ += "<circle cx=\"" + number(at.x + 10) + "\" cy=\"" + number(at.y) + "\" r=\"7\" " + style + "/>\n";
+        body_ += "<circle cx=\"" + number(at.x + 10) + "\" cy=\"" + number(at.y) + "\" r=\"7\" " +
+                 style + "/>\n";
       else
         body_ += "<rect x=\"" + number(at.x + 4) + "\" y=\"" + number(at.y - 6) +
                  "\" width=\"12\" height=\"12\" rx=\"2\" " + style + "/>\n";
       text(at + Xy{30, 4}, statements_[s], "class=\"legend\"");
     }
     for (const Kind& kind : kKinds) {
-      if (!has_arrow([&](const schedule::InstanceArrow& arrow) { return arrow.kind == kind.name; })) continue;
+      if (!has_arrow([&](const schedule::InstanceArrow& arrow) { return arrow.kind == kind.name; }))
+        continue;
       line(at, at + Xy{14, 0}, std::string("class=\"arrow\" stroke=\"") + kind.colour + "\"");
       head(at + Xy{21, 0}, at, kind.colour);
       text(at + Xy{30, 4}, kind.words, "class=\"legend\"");
@@ -339,7 +365,9 @@ class Drawing {
     }
     if (!options_.with_order) return at.y;
     line(at, at + Xy{20, 0}, "class=\"order\"");
-    text(at + Xy{30, 4}, "order of " + options_.title + "; a colour is a tile, or an iteration of the outermost loop",
+    text(at + Xy{30, 4},
+         "order of " + options_.title +
+             "; a colour is a tile, or an iteration of the outermost loop",
          "class=\"legend\"");
     return at.y + 20;
   }
@@ -354,19 +382,16 @@ class Drawing {
     const double height = draw_legend({kMargin - 34, far.y + 64}) + 6;
     body_ += drawn;
     const double width = std::max(far.x + kMargin, 460.0);
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" + number(height) +
-           "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
-           "\">\n<style>\n"
-           "text { font-family: Helvetica, Arial, sans-serif; fill: #111827 }\n"
-           ".title { font-size: 15px; font-weight: bold } .legend { font-size: 12px } .axis { font-size: 15px; "
-           "font-style: italic }\n"
-           ".tick { font-size: 11px; fill: #6b7280; text-anchor: middle } .place { font-size: 10px; text-anchor: "
-           "middle }\n"
-           ".point { stroke: #374151; stroke-width: 1.2 } .arrow { fill: none; stroke-width: 1.3; stroke-opacity: 0.8 "
-           "}\n"
-           ".plane { fill: #f9fafb; stroke: #e5e7eb }\n.order { fill: none; stroke: #dc2626; stroke-width: 1; "
-           "stroke-opacity: 0.45 }\n</style>\n"
-           "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" +
+           number(height) + "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
+           "\">\n<style>\ntext { font-family: Helvetica, Arial, sans-serif; fill: #111827 }\n"
+           ".title { font-size: 15px; font-weight: bold } .legend { font-size: 12px } "
+           ".axis { font-size: 15px; font-style: italic }\n.tick { font-size: 11px; "
+           "fill: #6b7280; text-anchor: middle } .place { font-size: 10px; text-anchor: middle }\n"
+           ".point { stroke: #374151; stroke-width: 1.2 } .arrow { fill: none; "
+           "stroke-width: 1.3; stroke-opacity: 0.8 }\n.plane { fill: #f9fafb; stroke: #e5e7eb }\n"
+           ".order { fill: none; stroke: #dc2626; stroke-width: 1; stroke-opacity: 0.45 }\n"
+           "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
   }
 };
 

@@ -1,6 +1,6 @@
-// A small case of one or two statements as SVG: instances as points over two or three of their loops, direct
-// dependences as arrows, and, where a schedule is given, the order in which it runs them: a number in each point, a
-// line from each to the next, a colour a tile.
+// A small case of one or two statements as SVG: instances as points over two or three of their
+// loops, direct dependences as arrows, and, where a schedule is given, the order in which it runs
+// them: a number in each point, a line from each to the next, a colour a tile.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct PictureOptions {
   std::string title;                    // what the order is: "jacobi.sched"
 };
 
-// Of a State whose sizes are numbers. UserError(Usage) where a statement or loop is not there, ResourceLimit where the
-// case is too large to be seen.
+// Of a State whose sizes are numbers. UserError(Usage) where a statement or loop is not there,
+// ResourceLimit where the case is too large to be seen.
 std::string dependence_picture(const schedule::State& state, const PictureOptions& options);
 
 }  // namespace polyte::cli

@@ -1,4 +1,5 @@
-// polyte deps: the dependences of a Program, for a person (text, a picture), for isl's tools and as JSON.
+// polyte deps: the dependences of a Program, for a person (text, a picture), for isl's tools
+// and as JSON.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -35,13 +36,15 @@ std::string distances_text(const ReportedDependence& d) {
     for (const schedule::DistanceRange& range : distance) ranges.push_back(to_string(range));
     all.push_back(ranges.size() == 1 ? ranges.front() : "(" + join_words(ranges, ", ") + ")");
   }
-  const std::string loops = d.loops.size() == 1 ? d.loops.front() : "(" + join_words(d.loops, ", ") + ")";
+  const std::string loops =
+      d.loops.size() == 1 ? d.loops.front() : "(" + join_words(d.loops, ", ") + ")";
   return loops + ": " + join_words(all, " or ");
 }
 
 std::string sizes_text(const ReportedDependence& d, const ir::Program& program) {
   std::vector<std::string> sizes;
-  for (const std::string& param : program.params) sizes.push_back(param + " = " + std::to_string(d.sizes.at(param)));
+  for (const std::string& param : program.params)
+    sizes.push_back(param + " = " + std::to_string(d.sizes.at(param)));
   return sizes.empty() ? "" : "      (smallest case: " + join_words(sizes, ", ") + ")";
 }
 
@@ -53,7 +56,8 @@ std::string example_text(const ReportedDependence& d) {
 }
 
 std::string meaning_of(const ReportedDependence& d) {
-  const std::string who = d.source == d.sink ? "it" : d.sink, whose = d.source == d.sink ? "it" : d.source;
+  const std::string who = d.source == d.sink ? "it" : d.sink,
+                    whose = d.source == d.sink ? "it" : d.source;
   if (d.reduction) return "the terms of one element follow each other";
   if (d.kind == "flow") return who + " reads what " + whose + " wrote";
   if (d.kind == "anti") return who + " overwrites what " + whose + " read";
@@ -64,11 +68,14 @@ bool says_the_same(const ReportedDependence& a, const ReportedDependence& b) {
   return a.reduction == b.reduction && a.exact == b.exact && a.distances == b.distances;
 }
 
-// Dependences of one pair of statements through one tensor; kinds that say the same in one paragraph.
-void print_group(std::ostream& out, const std::vector<const ReportedDependence*>& group, const ir::Program& program) {
+// Dependences of one pair of statements through one tensor; kinds that say the same in
+// one paragraph.
+void print_group(std::ostream& out, const std::vector<const ReportedDependence*>& group,
+                 const ir::Program& program) {
   const ReportedDependence& first = *group.front();
   out << "\n"
-      << (first.source == first.sink ? first.sink + " after itself" : first.sink + " after " + first.source)
+      << (first.source == first.sink ? first.sink + " after itself"
+                                     : first.sink + " after " + first.source)
       << ", through " << first.tensor << "\n";
   std::vector<bool> told(group.size());
   for (std::size_t i = 0; i < group.size(); ++i) {
@@ -76,8 +83,10 @@ void print_group(std::ostream& out, const std::vector<const ReportedDependence*>
     const ReportedDependence& d = *group[i];
     std::string kinds = d.kind;
     for (std::size_t j = i + 1; j < group.size(); ++j)
-      if (d.reduction && says_the_same(d, *group[j])) kinds += ", " + group[j]->kind, told[j] = true;
-    out << "  " << kinds << "   " << meaning_of(d) << (d.exact ? "" : ", perhaps: known at run time only") << "\n";
+      if (d.reduction && says_the_same(d, *group[j]))
+        kinds += ", " + group[j]->kind, told[j] = true;
+    out << "  " << kinds << "   " << meaning_of(d)
+        << (d.exact ? "" : ", perhaps: known at run time only") << "\n";
     out << "    distance   " << (d.loops.empty() ? "no loop in common" : distances_text(d)) << "\n";
     out << "    example    " << example_text(d) << sizes_text(d, program) << "\n";
   }
@@ -89,7 +98,8 @@ void print_text(std::ostream& out, const DependenceReport& report) {
   for (const std::string& param : program.params) params += (params.empty() ? "" : ", ") + param;
   out << program.name << "(" << params << "): " << report.statements.size() << " statement"
       << (report.statements.size() == 1 ? "" : "s") << ", " << report.dependences.size()
-      << (report.direct ? " direct" : "") << " dependence" << (report.dependences.size() == 1 ? "" : "s") << "\n";
+      << (report.direct ? " direct" : "") << " dependence"
+      << (report.dependences.size() == 1 ? "" : "s") << "\n";
   std::vector<const ReportedDependence*> group;
   const auto flush = [&] {
     if (!group.empty()) print_group(out, group, program);
@@ -97,7 +107,8 @@ void print_text(std::ostream& out, const DependenceReport& report) {
   };
   for (const ReportedDependence& d : report.dependences) {
     const ReportedDependence* last = group.empty() ? nullptr : group.back();
-    if (last && (last->source != d.source || last->sink != d.sink || last->tensor != d.tensor)) flush();
+    if (last && (last->source != d.source || last->sink != d.sink || last->tensor != d.tensor))
+      flush();
     group.push_back(&d);
   }
   flush();
@@ -128,14 +139,16 @@ void print_isl(std::ostream& out, const DependenceReport& report) {
   for (const schedule::ReportedStatement& s : report.statements) {
     domains.push_back(s.domain);
     orders.push_back(s.order);
-    for (std::size_t i = 0; i < s.touches.size(); ++i) (s.writes[i] ? writes : reads).push_back(s.touches[i]);
+    for (std::size_t i = 0; i < s.touches.size(); ++i)
+      (s.writes[i] ? writes : reads).push_back(s.touches[i]);
   }
   print("Context", {report.context});
   print("Domain", domains);
   print("Schedule", orders);
   print("Reads", reads);
   print("Writes", writes);
-  for (const auto& [name, kind] : {std::pair{"Flow", "flow"}, {"Anti", "anti"}, {"Output", "output"}}) {
+  for (const auto& [name, kind] :
+       {std::pair{"Flow", "flow"}, {"Anti", "anti"}, {"Output", "output"}}) {
     std::vector<std::string> relations;
     for (const ReportedDependence& d : report.dependences)
       if (d.kind == kind) relations.push_back(d.relation);
@@ -151,9 +164,10 @@ nlohmann::ordered_json to_json(const schedule::Instance& instance) {
 }
 
 nlohmann::ordered_json to_json(const ReportedDependence& d) {
-  nlohmann::ordered_json json{{"kind", d.kind},         {"source", d.source},       {"sink", d.sink},
-                              {"tensor", d.tensor},     {"reduction", d.reduction}, {"exact", d.exact},
-                              {"relation", d.relation}, {"loops", d.loops}};
+  nlohmann::ordered_json json{{"kind", d.kind},           {"source", d.source},
+                              {"sink", d.sink},           {"tensor", d.tensor},
+                              {"reduction", d.reduction}, {"exact", d.exact},
+                              {"relation", d.relation},   {"loops", d.loops}};
   json["distances"] = nlohmann::ordered_json::array();
   for (const auto& distance : d.distances) {
     auto ranges = nlohmann::ordered_json::array();
@@ -165,7 +179,10 @@ nlohmann::ordered_json to_json(const ReportedDependence& d) {
     }
     json["distances"].push_back(std::move(ranges));
   }
-  json["example"] = {{"source", to_json(d.from)}, {"sink", to_json(d.to)}, {"element", d.cell}, {"sizes", d.sizes}};
+  json["example"] = {{"source", to_json(d.from)},
+                     {"sink", to_json(d.to)},
+                     {"element", d.cell},
+                     {"sizes", d.sizes}};
   return json;
 }
 
@@ -183,7 +200,8 @@ void print_json(std::ostream& out, const DependenceReport& report) {
                                {"domain", s.domain},
                                {"order", s.order}};
     one["reads"] = one["writes"] = nlohmann::ordered_json::array();
-    for (std::size_t i = 0; i < s.touches.size(); ++i) one[s.writes[i] ? "writes" : "reads"].push_back(s.touches[i]);
+    for (std::size_t i = 0; i < s.touches.size(); ++i)
+      one[s.writes[i] ? "writes" : "reads"].push_back(s.touches[i]);
     json["statements"].push_back(std::move(one));
   }
   for (const ReportedDependence& d : report.dependences) json["dependences"].push_back(to_json(d));
@@ -198,20 +216,24 @@ void keep_only(DependenceReport& report, const std::vector<std::string>& stateme
   for (const schedule::ReportedStatement& s : report.statements) names.push_back(s.name);
   for (const std::string& wanted : statements)
     if (std::ranges::find(names, wanted) == names.end())
-      throw UserError(ExitStatus::Usage, "--statement " + wanted + ": the program has " + join_words(names, ", "));
+      throw UserError(ExitStatus::Usage,
+                      "--statement " + wanted + ": the program has " + join_words(names, ", "));
   const auto is_wanted = [&](const std::string& name) {
     return std::ranges::find(statements, name) != statements.end();
   };
-  std::erase_if(report.statements, [&](const schedule::ReportedStatement& s) { return !is_wanted(s.name); });
-  std::erase_if(report.dependences,
-                [&](const ReportedDependence& d) { return !is_wanted(d.source) || !is_wanted(d.sink); });
+  std::erase_if(report.statements,
+                [&](const schedule::ReportedStatement& s) { return !is_wanted(s.name); });
+  std::erase_if(report.dependences, [&](const ReportedDependence& d) {
+    return !is_wanted(d.source) || !is_wanted(d.sink);
+  });
 }
 
 // --- pictures
 
 constexpr std::int64_t kDrawnSize = 6;  // of a size that is not given
 
-std::shared_ptr<const ir::Program> small_program(const std::shared_ptr<const ir::Program>& program) {
+std::shared_ptr<const ir::Program> small_program(
+    const std::shared_ptr<const ir::Program>& program) {
   if (program->params.empty()) return program;
   ir::Values sizes;
   for (const std::string& param : program->params) sizes[param] = kDrawnSize;
@@ -219,7 +241,8 @@ std::shared_ptr<const ir::Program> small_program(const std::shared_ptr<const ir:
 }
 
 // A refused script is drawn too: its order is what is wrong with it.
-schedule::State scripted(const DepsOptions& options, const std::shared_ptr<const ir::Program>& program,
+schedule::State scripted(const DepsOptions& options,
+                         const std::shared_ptr<const ir::Program>& program,
                          const Machine& machine) {
   const schedule::Script script = load_script(options.script, options.params);
   auto state = schedule::replay(program, script, machine, {});
@@ -235,14 +258,16 @@ schedule::State scripted(const DepsOptions& options, const std::shared_ptr<const
 
 std::string picture(const DepsOptions& options, const std::shared_ptr<const ir::Program>& open) {
   const std::shared_ptr<const ir::Program> program = small_program(open);
-  PictureOptions picture{.statements = options.statements, .axes = options.axes, .with_order = false, .title = ""};
+  PictureOptions picture{
+      .statements = options.statements, .axes = options.axes, .with_order = false, .title = ""};
   const Machine machine = target_from("cpu:native").machine;
   if (!options.script.empty()) {
     picture.with_order = true;
     picture.title = options.script;
     return dependence_picture(scripted(options, program, machine), picture);
   }
-  if (options.scheduler.empty()) return dependence_picture(schedule::reference_state(program), picture);
+  if (options.scheduler.empty())
+    return dependence_picture(schedule::reference_state(program), picture);
   driver::KernelOptions kernel_options;
   kernel_options.arm = *driver::arm_from_string(options.scheduler);
   const driver::BuiltKernel kernel = driver::build_kernel(program, machine, kernel_options);
@@ -270,9 +295,10 @@ void check_combination(const DepsOptions& options) {
 std::string text_of(const DepsOptions& options) {
   const auto program = load_open_program(options.source);
   if (options.format == "svg") return picture(options, program);
-  if (options.format == "openscop") return schedule::openscop_text(schedule::reference_state(program));
-  DependenceReport report =
-      schedule::report_dependences(program, options.all ? schedule::Pairs::All : schedule::Pairs::Direct);
+  if (options.format == "openscop")
+    return schedule::openscop_text(schedule::reference_state(program));
+  DependenceReport report = schedule::report_dependences(
+      program, options.all ? schedule::Pairs::All : schedule::Pairs::Direct);
   keep_only(report, options.statements);
   for (const std::string& note : report.notes) std::cerr << "note: " << note << "\n";
   std::ostringstream out;
@@ -288,7 +314,8 @@ std::string text_of(const DepsOptions& options) {
 int run_deps(const DepsOptions& options) {
   check_combination(options);
   if (!options.output.empty())
-    check_output_file("-o " + options.output, options.output, {options.source.source, options.script});
+    check_output_file("-o " + options.output, options.output,
+                      {options.source.source, options.script});
   const std::string text = text_of(options);
   if (options.output.empty())
     std::cout << text;
@@ -300,21 +327,29 @@ int run_deps(const DepsOptions& options) {
 }  // namespace
 
 void add_deps(const Verb& app) {
-  const Verb verb = app.verb("deps", "dependences of a Program: which statement waits for which, and how far apart");
+  const Verb verb = app.verb(
+      "deps", "dependences of a Program: which statement waits for which, and how far apart");
   auto options = std::make_shared<DepsOptions>();
   add_operator_options(verb, options->source);
   verb.option("--format", options->format,
-              "text, isl (for iscc and islpy), openscop (the Program), json, or svg: a picture of a small case")
+              "text, isl (for iscc and islpy), openscop (the Program), json, or svg: a picture of "
+              "a small case")
       .one_of({"text", "isl", "openscop", "json", "svg"})
       .shows_default();
   verb.flag("--json", options->json, "the same as --format json");
   verb.option("-o,--output", options->output, "a file, in place of stdout");
-  verb.option("--statement", options->statements, "only these, and what is between them; repeatable").one_at_a_time();
-  verb.flag("--all", options->all, "every pair that touches one element, not only those without a write between");
-  verb.option("--axes", options->axes, "of a picture: one to three loops, t,i,j; others stay at their first value")
+  verb.option("--statement", options->statements,
+              "only these, and what is between them; repeatable")
+      .one_at_a_time();
+  verb.flag("--all", options->all,
+            "every pair that touches one element, not only those without a write between");
+  verb.option("--axes", options->axes,
+              "of a picture: one to three loops, t,i,j; others stay at their first value")
       .separated();
-  verb.option("--script", options->script, "of a picture: the order of this schedule, drawn over it");
-  verb.option("--scheduler", options->scheduler, "of a picture: the order that naive, isl, poly or template chooses")
+  verb.option("--script", options->script,
+              "of a picture: the order of this schedule, drawn over it");
+  verb.option("--scheduler", options->scheduler,
+              "of a picture: the order that naive, isl, poly or template chooses")
       .one_of({"naive", "isl", "poly", "template"});
   add_param_option(verb, options->params);
   verb.example("polyte deps jacobi.program --format svg --script jacobi.sched -o jacobi.svg");

@@ -40,9 +40,11 @@ std::string device_text(const runtime::Artifact& artifact) {
     text += "\n";
     const nlohmann::json* const said = find_by(report, "device", "module", module.name);
     for (const runtime::DeviceKernel& kernel : module.kernels) {
-      text += "    " + kernel.name + ": " + std::to_string(kernel.threads) + " threads per block, " +
-              std::to_string(kernel.shared_bytes) + " bytes of shared memory";
-      if (const nlohmann::json* found = said != nullptr ? find_by(*said, "kernels", "name", kernel.name) : nullptr)
+      text += "    " + kernel.name + ": " + std::to_string(kernel.threads) +
+              " threads per block, " + std::to_string(kernel.shared_bytes) +
+              " bytes of shared memory";
+      if (const nlohmann::json* found =
+              said != nullptr ? find_by(*said, "kernels", "name", kernel.name) : nullptr)
         text += number_text(*found, "registers", "registers") +
                 number_text(*found, "spill_store_bytes", "bytes spilled") +
                 number_text(*found, "stack_bytes", "bytes of stack");

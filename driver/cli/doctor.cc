@@ -1,4 +1,5 @@
-// polyte doctor: what was found on this machine, measured or assumed. polyte options: the compiler's switches.
+// polyte doctor: what was found on this machine, measured or assumed. polyte options:
+// the compiler's switches.
 #include <nlohmann/json.hpp>
 
 #include <iostream>
@@ -54,10 +55,12 @@ nlohmann::json describe_gpu(const runtime::CudaOptions& options) {
 void print_gpu(const nlohmann::json& gpu) {
   if (gpu.contains("device")) {
     const int capability = gpu["compute_capability"].get<int>();
-    std::printf("GPU              %s, compute capability %d.%d, %d multiprocessors, %.1f GB, driver of CUDA %s\n",
-                gpu["device"].get<std::string>().c_str(), capability / 10, capability % 10,
-                gpu["multiprocessors"].get<int>(), gpu["memory_bytes"].get<double>() / 1e9,
-                gpu["driver"].get<std::string>().c_str());
+    std::printf(
+        "GPU              %s, compute capability %d.%d, %d multiprocessors, %.1f GB, driver of "
+        "CUDA %s\n",
+        gpu["device"].get<std::string>().c_str(), capability / 10, capability % 10,
+        gpu["multiprocessors"].get<int>(), gpu["memory_bytes"].get<double>() / 1e9,
+        gpu["driver"].get<std::string>().c_str());
   } else {
     std::printf("GPU              %s\n", gpu["problem"].get<std::string>().c_str());
   }
@@ -74,7 +77,8 @@ void print_gpu(const nlohmann::json& gpu) {
 // Of the GPU that is there, for a machine where there is none.
 void write_machine_file(const std::string& path, const runtime::CudaOptions& options) {
   check_output_file("--machine-file " + path, path, {});
-  write_file(path, driver::machine_to_json(runtime::machine_of(*runtime::CudaDevice::open(options))));
+  write_file(path,
+             driver::machine_to_json(runtime::machine_of(*runtime::CudaDevice::open(options))));
 }
 
 void print_doctor(bool as_json, const runtime::CudaOptions& options) {
@@ -87,15 +91,20 @@ void print_doctor(bool as_json, const runtime::CudaOptions& options) {
     std::cout << json.dump(2) << "\n";
     return;
   }
-  std::printf("processor        %s (%s), %d core%s\n", machine.model_name.c_str(), machine.cpu.c_str(), machine.cores,
-              machine.cores == 1 ? "" : "s");
-  std::printf("vectors          %d bits, %d registers, %d FMA a cycle, latency %d\n", machine.vector_bits,
-              machine.vector_registers, machine.fma_per_cycle, machine.fma_latency);
+  std::printf("processor        %s (%s), %d core%s\n", machine.model_name.c_str(),
+              machine.cpu.c_str(), machine.cores, machine.cores == 1 ? "" : "s");
+  std::printf("vectors          %d bits, %d registers, %d FMA a cycle, latency %d\n",
+              machine.vector_bits, machine.vector_registers, machine.fma_per_cycle,
+              machine.fma_latency);
   const auto kib = [](std::int64_t bytes) { return static_cast<long long>(bytes / 1024); };
   const SharedCache last = detect_last_cache();
-  std::printf("caches           L1 %lld KiB, L2 %lld KiB, L3 %lld KiB shared by %d (a core counts on %lld KiB)\n",
-              kib(machine.l1.bytes), kib(machine.l2.bytes), kib(last.bytes), last.sharers, kib(machine.l3.bytes));
-  std::printf("peak, measured   f32 %.1f GF/s, f64 %.1f GF/s, one thread\n", json["peak_f32_flops"].get<double>() / 1e9,
+  std::printf(
+      "caches           L1 %lld KiB, L2 %lld KiB, L3 %lld KiB shared by %d (a core counts on %lld "
+      "KiB)\n",
+      kib(machine.l1.bytes), kib(machine.l2.bytes), kib(last.bytes), last.sharers,
+      kib(machine.l3.bytes));
+  std::printf("peak, measured   f32 %.1f GF/s, f64 %.1f GF/s, one thread\n",
+              json["peak_f32_flops"].get<double>() / 1e9,
               json["peak_f64_flops"].get<double>() / 1e9);
   std::printf("assumed         ");
   for (const std::string& fact : machine.assumed) std::printf(" %s", fact.c_str());

@@ -22,12 +22,13 @@ std::string with_newline(std::string text) {
   return text;
 }
 
-// Each template with the nests that took it and what filled its holes, then its text: a file of a folder for
-// --templates.
+// Each template with the nests that took it and what filled its holes, then its text: a file of a
+// folder for --templates.
 std::string template_text(const driver::BuiltKernel& kernel) {
   if (kernel.asked != driver::Arm::Template)
-    throw UserError(ExitStatus::Usage, "--emit template: '" + kernel.program->name + "' is scheduled by " +
-                                           driver::to_string(kernel.asked) + ", not by --scheduler template");
+    throw UserError(ExitStatus::Usage, "--emit template: '" + kernel.program->name +
+                                           "' is scheduled by " + driver::to_string(kernel.asked) +
+                                           ", not by --scheduler template");
   std::string text;
   std::vector<std::string> done;
   for (const schedule::TemplateUse& use : kernel.templates) {
@@ -58,10 +59,10 @@ class SyncPrinter {
 
   void visit(const ir::Stmt& s, const std::string& loop) {
     if (const auto* barrier = std::get_if<ir::Barrier>(&s->op)) {
-      text_ += std::string(barrier->of_warp ? "warp barrier " : "barrier ") + std::to_string(++count_) +
-               (loop.empty() ? "" : "   in " + loop) + "   " + barrier->from + " touches " + barrier->buffer +
-               " before it, " + barrier->to + " on another thread after it" + (barrier->fenced ? ", fenced" : "") +
-               "\n";
+      text_ += std::string(barrier->of_warp ? "warp barrier " : "barrier ") +
+               std::to_string(++count_) + (loop.empty() ? "" : "   in " + loop) + "   " +
+               barrier->from + " touches " + barrier->buffer + " before it, " + barrier->to +
+               " on another thread after it" + (barrier->fenced ? ", fenced" : "") + "\n";
       return;
     }
     if (const auto* group = std::get_if<ir::CopyGroup>(&s->op); group && group->wait)
@@ -94,8 +95,8 @@ std::string resources_text(const driver::BuiltKernel& kernel, const codegen::Tar
       text += ", " + std::to_string(bytes) + " " + what;
     for (const codegen::LaunchInfo& launch : launches)
       if (launch.name == one.name)
-        text += ", " + std::to_string(launch.threads) + " threads per block, " + std::to_string(launch.shared_bytes) +
-                " bytes of shared memory";
+        text += ", " + std::to_string(launch.threads) + " threads per block, " +
+                std::to_string(launch.shared_bytes) + " bytes of shared memory";
     text += "\n";
   }
   for (const std::string& message : binary.messages) text += message + "\n";
@@ -110,24 +111,27 @@ std::string sass_text(const driver::BuiltKernel& kernel, const codegen::Target& 
 // Every script that was tried and refused, in the order of the trying.
 std::string refused_text(const driver::BuiltKernel& kernel, const Machine& machine) {
   if (kernel.refused.empty())
-    return "# " + kernel.program->name + ": the proof refused nothing that " + driver::to_string(kernel.asked) +
-           " wrote\n";
+    return "# " + kernel.program->name + ": the proof refused nothing that " +
+           driver::to_string(kernel.asked) + " wrote\n";
   std::string text;
   for (const schedule::RefusedScript& refused : kernel.refused)
-    text += (text.empty() ? "" : "\n") + with_newline(schedule::print_refused(refused, kernel.program, machine));
+    text += (text.empty() ? "" : "\n") +
+            with_newline(schedule::print_refused(refused, kernel.program, machine));
   return text;
 }
 
 // What the price of orders is held to (bench/polybench/candidates.py).
 std::string candidates_text(const ir::Program& program, const Machine& machine) {
   if (machine.gpu)
-    throw UserError(ExitStatus::Unsupported, "--emit candidates: orders of a CPU, the target is " + machine.cpu);
+    throw UserError(ExitStatus::Unsupported,
+                    "--emit candidates: orders of a CPU, the target is " + machine.cpu);
   std::string text;
   std::set<std::string> shown;  // several shapes may say the same
   for (const poly::Candidate& candidate : poly::candidates_of(program, machine, true)) {
     if (!candidate.script.empty() && !shown.insert(candidate.script).second) continue;
     std::ostringstream head;
-    head << (text.empty() ? "" : "\n") << "# " << candidate.cycles << " cycles predicted: " << candidate.name;
+    head << (text.empty() ? "" : "\n") << "# " << candidate.cycles
+         << " cycles predicted: " << candidate.name;
     text += head.str() + "\n" +
             (candidate.script.empty() ? "# no script: the order is refused, or its vectors are\n"
                                       : with_newline(candidate.script));
@@ -139,7 +143,8 @@ std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().tex
 
 // A kind that only a GPU's kernel has.
 bool is_of_device(const std::string& kind) {
-  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" || kind == "sass";
+  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" ||
+         kind == "sass";
 }
 
 bool is_of_model(const std::string& kind) { return kind == "graph" || kind == "groups"; }
@@ -149,9 +154,10 @@ bool is_of_operator(const std::string& kind) { return kind == "header" || kind =
 
 const std::vector<std::string>& emit_kinds() {
   static const std::vector<std::string> kinds{
-      "graph", "groups",       "program",  "template",  "script", "refused", "candidates", "directives",
-      "nest",  "isl-schedule", "openscop", "loops",     "c",      "header",  "object",     "llvm-ir",
-      "asm",   "sync",         "ptx",      "resources", "memory", "sass"};
+      "graph",      "groups",     "program", "template",     "script",   "refused",
+      "candidates", "directives", "nest",    "isl-schedule", "openscop", "loops",
+      "c",          "header",     "object",  "llvm-ir",      "asm",      "sync",
+      "ptx",        "resources",  "memory",  "sass"};
   return kinds;
 }
 
@@ -174,17 +180,20 @@ std::string emit_help(bool of_model) {
   return text;
 }
 
-std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds, const codegen::Target& target) {
+std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds,
+                                              const codegen::Target& target) {
   std::vector<std::string> problems;
   for (const std::string& kind : kinds)
     if (target.kind != TargetKind::Cuda && is_of_device(kind))
-      problems.push_back("--emit " + kind + " is of a GPU's kernels, the target is " + target.machine.cpu +
-                         ": give --target cuda:h100 or another");
+      problems.push_back("--emit " + kind + " is of a GPU's kernels, the target is " +
+                         target.machine.cpu + ": give --target cuda:h100 or another");
   return problems;
 }
 
 std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine) {
-  if (machine.gpu) throw UserError(ExitStatus::Unsupported, "--emit c: kernels of a CPU, the target is " + machine.cpu);
+  if (machine.gpu)
+    throw UserError(ExitStatus::Unsupported,
+                    "--emit c: kernels of a CPU, the target is " + machine.cpu);
   std::vector<ir::LoopProgram> functions;
   for (const driver::BuiltKernel& kernel : kernels) {
     if (!kernel.packed.empty()) {
@@ -196,14 +205,16 @@ std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& 
   return codegen::write_c(functions);
 }
 
-std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target) {
+std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel,
+                        const codegen::Target& target) {
   if (kind == "program") return with_newline(ir::print(*kernel.program));
   if (kind == "template") return template_text(kernel);
   if (kind == "script") return with_newline(schedule::print(kernel.script));
   if (kind == "refused") return refused_text(kernel, target.machine);
   if (kind == "candidates") return candidates_text(*kernel.program, target.machine);
   if (kind == "directives")
-    return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
+    return with_newline(
+        schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
   if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
   if (kind == "openscop") return schedule::openscop_text(*kernel.state);

@@ -1,4 +1,5 @@
-// --explain of one kernel. The order is that of the decisions: schedule, storage, floating-point order, proof.
+// --explain of one kernel. The order is that of the decisions: schedule, storage, floating-point
+// order, proof.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -20,21 +21,23 @@ std::string reason_of(Provenance provenance, const Machine& machine) {
     case Provenance::Person:
       return "person       a line of the script's author";
     case Provenance::Template:
-      return "template     the manual template for the structure of this Program, sized by the machine";
+      return "template     the manual template for the structure of this Program, sized by the "
+             "machine";
     case Provenance::Isl:
       return "isl          order, fusion and what may run in parallel, from the exact dependences";
     case Provenance::TileModel:
       return "tile-model   sizes, layouts, places and the loops around a tile by formulas over " +
-             std::to_string(machine.vector_registers) + " registers of " + std::to_string(machine.vector_bits) +
-             " bits, L1 " + kib(machine.l1.bytes) + ", L2 " + kib(machine.l2.bytes) + ", L3 " + kib(machine.l3.bytes) +
-             " a core";
+             std::to_string(machine.vector_registers) + " registers of " +
+             std::to_string(machine.vector_bits) + " bits, L1 " + kib(machine.l1.bytes) + ", L2 " +
+             kib(machine.l2.bytes) + ", L3 " + kib(machine.l3.bytes) + " a core";
   }
   return "";
 }
 
 std::string storage_line(const schedule::StagedBuffer& staged, const schedule::State& state) {
   std::string text = staged.name + ": " + std::string(to_string(staged.dtype)) + "[";
-  for (std::size_t i = 0; i < staged.shape.size(); ++i) text += (i ? ", " : "") + std::to_string(staged.shape[i]);
+  for (std::size_t i = 0; i < staged.shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(staged.shape[i]);
   text += "] of " + staged.of;
   text += staged.at_compile_time ? ", packed when compiled" : ", " + to_string(staged.memory);
   const schedule::Loop* scope = schedule::find_loop(state.tree, staged.scope_loop);
@@ -91,7 +94,8 @@ std::vector<std::string> layout_notes(const graph::OptimizeReport& passes) {
 std::string layouts_text(const graph::OptimizeReport& passes) {
   std::string text;
   for (const std::string& note : layout_notes(passes)) text += "layout  " + note + "\n";
-  return text.empty() ? "layout  as the model has it: no region would win by channels in blocks\n" : text;
+  return text.empty() ? "layout  as the model has it: no region would win by channels in blocks\n"
+                      : text;
 }
 
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved) {
@@ -101,11 +105,14 @@ std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& mac
   if (directives.empty()) directives = {"none: the reference order"};
   std::set<Provenance> origins;
   for (const schedule::Directive& directive : script.directives) {
-    if (origins.insert(directive.provenance).second) reasons.push_back(reason_of(directive.provenance, machine));
+    if (origins.insert(directive.provenance).second)
+      reasons.push_back(reason_of(directive.provenance, machine));
   }
-  for (const std::string& note : kernel.notes) std::ranges::copy(lines_of(note), std::back_inserter(notes));
+  for (const std::string& note : kernel.notes)
+    std::ranges::copy(lines_of(note), std::back_inserter(notes));
   std::string text = kernel.program->name + "@" + ir::digest(*kernel.program) + "\n";
-  const std::string declined = kernel.declined ? ", " + to_string(kernel.asked) + " was asked for and declined" : "";
+  const std::string declined =
+      kernel.declined ? ", " + to_string(kernel.asked) + " was asked for and declined" : "";
   add(text, "schedule", {script.name + declined});
   add(text, "directives", directives);
   add(text, "chosen by", reasons);

@@ -22,7 +22,8 @@ std::string near_file(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
   fs::directory_iterator entry(parent.empty() ? "." : parent, error);
-  for (int i = 0; !error && i < kMostEntries && entry != fs::directory_iterator(); ++i, entry.increment(error))
+  for (int i = 0; !error && i < kMostEntries && entry != fs::directory_iterator();
+       ++i, entry.increment(error))
     names.push_back((parent / entry->path().filename()).string());
   return did_you_mean(path, names);
 }
@@ -91,7 +92,8 @@ void require_files(const std::vector<NamedFile>& files) {
 }
 
 void require_model_file(const std::string& path) {
-  if (const std::string problem = file_problem(path, "an ONNX model or an artifact"); !problem.empty())
+  if (const std::string problem = file_problem(path, "an ONNX model or an artifact");
+      !problem.empty())
     throw UserError(ExitStatus::InvalidInput, problem);
   const std::string kind = kind_of_file(path);
   const bool is_zip = kind.starts_with("a zip");
@@ -100,7 +102,8 @@ void require_model_file(const std::string& path) {
   if (kind == "Program text") next = "; polyte op takes it";
   if (kind == "a script") next = "; it is given with --script";
   if (kind.ends_with("image") || kind.starts_with("a NumPy")) next = "; an input is given with -i";
-  throw UserError(ExitStatus::InvalidInput, path + ": is " + kind + ", expected an ONNX model or an artifact" + next);
+  throw UserError(ExitStatus::InvalidInput,
+                  path + ": is " + kind + ", expected an ONNX model or an artifact" + next);
 }
 
 }  // namespace polyte::cli

@@ -6,8 +6,8 @@
 
 namespace polyte::cli {
 
-// Nothing where `path` is a file that can be read; else ": there is no such file, did you mean 'mm.program'?",
-// ": is a folder, expected " + what.
+// Nothing where `path` is a file that can be read; else ": there is no such file, did you mean
+// 'mm.program'?", ": is a folder, expected " + what.
 std::string file_problem(const std::string& path, const std::string& what);
 // "a PNG image", "Program text", "an ONNX model"; nothing where the first bytes do not tell.
 std::string kind_of_file(const std::string& path);
@@ -16,7 +16,8 @@ struct NamedFile {
   std::string option, path, what;
 };
 void require_files(const std::vector<NamedFile>& files);
-// UserError(InvalidInput) where `path` is known to be neither a model nor an artifact, with the verb that takes it.
+// UserError(InvalidInput) where `path` is known to be neither a model nor an artifact, with the
+// verb that takes it.
 void require_model_file(const std::string& path);
 
 }  // namespace polyte::cli

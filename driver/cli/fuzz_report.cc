@@ -41,31 +41,35 @@ nlohmann::ordered_json rows_json(const std::vector<std::string>& names,
 
 // Rows as [drawn, accepted, refused, executed].
 nlohmann::ordered_json coverage_json(const fuzz::Coverage& coverage, bool gpu) {
-  nlohmann::ordered_json json = {{"columns", {"drawn", "accepted", "refused", "executed"}},
-                                 {"features", rows_json(fuzz::feature_names(), coverage.features)},
-                                 {"directives", rows_json(fuzz::directive_names(), coverage.directives)},
-                                 {"empty_rows", fuzz::empty_rows(coverage, gpu)},
-                                 {"possible_pairs", fuzz::possible_pairs()},
-                                 {"pairs", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = {
+      {"columns", {"drawn", "accepted", "refused", "executed"}},
+      {"features", rows_json(fuzz::feature_names(), coverage.features)},
+      {"directives", rows_json(fuzz::directive_names(), coverage.directives)},
+      {"empty_rows", fuzz::empty_rows(coverage, gpu)},
+      {"possible_pairs", fuzz::possible_pairs()},
+      {"pairs", nlohmann::ordered_json::array()}};
   for (const auto& [a, b] : coverage.pairs) json["pairs"].push_back({a, b});
   return json;
 }
 
 void read_rows(const nlohmann::ordered_json& json, std::map<std::string, fuzz::CoverageRow>& rows) {
-  for (const auto& [name, row] : json.items()) rows[name] = {row.at(0), row.at(1), row.at(2), row.at(3)};
+  for (const auto& [name, row] : json.items())
+    rows[name] = {row.at(0), row.at(1), row.at(2), row.at(3)};
 }
 
 void read_coverage(const nlohmann::ordered_json& json, fuzz::Coverage& coverage) {
   read_rows(json.at("features"), coverage.features);
   read_rows(json.at("directives"), coverage.directives);
-  for (const nlohmann::ordered_json& pair : json.at("pairs")) coverage.pairs.emplace(pair.at(0), pair.at(1));
+  for (const nlohmann::ordered_json& pair : json.at("pairs"))
+    coverage.pairs.emplace(pair.at(0), pair.at(1));
 }
 
 }  // namespace
 
 std::string replay_line(const FuzzIdentity& identity, std::uint64_t run) {
-  std::string text = "polyte fuzz " + identity.fuzzer + " --seed " + std::to_string(identity.seed) + " --only " +
-                     std::to_string(run) + " --native " + std::to_string(identity.native_percent);
+  std::string text = "polyte fuzz " + identity.fuzzer + " --seed " + std::to_string(identity.seed) +
+                     " --only " + std::to_string(run) + " --native " +
+                     std::to_string(identity.native_percent);
   if (identity.open) text += " --open";
   if (identity.target != "x86-64-v3") text += " --target " + identity.target;
   return text;
@@ -87,7 +91,9 @@ nlohmann::ordered_json to_json(const FuzzIdentity& identity, const FuzzReport& r
   json["refused_without_visible_fault"] = nlohmann::ordered_json::array();
   for (const fuzz::FuzzRefusal& refusal : report.doubted)
     json["refused_without_visible_fault"].push_back(
-        {{"run", refusal.run}, {"verdict", refusal.illegal ? "illegal" : "unknown"}, {"reason", refusal.reason}});
+        {{"run", refusal.run},
+         {"verdict", refusal.illegal ? "illegal" : "unknown"},
+         {"reason", refusal.reason}});
   json["failures"] = nlohmann::ordered_json::array();
   for (const fuzz::FuzzFailure& failure : report.failures)
     json["failures"].push_back({{"run", failure.run},
@@ -99,14 +105,16 @@ nlohmann::ordered_json to_json(const FuzzIdentity& identity, const FuzzReport& r
   return json;
 }
 
-FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, const std::string& origin) {
+FuzzReport read_report(const std::string& text, const FuzzIdentity& identity,
+                       const std::string& origin) {
   try {
     const nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
     const nlohmann::ordered_json expected = identity_json(identity);
     for (const auto& [key, value] : expected.items())
       if (json.at(key) != value)
-        throw UserError(ExitStatus::InvalidInput,
-                        origin + ": its " + key + " is " + json.at(key).dump() + ", of these runs " + value.dump());
+        throw UserError(ExitStatus::InvalidInput, origin + ": its " + key + " is " +
+                                                      json.at(key).dump() + ", of these runs " +
+                                                      value.dump());
     FuzzReport report;
     for (const auto& [name, count] : kCounts) report.*count = json.at(name);
     for (const auto& [name, counts] : json.at("directives").items()) {
@@ -117,13 +125,15 @@ FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, co
     for (const auto& [reason, undecided] : json.at("undecided_because").items())
       report.undecided_because[reason] = {undecided.at("runs"), undecided.at("first")};
     for (const nlohmann::ordered_json& refusal : json.at("refused_without_visible_fault"))
-      report.doubted.push_back({refusal.at("run"), refusal.at("verdict") == "illegal", refusal.at("reason")});
+      report.doubted.push_back(
+          {refusal.at("run"), refusal.at("verdict") == "illegal", refusal.at("reason")});
     for (const nlohmann::ordered_json& failure : json.at("failures"))
-      report.failures.push_back(
-          {failure.at("run"), failure.at("kind"), failure.at("detail"), failure.at("program"), failure.at("script")});
+      report.failures.push_back({failure.at("run"), failure.at("kind"), failure.at("detail"),
+                                 failure.at("program"), failure.at("script")});
     return report;
   } catch (const nlohmann::json::exception& e) {
-    throw UserError(ExitStatus::InvalidInput, origin + ": is no report of polyte fuzz: " + e.what());
+    throw UserError(ExitStatus::InvalidInput,
+                    origin + ": is no report of polyte fuzz: " + e.what());
   }
 }
 

@@ -1,4 +1,5 @@
-// A FuzzReport as JSON, both ways: what `polyte fuzz --json` prints, and what `--log` continues from.
+// A FuzzReport as JSON, both ways: what `polyte fuzz --json` prints, and what `--log`
+// continues from.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@ std::string replay_line(const FuzzIdentity& identity, std::uint64_t run);
 nlohmann::ordered_json to_json(const FuzzIdentity& identity, const fuzz::FuzzReport& report);
 
 // UserError(InvalidInput) where the text is no report, or one of other runs.
-fuzz::FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, const std::string& origin);
+fuzz::FuzzReport read_report(const std::string& text, const FuzzIdentity& identity,
+                             const std::string& origin);
 
 }  // namespace polyte::cli

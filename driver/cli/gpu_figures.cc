@@ -22,7 +22,8 @@ std::optional<std::int64_t> extent_of(const ir::For& loop) {
   std::optional<std::int64_t> least;
   for (const ir::Affine& upper : loop.upper) {
     const ir::Affine extent = upper - loop.lower[0];
-    if (extent.is_constant()) least = std::min(least.value_or(extent.constant()), extent.constant());
+    if (extent.is_constant())
+      least = std::min(least.value_or(extent.constant()), extent.constant());
   }
   return least;
 }
@@ -30,11 +31,13 @@ std::optional<std::int64_t> extent_of(const ir::For& loop) {
 void count_places(const ir::Stmt& s, Launch& launch) {
   if (const auto* barrier = std::get_if<ir::Barrier>(&s->op))
     ++(barrier->of_warp ? launch.warp_barriers : launch.barriers);
-  if (const auto* group = std::get_if<ir::CopyGroup>(&s->op); group != nullptr && group->wait) ++launch.copy_waits;
+  if (const auto* group = std::get_if<ir::CopyGroup>(&s->op); group != nullptr && group->wait)
+    ++launch.copy_waits;
   const auto* loop = std::get_if<ir::For>(&s->op);
   if (loop != nullptr && loop->kind == ir::LoopKind::Block) {
     const std::optional<std::int64_t> extent = extent_of(*loop);
-    launch.blocks = launch.blocks && extent ? std::optional(*launch.blocks * *extent) : std::nullopt;
+    launch.blocks =
+        launch.blocks && extent ? std::optional(*launch.blocks * *extent) : std::nullopt;
   }
   ir::rewrite_children(s, [&](const ir::Stmt& child) {
     count_places(child, launch);
@@ -56,13 +59,15 @@ void find_launches(const ir::Stmt& s, std::vector<Launch>& launches) {
 }
 
 // Of the buffers that a launch touches, each once.
-double bytes_in_memory(const ir::LoopProgram& program, const std::vector<ir::MemoryAccess>& accesses) {
+double bytes_in_memory(const ir::LoopProgram& program,
+                       const std::vector<ir::MemoryAccess>& accesses) {
   std::map<std::string, std::int64_t> bytes;
   for (const ir::Buffer& b : program.buffers)
     bytes[b.name] = checked_mul(size_in_bytes(b.dtype), checked_product(ir::constant_shape(b)));
   ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
     if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
-      bytes[alloc->buffer.name] = checked_mul(size_in_bytes(alloc->buffer.dtype), checked_product(alloc->buffer.shape));
+      bytes[alloc->buffer.name] =
+          checked_mul(size_in_bytes(alloc->buffer.dtype), checked_product(alloc->buffer.shape));
   });
   std::set<std::string> touched;
   for (const ir::MemoryAccess& a : accesses)
@@ -90,13 +95,15 @@ void add_assembled(const codegen::DeviceBinary& binary, GpuFigures& figures) {
 
 std::string share(std::int64_t cost, std::int64_t ideal) {
   char text[48];
-  std::snprintf(text, sizeof text, "%.2fx the least", static_cast<double>(cost) / static_cast<double>(ideal));
+  std::snprintf(text, sizeof text, "%.2fx the least",
+                static_cast<double>(cost) / static_cast<double>(ideal));
   return text;
 }
 
 std::string a_request(std::int64_t cost, std::int64_t requests) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g", static_cast<double>(cost) / static_cast<double>(requests));
+  std::snprintf(text, sizeof text, "%.3g",
+                static_cast<double>(cost) / static_cast<double>(requests));
   return text;
 }
 
@@ -110,19 +117,24 @@ std::string memory_line(const std::vector<Access>& accesses, bool shared) {
     ideal += a.ideal;
   }
   if (requests == 0 || ideal == 0) return "";
-  return a_request(cost, requests) + (shared ? " wavefronts" : " sectors") + " a request, " + share(cost, ideal);
+  return a_request(cost, requests) + (shared ? " wavefronts" : " sectors") + " a request, " +
+         share(cost, ideal);
 }
 
-std::string number(std::int64_t n, const char* one) { return std::to_string(n) + " " + one + (n == 1 ? "" : "s"); }
+std::string number(std::int64_t n, const char* one) {
+  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
+}
 
 std::string threads_line(const Launch& launch) {
   const std::string threads = number(launch.threads, "thread");
-  return launch.blocks ? number(*launch.blocks, "block") + " of " + threads : threads + " per block";
+  return launch.blocks ? number(*launch.blocks, "block") + " of " + threads
+                       : threads + " per block";
 }
 
 std::string registers_line(const Launch& launch) {
   if (!launch.registers) return "not known";
-  return std::to_string(*launch.registers) + ", " + number(*launch.spilled_bytes, "byte") + " spilled";
+  return std::to_string(*launch.registers) + ", " + number(*launch.spilled_bytes, "byte") +
+         " spilled";
 }
 
 std::string meetings_line(const Launch& launch) {
@@ -147,7 +159,8 @@ void add_memory(const std::vector<ir::MemoryAccess>& accesses, std::vector<GpuRo
   const bool known = std::ranges::all_of(accesses, &ir::MemoryAccess::known);
   for (const bool shared : {true, false})
     if (const std::string line = memory_line(accesses, shared); !line.empty())
-      rows[shared ? kBankUse : kSectors].lines.push_back(known ? line : line + ", without subscripts that are data");
+      rows[shared ? kBankUse : kSectors].lines.push_back(
+          known ? line : line + ", without subscripts that are data");
 }
 
 std::vector<GpuRow> rows_by_launch(const GpuFigures& figures) {
@@ -164,7 +177,8 @@ std::vector<GpuRow> rows_by_launch(const GpuFigures& figures) {
 }
 
 std::string range_of(std::int64_t least, std::int64_t most) {
-  return least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most);
+  return least == most ? std::to_string(least)
+                       : std::to_string(least) + " to " + std::to_string(most);
 }
 
 // Of many launches: from the least to the most.
@@ -187,9 +201,11 @@ std::vector<GpuRow> summed_rows(const GpuFigures& figures) {
     const auto [least, most] = std::ranges::minmax(values);
     return range_of(least, most);
   };
-  rows[0].lines = {std::to_string(figures.launches.size()) + " of " + range(threads) + " threads per block"};
-  rows[1].lines = {registers.empty() ? "not known"
-                                     : range(registers) + ", " + number(spilled, "byte") + " spilled in all"};
+  rows[0].lines = {std::to_string(figures.launches.size()) + " of " + range(threads) +
+                   " threads per block"};
+  rows[1].lines = {registers.empty()
+                       ? "not known"
+                       : range(registers) + ", " + number(spilled, "byte") + " spilled in all"};
   rows[2].lines = {range(shared) + " bytes per block"};
   if (!figures.of_kernel) return rows;
   rows[3].lines = {meetings_line(all)};
@@ -203,10 +219,11 @@ nlohmann::json to_json(const schedule::LaunchPrice& price) {
 
 nlohmann::json work_json(const GpuFigures::Launch& launch) {
   const ir::LaunchWork& work = launch.work;
-  return {{"launches", work.launches},         {"blocks", work.blocks},         {"instructions", work.instructions},
-          {"chained", work.chained},           {"products", work.products},     {"requests", work.requests},
-          {"far_requests", work.far_requests}, {"wavefronts", work.wavefronts}, {"sectors", work.sectors},
-          {"bytes", launch.bytes_in_memory}};
+  return {{"launches", work.launches},         {"blocks", work.blocks},
+          {"instructions", work.instructions}, {"chained", work.chained},
+          {"products", work.products},         {"requests", work.requests},
+          {"far_requests", work.far_requests}, {"wavefronts", work.wavefronts},
+          {"sectors", work.sectors},           {"bytes", launch.bytes_in_memory}};
 }
 
 nlohmann::json optional_json(const std::optional<std::int64_t>& value) {
@@ -215,8 +232,9 @@ nlohmann::json optional_json(const std::optional<std::int64_t>& value) {
 
 template <class Access>
 nlohmann::json access_json(const Access& a) {
-  return {{"statement", a.statement}, {"buffer", a.buffer},     {"write", a.write}, {"shared", a.shared},
-          {"bytes", a.bytes},         {"requests", a.requests}, {"cost", a.cost},   {"ideal", a.ideal}};
+  return {{"statement", a.statement}, {"buffer", a.buffer}, {"write", a.write},
+          {"shared", a.shared},       {"bytes", a.bytes},   {"requests", a.requests},
+          {"cost", a.cost},           {"ideal", a.ideal}};
 }
 
 }  // namespace
@@ -239,17 +257,19 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
   else
     figures.messages.emplace_back("no ptxas and no libnvJitLink: registers are not known");
   figures.machine_code_ms = milliseconds_since(start);
-  if (!kernel.kernel.program.params.empty()) return figures;  // where accesses go depends on what is open
+  // Where accesses go depends on what is open.
+  if (!kernel.kernel.program.params.empty()) return figures;
   const ir::LoopProgram& program = kernel.kernel.program;
-  const std::vector<ir::WalkedLaunch> walked = ir::launches_of(program, {}, ir::Extent::Representative);
+  const std::vector<ir::WalkedLaunch> walked =
+      ir::launches_of(program, {}, ir::Extent::Representative);
   for (std::size_t i = 0; i < std::min(walked.size(), figures.launches.size()); ++i) {
     Launch& launch = figures.launches[i];
     launch.accesses = walked[i].accesses;
     launch.work = walked[i].work;
     launch.bytes_in_memory = bytes_in_memory(program, launch.accesses);
-    launch.price = schedule::price_of(
-        {launch.work, launch.threads, launch.shared_bytes, launch.registers.value_or(0), launch.bytes_in_memory},
-        *target.machine.gpu);
+    launch.price = schedule::price_of({launch.work, launch.threads, launch.shared_bytes,
+                                       launch.registers.value_or(0), launch.bytes_in_memory},
+                                      *target.machine.gpu);
   }
   return figures;
 }
@@ -264,14 +284,16 @@ GpuFigures gpu_figures(const runtime::Artifact& artifact) {
       launch.shared_bytes = kernel.shared_bytes;
     }
   const nlohmann::json report = nlohmann::json::parse(artifact.report(), nullptr, false);
-  if (!report.is_object() || !report.contains("device") || !report["device"].is_array()) return figures;
+  if (!report.is_object() || !report.contains("device") || !report["device"].is_array())
+    return figures;
   codegen::DeviceBinary said;
   for (const nlohmann::json& module : report["device"]) {
     if (!module.is_object()) continue;
     for (const nlohmann::json& one : module.value("kernels", nlohmann::json::array()))
       if (one.is_object())
-        said.kernels.push_back({one.value("name", ""), one.value("registers", 0), one.value("stack_bytes", 0),
-                                one.value("spill_store_bytes", 0), one.value("spill_load_bytes", 0)});
+        said.kernels.push_back({one.value("name", ""), one.value("registers", 0),
+                                one.value("stack_bytes", 0), one.value("spill_store_bytes", 0),
+                                one.value("spill_load_bytes", 0)});
     for (const nlohmann::json& message : module.value("messages", nlohmann::json::array()))
       if (message.is_string()) said.messages.push_back(message.get<std::string>());
   }
@@ -320,7 +342,8 @@ nlohmann::json to_json(const GpuFigures& figures) {
     launches.push_back(std::move(row));
   }
   return {{"launches", std::move(launches)},
-          {"assembler", figures.assembler.empty() ? nlohmann::json() : nlohmann::json(figures.assembler)},
+          {"assembler",
+           figures.assembler.empty() ? nlohmann::json() : nlohmann::json(figures.assembler)},
           {"messages", figures.messages}};
 }
 
@@ -339,19 +362,22 @@ nlohmann::json to_json(const std::vector<runtime::LaunchCounts>& counts) {
   return launches;
 }
 
-std::vector<GpuRow> gpu_rows(const GpuFigures& figures, const std::vector<runtime::LaunchCounts>& counts) {
+std::vector<GpuRow> gpu_rows(const GpuFigures& figures,
+                             const std::vector<runtime::LaunchCounts>& counts) {
   const bool summed = figures.launches.size() > kMostLaunches;
   std::vector<GpuRow> rows = summed ? summed_rows(figures) : rows_by_launch(figures);
   if (figures.launches.empty()) rows[0].lines.emplace_back("none: it runs on the host");
   for (const std::string& message : figures.messages)
-    if (std::ranges::find(rows[1].lines, message) == rows[1].lines.end()) rows[1].lines.push_back(message);
+    if (std::ranges::find(rows[1].lines, message) == rows[1].lines.end())
+      rows[1].lines.push_back(message);
   if (!figures.of_kernel) return rows;
   std::vector<runtime::AccessCounts> all;
   for (const runtime::LaunchCounts& count : counts) {
     all.insert(all.end(), count.accesses.begin(), count.accesses.end());
     if (summed && &count != &counts.back()) continue;
     for (const bool shared : {true, false})
-      if (const std::string line = memory_line(summed ? all : count.accesses, shared); !line.empty())
+      if (const std::string line = memory_line(summed ? all : count.accesses, shared);
+          !line.empty())
         rows[shared ? kBankUse : kSectors].lines.push_back("counted: " + line);
   }
   return rows;

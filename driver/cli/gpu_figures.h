@@ -1,5 +1,5 @@
-// What is known of a GPU's kernel without running it: its launches, what the assembler makes of them, where threads
-// meet, what their accesses cost. For comparisons:
+// What is known of a GPU's kernel without running it: its launches, what the assembler makes of
+// them, where threads meet, what their accesses cost. For comparisons:
 //
 //   GpuFigures figures = gpu_figures(kernel, target);
 //   figures.launches[0].registers         // 96
@@ -27,18 +27,21 @@ struct GpuFigures {
     std::string name;
     std::optional<std::int64_t> blocks;  // where sizes say it
     std::int64_t threads = 0, shared_bytes = 0;
-    std::optional<std::int64_t> registers, stack_bytes, spilled_bytes;  // stores; where there is an assembler
-    std::int64_t barriers = 0, warp_barriers = 0, copy_waits = 0;       // places in the code
-    std::vector<ir::MemoryAccess> accesses;      // predicted: the first block, the first iterations of loops
+    // Stores; where there is an assembler.
+    std::optional<std::int64_t> registers, stack_bytes, spilled_bytes;
+    std::int64_t barriers = 0, warp_barriers = 0, copy_waits = 0;  // places in the code
+    // Predicted: the first block, the first iterations of loops.
+    std::vector<ir::MemoryAccess> accesses;
     std::optional<schedule::LaunchPrice> price;  // of a kernel whose sizes are known,
     ir::LaunchWork work;                         // and what it is the price of
     double bytes_in_memory = 0;
   };
   bool of_kernel = false;  // of an artifact barriers and accesses are not known
   std::vector<Launch> launches;
-  std::string assembler;              // a path; empty: none was found
-  std::vector<std::string> messages;  // its words that are more than figures, or why it was not asked
-  double machine_code_ms = 0;         // PTX and machine code
+  std::string assembler;  // a path; empty: none was found
+  // Its words that are more than figures, or why it was not asked.
+  std::vector<std::string> messages;
+  double machine_code_ms = 0;  // PTX and machine code
 };
 
 GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target& target);
@@ -56,6 +59,7 @@ struct GpuRow {
   std::string title;
   std::vector<std::string> lines;
 };
-std::vector<GpuRow> gpu_rows(const GpuFigures& figures, const std::vector<runtime::LaunchCounts>& counts);
+std::vector<GpuRow> gpu_rows(const GpuFigures& figures,
+                             const std::vector<runtime::LaunchCounts>& counts);
 
 }  // namespace polyte::cli

@@ -16,7 +16,8 @@ namespace {
 struct InspectOptions {
   std::string model;
   ModelVerbOptions verb;
-  bool coverage = false, groups = false, explain_fusion = false, layouts = false, memory = false, json = false;
+  bool coverage = false, groups = false, explain_fusion = false, layouts = false, memory = false,
+       json = false;
 };
 
 // What a section adds: text for a person, keys of the one document for --json.
@@ -31,7 +32,8 @@ struct Report {
 // Returns the exit status.
 int add_coverage(const InspectOptions& options, Report& report) {
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
-  import.extent_of = [](const std::string&) { return driver::OpenSymbol().typical; };  // of what stays open
+  // Of what stays open.
+  import.extent_of = [](const std::string&) { return driver::OpenSymbol().typical; };
   const frontend::Coverage coverage = frontend::coverage(options.model, import);
   std::size_t missing = 0, unchecked = 0;
   report.json["nodes"] = nlohmann::json::array();
@@ -55,13 +57,15 @@ int add_coverage(const InspectOptions& options, Report& report) {
   if (!report.as_json) {
     for (const std::string& problem : coverage.problems) std::cout << "  " << problem << "\n";
     std::cout << coverage.nodes.size() - missing - unchecked << " of " << coverage.nodes.size()
-              << " nodes are supported" << (unchecked ? ", " + std::to_string(unchecked) + " could not be checked" : "")
+              << " nodes are supported"
+              << (unchecked ? ", " + std::to_string(unchecked) + " could not be checked" : "")
               << "\n";
   }
   return missing || !coverage.problems.empty() ? static_cast<int>(ExitStatus::Unsupported) : 0;
 }
 
-std::string tensor_text(const runtime::TensorSpec& spec, const runtime::ArtifactManifest& manifest) {
+std::string tensor_text(const runtime::TensorSpec& spec,
+                        const runtime::ArtifactManifest& manifest) {
   return spec.name + ": " + std::string(to_string(spec.dtype)) + shape_text(spec, manifest.symbols);
 }
 
@@ -77,8 +81,9 @@ std::string artifact_json(const runtime::Artifact& artifact) {
 
 int print_artifact(const InspectOptions& options) {
   if (options.coverage || options.explain_fusion || options.layouts)
-    throw UserError(ExitStatus::Usage, options.model + ": --coverage, --explain-fusion and --layouts need the ONNX " +
-                                           "file, this is an artifact");
+    throw UserError(ExitStatus::Usage,
+                    options.model + ": --coverage, --explain-fusion and --layouts need the ONNX " +
+                        "file, this is an artifact");
   const auto artifact = runtime::Artifact::open(options.model);
   const runtime::ArtifactManifest& manifest = artifact->manifest();
   if (options.json) {
@@ -90,7 +95,8 @@ int print_artifact(const InspectOptions& options) {
             << arena_text(manifest) << "\n";
   for (const runtime::SymbolSpec& symbol : manifest.symbols)
     std::cout << "  open " << symbol.name << ": " << symbol.least << " to " << symbol.most << "\n";
-  for (const runtime::TensorSpec& spec : manifest.inputs) std::cout << "  in   " << tensor_text(spec, manifest) << "\n";
+  for (const runtime::TensorSpec& spec : manifest.inputs)
+    std::cout << "  in   " << tensor_text(spec, manifest) << "\n";
   for (const runtime::TensorSpec& spec : manifest.outputs)
     std::cout << "  out  " << tensor_text(spec, manifest) << "\n";
   for (const runtime::StepSpec& step : manifest.steps) {
@@ -106,7 +112,8 @@ void add_groups(const driver::PartitionedModel& model, Report& report) {
   for (const driver::GroupPlan& group : model.groups) {
     std::vector<std::string> nodes;
     for (graph::NodeId id : group.nodes) {
-      nodes.push_back(std::string(graph::info(model.graph.node(id).op).name) + " '" + model.graph.node(id).name + "'");
+      nodes.push_back(std::string(graph::info(model.graph.node(id).op).name) + " '" +
+                      model.graph.node(id).name + "'");
     }
     if (!report.as_json) {
       std::cout << group.name << (group.view ? "  (a view: no kernel)" : "") << "\n";
@@ -119,14 +126,18 @@ void add_groups(const driver::PartitionedModel& model, Report& report) {
 }
 
 void add_fusion(const driver::PartitionedModel& model, Report& report) {
-  if (!report.as_json) std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
+  if (!report.as_json)
+    std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   report.json["fusion"] = nlohmann::json::array();
   for (const graph::EdgeDecision& edge : model.fusion.edges) {
-    auto name = [&](int node) { return model.fusion_graph.nodes[static_cast<std::size_t>(node)].name; };
-    report.json["fusion"].push_back({{"from", name(edge.producer)},
-                                     {"to", name(edge.consumer)},
-                                     {"fused", edge.fused()},
-                                     {"why", graph::explain_edge(model.fusion_graph, model.fusion_options, edge)}});
+    auto name = [&](int node) {
+      return model.fusion_graph.nodes[static_cast<std::size_t>(node)].name;
+    };
+    report.json["fusion"].push_back(
+        {{"from", name(edge.producer)},
+         {"to", name(edge.consumer)},
+         {"fused", edge.fused()},
+         {"why", graph::explain_edge(model.fusion_graph, model.fusion_options, edge)}});
   }
 }
 
@@ -141,22 +152,26 @@ void add_memory(const driver::PackagedModel& model, Report& report) {
   if (!report.as_json) std::cout << memory_text(model.parts.manifest);
 }
 
-void add_partition(const InspectOptions& options, const driver::PartitionedModel& model, Report& report) {
-  if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory)) add_groups(model, report);
+void add_partition(const InspectOptions& options, const driver::PartitionedModel& model,
+                   Report& report) {
+  if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory))
+    add_groups(model, report);
   if (options.layouts) add_layouts(model, report);
   if (options.explain_fusion) add_fusion(model, report);
 }
 
 void add_model_sections(const InspectOptions& options, Report& report) {
-  driver::ImportedNetwork imported =
-      driver::import_network(options.model, import_options(options.verb, Ranges::Taken), open_ranges(options.verb));
+  driver::ImportedNetwork imported = driver::import_network(
+      options.model, import_options(options.verb, Ranges::Taken), open_ranges(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
   const codegen::Target target = target_from(options.verb.target);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   if (!options.memory)
-    return add_partition(options, driver::partition_model(std::move(imported.network), target.machine, model_opts),
-                         report);
-  const driver::PackagedModel model = driver::package_model(std::move(imported.network), target, model_opts);
+    return add_partition(
+        options, driver::partition_model(std::move(imported.network), target.machine, model_opts),
+        report);
+  const driver::PackagedModel model =
+      driver::package_model(std::move(imported.network), target, model_opts);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   add_partition(options, model, report);
   add_memory(model, report);
@@ -166,7 +181,8 @@ int run_inspect(const InspectOptions& options) {
   if (is_artifact(options.model)) return print_artifact(options);
   Report report{options.json, {}};
   const int status = options.coverage ? add_coverage(options, report) : 0;
-  const bool more = options.groups || options.explain_fusion || options.layouts || options.memory || !options.coverage;
+  const bool more = options.groups || options.explain_fusion || options.layouts || options.memory ||
+                    !options.coverage;
   if (more && status == 0) add_model_sections(options, report);
   report.print();
   return status;
@@ -174,29 +190,35 @@ int run_inspect(const InspectOptions& options) {
 
 // docs/operators.md
 void print_ops_page() {
-  std::cout
-      << "# Operators\n\n*For people with a trained network.*\n\n"
-         "The operators of ONNX that Polyte compiles, printed by `polyte ops --markdown`. Every attribute and every\n"
-         "type that ONNX allows for an operator is supported, of f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 and\n"
-         "bool, unless a limit is named here. An axis, a shape, pads and the like may be constants, computed from\n"
-         "constants, or run-time inputs: these are given with `--value`, or to `run` with `-i`, and compiled for.\n"
-         "Functions of a model are inlined with their own opset. What is not here is refused by name.\n\n"
-         "| operator | opsets | limits |\n| --- | --- | --- |\n";
+  std::cout << "# Operators\n\n*For people with a trained network.*\n\nThe operators of ONNX that "
+               "Polyte compiles, printed by `polyte ops --markdown`. Every attribute and every\n"
+               "type that ONNX allows for an operator is supported, of f64 f32 f16 bf16 "
+               "i8 i16 i32 i64 u8 u16 u32 u64 and\nbool, unless a limit is named here. An axis, "
+               "a shape, pads and the like may be constants, computed from\nconstants, or run-time "
+               "inputs: these are given with `--value`, or to `run` with `-i`, and compiled for.\n"
+               "Functions of a model are inlined with their own opset. What is not "
+               "here is refused by name.\n\n| operator | opsets | limits |\n| --- | --- | --- |\n";
   for (const frontend::OperatorSupport& row : frontend::supported_operators())
-    std::cout << "| " << row.op << " | " << row.since << " to " << row.until << " | " << row.restrictions << " |\n";
+    std::cout << "| " << row.op << " | " << row.since << " to " << row.until << " | "
+              << row.restrictions << " |\n";
 }
 
 void print_ops(bool as_json) {
   nlohmann::json rows = nlohmann::json::array();
   for (const frontend::OperatorSupport& row : frontend::supported_operators()) {
     if (!as_json)
-      std::printf("%-26s opset %2d to %2d  %s\n", row.op.c_str(), row.since, row.until, row.restrictions.c_str());
-    rows.push_back({{"op", row.op}, {"since", row.since}, {"until", row.until}, {"restrictions", row.restrictions}});
+      std::printf("%-26s opset %2d to %2d  %s\n", row.op.c_str(), row.since, row.until,
+                  row.restrictions.c_str());
+    rows.push_back({{"op", row.op},
+                    {"since", row.since},
+                    {"until", row.until},
+                    {"restrictions", row.restrictions}});
   }
   if (as_json)
-    std::cout
-        << nlohmann::json{{"opsets", {frontend::kLeastOpset, frontend::kGreatestOpset}}, {"operators", rows}}.dump(2)
-        << "\n";
+    std::cout << nlohmann::json{{"opsets", {frontend::kLeastOpset, frontend::kGreatestOpset}},
+                                {"operators", rows}}
+                     .dump(2)
+              << "\n";
 }
 
 }  // namespace

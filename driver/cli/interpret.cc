@@ -1,5 +1,6 @@
-// polyte interpret: a Program in the interpreter, or its loops after a script; with --watch, every touch of one
-// element in the reference order and, given a script, in the scheduled order. Models: interpret_model.cc.
+// polyte interpret: a Program in the interpreter, or its loops after a script; with --watch,
+// every touch of one element in the reference order and, given a script, in the scheduled
+// order. Models: interpret_model.cc.
 #include <algorithm>
 #include <iostream>
 #include <optional>
@@ -26,7 +27,8 @@ struct InterpretVerbOptions {
 
 std::string element_text(const ir::Event::Cell& cell) {
   std::string text = cell.buffer + "[";
-  for (std::size_t i = 0; i < cell.index.size(); ++i) text += (i ? ", " : "") + std::to_string(cell.index[i]);
+  for (std::size_t i = 0; i < cell.index.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(cell.index[i]);
   return text + "]";
 }
 
@@ -52,8 +54,9 @@ struct Watcher {
         lines.emplace_back("... and more");
         return;
       }
-      lines.push_back(instance_text(event, std::max(cell.lane, 0)) + (cell.write ? " writes " : " reads ") +
-                      element_text(cell) + " = " + number_text(cell.value));
+      lines.push_back(instance_text(event, std::max(cell.lane, 0)) +
+                      (cell.write ? " writes " : " reads ") + element_text(cell) + " = " +
+                      number_text(cell.value));
     }
   }
   std::string instance_text(const ir::Event& event, int lane) const {
@@ -75,13 +78,15 @@ struct Watcher {
 };
 
 // The smallest sizes that a refusal names, where the user gave none.
-std::shared_ptr<const ir::Program> with_counterexample_sizes(const std::shared_ptr<const ir::Program>& program,
-                                                             const schedule::Script* script, const Machine& machine) {
+std::shared_ptr<const ir::Program> with_counterexample_sizes(
+    const std::shared_ptr<const ir::Program>& program, const schedule::Script* script,
+    const Machine& machine) {
   if (program->params.empty()) return program;
   if (script) {
     const auto state = schedule::replay(program, *script, machine, {});
     if (!state && !state.error().counterexamples.empty()) {
-      return std::make_shared<const ir::Program>(ir::bind(*program, state.error().counterexamples[0].sizes));
+      return std::make_shared<const ir::Program>(
+          ir::bind(*program, state.error().counterexamples[0].sizes));
     }
   }
   require_sizes(*program, {});
@@ -103,24 +108,27 @@ std::vector<NamedBuffer> buffers_of(const ir::Program& program) {
   return buffers;
 }
 
-// What is watched in the reference order: the element, or the tensor whose elements staged storage holds.
-std::string watched_in_reference(const std::string& watch, const ir::Program& program, const schedule::State* state) {
+// What is watched in the reference order: the element, or the tensor whose elements staged
+// storage holds.
+std::string watched_in_reference(const std::string& watch, const ir::Program& program,
+                                 const schedule::State* state) {
   const std::string tensor = watch.substr(0, watch.find('['));
   if (watch.empty() || program.find_buffer(tensor)) return watch;
   std::string known;
-  for (const ir::Buffer& buffer : program.buffers) known += (known.empty() ? "" : ", ") + buffer.name;
+  for (const ir::Buffer& buffer : program.buffers)
+    known += (known.empty() ? "" : ", ") + buffer.name;
   if (state) {
     for (const schedule::StagedBuffer& staged : state->staged) {
       if (staged.name == tensor) return staged.of;
       known += ", " + staged.name;
     }
   }
-  throw UserError(ExitStatus::Usage,
-                  "--watch '" + watch + "': no tensor is called " + tensor + " (there are " + known + ")");
+  throw UserError(ExitStatus::Usage, "--watch '" + watch + "': no tensor is called " + tensor +
+                                         " (there are " + known + ")");
 }
 
-std::shared_ptr<const ir::Program> program_of(const InterpretVerbOptions& options, schedule::Script* script,
-                                              const Machine& machine) {
+std::shared_ptr<const ir::Program> program_of(const InterpretVerbOptions& options,
+                                              schedule::Script* script, const Machine& machine) {
   const std::string& source = options.source.source;
   if (is_model(source)) {
     ModelVerbOptions model = options.model;
@@ -129,23 +137,25 @@ std::shared_ptr<const ir::Program> program_of(const InterpretVerbOptions& option
   }
   if (!options.group.empty())
     throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
-  return with_counterexample_sizes(load_symbolic_program(options.source, script ? script->program : ""), script,
-                                   machine);
+  return with_counterexample_sizes(
+      load_symbolic_program(options.source, script ? script->program : ""), script, machine);
 }
 
 // The State of a script that need not be legal.
-schedule::State unproved_state(const InterpretVerbOptions& options, const std::shared_ptr<const ir::Program>& program,
+schedule::State unproved_state(const InterpretVerbOptions& options,
+                               const std::shared_ptr<const ir::Program>& program,
                                schedule::Script script, const Machine& machine) {
   script.digest.clear();  // the sizes are bound: this is another text than the script's Program
-  auto state = schedule::replay(program, script, machine, {.proof = schedule::ProofLevel::Off, .on_applied = {}});
+  auto state = schedule::replay(program, script, machine,
+                                {.proof = schedule::ProofLevel::Off, .on_applied = {}});
   if (state) return *std::move(state);
   throw UserError(schedule::exit_status(state.error().kind),
                   schedule::to_string(state.error(), options.script, options.source.source));
 }
 
 // What stops the loops; empty where they end.
-std::string loops_failure(const schedule::State& state, const Machine& machine, ir::Environment& environment,
-                          const ir::InterpretOptions& options) {
+std::string loops_failure(const schedule::State& state, const Machine& machine,
+                          ir::Environment& environment, const ir::InterpretOptions& options) {
   try {
     driver::run_loops(state, machine, environment, options);
     return "";
@@ -154,14 +164,17 @@ std::string loops_failure(const schedule::State& state, const Machine& machine, 
   }
 }
 
-// Runs the Program, or its loops; with --watch both, and what stops the loops is printed, not thrown.
+// Runs the Program, or its loops; with --watch both, and what stops the loops is printed,
+// not thrown.
 // False where nothing came out.
-bool interpret(const InterpretVerbOptions& options, const std::shared_ptr<const ir::Program>& program,
-               const schedule::Script* script, const Machine& machine, ir::Environment& environment) {
+bool interpret(const InterpretVerbOptions& options,
+               const std::shared_ptr<const ir::Program>& program, const schedule::Script* script,
+               const Machine& machine, ir::Environment& environment) {
   const bool watching = !options.watch.empty();
   std::optional<schedule::State> state;
   if (script) state = unproved_state(options, program, *script, machine);
-  const std::string there = watched_in_reference(options.watch, *program, state ? &*state : nullptr);
+  const std::string there =
+      watched_in_reference(options.watch, *program, state ? &*state : nullptr);
   Watcher watcher{without_spaces(there), program.get()};
   ir::InterpretOptions interpret_options;
   if (watching) interpret_options.on_event = [&](const ir::Event& event) { watcher(event); };
@@ -180,7 +193,8 @@ bool interpret(const InterpretVerbOptions& options, const std::shared_ptr<const 
   interpret_options.check_races = false;
   std::string failure = loops_failure(*state, machine, environment, interpret_options);
   print_lines("with " + options.script, watcher.lines);
-  if (failure.empty()) {  // threads one after the other may come out right: are they races all the same?
+  // Threads one after the other may come out right: are they races all the same?
+  if (failure.empty()) {
     ir::Environment copy = inputs;
     failure = loops_failure(*state, machine, copy, {});
   }
@@ -192,11 +206,14 @@ int run_interpret(InterpretVerbOptions options) {
   const std::string& source = options.source.source;
   options.model.shapes = options.source.shape;
   if (is_artifact(source))
-    throw UserError(ExitStatus::Usage, source + ": an artifact holds machine code, expected a Program or an ONNX file");
+    throw UserError(
+        ExitStatus::Usage,
+        source + ": an artifact holds machine code, expected a Program or an ONNX file");
   check_output(options.data, {source, options.script});
   if (is_model(source) && options.group.empty() && options.script.empty()) {
     if (!options.watch.empty())
-      throw UserError(ExitStatus::Usage, "--watch " + options.watch + ": of a model, --group NAME is needed as well");
+      throw UserError(ExitStatus::Usage,
+                      "--watch " + options.watch + ": of a model, --group NAME is needed as well");
     return interpret_model(source, options.model, options.data);
   }
   const Machine machine = target_from(options.target).machine;
@@ -206,7 +223,8 @@ int run_interpret(InterpretVerbOptions options) {
   if (!script) watched_in_reference(options.watch, *program, nullptr);
   std::vector<NamedBuffer> buffers = buffers_of(*program);
   DataOptions data = options.data;
-  if (data.fill.empty() && !options.watch.empty() && data.output.empty() && data.expect.empty()) data.fill = "int:1";
+  if (data.fill.empty() && !options.watch.empty() && data.output.empty() && data.expect.empty())
+    data.fill = "int:1";
   fill_buffers(data, buffers);
   const auto start = std::chrono::steady_clock::now();
   ir::Environment environment;
@@ -226,18 +244,21 @@ int run_interpret(InterpretVerbOptions options) {
 }  // namespace
 
 void add_interpret(const Verb& app) {
-  const Verb verb =
-      app.verb("interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
+  const Verb verb = app.verb(
+      "interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
   auto options = std::make_shared<InterpretVerbOptions>();
   add_operator_options(verb, options->source);
-  verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
+  verb.existing("program").description(
+      "a file of Program text, index notation in quotes, or an ONNX file");
   add_group_options(verb, options->model);
   verb.option("--group", options->group, "of a model: the Program of this group");
   add_data_options(verb, options->data);
-  verb.option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
+  verb.option("--script", options->script,
+              "interpret the loops of this schedule; it need not be legal");
   add_param_option(verb, options->params);
   verb.option("--watch", options->watch,
-              "print every touch of this element, 'B[2, 1]'; inputs without a value are filled with int:1 then");
+              "print every touch of this element, 'B[2, 1]'; inputs without a value are filled "
+              "with int:1 then");
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.example("polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
   verb.calls([options] { return run_interpret(*options); });

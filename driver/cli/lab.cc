@@ -1,4 +1,5 @@
-// polyte lab: experiments as files, measured in processes of their own, and what may be said of the results.
+// polyte lab: experiments as files, measured in processes of their own, and what may be said
+// of the results.
 #include <unistd.h>
 
 #include <filesystem>
@@ -34,8 +35,10 @@ bool is_folder(const std::string& path) {
 
 lab::Plan plan_of(const RunVerb& verb) {
   if (!is_folder(verb.file))
-    return lab::make_plan(lab::parse_experiment(read_text_file(verb.file), verb.file), lab_sources());
-  if (!verb.out.empty()) throw UserError(ExitStatus::Usage, "--out: " + verb.file + " is a result folder already");
+    return lab::make_plan(lab::parse_experiment(read_text_file(verb.file), verb.file),
+                          lab_sources());
+  if (!verb.out.empty())
+    throw UserError(ExitStatus::Usage, "--out: " + verb.file + " is a result folder already");
   return lab::read_plan(verb.file);
 }
 
@@ -48,10 +51,11 @@ int run_lab_run(const RunVerb& verb) {
   const lab::Plan plan = plan_of(verb);
   const std::string folder = folder_of(verb);
   if (plan.explain > 0 && (verb.cluster.is_asked() || !verb.shard.empty()))
-    std::cerr << "warning: explain: nothing is taken apart by a part of a run; polyte lab run " << folder
-              << " does it once all rows are there, on the machine that measured them\n";
+    std::cerr << "warning: explain: nothing is taken apart by a part of a run; polyte lab run "
+              << folder << " does it once all rows are there, on the machine that measured them\n";
   if (verb.cluster.is_asked()) {
-    if (!verb.shard.empty()) throw UserError(ExitStatus::Usage, "--shard: the cluster's tasks are given theirs");
+    if (!verb.shard.empty())
+      throw UserError(ExitStatus::Usage, "--shard: the cluster's tasks are given theirs");
     run_lab_cluster(plan, folder, verb.cluster);
     return 0;
   }
@@ -59,7 +63,8 @@ int run_lab_run(const RunVerb& verb) {
   const lab::RunResult result = run_lab_plan(plan, folder, verb.quiet, shard);
   if (result.interrupted) return 130;
   if (shard.count > 1) {
-    std::cout << folder << ": shard " << verb.shard << " is measured; polyte lab merge joins shards\n";
+    std::cout << folder << ": shard " << verb.shard
+              << " is measured; polyte lab merge joins shards\n";
     return 0;
   }
   const auto say = [&](const std::string& line) {
@@ -69,24 +74,30 @@ int run_lab_run(const RunVerb& verb) {
     return run_lab_plan(part, where, verb.quiet).interrupted;
   };
   if (lab::take_apart(plan, folder, result.records, lab_sources(), say, run)) return 130;
-  std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
-            << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
-            << folder << "\n";
+  std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows")
+            << ", " << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms")
+            << " are measured; polyte lab report " << folder << "\n";
   return 0;
 }
 
 void add_lab_run(const Verb& lab) {
-  const Verb verb = lab.verb("run", "measure an experiment; goes on where an earlier run was stopped");
+  const Verb verb =
+      lab.verb("run", "measure an experiment; goes on where an earlier run was stopped");
   auto options = std::make_shared<RunVerb>();
-  verb.option("experiment", options->file, "experiment.toml, or a result folder to go on with").required();
+  verb.option("experiment", options->file, "experiment.toml, or a result folder to go on with")
+      .required();
   verb.option("--out", options->out, "the result folder; else the file's name with .lab");
   verb.flag("--quiet", options->quiet, "no progress on stderr");
-  verb.option("--shard", options->shard, "only each N-th row from the I-th on, I/N from 0/N on; lab merge joins them");
-  verb.option("--slurm", options->cluster.slurm, "measure on a Slurm cluster: a job array of so many tasks, waited for")
+  verb.option("--shard", options->shard,
+              "only each N-th row from the I-th on, I/N from 0/N on; lab merge joins them");
+  verb.option("--slurm", options->cluster.slurm,
+              "measure on a Slurm cluster: a job array of so many tasks, waited for")
       .within(1, 10000);
-  verb.option("--sbatch", options->cluster.sbatch, "an option of the job array, --sbatch=--partition=long; repeatable")
+  verb.option("--sbatch", options->cluster.sbatch,
+              "an option of the job array, --sbatch=--partition=long; repeatable")
       .one_at_a_time();
-  verb.option("--workers", options->cluster.workers, "measure on the hosts of a Dask cluster, dask://HOST:PORT");
+  verb.option("--workers", options->cluster.workers,
+              "measure on the hosts of a Dask cluster, dask://HOST:PORT");
   verb.example("polyte lab run experiment.toml --out results");
   verb.calls([options] { return run_lab_run(*options); });
 }
@@ -96,7 +107,8 @@ void add_lab_run(const Verb& lab) {
 int run_lab_worker(const std::string& folder) {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of polyte lab run");
+  if (json.is_discarded())
+    throw UserError(ExitStatus::Usage, "stdin: expected the order of polyte lab run");
   const lab::Plan plan = lab::read_plan(folder);
   lab::run_worker(plan, folder, lab::order_from_json(json), {lab_words, lab_model},
                   [](const nlohmann::ordered_json& record) {
@@ -128,7 +140,8 @@ nlohmann::ordered_json lab_words(const driver::BuiltKernel& kernel, const codege
   for (const GpuRow& row : gpu_rows(figures, {}))
     for (const std::string& line : row.lines) facts["launches"].push_back(row.title + ": " + line);
   if (const auto price = price_of(figures))
-    facts["predicted"] = {{"model", "launch price"}, {"bound", price->bound}, {"nanoseconds", price->seconds * 1e9}};
+    facts["predicted"] = {
+        {"model", "launch price"}, {"bound", price->bound}, {"nanoseconds", price->seconds * 1e9}};
   return facts;
 }
 
@@ -139,7 +152,9 @@ lab::Sources lab_sources() {
             options.dtype = dtype;
             return read_programs(options);
           },
-          [](const std::string& path, const std::vector<std::string>& params) { return load_script(path, params); }};
+          [](const std::string& path, const std::vector<std::string>& params) {
+            return load_script(path, params);
+          }};
 }
 
 std::string own_binary() {
@@ -149,20 +164,24 @@ std::string own_binary() {
   return path.string();
 }
 
-lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet, const lab::Shard& shard) {
+lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet,
+                            const lab::Shard& shard) {
   const lab::RunOptions options{folder,
                                 {own_binary(), "lab", "worker", folder},
                                 [&](const std::string& line) {
-                                  if (!quiet || line.starts_with("warning")) std::cerr << line << "\n";
+                                  if (!quiet || line.starts_with("warning"))
+                                    std::cerr << line << "\n";
                                 },
                                 shard};
   lab::RunResult result = lab::run_plan(plan, options);
-  if (result.interrupted) std::cerr << "stopped; what is measured is kept, polyte lab run " << folder << " goes on\n";
+  if (result.interrupted)
+    std::cerr << "stopped; what is measured is kept, polyte lab run " << folder << " goes on\n";
   return result;
 }
 
 void add_lab(const Verb& app) {
-  const Verb verb = app.verb("lab", "experiments: measured in processes of their own, reported with their intervals");
+  const Verb verb = app.verb(
+      "lab", "experiments: measured in processes of their own, reported with their intervals");
   verb.needs_verb();
   add_lab_run(verb);
   add_lab_status(verb);

@@ -18,9 +18,11 @@ struct BundleVerb {
 };
 
 int run_lab_bundle(const BundleVerb& verb) {
-  const std::string path = verb.output.empty() ? fs::path(verb.folder).replace_extension(".zip").string() : verb.output;
+  const std::string path =
+      verb.output.empty() ? fs::path(verb.folder).replace_extension(".zip").string() : verb.output;
   lab::write_bundle(verb.folder, path);
-  std::cout << path << ": " << fs::file_size(path) << " bytes; polyte lab reproduce " << path << "\n";
+  std::cout << path << ": " << fs::file_size(path) << " bytes; polyte lab reproduce " << path
+            << "\n";
   return 0;
 }
 
@@ -31,14 +33,16 @@ struct ReproduceVerb {
 
 int run_lab_reproduce(const ReproduceVerb& verb) {
   lab::Bundle bundle = lab::read_bundle(verb.bundle);
-  const std::string folder = verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;
+  const std::string folder =
+      verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;
   lab::unpack_models(verb.bundle, folder, bundle.plan);
   const lab::RunResult run = run_lab_plan(bundle.plan, folder, verb.quiet);
   if (run.interrupted) return 130;
-  const lab::Reproduction reproduction =
-      lab::reproduce(lab::evaluate(bundle.plan, bundle.records), lab::evaluate(bundle.plan, run.records));
+  const lab::Reproduction reproduction = lab::reproduce(lab::evaluate(bundle.plan, bundle.records),
+                                                        lab::evaluate(bundle.plan, run.records));
   if (verb.json)
-    std::cout << lab::to_json(reproduction).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+    std::cout << lab::to_json(reproduction)
+                     .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
               << "\n";
   else
     std::cout << lab::reproduction_text(reproduction);
@@ -48,24 +52,27 @@ int run_lab_reproduce(const ReproduceVerb& verb) {
 }  // namespace
 
 void add_lab_bundle(const Verb& lab) {
-  const Verb verb = lab.verb("bundle", "a run as one file: plan, Programs, scripts, machine, versions, all samples");
+  const Verb verb = lab.verb(
+      "bundle", "a run as one file: plan, Programs, scripts, machine, versions, all samples");
   auto options = std::make_shared<BundleVerb>();
   verb.option("folder", options->folder, "the result folder").required();
   verb.option("-o,--output", options->output, "the file; else the folder's name with .zip");
   verb.example("polyte lab bundle results -o results.zip");
-  verb.calls([options] { return lab_with(options->folder, [&] { return run_lab_bundle(*options); }); });
+  verb.calls(
+      [options] { return lab_with(options->folder, [&] { return run_lab_bundle(*options); }); });
 }
 
 void add_lab_reproduce(const Verb& lab) {
-  const Verb verb =
-      lab.verb("reproduce", "run a bundle's plan here: what agrees, row by row; exit 1 where one does not");
+  const Verb verb = lab.verb(
+      "reproduce", "run a bundle's plan here: what agrees, row by row; exit 1 where one does not");
   auto options = std::make_shared<ReproduceVerb>();
   verb.option("bundle", options->bundle, "a file of polyte lab bundle").required();
   verb.option("--out", options->out, "the result folder; else the bundle's name with .again");
   verb.flag("--json", options->json, "as JSON");
   verb.flag("--quiet", options->quiet, "no progress on stderr");
   verb.example("polyte lab reproduce results.zip --out again");
-  verb.calls([options] { return lab_with(options->bundle, [&] { return run_lab_reproduce(*options); }); });
+  verb.calls(
+      [options] { return lab_with(options->bundle, [&] { return run_lab_reproduce(*options); }); });
 }
 
 }  // namespace polyte::cli

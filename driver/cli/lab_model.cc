@@ -1,4 +1,5 @@
-// Models as rows of an experiment: compiled as `polyte run` does, run by a session on the lab's tensors.
+// Models as rows of an experiment: compiled as `polyte run` does, run by a session on
+// the lab's tensors.
 #include <algorithm>
 #include <chrono>
 
@@ -45,7 +46,8 @@ lab::Interface interface_of(const runtime::Session& session) {
 
 }  // namespace
 
-lab::Prepared lab_model(const std::string& path, const std::string& scheduler, const lab::Plan& plan, int threads) {
+lab::Prepared lab_model(const std::string& path, const std::string& scheduler,
+                        const lab::Plan& plan, int threads) {
   ModelVerbOptions options;
   options.schedule.scheduler = scheduler;
   options.schedule.exact = plan.exact;
@@ -57,8 +59,8 @@ lab::Prepared lab_model(const std::string& path, const std::string& scheduler, c
   prepared.facts["compile_ms"]["all"] = milliseconds_since(start);
   prepared.facts["loops_digest"] = model.loops;
   const Scheduling scheduling = scheduling_of(model.artifact->manifest().steps);
-  const auto declined = static_cast<std::size_t>(
-      std::ranges::count_if(scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); }));
+  const auto declined = static_cast<std::size_t>(std::ranges::count_if(
+      scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); }));
   if (declined > 0) prepared.reason = arm_title(scheduler, scheduling);
   if (declined > 0 && declined == scheduling.size()) {
     prepared.status = "declined";
@@ -66,7 +68,8 @@ lab::Prepared lab_model(const std::string& path, const std::string& scheduler, c
   }
   auto contender = std::make_unique<ModelContender>(model.artifact, threads);
   if (!contender->session().symbols().empty())
-    throw UserError(ExitStatus::Unsupported, path + ": leaves sizes open; the lab takes models whose shapes are fixed");
+    throw UserError(ExitStatus::Unsupported,
+                    path + ": leaves sizes open; the lab takes models whose shapes are fixed");
   prepared.interface = interface_of(contender->session());
   prepared.contender = std::move(contender);
   return prepared;

@@ -38,7 +38,8 @@ int run_lab_status(const std::string& folder) {
     std::size_t rounds = 0;
     for (const auto& [number, process] : record.processes) rounds += process.rounds.size();
     done += record.why.empty() ? 0 : 1;
-    rows.push_back({plan.rows[i].name, std::to_string(record.processes.size()), std::to_string(rounds),
+    rows.push_back({plan.rows[i].name, std::to_string(record.processes.size()),
+                    std::to_string(rounds),
                     !record.why.empty()        ? record.why
                     : record.processes.empty() ? "not begun"
                                                : "not finished"});
@@ -65,26 +66,32 @@ double nanoseconds_of(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   std::string unit(end);
-  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
+  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size()
+                                                                 : unit.find_first_not_of(' '));
   for (const auto& [name, scale] : {std::pair{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}})
     if (unit == name && end != text.c_str() && value >= 0) return value * scale;
-  throw UserError(ExitStatus::Usage, "--min-time " + text + ": expected a time, 10us (ns, us, ms or s)");
+  throw UserError(ExitStatus::Usage,
+                  "--min-time " + text + ": expected a time, 10us (ns, us, ms or s)");
 }
 
 int run_lab_compare(CompareVerb verb) {
   if (!verb.baseline.empty()) verb.folders.insert(verb.folders.begin(), verb.baseline);
   if (verb.folders.size() != 2)
-    throw UserError(ExitStatus::Usage,
-                    "lab compare: expected two result folders, OLD and NEW (or NEW with --baseline), got " +
-                        std::to_string(verb.folders.size()));
+    throw UserError(
+        ExitStatus::Usage,
+        "lab compare: expected two result folders, OLD and NEW (or NEW with --baseline), got " +
+            std::to_string(verb.folders.size()));
   verb.options.min_time = nanoseconds_of(verb.min_time);
   if (!(verb.options.min_effect >= 0 && verb.options.min_effect <= 10))
     throw UserError(ExitStatus::Usage, "--min-effect: expected a share from 0 to 10, 0.02 for 2 %");
-  const lab::Comparison comparison = lab::compare(lab::measured_of(lab::read_results(verb.folders[0])),
-                                                  lab::measured_of(lab::read_results(verb.folders[1])), verb.options);
+  const lab::Comparison comparison =
+      lab::compare(lab::measured_of(lab::read_results(verb.folders[0])),
+                   lab::measured_of(lab::read_results(verb.folders[1])), verb.options);
   if (!verb.junit.empty()) write_file(verb.junit, lab::comparison_junit(comparison));
   if (verb.json)
-    std::cout << lab::to_json(comparison).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+    std::cout << lab::to_json(comparison)
+                     .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+              << "\n";
   else
     std::cout << lab::comparison_text(comparison);
   return comparison.is_regression() ? static_cast<int>(ExitStatus::Refused) : 0;
@@ -95,19 +102,22 @@ int run_lab_compare(CompareVerb verb) {
 int lab_with(const std::string& name, const std::function<int()>& f) try {
   return f();
 } catch (const nlohmann::json::exception& e) {
-  throw UserError(ExitStatus::InvalidInput, name + ": not what polyte lab run writes: " + lab::words_of(e));
+  throw UserError(ExitStatus::InvalidInput,
+                  name + ": not what polyte lab run writes: " + lab::words_of(e));
 }
 
 void add_lab_report(const Verb& lab) {
   const Verb verb = lab.verb("report", "what may be said of a run");
   auto options = std::make_shared<ReportVerb>();
   verb.option("folder", options->folder, "the result folder").required();
-  verb.option("--format", options->format, "text, markdown, csv, latex, json, benchmark (Google's layout) or html")
+  verb.option("--format", options->format,
+              "text, markdown, csv, latex, json, benchmark (Google's layout) or html")
       .one_of(lab::report_formats())
       .shows_default();
   verb.option("-o,--output", options->output, "a file in place of stdout");
   verb.example("polyte lab report results --format html -o results.html");
-  verb.calls([options] { return lab_with(options->folder, [&] { return run_lab_report(*options); }); });
+  verb.calls(
+      [options] { return lab_with(options->folder, [&] { return run_lab_report(*options); }); });
 }
 
 void add_lab_status(const Verb& lab) {
@@ -119,18 +129,22 @@ void add_lab_status(const Verb& lab) {
 }
 
 void add_lab_compare(const Verb& lab) {
-  const Verb verb = lab.verb("compare", "two runs of the same rows: exit 1 where the second is slower in any");
+  const Verb verb =
+      lab.verb("compare", "two runs of the same rows: exit 1 where the second is slower in any");
   auto options = std::make_shared<CompareVerb>();
   verb.option("folders", options->folders, "the old and the new result folder");
-  verb.option("--baseline", options->baseline, "the old result folder, where only the new one is given");
+  verb.option("--baseline", options->baseline,
+              "the old result folder, where only the new one is given");
   verb.option("--filter", options->options.filter, "rows and arms whose 'row / arm' contains this");
   verb.option("--min-time", options->min_time, "leave out what is quicker, 10us");
-  verb.option("--min-effect", options->options.min_effect, "what is no regression however sure it is, as a share")
+  verb.option("--min-effect", options->options.min_effect,
+              "what is no regression however sure it is, as a share")
       .shows_default();
   verb.option("--junit", options->junit, "a file for a continuous build: slower rows are failures");
   verb.flag("--json", options->json, "as JSON");
   verb.example("polyte lab compare before after --junit lab.xml");
-  verb.calls([options] { return lab_with("lab compare", [&] { return run_lab_compare(*options); }); });
+  verb.calls(
+      [options] { return lab_with("lab compare", [&] { return run_lab_compare(*options); }); });
 }
 
 }  // namespace polyte::cli

@@ -1,4 +1,5 @@
-// polyte lab ablate, path: what the lines of a script are worth. polyte diff: two scripts in words and nests.
+// polyte lab ablate, path: what the lines of a script are worth. polyte diff: two scripts
+// in words and nests.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -30,8 +31,10 @@ lab::Sizes sizes_of(const std::vector<std::string>& shape) {
     const std::size_t at = item.find('=');
     std::int64_t value = 0;
     const char *begin = item.data() + at + 1, *end = item.data() + item.size();
-    if (at == std::string::npos || std::from_chars(begin, end, value).ptr != end || begin == end || value < 0)
-      throw UserError(ExitStatus::Usage, "--shape " + item + ": expected NAME=SIZE with a size that is not negative");
+    if (at == std::string::npos || std::from_chars(begin, end, value).ptr != end || begin == end ||
+        value < 0)
+      throw UserError(ExitStatus::Usage,
+                      "--shape " + item + ": expected NAME=SIZE with a size that is not negative");
     sizes[item.substr(0, at)] = value;
   }
   return sizes;
@@ -44,7 +47,8 @@ lab::Subject subject_of(const WhyVerb& verb) {
   subject.sizes = sizes_of(verb.shape);
   subject.threads = verb.threads;
   if (!(verb.round_ms > 0 && verb.round_ms <= 10000))
-    throw UserError(ExitStatus::Usage, "--round-ms: expected more than 0 and at most 10000 milliseconds");
+    throw UserError(ExitStatus::Usage,
+                    "--round-ms: expected more than 0 and at most 10000 milliseconds");
   subject.stop.round_ms = verb.round_ms;
   subject.stop.processes_least = subject.stop.processes_most = verb.processes;
   return subject;
@@ -58,8 +62,9 @@ std::string short_name(const WhyVerb& verb, std::size_t i) {
 
 int measure(const lab::Plan& plan, const WhyVerb& verb, const std::string& ending,
             const std::function<std::string(const lab::Results&)>& text) {
-  const std::string folder =
-      verb.out.empty() ? fs::path(verb.scripts.back()).replace_extension(ending).string() : verb.out;
+  const std::string folder = verb.out.empty()
+                                 ? fs::path(verb.scripts.back()).replace_extension(ending).string()
+                                 : verb.out;
   const lab::RunResult run = run_lab_plan(plan, folder, verb.quiet);
   if (run.interrupted) return 130;
   std::cout << text(lab::evaluate(plan, run.records));
@@ -69,7 +74,8 @@ int measure(const lab::Plan& plan, const WhyVerb& verb, const std::string& endin
 std::vector<lab::Ablated> ablated_of(const WhyVerb& verb) {
   std::vector<lab::Ablated> what;
   for (const lab::Ablated one : lab::kAllAblated)
-    if (verb.of.empty() || std::ranges::find(verb.of, lab::to_string(one)) != verb.of.end()) what.push_back(one);
+    if (verb.of.empty() || std::ranges::find(verb.of, lab::to_string(one)) != verb.of.end())
+      what.push_back(one);
   return what;
 }
 
@@ -81,26 +87,32 @@ std::vector<std::string> ablated_names() {
 
 int run_lab_ablate(const WhyVerb& verb) {
   const schedule::Script script = load_script(verb.scripts[0], verb.params);
-  const lab::Plan plan =
-      lab::ablation_plan(script, short_name(verb, 0), subject_of(verb), lab_sources(), ablated_of(verb));
+  const lab::Plan plan = lab::ablation_plan(script, short_name(verb, 0), subject_of(verb),
+                                            lab_sources(), ablated_of(verb));
   return measure(plan, verb, ".ablation", lab::ablation_text);
 }
 
 int run_lab_path(const WhyVerb& verb) {
-  const schedule::Script first = load_script(verb.scripts[0], {}), second = load_script(verb.scripts[1], {});
-  const lab::Plan plan =
-      lab::path_plan(first, short_name(verb, 0), second, short_name(verb, 1), subject_of(verb), lab_sources());
+  const schedule::Script first = load_script(verb.scripts[0], {}),
+                         second = load_script(verb.scripts[1], {});
+  const lab::Plan plan = lab::path_plan(first, short_name(verb, 0), second, short_name(verb, 1),
+                                        subject_of(verb), lab_sources());
   return measure(plan, verb, ".path", lab::path_text);
 }
 
 void add_subject_options(const Verb& verb, WhyVerb& options) {
-  verb.option("--program", options.program, "what the script is for: a file, or index notation").required();
+  verb.option("--program", options.program, "what the script is for: a file, or index notation")
+      .required();
   verb.option("--shape", options.shape, "sizes, m=512,n=512,k=512").separated();
   verb.option("--dtype", options.dtype, "element type of index notation and C");
   verb.option("--threads", options.threads, "worker threads").within(1, 1024).shows_default();
-  verb.option("--processes", options.processes, "processes that measure").within(1, 1000).shows_default();
-  verb.option("--round-ms", options.round_ms, "what a round repeats an arm to fill, milliseconds").shows_default();
-  verb.option("--out", options.out, "the result folder, which lab report takes too; else the script's name");
+  verb.option("--processes", options.processes, "processes that measure")
+      .within(1, 1000)
+      .shows_default();
+  verb.option("--round-ms", options.round_ms, "what a round repeats an arm to fill, milliseconds")
+      .shows_default();
+  verb.option("--out", options.out,
+              "the result folder, which lab report takes too; else the script's name");
   verb.flag("--quiet", options.quiet, "no progress on stderr");
 }
 
@@ -123,7 +135,8 @@ std::string nest_of(const std::string& path, const DiffVerb& verb) {
   kernel.script = &script;
   kernel.script_origin = path;
   kernel.second_judge = false;
-  return schedule::print_nests(driver::build_kernel(program, target_from("cpu:native").machine, kernel).state->tree);
+  return schedule::print_nests(
+      driver::build_kernel(program, target_from("cpu:native").machine, kernel).state->tree);
 }
 
 std::string indented(const std::string& text) {
@@ -143,7 +156,9 @@ int run_diff(const DiffVerb& verb) {
   if (a == b)
     std::cout << "the same nest:\n" << indented(a);
   else
-    std::cout << "nest of " << verb.first << ":\n" << indented(a) << "nest of " << verb.second << ":\n" << indented(b);
+    std::cout << "nest of " << verb.first << ":\n"
+              << indented(a) << "nest of " << verb.second << ":\n"
+              << indented(b);
   return 0;
 }
 
@@ -156,21 +171,27 @@ void add_lab_ablate(const Verb& lab) {
   verb.option("script", options->scripts[0], "the script").required();
   add_param_option(verb, options->params);
   add_subject_options(verb, *options);
-  verb.option("--of", options->of, "what is taken away: lines, factors, markers, order (lines up to each); else all")
+  verb.option("--of", options->of,
+              "what is taken away: lines, factors, markers, order (lines up to each); else all")
       .separated()
       .one_of(ablated_names());
-  verb.example("polyte lab ablate mine.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=64,n=64,k=64");
+  verb.example(
+      "polyte lab ablate mine.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape "
+      "m=64,n=64,k=64");
   verb.calls([options] { return run_lab_ablate(*options); });
 }
 
 void add_lab_path(const Verb& lab) {
-  const Verb verb = lab.verb("path", "from one script to another in steps that are legal, each measured");
+  const Verb verb =
+      lab.verb("path", "from one script to another in steps that are legal, each measured");
   auto options = std::make_shared<WhyVerb>();
   options->scripts.resize(2);
   verb.option("first", options->scripts[0], "the script to begin with").required();
   verb.option("second", options->scripts[1], "the script to end with").required();
   add_subject_options(verb, *options);
-  verb.example("polyte lab path a.sched b.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=64,n=64,k=64");
+  verb.example(
+      "polyte lab path a.sched b.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape "
+      "m=64,n=64,k=64");
   verb.calls([options] { return run_lab_path(*options); });
 }
 
@@ -179,10 +200,13 @@ void add_diff(const Verb& app) {
   auto options = std::make_shared<DiffVerb>();
   verb.option("first", options->first, "a script").required();
   verb.option("second", options->second, "another").required();
-  verb.option("--program", options->program, "what they are for, a file or index notation: shows the nests too");
+  verb.option("--program", options->program,
+              "what they are for, a file or index notation: shows the nests too");
   verb.option("--shape", options->shape, "sizes, m=512,n=512,k=512").separated();
   verb.option("--dtype", options->dtype, "element type of index notation and C");
-  verb.example("polyte diff a.sched b.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=64,n=64,k=64");
+  verb.example(
+      "polyte diff a.sched b.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape "
+      "m=64,n=64,k=64");
   verb.calls([options] { return run_diff(*options); });
 }
 

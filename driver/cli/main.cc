@@ -1,5 +1,5 @@
-// polyte: the one binary. The verbs are listed below, one file each; errors become messages and exit statuses here
-// and nowhere else, but for a wrong command line (verb.cc).
+// polyte: the one binary. The verbs are listed below, one file each; errors become messages and
+// exit statuses here and nowhere else, but for a wrong command line (verb.cc).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,10 +18,11 @@ namespace polyte::cli {
 namespace {
 
 std::vector<AddVerb> verbs() {
-  return {add_compile, add_op,          add_run,       add_bench,    add_inspect,    add_check,  add_interpret,
-          add_compare, add_conformance, add_fuzz,      add_ops,      add_options,    add_doctor, add_keygen,
-          add_sign,    add_opt,         add_templates, add_complete, add_deps,       add_prove,  add_lab,
-          add_diff,    add_cache,       add_suites,    add_help,     add_completion, add_profile};
+  return {add_compile,   add_op,         add_run,         add_bench, add_inspect,   add_check,
+          add_interpret, add_compare,    add_conformance, add_fuzz,  add_ops,       add_options,
+          add_doctor,    add_keygen,     add_sign,        add_opt,   add_templates, add_complete,
+          add_deps,      add_prove,      add_lab,         add_diff,  add_cache,     add_suites,
+          add_help,      add_completion, add_profile};
 }
 
 int internal_error(int argc, char** argv, const std::string& message) {
@@ -30,7 +31,8 @@ int internal_error(int argc, char** argv, const std::string& message) {
   return static_cast<int>(ExitStatus::Internal);
 }
 
-// A standard file that is closed would be the number of the next file opened, which would then hold our messages.
+// A standard file that is closed would be the number of the next file opened, which would then
+// hold our messages.
 void occupy_standard_files() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -40,7 +42,8 @@ void occupy_standard_files() {
 void check_stdout() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return;
-  throw UserError(ExitStatus::ResourceLimit, "stdout: the results cannot be written (a full disk, or a closed stream)");
+  throw UserError(ExitStatus::ResourceLimit,
+                  "stdout: the results cannot be written (a full disk, or a closed stream)");
 }
 
 }  // namespace

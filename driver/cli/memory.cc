@@ -1,5 +1,5 @@
-// inspect --memory: where the bytes of a compiled model lie, and from which kernel to which they are needed. All of
-// it is read off the manifest: what is shown is what a session will do.
+// inspect --memory: where the bytes of a compiled model lie, and from which kernel to which they
+// are needed. All of it is read off the manifest: what is shown is what a session will do.
 #include <algorithm>
 #include <iomanip>
 #include <map>
@@ -51,10 +51,12 @@ constexpr Section kSections[] = {{"inputs", BufferPlace::Input, false},
 std::string share_text(const BufferSpec& buffer) {
   constexpr const char* kWords[] = {"", "view of", "part of", "over"};
   if (buffer.sharing == runtime::Sharing::None) return "";
-  return kWords[static_cast<std::size_t>(buffer.sharing)] + std::string(" '") + buffer.shared_with + "'";
+  return kWords[static_cast<std::size_t>(buffer.sharing)] + std::string(" '") + buffer.shared_with +
+         "'";
 }
 
-nlohmann::ordered_json row_of(const BufferSpec& buffer, const Use& use, const ArtifactManifest& manifest) {
+nlohmann::ordered_json row_of(const BufferSpec& buffer, const Use& use,
+                              const ArtifactManifest& manifest) {
   auto step_name = [&](int step) -> nlohmann::ordered_json {
     if (step < 0) return nullptr;
     return manifest.steps[static_cast<std::size_t>(step)].group;
@@ -102,7 +104,8 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
     for (std::size_t i = 0; i < uses.size(); ++i) {
       const BufferSpec& buffer = manifest.buffers[i];
       const bool packed_away = buffer.place == BufferPlace::Arena && buffer.bytes == 0;
-      if (packed_away || buffer.place != section.place || is_packed(buffer, uses[i], manifest) != section.packed)
+      if (packed_away || buffer.place != section.place ||
+          is_packed(buffer, uses[i], manifest) != section.packed)
         continue;
       rows.push_back(row_of(buffer, uses[i], manifest));
     }
@@ -119,15 +122,19 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
   json["constant_bytes"] = constant_bytes(manifest);
   json["scratch_shared_bytes"] = scratch.shared;
   json["scratch_bytes_per_worker"] = scratch.per_worker;
-  json["total_bytes"] = manifest.arena_bytes + constant_bytes(manifest) + scratch.shared + scratch.per_worker;
+  json["total_bytes"] =
+      manifest.arena_bytes + constant_bytes(manifest) + scratch.shared + scratch.per_worker;
   return json;
 }
 
 std::string arena_text(const ArtifactManifest& manifest) {
   std::string symbols;
-  for (const runtime::SymbolSpec& symbol : manifest.symbols) symbols += (symbols.empty() ? "" : ", ") + symbol.name;
+  for (const runtime::SymbolSpec& symbol : manifest.symbols)
+    symbols += (symbols.empty() ? "" : ", ") + symbol.name;
   const std::string factor =
-      symbols.empty() ? "" : " times " + (manifest.symbols.size() > 1 ? "the largest of " + symbols : symbols);
+      symbols.empty()
+          ? ""
+          : " times " + (manifest.symbols.size() > 1 ? "the largest of " + symbols : symbols);
   return std::to_string(manifest.arena_bytes) + " bytes" + factor;
 }
 
@@ -137,27 +144,32 @@ std::string memory_text(const ArtifactManifest& manifest) {
   std::ostringstream text;
   std::size_t width = 0;
   for (const BufferSpec& buffer : manifest.buffers) width = std::max(width, buffer.name.size() + 2);
-  auto columns = [&](const std::string& name, const auto& bytes, const auto& offset, const std::string& use) {
-    text << std::left << std::setw(static_cast<int>(width)) << name << std::right << std::setw(11) << bytes
-         << std::setw(11) << offset << "  " << use << "\n";
+  auto columns = [&](const std::string& name, const auto& bytes, const auto& offset,
+                     const std::string& use) {
+    text << std::left << std::setw(static_cast<int>(width)) << name << std::right << std::setw(11)
+         << bytes << std::setw(11) << offset << "  " << use << "\n";
   };
   for (const Section& section : kSections) {
     if (json[section.name].empty()) continue;
     columns(section.name, "bytes", "offset", "first to last use");
     for (const auto& row : json[section.name]) {
-      auto group = [&](const char* key) { return row[key].is_null() ? "unused" : row[key].get<std::string>(); };
+      auto group = [&](const char* key) {
+        return row[key].is_null() ? "unused" : row[key].get<std::string>();
+      };
       auto shares = [](const auto& entry) {
         const std::string with = entry["shares"].template get<std::string>();
         return with.empty() ? "" : ", " + with;
       };
       const std::string first = group("first_use"), last = group("last_use");
       columns("  " + row["name"].get<std::string>(), row["bytes"].get<std::int64_t>(),
-              row["offset"].get<std::int64_t>(), (first == last ? first : first + " to " + last) + shares(row));
+              row["offset"].get<std::int64_t>(),
+              (first == last ? first : first + " to " + last) + shares(row));
     }
   }
   text << "arena " << arena_text(manifest) << " (" << number("arena_bytes_without_reuse")
        << " without reuse), constants " << number("constant_bytes") << " bytes, scratch "
-       << number("scratch_shared_bytes") << " bytes and " << number("scratch_bytes_per_worker") << " a worker\n"
+       << number("scratch_shared_bytes") << " bytes and " << number("scratch_bytes_per_worker")
+       << " a worker\n"
        << "total " << number("total_bytes") << " bytes with one worker"
        << (manifest.symbols.empty() ? "" : ", where every open size is 1") << "\n";
   return text.str();

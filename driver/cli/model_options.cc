@@ -37,7 +37,8 @@ void check_once(const std::string& option, const std::vector<std::string>& items
 }
 
 // Sizes with a separator between them, 1x3x224x224.
-graph::Dims parse_sizes(const std::string& option, const std::string& text, const std::string& separator) {
+graph::Dims parse_sizes(const std::string& option, const std::string& text,
+                        const std::string& separator) {
   graph::Dims dims;
   std::size_t begin = 0;
   while (begin <= text.size() && !text.empty()) {
@@ -47,10 +48,13 @@ graph::Dims parse_sizes(const std::string& option, const std::string& text, cons
     if (error != std::errc() || stop != text.data() + end || value < 0) {
       std::string near = text;
       std::ranges::replace(near, ',', 'x');
-      const bool commas = near != text && near.find_first_not_of("0123456789x") == std::string::npos;
-      throw UserError(ExitStatus::Usage,
-                      option + ": expected sizes such as 1x3x224x224, or a range of a symbol, 1..64 or 1..16..64" +
-                          (commas ? ", did you mean '" + near + "'?" : ""));
+      const bool commas =
+          near != text && near.find_first_not_of("0123456789x") == std::string::npos;
+      throw UserError(
+          ExitStatus::Usage,
+          option +
+              ": expected sizes such as 1x3x224x224, or a range of a symbol, 1..64 or 1..16..64" +
+              (commas ? ", did you mean '" + near + "'?" : ""));
     }
     dims.push_back(value);
     begin = end + separator.size();
@@ -64,7 +68,8 @@ bool is_range(const std::string& text) { return text.find("..") != std::string::
 
 graph::Tensor to_graph(const runtime::Tensor& tensor) {
   const auto raw = tensor.raw();
-  return {{tensor.dtype(), tensor.shape()}, std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
+  return {{tensor.dtype(), tensor.shape()},
+          std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
 }
 
 namespace {
@@ -81,7 +86,8 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
     std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
     if (error != std::errc() || stop != text.data() + end) {
-      throw UserError(ExitStatus::Usage, "--value " + item + ": expected whole numbers 1,2,3 or @FILE.npy");
+      throw UserError(ExitStatus::Usage,
+                      "--value " + item + ": expected whole numbers 1,2,3 or @FILE.npy");
     }
     numbers.push_back(value);
     begin = end + 1;
@@ -94,27 +100,34 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
 void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
   verb.option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
-  verb.option(
-      "--shape", options.shapes,
-      "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; N=1..8..64: the least, typical and most that an "
-      "open one is; repeatable");
+  verb.option("--shape", options.shapes,
+              "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; N=1..8..64: the least, "
+              "typical and most that an "
+              "open one is; repeatable");
   verb.option("--target", options.target, kTargetHelp).shows_default();
   add_group_options(verb, options);
 }
 
 void add_device_options(const Verb& verb, runtime::CudaOptions& options) {
-  verb.option("--device", options.device, "which GPU, by the driver's number").within(0, 1023).shows_default();
-  verb.option("--driver", options.driver, "the library of the CUDA driver, where it is not libcuda.so.1");
+  verb.option("--device", options.device, "which GPU, by the driver's number")
+      .within(0, 1023)
+      .shows_default();
+  verb.option("--driver", options.driver,
+              "the library of the CUDA driver, where it is not libcuda.so.1");
 }
 
 void add_group_options(const Verb& verb, ModelVerbOptions& options) {
-  verb.option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
-  verb.option("--fusion", options.fusion, "a file that says what is fused and what is not (docs/fusion.md)");
+  verb.option("--value", options.values,
+              "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
+  verb.option("--fusion", options.fusion,
+              "a file that says what is fused and what is not (docs/fusion.md)");
   verb.option("--layout", options.layout,
               "auto: channels in blocks where that pays; plain; blocked: wherever it can be")
       .one_of({"auto", "plain", "blocked"})
       .shows_default();
-  verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion").within(0, 3).shows_default();
+  verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion")
+      .within(0, 3)
+      .shows_default();
 }
 
 std::pair<std::string, graph::Dims> parse_shape(const std::string& item) {
@@ -129,7 +142,8 @@ frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges r
   for (const std::string& item : options.shapes) {
     const bool range = is_range(key_value("--shape", item).second);
     if (range && ranges == Ranges::Refused)
-      throw UserError(ExitStatus::Usage, "--shape " + item + ": only what is compiled takes a range, expected a size");
+      throw UserError(ExitStatus::Usage,
+                      "--shape " + item + ": only what is compiled takes a range, expected a size");
     if (range) continue;
     const auto [name, shape] = parse_shape(item);
     result.shapes[name] = shape;
@@ -148,7 +162,8 @@ std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
     if (!is_range(value)) continue;
     const graph::Dims sizes = parse_sizes("--shape " + item, value, "..");
     if (sizes.size() != 2 && sizes.size() != 3)
-      throw UserError(ExitStatus::Usage, "--shape " + item + ": expected LEAST..MOST or LEAST..TYPICAL..MOST");
+      throw UserError(ExitStatus::Usage,
+                      "--shape " + item + ": expected LEAST..MOST or LEAST..TYPICAL..MOST");
     ranges.push_back({name, sizes.front(), sizes[1], sizes.back()});
   }
   return ranges;
@@ -156,7 +171,8 @@ std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
 
 void check_emulate(bool emulate, const codegen::Target& target) {
   if (emulate && target.kind != TargetKind::Cuda)
-    throw UserError(ExitStatus::Usage, "--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
+    throw UserError(ExitStatus::Usage, "--emulate plays the threads of a GPU, the target is " +
+                                           target.machine.cpu +
                                            ": give --target cuda:h100 or another");
 }
 
@@ -182,8 +198,9 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
     const auto [group, name] = key_value("--schedule", item);
     const std::optional<driver::Arm> arm = driver::arm_from_string(name);
     if (!arm)
-      throw UserError(ExitStatus::Usage, "--schedule " + item + ": expected naive, isl, poly or template" +
-                                             did_you_mean(name, {"naive", "isl", "poly", "template"}));
+      throw UserError(ExitStatus::Usage,
+                      "--schedule " + item + ": expected naive, isl, poly or template" +
+                          did_you_mean(name, {"naive", "isl", "poly", "template"}));
     result.group_arms[group] = *arm;
   }
   for (const std::string& path : options.schedule.scripts) {
@@ -195,8 +212,8 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
 std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& options) {
   std::vector<runtime::FixedInput> fixed;
   for (const auto& [name, value] : options.values)
-    fixed.push_back(
-        {{name, value.type.dtype, value.type.shape}, runtime::digest_of({value.bytes->data(), value.bytes->size()})});
+    fixed.push_back({{name, value.type.dtype, value.type.shape},
+                     runtime::digest_of({value.bytes->data(), value.bytes->size()})});
   return fixed;
 }
 
@@ -218,11 +235,13 @@ bool is_artifact(const std::string& path) {
   return file.gcount() == 2 && magic[0] == 'P' && magic[1] == 'K';
 }
 
-std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
+std::shared_ptr<const ir::Program> load_group(const GroupRequest& request,
+                                              schedule::Script* script) {
   driver::ImportedNetwork imported = driver::import_network(
       request.model, import_options(request.options, Ranges::Taken), open_ranges(request.options));
   const driver::PartitionedModel model = driver::partition_model(
-      std::move(imported.network), target_from(request.options.target, request.options.schedule_threads).machine,
+      std::move(imported.network),
+      target_from(request.options.target, request.options.schedule_threads).machine,
       model_options(request.options));
   const bool by_header = request.group.empty() && script;
   const std::string name = by_header ? script->program : request.group;
@@ -235,7 +254,8 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
       problem += "; --group " + group.name + " has the digest of this script";
   }
   if (!problem.empty())
-    throw UserError(ExitStatus::Usage, (by_header ? request.script_origin : "--group " + name) + ": " + problem);
+    throw UserError(ExitStatus::Usage,
+                    (by_header ? request.script_origin : "--group " + name) + ": " + problem);
   // A script of another Program keeps the name that its header says: it is stale.
   const ir::Program& program = found->expansion.program;
   const bool fits = script && (script->digest.empty() || script->digest == ir::digest(program) ||
@@ -244,20 +264,25 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
   return std::make_shared<const ir::Program>(program);
 }
 
-LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const LoadSteps& steps) {
+LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
+                       const LoadSteps& steps) {
   LoadedModel result;
   if (is_artifact(path)) {
     result.artifact = runtime::Artifact::open(path, options.require_signature);
     return result;
   }
   if (!options.require_signature.empty())
-    throw UserError(ExitStatus::Usage, "--require-signature: " + path + " is no artifact; only artifacts are signed");
+    throw UserError(ExitStatus::Usage,
+                    "--require-signature: " + path + " is no artifact; only artifacts are signed");
   if (!path.ends_with(".program")) require_model_file(path);
   if (path.ends_with(".polyte") && std::ifstream(path).good())
-    throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
+    throw UserError(ExitStatus::Artifact,
+                    path + ": not an artifact: it does not begin as a zip file");
   if (path.ends_with(".program"))
-    throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
-  const codegen::Target target = target_from(options.target, options.schedule_threads, options.cuda);
+    throw UserError(ExitStatus::Usage,
+                    path + ": Program text, expected an artifact or an ONNX file; see polyte op");
+  const codegen::Target target =
+      target_from(options.target, options.schedule_threads, options.cuda);
   check_emulate(options.emulate, target);
   frontend::ImportOptions import = import_options(options);
   std::vector<std::string> files;
@@ -267,7 +292,8 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   if (steps.imported) steps.imported(imported, files);
   result.notes = std::move(imported.notes);
   result.specialised = std::move(imported.specialised);
-  driver::PackagedModel model = driver::package_model(std::move(imported.graph), target, model_options(options));
+  driver::PackagedModel model =
+      driver::package_model(std::move(imported.graph), target, model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
   result.loops = loops_digest(model.kernels);
   if (steps.packaged) steps.packaged(model);

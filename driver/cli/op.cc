@@ -1,4 +1,5 @@
-// polyte op: one operator from index notation or Program text: compile it, look at a stage, or time it.
+// polyte op: one operator from index notation or Program text: compile it, look at a stage,
+// or time it.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -54,11 +55,13 @@ bool emits(const OpOptions& options, const std::string& kind) {
   return std::ranges::find(options.emit, kind) != options.emit.end();
 }
 
-std::string emitted_path(const OpOptions& options, const ir::Program& program, const std::string& kind) {
+std::string emitted_path(const OpOptions& options, const ir::Program& program,
+                         const std::string& kind) {
   return options.emit_dir + "/" + program.name + "." + extension_of(kind);
 }
 
-void emit(const OpOptions& options, const driver::BuiltKernel& kernel, const codegen::Target& target) {
+void emit(const OpOptions& options, const driver::BuiltKernel& kernel,
+          const codegen::Target& target) {
   if (options.emit.size() == 1 && options.emit_dir.empty()) {
     std::cout << emit_kernel(options.emit[0], kernel, target);
     return;
@@ -76,14 +79,16 @@ std::vector<NamedBuffer> named_buffers(const ir::Program& program) {
   const std::vector<const ir::Buffer*> interface = program.interface();
   for (std::size_t i = 0; i < interface.size(); ++i) {
     const ir::Role role = interface[i]->role;
-    buffers.push_back({interface[i]->name, role != ir::Role::Out, role == ir::Role::Out || role == ir::Role::InOut,
-                       std::move(tensors[i])});
+    buffers.push_back({interface[i]->name, role != ir::Role::Out,
+                       role == ir::Role::Out || role == ir::Role::InOut, std::move(tensors[i])});
   }
   return buffers;
 }
 
-nlohmann::json bench_row(const std::string& name, const bench::Timing& timing, double flops, double peak, int threads) {
-  nlohmann::json row{{"name", name}, {"run_type", "iteration"}, {"time_unit", "ns"}, {"threads", threads}};
+nlohmann::json bench_row(const std::string& name, const bench::Timing& timing, double flops,
+                         double peak, int threads) {
+  nlohmann::json row{
+      {"name", name}, {"run_type", "iteration"}, {"time_unit", "ns"}, {"threads", threads}};
   row["real_time"] = timing.median();
   row["iterations"] = timing.iterations;
   row["interval"] = {timing.interval().first, timing.interval().second};
@@ -95,7 +100,8 @@ nlohmann::json bench_row(const std::string& name, const bench::Timing& timing, d
 std::vector<runtime::Tensor> borrowed(std::vector<NamedBuffer>& buffers) {
   std::vector<runtime::Tensor> tensors;
   for (NamedBuffer& buffer : buffers) {
-    tensors.push_back(runtime::Tensor::borrow(buffer.tensor.dtype(), buffer.tensor.shape(), buffer.tensor.data()));
+    tensors.push_back(runtime::Tensor::borrow(buffer.tensor.dtype(), buffer.tensor.shape(),
+                                              buffer.tensor.data()));
   }
   return tensors;
 }
@@ -120,7 +126,8 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   double peak = bench::measure_peak(machine, op.built.script.dtype);
   bench::MeasureOptions measure_options;
   measure_options.rounds = options.repetitions;
-  const std::vector<bench::Timing> timings = bench::measure({{op.built.program->name, run}}, measure_options);
+  const std::vector<bench::Timing> timings =
+      bench::measure({{op.built.program->name, run}}, measure_options);
   peak = std::max(peak, bench::measure_peak(machine, op.built.script.dtype));
   const double flops = driver::count_flops(*op.built.program);
   nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
@@ -128,8 +135,8 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   row["second_judge"] = op.built.second_judge.text;
   if (options.json) return row;
   const auto [low, high] = timings[0].interval();
-  std::printf("%-24s %12.1f us  (%.1f to %.1f)  %8.2f GF/s", op.built.program->name.c_str(), timings[0].median() / 1e3,
-              low / 1e3, high / 1e3, flops / timings[0].median());
+  std::printf("%-24s %12.1f us  (%.1f to %.1f)  %8.2f GF/s", op.built.program->name.c_str(),
+              timings[0].median() / 1e3, low / 1e3, high / 1e3, flops / timings[0].median());
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s",
               arm_title(op.built.script.name, cli::scheduling_of(op.built)).c_str());
@@ -143,7 +150,8 @@ PassFiles pass_files(const OpOptions& options) {
 }
 
 // What was asked to be looked at: the doors that stand open before machine code.
-void show(const OpOptions& options, const driver::BuiltKernel& kernel, const codegen::Target& target) {
+void show(const OpOptions& options, const driver::BuiltKernel& kernel,
+          const codegen::Target& target) {
   print_notes(kernel);
   if (options.time_passes) print_times(kernel);
   if (!options.emit.empty()) emit(options, kernel, target);
@@ -154,14 +162,17 @@ void show(const OpOptions& options, const driver::BuiltKernel& kernel, const cod
       << "  fusion         does not apply: one Program is one kernel\n";
 }
 
-bool wants_results(const OpOptions& options) { return !options.data.output.empty() || !options.data.expect.empty(); }
+bool wants_results(const OpOptions& options) {
+  return !options.data.output.empty() || !options.data.expect.empty();
+}
 
 // Whether the values of the inputs matter: --bench times them, an artifact keeps constants only.
 bool runs_once(const OpOptions& options) {
   return wants_results(options) || (!options.bench && options.artifact.empty());
 }
 
-void fill_operator(const OpOptions& options, const ir::Program& program, std::vector<NamedBuffer>& buffers) {
+void fill_operator(const OpOptions& options, const ir::Program& program,
+                   std::vector<NamedBuffer>& buffers) {
   if (runs_once(options)) return fill_buffers(options.data, buffers);
   std::vector<std::string> inputs, kept;
   for (const ir::Buffer* buffer : program.interface()) {
@@ -176,20 +187,22 @@ void fill_operator(const OpOptions& options, const ir::Program& program, std::ve
   fill_buffers(data, buffers, given);
 }
 
-int run_on_device(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
-                  const codegen::Target& target, double compiled_ms) {
+int run_on_device(const OpOptions& options, const driver::CompiledOperator& op,
+                  std::vector<NamedBuffer>& buffers, const codegen::Target& target,
+                  double compiled_ms) {
   const std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorSession session(op, tensors, target, options.cuda);
   const auto start = std::chrono::steady_clock::now();
   session.run();
-  tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +
-                   ", ran once on a GPU in " + milliseconds(milliseconds_since(start)),
+  tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " +
+                   milliseconds(compiled_ms) + ", ran once on a GPU in " +
+                   milliseconds(milliseconds_since(start)),
                buffers);
   return finish_outputs(options.data, buffers);
 }
 
-int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
-             double compiled_ms) {
+int run_once(const OpOptions& options, const driver::CompiledOperator& op,
+             std::vector<NamedBuffer>& buffers, double compiled_ms) {
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorRunner runner(op, tensors, options.threads);
   runtime::EmulatorOptions emulation = emulator_options(options.order, options.emulate);
@@ -199,24 +212,27 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
   runner.run();
   const std::string how = options.emulate ? ", emulated in " : ", ran once in ";
   const std::string who = options.emulate ? ", no fault" : " by " + threads_text(options.threads);
-  tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +
-                   how + milliseconds(milliseconds_since(start)) + who,
+  tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " +
+                   milliseconds(compiled_ms) + how + milliseconds(milliseconds_since(start)) + who,
                buffers);
   print_launches(runner.launch_counts());
   if (emits(options, "memory"))
-    for (const runtime::LaunchCounts& count : runner.launch_counts()) std::cerr << counted_memory(count);
+    for (const runtime::LaunchCounts& count : runner.launch_counts())
+      std::cerr << counted_memory(count);
   return finish_outputs(options.data, buffers);
 }
 
 // One program, compiled and run as far as the options ask; rows of --bench are added to `rows`.
 int run_program(const OpOptions& options, const std::shared_ptr<const ir::Program>& program,
-                const std::shared_ptr<const ir::Program>& open, const codegen::Target& target, nlohmann::json& rows) {
+                const std::shared_ptr<const ir::Program>& open, const codegen::Target& target,
+                nlohmann::json& rows) {
   schedule::Script script;
   driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
   kernel.open = open;
   kernel.emulated = options.emulate;
   const bool looking = !options.emit.empty() || !options.dump_dir.empty() || options.explain;
-  if (looking && !options.bench && options.artifact.empty() && !wants_results(options) && !options.emulate) {
+  if (looking && !options.bench && options.artifact.empty() && !wants_results(options) &&
+      !options.emulate) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
     return 0;
   }
@@ -235,13 +251,15 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
 }
 
 // What is written, checked before anything is compiled.
-void check_files(const OpOptions& options, const std::vector<std::shared_ptr<const ir::Program>>& programs) {
+void check_files(const OpOptions& options,
+                 const std::vector<std::shared_ptr<const ir::Program>>& programs) {
   std::vector<std::string> files = {options.source.source};
   add_files(options.schedule, files);
   check_output(options.data, files);
   add_files(options.data, files);
   if (!options.dump_dir.empty()) make_folder(options.dump_dir);
-  if (!options.artifact.empty()) check_output_file("--artifact " + options.artifact, options.artifact, files);
+  if (!options.artifact.empty())
+    check_output_file("--artifact " + options.artifact, options.artifact, files);
   if (options.emit_dir.empty()) return;
   make_folder(options.emit_dir);
   for (const auto& program : programs)
@@ -253,9 +271,11 @@ void check_files(const OpOptions& options, const std::vector<std::shared_ptr<con
 
 void check_combination(const OpOptions& options) {
   std::vector<std::string> problems;
-  if (options.json && !options.bench) problems.emplace_back("--json: the figures of --bench, which is not given");
+  if (options.json && !options.bench)
+    problems.emplace_back("--json: the figures of --bench, which is not given");
   if (options.json && !options.emit.empty() && options.emit_dir.empty())
-    problems.emplace_back("--emit with --json: stdout has room for one of them, give --emit-dir DIR");
+    problems.emplace_back(
+        "--emit with --json: stdout has room for one of them, give --emit-dir DIR");
   if (options.emit.size() > 1 && options.emit_dir.empty())
     problems.emplace_back("--emit of several kinds needs --emit-dir DIR");
   if (options.emit.size() == 1 && emits(options, "object") && options.emit_dir.empty())
@@ -267,20 +287,25 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
   const bool is_gpu = target.kind == TargetKind::Cuda;
   std::vector<std::string> problems;
   if (options.emulate && !is_gpu)
-    problems.emplace_back("--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
-                          ": give --target cuda:h100 or another");
-  if (options.emulate && options.bench) problems.emplace_back("--bench: what --emulate runs says nothing of time");
-  for (std::string& problem : device_kind_problems(options.emit, target)) problems.push_back(std::move(problem));
+    problems.emplace_back("--emulate plays the threads of a GPU, the target is " +
+                          target.machine.cpu + ": give --target cuda:h100 or another");
+  if (options.emulate && options.bench)
+    problems.emplace_back("--bench: what --emulate runs says nothing of time");
+  for (std::string& problem : device_kind_problems(options.emit, target))
+    problems.push_back(std::move(problem));
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
 // --name: of the one program there is.
 void rename(const std::string& name, std::vector<std::shared_ptr<const ir::Program>>& programs) {
   const bool starts_well = std::isalpha(static_cast<unsigned char>(name[0])) != 0;
-  if (!starts_well || !std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
-    throw UserError(ExitStatus::Usage, "--name " + name + ": expected a letter, then letters, digits or _");
+  if (!starts_well ||
+      !std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+    throw UserError(ExitStatus::Usage,
+                    "--name " + name + ": expected a letter, then letters, digits or _");
   if (programs.size() != 1)
-    throw UserError(ExitStatus::Usage, "--name " + name + ": there are " + std::to_string(programs.size()) +
+    throw UserError(ExitStatus::Usage, "--name " + name + ": there are " +
+                                           std::to_string(programs.size()) +
                                            " programs, which have names of their own");
   auto renamed = std::make_shared<ir::Program>(*programs[0]);
   renamed->name = name;
@@ -290,7 +315,8 @@ void rename(const std::string& name, std::vector<std::shared_ptr<const ir::Progr
 int run_op(const OpOptions& options) {
   check_combination(options);
   emulator_options(options.order, options.emulate);
-  const codegen::Target target = target_from(options.target, options.schedule_threads, options.cuda);
+  const codegen::Target target =
+      target_from(options.target, options.schedule_threads, options.cuda);
   check_device(options, target);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
@@ -302,13 +328,15 @@ int run_op(const OpOptions& options) {
   }
   if (programs.size() > 1 && !options.artifact.empty())
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
-                                           std::to_string(programs.size()) + " programs, an artifact holds one");
+                                           std::to_string(programs.size()) +
+                                           " programs, an artifact holds one");
   check_files(options, programs);
   require_data(options.data);
   for (std::size_t i = 0; i < programs.size(); ++i)
     status = std::max(status, run_program(options, programs[i], open[i], target, rows));
   if (options.json) {
-    const nlohmann::json context{{"cpu", target.machine.model_name}, {"target", target.machine.cpu}};
+    const nlohmann::json context{{"cpu", target.machine.model_name},
+                                 {"target", target.machine.cpu}};
     std::cout << nlohmann::json{{"context", context}, {"benchmarks", rows}}.dump(2) << "\n";
   }
   return status;
@@ -325,17 +353,21 @@ void add_op(const Verb& app) {
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.option("--emit", options->emit, emit_help(false)).separated().one_of(emit_kinds_of(false));
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
-  verb.option("--name", options->name, "what the program is called: its script, its files, its function in C");
+  verb.option("--name", options->name,
+              "what the program is called: its script, its files, its function in C");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.option("--artifact", options->artifact,
               "write the operator, its constants inside, for polyte run and the runtime library");
   verb.flag("--explain", options->explain, "what was decided for the kernel, and why");
   verb.flag("--bench", options->bench, "time it");
   add_device_options(verb, options->cuda);
-  verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
+  verb.flag("--emulate", options->emulate,
+            "of a GPU: play its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
-  verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();
+  verb.option("--repetitions", options->repetitions, "rounds of --bench")
+      .within(1, 10000)
+      .shows_default();
   verb.flag("--json", options->json, "figures of --bench as JSON");
   verb.flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
   verb.example("polyte op 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=512,n=512,k=512 --bench");

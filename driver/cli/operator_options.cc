@@ -21,8 +21,10 @@ namespace {
 std::string size_problem(const std::string& text, std::int64_t& value) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc::result_out_of_range && stop == end) return "expected a size of at most 63 bits";
-  if (error != std::errc() || stop != end) return "expected NAME=SIZE with a whole number, got '" + text + "'";
+  if (error == std::errc::result_out_of_range && stop == end)
+    return "expected a size of at most 63 bits";
+  if (error != std::errc() || stop != end)
+    return "expected NAME=SIZE with a whole number, got '" + text + "'";
   return value < 0 ? "expected NAME=SIZE with a size that is not negative" : "";
 }
 
@@ -59,14 +61,17 @@ DType parse_dtype(const std::string& name) {
       {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}};
   for (const auto& [longer, shorter] : kPrefixes) {
     if (!name.starts_with(longer)) continue;
-    if (std::optional<DType> type = dtype_from_string(shorter + name.substr(std::string(longer).size()))) return *type;
+    if (std::optional<DType> type =
+            dtype_from_string(shorter + name.substr(std::string(longer).size())))
+      return *type;
   }
   for (const auto& [other, ours] : kOtherTypes)
     if (name == other) return *dtype_from_string(ours);
-  throw UserError(ExitStatus::Usage,
-                  "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool" +
-                      did_you_mean(name, {"f64", "f32", "f16", "bf16", "float64", "float32", "float16", "bfloat16",
-                                          "int32", "int64", "uint8", "bool"}));
+  throw UserError(
+      ExitStatus::Usage,
+      "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool" +
+          did_you_mean(name, {"f64", "f32", "f16", "bf16", "float64", "float32", "float16",
+                              "bfloat16", "int32", "int64", "uint8", "bool"}));
 }
 
 // What `mk,kn->mn` is in index notation.
@@ -87,22 +92,26 @@ DType parse_dtype(const std::string& name) {
       if (output.find(c) == std::string::npos && reduced.find(c) == std::string::npos) reduced += c;
   }
   for (const char c : reduced) of += (of.empty() ? "" : ",") + std::string(1, c);
-  throw UserError(ExitStatus::Usage, "'" + source + "' is einsum notation, expected index notation: '" +
-                                         access(name, output) + " = " + (of.empty() ? "" : "sum[" + of + "] ") +
-                                         product + "'");
+  throw UserError(ExitStatus::Usage, "'" + source +
+                                         "' is einsum notation, expected index notation: '" +
+                                         access(name, output) + " = " +
+                                         (of.empty() ? "" : "sum[" + of + "] ") + product + "'");
 }
 
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   const bool equation = options.source.find('=') != std::string::npos;
   const bool notation = equation && options.source.find('[') != std::string::npos;
   if (notation)
-    return {ir::parse_index_notation(options.source, parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
-  if (options.source.find("->") != std::string::npos && options.source.find('.') == std::string::npos)
+    return {ir::parse_index_notation(options.source,
+                                     parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
+  if (options.source.find("->") != std::string::npos &&
+      options.source.find('.') == std::string::npos)
     refuse_einsum(options.source);
   if (equation && !std::filesystem::exists(options.source))
-    throw UserError(ExitStatus::Usage, "'" + options.source +
-                                           "' is no file, and no index notation, which names elements " +
-                                           "in brackets: 'C[m,n] = sum[k] A[m,k]*B[k,n]'");
+    throw UserError(ExitStatus::Usage,
+                    "'" + options.source +
+                        "' is no file, and no index notation, which names elements " +
+                        "in brackets: 'C[m,n] = sum[k] A[m,k]*B[k,n]'");
   if (options.source.ends_with(".c"))
     return frontend::read_c(read_text_file(options.source), options.source,
                             parse_dtype(options.dtype.empty() ? "f64" : options.dtype));
@@ -113,9 +122,10 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
 std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::Values& sizes) {
   ir::Values known;
   for (const auto& [name, value] : sizes)
-    if (const auto param = ir::find_param(program, name); param && !known.try_emplace(*param, value).second)
-      throw UserError(ExitStatus::Usage,
-                      "--shape " + name + "=" + std::to_string(value) + ": '" + *param + "' is given twice");
+    if (const auto param = ir::find_param(program, name);
+        param && !known.try_emplace(*param, value).second)
+      throw UserError(ExitStatus::Usage, "--shape " + name + "=" + std::to_string(value) + ": '" +
+                                             *param + "' is given twice");
   require_sizes(program, known);
   return std::make_shared<const ir::Program>(ir::bind(program, known));
 }
@@ -126,11 +136,12 @@ void check_known(const std::vector<ir::Program>& programs, const ir::Values& siz
     for (const std::string& param : program.params)
       if (std::ranges::find(names, param) == names.end()) names.push_back(param);
   for (const auto& [name, value] : sizes) {
-    bool known =
-        std::ranges::any_of(programs, [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); });
+    bool known = std::ranges::any_of(
+        programs, [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); });
     if (!known)
-      problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name +
-                         "' (there " + (names.empty() ? "is none" : "are " + join_words(names)) + ")" +
+      problems.push_back("--shape " + name + "=" + std::to_string(value) +
+                         ": the program has no size '" + name + "' (there " +
+                         (names.empty() ? "is none" : "are " + join_words(names)) + ")" +
                          did_you_mean(name, names));
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
@@ -143,7 +154,8 @@ void add_operator_options(const Verb& verb, OperatorOptions& options) {
               "a file of Program text, a C file with #pragma scop, or index notation in quotes")
       .required();
   verb.option("--shape", options.shape, "sizes, m=512,n=512,k=512").separated();
-  verb.option("--dtype", options.dtype, "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
+  verb.option("--dtype", options.dtype,
+              "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
 }
 
 void require_sizes(const ir::Program& program, const ir::Values& known) {
@@ -152,15 +164,16 @@ void require_sizes(const ir::Program& program, const ir::Values& known) {
   for (const std::string& param : program.params) {
     const auto at = known.find(param);
     if (at == known.end()) missing.push_back(param);
-    whole += (whole.empty() ? "" : ",") + param + "=" + (at == known.end() ? "SIZE" : std::to_string(at->second));
+    whole += (whole.empty() ? "" : ",") + param + "=" +
+             (at == known.end() ? "SIZE" : std::to_string(at->second));
   }
   if (missing.empty()) return;
-  throw UserError(ExitStatus::Usage,
-                  "program '" + program.name + "': sizes needed of " + join_words(missing) + ": --shape " + whole);
+  throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed of " +
+                                         join_words(missing) + ": --shape " + whole);
 }
 
-std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options,
-                                                              std::vector<std::shared_ptr<const ir::Program>>* open) {
+std::vector<std::shared_ptr<const ir::Program>> load_programs(
+    const OperatorOptions& options, std::vector<std::shared_ptr<const ir::Program>>* open) {
   const ir::Values sizes = parse_sizes(options.shape);
   const std::vector<ir::Program> programs = parse_source(options);
   check_known(programs, sizes);
@@ -172,25 +185,29 @@ std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOpti
   return result;
 }
 
-std::vector<ir::Program> read_programs(const OperatorOptions& options) { return parse_source(options); }
+std::vector<ir::Program> read_programs(const OperatorOptions& options) {
+  return parse_source(options);
+}
 
 std::shared_ptr<const ir::Program> load_open_program(const OperatorOptions& options) {
   if (is_model(options.source) || is_artifact(options.source))
-    throw UserError(ExitStatus::Usage,
-                    options.source +
-                        ": expected a file of Program text; polyte compile MODEL.onnx --emit program "
-                        "prints those of a model's groups");
+    throw UserError(
+        ExitStatus::Usage,
+        options.source +
+            ": expected a file of Program text; polyte compile MODEL.onnx --emit program "
+            "prints those of a model's groups");
   return load_symbolic_program(options, "");
 }
 
-std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name) {
+std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options,
+                                                         const std::string& name) {
   std::vector<ir::Program> programs = parse_source(options);
   if (programs.size() > 1 && !name.empty())
     std::erase_if(programs, [&](const ir::Program& program) { return program.name != name; });
   if (programs.size() != 1) {
     throw UserError(ExitStatus::InvalidInput, options.source + ": expected one program" +
-                                                  (name.empty() ? "" : ", or one called " + name) + ", got " +
-                                                  std::to_string(programs.size()));
+                                                  (name.empty() ? "" : ", or one called " + name) +
+                                                  ", got " + std::to_string(programs.size()));
   }
   const ir::Values sizes = parse_sizes(options.shape);
   check_known(programs, sizes);
@@ -203,12 +220,15 @@ void add_schedule_options(const Verb& verb, ScheduleOptions& options) {
   verb.option("--scheduler", options.scheduler, "naive, isl, poly or template")
       .one_of({"naive", "isl", "poly", "template"})
       .shows_default();
-  verb.option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
+  verb.option("--script", options.scripts,
+              "a schedule for the program that its header names; repeatable");
   add_param_option(verb, options.params);
   add_templates_option(verb, options.templates);
   verb.flag("--strict", options.strict, "what was not done as asked is an error");
-  verb.flag("--exact", options.exact, "keep the order of floating-point sums; refuse scripts that may round otherwise");
-  verb.flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
+  verb.flag("--exact", options.exact,
+            "keep the order of floating-point sums; refuse scripts that may round otherwise");
+  verb.flag("--no-proof", options.no_proof,
+            "check the structure only: for tuning, never for results");
   add_judge_option(verb, options.no_second_judge);
 }
 
@@ -217,11 +237,13 @@ void add_judge_option(const Verb& verb, bool& off) {
 }
 
 void add_templates_option(const Verb& verb, std::string& folder) {
-  verb.option("--templates", folder, "a folder of templates (NAME.sched) that go before ours; see polyte templates");
+  verb.option("--templates", folder,
+              "a folder of templates (NAME.sched) that go before ours; see polyte templates");
 }
 
 void add_param_option(const Verb& verb, std::vector<std::string>& params) {
-  verb.option("--param", params, "a value of the script's param or let, Mr=14; repeatable").one_at_a_time();
+  verb.option("--param", params, "a value of the script's param or let, Mr=14; repeatable")
+      .one_at_a_time();
 }
 
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params) {
@@ -231,7 +253,8 @@ schedule::Script load_script(const std::string& path, const std::vector<std::str
     if (at == std::string::npos || at == 0 || at + 1 == item.size())
       throw UserError(ExitStatus::Usage, "--param " + item + ": expected NAME=VALUE");
     if (!values.try_emplace(item.substr(0, at), item.substr(at + 1)).second)
-      throw UserError(ExitStatus::Usage, "--param " + item + ": '" + item.substr(0, at) + "' is given twice");
+      throw UserError(ExitStatus::Usage,
+                      "--param " + item + ": '" + item.substr(0, at) + "' is given twice");
   }
   schedule::Script script = schedule::read_script(path);
   schedule::fill(script, values);
@@ -247,7 +270,8 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   if (options.no_proof) result.proof = schedule::ProofLevel::Off;
   result.second_judge = !options.no_second_judge;
   if (result.arm != driver::Arm::Template && !options.templates.empty())
-    throw UserError(ExitStatus::Usage, "--templates " + options.templates + ": only --scheduler template takes them");
+    throw UserError(ExitStatus::Usage,
+                    "--templates " + options.templates + ": only --scheduler template takes them");
   result.templates = schedule::load_templates(options.templates);
   if (options.scripts.empty() && !options.params.empty())
     throw UserError(ExitStatus::Usage, "--param " + options.params[0] + ": there is no --script");
@@ -262,7 +286,8 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   return result;
 }
 
-codegen::Target target_from(const std::string& text, int threads, const runtime::CudaOptions& cuda) {
+codegen::Target target_from(const std::string& text, int threads,
+                            const runtime::CudaOptions& cuda) {
   codegen::Target target = driver::target_named(text, cuda);
   if (threads > 0) target.machine.cores = threads;
   return target;
@@ -276,22 +301,25 @@ std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (error || !file) throw UserError(ExitStatus::InvalidInput, path + ": cannot be read");
   constexpr std::uintmax_t kLimit = 16U << 20U;
-  if (bytes > kLimit) throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
+  if (bytes > kLimit)
+    throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
   std::ostringstream text;
   text << file.rdbuf();
   const std::string kind = kind_of_file(path);
   const std::size_t binary = text.str().find('\0');
   if (binary != std::string::npos || kind.ends_with("image") || kind == "an ONNX model")
-    throw UserError(ExitStatus::InvalidInput,
-                    path + ": is " + (kind.empty() ? "no text" : kind) + ", expected text" +
-                        (kind == "an ONNX model" ? "; polyte run, compile and bench take models" : ""));
+    throw UserError(
+        ExitStatus::InvalidInput,
+        path + ": is " + (kind.empty() ? "no text" : kind) + ", expected text" +
+            (kind == "an ONNX model" ? "; polyte run, compile and bench take models" : ""));
   return text.str();
 }
 
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) throw UserError(ExitStatus::InvalidInput, path + ": cannot be made: " + error.message());
+  if (error)
+    throw UserError(ExitStatus::InvalidInput, path + ": cannot be made: " + error.message());
 }
 
 void write_file(const std::string& path, const std::string& contents) {

@@ -1,4 +1,5 @@
-// polyte opt: passes by name, on loop text or on the graph of a model: the developer's door (docs/passes.md).
+// polyte opt: passes by name, on loop text or on the graph of a model: the developer's
+// door (docs/passes.md).
 #include <algorithm>
 #include <iostream>
 #include <span>
@@ -42,7 +43,9 @@ PassNames loop_passes(const Machine& machine) {
   return {"loop", names_of(lower::pass_list_of(machine)), 1, names_of(graph::pass_list())};
 }
 
-PassNames graph_passes() { return {"graph", names_of(graph::pass_list()), 0, names_of(lower::pass_list())}; }
+PassNames graph_passes() {
+  return {"graph", names_of(graph::pass_list()), 0, names_of(lower::pass_list())};
+}
 
 // Positions in the list of names that an option gives; what is no pass of it goes to `problems`.
 std::vector<std::size_t> positions(const std::string& option, const std::vector<std::string>& given,
@@ -57,7 +60,8 @@ std::vector<std::size_t> positions(const std::string& option, const std::vector<
     const bool other = std::ranges::find(known.others, name) != known.others.end();
     problems.push_back(
         option + " is '" + name + "', " +
-        (other ? "a pass of the other kind of file, expected a " + known.kind + " pass: " : "expected one of ") +
+        (other ? "a pass of the other kind of file, expected a " + known.kind + " pass: "
+               : "expected one of ") +
         join_words(std::span(known.names).subspan(known.first)));
   }
   return result;
@@ -73,7 +77,8 @@ std::vector<std::size_t> chosen(const OptOptions& options, const PassNames& know
     for (const std::size_t at : positions("--from", {options.from}, known, problems)) first = at;
   for (const std::size_t at : skipped)
     if (at < first)
-      problems.push_back("--skip '" + known.names[at] + "': does not run, the first is '" + known.names[first] + "'");
+      problems.push_back("--skip '" + known.names[at] + "': does not run, the first is '" +
+                         known.names[first] + "'");
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
   if (!options.passes.empty()) return result;
   for (std::size_t at = first; at < known.names.size(); ++at)
@@ -99,17 +104,19 @@ std::size_t count_programs(const std::string& text) {
 
 ir::LoopProgram read_loops(const std::string& path) {
   if (is_artifact(path))
-    throw UserError(ExitStatus::Usage, path + ": an artifact holds machine code, expected loop text or an ONNX file");
+    throw UserError(ExitStatus::Usage,
+                    path + ": an artifact holds machine code, expected loop text or an ONNX file");
   const std::string text = read_text_file(path);
   const std::size_t count = count_programs(text);
   if (count == 0)
     throw UserError(ExitStatus::InvalidInput,
-                    path + ": neither loop text nor, by its name, an ONNX file: it begins with '" + first_word(text) +
+                    path + ": neither loop text nor, by its name, an ONNX file: it begins with '" +
+                        first_word(text) +
                         "', expected 'loops NAME' as polyte op --dump-passes DIR writes it");
   if (count > 1)
-    throw UserError(ExitStatus::InvalidInput,
-                    path + ": " + std::to_string(count) +
-                        " loop programs, expected one; polyte compile --dump-passes DIR gives each its own file");
+    throw UserError(ExitStatus::InvalidInput, path + ": " + std::to_string(count) +
+                                                  " loop programs, expected one; polyte compile "
+                                                  "--dump-passes DIR gives each its own file");
   ir::LoopProgram program = ir::parse_loop_program(text, path);
   std::vector<std::string> problems = lower::problems_of(program);
   for (std::string& problem : problems) problem.insert(0, path + ": ");
@@ -125,7 +132,8 @@ void run_pass(const lower::Pass& pass, ir::LoopProgram& program, lower::PassCont
   context.notes.clear();
   ir::LoopProgram after = pass.run(program, context);
   lower::check_result(pass, after);
-  std::cerr << pass.name << ": " << (ir::equal(after.body, program.body) ? "nothing to do" : "changed") << "\n";
+  std::cerr << pass.name << ": "
+            << (ir::equal(after.body, program.body) ? "nothing to do" : "changed") << "\n";
   for (const std::string& note : context.notes) std::cerr << "note: " << note << "\n";
   program = std::move(after);
 }
@@ -166,7 +174,8 @@ int opt_graph(const OptOptions& options) {
   std::size_t number = 0;
   for (const std::size_t at : passes) {
     const graph::PassRecord record = graph::run_pass(graph::pass_list()[at], graph, how);
-    std::cerr << record.name << ": " << record.rewrites << (record.rewrites == 1 ? " rewrite\n" : " rewrites\n");
+    std::cerr << record.name << ": " << record.rewrites
+              << (record.rewrites == 1 ? " rewrite\n" : " rewrites\n");
     for (const std::string& note : record.notes) std::cerr << "note: " << note << "\n";
     files.write(numbered(++number, record.name) + ".graph", graph::print(graph));
   }
@@ -177,35 +186,41 @@ int opt_graph(const OptOptions& options) {
 // ---- the verb
 
 std::string forms_text(const lower::Pass& pass) {
-  static constexpr const char* kNeeds[] = {"a State", "nest", "nest without vector loops", "native"};
+  static constexpr const char* kNeeds[] = {"a State", "nest", "nest without vector loops",
+                                           "native"};
   static constexpr const char* kForms[] = {"nest", "native", "flat"};
-  return std::string(kNeeds[static_cast<int>(pass.needs)]) + " -> " + kForms[static_cast<int>(pass.gives)];
+  return std::string(kNeeds[static_cast<int>(pass.needs)]) + " -> " +
+         kForms[static_cast<int>(pass.gives)];
 }
 
 int print_list() {
-  for (const auto& [title, list] : {std::pair{"loop passes, in order", lower::pass_list()},
-                                    {"loop passes of a GPU (--target cuda:NAME), in order", lower::gpu_pass_list()}}) {
+  for (const auto& [title, list] :
+       {std::pair{"loop passes, in order", lower::pass_list()},
+        {"loop passes of a GPU (--target cuda:NAME), in order", lower::gpu_pass_list()}}) {
     std::printf("%s\n", title);
     for (const lower::Pass& pass : list)
       std::printf("  %-20s  %-35s  %s\n", pass.name, forms_text(pass).c_str(), pass.what);
   }
   std::printf("graph passes, in order\n");
   for (const graph::ListedPass& pass : graph::pass_list())
-    std::printf("  %-20s  %-35s  %s\n", pass.name, pass.rounding == graph::Rounding::Changed ? "changes roundings" : "",
-                pass.what);
+    std::printf("  %-20s  %-35s  %s\n", pass.name,
+                pass.rounding == graph::Rounding::Changed ? "changes roundings" : "", pass.what);
   return 0;
 }
 
 void check_combination(const OptOptions& options, const Verb& verb) {
   std::vector<std::string> problems;
   if (options.file.empty() != options.list)
-    problems.emplace_back(options.list ? "--list shows every pass, expected no file"
-                                       : "polyte opt: no file is given, expected loop text or an ONNX file");
+    problems.emplace_back(options.list
+                              ? "--list shows every pass, expected no file"
+                              : "polyte opt: no file is given, expected loop text or an ONNX file");
   if (!options.passes.empty() && (!options.from.empty() || !options.skip.empty()))
-    problems.emplace_back("--pass says all that runs, expected neither --from nor --skip beside it");
+    problems.emplace_back(
+        "--pass says all that runs, expected neither --from nor --skip beside it");
   const bool model = is_model(options.file);
   for (const char* name : {"--shape", "--value", "--layout"})
-    if (!model && verb.is_given(name)) problems.push_back(std::string(name) + ": only a model has this");
+    if (!model && verb.is_given(name))
+      problems.push_back(std::string(name) + ": only a model has this");
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
@@ -217,13 +232,17 @@ int run_opt(const OptOptions& options, const Verb& verb) {
 }
 
 void add_model_part(const Verb& verb, ModelVerbOptions& options) {
-  verb.option("--shape", options.shapes, "of a model: NAME=1x3x224x224, or a symbol, N=4; repeatable").one_at_a_time();
-  verb.option("--value", options.values, "of a model: NAME=1,2,3 or NAME=@x.npy binds an input; repeatable")
+  verb.option("--shape", options.shapes,
+              "of a model: NAME=1x3x224x224, or a symbol, N=4; repeatable")
+      .one_at_a_time();
+  verb.option("--value", options.values,
+              "of a model: NAME=1,2,3 or NAME=@x.npy binds an input; repeatable")
       .one_at_a_time();
   verb.option("--layout", options.layout, "of a model: what 'choose layouts' may do")
       .one_of({"auto", "plain", "blocked"})
       .shows_default();
-  verb.option("--target", options.target, "cpu:native or an LLVM CPU name: whose vectors").shows_default();
+  verb.option("--target", options.target, "cpu:native or an LLVM CPU name: whose vectors")
+      .shows_default();
 }
 
 }  // namespace
@@ -231,11 +250,14 @@ void add_model_part(const Verb& verb, ModelVerbOptions& options) {
 void add_opt(const Verb& app) {
   const Verb verb = app.verb("opt", "passes by name, on loop text or on the graph of a model");
   auto options = std::make_shared<OptOptions>();
-  verb.option("file", options->file, "loop text, as --dump-passes of op and compile writes it, or an ONNX file");
-  verb.option("--pass", options->passes, "run this pass; repeatable, in the order given; without it the whole list")
+  verb.option("file", options->file,
+              "loop text, as --dump-passes of op and compile writes it, or an ONNX file");
+  verb.option("--pass", options->passes,
+              "run this pass; repeatable, in the order given; without it the whole list")
       .one_at_a_time();
   verb.option("--from", options->from, "run this pass of the list and all after it");
-  verb.option("--skip", options->skip, "run the list without this pass; repeatable").one_at_a_time();
+  verb.option("--skip", options->skip, "run the list without this pass; repeatable")
+      .one_at_a_time();
   verb.option("--dump-dir", options->dump_dir, "a folder for the text after each pass, numbered");
   verb.flag("--list", options->list, "the passes, what each needs and does");
   add_model_part(verb, options->model);

@@ -14,7 +14,8 @@ namespace {
 // Takes no memory itself.
 [[noreturn]] void end_process() {
   constexpr char kWords[] = "out of memory\n";
-  if (write(STDERR_FILENO, kWords, sizeof kWords - 1) < 0) _exit(static_cast<int>(ExitStatus::Internal));
+  if (write(STDERR_FILENO, kWords, sizeof kWords - 1) < 0)
+    _exit(static_cast<int>(ExitStatus::Internal));
   _exit(static_cast<int>(ExitStatus::ResourceLimit));
 }
 
@@ -22,7 +23,8 @@ std::terminate_handler previous = nullptr;
 
 [[noreturn]] void terminated() {
   try {
-    if (const std::exception_ptr failure = std::current_exception()) std::rethrow_exception(failure);
+    if (const std::exception_ptr failure = std::current_exception())
+      std::rethrow_exception(failure);
   } catch (const std::bad_alloc&) {
     end_process();
   } catch (...) {

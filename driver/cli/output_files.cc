@@ -21,23 +21,29 @@ std::string problem_of(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) return "is a folder, expected a file";
-  if (fs::exists(status) && !fs::is_regular_file(status))  // a pipe or a terminal is written directly
+  // A pipe or a terminal is written directly.
+  if (fs::exists(status) && !fs::is_regular_file(status))
     return access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
   const fs::path parent = fs::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
-  return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : "folder '" + folder + "': " + std::strerror(errno);
+  return access(folder.c_str(), W_OK | X_OK) == 0
+             ? ""
+             : "folder '" + folder + "': " + std::strerror(errno);
 }
 
 }  // namespace
 
-void check_output_file(const std::string& option, const std::string& path, const std::vector<std::string>& inputs) {
+void check_output_file(const std::string& option, const std::string& path,
+                       const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     if (input != path && !is_same_file(input, path)) continue;
     const std::string which = input == path ? "is" : "is the same file as '" + input + "',";
-    throw UserError(ExitStatus::Usage, option + ": " + which + " read by this command, expected another file");
+    throw UserError(ExitStatus::Usage,
+                    option + ": " + which + " read by this command, expected another file");
   }
   const std::string problem = problem_of(path);
-  if (!problem.empty()) throw UserError(ExitStatus::InvalidInput, option + ": cannot be written: " + problem);
+  if (!problem.empty())
+    throw UserError(ExitStatus::InvalidInput, option + ": cannot be written: " + problem);
 }
 
 void add_files(const DataOptions& options, std::vector<std::string>& files) {

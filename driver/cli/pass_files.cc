@@ -23,7 +23,8 @@ std::string numbered(std::size_t number, const std::string& pass) {
   return text;
 }
 
-void dump_passes(const PassFiles& files, const driver::BuiltKernel& kernel, const Machine& machine) {
+void dump_passes(const PassFiles& files, const driver::BuiltKernel& kernel,
+                 const Machine& machine) {
   const std::string& name = kernel.program->name;
   lower::PassContext context{.machine = machine, .state = kernel.state.get()};
   ir::LoopProgram program;

@@ -1,4 +1,5 @@
-// The text after each pass in a numbered file, for --dump-dir of opt and --dump-passes of op and compile:
+// The text after each pass in a numbered file, for --dump-dir of opt and --dump-passes
+// of op and compile:
 //
 //   DIR/dense_relu.03-partition-loops.loops
 //
@@ -14,8 +15,9 @@ namespace polyte::cli {
 
 class PassFiles {
  public:
-  // `option` is how the user said it, "--dump-dir"; the folder exists, or is "": then nothing is written. `inputs` are
-  // the files that the command reads: none is overwritten, UserError(Usage) where it would be.
+  // `option` is how the user said it, "--dump-dir"; the folder exists, or is "": then nothing is
+  // written. `inputs` are the files that the command reads: none is overwritten, UserError(Usage)
+  // where it would be.
   PassFiles(std::string option, std::string folder, std::vector<std::string> inputs);
 
   // "DIR/03-partition-loops.loops", or with the kernel's name and a dot before the number.

@@ -7,7 +7,8 @@
 namespace polyte::cli {
 namespace {
 
-// Of the characters U+0080 to U+009F, which are control characters too, UTF-8 has 0xc2 and a byte below 0xa0.
+// Of the characters U+0080 to U+009F, which are control characters too, UTF-8 has 0xc2 and
+// a byte below 0xa0.
 class Filter : public std::streambuf {
  public:
   explicit Filter(std::streambuf& behind) : behind_(behind) {}
@@ -35,14 +36,17 @@ class Filter : public std::streambuf {
     return write({&plain, 1});
   }
   bool write(std::string_view text) {
-    return std::ranges::all_of(text, [this](char c) { return behind_.sputc(c) != traits_type::eof(); });
+    return std::ranges::all_of(text,
+                               [this](char c) { return behind_.sputc(c) != traits_type::eof(); });
   }
 };
 
 }  // namespace
 
 PlainStream::PlainStream(std::ostream& stream)
-    : stream_(stream), filter_(std::make_unique<Filter>(*stream.rdbuf())), behind_(stream.rdbuf(filter_.get())) {}
+    : stream_(stream),
+      filter_(std::make_unique<Filter>(*stream.rdbuf())),
+      behind_(stream.rdbuf(filter_.get())) {}
 
 PlainStream::~PlainStream() { stream_.rdbuf(behind_); }
 

@@ -20,7 +20,8 @@ std::string kernel_of(const StepSpec& step) { return step.kernel.empty() ? "copy
 // Workers that were busy on average in each step.
 std::vector<double> busy_workers(const runtime::RunProfile& profile) {
   std::vector<double> in_parts(profile.steps.size(), 0);
-  for (const Span& part : profile.parts) in_parts[part.step] += static_cast<double>(part.nanoseconds());
+  for (const Span& part : profile.parts)
+    in_parts[part.step] += static_cast<double>(part.nanoseconds());
   for (std::size_t i = 0; i < in_parts.size(); ++i) {
     const auto whole = static_cast<double>(profile.steps[i].nanoseconds());
     in_parts[i] = in_parts[i] > 0 && whole > 0 ? in_parts[i] / whole : 1;
@@ -32,16 +33,19 @@ void print_table(const runtime::Session& session, const runtime::RunProfile& pro
   const std::vector<double> busy = busy_workers(profile);
   std::int64_t total = 0;
   for (const Span& span : profile.steps) total += span.nanoseconds();
-  std::fprintf(stderr, "%13s %6s %5s  %-8s %-28s %s\n", "time", "share", "busy", "kernel", "group", "operators");
+  std::fprintf(stderr, "%13s %6s %5s  %-8s %-28s %s\n", "time", "share", "busy", "kernel", "group",
+               "operators");
   for (std::size_t i = 0; i < profile.steps.size(); ++i) {
     const StepSpec& step = session.steps()[i];
     const std::int64_t ns = profile.steps[i].nanoseconds();
-    const double share = total > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(total) : 0;
-    std::fprintf(stderr, "%10.1f us %5.1f%% %5.2f  %-8s %-28s %s\n", microseconds(ns), share, busy[i],
-                 kernel_of(step).c_str(), step.group.c_str(), join_words(step.nodes).c_str());
+    const double share =
+        total > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(total) : 0;
+    std::fprintf(stderr, "%10.1f us %5.1f%% %5.2f  %-8s %-28s %s\n", microseconds(ns), share,
+                 busy[i], kernel_of(step).c_str(), step.group.c_str(),
+                 join_words(step.nodes).c_str());
   }
-  std::fprintf(stderr, "%10.1f us in %zu steps, threads: %d\n", microseconds(total), profile.steps.size(),
-               session.threads());
+  std::fprintf(stderr, "%10.1f us in %zu steps, threads: %d\n", microseconds(total),
+               profile.steps.size(), session.threads());
 }
 
 nlohmann::ordered_json event_of(const Span& span, const std::string& name, const char* category) {
@@ -56,17 +60,23 @@ nlohmann::ordered_json event_of(const Span& span, const std::string& name, const
 
 nlohmann::ordered_json track_name(int worker) {
   const std::string name = worker == 0 ? "caller (worker 0)" : "worker " + std::to_string(worker);
-  return {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", worker}, {"args", {{"name", name}}}};
+  return {{"name", "thread_name"},
+          {"ph", "M"},
+          {"pid", 1},
+          {"tid", worker},
+          {"args", {{"name", name}}}};
 }
 
-// Chrome's trace events (https://ui.perfetto.dev opens them): a track a worker, times in microseconds. The first track
-// is the calling thread's: every step, and in it the part of a parallel loop that this thread ran.
+// Chrome's trace events (https://ui.perfetto.dev opens them): a track a worker, times in
+// microseconds. The first track is the calling thread's: every step, and in it the part of a
+// parallel loop that this thread ran.
 std::string trace_text(const runtime::Session& session, const runtime::RunProfile& profile) {
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
   for (int worker = 0; worker < session.threads(); ++worker) events.push_back(track_name(worker));
   for (const Span& span : profile.steps) {
     const StepSpec& step = session.steps()[span.step];
-    nlohmann::ordered_json event = event_of(span, step.nodes.empty() ? step.group : join_words(step.nodes), "step");
+    nlohmann::ordered_json event =
+        event_of(span, step.nodes.empty() ? step.group : join_words(step.nodes), "step");
     event["args"] = {{"group", step.group}, {"kernel", kernel_of(step)}, {"nodes", step.nodes}};
     events.push_back(std::move(event));
   }
@@ -80,7 +90,8 @@ std::string trace_text(const runtime::Session& session, const runtime::RunProfil
 
 void add_profile_options(const Verb& verb, ProfileOptions& options) {
   verb.flag("--profile", options.table, "time of every step, on stderr");
-  verb.option("--trace", options.trace, "write the run's timeline as Chrome trace events, for Perfetto");
+  verb.option("--trace", options.trace,
+              "write the run's timeline as Chrome trace events, for Perfetto");
 }
 
 void report_profile(const runtime::Session& session, const runtime::RunProfile& profile,

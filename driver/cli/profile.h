@@ -16,6 +16,7 @@ struct ProfileOptions {
 void add_profile_options(const Verb& verb, ProfileOptions& options);
 
 // The table goes to stderr, the trace to its file.
-void report_profile(const runtime::Session& session, const runtime::RunProfile& profile, const ProfileOptions& options);
+void report_profile(const runtime::Session& session, const runtime::RunProfile& profile,
+                    const ProfileOptions& options);
 
 }  // namespace polyte::cli

@@ -1,5 +1,5 @@
-// polyte profile: a network's steps over many runs: where the time goes, and how far each is from what the machine
-// gives.
+// polyte profile: a network's steps over many runs: where the time goes, and how far each is from
+// what the machine gives.
 #include <algorithm>
 #include <iostream>
 
@@ -43,16 +43,19 @@ Profiled prepare(const ProfileVerbOptions& options) {
   const LoadedModel model = load_model(options.model, options.verb, steps);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   result.session = std::make_unique<runtime::Session>(
-      model.artifact, runtime::SessionOptions{.threads = options.threads, .cuda = options.verb.cuda});
+      model.artifact,
+      runtime::SessionOptions{.threads = options.threads, .cuda = options.verb.cuda});
   const runtime::Session& session = *result.session;
-  const std::vector<std::int64_t> sizes =
-      session.symbols().empty() ? std::vector<std::int64_t>() : run_sizes(session, {}, options.verb.shapes);
+  const std::vector<std::int64_t> sizes = session.symbols().empty()
+                                              ? std::vector<std::int64_t>()
+                                              : run_sizes(session, {}, options.verb.shapes);
   const runtime::Fill fill = runtime::parse_fill(options.fill);
   for (const runtime::TensorSpec& spec : session.inputs()) {
     result.given.emplace_back(spec.dtype, shape_at(spec, sizes));
     runtime::fill(result.given.back(), fill, spec.name);
   }
-  for (const runtime::TensorSpec& spec : session.outputs()) result.made.emplace_back(spec.dtype, shape_at(spec, sizes));
+  for (const runtime::TensorSpec& spec : session.outputs())
+    result.made.emplace_back(spec.dtype, shape_at(spec, sizes));
   for (const runtime::Tensor& tensor : result.given) result.inputs.push_back(tensor.view());
   for (const runtime::Tensor& tensor : result.made) result.outputs.push_back(tensor.view());
   return result;
@@ -68,7 +71,8 @@ std::int64_t total_of(const runtime::RunProfile& profile) {
 std::vector<runtime::RunProfile> run_often(const Profiled& profiled, int runs) {
   profiled.session->run(profiled.inputs, profiled.outputs);
   std::vector<runtime::RunProfile> profiles;
-  for (int i = 0; i < runs; ++i) profiles.push_back(profiled.session->profile(profiled.inputs, profiled.outputs));
+  for (int i = 0; i < runs; ++i)
+    profiles.push_back(profiled.session->profile(profiled.inputs, profiled.outputs));
   std::ranges::stable_sort(profiles, {}, total_of);
   return profiles;
 }
@@ -76,11 +80,12 @@ std::vector<runtime::RunProfile> run_often(const Profiled& profiled, int runs) {
 Ceilings measure_ceilings(const runtime::Session& session) {
   if (session.device().device_type == POLYTE_DL_CUDA) return {};
   const Machine machine = target_from("cpu:native").machine;
-  return {bench::measure_peak(machine, DType::F32) * session.threads(), bench::measure_bandwidth(session.threads())};
+  return {bench::measure_peak(machine, DType::F32) * session.threads(),
+          bench::measure_bandwidth(session.threads())};
 }
 
-// The least time that the ceilings leave to it, whatever its schedule (S. Williams, A. Waterman, D. Patterson,
-// "Roofline", 2009).
+// The least time that the ceilings leave to it, whatever its schedule (S. Williams, A. Waterman, D.
+// Patterson, "Roofline", 2009).
 void set_roofline(StepFigures& one, const Ceilings& ceilings) {
   if (ceilings.bytes_a_second <= 0 || one.time.median() <= 0) return;
   const double by_memory = one.bytes / ceilings.bytes_a_second;
@@ -117,7 +122,8 @@ NetworkFigures figures_of(const ProfileVerbOptions& options, const Profiled& pro
     for (const std::int64_t buffer : manifest.steps[i].buffers)
       one.bytes += static_cast<double>(manifest.buffers.at(static_cast<std::size_t>(buffer)).bytes);
     const auto flops = profiled.flops.find(manifest.steps[i].group);
-    if (flops != profiled.flops.end() && !manifest.steps[i].kernel.empty()) one.flops = flops->second;
+    if (flops != profiled.flops.end() && !manifest.steps[i].kernel.empty())
+      one.flops = flops->second;
     set_roofline(one, result.ceilings);
     total += one.time.median();
     result.steps.push_back(std::move(one));
@@ -135,8 +141,8 @@ std::vector<StepFigures> slowest_first(const NetworkFigures& figures) {
 }
 
 void print_table(const NetworkFigures& figures, const runtime::Session& session, int top) {
-  std::printf("%10s  %-22s %6s %5s  %-22s %-24s %s\n", "median", "95 % interval", "share", "busy", "roofline", "group",
-              "operators");
+  std::printf("%10s  %-22s %6s %5s  %-22s %-24s %s\n", "median", "95 % interval", "share", "busy",
+              "roofline", "group", "operators");
   int left = top > 0 ? top : static_cast<int>(figures.steps.size());
   for (const StepFigures& one : slowest_first(figures)) {
     if (left-- == 0) break;
@@ -144,13 +150,16 @@ void print_table(const NetworkFigures& figures, const runtime::Session& session,
     const auto [low, high] = one.time.interval();
     char interval[48], roofline[48] = "";
     std::snprintf(interval, sizeof interval, "%.1f to %.1f", low / 1e3, high / 1e3);
-    if (!one.bound.empty()) std::snprintf(roofline, sizeof roofline, "%.2f of %s", one.roofline, one.bound.c_str());
-    std::printf("%7.1f us  %-22s %5.1f%% %5.2f  %-22s %-24s %s\n", one.time.median() / 1e3, interval, 100 * one.share,
-                one.busy, roofline, step.group.c_str(), operators_of(step).c_str());
+    if (!one.bound.empty())
+      std::snprintf(roofline, sizeof roofline, "%.2f of %s", one.roofline, one.bound.c_str());
+    std::printf("%7.1f us  %-22s %5.1f%% %5.2f  %-22s %-24s %s\n", one.time.median() / 1e3,
+                interval, 100 * one.share, one.busy, roofline, step.group.c_str(),
+                operators_of(step).c_str());
   }
   const auto [low, high] = figures.whole.interval();
-  std::printf("%7.1f us  %.1f to %.1f in %zu steps; %d runs by %s\n", figures.whole.median() / 1e3, low / 1e3,
-              high / 1e3, figures.steps.size(), figures.runs, threads_text(figures.threads).c_str());
+  std::printf("%7.1f us  %.1f to %.1f in %zu steps; %d runs by %s\n", figures.whole.median() / 1e3,
+              low / 1e3, high / 1e3, figures.steps.size(), figures.runs,
+              threads_text(figures.threads).c_str());
   if (figures.ceilings.bytes_a_second > 0)
     std::printf("ceilings measured beside: %.1f GF/s of multiply-adds, %.1f GB/s of main memory\n",
                 figures.ceilings.flops_a_second / 1e9, figures.ceilings.bytes_a_second / 1e9);
@@ -161,27 +170,29 @@ void print_json(const NetworkFigures& figures, const runtime::Session& session) 
   for (const StepFigures& one : slowest_first(figures)) {
     const runtime::StepSpec& step = session.steps()[one.step];
     const auto [low, high] = one.time.interval();
-    nlohmann::ordered_json row{{"step", one.step},        {"group", step.group}, {"kernel", step.kernel},
-                               {"nodes", step.nodes},     {"time_unit", "ns"},   {"real_time", one.time.median()},
-                               {"interval", {low, high}}, {"share", one.share},  {"busy", one.busy},
-                               {"bytes", one.bytes}};
+    nlohmann::ordered_json row{{"step", one.step},        {"group", step.group},
+                               {"kernel", step.kernel},   {"nodes", step.nodes},
+                               {"time_unit", "ns"},       {"real_time", one.time.median()},
+                               {"interval", {low, high}}, {"share", one.share},
+                               {"busy", one.busy},        {"bytes", one.bytes}};
     row["flops"] = one.flops > 0 ? nlohmann::ordered_json(one.flops) : nlohmann::ordered_json();
     row["bound"] = one.bound.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(one.bound);
-    row["roofline"] = one.bound.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(one.roofline);
+    row["roofline"] =
+        one.bound.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(one.roofline);
     row["from"] = one.from;
     rows.push_back(std::move(row));
   }
   const auto [low, high] = figures.whole.interval();
-  const nlohmann::ordered_json json{
-      {"model", figures.source},
-      {"threads", figures.threads},
-      {"runs", figures.runs},
-      {"real_time", figures.whole.median()},
-      {"interval", {low, high}},
-      {"time_unit", "ns"},
-      {"ceilings",
-       {{"flops_a_second", figures.ceilings.flops_a_second}, {"bytes_a_second", figures.ceilings.bytes_a_second}}},
-      {"steps", rows}};
+  const nlohmann::ordered_json json{{"model", figures.source},
+                                    {"threads", figures.threads},
+                                    {"runs", figures.runs},
+                                    {"real_time", figures.whole.median()},
+                                    {"interval", {low, high}},
+                                    {"time_unit", "ns"},
+                                    {"ceilings",
+                                     {{"flops_a_second", figures.ceilings.flops_a_second},
+                                      {"bytes_a_second", figures.ceilings.bytes_a_second}}},
+                                    {"steps", rows}};
   std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
@@ -191,21 +202,25 @@ std::string name_of_node(const std::string& node) {
   return from == std::string::npos || to <= from ? "" : node.substr(from + 1, to - from - 1);
 }
 
-void write_onnx(const ProfileVerbOptions& options, const NetworkFigures& figures, const runtime::Session& session) {
+void write_onnx(const ProfileVerbOptions& options, const NetworkFigures& figures,
+                const runtime::Session& session) {
   std::map<std::string, std::string> texts;
   for (const StepFigures& one : figures.steps) {
     const runtime::StepSpec& step = session.steps()[one.step];
     char time[96];
-    std::snprintf(time, sizeof time, "Polyte: %.1f us, %.1f %% of the time, ", one.time.median() / 1e3,
-                  100 * one.share);
+    std::snprintf(time, sizeof time, "Polyte: %.1f us, %.1f %% of the time, ",
+                  one.time.median() / 1e3, 100 * one.share);
     for (const std::string& node : step.nodes)
-      texts[name_of_node(node)] = std::string(time) +
-                                  (step.nodes.size() == 1 ? "alone in " : "as one kernel with all of ") + step.group +
-                                  (step.nodes.size() == 1 ? "" : ": " + operators_of(step));
+      texts[name_of_node(node)] =
+          std::string(time) +
+          (step.nodes.size() == 1 ? "alone in " : "as one kernel with all of ") + step.group +
+          (step.nodes.size() == 1 ? "" : ": " + operators_of(step));
   }
   const frontend::Annotated done = frontend::annotate_model(options.model, options.onnx, texts);
   std::cerr << options.onnx << ": " << done.nodes << " nodes with their times"
-            << (done.has_external ? "; its tensors stay in files of their own, keep it beside them" : "") << "\n";
+            << (done.has_external ? "; its tensors stay in files of their own, keep it beside them"
+                                  : "")
+            << "\n";
 }
 
 void check_files(const ProfileVerbOptions& options) {
@@ -216,8 +231,9 @@ void check_files(const ProfileVerbOptions& options) {
   for (const auto& [option, path] : written)
     if (!path->empty()) check_output_file(option + *path, *path, files);
   if (!options.onnx.empty() && is_artifact(options.model))
-    throw UserError(ExitStatus::Usage, "--onnx " + options.onnx + ": " + options.model +
-                                           " is an artifact, which keeps no nodes to annotate; profile the ONNX file");
+    throw UserError(ExitStatus::Usage,
+                    "--onnx " + options.onnx + ": " + options.model +
+                        " is an artifact, which keeps no nodes to annotate; profile the ONNX file");
 }
 
 int run_profile(const ProfileVerbOptions& options) {
@@ -230,7 +246,8 @@ int run_profile(const ProfileVerbOptions& options) {
   } else {
     print_table(figures, *profiled.session, options.top);
   }
-  report_profile(*profiled.session, profiles[profiles.size() / 2], {.table = false, .trace = options.trace});
+  report_profile(*profiled.session, profiles[profiles.size() / 2],
+                 {.table = false, .trace = options.trace});
   if (!options.html.empty()) write_file(options.html, profile_page(figures, *profiled.session));
   if (!options.onnx.empty()) write_onnx(options, figures, *profiled.session);
   return 0;
@@ -239,22 +256,30 @@ int run_profile(const ProfileVerbOptions& options) {
 }  // namespace
 
 void add_profile(const Verb& app) {
-  const Verb verb = app.verb("profile", "where a network's time goes: its kernels over many runs, slowest first");
+  const Verb verb =
+      app.verb("profile", "where a network's time goes: its kernels over many runs, slowest first");
   auto options = std::make_shared<ProfileVerbOptions>();
   verb.option("model", options->model, "an artifact or an ONNX file").required();
   add_model_options(verb, options->verb);
   add_device_options(verb, options->verb.cuda);
-  verb.option("--fill", options->fill, "values of the inputs: zeros, ones, normal[:SEED] or int:SEED").shows_default();
+  verb.option("--fill", options->fill,
+              "values of the inputs: zeros, ones, normal[:SEED] or int:SEED")
+      .shows_default();
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
   verb.option("--runs", options->runs, "how many are measured, after one to warm up")
       .within(1, 100'000)
       .shows_default();
-  verb.option("--top", options->top, "only the N slowest in the table; 0: all").within(0, 1'000'000).shows_default();
-  verb.option("--trace", options->trace, "write the median run's timeline as Chrome trace events, for Perfetto");
-  verb.option("--html", options->html, "write a page with the network drawn, in the colours of its times");
-  verb.option("--onnx", options->onnx, "write the model with the time of each node in its doc_string, for Netron");
+  verb.option("--top", options->top, "only the N slowest in the table; 0: all")
+      .within(0, 1'000'000)
+      .shows_default();
+  verb.option("--trace", options->trace,
+              "write the median run's timeline as Chrome trace events, for Perfetto");
+  verb.option("--html", options->html,
+              "write a page with the network drawn, in the colours of its times");
+  verb.option("--onnx", options->onnx,
+              "write the model with the time of each node in its doc_string, for Netron");
   verb.flag("--json", options->json, "as JSON");
   verb.example("polyte profile digits.onnx --html profile.html --trace trace.json");
   verb.calls([options] {

@@ -20,16 +20,19 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 // Replays, and returns how long it took. `directives` receives the time of each.
-double replay_once(const std::shared_ptr<const ir::Program>& program, const schedule::Script& script,
-                   const Machine& machine, ProofLevel level, std::vector<DirectiveCost>* directives) {
+double replay_once(const std::shared_ptr<const ir::Program>& program,
+                   const schedule::Script& script, const Machine& machine, ProofLevel level,
+                   std::vector<DirectiveCost>* directives) {
   schedule::ReplayOptions options{level, {}};
   if (directives != nullptr)
-    options.on_applied = [&](const schedule::Directive& directive, const schedule::State&, double milliseconds) {
+    options.on_applied = [&](const schedule::Directive& directive, const schedule::State&,
+                             double milliseconds) {
       directives->push_back({schedule::print(directive), milliseconds});
     };
   const auto begin = Clock::now();
   const auto state = schedule::replay(program, script, machine, options);
-  POLYTE_CHECK(static_cast<bool>(state), "'" + script.name + "' is refused: " + (state ? "" : state.error().headline));
+  POLYTE_CHECK(static_cast<bool>(state),
+               "'" + script.name + "' is refused: " + (state ? "" : state.error().headline));
   return milliseconds_since(begin);
 }
 
@@ -49,14 +52,16 @@ std::vector<double> directive_times(const ProofCost& cost) {
 }
 
 nlohmann::ordered_json cost_json(const ProofCost& cost) {
-  nlohmann::ordered_json json{
-      {"program", cost.program}, {"scheduler", cost.scheduler}, {"final_ms", cost.final_milliseconds}};
+  nlohmann::ordered_json json{{"program", cost.program},
+                              {"scheduler", cost.scheduler},
+                              {"final_ms", cost.final_milliseconds}};
   const bool is_declined = !cost.declined.empty();
   json["scheduler_asked"] = cost.scheduler;
   json["scheduler_used"] = is_declined ? "naive" : cost.scheduler;
   json["declined"] = nullptr;
   if (is_declined)
-    json["declined"] = {{"reason", cost.declined}, {"where", cost.scheduler + ", program '" + cost.program + "'"}};
+    json["declined"] = {{"reason", cost.declined},
+                        {"where", cost.scheduler + ", program '" + cost.program + "'"}};
   json["identical_to"] = nullptr;
   for (const DirectiveCost& directive : cost.directives)
     json["directives"].push_back({{"text", directive.text}, {"ms", directive.milliseconds}});
@@ -73,8 +78,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm, const Machine& machine,
-                     int rounds) {
+ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm,
+                     const Machine& machine, int rounds) {
   ProofCost cost{program->name, driver::to_string(arm), {}, 0, {}};
   const Result<schedule::Script> script = driver::write_script(*program, arm, machine);
   if (!script) {
@@ -97,16 +102,19 @@ void print_proof_costs(const std::vector<ProofCost>& costs, bool json) {
   std::vector<double> all, finals;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!json)
-    std::printf("%-32s %-10s %10s %10s %10s %10s\n", "", "", "directives", "median ms", "worst ms", "final ms");
+    std::printf("%-32s %-10s %10s %10s %10s %10s\n", "", "", "directives", "median ms", "worst ms",
+                "final ms");
   for (const ProofCost& cost : costs) {
     const std::vector<double> times = directive_times(cost);
     all.insert(all.end(), times.begin(), times.end());
     finals.push_back(cost.final_milliseconds);
     rows.push_back(cost_json(cost));
     if (!json)
-      std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f\n", cost.program.c_str(), cost.scheduler.c_str(),
-                  times.size(), median(times), largest(times), cost.final_milliseconds);
-    if (!json && !cost.declined.empty()) std::printf("  declined: reference order, nothing to prove\n");
+      std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f\n", cost.program.c_str(),
+                  cost.scheduler.c_str(), times.size(), median(times), largest(times),
+                  cost.final_milliseconds);
+    if (!json && !cost.declined.empty())
+      std::printf("  declined: reference order, nothing to prove\n");
   }
   const nlohmann::ordered_json summary{{"directive_median_ms", median(all)},
                                        {"directive_worst_ms", largest(all)},
@@ -115,8 +123,8 @@ void print_proof_costs(const std::vector<ProofCost>& costs, bool json) {
   if (json) {
     std::cout << nlohmann::ordered_json{{"summary", summary}, {"proofs", rows}}.dump(2) << "\n";
   } else {
-    std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f (worst %.2f)\n", "all", "", all.size(), median(all),
-                largest(all), median(finals), largest(finals));
+    std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f (worst %.2f)\n", "all", "", all.size(),
+                median(all), largest(all), median(finals), largest(finals));
   }
 }
 

@@ -1,5 +1,6 @@
-// What proofs cost: each directive of a script applied and proved by its own obligation, and the end-to-end proof of
-// the whole, in milliseconds. Wall time of one thread, the best of a few rounds.
+// What proofs cost: each directive of a script applied and proved by its own obligation, and
+// the end-to-end proof of the whole, in milliseconds. Wall time of one thread, the best of
+// a few rounds.
 #pragma once
 
 #include <memory>
@@ -23,8 +24,8 @@ struct ProofCost {
 };
 
 // InternalError where the scheduler's own script is refused.
-ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm, const Machine& machine,
-                     int rounds);
+ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm,
+                     const Machine& machine, int rounds);
 
 void print_proof_costs(const std::vector<ProofCost>& costs, bool json);
 

@@ -1,5 +1,6 @@
-// polyte prove: is another tool's schedule legal for this Program? Exit status 0, 1 (with the smallest case that shows
-// the fault) or 8 (unknown), as `check`. Where it can be said as a Script, the Script.
+// polyte prove: is another tool's schedule legal for this Program? Exit status 0, 1 (with the
+// smallest case that shows the fault) or 8 (unknown), as `check`. Where it can be said as a
+// Script, the Script.
 #include <iostream>
 
 #include "driver/cli/cli.h"
@@ -26,8 +27,9 @@ struct Said {
   std::string why_not;
 };
 
-Said say(const schedule::ForeignSchedule& foreign, const std::shared_ptr<const ir::Program>& program,
-         schedule::Terms terms, const Machine& machine) {
+Said say(const schedule::ForeignSchedule& foreign,
+         const std::shared_ptr<const ir::Program>& program, schedule::Terms terms,
+         const Machine& machine) {
   Said said;
   const std::vector<schedule::ForeignRows> rows = foreign.rows(said.why_not);
   if (!said.why_not.empty()) return said;
@@ -35,7 +37,8 @@ Said say(const schedule::ForeignSchedule& foreign, const std::shared_ptr<const i
   if (!script) return {{}, {}, script.error().reason};
   const auto state = schedule::replay(program, *script, machine, {});
   if (!state) return {{}, {}, state.error().directive + ": " + state.error().headline};
-  if (!foreign.is_order_of(*state)) return {{}, {}, "the script would run pairs of instances in another order"};
+  if (!foreign.is_order_of(*state))
+    return {{}, {}, "the script would run pairs of instances in another order"};
   return {*std::move(script), std::make_shared<const schedule::State>(*state), ""};
 }
 
@@ -61,7 +64,8 @@ std::string explanation_of(const schedule::ForeignVerdict& verdict, const std::s
   return text;
 }
 
-int finish_refused(const ProveOptions& options, nlohmann::json json, const schedule::ForeignVerdict& verdict) {
+int finish_refused(const ProveOptions& options, nlohmann::json json,
+                   const schedule::ForeignVerdict& verdict) {
   const schedule::Refusal& first = *verdict.first_refusal();
   json["verdict"] = verdict_of(first);
   json["refusal"] = to_json(first);
@@ -102,7 +106,8 @@ int run_prove(const ProveOptions& options) {
   }
   if (said.script && !options.no_second_judge)
     json["second_judge"] =
-        driver::ask_second_judge({*said.state, *said.script}, machine, driver::kPatientJudgeSteps).text;
+        driver::ask_second_judge({*said.state, *said.script}, machine, driver::kPatientJudgeSteps)
+            .text;
   print_verdict(json, options.json, "");
   if (options.json) return 0;
   print_marks(verdict);
@@ -113,13 +118,16 @@ int run_prove(const ProveOptions& options) {
 }  // namespace
 
 void add_prove(const Verb& app) {
-  const Verb verb = app.verb("prove", "is another tool's schedule (OpenScop, isl's union map or schedule tree) legal?");
+  const Verb verb = app.verb(
+      "prove", "is another tool's schedule (OpenScop, isl's union map or schedule tree) legal?");
   auto options = std::make_shared<ProveOptions>();
   add_operator_options(verb, options->source);
-  verb.option("--schedule", options->schedule, "the schedule, with the statement names of polyte deps --format isl")
+  verb.option("--schedule", options->schedule,
+              "the schedule, with the statement names of polyte deps --format isl")
       .required();
   verb.flag("--reassoc", options->reassoc, "terms of declared reductions may change places");
-  verb.option("--emit", options->emit, "script: the schedule as a Script of ours, if it is legal").one_of({"script"});
+  verb.option("--emit", options->emit, "script: the schedule as a Script of ours, if it is legal")
+      .one_of({"script"});
   verb.option("--target", options->target, kTargetHelp).shows_default();
   add_judge_option(verb, options->no_second_judge);
   verb.flag("--json", options->json, "the verdict as JSON");

@@ -1,4 +1,5 @@
-// The reports that a person reads beside the results: what was decided for a kernel, and where a model's bytes lie.
+// The reports that a person reads beside the results: what was decided for a kernel, and where a
+// model's bytes lie.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +10,13 @@
 
 namespace polyte::cli {
 
-// --explain: a kernel's directives, each with who chose it, what was declined or not done as asked, its storage, how
-// it was proved. `proved` is false under --no-proof.
+// --explain: a kernel's directives, each with who chose it, what was declined or not done as asked,
+// its storage, how it was proved. `proved` is false under --no-proof.
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved);
 
-// Parts of it, for comparisons: the loops; staged buffers, one per line; what changes in the order of floating-point
-// operations, each with its bound (the contract alone would say too much); how it was proved.
+// Parts of it, for comparisons: the loops; staged buffers, one per line; what changes in the
+// order of floating-point operations, each with its bound (the contract alone would say too much);
+// how it was proved.
 std::string nest_line(const driver::BuiltKernel& kernel);
 std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel);
 std::vector<std::string> order_lines(const driver::BuiltKernel& kernel);
@@ -27,7 +29,8 @@ std::string layouts_text(const graph::OptimizeReport& passes);
 // inspect: an artifact's code for a GPU; empty where it has none.
 std::string device_text(const runtime::Artifact& artifact);
 
-// inspect --memory: every value with its bytes, its place, and the first and last kernel that uses it.
+// inspect --memory: every value with its bytes, its place, and the first and last kernel that
+// uses it.
 std::string memory_text(const runtime::ArtifactManifest& manifest);
 std::string arena_text(const runtime::ArtifactManifest& manifest);  // "4096 bytes times batch"
 nlohmann::ordered_json memory_json(const runtime::ArtifactManifest& manifest);

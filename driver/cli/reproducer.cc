@@ -25,7 +25,8 @@ std::string file_of(const std::string& argument) {
 
 std::string write_folder(const std::vector<std::string>& arguments, const std::string& message) {
   std::string folder = (fs::temp_directory_path() / "polyte_reproducer_XXXXXX").string();
-  if (!mkdtemp(folder.data())) return "none, no folder can be made in " + fs::temp_directory_path().string();
+  if (!mkdtemp(folder.data()))
+    return "none, no folder can be made in " + fs::temp_directory_path().string();
   std::string command = "polyte";
   for (const std::string& argument : arguments) {
     command += " " + quoted(argument);
@@ -41,7 +42,8 @@ std::string write_folder(const std::vector<std::string>& arguments, const std::s
 
 }  // namespace
 
-std::string write_reproducer(const std::vector<std::string>& arguments, const std::string& message) noexcept {
+std::string write_reproducer(const std::vector<std::string>& arguments,
+                             const std::string& message) noexcept {
   try {
     return write_folder(arguments, message);
   } catch (const std::exception& e) {

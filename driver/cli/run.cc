@@ -42,7 +42,8 @@ void print_top(const runtime::Tensor& tensor, std::int64_t first, std::int64_t l
   });
   for (int i = 0; i < count && i < static_cast<int>(order.size()); ++i) {
     const std::int64_t at = order[static_cast<std::size_t>(i)];
-    std::cout << "  " << at - first << "  " << runtime::element_text(tensor.dtype(), tensor.data(), at);
+    std::cout << "  " << at - first << "  "
+              << runtime::element_text(tensor.dtype(), tensor.data(), at);
     if (!labels.empty()) std::cout << "  " << labels[static_cast<std::size_t>(at - first)];
     std::cout << "\n";
   }
@@ -73,9 +74,10 @@ std::vector<std::string> read_labels(const RunOptions& options, const runtime::S
   for (const runtime::TensorSpec& spec : session.outputs()) {
     const std::int64_t length = spec.shape.empty() ? 1 : spec.shape.back();
     if (length != static_cast<std::int64_t>(labels.size()))
-      problems.push_back("--labels " + options.labels + ": has " + std::to_string(labels.size()) +
-                         " lines, expected one for each element of a row of '" + spec.name + "', " +
-                         (length == runtime::kOpenExtent ? "whose length is open" : std::to_string(length)));
+      problems.push_back(
+          "--labels " + options.labels + ": has " + std::to_string(labels.size()) +
+          " lines, expected one for each element of a row of '" + spec.name + "', " +
+          (length == runtime::kOpenExtent ? "whose length is open" : std::to_string(length)));
   }
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   return labels;
@@ -107,7 +109,8 @@ void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
   add(given.opt_level != none.opt_level, "--opt-level");
   add(given.fusion != none.fusion, "--fusion");
   if (!names.empty())
-    throw UserError(ExitStatus::Usage, names + ": " + options.model + " is an artifact, which is compiled already");
+    throw UserError(ExitStatus::Usage,
+                    names + ": " + options.model + " is an artifact, which is compiled already");
 }
 
 std::vector<std::string> names_of(const frontend::Imported& imported) {
@@ -117,13 +120,14 @@ std::vector<std::string> names_of(const frontend::Imported& imported) {
   return names;
 }
 
-// Values of the inputs that decide shapes are those of -i, a nameless one's of the first. What lacks or would be
-// overwritten is said before the compile.
+// Values of the inputs that decide shapes are those of -i, a nameless one's of the first. What
+// lacks or would be overwritten is said before the compile.
 LoadedModel load_for(const RunOptions& options, GivenTensors& given) {
   LoadSteps steps;
   steps.offer = [&](const std::string& name, std::size_t position) {
-    const auto found = std::ranges::find_if(
-        given, [&](const GivenTensor& one) { return one.name == name || (one.name.empty() && position == 0); });
+    const auto found = std::ranges::find_if(given, [&](const GivenTensor& one) {
+      return one.name == name || (one.name.empty() && position == 0);
+    });
     return found == given.end() ? std::nullopt : std::optional(to_graph(found->read()));
   };
   steps.imported = [&](const frontend::Imported& imported, const std::vector<std::string>& files) {
@@ -134,8 +138,10 @@ LoadedModel load_for(const RunOptions& options, GivenTensors& given) {
   return load_model(options.model, options.verb, steps);
 }
 
-// Values that an artifact was compiled for may be given again, but not others. Those that are given are named.
-std::vector<std::string> check_fixed(const runtime::ArtifactManifest& manifest, const GivenTensors& given) {
+// Values that an artifact was compiled for may be given again, but not others. Those that
+// are given are named.
+std::vector<std::string> check_fixed(const runtime::ArtifactManifest& manifest,
+                                     const GivenTensors& given) {
   std::vector<std::string> names, problems;
   for (const runtime::FixedInput& fixed : manifest.fixed) {
     const auto found = std::ranges::find(given, fixed.tensor.name, &GivenTensor::name);
@@ -143,7 +149,8 @@ std::vector<std::string> check_fixed(const runtime::ArtifactManifest& manifest, 
     names.push_back(fixed.tensor.name);
     if (found->dtype != fixed.tensor.dtype || found->shape != fixed.tensor.shape ||
         runtime::digest_of(found->read().raw()) != fixed.xxh3_128)
-      problems.push_back("input '" + fixed.tensor.name + "' has another value than the one that the artifact was " +
+      problems.push_back("input '" + fixed.tensor.name +
+                         "' has another value than the one that the artifact was " +
                          "compiled for; compile with --value " + fixed.tensor.name + "=...");
   }
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
@@ -160,7 +167,8 @@ void check_files(const RunOptions& options) {
 }
 
 // The session's own inputs, then those that the model was compiled for where they are given again.
-std::vector<NamedBuffer> input_buffers(const runtime::Session& session, const std::vector<std::int64_t>& sizes,
+std::vector<NamedBuffer> input_buffers(const runtime::Session& session,
+                                       const std::vector<std::int64_t>& sizes,
                                        const LoadedModel& model, const GivenTensors& given) {
   std::vector<NamedBuffer> buffers;
   for (const runtime::TensorSpec& spec : session.inputs())
@@ -172,7 +180,8 @@ std::vector<NamedBuffer> input_buffers(const runtime::Session& session, const st
 }
 
 // Of several runs after one that warms the caches, the one of the median time.
-runtime::RunProfile profile_of(runtime::Session& session, const std::vector<runtime::TensorView>& inputs,
+runtime::RunProfile profile_of(runtime::Session& session,
+                               const std::vector<runtime::TensorView>& inputs,
                                const std::vector<runtime::TensorView>& outputs) {
   constexpr std::size_t kRuns = 5;
   session.run(inputs, outputs);
@@ -184,15 +193,17 @@ runtime::RunProfile profile_of(runtime::Session& session, const std::vector<runt
     profiles.emplace_back(total, std::move(profile));
   }
   std::ranges::sort(profiles, {}, &std::pair<std::int64_t, runtime::RunProfile>::first);
-  std::cerr << "the median of " << kRuns << " runs after one to warm up, " << milliseconds(profiles.front().first / 1e6)
-            << " to " << milliseconds(profiles.back().first / 1e6) << "\n";
+  std::cerr << "the median of " << kRuns << " runs after one to warm up, "
+            << milliseconds(profiles.front().first / 1e6) << " to "
+            << milliseconds(profiles.back().first / 1e6) << "\n";
   return std::move(profiles[kRuns / 2].second);
 }
 
-void execute(const RunOptions& options, runtime::Session& session, const std::vector<NamedBuffer>& buffers,
-             const std::vector<NamedBuffer>& results) {
+void execute(const RunOptions& options, runtime::Session& session,
+             const std::vector<NamedBuffer>& buffers, const std::vector<NamedBuffer>& results) {
   std::vector<runtime::TensorView> inputs, outputs;
-  for (std::size_t i = 0; i < session.inputs().size(); ++i) inputs.push_back(buffers[i].tensor.view());
+  for (std::size_t i = 0; i < session.inputs().size(); ++i)
+    inputs.push_back(buffers[i].tensor.view());
   for (const NamedBuffer& buffer : results) outputs.push_back(buffer.tensor.view());
   if (options.profile.is_wanted())
     report_profile(session, profile_of(session, inputs, outputs), options.profile);
@@ -203,15 +214,16 @@ void execute(const RunOptions& options, runtime::Session& session, const std::ve
 std::string place_text(const runtime::Session& session, bool is_emulated) {
   if (is_emulated) return " by the emulator, no fault";
   const polyte_dl_device device = session.device();
-  if (device.device_type == POLYTE_DL_CUDA) return " on CUDA device " + std::to_string(device.device_id);
+  if (device.device_type == POLYTE_DL_CUDA)
+    return " on CUDA device " + std::to_string(device.device_id);
   return " by " + threads_text(session.threads());
 }
 
 int run_run(const RunOptions& options) {
   const runtime::EmulatorOptions emulation = emulator_options(options.order, options.verb.emulate);
   if (!options.labels.empty() && options.print_top == 0)
-    throw UserError(ExitStatus::Usage,
-                    "--labels " + options.labels + ": names what --print-top prints, which is not given");
+    throw UserError(ExitStatus::Usage, "--labels " + options.labels +
+                                           ": names what --print-top prints, which is not given");
   check_files(options);
   GivenTensors given = read_inputs(options.data);
   const auto start = std::chrono::steady_clock::now();
@@ -227,9 +239,11 @@ int run_run(const RunOptions& options) {
   std::vector<std::string> names = model.specialised;
   for (const runtime::TensorSpec& spec : session.inputs()) names.push_back(spec.name);
   name_inputs(names, given);
-  for (std::string& name : check_fixed(model.artifact->manifest(), given)) model.specialised.push_back(std::move(name));
-  const std::vector<std::int64_t> sizes =
-      session.symbols().empty() ? std::vector<std::int64_t>() : run_sizes(session, given, options.verb.shapes);
+  for (std::string& name : check_fixed(model.artifact->manifest(), given))
+    model.specialised.push_back(std::move(name));
+  const std::vector<std::int64_t> sizes = session.symbols().empty()
+                                              ? std::vector<std::int64_t>()
+                                              : run_sizes(session, given, options.verb.shapes);
   std::vector<NamedBuffer> buffers = input_buffers(session, sizes, model, given), results;
   fill_buffers(options.data, buffers, given);
   for (const runtime::TensorSpec& spec : session.outputs())
@@ -239,9 +253,11 @@ int run_run(const RunOptions& options) {
   const double ran_ms = milliseconds_since(begin);
   for (const NamedBuffer& buffer : results)
     if (options.print_top > 0) print_top(buffer, options.print_top, labels);
-  tell_outputs(options.model + (compiled ? " (" + arm_text(options.verb) + "): compiled in " : ": loaded in ") +
-                   milliseconds(loaded_ms) + ", " + std::to_string(session.steps().size()) + " steps run once in " +
-                   milliseconds(ran_ms) + place_text(session, options.verb.emulate),
+  tell_outputs(options.model +
+                   (compiled ? " (" + arm_text(options.verb) + "): compiled in " : ": loaded in ") +
+                   milliseconds(loaded_ms) + ", " + std::to_string(session.steps().size()) +
+                   " steps run once in " + milliseconds(ran_ms) +
+                   place_text(session, options.verb.emulate),
                results);
   print_launches(session.launch_counts());
   return finish_outputs(options.data, results);
@@ -256,14 +272,17 @@ void add_run(const Verb& app) {
   add_model_options(verb, options->verb);
   add_data_options(verb, options->data);
   add_device_options(verb, options->verb.cuda);
-  verb.flag("--emulate", options->verb.emulate, "of a GPU: play its threads on this CPU, and check every access");
+  verb.flag("--emulate", options->verb.emulate,
+            "of a GPU: play its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
-  verb.option("--require-signature", options->verb.require_signature,
-              "refuse an artifact that no key of this file has signed (polyte keygen, polyte sign)");
-  verb.option("--print-top", options->print_top, "print the N largest elements of each row of every output")
+  verb.option(
+      "--require-signature", options->verb.require_signature,
+      "refuse an artifact that no key of this file has signed (polyte keygen, polyte sign)");
+  verb.option("--print-top", options->print_top,
+              "print the N largest elements of each row of every output")
       .within(1, 1'000'000);
   verb.option("--labels", options->labels,
               "a file with the name of each element of a row, a line each, for --print-top");

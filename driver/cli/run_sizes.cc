@@ -17,16 +17,19 @@ class SizeFinder {
     const auto symbol = std::ranges::find(session_.symbols(), name, &runtime::SymbolSpec::name);
     const auto input = std::ranges::find(session_.inputs(), name, &runtime::TensorSpec::name);
     if (symbol != session_.symbols().end() && shape.size() == 1)
-      note(static_cast<std::size_t>(symbol - session_.symbols().begin()), shape[0], "--shape " + item);
+      note(static_cast<std::size_t>(symbol - session_.symbols().begin()), shape[0],
+           "--shape " + item);
     else if (input != session_.inputs().end())
       see_extents(*input, shape, "--shape " + item);
     else
-      problems_.push_back("--shape " + item + ": the artifact has no open size and no input of this name");
+      problems_.push_back("--shape " + item +
+                          ": the artifact has no open size and no input of this name");
   }
 
   void see_tensor(const GivenTensor& given) {
     const auto input = std::ranges::find(session_.inputs(), given.name, &runtime::TensorSpec::name);
-    if (input != session_.inputs().end()) see_extents(*input, given.shape, "input '" + given.name + "'");
+    if (input != session_.inputs().end())
+      see_extents(*input, given.shape, "input '" + given.name + "'");
   }
 
   std::vector<std::int64_t> values() {
@@ -36,11 +39,12 @@ class SizeFinder {
       const std::string range = std::to_string(symbol.least) + " to " + std::to_string(symbol.most);
       const auto known = known_.find(s);
       if (known == known_.end())
-        problems_.push_back("'" + symbol.name + "' is open (" + range + "): give an input with -i, or --shape " +
-                            symbol.name + "=" + std::to_string(symbol.least));
+        problems_.push_back("'" + symbol.name + "' is open (" + range +
+                            "): give an input with -i, or --shape " + symbol.name + "=" +
+                            std::to_string(symbol.least));
       else if (known->second.first < symbol.least || known->second.first > symbol.most)
-        problems_.push_back(known->second.second + ": '" + symbol.name + "' is " + std::to_string(known->second.first) +
-                            ", expected " + range);
+        problems_.push_back(known->second.second + ": '" + symbol.name + "' is " +
+                            std::to_string(known->second.first) + ", expected " + range);
       sizes.push_back(known == known_.end() ? symbol.least : known->second.first);
     }
     if (!problems_.empty()) throw UserError(ExitStatus::Usage, problems_);
@@ -55,12 +59,13 @@ class SizeFinder {
   void note(std::size_t symbol, std::int64_t value, const std::string& by) {
     const auto& [known, first] = known_.try_emplace(symbol, value, by).first->second;
     if (known != value)
-      problems_.push_back("'" + session_.symbols()[symbol].name + "' is " + std::to_string(known) + " by " + first +
-                          " and " + std::to_string(value) + " by " + by);
+      problems_.push_back("'" + session_.symbols()[symbol].name + "' is " + std::to_string(known) +
+                          " by " + first + " and " + std::to_string(value) + " by " + by);
   }
 
   // What else is wrong with a shape the session says.
-  void see_extents(const runtime::TensorSpec& input, const std::vector<std::int64_t>& shape, const std::string& by) {
+  void see_extents(const runtime::TensorSpec& input, const std::vector<std::int64_t>& shape,
+                   const std::string& by) {
     if (shape.size() != input.shape.size()) return;
     std::size_t open = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) {

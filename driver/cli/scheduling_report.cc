@@ -40,31 +40,36 @@ Scheduling scheduling_of(std::span<const runtime::StepSpec> steps) {
   return scheduling;
 }
 
-nlohmann::ordered_json scheduling_json(const Scheduling& scheduling, const std::string& identical_to) {
+nlohmann::ordered_json scheduling_json(const Scheduling& scheduling,
+                                       const std::string& identical_to) {
   Scheduling declined = scheduling;
   std::erase_if(declined, [](const GroupScheduling& one) { return !one.how.is_declined(); });
   nlohmann::ordered_json json;
-  json["scheduler_asked"] =
-      text_or_null(of_groups(scheduling, "+", [](const GroupScheduling& one) { return one.how.asked; }));
-  json["scheduler_used"] =
-      text_or_null(of_groups(scheduling, "+", [](const GroupScheduling& one) { return one.how.used; }));
+  json["scheduler_asked"] = text_or_null(
+      of_groups(scheduling, "+", [](const GroupScheduling& one) { return one.how.asked; }));
+  json["scheduler_used"] = text_or_null(
+      of_groups(scheduling, "+", [](const GroupScheduling& one) { return one.how.used; }));
   json["declined"] = nullptr;
   if (!declined.empty())
     json["declined"] = {
-        {"reason", of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.reason; })},
-        {"where", of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.where; })}};
+        {"reason",
+         of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.reason; })},
+        {"where",
+         of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.where; })}};
   json["identical_to"] = text_or_null(identical_to);
   if (scheduling.size() < 2 || declined.empty()) return json;
   for (const GroupScheduling& one : declined)
-    json["groups_declined"].push_back({{"group", one.group}, {"reason", one.how.reason}, {"where", one.how.where}});
+    json["groups_declined"].push_back(
+        {{"group", one.group}, {"reason", one.how.reason}, {"where", one.how.where}});
   return json;
 }
 
 std::string arm_title(const std::string& asked, const Scheduling& scheduling) {
-  const auto declined =
-      std::ranges::count_if(scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); });
+  const auto declined = std::ranges::count_if(
+      scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); });
   if (declined == 0) return asked;
-  if (static_cast<std::size_t>(declined) == scheduling.size()) return asked + " (declined: reference order)";
+  if (static_cast<std::size_t>(declined) == scheduling.size())
+    return asked + " (declined: reference order)";
   return asked + " (" + std::to_string(declined) + " of " + std::to_string(scheduling.size()) +
          " kernels declined: reference order)";
 }

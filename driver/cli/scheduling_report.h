@@ -1,4 +1,5 @@
-// Who scheduled what is reported: the fields that every verb's JSON has for it, and the name of a column or row.
+// Who scheduled what is reported: the fields that every verb's JSON has for it, and the name
+// of a column or row.
 //
 //   "scheduler_asked": "poly", "scheduler_used": "naive", "identical_to": null,
 //   "declined": {"reason": "isl skews a loop of 'S0'", "where": "poly, program 'f'"}
@@ -23,11 +24,14 @@ struct GroupScheduling {
 using Scheduling = std::vector<GroupScheduling>;  // of all kernels of a piece of work
 
 Scheduling scheduling_of(const driver::BuiltKernel& kernel);
-Scheduling scheduling_of(std::span<const runtime::StepSpec> steps);  // of those of an artifact that say it
+// Of those of an artifact that say it.
+Scheduling scheduling_of(std::span<const runtime::StepSpec> steps);
 
-// Adds scheduler_asked, scheduler_used, declined (null: nothing was) and identical_to (null: of no other arm known). Of
-// several kernels the names that differ are joined by '+', and "groups_declined" lists each.
-nlohmann::ordered_json scheduling_json(const Scheduling& scheduling, const std::string& identical_to);
+// Adds scheduler_asked, scheduler_used, declined (null: nothing was) and identical_to
+// (null: of no other arm known). Of several kernels the names that differ are joined by '+', and
+// "groups_declined" lists each.
+nlohmann::ordered_json scheduling_json(const Scheduling& scheduling,
+                                       const std::string& identical_to);
 
 // "poly", "poly (declined: reference order)", "poly (2 of 9 kernels declined: reference order)".
 std::string arm_title(const std::string& asked, const Scheduling& scheduling);

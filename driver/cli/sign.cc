@@ -1,4 +1,5 @@
-// polyte keygen, polyte sign: signatures of artifacts. What they say and do not say: docs/security.md.
+// polyte keygen, polyte sign: signatures of artifacts. What they say and do not
+// say: docs/security.md.
 #include <iostream>
 #include <memory>
 
@@ -23,10 +24,12 @@ int run_keygen(const std::string& stem) {
 // Only what would be opened is signed.
 int run_sign(const SignOptions& options) {
   if (!is_artifact(options.artifact))
-    throw UserError(ExitStatus::Artifact, options.artifact + ": not an artifact: it does not begin as a zip file");
+    throw UserError(ExitStatus::Artifact,
+                    options.artifact + ": not an artifact: it does not begin as a zip file");
   runtime::Artifact::open(options.artifact);
   runtime::FileContent file(options.artifact);
-  const std::string path = options.output.empty() ? options.artifact + runtime::kSignatureSuffix : options.output;
+  const std::string path =
+      options.output.empty() ? options.artifact + runtime::kSignatureSuffix : options.output;
   runtime::OutputFile output(path);
   output.write(runtime::as_bytes(runtime::sign_bytes(file.all(), options.key)));
   output.finish();
@@ -49,7 +52,8 @@ void add_sign(const Verb& app) {
   auto options = std::make_shared<SignOptions>();
   verb.option("artifact", options->artifact, "an artifact").required();
   verb.option("--key", options->key, "the secret key, NAME.key of polyte keygen").required();
-  verb.option("-o,--output", options->output, "the signature; where not given, ARTIFACT.sig, where it is looked for");
+  verb.option("-o,--output", options->output,
+              "the signature; where not given, ARTIFACT.sig, where it is looked for");
   verb.example("polyte sign digits.polyte --key release.key");
   verb.calls([options] { return run_sign(*options); });
 }

@@ -15,14 +15,16 @@ struct Ceilings {             // measured beside the runs; 0: not known
 };
 
 struct StepFigures {
-  std::size_t step = 0;           // its place in the session's list
-  bench::Timing time;             // a round a run
-  double share = 0;               // of the medians of all steps
-  double busy = 1;                // workers at work on average
-  double flops = 0;               // 0: not known
-  double bytes = 0;               // of its operands, each once
-  std::string bound;              // which ceiling is the nearer one: "memory", "multiply-adds"; empty: none is known
-  double roofline = 0;            // the least time that the ceilings leave, by the median; above 1: from caches
+  std::size_t step = 0;  // its place in the session's list
+  bench::Timing time;    // a round a run
+  double share = 0;      // of the medians of all steps
+  double busy = 1;       // workers at work on average
+  double flops = 0;      // 0: not known
+  double bytes = 0;      // of its operands, each once
+  // Which ceiling is the nearer one: "memory", "multiply-adds"; empty: none is known.
+  std::string bound;
+  // The least time that the ceilings leave, by the median; above 1: from caches.
+  double roofline = 0;
   std::vector<std::size_t> from;  // steps whose results it reads
 };
 

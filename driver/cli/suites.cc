@@ -20,13 +20,15 @@ struct SuitesVerb {
 
 std::string sizes_text(const lab::Sizes& sizes) {
   std::string text;
-  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  for (const auto& [name, value] : sizes)
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
   return text;
 }
 
 std::string type_of(const ir::Program& program) {
   for (const ir::Buffer* buffer : program.interface())
-    if (buffer->role == ir::Role::Out || buffer->role == ir::Role::InOut) return std::string(to_string(buffer->dtype));
+    if (buffer->role == ir::Role::Out || buffer->role == ir::Role::InOut)
+      return std::string(to_string(buffer->dtype));
   return "";
 }
 
@@ -39,14 +41,19 @@ nlohmann::ordered_json to_json(const lab::Suite& suite) {
                     {"dtype", type_of(row.program)},
                     {"sizes", row.sizes},
                     {"source", row.source}});
-  return {{"name", suite.name}, {"title", suite.title}, {"source", suite.source}, {"file", suite.path}, {"rows", rows}};
+  return {{"name", suite.name},
+          {"title", suite.title},
+          {"source", suite.source},
+          {"file", suite.path},
+          {"rows", rows}};
 }
 
 std::vector<std::string> known_suites() {
   std::vector<std::string> names = lab::suite_names();
   if (names.empty())
-    throw UserError(ExitStatus::InvalidInput,
-                    "no suites are installed: set POLYTE_SUITES to a folder of suites (bench/suites)");
+    throw UserError(
+        ExitStatus::InvalidInput,
+        "no suites are installed: set POLYTE_SUITES to a folder of suites (bench/suites)");
   return names;
 }
 
@@ -55,10 +62,13 @@ int list_suites(bool json) {
   std::ostringstream lines;
   for (const std::string& name : known_suites()) {
     const lab::Suite suite = lab::read_suite(name, "");
-    lines << std::left << std::setw(16) << name << std::right << std::setw(5) << suite.rows.size() << "  "
-          << suite.title << "\n"
+    lines << std::left << std::setw(16) << name << std::right << std::setw(5) << suite.rows.size()
+          << "  " << suite.title << "\n"
           << lab::wrapped(suite.source, std::string(23, ' '), 120);
-    all.push_back({{"name", name}, {"rows", suite.rows.size()}, {"title", suite.title}, {"source", suite.source}});
+    all.push_back({{"name", name},
+                   {"rows", suite.rows.size()},
+                   {"title", suite.title},
+                   {"source", suite.source}});
   }
   std::cout << (json ? all.dump(1) + "\n" : lines.str());
   return 0;
@@ -71,7 +81,8 @@ std::vector<lab::ArmSpec> arms_of(const SuitesVerb& verb) {
     arms.push_back(lab::arm_of(text));
     if (arms.back().kind == lab::ArmSpec::Kind::Script)
       problems.push_back("--arm " + text + ": a script is for one program");
-    for (const std::string& problem : lab::problems_of(arms.back())) problems.push_back("--arm: " + problem);
+    for (const std::string& problem : lab::problems_of(arms.back()))
+      problems.push_back("--arm: " + problem);
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
   return arms;
@@ -83,8 +94,8 @@ int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms) {
   for (const lab::SuiteFinding& finding : findings) {
     if (finding.problem.empty() && finding.declined.empty()) continue;
     ++(finding.problem.empty() ? declined : wrong);
-    std::cout << suite.name << "/" << finding.row << ", " << finding.arm << ": " << finding.problem << finding.declined
-              << "\n";
+    std::cout << suite.name << "/" << finding.row << ", " << finding.arm << ": " << finding.problem
+              << finding.declined << "\n";
   }
   std::cout << suite.name << ": " << findings.size() - wrong - declined << " of " << findings.size()
             << " programs compute what the interpreter does at reduced sizes";
@@ -95,7 +106,8 @@ int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms) {
 
 int run_suites(const SuitesVerb& verb) {
   if (verb.name.empty()) {
-    if (verb.check || !verb.arms.empty()) throw UserError(ExitStatus::Usage, "--check: give a suite's name");
+    if (verb.check || !verb.arms.empty())
+      throw UserError(ExitStatus::Usage, "--check: give a suite's name");
     return list_suites(verb.json);
   }
   const lab::Suite suite = lab::read_suite(verb.name, "");
@@ -112,11 +124,14 @@ int run_suites(const SuitesVerb& verb) {
 }  // namespace
 
 void add_suites(const Verb& app) {
-  const Verb verb = app.verb("suites", "suites for experiments: what there is, and the rows of one");
+  const Verb verb =
+      app.verb("suites", "suites for experiments: what there is, and the rows of one");
   auto options = std::make_shared<SuitesVerb>();
-  verb.option("suite", options->name, "a suite's name or file, NAME:SET for another set of its sizes; else all suites");
+  verb.option("suite", options->name,
+              "a suite's name or file, NAME:SET for another set of its sizes; else all suites");
   verb.flag("--check", options->check, "hold its programs to the interpreter at reduced sizes");
-  verb.option("--arm", options->arms, "check what this arm of experiments makes of them, peer:torch; repeatable")
+  verb.option("--arm", options->arms,
+              "check what this arm of experiments makes of them, peer:torch; repeatable")
       .one_at_a_time();
   verb.flag("--json", options->json, "as JSON");
   verb.example("polyte suites polybench-f64:SMALL");

@@ -23,7 +23,8 @@ void print_structure(const schedule::Structure& structure, const schedule::Templ
   for (const schedule::TemplateChoice& choice : set.choices) {
     if (choice.structure != structure.name) continue;
     const schedule::TemplateFile& file = set.files.at(choice.name);
-    std::cout << "  " << choice.name << (choice.condition.empty() ? "" : "   where " + choice.condition) << "\n";
+    std::cout << "  " << choice.name
+              << (choice.condition.empty() ? "" : "   where " + choice.condition) << "\n";
     if (told.insert(choice.name).second) std::cout << "      " << file.summary << "\n";
   }
   std::cout << "\n";
@@ -56,8 +57,10 @@ int copy(const std::string& folder) {
     if (std::ifstream(path).good())
       throw UserError(ExitStatus::Usage, "-o " + folder + ": " + path + " is there already");
   }
-  for (const auto& [file, text] : schedule::own_template_texts()) write_file(folder + "/" + file, text);
-  std::cout << folder << ": " << schedule::own_template_texts().size() << " files, for --templates " << folder << "\n";
+  for (const auto& [file, text] : schedule::own_template_texts())
+    write_file(folder + "/" + file, text);
+  std::cout << folder << ": " << schedule::own_template_texts().size() << " files, for --templates "
+            << folder << "\n";
   return 0;
 }
 
@@ -70,12 +73,14 @@ int run(const TemplatesOptions& options) {
     return 0;
   }
   if (options.name.empty()) {
-    for (const schedule::Structure& structure : schedule::structures()) print_structure(structure, set);
+    for (const schedule::Structure& structure : schedule::structures())
+      print_structure(structure, set);
     return 0;
   }
   const auto file = set.files.find(options.name);
   if (file == set.files.end())
-    throw UserError(ExitStatus::Usage, "there is no template '" + options.name + "' (there are " + names_of(set) + ")");
+    throw UserError(ExitStatus::Usage, "there is no template '" + options.name + "' (there are " +
+                                           names_of(set) + ")");
   std::cout << file->second.text;
   return 0;
 }
@@ -83,7 +88,8 @@ int run(const TemplatesOptions& options) {
 }  // namespace
 
 void add_templates(const Verb& app) {
-  const Verb verb = app.verb("templates", "Polyte's manual schedules: which there are, when each is taken, their text");
+  const Verb verb = app.verb(
+      "templates", "Polyte's manual schedules: which there are, when each is taken, their text");
   auto options = std::make_shared<TemplatesOptions>();
   verb.option("name", options->name, "prints this template");
   add_templates_option(verb, options->folder);

@@ -14,7 +14,8 @@ namespace {
 
 std::string verbs_of(const CLI::App& app) {
   std::string text;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+  for (const CLI::App* verb :
+       app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
     text += (text.empty() ? "" : ", ") + verb->get_name();
   return text;
 }
@@ -33,10 +34,12 @@ std::string path_of(const CLI::App* app) {
   return text;
 }
 
-std::string spaced(const std::string& list) { return std::regex_replace(list, std::regex(","), ", "); }
+std::string spaced(const std::string& list) {
+  return std::regex_replace(list, std::regex(","), ", ");
+}
 
-// Of the words that were not expected: the first option, which is what was meant to be understood; else the last, as
-// CLI11 lists them backwards.
+// Of the words that were not expected: the first option, which is what was meant to be understood;
+// else the last, as CLI11 lists them backwards.
 std::string unexpected(const std::string& words) {
   std::istringstream stream(words);
   std::string last;
@@ -69,14 +72,18 @@ std::vector<std::string> listed_words(const std::string& list) {
 // " (a file of Program text)": what the help says of an option.
 std::string description_of(const CLI::App* at, const std::string& name) {
   const CLI::Option* option = at->get_option_no_throw(name);
-  return option == nullptr || option->get_description().empty() ? "" : " (" + option->get_description() + ")";
+  return option == nullptr || option->get_description().empty()
+             ? ""
+             : " (" + option->get_description() + ")";
 }
 
 std::string not_taken(const CLI::App* at, const std::string& word, const std::string& more) {
   const std::string name = word.substr(0, word.find('='));
   std::string near = name.starts_with("--") ? did_you_mean(name, flags_of(at)) : "";
-  if (std::regex_match(word, std::regex("-O[0-3]"))) near = ", did you mean '--opt-level " + word.substr(2) + "'?";
-  if (!word.starts_with("-") && word.ends_with(".polyte") && at->get_option_no_throw("-o") != nullptr)
+  if (std::regex_match(word, std::regex("-O[0-3]")))
+    near = ", did you mean '--opt-level " + word.substr(2) + "'?";
+  if (!word.starts_with("-") && word.ends_with(".polyte") &&
+      at->get_option_no_throw("-o") != nullptr)
     near = ", did you mean '-o " + word + "'?";
   return path_of(at) + " takes no '" + word + "'" + (near.empty() ? more : near);
 }
@@ -85,7 +92,9 @@ std::string not_taken(const CLI::App* at, const std::string& word, const std::st
 
 std::string unknown_verb_message(const CLI::App& at, const std::string& word) {
   const std::vector<std::string> names = names_of(at);
-  if (names.empty()) return path_of(&at) + ": got '" + word + "', expected nothing more: there are no verbs below it";
+  if (names.empty())
+    return path_of(&at) + ": got '" + word +
+           "', expected nothing more: there are no verbs below it";
   std::string near = did_you_mean(word, names);
   if (near.empty()) near = did_you_mean("--" + word, flags_of(&at));
   if (word == "-v" || word == "-V") near = ", did you mean '--version'?";
@@ -102,16 +111,18 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
                         : unknown_verb_message(*at, rest.front());
   }
   if (std::regex_match(text, found, std::regex("(.*): (.*) not in \\{(.*)\\}")))
-    return found[1].str() + " is '" + found[2].str() + "', expected one of " + spaced(found[3].str()) +
-           did_you_mean(found[2].str(), listed_words(found[3].str()));
+    return found[1].str() + " is '" + found[2].str() + "', expected one of " +
+           spaced(found[3].str()) + did_you_mean(found[2].str(), listed_words(found[3].str()));
   if (std::regex_match(text, found, std::regex("(.*): Value (.*) not in range (.*) to (.*)")))
-    return found[1].str() + " is '" + found[2].str() + "', expected a whole number from " + found[3].str() + " to " +
-           found[4].str();
+    return found[1].str() + " is '" + found[2].str() + "', expected a whole number from " +
+           found[3].str() + " to " + found[4].str();
   if (std::regex_match(text, found, std::regex("Could not convert: (.*) = (.*)")))
     return found[1].str() + " is '" + found[2].str() + "', expected a number";
   if (std::regex_match(text, found, std::regex("(.*) is required")))
-    return path_of(at) + ": " + found[1].str() + " is required" + description_of(at, found[1].str()) + more;
-  if (std::regex_match(text, found, std::regex("The following arguments? (was|were) not expected: (.*)")))
+    return path_of(at) + ": " + found[1].str() + " is required" +
+           description_of(at, found[1].str()) + more;
+  if (std::regex_match(text, found,
+                       std::regex("The following arguments? (was|were) not expected: (.*)")))
     return not_taken(at, unexpected(found[2].str()), more);
   std::string own = text;
   if (!own.empty()) own[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(own[0])));

@@ -1,4 +1,5 @@
-// A wrong command line in our words: CLI11's exceptions name the fault, this says it as STYLE has errors.
+// A wrong command line in our words: CLI11's exceptions name the fault, this says it as STYLE
+// has errors.
 #pragma once
 
 #include <string>

@@ -59,7 +59,8 @@ Option Verb::option(const std::string& names, std::string& value, const std::str
   return Option(app_->add_option(names, value, help));
 }
 
-Option Verb::option(const std::string& names, std::vector<std::string>& value, const std::string& help) const {
+Option Verb::option(const std::string& names, std::vector<std::string>& value,
+                    const std::string& help) const {
   return Option(app_->add_option(names, value, help));
 }
 
@@ -113,7 +114,8 @@ Verb::Switch switch_of(const CLI::App& app, const CLI::Option& option) {
   result.help = option.get_description();
   const std::string type = option.get_type_name();
   result.takes_value = option.get_items_expected_max() > 0 && option.get_type_size_max() > 0;
-  result.takes_number = type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
+  result.takes_number =
+      type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
   result.values = values_of(type);
   result.separated = option.get_delimiter() == ',';
   return result;
@@ -148,7 +150,8 @@ std::vector<Verb::Word> Verb::verbs() const {
 std::string Verb::help_of(const std::vector<std::string>& words) const {
   const CLI::App* at = app_;
   for (const std::string& word : words) {
-    const auto all = at->get_subcommands([&](const CLI::App* one) { return one->get_name() == word; });
+    const auto all =
+        at->get_subcommands([&](const CLI::App* one) { return one->get_name() == word; });
     if (all.empty()) throw UserError(ExitStatus::Usage, unknown_verb_message(*at, word));
     at = all.front();
   }
@@ -165,7 +168,8 @@ int run_command_line(int argc, char** argv, const std::vector<AddVerb>& verbs) {
   const Verb top(app, status);
   top.needs_verb();
   for (AddVerb add : verbs) add(top);
-  if (argc > 1 && std::string_view(argv[1]) == kCompletionWords)  // words of a line that is not finished: not parsed
+  // Words of a line that is not finished: not parsed.
+  if (argc > 1 && std::string_view(argv[1]) == kCompletionWords)
     return complete_words(top, {argv + 2, argv + argc});
   try {
     app.parse(argc, argv);

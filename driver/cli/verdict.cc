@@ -9,7 +9,8 @@ namespace polyte::cli {
 std::string verdict_of(const schedule::Refusal& refusal) { return api::verdict_of(refusal); }
 
 nlohmann::json to_json(const schedule::Refusal& refusal) {
-  nlohmann::json json{{"headline", refusal.headline}, {"directive", refusal.directive}, {"line", refusal.line}};
+  nlohmann::json json{
+      {"headline", refusal.headline}, {"directive", refusal.directive}, {"line", refusal.line}};
   json["advice"] = refusal.advice;
   json["counterexamples"] = nlohmann::json::array();
   for (const schedule::Counterexample& c : refusal.counterexamples) {
@@ -28,9 +29,11 @@ void print_verdict(const nlohmann::json& json, bool as_json, const std::string& 
     return;
   }
   std::cout << "verdict: " << json["verdict"].get<std::string>() << "\n";
-  if (json.contains("second_judge")) std::cout << "second judge: " << json["second_judge"].get<std::string>() << "\n";
+  if (json.contains("second_judge"))
+    std::cout << "second judge: " << json["second_judge"].get<std::string>() << "\n";
   if (json.contains("rounding"))
-    for (const auto& note : json["rounding"]) std::cout << "rounding: " << note.get<std::string>() << "\n";
+    for (const auto& note : json["rounding"])
+      std::cout << "rounding: " << note.get<std::string>() << "\n";
   std::cerr << explanation;
 }
 

@@ -13,7 +13,8 @@
 namespace polyte::cli {
 namespace {
 
-std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options, const ModelVerbOptions& verb) {
+std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options,
+                                 const ModelVerbOptions& verb) {
   auto work = std::make_unique<Work>();
   const LoadedModel model = load_model(path, verb);
   work->source = work->name = path;
@@ -26,11 +27,12 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
     work->gpu = gpu_figures(*model.artifact);
     if (options.on == BenchOptions::On::Nothing) return work;
   }
-  work->session =
-      std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads, options.verb.cuda});
+  work->session = std::make_unique<runtime::Session>(
+      model.artifact, runtime::SessionOptions{options.threads, options.verb.cuda});
   const runtime::Fill fill = runtime::parse_fill(options.fill);
-  const std::vector<std::int64_t> sizes =
-      work->session->symbols().empty() ? std::vector<std::int64_t>() : run_sizes(*work->session, {}, verb.shapes);
+  const std::vector<std::int64_t> sizes = work->session->symbols().empty()
+                                              ? std::vector<std::int64_t>()
+                                              : run_sizes(*work->session, {}, verb.shapes);
   for (const runtime::TensorSpec& spec : work->session->inputs()) {
     work->tensors.emplace_back(spec.dtype, shape_at(spec, sizes));
     runtime::fill(work->tensors.back(), fill, spec.name);
@@ -39,17 +41,20 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
     work->results.emplace_back(spec.dtype, shape_at(spec, sizes));
   for (const runtime::Tensor& tensor : work->tensors) work->inputs.push_back(tensor.view());
   for (const runtime::Tensor& tensor : work->results) work->outputs.push_back(tensor.view());
-  if (work->session->device().device_type == POLYTE_DL_CUDA) work->session->run(work->inputs, work->outputs);
+  if (work->session->device().device_type == POLYTE_DL_CUDA)
+    work->session->run(work->inputs, work->outputs);
   return work;
 }
 
-std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& program, const BenchOptions& options,
-                                    const ScheduleOptions& schedule, const codegen::Target& target) {
+std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& program,
+                                    const BenchOptions& options, const ScheduleOptions& schedule,
+                                    const codegen::Target& target) {
   auto work = std::make_unique<Work>();
   schedule::Script script;
   driver::KernelOptions kernel = kernel_options(schedule, *program, script);
   kernel.emulated = options.on == BenchOptions::On::Emulator;
-  work->op = std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
+  work->op =
+      std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
   for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
   work->source = program->name + "@" + ir::digest(*program);
   work->arm = kernel.arm == driver::Arm::Script ? kernel.script_origin : schedule.scheduler;
@@ -66,21 +71,25 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
     if (interface[i]->role != ir::Role::Out && options.on != BenchOptions::On::Nothing)
       runtime::fill(work->tensors[i], fill, interface[i]->name);
   }
-  for (const runtime::Tensor& tensor : work->tensors) work->bytes += static_cast<double>(tensor.bytes());
+  for (const runtime::Tensor& tensor : work->tensors)
+    work->bytes += static_cast<double>(tensor.bytes());
   if (target.kind == TargetKind::Cuda) work->gpu = gpu_figures(work->op->built, target);
   if (options.on == BenchOptions::On::Nothing) return work;
   if (target.kind == TargetKind::Cuda && options.on == BenchOptions::On::Device) {
-    work->device = std::make_unique<driver::OperatorSession>(*work->op, work->tensors, target, options.verb.cuda);
+    work->device = std::make_unique<driver::OperatorSession>(*work->op, work->tensors, target,
+                                                             options.verb.cuda);
     work->device->run();
   } else {
-    work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
+    work->runner =
+        std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
     if (work->gpu) work->runner->set_emulation(options.emulation);
   }
   return work;
 }
 
 // An artifact once; an ONNX file by every scheduler, and with the scripts if there are any.
-void add_model_work(const std::string& path, const BenchOptions& options, const std::vector<std::string>& schedulers,
+void add_model_work(const std::string& path, const BenchOptions& options,
+                    const std::vector<std::string>& schedulers,
                     std::vector<std::unique_ptr<Work>>& works) {
   ModelVerbOptions verb = options.verb;
   if (is_artifact(path)) return works.push_back(model_work(path, options, verb));
@@ -89,14 +98,16 @@ void add_model_work(const std::string& path, const BenchOptions& options, const 
     verb.schedule.scheduler = scheduler;
     works.push_back(model_work(path, options, verb));
   }
-  if (!options.verb.schedule.scripts.empty()) works.push_back(model_work(path, options, options.verb));
+  if (!options.verb.schedule.scripts.empty())
+    works.push_back(model_work(path, options, options.verb));
 }
 
 // Where an arm made the loops of one before it, on the same source.
 void find_identical(std::vector<std::unique_ptr<Work>>& works) {
   for (auto work = works.begin(); work != works.end(); ++work) {
     const auto same = std::find_if(works.begin(), work, [&](const std::unique_ptr<Work>& before) {
-      return !before->loops.empty() && before->loops == (*work)->loops && before->source == (*work)->source;
+      return !before->loops.empty() && before->loops == (*work)->loops &&
+             before->source == (*work)->source;
     });
     if (same != work) (*work)->identical_to = (*same)->arm;
   }
@@ -122,11 +133,13 @@ driver::LeastTime least_time_of(const Work& work, const Machine& machine) {
 }  // namespace
 
 bool is_operator(const std::string& source) {
-  return source.find('[') != std::string::npos || source.ends_with(".program") || source.ends_with(".c");
+  return source.find('[') != std::string::npos || source.ends_with(".program") ||
+         source.ends_with(".c");
 }
 
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status) {
-  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
+  const codegen::Target target =
+      target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<std::unique_ptr<Work>> works;
@@ -169,7 +182,8 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& st
   return works;
 }
 
-Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options, const Machine& machine) {
+Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options,
+                 const Machine& machine) {
   Figures figures;
   std::vector<bench::Contender> contenders;
   for (std::unique_ptr<Work>& work : works) {
@@ -181,13 +195,15 @@ Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& 
   measure_options.rounds = options.repetitions;
   figures.timings = bench::measure(contenders, measure_options);
   if (machine.gpu) return figures;
-  for (auto& [type, peak] : figures.peaks) peak = std::max(peak, bench::measure_peak(machine, type));
+  for (auto& [type, peak] : figures.peaks)
+    peak = std::max(peak, bench::measure_peak(machine, type));
   return figures;
 }
 
-nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak, const Machine& machine,
-                       int threads) {
-  nlohmann::json row{{"name", work.name}, {"run_type", "iteration"}, {"time_unit", "ns"}, {"threads", threads}};
+nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak,
+                       const Machine& machine, int threads) {
+  nlohmann::json row{
+      {"name", work.name}, {"run_type", "iteration"}, {"time_unit", "ns"}, {"threads", threads}};
   row.update(scheduling_json(work.scheduling, work.identical_to));
   if (work.gpu) {
     row["gpu"] = to_json(*work.gpu);
@@ -198,7 +214,8 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
   if (const auto price = work.gpu ? price_of(*work.gpu) : std::nullopt)
     row["predicted"] = {{"nanoseconds", price->seconds * 1e9}, {"bound", price->bound}};
   const driver::LeastTime least = least_time_of(work, machine);
-  if (least.seconds > 0) row["predicted_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
+  if (least.seconds > 0)
+    row["predicted_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
   if (timing == nullptr) return row;
   const double seconds = timing->median() * 1e-9;
   row["real_time"] = row["cpu_time"] = timing->median();
@@ -212,29 +229,37 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
 }
 
 void print_json(const nlohmann::json& rows, const Machine& machine, int rounds) {
-  std::cout << nlohmann::json{{"context", context_json(machine, rounds)}, {"benchmarks", rows}}.dump(2) << "\n";
+  std::cout
+      << nlohmann::json{{"context", context_json(machine, rounds)}, {"benchmarks", rows}}.dump(2)
+      << "\n";
 }
 
 void print_row(const nlohmann::json& row) {
   std::printf("%-44s %12.1f us  (%.1f to %.1f)", row["name"].get<std::string>().c_str(),
               row["real_time"].get<double>() / 1e3, row["interval"][0].get<double>() / 1e3,
               row["interval"][1].get<double>() / 1e3);
-  if (row.contains("bytes_per_second")) std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
-  if (row.contains("flops_per_second")) std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
-  if (row.contains("peak_fraction")) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
+  if (row.contains("bytes_per_second"))
+    std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
+  if (row.contains("flops_per_second"))
+    std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
+  if (row.contains("peak_fraction"))
+    std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   if (row.contains("ceiling_fraction"))
     std::printf("  %.3f of what the GPU's rates allow", row["ceiling_fraction"].get<double>());
-  if (!row["identical_to"].is_null()) std::printf("  the loops of %s", row["identical_to"].get<std::string>().c_str());
+  if (!row["identical_to"].is_null())
+    std::printf("  the loops of %s", row["identical_to"].get<std::string>().c_str());
   std::printf("\n");
 }
 
 std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
   auto options = std::make_shared<BenchOptions>();
-  verb.option("sources", options->sources, "artifacts, ONNX files, Program files or index notation").required();
+  verb.option("sources", options->sources, "artifacts, ONNX files, Program files or index notation")
+      .required();
   add_model_options(verb, options->verb);
   verb.existing("--shape").separated();
   add_device_options(verb, options->verb.cuda);
-  verb.option("--dtype", options->op.dtype, "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
+  verb.option("--dtype", options->op.dtype,
+              "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
   verb.option("--schedulers", options->schedulers, "these arms, poly,template")
       .separated()
       .one_of({"naive", "isl", "poly", "template"});

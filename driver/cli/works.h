@@ -1,4 +1,5 @@
-// What bench and compare time: the options that both verbs have, the contenders made of them, and their figures.
+// What bench and compare time: the options that both verbs have, the contenders made of them,
+// and their figures.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,7 +24,8 @@ struct BenchOptions {
   std::string fill = "normal";
   int threads = 1, repetitions = 15;
   bool json = false, proof = false;
-  // Of a GPU, what compare decides: whether the work is on a device, is emulated, or is compiled only.
+  // Of a GPU, what compare decides: whether the work is on a device, is emulated, or is
+  // compiled only.
   enum class On { Device, Emulator, Nothing } on = On::Device;
   std::string why_not_measured;
   std::string order;                   // of --emulate
@@ -69,18 +71,21 @@ struct Work {
 std::shared_ptr<BenchOptions> bench_options(const Verb& verb);
 
 bool is_operator(const std::string& source);
-// Of all sources, each by every scheduler and script that was asked for. A script of an operator that is refused is
-// reported on stderr and left out; `status` is then what the process returns.
+// Of all sources, each by every scheduler and script that was asked for. A script of an operator
+// that is refused is reported on stderr and left out; `status` is then what the process returns.
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status);
 
 struct Figures {
   std::vector<bench::Timing> timings;
   std::map<DType, double> peaks;
 };
-Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options, const Machine& machine);
+Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options,
+                 const Machine& machine);
 
-// A row of the report, and all of them with what the machine is. `timing` null: it was not measured.
-nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak, const Machine& machine, int threads);
+// A row of the report, and all of them with what the machine is. `timing` null: it was
+// not measured.
+nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak,
+                       const Machine& machine, int threads);
 void print_json(const nlohmann::json& rows, const Machine& machine, int rounds);
 void print_row(const nlohmann::json& row);
 

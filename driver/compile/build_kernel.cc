@@ -33,8 +33,9 @@ std::string said_by(const BuiltKernel& kernel, const std::string& what) {
 
 std::string fallback_text(const BuiltKernel& kernel) {
   POLYTE_CHECK(kernel.declined, "'" + kernel.program->name + "' did not fall back");
-  return to_string(kernel.asked) + " declined '" + kernel.program->name + "': " + kernel.declined->reason + " (" +
-         kernel.declined->where + "); the reference order is used";
+  return to_string(kernel.asked) + " declined '" + kernel.program->name +
+         "': " + kernel.declined->reason + " (" + kernel.declined->where +
+         "); the reference order is used";
 }
 
 void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
@@ -43,11 +44,13 @@ void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.notes.push_back(fallback_text(kernel));
 }
 
-// A Program that leaves its buffers in its own order is nobody's to run: no scheduler has declined it then.
+// A Program that leaves its buffers in its own order is nobody's to run: no scheduler has declined
+// it then.
 void refuse_outside(const std::shared_ptr<const ir::Program>& program) {
   std::vector<std::string> statements;
   for (const ir::Statement& s : program->statements) statements.push_back(s.name);
-  const auto refusal = schedule::Prover(program).check_bounds(schedule::reference_state(program), statements);
+  const auto refusal =
+      schedule::Prover(program).check_bounds(schedule::reference_state(program), statements);
   if (!refusal || refusal->kind != schedule::RefusalKind::Illegal) return;
   std::vector<std::string> problems;
   for (const schedule::Counterexample& example : refusal->counterexamples)
@@ -58,7 +61,8 @@ void refuse_outside(const std::shared_ptr<const ir::Program>& program) {
 // What a scheduler takes open sizes for: the typical ones, known not to be all, or as if they were.
 enum class OpenSizes { Known, Ignored };
 
-void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options, OpenSizes open) {
+void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
+                   OpenSizes open) {
   if (options.arm == Arm::Script) {
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     kernel.script = *options.script;
@@ -80,8 +84,9 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
     kernel.script = *std::move(script);
     return;
   }
-  fall_back(kernel, machine,
-            {script.error().reason, to_string(options.arm) + ", program '" + kernel.program->name + "'"});
+  fall_back(
+      kernel, machine,
+      {script.error().reason, to_string(options.arm) + ", program '" + kernel.program->name + "'"});
 }
 
 std::string place_of(const schedule::Refusal& refusal, const schedule::Script& script) {
@@ -90,7 +95,8 @@ std::string place_of(const schedule::Refusal& refusal, const schedule::Script& s
 }
 
 // What a person's directives did not do.
-void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const KernelOptions& options) {
+void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle,
+               const KernelOptions& options) {
   std::vector<std::string> notes;
   for (const std::string& note : idle) notes.push_back(options.script_origin + ": " + note);
   if (options.strict && !notes.empty()) throw UserError(ExitStatus::Refused, notes);
@@ -98,8 +104,8 @@ void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const 
 }
 
 // nullopt: not all of what was written for typical sizes holds for all.
-std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
-                                             OpenSizes open) {
+std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine& machine,
+                                             const KernelOptions& options, OpenSizes open) {
   schedule::ReplayOptions replay_options;
   // What a scheduler of ours wrote is proved once, as a whole; a person sees which line is wrong.
   const bool is_persons = options.arm == Arm::Script || options.templates;
@@ -112,7 +118,8 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
       is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
                  : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
   if (open == OpenSizes::Ignored && (!state || !left_out.empty())) {
-    if (!state) left_out.push_back({"the whole script, for the typical sizes", kernel.script, state.error()});
+    if (!state)
+      left_out.push_back({"the whole script, for the typical sizes", kernel.script, state.error()});
     std::ranges::move(left_out, std::back_inserter(kernel.refused));
     return std::nullopt;
   }
@@ -124,22 +131,28 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
     note_idle(kernel, idle, options);
     return *std::move(state);
   }
-  if (is_persons) refuse(state.error(), options.arm == Arm::Script ? options.script_origin : kernel.script.name);
+  if (is_persons)
+    refuse(state.error(), options.arm == Arm::Script ? options.script_origin : kernel.script.name);
   refuse_outside(kernel.program);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
-  kernel.refused.push_back({"the whole script of " + to_string(kernel.asked), kernel.script, state.error()});
+  kernel.refused.push_back(
+      {"the whole script of " + to_string(kernel.asked), kernel.script, state.error()});
   fall_back(kernel, machine,
-            {"its own script is refused: " +
-                 without_newlines_at_end(schedule::to_string(state.error(), kernel.script.name, "")),
+            {"its own script is refused: " + without_newlines_at_end(schedule::to_string(
+                                                 state.error(), kernel.script.name, "")),
              place_of(state.error(), kernel.script)});
   return schedule::reference_state(kernel.program);
 }
 
-// Which tiles a GPU gets is asked as if the typical sizes were the only ones: its blocks have guards in any case.
-void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options, StageLog& log) {
-  const bool writes = options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
+// Which tiles a GPU gets is asked as if the typical sizes were the only ones: its blocks have
+// guards in any case.
+void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
+                     StageLog& log) {
+  const bool writes =
+      options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
   const bool may_ignore = machine.gpu && !kernel.program->params.empty() && writes;
-  for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state; open = OpenSizes::Known) {
+  for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state;
+       open = OpenSizes::Known) {
     BuiltKernel before = kernel;
     log.run("schedule", [&] { choose_script(kernel, machine, options, open); });
     log.run("replay and proof", [&] {
@@ -149,7 +162,8 @@ void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOp
       }
       before.times = kernel.times;
       before.refused = std::move(kernel.refused);
-      before.notes.push_back(said_by(kernel, "what it wrote for the typical sizes does not hold for all: asked again"));
+      before.notes.push_back(said_by(
+          kernel, "what it wrote for the typical sizes does not hold for all: asked again"));
       kernel = std::move(before);
     });
   }
@@ -159,34 +173,41 @@ void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOp
 double iterations_of(const schedule::State& state, const schedule::ScheduledStatement& statement) {
   double count = 1;
   for (const auto& [iterator, range] : schedule::iterator_ranges(state, statement))
-    if (range.min && range.max) count *= static_cast<double>(std::max<std::int64_t>(0, *range.max - *range.min + 1));
+    if (range.min && range.max)
+      count *= static_cast<double>(std::max<std::int64_t>(0, *range.max - *range.min + 1));
   return count;
 }
 
 // No loop of it is in vectors, of a GPU none in threads.
 bool is_scalar(const schedule::Tree& tree, const std::string& statement, bool on_gpu) {
-  return std::ranges::none_of(schedule::path_to(tree, statement), [on_gpu](const schedule::Loop* loop) {
-    if (on_gpu) return ir::is_of_threads(loop->kind);
-    return loop->kind == ir::LoopKind::Vector || loop->kind == ir::LoopKind::Unrolled;
-  });
+  return std::ranges::none_of(
+      schedule::path_to(tree, statement), [on_gpu](const schedule::Loop* loop) {
+        if (on_gpu) return ir::is_of_threads(loop->kind);
+        return loop->kind == ir::LoopKind::Vector || loop->kind == ir::LoopKind::Unrolled;
+      });
 }
 
-// Who asks poly or a template expects vectors, or threads: where most of the work has none, that is said.
+// Who asks poly or a template expects vectors, or threads: where most of the work has none,
+// that is said.
 void note_scalar_loops(BuiltKernel& kernel, bool on_gpu) {
   constexpr double kWorthIt = 1024, kMost = 0.5;  // iterations; share of the largest statement's
   if (kernel.declined || (kernel.asked != Arm::Poly && kernel.asked != Arm::Template)) return;
   const schedule::State& state = *kernel.state;
   if (!state.tree) return;
-  const auto size = [&](const schedule::Leaf* leaf) { return iterations_of(state, state.at(leaf->statement)); };
+  const auto size = [&](const schedule::Leaf* leaf) {
+    return iterations_of(state, state.at(leaf->statement));
+  };
   double most = kWorthIt;
   std::string names;
-  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) most = std::max(most, size(leaf));
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
+    most = std::max(most, size(leaf));
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
     if (size(leaf) >= kMost * most && is_scalar(state.tree, leaf->statement, on_gpu))
       names += (names.empty() ? "'" : ", '") + leaf->statement + "'";
   if (!names.empty())
-    kernel.notes.push_back(said_by(kernel, names + (on_gpu ? " on one thread: no loop carries threads"
-                                                           : " in scalar loops: no loop carries lanes")));
+    kernel.notes.push_back(
+        said_by(kernel, names + (on_gpu ? " on one thread: no loop carries threads"
+                                        : " in scalar loops: no loop carries lanes")));
 }
 
 ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
@@ -200,18 +221,25 @@ ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
   if (!options.exact) return;
   const auto refuse_what = [&](const std::string& what) {
-    throw UserError(ExitStatus::Refused, "script '" + kernel.script.name + "' " + what + ", and --exact is set");
+    throw UserError(ExitStatus::Refused,
+                    "script '" + kernel.script.name + "' " + what + ", and --exact is set");
   };
-  if (schedule::relaxes_order(*kernel.state)) refuse_what("changes the order of floating-point operations");
-  if (schedule::has_reciprocals(*kernel.state)) refuse_what("multiplies by reciprocals in place of dividing");
+  if (schedule::relaxes_order(*kernel.state))
+    refuse_what("changes the order of floating-point operations");
+  if (schedule::has_reciprocals(*kernel.state))
+    refuse_what("multiplies by reciprocals in place of dividing");
 }
 
-void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine, const KernelOptions& options) {
-  const auto proof = std::find_if(kernel.times.rbegin(), kernel.times.rend(),
-                                  [](const StageTime& time) { return time.stage == "replay and proof"; });
-  const AcceptedSchedule accepted{*kernel.state, kernel.script, options.open, &nest, &kernel.kernel.program};
-  const std::int64_t budget =
-      options.judge_steps > 0 ? options.judge_steps : judge_budget(proof->milliseconds, machine.gpu.has_value());
+void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine,
+               const KernelOptions& options) {
+  const auto proof =
+      std::find_if(kernel.times.rbegin(), kernel.times.rend(),
+                   [](const StageTime& time) { return time.stage == "replay and proof"; });
+  const AcceptedSchedule accepted{*kernel.state, kernel.script, options.open, &nest,
+                                  &kernel.kernel.program};
+  const std::int64_t budget = options.judge_steps > 0
+                                  ? options.judge_steps
+                                  : judge_budget(proof->milliseconds, machine.gpu.has_value());
   kernel.second_judge = ask_second_judge(accepted, machine, budget);
 }
 
@@ -245,7 +273,8 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
   for (const BuiltKernel& kernel : kernels)
     if (kernel.declined)
       problems.push_back(to_string(kernel.asked) + " declined '" + kernel.program->name +
-                         "': " + kernel.declined->reason + " (" + kernel.declined->where + "), and --strict is set");
+                         "': " + kernel.declined->reason + " (" + kernel.declined->where +
+                         "), and --strict is set");
   if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
 }
 
@@ -318,7 +347,8 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   for (const schedule::StagedBuffer& staged : kernel.state->staged) {
     if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
   }
-  if (!kernel.packed.empty()) kernel.packing = lower::lower_packing(*kernel.state, {.machine = machine});
+  if (!kernel.packed.empty())
+    kernel.packing = lower::lower_packing(*kernel.state, {.machine = machine});
   if (options.second_judge && options.proof != schedule::ProofLevel::Off)
     log.run("second judge", [&] { ask_about(kernel, nest, machine, options); });
   return kernel;

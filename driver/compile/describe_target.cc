@@ -14,17 +14,21 @@ namespace {
 std::string known_gpus() {
   std::string text;
   for (const std::string& name : gpu_names()) text += "cuda:" + name + ", ";
-  return text + "cuda:sm_90 for all of a compute capability, cuda:native, or cuda:FILE.json (polyte doctor " +
+  return text +
+         "cuda:sm_90 for all of a compute capability, cuda:native, or cuda:FILE.json (polyte "
+         "doctor " +
          "--machine-file)";
 }
 
 codegen::Target gpu_target(const std::string& text, const runtime::CudaOptions& cuda) {
   const std::string name = text.starts_with("cuda:") ? text.substr(5) : "";
   if (name.ends_with(".json")) return {machine_from_file(name), TargetKind::Cuda};
-  if (name == "native") return {runtime::machine_of(*runtime::CudaDevice::open(cuda)), TargetKind::Cuda};
+  if (name == "native")
+    return {runtime::machine_of(*runtime::CudaDevice::open(cuda)), TargetKind::Cuda};
   const std::optional<Machine> machine = gpu_machine(name);
   if (!machine)
-    throw UserError(ExitStatus::Usage, "--target " + text + ": no GPU of this name, expected " + known_gpus());
+    throw UserError(ExitStatus::Usage,
+                    "--target " + text + ": no GPU of this name, expected " + known_gpus());
   return {*machine, TargetKind::Cuda};
 }
 
@@ -36,8 +40,9 @@ bool is_gpu(const std::string& text) {
 codegen::Target target_of_kind(const std::string& name, TargetKind kind) {
   if (name != "native") return codegen::target_for_cpu(name, kind);
   if (kind != kNativeKind)
-    throw UserError(ExitStatus::Usage, "--target " + to_string(kind) + ":native: this processor is " +
-                                           to_string(kNativeKind) + ", expected a name");
+    throw UserError(ExitStatus::Usage, "--target " + to_string(kind) +
+                                           ":native: this processor is " + to_string(kNativeKind) +
+                                           ", expected a name");
   return codegen::detect_host();
 }
 
@@ -51,12 +56,13 @@ codegen::Target target_named(const std::string& text, const runtime::CudaOptions
   return target_of_kind(text.starts_with("cpu:") ? text.substr(4) : text, kNativeKind);
 }
 
-// A named processor's features are instructions and what is fast on it; only instructions that the runtime can ask the
-// processor for are needs.
+// A named processor's features are instructions and what is fast on it; only instructions that the
+// runtime can ask the processor for are needs.
 std::vector<std::string> needed_features(const codegen::Target& target) {
   std::vector<std::string> needed;
   for (const std::string& feature : target.machine.features)
-    if (feature.starts_with('+') && is_checkable(target.kind, feature.substr(1))) needed.push_back(feature);
+    if (feature.starts_with('+') && is_checkable(target.kind, feature.substr(1)))
+      needed.push_back(feature);
   return needed;
 }
 

@@ -29,7 +29,8 @@ bool is_for_one_generation(const ir::LoopProgram& program) {
 
 }  // namespace
 
-GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target, bool emulated) {
+GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target,
+                          bool emulated) {
   // PTX is for all later generations too, but for a kernel that uses what one alone can do.
   const bool is_specific = is_for_one_generation(kernel.program);
   codegen::Target portable = target;
@@ -42,16 +43,19 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
     device.assembled = codegen::assemble_ptx(result.host.device, target.machine);
     if (codegen::assembler_path(codegen::Assembler::Program).empty())
       device.assembled.messages.emplace_back("assembled by libnvJitLink: no ptxas was found");
-    device.images.push_back({codegen::architecture_of(*target.machine.gpu), std::exchange(device.assembled.bytes, {})});
+    device.images.push_back(
+        {codegen::architecture_of(*target.machine.gpu), std::exchange(device.assembled.bytes, {})});
   } else {
-    result.host.kernels[0].notes.push_back("no ptxas and no libnvJitLink: '" + device.module +
-                                           "' has PTX alone, which the driver compiles when the artifact is opened");
+    result.host.kernels[0].notes.push_back(
+        "no ptxas and no libnvJitLink: '" + device.module +
+        "' has PTX alone, which the driver compiles when the artifact is opened");
   }
   if (is_specific)
     result.host.kernels[0].notes.push_back("'" + device.module + "' is for " +
                                            codegen::architecture_of(*target.machine.gpu) +
                                            " alone: it uses what no other generation has");
-  if (!is_specific || device.images.empty()) device.images.push_back({runtime::kPtx, std::move(result.host.device)});
+  if (!is_specific || device.images.empty())
+    device.images.push_back({runtime::kPtx, std::move(result.host.device)});
   if (!emulated) return result;
   const codegen::ObjectCode played = codegen::compile({&kernel, 1}, target, {.emulated = true});
   device.images.push_back({runtime::kEmulated, codegen::link({&played.bytes, 1})});

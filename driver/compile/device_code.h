@@ -1,6 +1,6 @@
-// A kernel for a GPU as an artifact holds it: what starts it, on this processor, and its code for the device in all
-// forms that are to be kept. PTX, for drivers to compile, but of a kernel that is for one generation alone; machine
-// code where there is an assembler.
+// A kernel for a GPU as an artifact holds it: what starts it, on this processor, and its code for
+// the device in all forms that are to be kept. PTX, for drivers to compile, but of a kernel that is
+// for one generation alone; machine code where there is an assembler.
 #pragma once
 
 #include <string>
@@ -27,6 +27,7 @@ struct GpuObject {
 };
 
 // `emulated`: also for the emulator.
-GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target, bool emulated);
+GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target,
+                          bool emulated);
 
 }  // namespace polyte::driver

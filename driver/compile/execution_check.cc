@@ -55,7 +55,8 @@ class IndexLimits {
 // How far two numbers of a buffer may be apart that are rounded otherwise.
 double slack_of(const ir::Contents& contents) {
   const bool is_short = size_in_bytes(contents.dtype) < 4;
-  const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
+  const auto count =
+      static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
   double largest = is_short ? 1 : 0.05;  // where all terms cancel, what is left of them is rounding
   for (std::int64_t i = 0; i < count; ++i)
     if (const double value = std::fabs(ir::get_real(contents, i)); std::isfinite(value))
@@ -75,19 +76,23 @@ std::vector<std::int64_t> differing(const ir::Contents& a, const ir::Contents& b
   return found;
 }
 
-// Whether a value may jump where another one is rounded otherwise: comparisons, whole numbers, positions.
+// Whether a value may jump where another one is rounded otherwise: comparisons, whole
+// numbers, positions.
 bool jumps(const ir::ExprNode& node) {
   if (const auto* unary = std::get_if<ir::Unary>(&node.op))
-    return unary->op == ir::UnaryOp::Floor || unary->op == ir::UnaryOp::Ceil || unary->op == ir::UnaryOp::Round ||
-           unary->op == ir::UnaryOp::Trunc || unary->op == ir::UnaryOp::Tf32;
-  if (const auto* cast = std::get_if<ir::Cast>(&node.op)) return is_float(cast->a->type) && !is_float(node.type);
+    return unary->op == ir::UnaryOp::Floor || unary->op == ir::UnaryOp::Ceil ||
+           unary->op == ir::UnaryOp::Round || unary->op == ir::UnaryOp::Trunc ||
+           unary->op == ir::UnaryOp::Tf32;
+  if (const auto* cast = std::get_if<ir::Cast>(&node.op))
+    return is_float(cast->a->type) && !is_float(node.type);
   const auto* binary = std::get_if<ir::Binary>(&node.op);
   if (!binary || !is_float(binary->a->type)) return false;
   return node.type == DType::Bool || binary->op == ir::BinaryOp::Mod;
 }
 
 bool jumps(const ir::Statement& statement) {
-  bool found = statement.writes.size() > 1 && is_float(statement.values.front()->type);  // the position of a maximum
+  // The position of a maximum.
+  bool found = statement.writes.size() > 1 && is_float(statement.values.front()->type);
   const auto look = [&](const ir::Expr& e) {
     ir::for_each_node(e, [&](const ir::ExprNode& node) { found = found || jumps(node); });
   };
@@ -105,8 +110,8 @@ std::set<std::string> jumping_buffers(const ir::Program& program) {
   for (std::size_t before = 1; before != found.size();) {
     before = found.size();
     for (const ir::Statement& s : program.statements) {
-      const bool reads_one =
-          std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* read) { return found.count(read->buffer) > 0; });
+      const bool reads_one = std::ranges::any_of(
+          ir::reads_of(s), [&](const ir::Load* read) { return found.count(read->buffer) > 0; });
       if (!reads_one && !jumps(s)) continue;
       for (const ir::Access& write : s.writes) found.insert(write.buffer);
     }
@@ -120,19 +125,23 @@ ir::Environment jittered(const ir::Environment& inputs) {
   std::mt19937 random(1);
   for (auto& [name, contents] : result) {
     if (!is_float(contents.dtype)) continue;
-    const double step = contents.dtype == DType::F64 ? 0x1p-49 : contents.dtype == DType::F32 ? 0x1p-20 : 0x1p-7;
-    const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
+    const double step = contents.dtype == DType::F64   ? 0x1p-49
+                        : contents.dtype == DType::F32 ? 0x1p-20
+                                                       : 0x1p-7;
+    const auto count =
+        static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
     for (std::int64_t i = 0; i < count; ++i)
-      ir::set_real(contents, i, ir::get_real(contents, i) * (random() % 2 == 0 ? 1 + step : 1 - step));
+      ir::set_real(contents, i,
+                   ir::get_real(contents, i) * (random() % 2 == 0 ? 1 + step : 1 - step));
   }
   return result;
 }
 
-// Whether the reference itself computes others of these elements from such inputs: then no two ways to round agree on
-// them.
+// Whether the reference itself computes others of these elements from such inputs: then no two ways
+// to round agree on them.
 bool are_ill_conditioned(const ir::Program& reference, const ir::Environment& inputs,
-                         const ir::InterpretOptions& limits, const ir::Contents& value, const std::string& buffer,
-                         const std::vector<std::int64_t>& elements) {
+                         const ir::InterpretOptions& limits, const ir::Contents& value,
+                         const std::string& buffer, const std::vector<std::int64_t>& elements) {
   ir::Environment moved = jittered(inputs);
   ir::interpret(reference, moved, limits);
   return std::ranges::includes(differing(moved.at(buffer), value), elements);
@@ -146,10 +155,11 @@ bool rewrites_round(const schedule::State& state) {
   });
 }
 
-// The Program after its rewrites has other instances: only what it computes can be compared. Other roundings are what
-// some rewrites are for; what they make jump is not compared, nor elements that roundings of the inputs change as well.
-void compare_rewritten(const schedule::State& state, const ir::Environment& inputs, const ExecutionOptions& options,
-                       std::vector<lower::TraceFault>& faults) {
+// The Program after its rewrites has other instances: only what it computes can be compared. Other
+// roundings are what some rewrites are for; what they make jump is not compared, nor elements that
+// roundings of the inputs change as well.
+void compare_rewritten(const schedule::State& state, const ir::Environment& inputs,
+                       const ExecutionOptions& options, std::vector<lower::TraceFault>& faults) {
   if (state.rewrites.empty()) return;
   using Kind = schedule::Rewrite::Kind;
   const bool keeps_bits = !rewrites_round(state);
@@ -158,10 +168,12 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
            r.kind == Kind::Deferred;  // small whole numbers, too
   });
   ir::Environment before = inputs, after = inputs;
-  const ir::InterpretOptions limits{.sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
+  const ir::InterpretOptions limits{
+      .sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
   ir::interpret(*state.reference, before, limits);
   ir::interpret(*schedule::without_views(state).basis, after, limits);
-  const std::set<std::string> jumping = rounds_anew ? jumping_buffers(*state.reference) : std::set<std::string>();
+  const std::set<std::string> jumping =
+      rounds_anew ? jumping_buffers(*state.reference) : std::set<std::string>();
   for (const ir::Buffer* buffer : state.reference->interface()) {
     if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
     if (jumping.count(buffer->name) > 0) {
@@ -170,10 +182,13 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
     }
     const ir::Contents &value = before.at(buffer->name), &found = after.at(buffer->name);
     const bool is_exact = keeps_bits || !is_float(buffer->dtype);
-    const std::vector<std::int64_t> others = is_exact ? std::vector<std::int64_t>() : differing(found, value);
+    const std::vector<std::int64_t> others =
+        is_exact ? std::vector<std::int64_t>() : differing(found, value);
     if (is_exact ? found.bytes == value.bytes : others.empty()) continue;
-    if (is_exact || !are_ill_conditioned(*state.reference, inputs, limits, value, buffer->name, others))
-      faults.push_back({lower::TraceFault::Kind::Values, "the rewritten program computes another " + buffer->name});
+    if (is_exact ||
+        !are_ill_conditioned(*state.reference, inputs, limits, value, buffer->name, others))
+      faults.push_back({lower::TraceFault::Kind::Values,
+                        "the rewritten program computes another " + buffer->name});
     else if (options.not_compared)
       options.not_compared->insert("part of " + buffer->name);
   }
@@ -191,7 +206,8 @@ ir::Environment small_integer_environment(const ir::Program& program, std::uint6
     const std::int64_t limit = limits.of(buffer->name);
     for (std::int64_t e = 0; limit > 0 && e < tensor.elements(); ++e) {
       const double value = runtime::element_as_double(tensor.dtype(), tensor.data(), e);
-      runtime::set_element_int(tensor.dtype(), tensor.data(), e, static_cast<std::int64_t>(std::fabs(value)) % limit);
+      runtime::set_element_int(tensor.dtype(), tensor.data(), e,
+                               static_cast<std::int64_t>(std::fabs(value)) % limit);
     }
     buffers[buffer->name] = to_contents(tensor);
   }
@@ -200,25 +216,33 @@ ir::Environment small_integer_environment(const ir::Program& program, std::uint6
 
 namespace {
 
-// Half of the significand's bits, in its lower half: products of two such numbers have to be rounded.
+// Half of the significand's bits, in its lower half: products of two such numbers have to
+// be rounded.
 double odd_bits(DType type, std::mt19937& random) {
-  const int digits = type == DType::F64 ? 53 : type == DType::F32 ? 24 : type == DType::F16 ? 11 : 8;
-  return std::ldexp(static_cast<double>(random() % (1U << static_cast<unsigned>(digits / 2))), 3 - digits);
+  const int digits = type == DType::F64   ? 53
+                     : type == DType::F32 ? 24
+                     : type == DType::F16 ? 11
+                                          : 8;
+  return std::ldexp(static_cast<double>(random() % (1U << static_cast<unsigned>(digits / 2))),
+                    3 - digits);
 }
 
 }  // namespace
 
-ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed, bool keeps_rounding) {
+ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed,
+                                    bool keeps_rounding) {
   ir::Environment buffers = small_integer_environment(program, seed);
   if (!keeps_rounding) return buffers;
   std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
   for (auto& [name, contents] : buffers) {
     if (!is_float(contents.dtype)) continue;
-    const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
+    const auto count =
+        static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
     for (std::int64_t e = 0, zeros = 0; e < count; ++e) {
       const double value = ir::get_real(contents, e);
       const bool is_negative_zero = value == 0 && zeros++ % 2 == 0;
-      ir::set_real(contents, e, is_negative_zero ? -0.0 : value * (1 + odd_bits(contents.dtype, random)));
+      ir::set_real(contents, e,
+                   is_negative_zero ? -0.0 : value * (1 + odd_bits(contents.dtype, random)));
     }
   }
   return buffers;
@@ -242,20 +266,25 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
   ir::interpret(lower::lower(state, {.machine = machine}), buffers, options);
 }
 
-std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
-                                                   const ir::Environment& inputs, const ExecutionOptions& options) {
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state,
+                                                   const Machine& machine,
+                                                   const ir::Environment& inputs,
+                                                   const ExecutionOptions& options) {
   // What was inlined has no instances any more: the rewritten Program is the reference.
   const std::shared_ptr<const ir::Program> basis = schedule::without_views(state).basis;
   const ir::Program program = options.sizes.empty() ? *basis : ir::bind(*basis, options.sizes);
-  const lower::TraceOptions trace{.any_order = lower::reorderable_updates(state), .max_steps = options.max_steps};
+  const lower::TraceOptions trace{.any_order = lower::reorderable_updates(state),
+                                  .max_steps = options.max_steps};
   const lower::ReferenceTrace reference(program, inputs, trace);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   const std::set<std::string> padded = lower::padded_statements(state);
   const auto compare = [&](const ir::LoopProgram& loops) {
     return compare_traces(reference, packing, loops, padded, options.sizes);
   };
-  std::vector<lower::TraceFault> faults = compare(options.nest ? *options.nest : lower::lower_to_nest(state));
-  if (faults.empty()) faults = compare(options.loops ? *options.loops : lower::lower(state, {.machine = machine}));
+  std::vector<lower::TraceFault> faults =
+      compare(options.nest ? *options.nest : lower::lower_to_nest(state));
+  if (faults.empty())
+    faults = compare(options.loops ? *options.loops : lower::lower(state, {.machine = machine}));
   if (faults.empty()) compare_rewritten(state, inputs, options, faults);
   return faults;
 }

@@ -1,5 +1,6 @@
-// Legality by execution: the loops that a State gives, run in the interpreter on small-integer data, against the
-// reference order. Independent of isl and of the prover; decides for one set of sizes only.
+// Legality by execution: the loops that a State gives, run in the interpreter on small-integer
+// data, against the reference order. Independent of isl and of the prover; decides for one
+// set of sizes only.
 #pragma once
 
 #include <set>
@@ -19,20 +20,26 @@ struct ExecutionOptions {
   // The State's loops before and after the passes, where they are at hand; null: they are made.
   const ir::LoopProgram* nest = nullptr;
   const ir::LoopProgram* loops = nullptr;
-  std::set<std::string>* not_compared = nullptr;  // receives outputs of a rewritten Program that roundings decide
+  // Receives outputs of a rewritten Program that roundings decide.
+  std::set<std::string>* not_compared = nullptr;
 };
 
-// The loops before the passes, all kinds still there, and after them: instances, where each value comes from, races,
-// bounds and outputs (lower/trace_check.h); a rewritten Program against the reference. Empty where nothing differs.
-// UserError where the reference order itself fails on these inputs.
-std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
-                                                   const ir::Environment& inputs, const ExecutionOptions& options = {});
+// The loops before the passes, all kinds still there, and after them: instances, where each
+// value comes from, races, bounds and outputs (lower/trace_check.h); a rewritten Program against
+// the reference. Empty where nothing differs. UserError where the reference order itself fails
+// on these inputs.
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state,
+                                                   const Machine& machine,
+                                                   const ir::Environment& inputs,
+                                                   const ExecutionOptions& options = {});
 
-// Interface buffers filled with small integers, the same for every run; what is read as a subscript stays inside.
+// Interface buffers filled with small integers, the same for every run; what is read as a
+// subscript stays inside.
 ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed);
-// The same; where no result is rounded otherwise, numbers whose products are no exact ones any more, and half of the
-// zeros are -0: equal to 0, and other bits.
-ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed, bool keeps_rounding);
+// The same; where no result is rounded otherwise, numbers whose products are no exact ones any
+// more, and half of the zeros are -0: equal to 0, and other bits.
+ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed,
+                                    bool keeps_rounding);
 // True where sums may change places, or a rewrite computes in another way.
 bool schedule_relaxes_rounding(const schedule::State& state);
 

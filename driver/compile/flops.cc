@@ -14,7 +14,8 @@ double operations_of(const ir::Expr& e) {
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
     if (!is_float(node.type)) return;
     if (std::holds_alternative<ir::Fma>(node.op)) count += 2;
-    if (std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op)) count += 1;
+    if (std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op))
+      count += 1;
   });
   return count;
 }
@@ -24,7 +25,8 @@ class InstanceCount {
  public:
   static constexpr std::int64_t kMostSteps = 4'000'000;
 
-  InstanceCount(const ir::Statement& statement, const ir::Values& sizes, std::int64_t most_steps = kMostSteps)
+  InstanceCount(const ir::Statement& statement, const ir::Values& sizes,
+                std::int64_t most_steps = kMostSteps)
       : most_steps_(most_steps),
         iterators_(statement.iterators),
         bounds_(ir::bounds_of(statement.domain, statement.iterators)),
@@ -34,10 +36,13 @@ class InstanceCount {
 
   // Nothing where some iterator has no bounds or more than `most_steps` are needed to count.
   std::optional<double> run() {
-    const bool is_bounded = std::ranges::all_of(
-        bounds_.of, [](const ir::IteratorBounds& b) { return !b.lower.empty() && !b.upper.empty(); });
+    const bool is_bounded = std::ranges::all_of(bounds_.of, [](const ir::IteratorBounds& b) {
+      return !b.lower.empty() && !b.upper.empty();
+    });
     if (!is_bounded) return std::nullopt;
-    if (!std::ranges::all_of(bounds_.constant, [&](const ir::Constraint& c) { return ir::holds(c, at_); })) return 0;
+    if (!std::ranges::all_of(bounds_.constant,
+                             [&](const ir::Constraint& c) { return ir::holds(c, at_); }))
+      return 0;
     const double count = from(0);
     return steps_ > most_steps_ ? std::nullopt : std::optional(count);
   }
@@ -93,8 +98,8 @@ double count_flops(const std::vector<ir::Statement>& statements, const ir::Value
   return total;
 }
 
-std::optional<double> count_instances(const std::vector<ir::Statement>& statements, const ir::Values& sizes,
-                                      std::int64_t most_steps) {
+std::optional<double> count_instances(const std::vector<ir::Statement>& statements,
+                                      const ir::Values& sizes, std::int64_t most_steps) {
   double total = 0;
   for (const ir::Statement& statement : statements) {
     const std::optional<double> instances = InstanceCount(statement, sizes, most_steps).run();

@@ -45,7 +45,9 @@ const graph::EdgeDecision& cheapest_edge(const ScheduledModel& model, int group)
   const graph::EdgeDecision* cheapest = nullptr;
   std::int64_t least = 0;
   for (const graph::EdgeDecision& edge : model.fusion.edges) {
-    if (model.fusion.group_of[edge.producer] != group || model.fusion.group_of[edge.consumer] != group) continue;
+    if (model.fusion.group_of[edge.producer] != group ||
+        model.fusion.group_of[edge.consumer] != group)
+      continue;
     const std::int64_t bytes = bytes_of_edge(model.graph, edge);
     if (cheapest && bytes >= least) continue;
     cheapest = &edge;
@@ -67,9 +69,10 @@ const graph::KeepTogether* request_of(const ScheduledModel& model, int group, bo
 
 // Why a group that was proposed is worth no more than its parts; empty if it is.
 std::string objection_to_join(const BuiltKernel& kernel, const FusionLimits& limits) {
-  const bool has_pass = std::ranges::any_of(kernel.script.directives, [](const schedule::Directive& directive) {
-    return std::holds_alternative<schedule::Online>(directive.operation);
-  });
+  const bool has_pass =
+      std::ranges::any_of(kernel.script.directives, [](const schedule::Directive& directive) {
+        return std::holds_alternative<schedule::Online>(directive.operation);
+      });
   return has_pass ? objection(kernel, limits) : "it is not computed in one pass";
 }
 
@@ -89,26 +92,31 @@ std::int64_t scratch_bytes(const BuiltKernel& kernel) {
 
 double recompute_factor(const BuiltKernel& kernel) {
   std::vector<ir::Statement> scheduled;
-  for (const schedule::ScheduledStatement& statement : kernel.state->statements) scheduled.push_back(statement.body);
+  for (const schedule::ScheduledStatement& statement : kernel.state->statements)
+    scheduled.push_back(statement.body);
   const double wanted = count_flops(kernel.state->basis->statements, kernel.typical),
                done = count_flops(scheduled, kernel.typical);
   return wanted > 0 && done > 0 ? done / wanted : 1;
 }
 
-std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model, const ModelOptions& options,
+std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model,
+                                              const ModelOptions& options,
                                               std::vector<std::string>& kept) {
   std::vector<graph::KeepApart> apart;
   for (std::size_t g = 0; g < model.groups.size(); ++g) {
     const GroupPlan& group = model.groups[g];
-    const bool is_scripted = std::ranges::any_of(
-        options.scripts, [&](const NamedScript& script) { return script.script.program == group.name; });
+    const bool is_scripted = std::ranges::any_of(options.scripts, [&](const NamedScript& script) {
+      return script.script.program == group.name;
+    });
     if (group.view || group.nodes.size() < 2 || is_scripted) continue;
     const int number = static_cast<int>(g);
     const graph::KeepTogether* join = request_of(model, number, true);
-    const std::string why = (join ? objection_to_join : objection)(model.kernel_of(group), options.limits);
+    const std::string why =
+        (join ? objection_to_join : objection)(model.kernel_of(group), options.limits);
     if (why.empty()) continue;
     if (join) {
-      apart.push_back({{join->first, join->second}, "handed back: as group '" + group.name + "' " + why});
+      apart.push_back(
+          {{join->first, join->second}, "handed back: as group '" + group.name + "' " + why});
       continue;
     }
     if (request_of(model, number, false)) {
@@ -116,7 +124,8 @@ std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model, const
       continue;
     }
     const graph::EdgeDecision& edge = cheapest_edge(model, number);
-    apart.push_back({{edge.producer, edge.consumer}, "handed back: as group '" + group.name + "' " + why});
+    apart.push_back(
+        {{edge.producer, edge.consumer}, "handed back: as group '" + group.name + "' " + why});
   }
   return apart;
 }

@@ -19,7 +19,8 @@ std::vector<std::string> words_of(const std::string& line, const std::string& wh
       ++at;
     } else if (line[at] == '\'') {
       const std::size_t end = line.find('\'', at + 1);
-      if (end == std::string::npos) throw UserError(ExitStatus::InvalidInput, where + "a quote is not closed");
+      if (end == std::string::npos)
+        throw UserError(ExitStatus::InvalidInput, where + "a quote is not closed");
       words.push_back(line.substr(at + 1, end - at - 1));
       at = end + 1;
     } else {
@@ -45,24 +46,28 @@ void read_line(const std::string& line, const std::string& where, FusionFile& fi
   if (words.empty()) return;
   const bool is_request = words[0] == "apart" || words[0] == "together";
   if (!is_request && words[0] != "limit")
-    throw UserError(ExitStatus::InvalidInput, where + "'" + words[0] + "', expected apart, together or limit");
+    throw UserError(ExitStatus::InvalidInput,
+                    where + "'" + words[0] + "', expected apart, together or limit");
   if (words.size() != 3) {
     throw UserError(ExitStatus::InvalidInput,
                     where + words[0] + " takes " +
-                        (is_request ? "two nodes" : "'temporaries' or 'recompute' and a number") + ", got " +
-                        std::to_string(words.size() - 1) + (words.size() == 2 ? " word" : " words"));
+                        (is_request ? "two nodes" : "'temporaries' or 'recompute' and a number") +
+                        ", got " + std::to_string(words.size() - 1) +
+                        (words.size() == 2 ? " word" : " words"));
   }
   if (is_request) {
     if (words[1] == words[2])
-      throw UserError(ExitStatus::InvalidInput, where + words[0] + " '" + words[1] + "' and itself");
-    file.requests.push_back(
-        {words[0] == "together", words[1], words[2], where + words[0] + " '" + words[1] + "' '" + words[2] + "'"});
+      throw UserError(ExitStatus::InvalidInput,
+                      where + words[0] + " '" + words[1] + "' and itself");
+    file.requests.push_back({words[0] == "together", words[1], words[2],
+                             where + words[0] + " '" + words[1] + "' '" + words[2] + "'"});
   } else if (words[1] == "temporaries") {
     file.temporaries = number<std::int64_t>(words[2], where, "a number of bytes");
   } else if (words[1] == "recompute") {
     file.recompute = number<double>(words[2], where, "a factor such as 1.5");
   } else {
-    throw UserError(ExitStatus::InvalidInput, where + "limit '" + words[1] + "', expected temporaries or recompute");
+    throw UserError(ExitStatus::InvalidInput,
+                    where + "limit '" + words[1] + "', expected temporaries or recompute");
   }
 }
 
@@ -95,15 +100,17 @@ FusionFile read_fusion_file(const std::string& path) {
 void apply_requests(const std::vector<FusionRequest>& requests, const graph::FusionGraph& graph,
                     const std::set<std::string>& model_nodes, graph::FusionOptions& options) {
   std::map<std::string, int> nodes;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) nodes.emplace(graph.nodes[i].name, static_cast<int>(i));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    nodes.emplace(graph.nodes[i].name, static_cast<int>(i));
   std::vector<std::string> problems;
   const auto find = [&](const FusionRequest& request, const std::string& name) {
     const auto found = nodes.find(name);
     if (found != nodes.end()) return found->second;
-    problems.push_back(request.origin + ": " +
-                       (model_nodes.contains(name)
-                            ? "graph passes have folded or removed '" + name + "' (--opt-level 0 keeps every node)"
-                            : "the model has no node '" + name + "'; polyte inspect --groups lists them"));
+    problems.push_back(
+        request.origin + ": " +
+        (model_nodes.contains(name)
+             ? "graph passes have folded or removed '" + name + "' (--opt-level 0 keeps every node)"
+             : "the model has no node '" + name + "'; polyte inspect --groups lists them"));
     return 0;
   };
   for (const FusionRequest& request : requests) {

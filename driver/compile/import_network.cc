@@ -19,7 +19,8 @@ void check_used(const std::vector<OpenSymbol>& ranges, const std::vector<std::st
   std::vector<std::string> problems;
   for (const OpenSymbol& range : ranges)
     if (std::ranges::find(open, range.name) == open.end())
-      problems.push_back("--shape " + range.name + " is a range, but no open symbol has this name (open are " +
+      problems.push_back("--shape " + range.name +
+                         " is a range, but no open symbol has this name (open are " +
                          (known.empty() ? "none" : known) + ")");
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
@@ -27,7 +28,8 @@ void check_used(const std::vector<OpenSymbol>& ranges, const std::vector<std::st
 // Values that are only thought of may be larger than memory.
 constexpr std::int64_t kMostTensorBytes = std::int64_t{1} << 55;
 
-graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions import, const ir::Values& sizes) {
+graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions import,
+                      const ir::Values& sizes) {
   std::string where;
   for (const auto& [name, value] : sizes) {
     import.shapes[name] = {value};
@@ -37,8 +39,9 @@ graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions
   try {
     return frontend::import_onnx(file, import).graph;
   } catch (const UserError& error) {
-    std::vector<std::string> problems{"open sizes: where " + where +
-                                      ", the network is not valid; give sizes, or other ranges, with --shape"};
+    std::vector<std::string> problems{
+        "open sizes: where " + where +
+        ", the network is not valid; give sizes, or other ranges, with --shape"};
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     throw UserError(error.status(), problems);
   }
@@ -46,7 +49,8 @@ graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions
 
 }  // namespace
 
-ImportedNetwork import_network(const std::filesystem::path& file, const frontend::ImportOptions& import,
+ImportedNetwork import_network(const std::filesystem::path& file,
+                               const frontend::ImportOptions& import,
                                const std::vector<OpenSymbol>& ranges) {
   frontend::ImportOptions first = import;
   first.extent_of = [&](const std::string& name) { return symbol_named(name, ranges).typical; };
@@ -55,7 +59,8 @@ ImportedNetwork import_network(const std::filesystem::path& file, const frontend
   if (imported.open.empty()) return {std::move(imported.graph), std::move(imported.notes)};
   std::vector<OpenSymbol> symbols;
   for (const std::string& name : imported.open) symbols.push_back(symbol_named(name, ranges));
-  return {Network(std::move(symbols), [&](const ir::Values& sizes) { return graph_at(file, import, sizes); }),
+  return {Network(std::move(symbols),
+                  [&](const ir::Values& sizes) { return graph_at(file, import, sizes); }),
           std::move(imported.notes)};
 }
 

@@ -24,7 +24,8 @@ GpuRates rates_for(const ir::Program* program, const Machine& machine) {
   GpuRates rates{0, 1e9 * gpu.memory_gb_a_second};
   if (program && (!has(*program, DType::F32) || has(*program, DType::F64))) return rates;
   const bool is_short = program && has_short_operands(*program);
-  const int fma = is_short ? std::max(gpu.f32_fma_a_cycle, gpu.bf16_tensor_fma_a_cycle) : gpu.f32_fma_a_cycle;
+  const int fma =
+      is_short ? std::max(gpu.f32_fma_a_cycle, gpu.bf16_tensor_fma_a_cycle) : gpu.f32_fma_a_cycle;
   rates.flops = 2e9 * gpu.multiprocessors * fma * gpu.clock_ghz;
   return rates;
 }

@@ -1,5 +1,5 @@
-// The least time that a GPU's rates leave to a Program's work, whatever its schedule (S. Williams, A. Waterman, D.
-// Patterson, "Roofline", 2009).
+// The least time that a GPU's rates leave to a Program's work, whatever its schedule (S. Williams,
+// A. Waterman, D. Patterson, "Roofline", 2009).
 //
 //   least_time(rates_for(&program, machine), flops, bytes)     // {9.5e-5, "multiply-adds"}
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace polyte::driver {
 
-// A second; 0: not known. Multiply-adds of single precision, and those of tensor cores where operands have 16 bits:
-// what other types take is not known.
+// A second; 0: not known. Multiply-adds of single precision, and those of tensor cores where
+// operands have 16 bits: what other types take is not known.
 struct GpuRates {
   double flops = 0, bytes = 0;
 };

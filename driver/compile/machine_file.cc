@@ -39,22 +39,27 @@ class Reader {
 
   Machine read() {
     Gpu gpu;
-    gpu.specific = take("specific", [](const Json& v) { return v.is_boolean(); }, "true or false").value_or(false);
+    gpu.specific = take(
+                       "specific", [](const Json& v) { return v.is_boolean(); }, "true or false")
+                       .value_or(false);
     for_each_number(gpu, [&]<class T>(const char* key, T& value) {
       const auto fits = [](const Json& v) {
-        return (std::is_floating_point_v<T> ? v.is_number() : v.is_number_integer()) && v.get<double>() > 0 &&
-               v.get<double>() < (std::is_same_v<T, int> ? 2e9 : kMost);
+        return (std::is_floating_point_v<T> ? v.is_number() : v.is_number_integer()) &&
+               v.get<double>() > 0 && v.get<double>() < (std::is_same_v<T, int> ? 2e9 : kMost);
       };
-      if (const auto found = take(key, fits, std::is_integral_v<T> ? "a whole number above 0" : "a number above 0"))
+      if (const auto found = take(
+              key, fits, std::is_integral_v<T> ? "a whole number above 0" : "a number above 0"))
         value = found->template get<T>();
     });
     const auto is_text = [](const Json& v) { return v.is_string(); };
     const auto name = take("name", is_text, "text"), model = take("model", is_text, "text");
     const auto is_list = [](const Json& v) {
-      return v.is_array() && std::ranges::all_of(v, [](const Json& one) { return one.is_string(); });
+      return v.is_array() &&
+             std::ranges::all_of(v, [](const Json& one) { return one.is_string(); });
     };
     const auto assumed = take("assumed", is_list, "a list of texts");
-    for (const auto& [key, value] : json_.items()) problems_.push_back("'" + key + "' is not known");
+    for (const auto& [key, value] : json_.items())
+      problems_.push_back("'" + key + "' is not known");
     if (!problems_.empty()) refuse();
     Machine machine = machine_of_gpu(gpu);
     machine.cpu = name->get<std::string>();
@@ -72,8 +77,8 @@ class Reader {
   std::optional<Json> take(const std::string& key, Fits fits, const std::string& expected) {
     const auto found = json_.find(key);
     if (found == json_.end() || !fits(*found)) {
-      problems_.push_back("'" + key + "' is " + (found == json_.end() ? "missing" : found->dump()) + ", expected " +
-                          expected);
+      problems_.push_back("'" + key + "' is " + (found == json_.end() ? "missing" : found->dump()) +
+                          ", expected " + expected);
       if (found != json_.end()) json_.erase(found);
       return std::nullopt;
     }
@@ -91,7 +96,8 @@ class Reader {
 }  // namespace
 
 std::string machine_to_json(const Machine& machine) {
-  Json json{{"name", machine.cpu}, {"model", machine.model_name}, {"specific", machine.gpu->specific}};
+  Json json{
+      {"name", machine.cpu}, {"model", machine.model_name}, {"specific", machine.gpu->specific}};
   for_each_number(*machine.gpu, [&](const char* key, const auto& value) { json[key] = value; });
   json["assumed"] = machine.assumed;
   return json.dump(2) + "\n";
@@ -102,7 +108,8 @@ Machine machine_from_file(const std::string& path) {
   if (!file) throw UserError(ExitStatus::InvalidInput, path + ": cannot be read");
   Json json = Json::parse(file, nullptr, false);
   if (!json.is_object())
-    throw UserError(ExitStatus::InvalidInput, path + ": expected a JSON object (polyte doctor --machine-file)");
+    throw UserError(ExitStatus::InvalidInput,
+                    path + ": expected a JSON object (polyte doctor --machine-file)");
   return Reader(path, std::move(json)).read();
 }
 

@@ -6,7 +6,8 @@
 namespace polyte::driver {
 namespace {
 
-void generate_code(CompiledModel& model, const codegen::Target& target, const ModelOptions& options) {
+void generate_code(CompiledModel& model, const codegen::Target& target,
+                   const ModelOptions& options) {
   const bool is_gpu = target.kind == TargetKind::Cuda;
   std::vector<std::string> objects(model.kernels.size());
   model.scratch.resize(model.kernels.size());
@@ -25,15 +26,19 @@ void generate_code(CompiledModel& model, const codegen::Target& target, const Mo
     model.scratch[i] = object.kernels.at(0).scratch;
     notes[i] = object.kernels[0].notes;
   });
-  for (const auto& of_kernel : notes) model.notes.insert(model.notes.end(), of_kernel.begin(), of_kernel.end());
+  for (const auto& of_kernel : notes)
+    model.notes.insert(model.notes.end(), of_kernel.begin(), of_kernel.end());
   if (!objects.empty()) model.library = codegen::link(objects);
 }
 
 }  // namespace
 
-int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
+int jobs_of(const ModelOptions& options) {
+  return options.jobs > 0 ? options.jobs : default_jobs();
+}
 
-CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target, const ModelOptions& options) {
+CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target,
+                            const ModelOptions& options) {
   CompiledModel model{std::move(scheduled), {}, {}, {}};
   StageLog(model.times).run("code", [&] { generate_code(model, target, options); });
   return model;

@@ -1,4 +1,5 @@
-// A network to machine code, stage by stage; each stage is a type that has what the one before it has, and more.
+// A network to machine code, stage by stage; each stage is a type that has what the one before it
+// has, and more.
 //
 //   Network -> PartitionedModel  graph passes, fusion, a Program per group
 //           -> ScheduledModel    a kernel per distinct Program: its script, proved, and its loops
@@ -6,8 +7,9 @@
 //
 // What makes an artifact of the last one is package/package_model.h, the outermost list.
 //
-// Equal kernels compile once: the identity of a kernel is its canonical Program text. Kernels are scheduled and
-// compiled in parallel, each with its own isl and LLVM context; the result does not depend on the number of jobs.
+// Equal kernels compile once: the identity of a kernel is its canonical Program text. Kernels are
+// scheduled and compiled in parallel, each with its own isl and LLVM context; the result does not
+// depend on the number of jobs.
 #pragma once
 
 #include <map>
@@ -46,9 +48,10 @@ struct ModelOptions {
   bool fuse = true;                   // false: every operator is its own kernel
   std::vector<FusionRequest> fusion;  // what a person wants fused or not
   FusionLimits limits;                // of a group; one above them is split
-  bool share = true;                  // false: values share no bytes on purpose, views are copied; to compare with
-  bool emulated = false;              // of a GPU: also code that plays its threads on a CPU
-  int jobs = 0;                       // 0: one per processor
+  // false: values share no bytes on purpose, views are copied; to compare with.
+  bool share = true;
+  bool emulated = false;  // of a GPU: also code that plays its threads on a CPU
+  int jobs = 0;           // 0: one per processor
 };
 int jobs_of(const ModelOptions& options);  // at least 1
 
@@ -61,8 +64,9 @@ struct GroupPlan {
 };
 
 struct PartitionedModel {
-  graph::Graph graph;                // after the passes
-  std::vector<OpenSymbol> symbols;   // the sizes that runs choose; the graph is that of the typical ones,
+  graph::Graph graph;  // after the passes
+  // The sizes that runs choose; the graph is that of the typical ones,.
+  std::vector<OpenSymbol> symbols;
   ir::SizePoints sizes;              // and of the first of these points,
   std::vector<graph::Graph> others;  // and these are the same graph at the others
   graph::OptimizeReport passes;
@@ -84,19 +88,25 @@ struct ScheduledModel : PartitionedModel {
 
 struct CompiledModel : ScheduledModel {
   std::vector<codegen::ScratchLayout> scratch;  // one per kernel
-  std::string library;                          // the linked shared object; empty where no kernel is
-  std::vector<DeviceCode> device;               // of a GPU: one per kernel
+  // The linked shared object; empty where no kernel is.
+  std::string library;
+  std::vector<DeviceCode> device;  // of a GPU: one per kernel
 };
 
-// No schedules, no kernels. Scheduling may split groups (fusion_feedback.h); those that stay keep their names, the
-// parts of "g3_conv_relu" are "g3a_conv", "g3b_relu".
-PartitionedModel partition_model(Network network, const Machine& machine, const ModelOptions& options);
-ScheduledModel schedule_model(PartitionedModel partitioned, const codegen::Target& target, const ModelOptions& options);
-CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target, const ModelOptions& options);
+// No schedules, no kernels. Scheduling may split groups (fusion_feedback.h); those that stay keep
+// their names, the parts of "g3_conv_relu" are "g3a_conv", "g3b_relu".
+PartitionedModel partition_model(Network network, const Machine& machine,
+                                 const ModelOptions& options);
+ScheduledModel schedule_model(PartitionedModel partitioned, const codegen::Target& target,
+                              const ModelOptions& options);
+CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target,
+                            const ModelOptions& options);
 // Up to the loops: for looking at groups, programs and scripts.
-ScheduledModel schedule_model(Network network, const codegen::Target& target, const ModelOptions& options);
+ScheduledModel schedule_model(Network network, const codegen::Target& target,
+                              const ModelOptions& options);
 
-// Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view. Empty: one can.
+// Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view.
+// Empty: one can.
 std::string missing_kernel(const PartitionedModel& model, const std::string& group);
 
 }  // namespace polyte::driver

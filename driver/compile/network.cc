@@ -31,7 +31,8 @@ Numbers numbers_of(const std::string& text) {
 
 class Comparison {
  public:
-  Comparison(const ir::SizePoints& sizes, const std::vector<Graph>& graphs) : sizes_(sizes), graphs_(graphs) {}
+  Comparison(const ir::SizePoints& sizes, const std::vector<Graph>& graphs)
+      : sizes_(sizes), graphs_(graphs) {}
 
   std::vector<std::string> run() {
     compare_counts();
@@ -51,11 +52,11 @@ class Comparison {
   void compare_counts() {
     for (std::size_t p = 1; p < graphs_.size(); ++p) {
       const Graph &a = graphs_[0], &b = graphs_[p];
-      if (a.nodes.size() != b.nodes.size() || a.values.size() != b.values.size() || a.inputs != b.inputs ||
-          a.outputs != b.outputs)
-        return problems_.push_back("the network has " + std::to_string(a.nodes.size()) + " operators where " +
-                                   sizes_.text(0) + ", and other " + std::to_string(b.nodes.size()) + " where " +
-                                   sizes_.text(p));
+      if (a.nodes.size() != b.nodes.size() || a.values.size() != b.values.size() ||
+          a.inputs != b.inputs || a.outputs != b.outputs)
+        return problems_.push_back("the network has " + std::to_string(a.nodes.size()) +
+                                   " operators where " + sizes_.text(0) + ", and other " +
+                                   std::to_string(b.nodes.size()) + " where " + sizes_.text(p));
     }
   }
 
@@ -64,7 +65,8 @@ class Comparison {
   bool compare_texts(const std::string& who, F text) {
     std::vector<Numbers> all;
     for (const Graph& graph : graphs_) all.push_back(numbers_of(text(graph)));
-    bool fits = std::ranges::all_of(all, [&](const Numbers& n) { return n.skeleton == all[0].skeleton; });
+    bool fits =
+        std::ranges::all_of(all, [&](const Numbers& n) { return n.skeleton == all[0].skeleton; });
     for (std::size_t i = 0; fits && i < all[0].values.size(); ++i) {
       std::vector<std::int64_t> values;
       for (const Numbers& numbers : all) values.push_back(numbers.values[i]);
@@ -86,12 +88,14 @@ class Comparison {
   }
 
   bool is_same(std::size_t n, const graph::Node& node) {
-    const std::string who = "node '" + node.name + "' (" + std::string(graph::info(node.op).name) + ")";
+    const std::string who =
+        "node '" + node.name + "' (" + std::string(graph::info(node.op).name) + ")";
     for (std::size_t p = 1; p < graphs_.size(); ++p) {
       const graph::Node& other = graphs_[p].nodes[n];
-      if (other.op == node.op && other.inputs == node.inputs && other.outputs == node.outputs) continue;
-      problems_.push_back(who + " is " + std::string(graph::info(other.op).name) + " '" + other.name + "' where " +
-                          sizes_.text(p));
+      if (other.op == node.op && other.inputs == node.inputs && other.outputs == node.outputs)
+        continue;
+      problems_.push_back(who + " is " + std::string(graph::info(other.op).name) + " '" +
+                          other.name + "' where " + sizes_.text(p));
       return false;
     }
     const auto is_affine = [&](graph::ValueId id) {
@@ -100,7 +104,9 @@ class Comparison {
              });
     };
     return std::ranges::all_of(node.outputs, is_affine) &&
-           compare_texts(who, [n](const Graph& graph) { return graph::print_attributes(graph.nodes[n].attributes); });
+           compare_texts(who, [n](const Graph& graph) {
+             return graph::print_attributes(graph.nodes[n].attributes);
+           });
   }
 
   void compare_value(std::size_t v) {
@@ -110,7 +116,8 @@ class Comparison {
       const bool both = value.is_constant() && other.is_constant();
       if (value.is_constant() != other.is_constant() ||
           (both && (!(value.type == other.type) || value.data != other.data)))
-        return problems_.push_back("constant '" + value.name + "' is another one where " + sizes_.text(p));
+        return problems_.push_back("constant '" + value.name + "' is another one where " +
+                                   sizes_.text(p));
     }
     if (value.producer == graph::kNoNode && !value.is_constant())
       compare_texts("input '" + value.name + "'",
@@ -123,9 +130,10 @@ void check_ranges(const std::vector<OpenSymbol>& symbols) {
   std::vector<std::string> problems;
   for (const OpenSymbol& s : symbols)
     if (s.least < 1 || s.typical < s.least || s.most < s.typical || s.most > kGreatest)
-      problems.push_back("the range of " + s.name + " is " + std::to_string(s.least) + ".." +
-                         std::to_string(s.typical) + ".." + std::to_string(s.most) +
-                         ", expected 1 <= least <= typical <= most <= " + std::to_string(kGreatest));
+      problems.push_back(
+          "the range of " + s.name + " is " + std::to_string(s.least) + ".." +
+          std::to_string(s.typical) + ".." + std::to_string(s.most) +
+          ", expected 1 <= least <= typical <= most <= " + std::to_string(kGreatest));
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
@@ -146,7 +154,8 @@ std::vector<std::int64_t> values_of(const std::vector<OpenSymbol>& symbols, F va
 
 // What is chosen for; one more of each; and one point to check, beyond both.
 std::vector<std::vector<std::int64_t>> near_points(const std::vector<OpenSymbol>& symbols) {
-  const std::vector<std::int64_t> base = values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for(); });
+  const std::vector<std::int64_t> base =
+      values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for(); });
   std::vector<std::vector<std::int64_t>> points{base};
   for (std::size_t s = 0; s < symbols.size(); ++s) {
     points.push_back(base);
@@ -158,7 +167,8 @@ std::vector<std::vector<std::int64_t>> near_points(const std::vector<OpenSymbol>
 
 Graph graph_at(const GraphOfSizes& graph_of, const ir::SizePoints& sizes, std::size_t point) {
   ir::Values values;
-  for (std::size_t s = 0; s < sizes.symbols.size(); ++s) values[sizes.symbols[s]] = sizes.points[point][s];
+  for (std::size_t s = 0; s < sizes.symbols.size(); ++s)
+    values[sizes.symbols[s]] = sizes.points[point][s];
   return graph_of(values);
 }
 
@@ -176,7 +186,8 @@ std::int64_t OpenSymbol::chosen_for() const {
 
 Network::Network(Graph graph) : sizes{{}, {{}}} { graphs.push_back(std::move(graph)); }
 
-Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of) : symbols(std::move(open)) {
+Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of)
+    : symbols(std::move(open)) {
   check_ranges(symbols);
   for (const OpenSymbol& symbol : symbols) sizes.symbols.push_back(symbol.name);
   sizes.points = near_points(symbols);
@@ -198,12 +209,14 @@ void refuse_open_sizes(const ir::SizePoints& sizes, std::vector<std::string> pro
     names += (names.empty() ? "" : ", ") + symbol;
     options += " --shape " + symbol + "=...";
   }
-  problems.insert(problems.begin(),
-                  names + " cannot stay open, for not every use is affine; give a size with" + options);
+  problems.insert(
+      problems.begin(),
+      names + " cannot stay open, for not every use is affine; give a size with" + options);
   throw UserError(ExitStatus::Unsupported, std::move(problems));
 }
 
-std::vector<std::string> differences(const ir::SizePoints& sizes, const std::vector<Graph>& graphs) {
+std::vector<std::string> differences(const ir::SizePoints& sizes,
+                                     const std::vector<Graph>& graphs) {
   return Comparison(sizes, graphs).run();
 }
 
@@ -211,7 +224,8 @@ void share_constants(const Graph& other, Graph& graph) {
   for (std::size_t v = 0; v < std::min(other.values.size(), graph.values.size()); ++v) {
     const graph::Value& held = other.values[v];
     graph::Value& value = graph.values[v];
-    if (held.is_constant() && value.is_constant() && *held.data == *value.data) value.data = held.data;
+    if (held.is_constant() && value.is_constant() && *held.data == *value.data)
+      value.data = held.data;
   }
 }
 

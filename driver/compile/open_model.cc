@@ -14,7 +14,8 @@ Result<ir::Program> open_group(const PartitionedModel& model, const GroupPlan& g
   return ir::open_program(model.sizes, ranges, programs);
 }
 
-// Whether elements lie at affine places: no extent but the first, or those before it being one, depends on a size.
+// Whether elements lie at affine places: no extent but the first, or those before it being one,
+// depends on a size.
 bool has_affine_places(const std::vector<ir::Affine>& shape) {
   const auto is_one = [](const ir::Affine& extent) { return extent == ir::Affine(1); };
   const auto first = std::ranges::find_if_not(shape, is_one);
@@ -28,13 +29,16 @@ std::string shape_text(const std::vector<ir::Affine>& shape) {
   return "[" + text + "]";
 }
 
-void check_places(const PartitionedModel& model, const GroupPlan& group, std::vector<std::string>& problems) {
+void check_places(const PartitionedModel& model, const GroupPlan& group,
+                  std::vector<std::string>& problems) {
   for (const ir::Buffer* buffer : group.expansion.program.interface()) {
     if (has_affine_places(buffer->shape)) continue;
     std::string nodes;
-    for (const graph::NodeId id : group.nodes) nodes += (nodes.empty() ? "'" : ", '") + model.graph.node(id).name + "'";
-    problems.push_back("'" + buffer->name + "' of " + nodes + " is " + shape_text(buffer->shape) +
-                       ": an open size that is not the outermost extent puts elements at products of sizes");
+    for (const graph::NodeId id : group.nodes)
+      nodes += (nodes.empty() ? "'" : ", '") + model.graph.node(id).name + "'";
+    problems.push_back(
+        "'" + buffer->name + "' of " + nodes + " is " + shape_text(buffer->shape) +
+        ": an open size that is not the outermost extent puts elements at products of sizes");
   }
 }
 
@@ -42,7 +46,8 @@ std::vector<ir::Affine> shape_of(const PartitionedModel& model, graph::ValueId i
   std::vector<ir::Affine> shape;
   for (std::size_t d = 0; d < model.graph.value(id).type.shape.size(); ++d) {
     std::vector<std::int64_t> extents{model.graph.value(id).type.shape[d]};
-    for (const graph::Graph& other : model.others) extents.push_back(other.value(id).type.shape.at(d));
+    for (const graph::Graph& other : model.others)
+      extents.push_back(other.value(id).type.shape.at(d));
     const std::optional<ir::Affine> extent = ir::fit(model.sizes, extents);
     POLYTE_CHECK(extent, "value '" + model.graph.value(id).name + "' has no shape over the sizes");
     shape.push_back(*extent);
@@ -84,7 +89,8 @@ void open_groups(PartitionedModel& model) {
       group.expansion.program = *std::move(open);
       check_places(model, group, problems);
     } else {
-      problems.push_back("group '" + group.name + "' is no affine function of the sizes: " + open.error().reason);
+      problems.push_back("group '" + group.name +
+                         "' is no affine function of the sizes: " + open.error().reason);
     }
   }
   refuse_open_sizes(model.sizes, std::move(problems));
@@ -97,14 +103,16 @@ runtime::TensorSpec spec_of(const PartitionedModel& model, graph::ValueId id) {
   return spec_of(value.name, value.type.dtype, shape_of(model, id), symbols);
 }
 
-runtime::TensorSpec spec_of(const std::string& name, DType dtype, const std::vector<ir::Affine>& shape,
+runtime::TensorSpec spec_of(const std::string& name, DType dtype,
+                            const std::vector<ir::Affine>& shape,
                             const std::vector<std::string>& symbols) {
   runtime::TensorSpec spec{name, dtype, {}, {}};
   for (const ir::Affine& extent : shape) {
     spec.shape.push_back(extent.is_constant() ? extent.constant() : runtime::kOpenExtent);
     if (extent.is_constant()) continue;
     runtime::OpenNumber number{extent.constant(), {}};
-    for (const std::string& symbol : symbols) number.coefficients.push_back(extent.coefficient(symbol));
+    for (const std::string& symbol : symbols)
+      number.coefficients.push_back(extent.coefficient(symbol));
     spec.open.push_back(std::move(number));
   }
   return spec;

@@ -20,9 +20,10 @@ runtime::Bytes to_bytes(const std::string& text) {
 const std::string& checked_library(const CompiledOperator& op) {
   if (op.emulated) return op.library;
   if (op.arch == to_string(TargetKind::Cuda))
-    throw UserError(ExitStatus::Device, "'" + op.built.program->name + "' is compiled for " + op.cpu +
-                                            ": polyte run takes it as an artifact (--artifact), --emulate plays its "
-                                            "threads on this CPU");
+    throw UserError(ExitStatus::Device,
+                    "'" + op.built.program->name + "' is compiled for " + op.cpu +
+                        ": polyte run takes it as an artifact (--artifact), --emulate plays its "
+                        "threads on this CPU");
   runtime::ArtifactManifest needs;
   needs.arch = op.arch;
   needs.cpu = op.cpu;
@@ -33,14 +34,15 @@ const std::string& checked_library(const CompiledOperator& op) {
 
 }  // namespace
 
-CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
-                                  const KernelOptions& options) {
+CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program,
+                                  const codegen::Target& target, const KernelOptions& options) {
   CompiledOperator op;
   op.built = build_kernel(std::move(program), target.machine, options);
   StageLog log(op.built.times);
   codegen::ObjectCode object;
   const codegen::CodegenOptions how{.emulated = options.emulated};
-  log.run("code generation", [&] { object = codegen::compile({&op.built.kernel, 1}, target, how); });
+  log.run("code generation",
+          [&] { object = codegen::compile({&op.built.kernel, 1}, target, how); });
   log.run("link", [&] { op.library = codegen::link({&object.bytes, 1}); });
   op.scratch = object.kernels.at(0).scratch;
   for (const ir::Buffer& buffer : op.built.kernel.program.buffers)
@@ -65,11 +67,14 @@ Workers Workers::of_threads(int threads) {
   return workers;
 }
 
-OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
-    : OperatorRunner(std::make_shared<const LoadedOperator>(op), op, tensors, Workers::of_threads(threads)) {}
+OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors,
+                               int threads)
+    : OperatorRunner(std::make_shared<const LoadedOperator>(op), op, tensors,
+                     Workers::of_threads(threads)) {}
 
-OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, const CompiledOperator& op,
-                               std::span<runtime::Tensor> tensors, Workers workers)
+OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded,
+                               const CompiledOperator& op, std::span<runtime::Tensor> tensors,
+                               Workers workers)
     : loaded_(std::move(loaded)),
       workers_(std::move(workers)),
       packed_(pack_constants(op.built, tensors)),
@@ -79,28 +84,32 @@ OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, con
       sizes_(op.built.program->params.size()),
       program_(op.built.program),
       emulated_(op.emulated) {
-  POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
+  POLYTE_CHECK(tensors.size() == op.built.program->interface().size(),
+               "one tensor an interface buffer");
   for (const std::span<runtime::Tensor> all : {tensors, std::span(packed_)}) {
     for (runtime::Tensor& tensor : all) {
       buffers_.push_back(tensor.data());
       bytes_.push_back(static_cast<std::int64_t>(tensor.raw().size()));
     }
   }
-  for (const ir::Buffer* buffer : op.built.program->interface()) is_const_.push_back(buffer->role == ir::Role::Const);
+  for (const ir::Buffer* buffer : op.built.program->interface())
+    is_const_.push_back(buffer->role == ir::Role::Const);
   buffers_.resize(buffers_.size() + rooms_.size());
   if (!sizes_.empty()) buffers_.push_back(sizes_.data());
   bytes_.resize(buffers_.size(), static_cast<std::int64_t>(sizes_.size() * sizeof(std::int64_t)));
   others_ = buffers_;
 }
 
-void OperatorRunner::resize(std::span<const std::int64_t> sizes, std::span<runtime::Tensor> tensors) {
+void OperatorRunner::resize(std::span<const std::int64_t> sizes,
+                            std::span<runtime::Tensor> tensors) {
   POLYTE_CHECK(sizes.size() == sizes_.size(), "one value an open size");
   ir::Values values;
   for (std::size_t i = 0; i < sizes.size(); ++i) values[program_->params[i]] = sizes[i];
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     const std::size_t at = tensors.size() + packed_.size() + i;
     std::vector<std::int64_t> shape;
-    for (const ir::Affine& extent : room_buffers_[i].shape) shape.push_back(ir::evaluate(extent, values));
+    for (const ir::Affine& extent : room_buffers_[i].shape)
+      shape.push_back(ir::evaluate(extent, values));
     bytes_[at] = runtime::count_bytes(room_buffers_[i].dtype, shape);
     if (rooms_[i].bytes() < bytes_[at]) rooms_[i] = runtime::AlignedBuffer(bytes_[at]);
     buffers_[at] = others_[at] = rooms_[i].data();
@@ -117,10 +126,11 @@ int OperatorRunner::run_emulated(const std::vector<const void*>& buffers) {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const bool is_out = i < interface.size() && interface[i]->role == ir::Role::Out;
     const std::string name = i < interface.size() ? interface[i]->name : "a packed constant";
-    emulator.add_memory(name, const_cast<void*>(buffers[i]), bytes_[i],  // NOLINT: the device has no const
-                        is_out ? Defined::No : Defined::Yes);
+    emulator.add_memory(name, const_cast<void*>(buffers[i]),  // NOLINT: the device has no const
+                        bytes_[i], is_out ? Defined::No : Defined::Yes);
   }
-  emulator.add_memory("the workspace", scratch_.data(), static_cast<std::int64_t>(scratch_.raw().size()), Defined::No);
+  emulator.add_memory("the workspace", scratch_.data(),
+                      static_cast<std::int64_t>(scratch_.raw().size()), Defined::No);
   const polyte_host host = emulator.host();
   const int code = loaded_->kernel()(buffers.data(), scratch_.data(), &host);
   counts_ = emulator.counts();
@@ -145,11 +155,12 @@ void OperatorRunner::run_on(std::span<void* const> data) {
 }
 
 void OperatorRunner::run(const std::vector<const void*>& buffers) {
-  const int code =
-      emulated_ ? run_emulated(buffers) : loaded_->kernel()(buffers.data(), scratch_.data(), workers_.host);
+  const int code = emulated_ ? run_emulated(buffers)
+                             : loaded_->kernel()(buffers.data(), scratch_.data(), workers_.host);
   if (code == POLYTE_OUT_OF_BOUNDS)
-    throw UserError(ExitStatus::InvalidInput,
-                    "a subscript read at run time is outside its dimension; polyte interpret says which");
+    throw UserError(
+        ExitStatus::InvalidInput,
+        "a subscript read at run time is outside its dimension; polyte interpret says which");
   if (code != 0) throw InternalError("the kernel returned code " + std::to_string(code));
 }
 

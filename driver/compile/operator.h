@@ -1,8 +1,9 @@
-// A single operator, compiled and run in this process: what `polyte op`, the C++ API and the benches use. The
-// same road as a model's kernels (object, in-process link, memfd), without graph and artifact.
+// A single operator, compiled and run in this process: what `polyte op`, the C++ API and the
+// benches use. The same road as a model's kernels (object, in-process link, memfd), without
+// graph and artifact.
 //
 //   CompiledOperator op = compile_operator(program, target, {.arm = Arm::Poly});
-//   OperatorRunner runner(op, tensors, 2);    // one tensor an interface buffer, in the Program's order
+//   OperatorRunner runner(op, tensors, 2);  // one tensor an interface buffer, in their order
 //   runner.run();
 #pragma once
 
@@ -25,18 +26,20 @@ struct CompiledOperator {
   std::vector<ir::Buffer> rooms;  // temporaries of open size, whose memory the kernel is given
   std::string library;            // the shared object
   bool emulated = false;          // of a GPU: the library holds its threads' code too, for this CPU
-  // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
+  // The processor that it is for, and what one must have to run it: checked on the
+  // way (runtime/manifest.h).
   std::string arch, cpu;
   std::vector<std::string> features;
 };
 
-CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
-                                  const KernelOptions& options);
+CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program,
+                                  const codegen::Target& target, const KernelOptions& options);
 
 // The code of a compiled operator in this process: mapped once, for any number of runners.
 class LoadedOperator {
  public:
-  // UserError(Artifact) where this processor lacks what the kernel was compiled for, UserError(Device) for a GPU's.
+  // UserError(Artifact) where this processor lacks what the kernel was compiled for,
+  // UserError(Device) for a GPU's.
   explicit LoadedOperator(const CompiledOperator& op);
   polyte_kernel kernel() const { return kernel_; }
 
@@ -45,7 +48,8 @@ class LoadedOperator {
   polyte_kernel kernel_;
 };
 
-// Who runs the iterations of parallel loops: threads of ours, which runners may share, or the caller's own.
+// Who runs the iterations of parallel loops: threads of ours, which runners may share, or the
+// caller's own.
 struct Workers {
   std::shared_ptr<runtime::ThreadPool> pool;
   const polyte_host* host = nullptr;  // the pool's, or the caller's; outlives the runners
@@ -53,20 +57,25 @@ struct Workers {
   static Workers of_threads(int threads);
 };
 
-// Binds a compiled operator to tensors; they must outlive it. Const buffers are packed at construction. `run` is for
-// one thread at a time and, but for the emulator, never allocates. Where sizes are open, `resize` comes first.
+// Binds a compiled operator to tensors; they must outlive it. Const buffers are packed at
+// construction. `run` is for one thread at a time and, but for the emulator, never allocates. Where
+// sizes are open, `resize` comes first.
 class OperatorRunner {
  public:
   OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
   OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, const CompiledOperator& op,
                  std::span<runtime::Tensor> tensors, Workers workers);
-  // The open sizes, one a parameter of the Program, and the tensors of these sizes. Allocates where temporaries grow.
+  // The open sizes, one a parameter of the Program, and the tensors of these sizes. Allocates
+  // where temporaries grow.
   void resize(std::span<const std::int64_t> sizes, std::span<runtime::Tensor> tensors);
-  void run();  // UserError if the kernel reports a failure, InternalError with what the emulator has found
-  // The same on other memory of the same sizes, one address a tensor. Constants stay those of the construction.
+  // UserError if the kernel reports a failure, InternalError with what the emulator has found.
+  void run();
+  // The same on other memory of the same sizes, one address a tensor. Constants stay those
+  // of the construction.
   void run_on(std::span<void* const> data);
   void set_emulation(const runtime::EmulatorOptions& options) { emulation_ = options; }
-  const std::vector<runtime::LaunchCounts>& launch_counts() const { return counts_; }  // of the last emulated run
+  // Of the last emulated run.
+  const std::vector<runtime::LaunchCounts>& launch_counts() const { return counts_; }
 
  private:
   std::shared_ptr<const LoadedOperator> loaded_;

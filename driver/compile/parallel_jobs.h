@@ -1,5 +1,6 @@
-// Runs n independent jobs on a few threads. Every job runs; the first failure by number (not by time) is thrown. Where
-// the system gives fewer threads, or none, those there are and the caller do all jobs.
+// Runs n independent jobs on a few threads. Every job runs; the first failure by number
+// (not by time) is thrown. Where the system gives fewer threads, or none, those there are and the
+// caller do all jobs.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,8 @@ void optimize(PartitionedModel& model, const Machine& machine, const ModelOption
 }
 
 // "g2_conv_relu": the group's label and up to three operators, a name that Program text accepts.
-std::string group_name(const graph::Graph& graph, const std::string& label, const std::vector<graph::NodeId>& nodes) {
+std::string group_name(const graph::Graph& graph, const std::string& label,
+                       const std::vector<graph::NodeId>& nodes) {
   constexpr std::size_t kShown = 3;
   std::string name = "g" + label;
   for (std::size_t i = 0; i < std::min(kShown, nodes.size()); ++i) {
@@ -34,7 +35,8 @@ std::string group_name(const graph::Graph& graph, const std::string& label, cons
   return name;
 }
 
-// The label of a group is its position in the first partition; a part of a group that was split adds a letter.
+// The label of a group is its position in the first partition; a part of a group that was split
+// adds a letter.
 class Labels {
  public:
   explicit Labels(const std::vector<GroupPlan>& before) {
@@ -49,7 +51,8 @@ class Labels {
     std::string label = old.name.substr(1, old.name.find('_') - 1);
     if (old.nodes == nodes) return label;
     const int part = parts_[label]++;
-    return label + (part < 26 ? std::string(1, static_cast<char>('a' + part)) : "p" + std::to_string(part));
+    return label +
+           (part < 26 ? std::string(1, static_cast<char>('a' + part)) : "p" + std::to_string(part));
   }
 
  private:
@@ -103,18 +106,22 @@ void expand_groups(PartitionedModel& model) {
 std::string missing_kernel(const PartitionedModel& model, const std::string& group) {
   std::string known;
   for (const GroupPlan& each : model.groups) {
-    if (each.name == group) return each.view ? "group '" + group + "' is a view: no kernel computes it" : "";
+    if (each.name == group)
+      return each.view ? "group '" + group + "' is a view: no kernel computes it" : "";
     if (!each.view) known += (known.empty() ? "" : ", ") + each.name;
   }
-  return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) + ")";
+  return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) +
+         ")";
 }
 
-PartitionedModel partition_model(Network network, const Machine& machine, const ModelOptions& options) {
+PartitionedModel partition_model(Network network, const Machine& machine,
+                                 const ModelOptions& options) {
   PartitionedModel model;
   StageLog log(model.times);
   model.symbols = std::move(network.symbols);
   model.sizes = std::move(network.sizes);
-  model.others.assign(std::move_iterator(network.graphs.begin() + 1), std::move_iterator(network.graphs.end()));
+  model.others.assign(std::move_iterator(network.graphs.begin() + 1),
+                      std::move_iterator(network.graphs.end()));
   model.graph = std::move(network.graphs.front());
   std::set<std::string> model_nodes;
   for (const graph::Node& node : model.graph.nodes) model_nodes.insert(node.name);

@@ -13,7 +13,8 @@ Arm arm_of(const GroupPlan& group, const ModelOptions& options) {
 }
 
 const NamedScript* script_of(const GroupPlan& group, const ModelOptions& options) {
-  auto it = std::ranges::find_if(options.scripts, [&](const NamedScript& s) { return s.script.program == group.name; });
+  auto it = std::ranges::find_if(
+      options.scripts, [&](const NamedScript& s) { return s.script.program == group.name; });
   return it == options.scripts.end() ? nullptr : &*it;
 }
 
@@ -37,7 +38,8 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
   for (std::size_t g = 0; g < model.groups.size(); ++g) {
     const GroupPlan& group = model.groups[g];
     if (group.view) continue;
-    auto [it, fresh] = known.try_emplace(kernel_key(group, options), static_cast<int>(requests.size()));
+    auto [it, fresh] =
+        known.try_emplace(kernel_key(group, options), static_cast<int>(requests.size()));
     model.kernel_of_group[g] = it->second;
     if (!fresh) continue;
     KernelRequest request{&group, {}, it->first};
@@ -49,7 +51,8 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
     if (request.options.arm == Arm::Template) request.options.templates = options.templates;
-    for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.chosen_for());
+    for (const OpenSymbol& symbol : model.symbols)
+      request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {
       request.options.arm = Arm::Script;
       request.options.script = &script->script;
@@ -63,8 +66,8 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
 using KernelsByKey = std::map<std::string, BuiltKernel>;
 
 // Those in `known` are not built again; all that are built are added to it.
-void schedule_kernels(ScheduledModel& model, const codegen::Target& target, const ModelOptions& options, int jobs,
-                      KernelsByKey& known) {
+void schedule_kernels(ScheduledModel& model, const codegen::Target& target,
+                      const ModelOptions& options, int jobs, KernelsByKey& known) {
   const std::vector<KernelRequest> requests = distinct_kernels(model, options);
   model.kernels.assign(requests.size(), {});
   run_jobs(jobs, requests.size(), [&](std::size_t i) {
@@ -76,11 +79,13 @@ void schedule_kernels(ScheduledModel& model, const codegen::Target& target, cons
     }
     model.kernels[i].kernel.program.name = "k" + std::to_string(i);
   });
-  for (std::size_t i = 0; i < requests.size(); ++i) known.try_emplace(requests[i].key, model.kernels[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    known.try_emplace(requests[i].key, model.kernels[i]);
 }
 
 // Groups that the loop side hands back are split, until none is.
-void schedule_and_split(ScheduledModel& model, const codegen::Target& target, const ModelOptions& options) {
+void schedule_and_split(ScheduledModel& model, const codegen::Target& target,
+                        const ModelOptions& options) {
   const int jobs = jobs_of(options);
   KernelsByKey known;
   for (;;) {
@@ -93,7 +98,8 @@ void schedule_and_split(ScheduledModel& model, const codegen::Target& target, co
     }
     for (const graph::KeepApart& one : apart) {
       const auto name = [&](int node) { return "'" + model.graph.node(node).name + "'"; };
-      model.notes.push_back(one.reason + "; split between " + name(one.nodes[0]) + " and " + name(one.nodes[1]));
+      model.notes.push_back(one.reason + "; split between " + name(one.nodes[0]) + " and " +
+                            name(one.nodes[1]));
       model.fusion_options.keep_apart.push_back(one);
     }
     form_groups(model);
@@ -111,7 +117,8 @@ void check_scripts_used(const ScheduledModel& model, const ModelOptions& options
     if (!problem.empty()) problems.push_back(who + ": " + problem);
   };
   for (const NamedScript& script : options.scripts) check(script.origin, script.script.program);
-  for (const auto& [name, arm] : options.group_arms) check("--schedule " + name + "=" + to_string(arm), name);
+  for (const auto& [name, arm] : options.group_arms)
+    check("--schedule " + name + "=" + to_string(arm), name);
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
@@ -125,8 +132,10 @@ ScheduledModel schedule_model(PartitionedModel partitioned, const codegen::Targe
   return model;
 }
 
-ScheduledModel schedule_model(Network network, const codegen::Target& target, const ModelOptions& options) {
-  return schedule_model(partition_model(std::move(network), target.machine, options), target, options);
+ScheduledModel schedule_model(Network network, const codegen::Target& target,
+                              const ModelOptions& options) {
+  return schedule_model(partition_model(std::move(network), target.machine, options), target,
+                        options);
 }
 
 const BuiltKernel& ScheduledModel::kernel_of(const GroupPlan& group) const {

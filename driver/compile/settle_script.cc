@@ -14,8 +14,9 @@ bool is_any_of(const schedule::Operation& operation) {
 
 bool may_be_left_out(const schedule::Operation& operation) {
   using namespace schedule;  // NOLINT(google-build-using-namespace): thirteen names of it, below
-  return is_any_of<Stage, FoldStorage, BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout,
-                   DoubleBuffer, Prefetch, StoreNonTemporal, Reciprocal, Swizzle>(operation);
+  return is_any_of<Stage, FoldStorage, BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope,
+                   TransformLayout, DoubleBuffer, Prefetch, StoreNonTemporal, Reciprocal, Swizzle>(
+      operation);
 }
 
 // Directives of a program have no lines; here each has its number, from 1.
@@ -25,8 +26,9 @@ void number(schedule::Script& script) {
 }
 
 // The criterion of the whole names no line: the directives' own obligations may.
-schedule::Refusal with_line(const std::shared_ptr<const ir::Program>& program, const schedule::Script& script,
-                            const Machine& machine, const schedule::Refusal& refusal) {
+schedule::Refusal with_line(const std::shared_ptr<const ir::Program>& program,
+                            const schedule::Script& script, const Machine& machine,
+                            const schedule::Refusal& refusal) {
   if (refusal.line > 0) return refusal;
   schedule::ReplayOptions each;
   each.proof = schedule::ProofLevel::Directive;
@@ -42,8 +44,10 @@ Outcome settle_numbered(const std::shared_ptr<const ir::Program>& program, sched
     if (state) return state;
     const schedule::Refusal refusal = with_line(program, script, machine, state.error());
     const auto at = std::ranges::find(script.directives, refusal.line, &schedule::Directive::line);
-    if (refusal.line == 0 || at == script.directives.end() || !may_be_left_out(at->operation)) return refusal;
-    left_out.push_back({"'" + refusal.directive + "' is refused and left out: " + refusal.headline, script, refusal});
+    if (refusal.line == 0 || at == script.directives.end() || !may_be_left_out(at->operation))
+      return refusal;
+    left_out.push_back({"'" + refusal.directive + "' is refused and left out: " + refusal.headline,
+                        script, refusal});
     script.directives.erase(at);
   }
 }

@@ -31,7 +31,8 @@ std::optional<Box> box_of(const ir::Statement& statement) {
   if (!bounds.constant.empty()) return std::nullopt;
   Box box;
   for (std::size_t i = 0; i < statement.iterators.size(); ++i) {
-    const auto lower = constant_of(bounds.of[i].lower, true), upper = constant_of(bounds.of[i].upper, false);
+    const auto lower = constant_of(bounds.of[i].lower, true),
+               upper = constant_of(bounds.of[i].upper, false);
     if (!lower || !upper || *upper < *lower || !bounds.of[i].checks.empty()) return std::nullopt;
     box[statement.iterators[i]] = {*lower, *upper - *lower + 1};
   }
@@ -39,7 +40,8 @@ std::optional<Box> box_of(const ir::Statement& statement) {
 }
 
 // Position in the row-major buffer; nothing where it is not known before run time.
-std::optional<ir::Affine> position_of(const std::vector<ir::Index>& indices, const std::vector<ir::Affine>& shape) {
+std::optional<ir::Affine> position_of(const std::vector<ir::Index>& indices,
+                                      const std::vector<ir::Affine>& shape) {
   ir::Affine position = 0;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (indices[d].indirect || !shape[d].is_constant()) return std::nullopt;
@@ -48,7 +50,8 @@ std::optional<ir::Affine> position_of(const std::vector<ir::Index>& indices, con
   return position;
 }
 
-// The position over the box: coefficients of iterators that move, and the position at the box's first point.
+// The position over the box: coefficients of iterators that move, and the position at the
+// box's first point.
 struct Walk {
   std::int64_t first = 0;
   std::map<std::string, std::int64_t> steps;
@@ -65,11 +68,13 @@ std::optional<Walk> walk_of(const ir::Affine& position, const Box& box) {
   return walk;
 }
 
-std::vector<std::pair<std::int64_t, std::int64_t>> steps_and_counts(const Walk& walk, const Box& box) {
+std::vector<std::pair<std::int64_t, std::int64_t>> steps_and_counts(const Walk& walk,
+                                                                    const Box& box) {
   std::vector<std::pair<std::int64_t, std::int64_t>> list;
   for (const auto& [iterator, extent] : box) {
     const auto step = walk.steps.find(iterator);
-    if (extent.count > 1) list.emplace_back(step == walk.steps.end() ? 0 : step->second, extent.count);
+    if (extent.count > 1)
+      list.emplace_back(step == walk.steps.end() ? 0 : step->second, extent.count);
   }
   std::ranges::sort(list);
   return list;
@@ -85,7 +90,8 @@ bool is_injective(const Walk& walk, const Box& box) {
   return true;
 }
 
-// How many places from the first on the box fills without a gap; nothing if there are gaps or places met twice.
+// How many places from the first on the box fills without a gap; nothing if there are gaps
+// or places met twice.
 std::optional<std::int64_t> run_length(const Walk& walk, const Box& box) {
   std::int64_t length = 1;
   for (const auto& [step, count] : steps_and_counts(walk, box)) {
@@ -95,7 +101,8 @@ std::optional<std::int64_t> run_length(const Walk& walk, const Box& box) {
   return length;
 }
 
-std::optional<std::size_t> position_in(const std::vector<const ir::Buffer*>& interface, const std::string& name) {
+std::optional<std::size_t> position_in(const std::vector<const ir::Buffer*>& interface,
+                                       const std::string& name) {
   const auto found = std::ranges::find(interface, name, &ir::Buffer::name);
   if (found == interface.end()) return std::nullopt;
   return static_cast<std::size_t>(found - interface.begin());
@@ -107,11 +114,13 @@ std::int64_t bytes_of(const ir::Buffer& buffer) {
 
 // The run that one statement copies.
 std::optional<CopiedRun> run_of(const ir::Program& program, const ir::Statement& s) {
-  if (s.combiner != ir::Combiner::None || s.guard || s.region_depth != 0 || s.writes.size() != 1) return std::nullopt;
+  if (s.combiner != ir::Combiner::None || s.guard || s.region_depth != 0 || s.writes.size() != 1)
+    return std::nullopt;
   const auto* load = std::get_if<ir::Load>(&s.values[0]->op);
   if (load == nullptr || load->otherwise || load->lanes.count != 1) return std::nullopt;
   const std::vector<const ir::Buffer*> interface = program.interface();
-  const auto from = position_in(interface, load->buffer), to = position_in(interface, s.writes[0].buffer);
+  const auto from = position_in(interface, load->buffer),
+             to = position_in(interface, s.writes[0].buffer);
   const std::optional<Box> box = box_of(s);
   if (!from || !to || !box) return std::nullopt;
   const auto read = position_of(load->indices, interface[*from]->shape);
@@ -142,7 +151,9 @@ bool covers_results(const ir::Program& program, const std::vector<CopiedRun>& ru
       if (offset != end) return false;
       end += bytes;
     }
-    if (static_cast<std::int64_t>(lengths.size()) != count || end != bytes_of(*interface[b]) || end == 0) return false;
+    if (static_cast<std::int64_t>(lengths.size()) != count || end != bytes_of(*interface[b]) ||
+        end == 0)
+      return false;
   }
   return true;
 }
@@ -162,7 +173,8 @@ bool is_identity(const ir::Statement& statement) {
     const auto iterator = index.affine.as_symbol();
     if (index.indirect || (iterator && !subscripts.insert(*iterator).second)) return false;
   }
-  return std::ranges::all_of(statement.iterators, [&](const std::string& i) { return subscripts.contains(i); });
+  return std::ranges::all_of(statement.iterators,
+                             [&](const std::string& i) { return subscripts.contains(i); });
 }
 
 bool have_same_subscripts(const ir::Access& a, const ir::Access& b) {
@@ -172,21 +184,25 @@ bool have_same_subscripts(const ir::Access& a, const ir::Access& b) {
 }
 
 bool reads(const schedule::ScheduledStatement& statement, const std::string& buffer) {
-  return std::ranges::any_of(schedule::accesses_of(statement),
-                             [&](const schedule::AccessRef& ref) { return !ref.write && ref.access.buffer == buffer; });
+  return std::ranges::any_of(schedule::accesses_of(statement), [&](const schedule::AccessRef& ref) {
+    return !ref.write && ref.access.buffer == buffer;
+  });
 }
 
 bool writes(const schedule::ScheduledStatement& statement, const std::string& buffer) {
-  return std::ranges::any_of(statement.body.writes, [&](const ir::Access& w) { return w.buffer == buffer; });
+  return std::ranges::any_of(statement.body.writes,
+                             [&](const ir::Access& w) { return w.buffer == buffer; });
 }
 
 // The one statement that writes the buffer, if it is a definition of which each instance runs once.
-const schedule::ScheduledStatement* definition_of(const schedule::State& state, const std::string& buffer) {
+const schedule::ScheduledStatement* definition_of(const schedule::State& state,
+                                                  const std::string& buffer) {
   const schedule::ScheduledStatement* found = nullptr;
   for (const schedule::ScheduledStatement& s : state.statements) {
     if (!writes(s, buffer)) continue;
-    const bool is_plain = s.kind == schedule::StatementKind::Plain && s.lifted == 0 && !s.padded && !s.atomic &&
-                          s.body.writes.size() == 1 && s.body.combiner == ir::Combiner::None && !s.body.guard;
+    const bool is_plain = s.kind == schedule::StatementKind::Plain && s.lifted == 0 && !s.padded &&
+                          !s.atomic && s.body.writes.size() == 1 &&
+                          s.body.combiner == ir::Combiner::None && !s.body.guard;
     if (found != nullptr || !is_plain) return nullptr;
     found = &s;
   }
@@ -209,9 +225,11 @@ class InPlaceProof {
     for (const schedule::ScheduledStatement& s : state_.statements) {
       if (&s != definition_ && reads(s, operand.name)) return false;
     }
-    return std::ranges::all_of(schedule::accesses_of(*definition_), [&](const schedule::AccessRef& ref) {
-      return ref.write || ref.access.buffer != operand.name || is_own_element(ref.access, operand);
-    });
+    return std::ranges::all_of(schedule::accesses_of(*definition_),
+                               [&](const schedule::AccessRef& ref) {
+                                 return ref.write || ref.access.buffer != operand.name ||
+                                        is_own_element(ref.access, operand);
+                               });
   }
 
  private:
@@ -245,7 +263,8 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place_pairs(const schedule::
   const std::vector<const ir::Buffer*> interface = state.reference->interface();
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   if (std::ranges::count(interface, ir::Role::Out, &ir::Buffer::role) != 1) return pairs;
-  if (!state.reused.empty()) return pairs;  // a result's memory is written before its own elements are
+  // A result's memory is written before its own elements are.
+  if (!state.reused.empty()) return pairs;
   for (std::size_t result = 0; result < interface.size(); ++result) {
     if (interface[result]->role != ir::Role::Out) continue;
     const InPlaceProof proof(state, *interface[result]);

@@ -1,5 +1,5 @@
-// What may share memory, proved from accesses and not from names of operators: which Programs only copy runs of
-// bytes, and which results of a kernel may lie over which of its operands.
+// What may share memory, proved from accesses and not from names of operators: which Programs only
+// copy runs of bytes, and which results of a kernel may lie over which of its operands.
 //
 //   w[n, c, h, w] = f1[n, c, h, w]            32 channels: f1 is bytes [0, 4*32*H*W) of w
 //   w[n, c + 32, h, w] = f2[n, c, h, w]       as long as n has one value
@@ -25,9 +25,10 @@ struct CopiedRun {
 // The runs that make up every byte of every result, if copying them is all that the Program does.
 std::optional<std::vector<CopiedRun>> copied_runs(const ir::Program& program);
 
-// Pairs (result, operand) of interface positions: one statement writes the result, each element once, and reads of the
-// operand nothing but the element at the same place; no other statement reads it. One result per kernel at most has
-// pairs, so that no other result's reads come after its writes.
+// Pairs (result, operand) of interface positions: one statement writes the result, each element
+// once, and reads of the operand nothing but the element at the same place; no other statement
+// reads it. One result per kernel at most has pairs, so that no other result's reads come after
+// its writes.
 std::vector<std::pair<std::size_t, std::size_t>> in_place_pairs(const schedule::State& state);
 
 }  // namespace polyte::driver

@@ -27,7 +27,8 @@ bool is_approximate(const ir::Program& program) {
   const auto look = [&](const ir::ExprNode& node) {
     const auto* unary = std::get_if<ir::Unary>(&node.op);
     const auto* binary = std::get_if<ir::Binary>(&node.op);
-    found = found || (unary && std::ranges::find(kApproximate, unary->op) != std::end(kApproximate)) ||
+    found = found ||
+            (unary && std::ranges::find(kApproximate, unary->op) != std::end(kApproximate)) ||
             (binary && binary->op == ir::BinaryOp::Pow);
   };
   for (const ir::Statement& statement : program.statements)
@@ -43,7 +44,8 @@ bool leaves_integers(const ir::Program& program) {
     const auto* unary = std::get_if<ir::Unary>(&node.op);
     const auto* binary = std::get_if<ir::Binary>(&node.op);
     const auto* literal = std::get_if<ir::Literal>(&node.op);
-    found = found || (unary && unary->op == ir::UnaryOp::Sqrt) || (binary && binary->op == ir::BinaryOp::Div) ||
+    found = found || (unary && unary->op == ir::UnaryOp::Sqrt) ||
+            (binary && binary->op == ir::BinaryOp::Div) ||
             (literal && is_float(node.type) && std::isfinite(literal->real) &&
              literal->real != std::nearbyint(literal->real));
   };
@@ -84,9 +86,12 @@ Tensors clone(const Tensors& tensors) {
 // One kernel down every road.
 class KernelCheck {
  public:
-  KernelCheck(const ir::Program& program, const codegen::Target& target, const BitCheckOptions& options,
-              BitReport& report)
-      : program_(std::make_shared<const ir::Program>(program)), target_(target), options_(options), report_(report) {}
+  KernelCheck(const ir::Program& program, const codegen::Target& target,
+              const BitCheckOptions& options, BitReport& report)
+      : program_(std::make_shared<const ir::Program>(program)),
+        target_(target),
+        options_(options),
+        report_(report) {}
 
   void run() {
     inputs_ = small_integers(*program_, options_.seed);
@@ -102,12 +107,14 @@ class KernelCheck {
   BitReport& report_;
   Tensors inputs_, interpreted_, first_;
 
-  // False where the kernel cannot take the data. One that takes the interpreter too long is compared among schedulers.
+  // False where the kernel cannot take the data. One that takes the interpreter too long is
+  // compared among schedulers.
   bool interpret() {
     const std::vector<const ir::Buffer*> interface = program_->interface();
     ir::Environment buffers;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-      if (interface[i]->role != ir::Role::Out) buffers[interface[i]->name] = to_contents(inputs_[i]);
+      if (interface[i]->role != ir::Role::Out)
+        buffers[interface[i]->name] = to_contents(inputs_[i]);
     ir::InterpretOptions limits;
     limits.max_steps = options_.max_steps;
     try {
@@ -116,7 +123,8 @@ class KernelCheck {
       report_.skipped.push_back("'" + program_->name + "': " + e.what());
       return e.status() == ExitStatus::ResourceLimit;
     }
-    for (const ir::Buffer* buffer : interface) interpreted_.push_back(to_tensor(buffers.at(buffer->name)));
+    for (const ir::Buffer* buffer : interface)
+      interpreted_.push_back(to_tensor(buffers.at(buffer->name)));
     return true;
   }
 
@@ -135,15 +143,17 @@ class KernelCheck {
                                      op.built.declined->reason, op.built.declined->where});
       for (const std::string& note : op.built.notes)
         if (note.find("on one thread") != std::string::npos)
-          report_.fallbacks.push_back({program_->name, to_string(arm), to_string(op.built.used()), note, "on a GPU"});
+          report_.fallbacks.push_back(
+              {program_->name, to_string(arm), to_string(op.built.used()), note, "on a GPU"});
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
         OperatorRunner runner(op, tensors, threads);
         if (threads == 2) runner.set_emulation(runtime::kAdverse);
         runner.run();
-        const std::string how = to_string(arm) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
-                                                  : threads == 1 ? " with 1 thread"
-                                                                 : " with 2 threads");
+        const std::string how =
+            to_string(arm) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
+                              : threads == 1 ? " with 1 thread"
+                                             : " with 2 threads");
         if (alone.empty()) alone = clone(tensors);
         report(tensors, alone, Slack(), how + " against one");
         compare(tensors, is_reordered, how);
@@ -169,31 +179,37 @@ class KernelCheck {
     if (!interpreted_.empty()) report(got, interpreted_, slack, how + " against the interpreter");
   }
 
-  void report(const Tensors& got, const Tensors& expected, const Slack& slack, const std::string& how) {
+  void report(const Tensors& got, const Tensors& expected, const Slack& slack,
+              const std::string& how) {
     const std::vector<const ir::Buffer*> interface = program_->interface();
     for (std::size_t i = 0; i < got.size(); ++i) {
       const std::string difference = first_difference(got[i], expected[i], slack);
       if (difference.empty()) continue;
-      report_.problems.push_back("'" + program_->name + "', " + how + ": '" + interface[i]->name + "' " + difference);
+      report_.problems.push_back("'" + program_->name + "', " + how + ": '" + interface[i]->name +
+                                 "' " + difference);
     }
   }
 
   // Bits, but any NaN equals any.
-  static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected, const Slack& slack) {
+  static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected,
+                                      const Slack& slack) {
     const double unit = is_float(got.dtype()) ? 2 * schedule::unit_roundoff(got.dtype()) : 0;
-    const double step = slack.ulp * unit, rest = slack.of_largest * unit * largest_magnitude(expected);
+    const double step = slack.ulp * unit,
+                 rest = slack.of_largest * unit * largest_magnitude(expected);
     for (std::int64_t e = 0; e < got.elements(); ++e) {
       const std::size_t width = static_cast<std::size_t>(size_in_bytes(got.dtype()));
       const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(e) * width);
-      if (std::equal(got.raw().begin() + at, got.raw().begin() + at + static_cast<std::ptrdiff_t>(width),
+      if (std::equal(got.raw().begin() + at,
+                     got.raw().begin() + at + static_cast<std::ptrdiff_t>(width),
                      expected.raw().begin() + at))
         continue;
       const double a = runtime::element_as_double(got.dtype(), got.data(), e);
       const double b = runtime::element_as_double(got.dtype(), expected.data(), e);
       if (std::isnan(a) && std::isnan(b)) continue;
       if (unit > 0 && std::fabs(a - b) <= step * std::fabs(b) + rest) continue;
-      return "element " + std::to_string(e) + ": got " + runtime::element_text(got.dtype(), got.data(), e) +
-             ", expected " + runtime::element_text(got.dtype(), expected.data(), e);
+      return "element " + std::to_string(e) + ": got " +
+             runtime::element_text(got.dtype(), got.data(), e) + ", expected " +
+             runtime::element_text(got.dtype(), expected.data(), e);
     }
     return "";
   }
@@ -202,7 +218,8 @@ class KernelCheck {
 }  // namespace
 
 void BitCheck::kernel(const ir::Program& program) {
-  if (seen_.insert(ir::canonical_text(program)).second) KernelCheck(program, target_, options_, report_).run();
+  if (seen_.insert(ir::canonical_text(program)).second)
+    KernelCheck(program, target_, options_, report_).run();
 }
 
 void BitCheck::model(graph::Graph graph) {

@@ -25,15 +25,23 @@ ordered_json to_json(const schedule::CertificateBuffer& b) {
 }
 
 ordered_json to_json(const schedule::CertificateAccess& a) {
-  ordered_json json{{"buffer", a.buffer}, {"cells", a.cells}, {"write", a.write}, {"own", a.own}, {"exact", a.exact}};
+  ordered_json json{{"buffer", a.buffer},
+                    {"cells", a.cells},
+                    {"write", a.write},
+                    {"own", a.own},
+                    {"exact", a.exact}};
   if (!a.outside.empty()) json.update({{"outside", a.outside}, {"fill", a.fill}});
   return json;
 }
 
 ordered_json to_json(const schedule::CertificateStatement& s) {
-  ordered_json json{
-      {"id", s.id},         {"name", s.name}, {"kind", s.kind}, {"combiner", s.combiner}, {"iterators", s.iterators},
-      {"domain", s.domain}, {"time", s.time}};
+  ordered_json json{{"id", s.id},
+                    {"name", s.name},
+                    {"kind", s.kind},
+                    {"combiner", s.combiner},
+                    {"iterators", s.iterators},
+                    {"domain", s.domain},
+                    {"time", s.time}};
   if (!s.phi.empty()) json["phi"] = s.phi;
   if (!s.thread.empty()) json["thread"] = s.thread;
   json.update({{"operation", s.operation},

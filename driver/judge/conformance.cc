@@ -74,16 +74,17 @@ std::string type_text(const runtime::Tensor& tensor) {
   return std::string(to_string(tensor.dtype())) + runtime::to_string(tensor.shape());
 }
 
-// What a model declares of its inputs or outputs and the stored tensors do not keep; shapes of outputs are compared
-// when they are there.
+// What a model declares of its inputs or outputs and the stored tensors do not keep; shapes of
+// outputs are compared when they are there.
 void list_contradictions(const graph::Graph& graph, const std::vector<graph::ValueId>& declared,
-                         const std::vector<runtime::Tensor>& stored, bool shapes, std::vector<std::string>& found) {
+                         const std::vector<runtime::Tensor>& stored, bool shapes,
+                         std::vector<std::string>& found) {
   for (std::size_t i = 0; i < std::min(declared.size(), stored.size()); ++i) {
     const auto& value = graph.value(declared[i]);
     const bool same_shape = !shapes || std::ranges::equal(value.type.shape, stored[i].shape());
     if (value.type.dtype == stored[i].dtype() && same_shape) continue;
-    found.push_back("'" + value.name + "' is stored as " + type_text(stored[i]) + ", the model declares " +
-                    to_string(value.type));
+    found.push_back("'" + value.name + "' is stored as " + type_text(stored[i]) +
+                    ", the model declares " + to_string(value.type));
   }
 }
 
@@ -97,14 +98,16 @@ std::string contradictions(const graph::Graph& graph, const DataSet& set) {
 }
 
 // Empty if all outputs are as expected.
-std::string difference(const runtime::Session& session, const DataSet& set, const runtime::Tolerance& tolerance) {
+std::string difference(const runtime::Session& session, const DataSet& set,
+                       const runtime::Tolerance& tolerance) {
   if (set.inputs.size() != session.inputs().size()) {
     return "has " + std::to_string(set.inputs.size()) + " inputs, the model takes " +
            std::to_string(session.inputs().size());
   }
   const std::vector<runtime::Tensor> got = session.run(set.inputs);
   if (got.size() != set.outputs.size())
-    return "has " + std::to_string(set.outputs.size()) + " outputs, the model gives " + std::to_string(got.size());
+    return "has " + std::to_string(set.outputs.size()) + " outputs, the model gives " +
+           std::to_string(got.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     const runtime::Comparison comparison = runtime::compare(got[i], set.outputs[i], tolerance);
     if (!comparison.equal) return "output " + std::to_string(i) + ": " + comparison.message;
@@ -117,12 +120,13 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// The model for the values that this set has for the inputs that decide shapes; `data` receives the tensors of the
-// inputs that it still has, and the expected ones.
+// The model for the values that this set has for the inputs that decide shapes; `data` receives the
+// tensors of the inputs that it still has, and the expected ones.
 frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataSet& data) {
   std::map<std::string, std::size_t> positions;
   frontend::ImportOptions options;
-  options.offer = [&](const std::string& name, std::size_t position) -> std::optional<graph::Tensor> {
+  options.offer = [&](const std::string& name,
+                      std::size_t position) -> std::optional<graph::Tensor> {
     const fs::path file = tensor_file(set, "input", position);
     if (!fs::exists(file)) return std::nullopt;
     positions[name] = position;
@@ -131,12 +135,15 @@ frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataS
   frontend::Imported imported = frontend::import_onnx(folder / "model.onnx", options);
   std::set<std::size_t> constants;
   for (const std::string& name : imported.specialised) constants.insert(positions.at(name));
-  data = {set.filename().string(), read_tensors(set, "input", constants), read_tensors(set, "output", {})};
+  data = {set.filename().string(), read_tensors(set, "input", constants),
+          read_tensors(set, "output", {})};
   return imported;
 }
 
-std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const codegen::Target& target,
-                                                      const CaseOptions& how, CaseResult& result, std::string& notes) {
+std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph,
+                                                      const codegen::Target& target,
+                                                      const CaseOptions& how, CaseResult& result,
+                                                      std::string& notes) {
   ModelOptions options;
   options.strict = how.strict;
   options.emulated = how.emulator.has_value();
@@ -144,21 +151,23 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const 
   options.jobs = 1;
   options.judge_steps = 20'000;
   PackagedModel model = package_model(std::move(graph), target, options);
-  for (const BuiltKernel& kernel : model.kernels) ++(kernel.second_judge.ran ? result.executed : result.not_executed);
+  for (const BuiltKernel& kernel : model.kernels)
+    ++(kernel.second_judge.ran ? result.executed : result.not_executed);
   for (const std::string& note : model.notes) notes += (notes.empty() ? "" : "; ") + one_line(note);
   return runtime::Artifact::from_parts(std::move(model.parts));
 }
 
 // Whether a session was compiled for the sizes of this graph: each set may bind symbols to its own.
 bool fits(const runtime::Session& session, const graph::Graph& graph) {
-  return std::ranges::equal(session.inputs(), graph.inputs, [&](const runtime::TensorSpec& spec, graph::ValueId id) {
-    const graph::TensorType& type = graph.value(id).type;
-    return spec.dtype == type.dtype && spec.shape == type.shape;
-  });
+  return std::ranges::equal(session.inputs(), graph.inputs,
+                            [&](const runtime::TensorSpec& spec, graph::ValueId id) {
+                              const graph::TensorType& type = graph.value(id).type;
+                              return spec.dtype == type.dtype && spec.shape == type.shape;
+                            });
 }
 
-void compile_and_compare(const fs::path& folder, const codegen::Target& target, const CaseOptions& options,
-                         CaseResult& result) {
+void compile_and_compare(const fs::path& folder, const codegen::Target& target,
+                         const CaseOptions& options, CaseResult& result) {
   std::optional<runtime::Session> session;
   std::string notes;
   std::vector<std::string> specialised;
@@ -166,15 +175,16 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
   for (const fs::path& path : data_sets(folder)) {
     DataSet set;
     frontend::Imported imported = import_for(folder, path, set);
-    const bool reused =
-        session && specialised.empty() && imported.specialised.empty() && fits(*session, imported.graph);
+    const bool reused = session && specialised.empty() && imported.specialised.empty() &&
+                        fits(*session, imported.graph);
     specialised = imported.specialised;
     result.detail = contradictions(imported.graph, set);
     if (!result.detail.empty()) {
       result.outcome = CaseOutcome::Unsupported;
       return;
     }
-    if (!reused) session.emplace(compile_case(std::move(imported.graph), target, options, result, notes), how);
+    if (!reused)
+      session.emplace(compile_case(std::move(imported.graph), target, options, result, notes), how);
     result.steps = session->steps();
     const std::string wrong = difference(*session, set, tolerance_of(folder));
     if (wrong.empty()) continue;
@@ -185,14 +195,17 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
   result.detail = notes;
 }
 
-CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target, const CaseOptions& options) {
-  const std::string name = folder.parent_path().filename().string() + "/" + folder.filename().string();
+CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target,
+                    const CaseOptions& options) {
+  const std::string name =
+      folder.parent_path().filename().string() + "/" + folder.filename().string();
   CaseResult result{name, arm, CaseOutcome::Pass, "", {}};
   try {
     compile_and_compare(folder, target, options, result);
   } catch (const UserError& e) {
     const bool refused = e.status() == ExitStatus::Unsupported;
-    return {name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
+    return {
+        name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
   } catch (const std::exception& e) {
     return {name, arm, CaseOutcome::Error, one_line(e.what()), {}};
   }
@@ -206,27 +219,33 @@ std::string to_string(CaseOutcome outcome) {
   return kNames[static_cast<int>(outcome)];
 }
 
-std::vector<fs::path> find_cases(const std::vector<std::string>& folders, const std::string& filter) {
+std::vector<fs::path> find_cases(const std::vector<std::string>& folders,
+                                 const std::string& filter) {
   std::vector<fs::path> cases;
   for (const std::string& folder : folders) {
-    if (!fs::is_directory(folder)) throw UserError(ExitStatus::InvalidInput, folder + ": not a folder");
+    if (!fs::is_directory(folder))
+      throw UserError(ExitStatus::InvalidInput, folder + ": not a folder");
     if (fs::exists(fs::path(folder) / "model.onnx")) {
       cases.push_back(fs::canonical(folder));
       continue;
     }
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.path().filename() == "model.onnx") cases.push_back(fs::canonical(entry.path().parent_path()));
+      if (entry.path().filename() == "model.onnx")
+        cases.push_back(fs::canonical(entry.path().parent_path()));
     }
   }
   std::ranges::sort(cases);
   const auto repeated = std::ranges::unique(cases);
   cases.erase(repeated.begin(), repeated.end());
-  std::erase_if(cases, [&](const fs::path& path) { return fnmatch(filter.c_str(), path.filename().c_str(), 0) != 0; });
+  std::erase_if(cases, [&](const fs::path& path) {
+    return fnmatch(filter.c_str(), path.filename().c_str(), 0) != 0;
+  });
   return cases;
 }
 
 std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Arm>& arms,
-                                  const codegen::Target& target, int jobs, const CaseOptions& options) {
+                                  const codegen::Target& target, int jobs,
+                                  const CaseOptions& options) {
   std::vector<CaseResult> results(cases.size() * arms.size());
   run_jobs(jobs, results.size(), [&](std::size_t i) {
     results[i] = run_case(cases[i / arms.size()], arms[i % arms.size()], target, options);

@@ -55,7 +55,9 @@ class VariantPlan {
     experiment_.text = "# " + title + "\n";
     experiment_.baseline = experiment_.arms.at(0).name;
     Sources own = sources_;
-    own.script = [&](const std::string& path, const std::vector<std::string>&) { return scripts_.at(path); };
+    own.script = [&](const std::string& path, const std::vector<std::string>&) {
+      return scripts_.at(path);
+    };
     return make_plan(experiment_, own);
   }
 
@@ -88,7 +90,8 @@ std::vector<std::pair<std::string, std::size_t>> acting_lines(const Script& scri
   std::vector<std::pair<std::string, std::size_t>> lines;
   for (std::size_t i = 0; i < script.directives.size(); ++i)
     if (!is_setting(script.directives[i]))
-      lines.emplace_back(std::to_string(lines.size() + 1) + ": " + directive_text(script.directives[i]), i);
+      lines.emplace_back(
+          std::to_string(lines.size() + 1) + ": " + directive_text(script.directives[i]), i);
   return lines;
 }
 
@@ -107,7 +110,8 @@ void add_beginnings(const Script& script, VariantPlan& variants) {
     Script begun = script;
     begun.directives.clear();
     for (std::size_t i = 0; i < script.directives.size(); ++i)
-      if (i < end || is_setting(script.directives[i])) begun.directives.push_back(script.directives[i]);
+      if (i < end || is_setting(script.directives[i]))
+        begun.directives.push_back(script.directives[i]);
     return begun;
   };
   variants.add(std::string(kFirst) + "0: the reference order", begin(0));
@@ -117,13 +121,14 @@ void add_beginnings(const Script& script, VariantPlan& variants) {
 
 void check_length(const Script& script, const std::string& name) {
   if (script.directives.size() > kMostLines)
-    throw UserError(ExitStatus::ResourceLimit, name + ": " + std::to_string(script.directives.size()) +
-                                                   " directives, at most " + std::to_string(kMostLines) +
-                                                   " are taken apart");
+    throw UserError(ExitStatus::ResourceLimit,
+                    name + ": " + std::to_string(script.directives.size()) +
+                        " directives, at most " + std::to_string(kMostLines) + " are taken apart");
 }
 
 // Whether a script's proof succeeds on the row's Program.
-bool is_accepted(const Script& script, const std::shared_ptr<const ir::Program>& program, const Subject& subject) {
+bool is_accepted(const Script& script, const std::shared_ptr<const ir::Program>& program,
+                 const Subject& subject) {
   Machine machine = driver::target_named(subject.target).machine;
   machine.cores = subject.threads;
   driver::KernelOptions options;
@@ -160,20 +165,24 @@ std::string why_not(const ArmResult& arm) {
   return arm.status + (reason.empty() ? "" : ": " + reason);
 }
 
-// A table of those that could be had, what is worth most first if so asked, and below it why the others could not.
-std::string variants_text(const RowResult& row, const char* prefix, const std::string& title, bool by_worth) {
+// A table of those that could be had, what is worth most first if so asked, and below it why
+// the others could not.
+std::string variants_text(const RowResult& row, const char* prefix, const std::string& title,
+                          bool by_worth) {
   std::vector<const ArmResult*> arms;
   for (const ArmResult& arm : row.arms)
     if (arm.name.starts_with(prefix)) arms.push_back(&arm);
   if (by_worth)
-    std::ranges::stable_sort(arms, std::greater(),
-                             [](const ArmResult* arm) { return arm->ratio ? arm->ratio->estimate : 0; });
+    std::ranges::stable_sort(arms, std::greater(), [](const ArmResult* arm) {
+      return arm->ratio ? arm->ratio->estimate : 0;
+    });
   std::vector<Cells> cells;
   std::string refused;
   for (const ArmResult* arm : arms) {
     const std::string name = arm->name.substr(std::string(prefix).size());
     if (arm->is_timed())
-      cells.push_back({"  " + name, time_text(arm->time.estimate), cost_text(*arm), outcome_text(*arm)});
+      cells.push_back(
+          {"  " + name, time_text(arm->time.estimate), cost_text(*arm), outcome_text(*arm)});
     else
       refused += wrapped("  " + name, "") + wrapped(why_not(*arm), "      ");
   }
@@ -205,56 +214,62 @@ std::string to_string(Ablated what) {
   return "";
 }
 
-Plan ablation_plan(const Script& script, const std::string& name, const Subject& subject, const Sources& sources,
-                   std::span<const Ablated> what) {
+Plan ablation_plan(const Script& script, const std::string& name, const Subject& subject,
+                   const Sources& sources, std::span<const Ablated> what) {
   check_length(script, name);
   VariantPlan variants(subject, sources);
   variants.add(name, script);
   const auto is_asked = [&](Ablated one) { return std::ranges::find(what, one) != what.end(); };
   if (is_asked(Ablated::Lines)) add_without(script, variants);
   if (is_asked(Ablated::Factors))
-    for (const Variant& variant : factor_variants(script)) variants.add(kFactor + variant.text, variant.script);
+    for (const Variant& variant : factor_variants(script))
+      variants.add(kFactor + variant.text, variant.script);
   if (is_asked(Ablated::Markers))
-    for (const Variant& variant : marker_variants(script)) variants.add(kMarker + variant.text, variant.script);
+    for (const Variant& variant : marker_variants(script))
+      variants.add(kMarker + variant.text, variant.script);
   if (is_asked(Ablated::Order)) add_beginnings(script, variants);
   if (variants.size() > kMostVariants)
-    throw UserError(ExitStatus::ResourceLimit, name + ": " + std::to_string(variants.size()) + " variants, at most " +
-                                                   std::to_string(kMostVariants) +
-                                                   " are measured: ask for some of lines, factors, markers, order");
+    throw UserError(ExitStatus::ResourceLimit,
+                    name + ": " + std::to_string(variants.size()) + " variants, at most " +
+                        std::to_string(kMostVariants) +
+                        " are measured: ask for some of lines, factors, markers, order");
   return variants.plan("ablation of " + name);
 }
 
 std::string ablation_text(const Results& results) {
   const RowResult& row = results.rows.at(0);
   const ArmResult& whole = row.arms.at(0);
-  std::string text = head_text(results) + whole.name +
-                     ", whole: " + (whole.is_timed() ? time_text(whole.time.estimate) : why_not(whole)) + "\n";
+  std::string text = head_text(results) + whole.name + ", whole: " +
+                     (whole.is_timed() ? time_text(whole.time.estimate) : why_not(whole)) + "\n";
   text += variants_text(row, kWithout, "without one line", true);
   text += variants_text(row, kReset, "a param reset", true);
   text += variants_text(row, kFactor, "another factor", true);
   text += variants_text(row, kMarker, "a marker taken away", true);
   text += variants_text(row, kFirst, "up to this line, in order", false);
-  text += wrapped("above 1: the whole is faster, what was taken away is worth so much; the largest first", "");
+  text += wrapped(
+      "above 1: the whole is faster, what was taken away is worth so much; the largest first", "");
   return text + warnings_text(row);
 }
 
-Plan path_plan(const Script& first, const std::string& first_name, const Script& second, const std::string& second_name,
-               const Subject& subject, const Sources& sources) {
+Plan path_plan(const Script& first, const std::string& first_name, const Script& second,
+               const std::string& second_name, const Subject& subject, const Sources& sources) {
   check_length(first, first_name);
   check_length(second, second_name);
   if (first.program != second.program)
-    throw UserError(ExitStatus::Usage, first_name + " is for '" + first.program + "', " + second_name + " for '" +
-                                           second.program + "': expected two scripts of one program");
+    throw UserError(ExitStatus::Usage, first_name + " is for '" + first.program + "', " +
+                                           second_name + " for '" + second.program +
+                                           "': expected two scripts of one program");
   VariantPlan ends(subject, sources);
   ends.add(first_name, first);
   const Plan one = ends.plan("path");
   const std::shared_ptr<const ir::Program> program = bound_program(one, one.rows.at(0));
   VariantPlan variants(subject, sources);
   variants.add(first_name, first);
-  const std::vector<PathStep> path =
-      find_path(first, second, [&](const Script& script) { return is_accepted(script, program, subject); });
+  const std::vector<PathStep> path = find_path(
+      first, second, [&](const Script& script) { return is_accepted(script, program, subject); });
   if (path.empty())
-    throw UserError(ExitStatus::Usage, first_name + " and " + second_name + " have the same directives");
+    throw UserError(ExitStatus::Usage,
+                    first_name + " and " + second_name + " have the same directives");
   for (std::size_t i = 0; i < path.size(); ++i)
     variants.add(std::to_string(i + 1) + ": " + path[i].text, path[i].script);
   return variants.plan("path from " + first_name + " to " + second_name);
@@ -268,9 +283,11 @@ std::vector<PathRatio> path_ratios(const Results& results) {
     PathRatio& step = steps.emplace_back(PathRatio{&arm, {}, arm.is_timed() ? "" : why_not(arm)});
     if (arm.is_timed() && before) {
       step.ratio = paired_ratio(arm.samples, before->samples, {1000, results.plan.seed});
-      const bool same =
-          !arm.identical_to.empty() && (arm.identical_to == before->name || arm.identical_to == before->identical_to);
-      step.remark = same ? "same loops" : passes_noise(*step.ratio, row) ? "" : "not distinguishable";
+      const bool same = !arm.identical_to.empty() && (arm.identical_to == before->name ||
+                                                      arm.identical_to == before->identical_to);
+      step.remark = same                             ? "same loops"
+                    : passes_noise(*step.ratio, row) ? ""
+                                                     : "not distinguishable";
     }
     if (arm.is_timed()) before = &arm;
   }
@@ -281,10 +298,12 @@ std::string path_text(const Results& results) {
   const RowResult& row = results.rows.at(0);
   std::vector<Cells> cells;
   for (const PathRatio& step : path_ratios(results))
-    cells.push_back({step.arm->name, step.arm->is_timed() ? time_text(step.arm->time.estimate) : "-",
-                     step.ratio ? ratio_text(step.ratio->estimate) + " " + interval_text(*step.ratio) : "-",
-                     step.remark});
-  std::string text = head_text(results) + text_table({"", "time", "to the step before, 95 %", ""}, cells);
+    cells.push_back(
+        {step.arm->name, step.arm->is_timed() ? time_text(step.arm->time.estimate) : "-",
+         step.ratio ? ratio_text(step.ratio->estimate) + " " + interval_text(*step.ratio) : "-",
+         step.remark});
+  std::string text =
+      head_text(results) + text_table({"", "time", "to the step before, 95 %", ""}, cells);
   if (const ArmResult& last = row.arms.back(); last.ratio)
     text += "in all: " + cost_text(last) + ", " + outcome_text(last) + "\n";
   text += wrapped("a ratio is a time over that of the step before: below 1 is faster", "");

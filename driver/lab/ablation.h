@@ -1,6 +1,6 @@
-// Why is it faster? A script measured without each of its lines, and the way from one script to another, step by step.
-// Both are plans like any other (plan.h), whose arms are variants of scripts; what they are worth is read off the
-// results.
+// Why is it faster? A script measured without each of its lines, and the way from one script
+// to another, step by step. Both are plans like any other (plan.h), whose arms are variants of
+// scripts; what they are worth is read off the results.
 #pragma once
 
 #include <span>
@@ -25,23 +25,26 @@ struct Subject {
   bool exact = false, emulate = false;
 };
 
-// What is taken away: whole lines (a param is set to 1), factors and params to their neighbours, markers of nests; and
-// the first lines only, in order.
+// What is taken away: whole lines (a param is set to 1), factors and params to their neighbours,
+// markers of nests; and the first lines only, in order.
 enum class Ablated { Lines, Factors, Markers, Order };
 std::string to_string(Ablated what);
-inline constexpr Ablated kAllAblated[] = {Ablated::Lines, Ablated::Factors, Ablated::Markers, Ablated::Order};
+inline constexpr Ablated kAllAblated[] = {Ablated::Lines, Ablated::Factors, Ablated::Markers,
+                                          Ablated::Order};
 
-// Arms: the whole script (the baseline), and it without what is ablated. UserError(ResourceLimit) where these are more
-// than 200.
+// Arms: the whole script (the baseline), and it without what is ablated. UserError(ResourceLimit)
+// where these are more than 200.
 Plan ablation_plan(const schedule::Script& script, const std::string& name, const Subject& subject,
                    const Sources& sources, std::span<const Ablated> what = kAllAblated);
 std::string ablation_text(const Results& results);  // 80 columns
 
-// Arms: the first script (the baseline), the script after each step, the second. Steps whose scripts are refused are
-// taken together with others.
-Plan path_plan(const schedule::Script& first, const std::string& first_name, const schedule::Script& second,
-               const std::string& second_name, const Subject& subject, const Sources& sources);
-// Of its results: each arm, its ratio to the one before that was timed, and what else is to be said.
+// Arms: the first script (the baseline), the script after each step, the second. Steps whose
+// scripts are refused are taken together with others.
+Plan path_plan(const schedule::Script& first, const std::string& first_name,
+               const schedule::Script& second, const std::string& second_name,
+               const Subject& subject, const Sources& sources);
+// Of its results: each arm, its ratio to the one before that was timed, and what else is
+// to be said.
 struct PathRatio {
   const ArmResult* arm = nullptr;
   std::optional<Interval> ratio;

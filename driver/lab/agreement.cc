@@ -31,7 +31,8 @@ std::optional<Predicted> predicted_of(const Json& facts) {
   if (!facts.is_object()) return std::nullopt;
   const auto found = facts.find("predicted");
   if (found == facts.end() || !found->is_object()) return std::nullopt;
-  const Json bytes = found->contains("bytes") && (*found)["bytes"].is_object() ? (*found)["bytes"] : Json::object();
+  const Json bytes = found->contains("bytes") && (*found)["bytes"].is_object() ? (*found)["bytes"]
+                                                                               : Json::object();
   Predicted predicted{number_at(*found, "nanoseconds"),
                       number_at(*found, "flops"),
                       number_at(*found, "cycles"),
@@ -50,7 +51,8 @@ Agreement agreement_of(std::span<const PredictedPoint> points) {
   if (points.empty()) return agreement;
   agreement.over_all = correlation(points);
   std::vector<double> factors, off;
-  for (const PredictedPoint& point : points) factors.push_back(std::log(point.measured / point.predicted));
+  for (const PredictedPoint& point : points)
+    factors.push_back(std::log(point.measured / point.predicted));
   const double middle = median(factors);
   for (const double factor : factors) off.push_back(std::abs(factor - middle));
   agreement.factor = std::exp(middle);
@@ -71,7 +73,8 @@ Agreement agreement_of(std::span<const PredictedPoint> points) {
 std::string agreement_text(const Agreement& agreement) {
   if (agreement.points == 0) return "";
   char text[160];
-  std::snprintf(text, sizeof text, "the model: measured is %.3g times what it predicts (median of %zu), off by %.3gx",
+  std::snprintf(text, sizeof text,
+                "the model: measured is %.3g times what it predicts (median of %zu), off by %.3gx",
                 agreement.factor, agreement.points, agreement.spread);
   std::string words = text;
   if (agreement.over_all) {
@@ -79,14 +82,17 @@ std::string agreement_text(const Agreement& agreement) {
     words += text;
   }
   if (agreement.within) {
-    std::snprintf(text, sizeof text, ", %.2f within a row (mean of %zu)", *agreement.within, agreement.rows);
+    std::snprintf(text, sizeof text, ", %.2f within a row (mean of %zu)", *agreement.within,
+                  agreement.rows);
     words += text;
   }
   return words;
 }
 
 Json to_json(const Agreement& agreement) {
-  const auto known = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  const auto known = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
   return {{"points", agreement.points},
           {"rank_correlation", known(agreement.over_all)},
           {"rows", agreement.rows},

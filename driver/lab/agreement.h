@@ -1,5 +1,6 @@
-// How far the analytic model's figures are what is measured. A model that is to choose among schedules has to rank the
-// arms of one row; that it also ranks rows is easy, as large kernels take longer.
+// How far the analytic model's figures are what is measured. A model that is to choose among
+// schedules has to rank the arms of one row; that it also ranks rows is easy, as large kernels
+// take longer.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -35,7 +35,8 @@ std::string bytes_text(double bytes) {  // "48 KiB"
 
 double compile_ms(const ArmResult& arm) {
   double sum = 0;
-  for (const auto& [stage, time] : member(arm, "compile_ms").items()) sum += time.is_number() ? time.get<double>() : 0;
+  for (const auto& [stage, time] : member(arm, "compile_ms").items())
+    sum += time.is_number() ? time.get<double>() : 0;
   return sum;
 }
 
@@ -65,29 +66,33 @@ std::string memory_text(const ArmResult& arm) {
 std::string predicted_text(const ArmResult& arm) {
   if (!arm.predicted) return "";
   const Predicted& model = *arm.predicted;
-  std::string text = model.nanoseconds > 0 ? time_text(model.nanoseconds) : figure(model.cycles) + " cycles";
+  std::string text =
+      model.nanoseconds > 0 ? time_text(model.nanoseconds) : figure(model.cycles) + " cycles";
   if (!model.bound.empty()) text += ", by " + model.bound;
   if (model.flops > 0) text += "; " + figure(model.flops) + " operations";
   if (model.beyond_l1 + model.beyond_l2 + model.beyond_l3 <= 0) return text;  // not known: a GPU's
-  return text + "; from beyond L1 " + bytes_text(model.beyond_l1) + ", L2 " + bytes_text(model.beyond_l2) + ", L3 " +
-         bytes_text(model.beyond_l3);
+  return text + "; from beyond L1 " + bytes_text(model.beyond_l1) + ", L2 " +
+         bytes_text(model.beyond_l2) + ", L3 " + bytes_text(model.beyond_l3);
 }
 
 std::string counted_text(const ArmResult& arm) {
   std::string text;
   if (!arm.counted.is_object()) return text;
   for (const auto& [event, count] : arm.counted.items())
-    if (count.is_number()) text += (text.empty() ? "" : ", ") + event + " " + figure(count.get<double>());
+    if (count.is_number())
+      text += (text.empty() ? "" : ", ") + event + " " + figure(count.get<double>());
   return text;
 }
 
 std::string decisions_text(const ArmResult& arm) {
   std::string text;
-  for (const auto& [key, title] : {std::pair{"storage", "storage"}, {"order", "float order"}, {"proof", "proof"}}) {
+  for (const auto& [key, title] :
+       {std::pair{"storage", "storage"}, {"order", "float order"}, {"proof", "proof"}}) {
     std::string words = fact(arm, key);
     for (char& c : words)
       if (c == '\n') c = ';';
-    if (!words.empty() && words != "unchanged") text += wrapped(arm.name + ", " + title + ": " + words, "");
+    if (!words.empty() && words != "unchanged")
+      text += wrapped(arm.name + ", " + title + ": " + words, "");
   }
   return text;
 }

@@ -1,5 +1,5 @@
-// What an arm's record says beside its times, in the words that all formats share: what it costs to compile, what it
-// takes of memory, what the model predicted and the processor counted.
+// What an arm's record says beside its times, in the words that all formats share: what it costs to
+// compile, what it takes of memory, what the model predicted and the processor counted.
 #pragma once
 
 #include <string>
@@ -10,11 +10,13 @@ namespace polyte::lab {
 
 double compile_ms(const ArmResult& arm);         // all stages; 0: not known
 std::string compile_text(const ArmResult& arm);  // "schedule 1.2 ms, proof 3.4 ms, .."
-double memory_bytes(const ArmResult& arm);       // interface, scratch and stack together; 0: not known
-std::string memory_text(const ArmResult& arm);   // "48 KiB, 4 KiB of it scratch"
+// Interface, scratch and stack together; 0: not known.
+double memory_bytes(const ArmResult& arm);
+std::string memory_text(const ArmResult& arm);  // "48 KiB, 4 KiB of it scratch"
 std::string predicted_text(
     const ArmResult& arm);  // "6.2 us, by issue; 524288 operations; from beyond L1 ..": the model's
-std::string counted_text(const ArmResult& arm);  // "instructions 81920, .."; empty: the processor does not count
+// "instructions 81920, .."; empty: the processor does not count.
+std::string counted_text(const ArmResult& arm);
 // One line each of the parts that are known: storage, order, proof.
 std::string decisions_text(const ArmResult& arm);
 

@@ -40,26 +40,31 @@ class Form {
       const ir::Statement& statement = program_.statements[std::get<std::size_t>(items[i])];
       // `x.init` before `x.update` of the same elements: the reduction alone says both.
       const bool next = i + 1 < items.size() && std::holds_alternative<std::size_t>(items[i + 1]);
-      const ir::Statement* update = next ? &program_.statements[std::get<std::size_t>(items[i + 1])] : nullptr;
+      const ir::Statement* update =
+          next ? &program_.statements[std::get<std::size_t>(items[i + 1])] : nullptr;
       if (update && is_initialised_by(*update, statement)) {
         const std::vector<Json> both = statement_steps(program_, *update, true, ids_);
         for (const Json& step : both) steps.push_back(step);
         if (!both.empty()) ++i;
         if (!both.empty()) continue;  // else nothing is reduced, and the identity stays
       }
-      for (const Json& step : statement_steps(program_, statement, false, ids_)) steps.push_back(step);
+      for (const Json& step : statement_steps(program_, statement, false, ids_))
+        steps.push_back(step);
     }
     return steps;
   }
 
   Json loop_of(const ir::Region& region) {
     const ir::Affine trips = region.end - region.begin;
-    if (!trips.is_constant()) throw NoForm{"the loop '" + region.iterator + "' has bounds that vary"};
+    if (!trips.is_constant())
+      throw NoForm{"the loop '" + region.iterator + "' has bounds that vary"};
     for (const std::size_t i : statements_in(region.body))
       if (reads_counter(program_.statements[i], region.iterator))
-        throw NoForm{"the steps of the ordered loop '" + region.iterator + "' differ: '" + program_.statements[i].name +
-                     "' reads it"};
-    return {{"op", "loop"}, {"count", std::max<std::int64_t>(trips.constant(), 0)}, {"body", steps_of(region.body)}};
+        throw NoForm{"the steps of the ordered loop '" + region.iterator + "' differ: '" +
+                     program_.statements[i].name + "' reads it"};
+    return {{"op", "loop"},
+            {"count", std::max<std::int64_t>(trips.constant(), 0)},
+            {"body", steps_of(region.body)}};
   }
 
   static std::vector<std::size_t> statements_in(const std::vector<ir::Item>& items) {
@@ -67,13 +72,15 @@ class Form {
     for (const ir::Item& item : items) {
       const auto* region = std::get_if<ir::Region>(&item);
       const std::vector<std::size_t> some =
-          region ? statements_in(region->body) : std::vector<std::size_t>{std::get<std::size_t>(item)};
+          region ? statements_in(region->body)
+                 : std::vector<std::size_t>{std::get<std::size_t>(item)};
       all.insert(all.end(), some.begin(), some.end());
     }
     return all;
   }
 
-  // Beyond the bounds of the counter itself, which every statement of the loop's body has in its domain.
+  // Beyond the bounds of the counter itself, which every statement of the loop's body has
+  // in its domain.
   static bool reads_counter(const ir::Statement& statement, const std::string& counter) {
     if (std::ranges::find(statement.iterators, counter) == statement.iterators.end()) return false;
     bool reads = false;

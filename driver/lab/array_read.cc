@@ -17,11 +17,13 @@ struct Line {
 };
 
 std::optional<Line> line_of(const ArrayScope& scope, const ir::Index& index) {
-  if (index.indirect || index.affine.has_division() || index.affine.terms().size() > 1) return std::nullopt;
+  if (index.indirect || index.affine.has_division() || index.affine.terms().size() > 1)
+    return std::nullopt;
   if (index.affine.is_constant()) return Line{std::nullopt, index.affine.constant(), 0};
   const ir::Term& term = index.affine.terms()[0];
   const std::size_t axis = scope.axis(term.atom.symbol);
-  return Line{axis, index.affine.constant() + term.coefficient * scope.axes()[axis].start, term.coefficient};
+  return Line{axis, index.affine.constant() + term.coefficient * scope.axes()[axis].start,
+              term.coefficient};
 }
 
 // Lines over axes that differ; none where there are others.
@@ -47,7 +49,8 @@ Rims rims_of(const ArrayScope& scope, const ir::Load& load) {
   Rims rims;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const ir::Interval range = ir::range_of(load.indices[d].affine, scope.ranges());
-    if (!range.min || !range.max) throw NoForm{"a subscript of '" + load.buffer + "' has no known range"};
+    if (!range.min || !range.max)
+      throw NoForm{"a subscript of '" + load.buffer + "' has no known range"};
     rims.low.push_back(std::max<std::int64_t>(0, -*range.min));
     rims.high.push_back(std::max<std::int64_t>(0, *range.max - (shape[d] - 1)));
     rims.any = rims.any || rims.low.back() > 0 || rims.high.back() > 0;
@@ -55,15 +58,23 @@ Rims rims_of(const ArrayScope& scope, const ir::Load& load) {
   return rims;
 }
 
-const ir::Literal* literal_of(const ir::Expr& e) { return e ? std::get_if<ir::Literal>(&e->op) : nullptr; }
+const ir::Literal* literal_of(const ir::Expr& e) {
+  return e ? std::get_if<ir::Literal>(&e->op) : nullptr;
+}
 
-// The tensor with a rim, where the box leaves it; else itself. What a mask hides may lie outside too: then the rim's
-// value is of no matter.
+// The tensor with a rim, where the box leaves it; else itself. What a mask hides may lie outside
+// too: then the rim's value is of no matter.
 Json padded(ArrayScope& scope, const ir::Load& load, DType type, const Rims& rims) {
   if (!rims.any) return load.buffer;
   const ir::Literal* value = literal_of(load.otherwise);
-  const std::string text = !value ? "0" : is_float(type) ? number_text(value->real) : std::to_string(value->integer);
-  return scope.emit({{"op", "pad"}, {"from", load.buffer}, {"low", rims.low}, {"high", rims.high}, {"value", text}});
+  const std::string text = !value           ? "0"
+                           : is_float(type) ? number_text(value->real)
+                                            : std::to_string(value->integer);
+  return scope.emit({{"op", "pad"},
+                     {"from", load.buffer},
+                     {"low", rims.low},
+                     {"high", rims.high},
+                     {"value", text}});
 }
 
 Value view(ArrayScope& scope, const std::vector<Line>& lines, const Json& from, const Rims& rims) {
@@ -92,12 +103,14 @@ Value gather(ArrayScope& scope, const ir::Load& load, const Json& from, const Ri
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     Value index = scope.affine(load.indices[d].affine + ir::Affine(rims.low[d]), DType::I64);
     if (load.indices[d].indirect)
-      index = scope.binary("add", index, scope.cast(DType::I64, value_of(load.indices[d].indirect)));
+      index =
+          scope.binary("add", index, scope.cast(DType::I64, value_of(load.indices[d].indirect)));
     axes.insert(index.axes.begin(), index.axes.end());
     indices.push_back(index.id);
   }
   if (scope.points(axes) > (1 << 24))
-    throw NoForm{"'" + scope.statement().name + "' reads '" + load.buffer + "' by subscripts that no slice has"};
+    throw NoForm{"'" + scope.statement().name + "' reads '" + load.buffer +
+                 "' by subscripts that no slice has"};
   return {scope.emit({{"op", "gather"}, {"from", from}, {"indices", indices}}), axes};
 }
 
@@ -105,10 +118,14 @@ Value gather(ArrayScope& scope, const ir::Load& load, const Json& from, const Ri
 
 bool is_padding(const ArrayScope& scope, const ir::Load& load) {
   const ir::Program& program = scope.program();
-  const ir::DomainFacts facts(scope.statement().iterators, scope.statement().domain, program.params, program.context);
-  std::vector<ir::Constraint> implied = ir::implied_guard(program.buffer(load.buffer).shape, load.indices, facts);
+  const ir::DomainFacts facts(scope.statement().iterators, scope.statement().domain, program.params,
+                              program.context);
+  std::vector<ir::Constraint> implied =
+      ir::implied_guard(program.buffer(load.buffer).shape, load.indices, facts);
   std::vector<ir::Constraint> guard = load.guard;
-  const auto always = [&](const ir::Constraint& c) { return ir::truth_of(c, scope.ranges()) == ir::Truth::True; };
+  const auto always = [&](const ir::Constraint& c) {
+    return ir::truth_of(c, scope.ranges()) == ir::Truth::True;
+  };
   std::erase_if(implied, always), std::erase_if(guard, always);
   std::sort(implied.begin(), implied.end());
   std::sort(guard.begin(), guard.end());

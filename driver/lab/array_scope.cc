@@ -28,12 +28,16 @@ ArrayScope::ArrayScope(const ir::Program& program, const ir::Statement& statemen
   for (std::size_t i = 0; i < statement.iterators.size(); ++i) {
     ir::Interval range;
     for (const ir::Affine& e : bounds.of[i].lower)
-      if (const auto least = ir::range_of(e, ranges_).min; least && (!range.min || *least > *range.min))
+      if (const auto least = ir::range_of(e, ranges_).min;
+          least && (!range.min || *least > *range.min))
         range.min = least;
     for (const ir::Affine& e : bounds.of[i].upper)
-      if (const auto most = ir::range_of(e, ranges_).max; most && (!range.max || *most < *range.max)) range.max = most;
+      if (const auto most = ir::range_of(e, ranges_).max;
+          most && (!range.max || *most < *range.max))
+        range.max = most;
     const std::string& name = statement.iterators[i];
-    if (!range.min || !range.max) throw NoForm{"'" + statement.name + "': the range of '" + name + "' is not known"};
+    if (!range.min || !range.max)
+      throw NoForm{"'" + statement.name + "': the range of '" + name + "' is not known"};
     ranges_[name] = range;
     if (static_cast<int>(i) >= statement.region_depth)
       axes_.push_back({name, *range.min, std::max<std::int64_t>(*range.max - *range.min + 1, 0)});
@@ -106,7 +110,8 @@ Value ArrayScope::affine(const ir::Affine& e, DType type) {
   Value sum = literal(DType::I64, std::to_string(e.constant()));
   for (const ir::Term& term : e.terms()) {
     Value part = atom(term.atom);
-    if (term.coefficient != 1) part = binary("mul", part, literal(DType::I64, std::to_string(term.coefficient)));
+    if (term.coefficient != 1)
+      part = binary("mul", part, literal(DType::I64, std::to_string(term.coefficient)));
     sum = binary("add", sum, part);
   }
   return type == DType::I64 ? sum : cast(type, sum);
@@ -115,7 +120,11 @@ Value ArrayScope::affine(const ir::Affine& e, DType type) {
 Value ArrayScope::atom(const ir::Atom& atom) {
   if (!atom.div) {
     const std::size_t at = axis(atom.symbol);
-    return {emit({{"op", "range"}, {"axis", at}, {"start", axes_[at].start}, {"count", axes_[at].count}}), {at}};
+    return {emit({{"op", "range"},
+                  {"axis", at},
+                  {"start", axes_[at].start},
+                  {"count", axes_[at].count}}),
+            {at}};
   }
   const Value numerator = affine(atom.div->numerator, DType::I64);
   return binary("floor_div", numerator, literal(DType::I64, std::to_string(atom.div->denominator)));

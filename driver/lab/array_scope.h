@@ -29,7 +29,8 @@ class ArrayScope {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Axes are the statement's iterators but for counters of loops. Throws NoForm where a range is not known.
+  // Axes are the statement's iterators but for counters of loops. Throws NoForm where a range
+  // is not known.
   ArrayScope(const ir::Program& program, const ir::Statement& statement, ValueIds& ids);
 
   const ir::Program& program() const { return program_; }
@@ -68,7 +69,8 @@ class ArrayScope {
 // A number as JSON has none: "inf", "nan".
 std::string number_text(double value);
 
-// A view of a tensor over the statement's axes, padded where the read is; and where no slice is one, a gather.
+// A view of a tensor over the statement's axes, padded where the read is; and where no slice is
+// one, a gather.
 Value read_array(ArrayScope& scope, const ir::Load& load, DType type,
                  const std::function<Value(const ir::Expr&)>& value_of);
 
@@ -78,7 +80,8 @@ bool is_padding(const ArrayScope& scope, const ir::Load& load);
 // Iterators that stand in one subscript together with another: windows.
 std::set<std::string> window_iterators(const ir::Expr& value);
 
-// A sum of products of a window of one tensor with another one as a convolution; nullopt where it is none.
+// A sum of products of a window of one tensor with another one as a convolution; nullopt where
+// it is none.
 std::optional<Value> convolution(ArrayScope& scope);
 // A reduction of a window of one tensor: a pool; nullopt where it is none.
 std::optional<Value> pool(ArrayScope& scope);

@@ -113,12 +113,14 @@ bool has(const std::vector<ir::Constraint>& list, const ir::Constraint& c) {
 }
 
 bool uses_any(const ir::Constraint& c, const std::vector<std::string>& symbols) {
-  return std::ranges::any_of(symbols, [&](const std::string& symbol) { return c.expr.uses(symbol); });
+  return std::ranges::any_of(symbols,
+                             [&](const std::string& symbol) { return c.expr.uses(symbol); });
 }
 
 // The factors of a product, signs apart.
 void factors_of(const ir::Expr& e, std::vector<ir::Expr>& factors, bool& negative) {
-  if (const auto* binary = std::get_if<ir::Binary>(&e->op); binary && binary->op == ir::BinaryOp::Mul) {
+  if (const auto* binary = std::get_if<ir::Binary>(&e->op);
+      binary && binary->op == ir::BinaryOp::Mul) {
     factors_of(binary->a, factors, negative);
     return factors_of(binary->b, factors, negative);
   }
@@ -131,7 +133,8 @@ void factors_of(const ir::Expr& e, std::vector<ir::Expr>& factors, bool& negativ
 
 class StatementForm {
  public:
-  StatementForm(const ir::Program& program, const ir::Statement& statement, bool fresh, ValueIds& ids)
+  StatementForm(const ir::Program& program, const ir::Statement& statement, bool fresh,
+                ValueIds& ids)
       : scope_(program, statement, ids), statement_(statement), fresh_(fresh) {}
 
   std::vector<Json> steps() {
@@ -140,10 +143,12 @@ class StatementForm {
     if (is_pair()) return pair_steps();
     const bool updates = statement_.combiner != ir::Combiner::None;
     Value value = updates ? reduced() : value_of(statement_.values[0]);
-    if (updates && !fresh_) value = scope_.binary(combine_of(statement_.combiner), current(), value);
+    if (updates && !fresh_)
+      value = scope_.binary(combine_of(statement_.combiner), current(), value);
     std::optional<Value> where = updates && !fresh_ ? std::nullopt : scope_.mask(written_domain());
     if (statement_.guard) {
-      if (updates && !statement_.reductions.empty()) throw no("its condition is asked in each step of a reduction");
+      if (updates && !statement_.reductions.empty())
+        throw no("its condition is asked in each step of a reduction");
       const Value asked = value_of(statement_.guard);
       where = where ? scope_.binary("and", *where, asked) : asked;
     }
@@ -159,7 +164,9 @@ class StatementForm {
 
   NoForm no(const std::string& why) const { return NoForm{"'" + statement_.name + "': " + why}; }
   bool is_pair() const { return statement_.writes.size() == 2; }
-  const ir::Buffer& written(std::size_t i) const { return scope_.program().buffer(statement_.writes[i].buffer); }
+  const ir::Buffer& written(std::size_t i) const {
+    return scope_.program().buffer(statement_.writes[i].buffer);
+  }
 
   // Whole arrays at once are the reference order where no instance reads what another one writes.
   void check_order() const {
@@ -175,7 +182,8 @@ class StatementForm {
       if (index.affine.is_constant()) continue;
       if (index.affine.has_division() || index.affine.terms().size() > 1 ||
           !used.insert(index.affine.terms()[0].atom.symbol).second)
-        throw no("it writes to '" + statement_.writes[0].buffer + "' by subscripts that no slice has");
+        throw no("it writes to '" + statement_.writes[0].buffer +
+                 "' by subscripts that no slice has");
     }
     for (const Axis& axis : scope_.axes())
       if (!used.contains(axis.name) &&
@@ -192,7 +200,8 @@ class StatementForm {
   // Which elements are written, whatever is reduced.
   std::vector<ir::Constraint> written_domain() const {
     std::vector<ir::Constraint> domain = statement_.domain;
-    std::erase_if(domain, [&](const ir::Constraint& c) { return uses_any(c, statement_.reductions); });
+    std::erase_if(domain,
+                  [&](const ir::Constraint& c) { return uses_any(c, statement_.reductions); });
     return domain;
   }
 
@@ -200,11 +209,15 @@ class StatementForm {
 
   Value value_of(const ir::Expr& e) {
     const DType type = e->type;
-    if (const auto* literal = std::get_if<ir::Literal>(&e->op)) return scope_.literal(type, text_of(*literal, type));
-    if (const auto* index = std::get_if<ir::IndexValue>(&e->op)) return scope_.affine(index->value, type);
+    if (const auto* literal = std::get_if<ir::Literal>(&e->op))
+      return scope_.literal(type, text_of(*literal, type));
+    if (const auto* index = std::get_if<ir::IndexValue>(&e->op))
+      return scope_.affine(index->value, type);
     if (const auto* load = std::get_if<ir::Load>(&e->op))
-      return read_array(scope_, *load, type, [this](const ir::Expr& part) { return value_of(part); });
-    if (const auto* unary = std::get_if<ir::Unary>(&e->op)) return scope_.unary(name_of(unary->op), value_of(unary->a));
+      return read_array(scope_, *load, type,
+                        [this](const ir::Expr& part) { return value_of(part); });
+    if (const auto* unary = std::get_if<ir::Unary>(&e->op))
+      return scope_.unary(name_of(unary->op), value_of(unary->a));
     if (const auto* binary = std::get_if<ir::Binary>(&e->op)) {
       if (binary->op == ir::BinaryOp::Within) return value_of(binary->a);
       const char* name = name_of(binary->op, binary->a->type);
@@ -219,7 +232,8 @@ class StatementForm {
       const Value condition = value_of(select->condition), a = value_of(select->a);
       return scope_.select(condition, a, value_of(select->b));
     }
-    if (const auto* cast = std::get_if<ir::Cast>(&e->op)) return scope_.cast(type, value_of(cast->a));
+    if (const auto* cast = std::get_if<ir::Cast>(&e->op))
+      return scope_.cast(type, value_of(cast->a));
     throw no("an expression of vectors");
   }
 
@@ -275,7 +289,8 @@ class StatementForm {
   }
 
   Value identity(DType type) {
-    return scope_.literal(type, text_of(std::get<ir::Literal>(ir::identity_of(statement_.combiner, type)->op), type));
+    return scope_.literal(
+        type, text_of(std::get<ir::Literal>(ir::identity_of(statement_.combiner, type)->op), type));
   }
 
   // Along axes that the value does not vary over, each element is there `count` times.
@@ -290,8 +305,10 @@ class StatementForm {
         throw no("it adds up what does not vary");
       result.axes.erase(axis);
     }
-    result.id =
-        scope_.emit({{"op", "reduce"}, {"kind", combine_of(statement_.combiner)}, {"arg", value.id}, {"axes", axes}});
+    result.id = scope_.emit({{"op", "reduce"},
+                             {"kind", combine_of(statement_.combiner)},
+                             {"arg", value.id},
+                             {"axes", axes}});
     return result;
   }
 
@@ -330,20 +347,23 @@ class StatementForm {
     return false;
   }
 
-  Value einsum(const std::vector<Value>& factors, const std::set<std::size_t>& all, const std::set<std::size_t>& over) {
+  Value einsum(const std::vector<Value>& factors, const std::set<std::size_t>& all,
+               const std::set<std::size_t>& over) {
     Json args = Json::array(), axes = Json::array();
     for (const Value& factor : factors) args.push_back(factor.id), axes.push_back(factor.axes);
     Value result;
     for (const std::size_t axis : all)
       if (!over.contains(axis)) result.axes.insert(axis);
-    result.id = scope_.emit({{"op", "einsum"}, {"args", args}, {"axes", axes}, {"result", result.axes}});
+    result.id =
+        scope_.emit({{"op", "einsum"}, {"args", args}, {"axes", axes}, {"result", result.axes}});
     return result;
   }
 
   // ---- the largest with its place
 
   std::vector<Json> pair_steps() {
-    if (!fresh_ || statement_.reductions.size() != 1 || statement_.guard || scope_.mask(statement_.domain))
+    if (!fresh_ || statement_.reductions.size() != 1 || statement_.guard ||
+        scope_.mask(statement_.domain))
       throw no("a pair of a value and its place that is updated");
     const std::size_t over = scope_.axis(statement_.reductions[0]);
     const auto* place = std::get_if<ir::IndexValue>(&statement_.values[1]->op);
@@ -354,9 +374,12 @@ class StatementForm {
     const bool largest = statement_.combiner == ir::Combiner::ArgMax;
     Value best = value, where = value;
     best.axes.erase(over), where.axes.erase(over);
-    best.id = scope_.emit({{"op", "reduce"}, {"kind", largest ? "max" : "min"}, {"arg", value.id}, {"axes", {over}}});
-    where.id = scope_.emit({{"op", "place"}, {"kind", largest ? "max" : "min"}, {"arg", value.id}, {"axis", over}});
-    where = scope_.binary("add", where, scope_.literal(DType::I64, std::to_string(scope_.axes()[over].start)));
+    best.id = scope_.emit(
+        {{"op", "reduce"}, {"kind", largest ? "max" : "min"}, {"arg", value.id}, {"axes", {over}}});
+    where.id = scope_.emit(
+        {{"op", "place"}, {"kind", largest ? "max" : "min"}, {"arg", value.id}, {"axis", over}});
+    where = scope_.binary("add", where,
+                          scope_.literal(DType::I64, std::to_string(scope_.axes()[over].start)));
     store(statement_.writes[0], best);
     store(statement_.writes[1], scope_.cast(written(1).dtype, where));
     return scope_.take();
@@ -373,9 +396,12 @@ class StatementForm {
       }
       const ir::Term& term = index.affine.terms()[0];
       const std::size_t axis = scope_.axis(term.atom.symbol);
-      const std::int64_t start = index.affine.constant() + term.coefficient * scope_.axes()[axis].start;
-      dims.push_back(
-          {{"axis", axis}, {"start", start}, {"step", term.coefficient}, {"count", scope_.axes()[axis].count}});
+      const std::int64_t start =
+          index.affine.constant() + term.coefficient * scope_.axes()[axis].start;
+      dims.push_back({{"axis", axis},
+                      {"start", start},
+                      {"step", term.coefficient},
+                      {"count", scope_.axes()[axis].count}});
     }
     return dims;
   }
@@ -389,7 +415,8 @@ class StatementForm {
   }
 
   void store(const ir::Access& write, const Value& value) {
-    scope_.emit({{"op", "store"}, {"buffer", write.buffer}, {"arg", value.id}, {"dims", dims_of(write)}});
+    scope_.emit(
+        {{"op", "store"}, {"buffer", write.buffer}, {"arg", value.id}, {"dims", dims_of(write)}});
   }
 };
 
@@ -398,22 +425,26 @@ class StatementForm {
 bool is_initialised_by(const ir::Statement& update, const ir::Statement& init) {
   if (update.combiner == ir::Combiner::None || init.combiner != ir::Combiner::None) return false;
   if (init.guard || update.guard) return false;
-  if (init.writes.size() != update.writes.size() || init.region_depth != update.region_depth) return false;
+  if (init.writes.size() != update.writes.size() || init.region_depth != update.region_depth)
+    return false;
   for (std::size_t i = 0; i < init.writes.size(); ++i) {
     if (init.writes[i].buffer != update.writes[i].buffer) return false;
     for (std::size_t d = 0; d < init.writes[i].indices.size(); ++d)
       if (init.writes[i].indices[d].affine != update.writes[i].indices[d].affine) return false;
   }
-  if (!ir::equal(init.values[0], ir::identity_of(update.combiner, init.values[0]->type))) return false;
+  if (!ir::equal(init.values[0], ir::identity_of(update.combiner, init.values[0]->type)))
+    return false;
   // The same elements.
-  return std::ranges::all_of(init.domain, [&](const ir::Constraint& c) { return has(update.domain, c); }) &&
+  return std::ranges::all_of(init.domain,
+                             [&](const ir::Constraint& c) { return has(update.domain, c); }) &&
          std::ranges::all_of(update.domain, [&](const ir::Constraint& c) {
            return uses_any(c, update.reductions) || has(init.domain, c);
          });
 }
 
-std::vector<nlohmann::ordered_json> statement_steps(const ir::Program& program, const ir::Statement& statement,
-                                                    bool fresh, ValueIds& ids) {
+std::vector<nlohmann::ordered_json> statement_steps(const ir::Program& program,
+                                                    const ir::Statement& statement, bool fresh,
+                                                    ValueIds& ids) {
   return StatementForm(program, statement, fresh, ids).steps();
 }
 

@@ -28,7 +28,8 @@ class ValueIds {
 bool is_initialised_by(const ir::Statement& update, const ir::Statement& init);
 
 // `fresh`: what an update updates holds the identity. Throws NoForm.
-std::vector<nlohmann::ordered_json> statement_steps(const ir::Program& program, const ir::Statement& statement,
-                                                    bool fresh, ValueIds& ids);
+std::vector<nlohmann::ordered_json> statement_steps(const ir::Program& program,
+                                                    const ir::Statement& statement, bool fresh,
+                                                    ValueIds& ids);
 
 }  // namespace polyte::lab

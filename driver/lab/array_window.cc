@@ -56,7 +56,8 @@ std::optional<Image> image_of(const ArrayScope& scope, const ir::Load& load) {
     const ir::Index& index = load.indices[d];
     if (index.indirect) return std::nullopt;
     if (index.affine.is_constant()) continue;
-    if (index.affine.terms().size() == 1 && !index.affine.has_division() && index.affine.terms()[0].coefficient == 1) {
+    if (index.affine.terms().size() == 1 && !index.affine.has_division() &&
+        index.affine.terms()[0].coefficient == 1) {
       const std::size_t axis = scope.axis(index.affine.terms()[0].atom.symbol);
       if (!used.insert(axis).second) return std::nullopt;
       image.plain.insert(axis);
@@ -64,7 +65,8 @@ std::optional<Image> image_of(const ArrayScope& scope, const ir::Load& load) {
       continue;
     }
     const std::optional<Window> window = window_of(scope, index.affine);
-    if (!window || !used.insert(window->point).second || !used.insert(window->tap).second) return std::nullopt;
+    if (!window || !used.insert(window->point).second || !used.insert(window->tap).second)
+      return std::nullopt;
     image.windows.push_back(*window);
     image.dims.push_back(d);
   }
@@ -73,7 +75,8 @@ std::optional<Image> image_of(const ArrayScope& scope, const ir::Load& load) {
 
 // The part of the tensor that is read, and what is put around it.
 std::optional<Json> region_of(const ArrayScope& scope, const Image& image) {
-  const std::vector<std::int64_t> shape = ir::constant_shape(scope.program().buffer(image.load->buffer));
+  const std::vector<std::int64_t> shape =
+      ir::constant_shape(scope.program().buffer(image.load->buffer));
   Json slices = Json::array(), low = Json::array(), high = Json::array(), strides = Json::array(),
        dilations = Json::array();
   std::size_t next = 0;
@@ -83,9 +86,10 @@ std::optional<Json> region_of(const ArrayScope& scope, const Image& image) {
       slices.push_back({{"at", e.constant()}});
     } else if (next < image.dims.size() && image.dims[next] == d) {
       const Window& w = image.windows[next++];
-      const std::int64_t length =
-          w.stride * (scope.axes()[w.point].count - 1) + w.dilation * (scope.axes()[w.tap].count - 1) + 1;
-      const std::int64_t first = std::max<std::int64_t>(w.base, 0), end = std::min(w.base + length, shape[d]);
+      const std::int64_t length = w.stride * (scope.axes()[w.point].count - 1) +
+                                  w.dilation * (scope.axes()[w.tap].count - 1) + 1;
+      const std::int64_t first = std::max<std::int64_t>(w.base, 0),
+                         end = std::min(w.base + length, shape[d]);
       if (end <= first) return std::nullopt;
       slices.push_back({{"start", first}, {"count", end - first}});
       low.push_back(std::max<std::int64_t>(0, -w.base)),
@@ -98,7 +102,11 @@ std::optional<Json> region_of(const ArrayScope& scope, const Image& image) {
       slices.push_back({{"start", start}, {"count", axis.count}});
     }
   }
-  return Json{{"slices", slices}, {"low", low}, {"high", high}, {"strides", strides}, {"dilations", dilations}};
+  return Json{{"slices", slices},
+              {"low", low},
+              {"high", high},
+              {"strides", strides},
+              {"dilations", dilations}};
 }
 
 // What is read outside is this value.
@@ -114,7 +122,8 @@ Json order_of(const ArrayScope& scope, const Image& image, const std::vector<std
   Json order = Json::array();
   for (const std::size_t axis : axes)
     for (const std::size_t d : image.plain_dims)
-      if (scope.axis(image.load->indices[d].affine.terms()[0].atom.symbol) == axis) order.push_back(d);
+      if (scope.axis(image.load->indices[d].affine.terms()[0].atom.symbol) == axis)
+        order.push_back(d);
   for (const std::size_t d : image.dims) order.push_back(d);
   return order;
 }
@@ -129,8 +138,10 @@ struct Roles {
   std::vector<std::size_t> batch, group, feature, channel;
 };
 
-// What each axis is to the image, the weights and the result; nullopt where one is nothing of a convolution.
-std::optional<Roles> roles_of(const ArrayScope& scope, const Image& image, const std::set<std::size_t>& weights) {
+// What each axis is to the image, the weights and the result; nullopt where one is nothing
+// of a convolution.
+std::optional<Roles> roles_of(const ArrayScope& scope, const Image& image,
+                              const std::set<std::size_t>& weights) {
   Roles roles;
   std::set<std::size_t> taps, points;
   for (const Window& w : image.windows) taps.insert(w.tap), points.insert(w.point);
@@ -176,7 +187,8 @@ Value finish(ArrayScope& scope, Json step) {
 std::optional<Value> convolution(ArrayScope& scope) {
   const ir::Statement& statement = scope.statement();
   const auto* product = std::get_if<ir::Binary>(&statement.values[0]->op);
-  if (statement.combiner != ir::Combiner::Sum || !product || product->op != ir::BinaryOp::Mul) return std::nullopt;
+  if (statement.combiner != ir::Combiner::Sum || !product || product->op != ir::BinaryOp::Mul)
+    return std::nullopt;
   const auto* a = std::get_if<ir::Load>(&product->a->op);
   const auto* b = std::get_if<ir::Load>(&product->b->op);
   if (!a || !b || !is_float(product->a->type)) return std::nullopt;
@@ -184,7 +196,8 @@ std::optional<Value> convolution(ArrayScope& scope) {
   const bool first = image.has_value();
   if (!first) image = image_of(scope, *b);
   const ir::Load& other = first ? *b : *a;
-  if (!image || other.otherwise || !window_iterators(first ? product->b : product->a).empty()) return std::nullopt;
+  if (!image || other.otherwise || !window_iterators(first ? product->b : product->a).empty())
+    return std::nullopt;
   std::set<std::size_t> weights;
   for (const ir::Index& index : other.indices) {
     if (index.indirect || index.affine.has_division()) return std::nullopt;
@@ -193,15 +206,17 @@ std::optional<Value> convolution(ArrayScope& scope) {
   const std::optional<Roles> roles = roles_of(scope, *image, weights);
   std::optional<Json> step = region_of(scope, *image);
   if (!roles || !step || !is_outside(scope, *image->load, 0)) return std::nullopt;
-  const Value w =
-      read_array(scope, other, product->a->type, [](const ir::Expr&) -> Value { throw NoForm{"a gather"}; });
+  const Value w = read_array(scope, other, product->a->type,
+                             [](const ir::Expr&) -> Value { throw NoForm{"a gather"}; });
   (*step)["op"] = "conv";
   (*step)["from"] = image->load->buffer;
   (*step)["weights"] = w.id;
-  (*step)["order"] = order_of(scope, *image, joined(joined(roles->batch, roles->group), roles->channel));
+  (*step)["order"] =
+      order_of(scope, *image, joined(joined(roles->batch, roles->group), roles->channel));
   (*step)["batch"] = roles->batch, (*step)["group"] = roles->group;
   (*step)["feature"] = roles->feature, (*step)["channel"] = roles->channel;
-  (*step)["points"] = axes_of(*image, &Window::point), (*step)["taps"] = axes_of(*image, &Window::tap);
+  (*step)["points"] = axes_of(*image, &Window::point),
+  (*step)["taps"] = axes_of(*image, &Window::tap);
   return finish(scope, std::move(*step));
 }
 
@@ -215,8 +230,10 @@ std::optional<Value> pool(ArrayScope& scope) {
   if (!image || image->windows.size() != statement.reductions.size()) return std::nullopt;
   if (image->plain.size() + 2 * image->windows.size() != scope.rank()) return std::nullopt;
   std::optional<Json> step = region_of(scope, *image);
-  if (!step || !is_outside(scope, *load, largest ? -std::numeric_limits<double>::infinity() : 0)) return std::nullopt;
-  if (!largest && std::ranges::any_of(image->windows, [](const Window& w) { return w.dilation > 1; }))
+  if (!step || !is_outside(scope, *load, largest ? -std::numeric_limits<double>::infinity() : 0))
+    return std::nullopt;
+  if (!largest &&
+      std::ranges::any_of(image->windows, [](const Window& w) { return w.dilation > 1; }))
     return std::nullopt;
   const std::vector<std::size_t> batch(image->plain.begin(), image->plain.end());
   (*step)["op"] = "pool";
@@ -224,7 +241,8 @@ std::optional<Value> pool(ArrayScope& scope) {
   (*step)["from"] = load->buffer;
   (*step)["order"] = order_of(scope, *image, batch);
   (*step)["batch"] = batch;
-  (*step)["points"] = axes_of(*image, &Window::point), (*step)["taps"] = axes_of(*image, &Window::tap);
+  (*step)["points"] = axes_of(*image, &Window::point),
+  (*step)["taps"] = axes_of(*image, &Window::tap);
   return finish(scope, std::move(*step));
 }
 

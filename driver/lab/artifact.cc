@@ -12,7 +12,8 @@ std::string item(const std::string& title, const std::string& text) {
 
 std::string context_text(const Results& results, const char* member) {
   if (results.contexts.empty() || !results.contexts[0].contains(member)) return "unknown";
-  return results.contexts[0][member].dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return results.contexts[0][member].dump(-1, ' ', false,
+                                          nlohmann::ordered_json::error_handler_t::replace);
 }
 
 // Only what was told: each of these is held to a second run, pair by pair.
@@ -24,20 +25,23 @@ std::string claims(const Results& results) {
       if (arm.outcome != Outcome::Faster && arm.outcome != Outcome::Slower) continue;
       char ratio[64];
       std::snprintf(ratio, sizeof ratio, "%.3f ", arm.ratio->estimate);
-      text += std::to_string(++count) + ". " +
-              escaped_markdown(row.name + ": " + arm.name + " is " + to_string(arm.outcome) + " than " +
-                               results.plan.baseline + ", ratio " + ratio + interval_text(*arm.ratio)) +
-              "\n";
+      text +=
+          std::to_string(++count) + ". " +
+          escaped_markdown(row.name + ": " + arm.name + " is " + to_string(arm.outcome) + " than " +
+                           results.plan.baseline + ", ratio " + ratio + interval_text(*arm.ratio)) +
+          "\n";
     }
   return text.empty() ? "None: no arm was told from the baseline.\n" : text;
 }
 
-// About how long a second run takes: what the rounds themselves took, and as much again to compile and check.
+// About how long a second run takes: what the rounds themselves took, and as much again to
+// compile and check.
 std::string duration(const Results& results) {
   double nanoseconds = 0;
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms)
-      nanoseconds += static_cast<double>(count_samples(arm.samples)) * results.plan.stop.round_ms * 1e6;
+      nanoseconds +=
+          static_cast<double>(count_samples(arm.samples)) * results.plan.stop.round_ms * 1e6;
   char text[64];
   std::snprintf(text, sizeof text, "about %.0f minutes", std::max(1.0, 2 * nanoseconds / 6e10));
   return text;
@@ -47,12 +51,13 @@ std::string duration(const Results& results) {
 
 std::string artifact_appendix(const Results& results) {
   const std::size_t programs = results.plan.programs.size();
-  std::string text = "# Artifact appendix: " + escaped_markdown(results.plan.name) +
-                     "\n\n## Abstract\n\nThe plan, all samples and the reports of a comparison of schedules and "
-                     "compilers by `polyte lab`: " +
-                     escaped_markdown(counts_line(results)) +
-                     ". Every output was held to an independent reference before its arm was timed. A second run says "
-                     "claim by claim what agrees.\n\n## Check-list\n\n";
+  std::string text =
+      "# Artifact appendix: " + escaped_markdown(results.plan.name) +
+      "\n\n## Abstract\n\nThe plan, "
+      "all samples and the reports of a comparison of schedules and compilers by `polyte lab`: " +
+      escaped_markdown(counts_line(results)) +
+      ". Every output was held to an independent reference before "
+      "its arm was timed. A second run says claim by claim what agrees.\n\n## Check-list\n\n";
   text += item("Programs", std::to_string(programs) + (programs == 1 ? " program" : " programs") +
                                ", their text in plan.json and programs/");
   text += item("Data", "none is needed: inputs are made from the seeds of the plan");
@@ -62,19 +67,21 @@ std::string artifact_appendix(const Results& results) {
   text += item("Metrics", "time of an execution; its ratio to the baseline's with a 95 % interval");
   text += item("Duration", duration(results));
   text += item("Output", "report.html, report.tex, results.json; a second run's own folder");
-  text += "- **Licence and archive**: of the authors; this file is complete by itself, but for models named by path\n";
+  text +=
+      "- **Licence and archive**: of the authors; this file is complete by itself, but for models "
+      "named by path\n";
   text += "\n## Claims\n\n" + claims(results);
   text +=
-      "\n## Evaluation\n\n"
-      "1. Install Polyte of the same version (peers need their compilers; those that are absent are said).\n"
-      "2. `polyte lab reproduce THIS.zip --out again` measures the plan anew. Exit 0: all arms can be had and no claim "
-      "has turned around; it prints which pairs keep their order, which cannot be told on that machine, and which "
-      "have turned.\n"
-      "3. `polyte lab report again --format html -o again.html` is the same page of the new samples.\n\n"
-      "## Badges\n\n"
-      "- **Artifacts available**: put this file into an archive with a permanent identifier.\n"
-      "- **Artifacts evaluated, functional**: step 2 ends with every arm's outputs held to its reference.\n"
-      "- **Results reproduced**: step 2 exits 0 on another machine; times may differ, claims may not.\n";
+      "\n## Evaluation\n\n1. Install Polyte of the same version (peers need their compilers; "
+      "those that are absent are said).\n"
+      "2. `polyte lab reproduce THIS.zip --out again` measures the plan anew. Exit "
+      "0: all arms can be had and no claim has turned around; it prints which pairs keep their "
+      "order, which cannot be told on that machine, and which have turned.\n3. `polyte lab report "
+      "again --format html -o again.html` is the same page of the new samples.\n\n## Badges\n"
+      "\n- **Artifacts available**: put this file into an archive with a permanent identifier.\n"
+      "- **Artifacts evaluated, functional**: step 2 ends with every arm's outputs "
+      "held to its reference.\n- **Results reproduced**: step 2 exits 0 on another machine; "
+      "times may differ, claims may not.\n";
   return text;
 }
 

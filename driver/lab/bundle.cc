@@ -20,22 +20,24 @@ constexpr std::uint64_t kMostModel = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostMember = std::uint64_t{4} << 30;
 
 constexpr const char* kReadMe =
-    "A bundle of polyte lab: what was measured, how, and every sample.\n\n"
-    "plan.json        all rows and arms, the Programs and scripts as text, seeds, the stop rule\n"
-    "samples.jsonl    machine, versions, ceilings; every sample of every process (one JSON object a line)\n"
+    "A bundle of polyte lab: what was measured, how, and every sample.\n"
+    "\nplan.json        all rows and arms, the Programs and scripts as text, seeds, the stop rule\n"
+    "samples.jsonl    machine, versions, ceilings; "
+    "every sample of every process (one JSON object a line)\n"
     "experiment.toml  the experiment as it was written\n"
     "programs/ scripts/  the same texts as in plan.json, to read\n"
-    "models/          ONNX models of up to 64 MiB, by their digests; of larger ones plan.json has path and digest\n"
-    "differences/     the largest ones taken apart, each with a plan and samples of its own (explain of "
-    "experiment.toml)\n"
+    "models/          ONNX models of up to 64 MiB, by their digests; "
+    "of larger ones plan.json has path and digest\ndifferences/     the largest "
+    "ones taken apart, each with a plan and samples of its own (explain of experiment.toml)\n"
     "report.html      the results as a page, results.json for programs, report.tex for a paper\n"
-    "ARTIFACT.md      the artifact appendix: what it claims, what it asks for, how it is evaluated\n\n"
-    "polyte lab reproduce BUNDLE reruns it and says what agrees.\n";
+    "ARTIFACT.md      the artifact appendix: what it claims, what it asks "
+    "for, how it is evaluated\n\npolyte lab reproduce BUNDLE reruns it and says what agrees.\n";
 
 // A file's name for what a person has called it; unique.
 std::string file_name(const std::string& name, const char* ending, std::set<std::string>& used) {
   std::string plain;
-  for (const char c : name) plain += std::isalnum(static_cast<unsigned char>(c)) || c == '-' ? c : '_';
+  for (const char c : name)
+    plain += std::isalnum(static_cast<unsigned char>(c)) || c == '-' ? c : '_';
   plain = plain.substr(0, 80);
   std::string unique = plain;
   for (int i = 2; !used.insert(unique).second; ++i) unique = plain + "_" + std::to_string(i);
@@ -48,8 +50,8 @@ std::string content_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string member(runtime::ByteSource archive, const std::vector<runtime::ZipEntry>& entries, const std::string& name,
-                   const std::string& path) {
+std::string member(runtime::ByteSource archive, const std::vector<runtime::ZipEntry>& entries,
+                   const std::string& name, const std::string& path) {
   for (const runtime::ZipEntry& entry : entries) {
     if (entry.name != name) continue;
     if (entry.bytes > kMostMember)
@@ -57,10 +59,13 @@ std::string member(runtime::ByteSource archive, const std::vector<runtime::ZipEn
     const std::vector<std::byte> bytes = runtime::read_zip_member(archive, entry, path);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  throw UserError(ExitStatus::InvalidInput, path + ": not a bundle of polyte lab: it has no " + name);
+  throw UserError(ExitStatus::InvalidInput,
+                  path + ": not a bundle of polyte lab: it has no " + name);
 }
 
-std::string model_member(const PlannedProgram& program) { return "models/" + program.digest + ".onnx"; }
+std::string model_member(const PlannedProgram& program) {
+  return "models/" + program.digest + ".onnx";
+}
 
 // What was measured, and not what the file has become.
 void add_model(runtime::ZipWriter& zip, const PlannedProgram& program) {
@@ -76,7 +81,9 @@ void write_bundle(const std::string& folder, const std::string& path) {
   const Plan& plan = results.plan;
   const std::string samples = folder + "/samples.jsonl";
   runtime::ZipWriter zip(path);
-  const auto add = [&](const std::string& name, const std::string& text) { zip.add(name, runtime::as_bytes(text)); };
+  const auto add = [&](const std::string& name, const std::string& text) {
+    zip.add(name, runtime::as_bytes(text));
+  };
   add("README.txt", kReadMe);
   add("plan.json", content_of(folder + "/plan.json"));
   add("samples.jsonl", std::filesystem::exists(samples) ? content_of(samples) : "");
@@ -107,7 +114,8 @@ Bundle read_bundle(const std::string& path) {
   const std::vector<runtime::ZipEntry> entries = runtime::read_zip_directory(file, path);
   Bundle bundle;
   bundle.plan = parse_plan(member(file, entries, "plan.json", path), path + ": plan.json");
-  bundle.records = parse_records(member(file, entries, "samples.jsonl", path), bundle.plan, path + ": samples.jsonl");
+  bundle.records = parse_records(member(file, entries, "samples.jsonl", path), bundle.plan,
+                                 path + ": samples.jsonl");
   return bundle;
 }
 
@@ -118,17 +126,20 @@ void unpack_models(const std::string& path, const std::string& folder, Plan& pla
     PlannedProgram& program = plan.programs[i];
     if (program.model.empty()) continue;
     const std::string name = model_member(program);
-    const bool inside =
-        std::ranges::any_of(entries, [&](const runtime::ZipEntry& entry) { return entry.name == name; });
+    const bool inside = std::ranges::any_of(
+        entries, [&](const runtime::ZipEntry& entry) { return entry.name == name; });
     if (!inside && !std::filesystem::exists(program.model))
-      throw UserError(ExitStatus::InvalidInput, path + ": the model '" + program.name + "' is not in it, and not at " +
-                                                    program.model + " (digest " + program.digest + ")");
+      throw UserError(ExitStatus::InvalidInput, path + ": the model '" + program.name +
+                                                    "' is not in it, and not at " + program.model +
+                                                    " (digest " + program.digest + ")");
     if (!inside) continue;
     const std::string text = member(file, entries, name, path);
     if (runtime::digest_of(runtime::as_bytes(text)) != program.digest)
-      throw UserError(ExitStatus::InvalidInput, path + ": " + name + " is not the model that was measured");
+      throw UserError(ExitStatus::InvalidInput,
+                      path + ": " + name + " is not the model that was measured");
     std::filesystem::create_directories(folder + "/models");
-    program.model = std::filesystem::absolute(folder + "/models/" + std::to_string(i) + ".onnx").string();
+    program.model =
+        std::filesystem::absolute(folder + "/models/" + std::to_string(i) + ".onnx").string();
     runtime::OutputFile copy(program.model);
     copy.write(runtime::as_bytes(text));
     copy.finish();

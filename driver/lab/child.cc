@@ -15,11 +15,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostLine = 64U << 20U;
 
 // Lines until the end of the stream; false where the time is over before.
-bool read_lines(int file, Clock::time_point until, const std::function<void(const std::string&)>& take) {
+bool read_lines(int file, Clock::time_point until,
+                const std::function<void(const std::string&)>& take) {
   std::string open;
   char buffer[1U << 16U];
   while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     if (left <= 0 || open.size() > kMostLine) return false;
     pollfd waiting{file, POLLIN, 0};
     const int ready = poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left, 1000)));
@@ -35,10 +37,11 @@ bool read_lines(int file, Clock::time_point until, const std::function<void(cons
 
 }  // namespace
 
-std::string run_child(const std::vector<std::string>& command, const std::string& input, double seconds,
-                      const std::function<void(const std::string&)>& take) {
+std::string run_child(const std::vector<std::string>& command, const std::string& input,
+                      double seconds, const std::function<void(const std::string&)>& take) {
   Pipe in, out;
-  const auto until = Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+  const auto until =
+      Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
   const pid_t child = start_process(command, in, out);
   out.close_end(1);
   in.close_end(0);
@@ -47,7 +50,8 @@ std::string run_child(const std::vector<std::string>& command, const std::string
   const bool in_time = read_lines(out.ends[0], until, take);
   if (!in_time) kill(child, SIGKILL);
   const int status = wait_for(child);
-  if (!in_time) return "took more than " + std::to_string(static_cast<std::int64_t>(seconds)) + " s";
+  if (!in_time)
+    return "took more than " + std::to_string(static_cast<std::int64_t>(seconds)) + " s";
   return how_it_ended(status);
 }
 

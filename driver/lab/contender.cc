@@ -19,7 +19,8 @@ namespace {
 
 class OperatorContender : public Contender {
  public:
-  OperatorContender(driver::CompiledOperator op, int threads) : op_(std::move(op)), threads_(threads) {}
+  OperatorContender(driver::CompiledOperator op, int threads)
+      : op_(std::move(op)), threads_(threads) {}
   void add_set(std::span<runtime::Tensor> tensors) override {
     runners_.push_back(std::make_unique<driver::OperatorRunner>(op_, tensors, threads_));
   }
@@ -75,9 +76,12 @@ nlohmann::ordered_json compile_times(const driver::BuiltKernel& kernel) {
   return times;
 }
 
-std::string digest_of(const std::string& text) { return runtime::digest_of(runtime::as_bytes(text)); }
+std::string digest_of(const std::string& text) {
+  return runtime::digest_of(runtime::as_bytes(text));
+}
 
-void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel, nlohmann::ordered_json& facts) {
+void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel,
+               nlohmann::ordered_json& facts) {
   if (workshop.hooks.describe) facts = workshop.hooks.describe(kernel, workshop.target);
   facts["script"] = schedule::print(kernel.script);
   facts["loops_digest"] = digest_of(ir::print(kernel.kernel.program));
@@ -85,7 +89,8 @@ void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel, nloh
   if (!workshop.device) facts["predicted"] = predict(kernel, workshop.target.machine);
 }
 
-Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
+Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
+                   const std::shared_ptr<const ir::Program>& program) {
   Prepared prepared;
   schedule::Script script;
   const bool scripted = arm.spec.kind == ArmSpec::Kind::Script;
@@ -94,15 +99,16 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::s
     prepared.reason = "the script is for '" + arm.program + "'";
     return prepared;
   }
-  driver::KernelOptions options =
-      options_of(workshop, scripted ? driver::Arm::Script : *driver::arm_from_string(arm.spec.what));
+  driver::KernelOptions options = options_of(
+      workshop, scripted ? driver::Arm::Script : *driver::arm_from_string(arm.spec.what));
   if (scripted) {
     script = schedule::parse_script(arm.script, arm.spec.name);
     options.script = &script;
     options.script_origin = arm.spec.name;
   }
   driver::CompiledOperator op = driver::compile_operator(program, workshop.target, options);
-  if (program == workshop.program || !workshop.device) add_facts(workshop, op.built, prepared.facts);
+  if (program == workshop.program || !workshop.device)
+    add_facts(workshop, op.built, prepared.facts);
   prepared.facts["memory"] = memory_of(op, workshop.row.threads);
   if (op.built.declined) {
     prepared.status = "declined";
@@ -131,8 +137,8 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   }
   if (workshop.row.threads > 1 && compiler.name != "strict") {
     prepared.status = "declined";
-    prepared.reason =
-        "the reference order in C runs on one thread, the row has " + std::to_string(workshop.row.threads);
+    prepared.reason = "the reference order in C runs on one thread, the row has " +
+                      std::to_string(workshop.row.threads);
     return prepared;
   }
   driver::KernelOptions options = options_of(workshop, driver::Arm::Naive);
@@ -142,12 +148,14 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   std::string flags = compiler.path;
   for (const std::string& flag : compiler.flags) flags += " " + flag;
   prepared.facts = {{"compiler", compiler.version}, {"command", flags}};
-  prepared.facts["compile_ms"]["code"] =
-      milliseconds_of([&] { prepared.contender = std::make_unique<PeerContender>(compiler, source, workshop.kept); });
+  prepared.facts["compile_ms"]["code"] = milliseconds_of([&] {
+    prepared.contender = std::make_unique<PeerContender>(compiler, source, workshop.kept);
+  });
   return prepared;
 }
 
-// A model by one of the schedulers, or by a library that reads it; its file is what it was when the plan was made.
+// A model by one of the schedulers, or by a library that reads it; its file is what it was when
+// the plan was made.
 Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
   const PlannedProgram& model = workshop.plan.programs.at(workshop.row.program);
   Prepared prepared;
@@ -164,12 +172,14 @@ Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
   }
   runtime::FileContent file(model.model);
   if (runtime::digest_of(file.all()) != model.digest)
-    throw UserError(ExitStatus::InvalidInput, model.model + ": has changed since the plan was made");
+    throw UserError(ExitStatus::InvalidInput,
+                    model.model + ": has changed since the plan was made");
   if (reads_models) {
     // Its tensors are as Polyte's session has them.
-    const Interface interface = workshop.interface.empty()
-                                    ? workshop.hooks.model(model.model, "naive", workshop.plan, workshop.row.threads).interface
-                                    : workshop.interface;
+    Interface interface = workshop.interface;
+    if (interface.empty())
+      interface =
+          workshop.hooks.model(model.model, "naive", workshop.plan, workshop.row.threads).interface;
     return by_python(workshop, arm.spec.what, {{"model", model.model}}, interface);
   }
   return workshop.hooks.model(model.model, arm.spec.what, workshop.plan, workshop.row.threads);
@@ -192,7 +202,9 @@ Prepared guarded(F f) {
   try {
     return f();
   } catch (const UserError& e) {
-    prepared.status = e.status() == ExitStatus::Refused || e.status() == ExitStatus::Unknown ? "refused" : "failed";
+    prepared.status = e.status() == ExitStatus::Refused || e.status() == ExitStatus::Unknown
+                          ? "refused"
+                          : "failed";
     prepared.reason = e.what();
   } catch (const std::bad_alloc&) {
     prepared.status = "failed";
@@ -207,7 +219,15 @@ Prepared guarded(F f) {
 }  // namespace
 
 Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder) {
-  Workshop workshop{plan, row, target_of(plan), codegen::detect_host(), nullptr, nullptr, nullptr, {}, std::move(hooks),
+  Workshop workshop{plan,
+                    row,
+                    target_of(plan),
+                    codegen::detect_host(),
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    {},
+                    std::move(hooks),
                     ""};
   workshop.device = open_device(workshop.target);
   start_libraries(workshop);
@@ -224,16 +244,19 @@ Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std:
   return workshop;
 }
 
-Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
+Prepared prepare(const Workshop& workshop, const PlannedArm& arm,
+                 const std::shared_ptr<const ir::Program>& program) {
   return guarded([&] {
     if (!program) return of_model(workshop, arm);
     if (arm.spec.kind != ArmSpec::Kind::Peer) return by_polyte(workshop, arm, program);
-    return is_python_peer(arm.spec.what) ? by_library(workshop, arm.spec.what, *program)
-                                         : by_compiler(workshop, find_compiler(arm.spec.what), program);
+    return is_python_peer(arm.spec.what)
+               ? by_library(workshop, arm.spec.what, *program)
+               : by_compiler(workshop, find_compiler(arm.spec.what), program);
   });
 }
 
-Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
+Prepared prepare_strict(const Workshop& workshop,
+                        const std::shared_ptr<const ir::Program>& program) {
   if (!program) return {};
   return guarded([&] { return by_compiler(workshop, find_compiler("strict"), program); });
 }
@@ -247,7 +270,8 @@ Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::
     options.emulated = false;
     options.exact = true;
     Prepared prepared;
-    prepared.contender = std::make_unique<OperatorContender>(driver::compile_operator(program, here, options), threads);
+    prepared.contender = std::make_unique<OperatorContender>(
+        driver::compile_operator(program, here, options), threads);
     return prepared;
   });
 }

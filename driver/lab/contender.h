@@ -1,5 +1,5 @@
-// One arm of one row, ready to be timed in this process: compiled, with tensors of its own, so that no arm finds
-// another's data in the caches.
+// One arm of one row, ready to be timed in this process: compiled, with tensors of its own, so that
+// no arm finds another's data in the caches.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,9 +20,10 @@
 
 namespace polyte::lab {
 
-// What reports show of a kernel beyond its script: nest, storage, float order, proof; of a GPU's its launches and what
-// they are predicted to take. The command line has the words.
-using Describe = std::function<nlohmann::ordered_json(const driver::BuiltKernel&, const codegen::Target&)>;
+// What reports show of a kernel beyond its script: nest, storage, float order, proof; of a GPU's
+// its launches and what they are predicted to take. The command line has the words.
+using Describe =
+    std::function<nlohmann::ordered_json(const driver::BuiltKernel&, const codegen::Target&)>;
 
 // Code that runs on a set of tensors of the interface, in order.
 class Contender {
@@ -32,8 +33,9 @@ class Contender {
   virtual void add_set(std::span<runtime::Tensor> tensors) = 0;
   virtual void clear_sets() = 0;
   virtual void run(std::size_t set) = 0;
-  // Nanoseconds of so many executions, in turns over the sets, by the clock of who executes them; nullopt: the caller
-  // calls run() and looks at his. Before each, memory of `evict` bytes is written, outside of the time.
+  // Nanoseconds of so many executions, in turns over the sets, by the clock of who executes them;
+  // nullopt: the caller calls run() and looks at his. Before each, memory of `evict` bytes is
+  // written, outside of the time.
   virtual std::optional<double> timed(std::int64_t executions, std::int64_t evict) {
     static_cast<void>(executions), static_cast<void>(evict);
     return std::nullopt;
@@ -41,16 +43,20 @@ class Contender {
 };
 
 struct Prepared {
-  Interface interface;                   // of a model, which knows it when it is compiled; else the Program's
+  // Of a model, which knows it when it is compiled; else the Program's.
+  Interface interface;
   std::unique_ptr<Contender> contender;  // null: it is not timed, `status` says why
   std::string status = "ok", reason;
   nlohmann::ordered_json facts;
 };
 
-// What a worker is given by the command line: words for a kernel, and a model compiled by one scheduler.
+// What a worker is given by the command line: words for a kernel, and a model compiled by
+// one scheduler.
 struct Hooks {
   Describe describe;
-  std::function<Prepared(const std::string& path, const std::string& scheduler, const Plan& plan, int threads)> model;
+  std::function<Prepared(const std::string& path, const std::string& scheduler, const Plan& plan,
+                         int threads)>
+      model;
 };
 
 class PythonWorker;
@@ -59,26 +65,33 @@ class PythonWorker;
 struct Workshop {
   const Plan& plan;
   const Row& row;
-  codegen::Target target, host;                      // of the arms; this processor, on which references run
-  std::shared_ptr<DeviceClock> device;               // of a GPU that arms run on; null: they run on this processor
-  std::shared_ptr<const ir::Program> program, open;  // bound, and as it was; null: the row is a model's
-  Interface interface;                               // of a model empty until an arm is prepared
+  codegen::Target target, host;  // of the arms; this processor, on which references run
+  // Of a GPU that arms run on; null: they run on this processor.
+  std::shared_ptr<DeviceClock> device;
+  // Bound, and as it was; null: the row is a model's.
+  std::shared_ptr<const ir::Program> program, open;
+  Interface interface;  // of a model empty until an arm is prepared
   Hooks hooks;
   std::string kept;  // a folder for what compilers of peers have made
-  // Of libraries for a GPU, by name: processes that load theirs while others compile. Each is for who takes it first.
+  // Of libraries for a GPU, by name: processes that load theirs while others compile. Each is for
+  // who takes it first.
   std::shared_ptr<std::map<std::string, std::unique_ptr<PythonWorker>>> started = {};
 };
-// `folder`: the result folder; empty: nothing is kept. UserError(Device) where there is no GPU for a target that is
-// one.
+// `folder`: the result folder; empty: nothing is kept. UserError(Device) where there is no GPU for
+// a target that is one.
 Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder);
 
-// Compiles an arm for a Program (the row's, or the same at smaller sizes; null: for the row's model). What it cannot do
-// is a status, not an exception: `declined` fell back to the reference order, `refused` a script whose proof fails,
-// `absent` a compiler that is not installed, `other program` a script for another one, `failed` the rest.
-Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program);
+// Compiles an arm for a Program (the row's, or the same at smaller sizes; null: for the row's
+// model). What it cannot do is a status, not an exception: `declined` fell back to the reference
+// order, `refused` a script whose proof fails, `absent` a compiler that is not installed,
+// `other program` a script for another one, `failed` the rest.
+Prepared prepare(const Workshop& workshop, const PlannedArm& arm,
+                 const std::shared_ptr<const ir::Program>& program);
 
-// The reference that shares no code generator with the arms: C, its order kept. Null contender where there is none.
-Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
+// The reference that shares no code generator with the arms: C, its order kept. Null contender
+// where there is none.
+Prepared prepare_strict(const Workshop& workshop,
+                        const std::shared_ptr<const ir::Program>& program);
 // Of a GPU's arms: Polyte on all of this processor, its order kept too.
 Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
 

@@ -53,8 +53,8 @@ std::string digest_of_binary() {
   return runtime::digest_of(runtime::as_bytes(digests));
 }
 
-// Tells machines apart without naming them: that of two nodes with one kind of processor is another, and so is that of
-// two kinds of GPU in one.
+// Tells machines apart without naming them: that of two nodes with one kind of processor is
+// another, and so is that of two kinds of GPU in one.
 std::string machine_id(const utsname& system, const std::string& gpu) {
   std::string name;
   std::ifstream file("/etc/machine-id");
@@ -93,18 +93,19 @@ Json compilers_json(const Plan& plan) {
     const Compiler compiler = find_compiler(arm.spec.what);
     json[arm.spec.what] = compiler.path.empty() ? Json("not installed") : Json(compiler.version);
   }
-  for (const auto& [name, version] : versions_of_libraries(libraries, plan.is_on_gpu())) json[name] = version;
+  for (const auto& [name, version] : versions_of_libraries(libraries, plan.is_on_gpu()))
+    json[name] = version;
   const Compiler strict = find_compiler("strict");
   json["reference"] = strict.path.empty() ? Json("not installed") : Json(strict.version);
   return json;
 }
 
-// Bytes a second of a copy that is larger than the last cache, by so many threads: the slope of a roofline. About
-// 0.2 s.
+// Bytes a second of a copy that is larger than the last cache, by so many threads: the slope of a
+// roofline. About 0.2 s.
 double measure_bandwidth(int threads) {
   const std::int64_t most = std::int64_t{256} << 20;
-  const auto bytes =
-      static_cast<std::size_t>(std::clamp(4 * detect_last_cache().bytes, std::int64_t{64} << 20, most) / 8 * 8);
+  const auto bytes = static_cast<std::size_t>(
+      std::clamp(4 * detect_last_cache().bytes, std::int64_t{64} << 20, most) / 8 * 8);
   std::vector<double> from(bytes / 8, 1.0), to(bytes / 8, 0.0);
   const auto copy_all = [&] {
     std::vector<std::thread> workers;
@@ -127,7 +128,9 @@ double measure_bandwidth(int threads) {
 }
 
 // A GPU's copy is measured on it; its operations are what its rates allow, row by row (worker.cc).
-Json device_ceilings(DeviceClock& clock) { return {{"bytes_a_second_by_threads", {{"1", clock.copy_rate()}}}}; }
+Json device_ceilings(DeviceClock& clock) {
+  return {{"bytes_a_second_by_threads", {{"1", clock.copy_rate()}}}};
+}
 
 Json ceilings_json(const Plan& plan, const Machine& machine) {
   std::set<int> threads;
@@ -135,7 +138,8 @@ Json ceilings_json(const Plan& plan, const Machine& machine) {
   Json bandwidth = Json::object();
   for (const int count : threads) bandwidth[std::to_string(count)] = measure_bandwidth(count);
   return {{"flops_a_second_a_thread",
-           {{"f32", bench::measure_peak(machine, DType::F32)}, {"f64", bench::measure_peak(machine, DType::F64)}}},
+           {{"f32", bench::measure_peak(machine, DType::F32)},
+            {"f64", bench::measure_peak(machine, DType::F64)}}},
           {"bytes_a_second_by_threads", bandwidth}};
 }
 

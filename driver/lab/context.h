@@ -9,8 +9,8 @@
 
 namespace polyte::lab {
 
-// Date (UTC), machine (model, processors, caches, features, system), Polyte (version, digest of its code as loaded),
-// compilers of the peers, measured ceilings, load.
+// Date (UTC), machine (model, processors, caches, features, system), Polyte (version, digest of its
+// code as loaded), compilers of the peers, measured ceilings, load.
 nlohmann::ordered_json make_context(const Plan& plan);
 
 }  // namespace polyte::lab

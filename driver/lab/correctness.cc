@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kMostSteps = 2'000'000;  // of the interpreter, about a second
 constexpr double kMostFlopsOfC = 4e9;           // of a GPU's row, on one thread: some seconds
 
-// Sums that are added in another order differ by more than their last bit; a wrong schedule by far more than this.
+// Sums that are added in another order differ by more than their last bit; a wrong schedule by
+// far more than this.
 double tolerance_of(const Plan& plan, DType type) {
   if (plan.tolerance > 0) return plan.tolerance;
   switch (type) {
@@ -34,12 +35,13 @@ double tolerance_of(const Plan& plan, DType type) {
   }
 }
 
-// Each number up by so many units in its last place, equal ones to equal ones: their order stays, and a step (floor, a
-// comparison with a number) that one lies on is crossed whatever the amount.
+// Each number up by so many units in its last place, equal ones to equal ones: their order stays,
+// and a step (floor, a comparison with a number) that one lies on is crossed whatever the amount.
 constexpr int kNudges[] = {4, 33};
 template <class T>
 void nudge(std::span<T> values, int units) {
-  for (T& value : values) value += std::abs(value) * std::numeric_limits<T>::epsilon() * static_cast<T>(units);
+  for (T& value : values)
+    value += std::abs(value) * std::numeric_limits<T>::epsilon() * static_cast<T>(units);
 }
 
 void nudge(runtime::Tensor& tensor, int units) {
@@ -50,8 +52,9 @@ void nudge(runtime::Tensor& tensor, int units) {
 // The outputs of a reference whose inputs are nudged.
 using Nudged = std::function<std::vector<runtime::Tensor>(int units)>;
 
-// Elements that are rounding alone get the reference's value: those that it computes as three numbers, apart by more
-// than a part of the tolerance, of the inputs as they are and nudged by two amounts.
+// Elements that are rounding alone get the reference's value: those that it computes as three
+// numbers, apart by more than a part of the tolerance, of the inputs as they are and nudged
+// by two amounts.
 constexpr double kPart = 1.0 / 16;
 template <class T>
 std::int64_t take_rounding(std::span<T> got, std::span<const T> expected, std::span<const T> little,
@@ -59,8 +62,11 @@ std::int64_t take_rounding(std::span<T> got, std::span<const T> expected, std::s
   std::int64_t count = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double least = kPart * most * (1 + std::abs(static_cast<double>(expected[i])));
-    const auto are_apart = [&](T a, T b) { return std::abs(static_cast<double>(a) - static_cast<double>(b)) > least; };
-    if (!are_apart(little[i], expected[i]) || !are_apart(more[i], expected[i]) || !are_apart(little[i], more[i]))
+    const auto are_apart = [&](T a, T b) {
+      return std::abs(static_cast<double>(a) - static_cast<double>(b)) > least;
+    };
+    if (!are_apart(little[i], expected[i]) || !are_apart(more[i], expected[i]) ||
+        !are_apart(little[i], more[i]))
       continue;
     got[i] = expected[i];
     ++count;
@@ -68,8 +74,9 @@ std::int64_t take_rounding(std::span<T> got, std::span<const T> expected, std::s
   return count;
 }
 
-std::int64_t take_rounding(runtime::Tensor& got, const runtime::Tensor& expected, const runtime::Tensor& little,
-                           const runtime::Tensor& more, double most) {
+std::int64_t take_rounding(runtime::Tensor& got, const runtime::Tensor& expected,
+                           const runtime::Tensor& little, const runtime::Tensor& more,
+                           double most) {
   const auto of = [&]<class T>(T) {
     return take_rounding(got.as<T>(), expected.as<T>(), little.as<T>(), more.as<T>(), most);
   };
@@ -82,8 +89,10 @@ runtime::Tensor copy_of(const runtime::Tensor& tensor) {
   return copy;
 }
 
-Verdict compare_all(const Plan& plan, const Interface& interface, const std::vector<runtime::Tensor>& got,
-                    const std::vector<runtime::Tensor>& expected, const std::string& what, const Nudged& nudged) {
+Verdict compare_all(const Plan& plan, const Interface& interface,
+                    const std::vector<runtime::Tensor>& got,
+                    const std::vector<runtime::Tensor>& expected, const std::string& what,
+                    const Nudged& nudged) {
   Verdict verdict{true, "same bits as " + what, ""};
   std::vector<runtime::Tensor> little, more;
   for (std::size_t i = 0; i < interface.size(); ++i) {
@@ -97,20 +106,23 @@ Verdict compare_all(const Plan& plan, const Interface& interface, const std::vec
       if (count == 0 || !runtime::compare(determined, expected[i], {most, most}).equal)
         return {false, "'" + interface[i].name + "' differs from " + what + ": " + c.message, ""};
       verdict.left_out += (verdict.left_out.empty() ? "" : ", ") + std::to_string(count) + " of " +
-                          std::to_string(got[i].elements()) + " elements of '" + interface[i].name + "'";
+                          std::to_string(got[i].elements()) + " elements of '" + interface[i].name +
+                          "'";
     }
     char text[64];
     std::snprintf(text, sizeof text, "within %g of ", most);
     verdict.text = text + what;
   }
-  if (!verdict.left_out.empty()) verdict.text += ", but for " + verdict.left_out + ", which are rounding alone";
+  if (!verdict.left_out.empty())
+    verdict.text += ", but for " + verdict.left_out + ", which are rounding alone";
   return verdict;
 }
 
 // 5, 6, 7, .. but never more than the row has.
 ir::Values small_sizes(const Row& row, std::int64_t first, bool different) {
   ir::Values sizes;
-  for (const auto& [name, value] : row.sizes) sizes[name] = std::min(value, different ? first++ : first);
+  for (const auto& [name, value] : row.sizes)
+    sizes[name] = std::min(value, different ? first++ : first);
   return sizes;
 }
 
@@ -125,7 +137,8 @@ std::shared_ptr<const ir::Program> bound_at(const ir::Program& open, const ir::V
 
 std::string text_of(const ir::Values& sizes) {
   std::string text;
-  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  for (const auto& [name, value] : sizes)
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
   return text;
 }
 
@@ -154,7 +167,8 @@ void run_on(Contender& contender, std::vector<runtime::Tensor>& tensors) {
 Reference make_reference(const Workshop& workshop) {
   Reference reference;
   Prepared prepared;
-  const bool is_much = workshop.device && workshop.program && driver::count_flops(*workshop.program) > kMostFlopsOfC;
+  const bool is_much =
+      workshop.device && workshop.program && driver::count_flops(*workshop.program) > kMostFlopsOfC;
   if (!is_much) prepared = prepare_strict(workshop, workshop.program);
   reference.name = "C with its order kept";
   if (!prepared.contender && workshop.device && workshop.program) {
@@ -162,7 +176,8 @@ Reference make_reference(const Workshop& workshop) {
     reference.name = "poly on this processor with its order kept";
   }
   if (!workshop.program) {
-    prepared = prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, "", ""}, nullptr);
+    prepared = prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, "", ""},
+                       nullptr);
     reference.name = "onnxruntime";
   }
   if (!prepared.contender) {
@@ -182,20 +197,24 @@ std::vector<runtime::Tensor> run_once(const Workshop& workshop, Contender& conte
   return tensors;
 }
 
-std::string digest_of_outputs(const Interface& interface, const std::vector<runtime::Tensor>& tensors) {
+std::string digest_of_outputs(const Interface& interface,
+                              const std::vector<runtime::Tensor>& tensors) {
   std::string digests;
   for (std::size_t i = 0; i < interface.size(); ++i)
     if (interface[i].is_written()) digests += runtime::digest_of(tensors[i].raw());
   return runtime::digest_of(runtime::as_bytes(digests));
 }
 
-Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>& got, const Reference& reference) {
-  return compare_all(workshop.plan, workshop.interface, got, reference.tensors, reference.name, [&](int units) {
-    std::vector<runtime::Tensor> tensors = filled_tensors(workshop.interface, workshop.row.fill);
-    for (runtime::Tensor& tensor : tensors) nudge(tensor, units);
-    run_on(*reference.contender, tensors);
-    return tensors;
-  });
+Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>& got,
+                   const Reference& reference) {
+  return compare_all(workshop.plan, workshop.interface, got, reference.tensors, reference.name,
+                     [&](int units) {
+                       std::vector<runtime::Tensor> tensors =
+                           filled_tensors(workshop.interface, workshop.row.fill);
+                       for (runtime::Tensor& tensor : tensors) nudge(tensor, units);
+                       run_on(*reference.contender, tensors);
+                       return tensors;
+                     });
 }
 
 namespace {
@@ -208,21 +227,25 @@ ir::Values scaled_sizes(const Row& row, std::int64_t factor) {
   return sizes;
 }
 
-// Sizes that differ tell subscripts apart; many of them are too much, and some do not fit each other.
+// Sizes that differ tell subscripts apart; many of them are too much, and some do not fit
+// each other.
 std::vector<ir::Values> small_choices(const Row& row) {
   std::vector<ir::Values> choices;
   for (const auto& [first, different] :
        {std::pair{5, true}, {8, false}, {16, false}, {32, false}, {3, false}, {2, false}})
     choices.push_back(small_sizes(row, first, different));
-  for (std::int64_t factor = 8; factor <= 4096; factor *= 2) choices.push_back(scaled_sizes(row, factor));
+  for (std::int64_t factor = 8; factor <= 4096; factor *= 2)
+    choices.push_back(scaled_sizes(row, factor));
   return choices;
 }
 
-// An infinity, such as the largest of no point at all, tells little, and libraries have other words for it.
+// An infinity, such as the largest of no point at all, tells little, and libraries have other
+// words for it.
 bool is_finite(const SmallProgram& small) {
   for (const ir::Buffer* buffer : small.program->interface()) {
     const runtime::Tensor tensor = driver::to_tensor(small.expected.at(buffer->name));
-    for (const float value : tensor.dtype() == DType::F32 ? tensor.as<float>() : std::span<const float>())
+    for (const float value :
+         tensor.dtype() == DType::F32 ? tensor.as<float>() : std::span<const float>())
       if (!std::isfinite(value)) return false;
   }
   return true;
@@ -230,8 +253,8 @@ bool is_finite(const SmallProgram& small) {
 
 }  // namespace
 
-// The first choice that the Program's conditions allow and the interpreter runs at once with finite results, else the
-// first that it runs, else the row's own sizes.
+// The first choice that the Program's conditions allow and the interpreter runs at once with finite
+// results, else the first that it runs, else the row's own sizes.
 SmallProgram make_small(const Workshop& workshop) {
   SmallProgram small, other;
   if (!workshop.program) {
@@ -239,7 +262,8 @@ SmallProgram make_small(const Workshop& workshop) {
     return small;
   }
   try {
-    for (const ir::Values& sizes : workshop.open ? small_choices(workshop.row) : std::vector<ir::Values>()) {
+    for (const ir::Values& sizes :
+         workshop.open ? small_choices(workshop.row) : std::vector<ir::Values>()) {
       small.program = bound_at(*workshop.open, sizes);
       small.sizes = text_of(sizes);
       if (!small.program || !is_run(small, workshop.plan.seed)) continue;
@@ -279,7 +303,8 @@ std::vector<runtime::Tensor> interpreted_nudged(const SmallProgram& small, int u
 Verdict check_small(const Workshop& workshop, const PlannedArm& arm, const SmallProgram& small) {
   if (!small.program) return {true, "not run: " + small.problem};
   const Prepared prepared = prepare(workshop, arm, small.program);
-  if (!prepared.contender) return {true, "not run at small sizes: " + prepared.status + ", " + prepared.reason};
+  if (!prepared.contender)
+    return {true, "not run at small sizes: " + prepared.status + ", " + prepared.reason};
   return check_small(workshop, *prepared.contender, small);
 }
 
@@ -295,7 +320,8 @@ Verdict check_small(const Workshop& workshop, Contender& contender, const SmallP
   contender.add_set(tensors);
   contender.run(0);
   const std::string where = small.sizes.empty() ? "" : " at " + small.sizes;
-  return compare_all(workshop.plan, interface_of(*small.program), tensors, expected, "the interpreter" + where,
+  return compare_all(workshop.plan, interface_of(*small.program), tensors, expected,
+                     "the interpreter" + where,
                      [&](int units) { return interpreted_nudged(small, units); });
 }
 

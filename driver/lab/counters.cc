@@ -22,21 +22,24 @@ int open_event(std::uint64_t event) {
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.inherit = 1;  // of threads that are begun from here on
-  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 }  // namespace
 
 Counters::Counters() {
-  constexpr std::pair<const char*, std::uint64_t> kEvents[] = {{"instructions", PERF_COUNT_HW_INSTRUCTIONS},
-                                                               {"cycles", PERF_COUNT_HW_CPU_CYCLES},
-                                                               {"cache_misses", PERF_COUNT_HW_CACHE_MISSES}};
+  constexpr std::pair<const char*, std::uint64_t> kEvents[] = {
+      {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+      {"cycles", PERF_COUNT_HW_CPU_CYCLES},
+      {"cache_misses", PERF_COUNT_HW_CACHE_MISSES}};
   for (const auto& [name, event] : kEvents) {
     const int file = open_event(event);
     if (file >= 0)
       events_[name] = file;
     else if (problem_.empty())
-      problem_ = std::string("perf_event_open: ") + std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+      problem_ =
+          std::string("perf_event_open: ") + std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
   }
   if (!events_.empty()) problem_.clear();
 }
@@ -45,7 +48,8 @@ Counters::~Counters() {
   for (const auto& [name, file] : events_) close(file);
 }
 
-std::map<std::string, double> Counters::count(const std::function<void()>& f, std::int64_t executions) {
+std::map<std::string, double> Counters::count(const std::function<void()>& f,
+                                              std::int64_t executions) {
   for (const auto& [name, file] : events_) {
     ioctl(file, PERF_EVENT_IOC_RESET, 0);
     ioctl(file, PERF_EVENT_IOC_ENABLE, 0);

@@ -18,7 +18,8 @@ std::string capability_text(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
-// `device` of CUDA_VISIBLE_DEVICES, where that is given, else its own number; nvidia-smi takes both.
+// `device` of CUDA_VISIBLE_DEVICES, where that is given, else its own number; nvidia-smi
+// takes both.
 std::string number_for_smi(int device) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return std::to_string(device);
@@ -33,21 +34,23 @@ void add_clocks(int device, Json& json) {
   static constexpr std::array kKeys{"driver", "clock_mhz", "memory_clock_mhz", "most_clock_mhz"};
   const std::string program = on_path("nvidia-smi");
   if (program.empty()) return;
-  run_child({program, "--query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader,nounits",
-             "--id=" + number_for_smi(device)},
-            "", 20, [&](const std::string& line) {
-              std::istringstream words(line);
-              std::string word;
-              for (const char* key : kKeys) {
-                if (!std::getline(words >> std::ws, word, ',') || word.empty() || word.front() == '[') continue;
-                char* end = nullptr;
-                const double number = std::strtod(word.c_str(), &end);
-                if (key == kKeys.front())
-                  json[key] = word;
-                else if (*end == '\0')
-                  json[key] = number;
-              }
-            });
+  run_child(
+      {program, "--query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm",
+       "--format=csv,noheader,nounits", "--id=" + number_for_smi(device)},
+      "", 20, [&](const std::string& line) {
+        std::istringstream words(line);
+        std::string word;
+        for (const char* key : kKeys) {
+          if (!std::getline(words >> std::ws, word, ',') || word.empty() || word.front() == '[')
+            continue;
+          char* end = nullptr;
+          const double number = std::strtod(word.c_str(), &end);
+          if (key == kKeys.front())
+            json[key] = word;
+          else if (*end == '\0')
+            json[key] = number;
+        }
+      });
 }
 
 }  // namespace
@@ -67,7 +70,8 @@ codegen::Target target_of(const Plan& plan) {
     return target;
   } catch (const UserError& e) {
     if (e.status() != ExitStatus::Device) throw;
-    throw UserError(ExitStatus::Device, "target '" + plan.target + "': " + e.problems().front() + next);
+    throw UserError(ExitStatus::Device,
+                    "target '" + plan.target + "': " + e.problems().front() + next);
   }
 }
 

@@ -9,7 +9,8 @@ namespace polyte::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::int64_t kPiece = 64;  // a driver holds about a thousand calls before it makes their caller wait
+// A driver holds about a thousand calls before it makes their caller wait.
+constexpr std::int64_t kPiece = 64;
 constexpr double kMostWrites = 200;  // before a piece
 
 }  // namespace
@@ -20,7 +21,8 @@ DeviceClock::DeviceClock(runtime::CudaDevicePtr device, std::int64_t l2_bytes)
   stream_ = runtime::make_cuda_stream(device_);
   begin_ = runtime::make_cuda_event(device_, runtime::CudaEventKind::Time);
   end_ = runtime::make_cuda_event(device_, runtime::CudaEventKind::Time);
-  written_ = runtime::make_cuda_memory(device_, written_bytes(), "what is written between executions");
+  written_ =
+      runtime::make_cuda_memory(device_, written_bytes(), "what is written between executions");
   for (int i = 0; i < 3; ++i) {  // the first is a driver's, too
     cuda().event_record(begin_.get(), stream());
     write();
@@ -58,7 +60,8 @@ double DeviceClock::piece(std::int64_t executions, const Start& start) {
 double DeviceClock::nanoseconds_of(std::int64_t executions, const Start& start) {
   const runtime::CudaCurrent current(*device_);
   double total = 0;
-  for (std::int64_t left = executions; left > 0; left -= kPiece) total += piece(std::min(left, kPiece), start);
+  for (std::int64_t left = executions; left > 0; left -= kPiece)
+    total += piece(std::min(left, kPiece), start);
   return total;
 }
 

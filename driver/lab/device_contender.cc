@@ -29,14 +29,17 @@ class DeviceSet {
 
   void start() const { session_.run_on(inputs_, outputs_, clock_.stream()); }
 
-  // As the host's tensors are now, and back; what the kernel leaves out of its outputs is not a number.
+  // As the host's tensors are now, and back; what the kernel leaves out of its outputs is not
+  // a number.
   void run() {
     const runtime::CudaCurrent current(*clock_.device());
     upload();
-    for (const Copy& copy : made_) cuda().set_words(copy.there.get(), kPoison, words(*copy.here), clock_.stream());
+    for (const Copy& copy : made_)
+      cuda().set_words(copy.there.get(), kPoison, words(*copy.here), clock_.stream());
     start();
     for (const Copy& copy : made_)
-      cuda().copy_to_host(copy.here->data(), copy.there.get(), copy.here->raw().size(), clock_.stream());
+      cuda().copy_to_host(copy.here->data(), copy.there.get(), copy.here->raw().size(),
+                          clock_.stream());
     cuda().stream_synchronize(clock_.stream());
     session_.wait();
   }
@@ -57,22 +60,25 @@ class DeviceSet {
   static std::size_t words(const runtime::Tensor& tensor) { return (tensor.raw().size() + 3) / 4; }
 
   void add(runtime::Tensor& tensor, std::vector<TensorView>& views, std::vector<Copy>& copies) {
-    CudaMemory there =
-        runtime::make_cuda_memory(clock_.device(), static_cast<std::int64_t>(4 * words(tensor)), "a tensor");
-    views.push_back({tensor.dtype(), tensor.shape(), reinterpret_cast<void*>(there.get())});  // NOLINT
+    CudaMemory there = runtime::make_cuda_memory(
+        clock_.device(), static_cast<std::int64_t>(4 * words(tensor)), "a tensor");
+    views.push_back(
+        {tensor.dtype(), tensor.shape(), reinterpret_cast<void*>(there.get())});  // NOLINT
     if (there.get() != 0) copies.push_back({&tensor, std::move(there)});
   }
 
   void upload() const {
     for (const Copy& copy : given_)
-      cuda().copy_to_device(copy.there.get(), copy.here->data(), copy.here->raw().size(), clock_.stream());
+      cuda().copy_to_device(copy.there.get(), copy.here->data(), copy.here->raw().size(),
+                            clock_.stream());
     cuda().stream_synchronize(clock_.stream());
   }
 };
 
 class DeviceContender : public Contender {
  public:
-  DeviceContender(driver::CompiledOperator op, codegen::Target target, std::shared_ptr<DeviceClock> clock)
+  DeviceContender(driver::CompiledOperator op, codegen::Target target,
+                  std::shared_ptr<DeviceClock> clock)
       : op_(std::move(op)), target_(std::move(target)), clock_(std::move(clock)) {
     for (const ir::Buffer* buffer : op_.built.program->interface())
       has_constants_ = has_constants_ || buffer->role == ir::Role::Const;
@@ -88,8 +94,8 @@ class DeviceContender : public Contender {
 
   std::optional<double> timed(std::int64_t executions, std::int64_t evict) override {
     const auto start = [this] { sets_[next_ = (next_ + 1) % sets_.size()]->start(); };
-    const double nanoseconds =
-        evict > 0 ? clock_->cold_nanoseconds_of(executions, start) : clock_->nanoseconds_of(executions, start);
+    const double nanoseconds = evict > 0 ? clock_->cold_nanoseconds_of(executions, start)
+                                         : clock_->nanoseconds_of(executions, start);
     for (const std::unique_ptr<DeviceSet>& set : sets_) set->wait();
     return nanoseconds;
   }
@@ -98,7 +104,8 @@ class DeviceContender : public Contender {
   driver::CompiledOperator op_;
   codegen::Target target_;
   std::shared_ptr<DeviceClock> clock_;
-  std::shared_ptr<const runtime::Artifact> artifact_;  // its constants are those of the set that came last
+  // Its constants are those of the set that came last.
+  std::shared_ptr<const runtime::Artifact> artifact_;
   bool has_constants_ = false;
   std::vector<std::unique_ptr<DeviceSet>> sets_;
   std::size_t next_ = 0;
@@ -106,7 +113,8 @@ class DeviceContender : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_device_contender(driver::CompiledOperator op, const codegen::Target& target,
+std::unique_ptr<Contender> make_device_contender(driver::CompiledOperator op,
+                                                 const codegen::Target& target,
                                                  std::shared_ptr<DeviceClock> clock) {
   return std::make_unique<DeviceContender>(std::move(op), target, std::move(clock));
 }

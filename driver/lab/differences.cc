@@ -52,7 +52,8 @@ Subject subject_of(const Results& results, const Row& row) {
 Sources sources_of(const Results& results, const Row& row, const Sources& sources) {
   Sources own = sources;
   own.programs = [&](const std::string& source, const std::string&) {
-    return std::vector<ir::Program>{ir::parse_program(results.plan.programs[row.program].text, source)};
+    return std::vector<ir::Program>{
+        ir::parse_program(results.plan.programs[row.program].text, source)};
   };
   return own;
 }
@@ -60,15 +61,17 @@ Sources sources_of(const Results& results, const Row& row, const Sources& source
 Plan path_of(const Results& results, const Difference& difference, const Sources& sources) {
   const Row& row = results.plan.rows[difference.row];
   const RowResult& measured = results.rows[difference.row];
-  return path_plan(script_of(measured, difference.slower), difference.slower, script_of(measured, difference.faster),
-                   difference.faster, subject_of(results, row), sources_of(results, row, sources));
+  return path_plan(script_of(measured, difference.slower), difference.slower,
+                   script_of(measured, difference.faster), difference.faster,
+                   subject_of(results, row), sources_of(results, row, sources));
 }
 
 Plan lines_of(const Results& results, const Difference& difference, const Sources& sources) {
   const Row& row = results.plan.rows[difference.row];
   const Ablated what[] = {Ablated::Lines};
-  return ablation_plan(script_of(results.rows[difference.row], difference.faster), difference.faster,
-                       subject_of(results, row), sources_of(results, row, sources), what);
+  return ablation_plan(script_of(results.rows[difference.row], difference.faster),
+                       difference.faster, subject_of(results, row),
+                       sources_of(results, row, sources), what);
 }
 
 constexpr const char* kReason = "/why_not";  // a file of a part that could not be had
@@ -101,16 +104,17 @@ std::vector<Difference> largest_differences(const Results& results, std::size_t 
 }
 
 std::string difference_text(const Results& results, const Difference& difference) {
-  return results.plan.rows[difference.row].name + ": " + difference.slower + " takes " + ratio_text(difference.factor) +
-         " the time of " + difference.faster;
+  return results.plan.rows[difference.row].name + ": " + difference.slower + " takes " +
+         ratio_text(difference.factor) + " the time of " + difference.faster;
 }
 
-bool take_apart(const Plan& plan, const std::string& folder, const Records& records, const Sources& sources,
-                const std::function<void(const std::string&)>& say,
+bool take_apart(const Plan& plan, const std::string& folder, const Records& records,
+                const Sources& sources, const std::function<void(const std::string&)>& say,
                 const std::function<bool(const Plan& part, const std::string& folder)>& run) {
   if (plan.explain == 0) return false;
   const Results results = evaluate(plan, records);
-  const std::vector<Difference> differences = largest_differences(results, static_cast<std::size_t>(plan.explain));
+  const std::vector<Difference> differences =
+      largest_differences(results, static_cast<std::size_t>(plan.explain));
   for (std::size_t i = 0; i < differences.size(); ++i) {
     const std::string title = difference_text(results, differences[i]);
     say(title + ": taken apart");
@@ -130,7 +134,8 @@ bool take_apart(const Plan& plan, const std::string& folder, const Records& reco
 
 std::vector<TakenApart> read_differences(const std::string& folder, const Results& results) {
   std::vector<TakenApart> found;
-  for (const Difference& each : largest_differences(results, static_cast<std::size_t>(results.plan.explain))) {
+  for (const Difference& each :
+       largest_differences(results, static_cast<std::size_t>(results.plan.explain))) {
     TakenApart apart{difference_text(results, each), {}, {}, {}};
     const auto read = [&](const std::string& part) {
       const std::string whole = folder + "/" + part;

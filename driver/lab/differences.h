@@ -1,7 +1,7 @@
-// The largest differences of an experiment, taken apart (`explain = 2` of its file): for each the way from the slower
-// script to the faster one, and the faster one without each of its lines. Measured after all rows, each in a result
-// folder of its own, FOLDER/differences/1/path and FOLDER/differences/1/lines, which reports and bundles of FOLDER
-// have.
+// The largest differences of an experiment, taken apart (`explain = 2` of its file): for each
+// the way from the slower script to the faster one, and the faster one without each of its lines.
+// Measured after all rows, each in a result folder of its own, FOLDER/differences/1/path and
+// FOLDER/differences/1/lines, which reports and bundles of FOLDER have.
 #pragma once
 
 #include "driver/lab/plan.h"
@@ -19,11 +19,11 @@ struct Difference {
 std::vector<Difference> largest_differences(const Results& results, std::size_t count);
 std::string difference_text(const Results& results, const Difference& difference);
 
-// After a run: measures what `plan.explain` asks for, each part by `run` in a folder of its own, which says whether it
-// was interrupted; then the rest is left, and so does this. `say`: a line of progress, or a warning where a script has
-// too many lines to be taken apart.
-bool take_apart(const Plan& plan, const std::string& folder, const Records& records, const Sources& sources,
-                const std::function<void(const std::string&)>& say,
+// After a run: measures what `plan.explain` asks for, each part by `run` in a folder of its own,
+// which says whether it was interrupted; then the rest is left, and so does this. `say`: a line of
+// progress, or a warning where a script has too many lines to be taken apart.
+bool take_apart(const Plan& plan, const std::string& folder, const Records& records,
+                const Sources& sources, const std::function<void(const std::string&)>& say,
                 const std::function<bool(const Plan& part, const std::string& folder)>& run);
 
 // Those that are measured, of a result folder.

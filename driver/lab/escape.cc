@@ -19,7 +19,9 @@ std::size_t sequence_at(std::string_view text) {
   }
   static constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < kLeast[length] || code > 0x10ffff || surrogate || code == 0xfffe || code == 0xffff ? 0 : length;
+  return code < kLeast[length] || code > 0x10ffff || surrogate || code == 0xfffe || code == 0xffff
+             ? 0
+             : length;
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ std::string escaped_xml(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = sequence_at(text);
     const char c = text[0];
-    if (length == 0 || (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+    if (length == 0 || (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') ||
+        c == 0x7f)
       result += "\xef\xbf\xbd";
     else if (c == '&')
       result += "&amp;";
@@ -86,7 +89,8 @@ std::string escaped_latex(std::string_view text) {
 
 std::string csv_field(std::string_view text) {
   std::string result;
-  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+  const bool formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
   if (formula) result += '\'';
   bool quoted = formula;
   for (const char c : text) {

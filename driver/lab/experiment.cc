@@ -23,8 +23,10 @@ std::string text_of(const toml::node& node) {
   return "";
 }
 
-// Every combination of the values that params have, each a copy of the arm with its name made longer.
-void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& problems, std::vector<ArmSpec>& arms) {
+// Every combination of the values that params have, each a copy of the arm with its name
+// made longer.
+void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& problems,
+                     std::vector<ArmSpec>& arms) {
   std::vector<ArmSpec> grid{arm};
   for (const auto& [key, node] : params) {
     std::vector<std::string> values;
@@ -32,8 +34,10 @@ void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& pr
       for (const toml::node& item : *list) values.push_back(text_of(item));
     else
       values.push_back(text_of(node));
-    if (values.empty() || std::ranges::find(values, "") != values.end() || values.size() > kMostArms) {
-      problems.add(node.source(), "'params." + std::string(key.str()) + "': expected a number, a size, or a list");
+    if (values.empty() || std::ranges::find(values, "") != values.end() ||
+        values.size() > kMostArms) {
+      problems.add(node.source(),
+                   "'params." + std::string(key.str()) + "': expected a number, a size, or a list");
       continue;
     }
     std::vector<ArmSpec> longer;
@@ -58,15 +62,19 @@ void read_arm_table(const toml::table& table, Problems& problems, std::vector<Ar
   keys.text("peer", peer);
   const toml::node* params = keys.find("params");
   keys.finish();
-  const int given =
-      static_cast<int>(!scheduler.empty()) + static_cast<int>(!script.empty()) + static_cast<int>(!peer.empty());
-  if (given != 1) return problems.add(table.source(), "an [[arm]] needs one of 'scheduler', 'script' and 'peer'");
-  ArmSpec arm = arm_of(!script.empty() ? "script:" + script : !peer.empty() ? "peer:" + peer : scheduler);
+  const int given = static_cast<int>(!scheduler.empty()) + static_cast<int>(!script.empty()) +
+                    static_cast<int>(!peer.empty());
+  if (given != 1)
+    return problems.add(table.source(), "an [[arm]] needs one of 'scheduler', 'script' and 'peer'");
+  ArmSpec arm = arm_of(!script.empty() ? "script:" + script
+                       : !peer.empty() ? "peer:" + peer
+                                       : scheduler);
   if (!name.empty()) arm.name = name;
   check_arm(arm, table.source(), problems);
   if (!params) return arms.push_back(arm);
   if (!params->is_table() || arm.kind != ArmSpec::Kind::Script)
-    return problems.add(params->source(), "'arm.params': expected a table, of an arm that is a script");
+    return problems.add(params->source(),
+                        "'arm.params': expected a table, of an arm that is a script");
   add_with_params(arm, *params->as_table(), problems, arms);
 }
 
@@ -82,15 +90,18 @@ void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
     if (!tables || !tables->is_homogeneous<toml::table>())
       problems.add(node->source(), "'arm': expected tables, each under [[arm]]");
     else
-      for (const toml::node& table : *tables) read_arm_table(*table.as_table(), problems, experiment.arms);
+      for (const toml::node& table : *tables)
+        read_arm_table(*table.as_table(), problems, experiment.arms);
   }
   std::set<std::string> seen;
   for (const ArmSpec& arm : experiment.arms)
     if (!seen.insert(arm.name).second) problems.add("two arms have the name '" + arm.name + "'");
   if (experiment.arms.empty()) problems.add("no arms: give arms = [\"poly\", \"template\"]");
-  if (experiment.arms.size() > kMostArms) problems.add("more than " + std::to_string(kMostArms) + " arms");
+  if (experiment.arms.size() > kMostArms)
+    problems.add("more than " + std::to_string(kMostArms) + " arms");
   keys.text("baseline", experiment.baseline);
-  if (experiment.baseline.empty() && !experiment.arms.empty()) experiment.baseline = experiment.arms[0].name;
+  if (experiment.baseline.empty() && !experiment.arms.empty())
+    experiment.baseline = experiment.arms[0].name;
   if (!experiment.arms.empty() && !seen.contains(experiment.baseline))
     problems.add("baseline '" + experiment.baseline + "' is no arm" +
                  did_you_mean(experiment.baseline, {seen.begin(), seen.end()}));
@@ -111,7 +122,8 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
         longer.back()[std::string(key.str())] = value;
       }
     if (longer.size() >= kMostSizes)
-      return problems.add(table.source(), "more than " + std::to_string(kMostSizes) + " combinations of sizes");
+      return problems.add(table.source(),
+                          "more than " + std::to_string(kMostSizes) + " combinations of sizes");
     if (!longer.empty()) grid = std::move(longer);
   }
   sizes.insert(sizes.end(), grid.begin(), grid.end());
@@ -120,13 +132,17 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
 void read_sizes(Keys& keys, Problems& problems, Experiment& experiment) {
   const toml::node* node = keys.find("sizes");
   if (!node) return;
-  if (const toml::table* table = node->as_table()) return add_grid(*table, problems, experiment.sizes);
+  if (const toml::table* table = node->as_table())
+    return add_grid(*table, problems, experiment.sizes);
   const toml::array* list = node->as_array();
   if (!list || list->empty() || !list->is_homogeneous<toml::table>())
-    return problems.add(node->source(), "'sizes': expected a table of names and numbers, or several under [[sizes]]");
+    return problems.add(
+        node->source(),
+        "'sizes': expected a table of names and numbers, or several under [[sizes]]");
   for (const toml::node& table : *list) add_grid(*table.as_table(), problems, experiment.sizes);
   if (experiment.sizes.size() > kMostSizes)
-    problems.add(node->source(), "more than " + std::to_string(kMostSizes) + " combinations of sizes");
+    problems.add(node->source(),
+                 "more than " + std::to_string(kMostSizes) + " combinations of sizes");
 }
 
 void read_caches(Keys& keys, Problems& problems, Experiment& experiment) {
@@ -136,7 +152,8 @@ void read_caches(Keys& keys, Problems& problems, Experiment& experiment) {
   experiment.caches.clear();
   for (const std::string& name : names) {
     const Caches all[] = {Caches::Warm, Caches::Cold, Caches::Rotated};
-    const auto* found = std::ranges::find_if(all, [&](Caches caches) { return to_string(caches) == name; });
+    const auto* found =
+        std::ranges::find_if(all, [&](Caches caches) { return to_string(caches) == name; });
     if (found == std::end(all))
       problems.add(keys.table().get("caches")->source(),
                    "'caches': expected warm, cold or rotated, got '" + name + "'");
@@ -212,16 +229,18 @@ ArmSpec arm_of(const std::string& text) {
 
 std::vector<std::string> problems_of(const ArmSpec& arm) {
   static const std::vector<std::string> kSchedulers{"naive", "isl", "poly", "template"};
-  static const std::vector<std::string> kPeers{"gcc", "clang",       "polly",    "numpy",  "torch",  "torch-compile",
-                                               "xla", "onnxruntime", "openvino", "onednn", "cublas", "triton"};
+  static const std::vector<std::string> kPeers{"gcc",      "clang",         "polly",  "numpy",
+                                               "torch",    "torch-compile", "xla",    "onnxruntime",
+                                               "openvino", "onednn",        "cublas", "triton"};
   if (arm.kind == ArmSpec::Kind::Script)
     return arm.what.empty() ? std::vector<std::string>{"script: the file's name is missing"}
                             : std::vector<std::string>{};
   const bool peer = arm.kind == ArmSpec::Kind::Peer;
   const std::vector<std::string>& words = peer ? kPeers : kSchedulers;
   if (std::ranges::find(words, arm.what) != words.end()) return {};
-  return {std::string("unknown ") + (peer ? "peer" : "arm") + " '" + arm.what + "', expected " + join_words(words) +
-          (peer ? "" : ", script:FILE or peer:NAME") + did_you_mean(arm.what, words)};
+  return {std::string("unknown ") + (peer ? "peer" : "arm") + " '" + arm.what + "', expected " +
+          join_words(words) + (peer ? "" : ", script:FILE or peer:NAME") +
+          did_you_mean(arm.what, words)};
 }
 
 std::string to_string(Caches caches) {

@@ -1,5 +1,5 @@
-// An experiment as its file says it: what is computed, by which arms, at which sizes, and when enough is measured.
-// docs/lab.md is the reference of the keys.
+// An experiment as its file says it: what is computed, by which arms, at which sizes, and when
+// enough is measured. docs/lab.md is the reference of the keys.
 //
 //   name     = "two schedules of a matrix product"
 //   programs = ["C[m,n] = sum[k] A[m,k]*B[k,n]"]
@@ -11,8 +11,9 @@
 //   [stop]
 //   processes = [3, 6]
 //
-// The file is a stranger's: its size, the number of rows and arms and every number are limited, and all that is wrong
-// with it is said at once, each problem with its line. Nothing here opens another file: that is the plan's (plan.h).
+// The file is a stranger's: its size, the number of rows and arms and every number are limited, and
+// all that is wrong with it is said at once, each problem with its line. Nothing here opens another
+// file: that is the plan's (plan.h).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct ArmSpec {
   std::vector<std::string> params;  // of a script: "Mr=8"
 };
 
-ArmSpec arm_of(const std::string& text);                   // "poly", "script:FILE", "peer:gcc"; unchecked
+// "poly", "script:FILE", "peer:gcc"; unchecked.
+ArmSpec arm_of(const std::string& text);
 std::vector<std::string> problems_of(const ArmSpec& arm);  // what there is no arm for
 
 // What memory looks like when a sample begins.
@@ -45,8 +47,8 @@ enum class Caches {
 };
 std::string to_string(Caches caches);
 
-// A process measures rounds until the interval of every arm's ratio to the baseline is narrower than `width`, at least
-// and at most so many; the same rule then asks for another process.
+// A process measures rounds until the interval of every arm's ratio to the baseline is narrower
+// than `width`, at least and at most so many; the same rule then asks for another process.
 struct StopRule {
   int rounds_least = 10, rounds_most = 40;
   int processes_least = 5, processes_most = 8;
@@ -58,10 +60,11 @@ struct StopRule {
 struct Experiment {
   std::string name, origin, text;     // `origin`: the file
   std::vector<std::string> programs;  // files, folders of files, or index notation
-  std::vector<std::string> suites;    // names or files of suites (suite.h), whose rows bring their sizes
-  std::vector<std::string> only;      // names of programs and of rows of suites; empty: all
-  std::vector<Sizes> sizes;           // of each row; empty: the programs have none open
-  std::vector<std::string> dtypes;    // of index notation and C; empty: theirs
+  // Names or files of suites (suite.h), whose rows bring their sizes.
+  std::vector<std::string> suites;
+  std::vector<std::string> only;    // names of programs and of rows of suites; empty: all
+  std::vector<Sizes> sizes;         // of each row; empty: the programs have none open
+  std::vector<std::string> dtypes;  // of index notation and C; empty: theirs
   std::vector<int> threads{1};
   std::vector<std::string> fills{"normal:1"};
   std::vector<Caches> caches{Caches::Warm};
@@ -72,8 +75,9 @@ struct Experiment {
   double tolerance = 0;  // relative and absolute, of outputs; 0: by the type
   std::uint64_t seed = 1;
   bool exact = false;
-  int explain = 0;       // so many of the largest differences are taken apart (differences.h)
-  bool emulate = false;  // of a GPU: its code is also for the emulator, which a driver that stands in for one has
+  int explain = 0;  // so many of the largest differences are taken apart (differences.h)
+  // Of a GPU: its code is also for the emulator, which a driver that stands in for one has.
+  bool emulate = false;
 
   bool is_on_gpu() const { return target.starts_with("cuda:"); }
 };

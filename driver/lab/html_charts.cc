@@ -42,19 +42,24 @@ class LogAxis {
     low_ -= margin;
     high_ += margin;
   }
-  double place(double value) const { return from_ + (std::log(value) - low_) / (high_ - low_) * (to_ - from_); }
+  double place(double value) const {
+    return from_ + (std::log(value) - low_) / (high_ - low_) * (to_ - from_);
+  }
 
   // 1, 2 and 5 times powers of ten, thinned to a few; of a narrow range steps of a hundredth or so.
   std::vector<double> ticks() const {
     std::vector<double> values;
-    for (int power = static_cast<int>(std::floor(low_ / std::log(10.0))); power <= high_ / std::log(10.0); ++power)
+    for (int power = static_cast<int>(std::floor(low_ / std::log(10.0)));
+         power <= high_ / std::log(10.0); ++power)
       for (const double digit : {1.0, 2.0, 5.0}) add(digit * std::pow(10.0, power), values);
     if (values.size() < 3) {
       const double span = std::exp(high_) - std::exp(low_);
       const double step = std::pow(10.0, std::floor(std::log10(span / 2)));
       const double coarse = span / step > 5 ? step * 2 : step;
       values.clear();
-      for (double v = std::ceil(std::exp(low_) / coarse) * coarse; v <= std::exp(high_); v += coarse) add(v, values);
+      for (double v = std::ceil(std::exp(low_) / coarse) * coarse; v <= std::exp(high_);
+           v += coarse)
+        add(v, values);
     }
     std::vector<double> few;
     const std::size_t every = values.size() / 7 + 1;
@@ -70,23 +75,23 @@ class LogAxis {
 };
 
 std::string line(double x1, double y1, double x2, double y2, const char* kind) {
-  return "<line class=\"" + std::string(kind) + "\" x1=\"" + at(x1) + "\" y1=\"" + at(y1) + "\" x2=\"" + at(x2) +
-         "\" y2=\"" + at(y2) + "\"/>";
+  return "<line class=\"" + std::string(kind) + "\" x1=\"" + at(x1) + "\" y1=\"" + at(y1) +
+         "\" x2=\"" + at(x2) + "\" y2=\"" + at(y2) + "\"/>";
 }
 
 std::string label(double x, double y, const std::string& text, const char* anchor = "start") {
-  return "<text x=\"" + at(x) + "\" y=\"" + at(y) + "\" text-anchor=\"" + anchor + "\">" + escaped_xml(text) +
-         "</text>";
+  return "<text x=\"" + at(x) + "\" y=\"" + at(y) + "\" text-anchor=\"" + anchor + "\">" +
+         escaped_xml(text) + "</text>";
 }
 
 std::string opened(double height, const std::string& title) {
-  return "<svg viewBox=\"0 0 " + at(kWidth) + " " + at(height) + "\" role=\"img\"><title>" + escaped_xml(title) +
-         "</title>";
+  return "<svg viewBox=\"0 0 " + at(kWidth) + " " + at(height) + "\" role=\"img\"><title>" +
+         escaped_xml(title) + "</title>";
 }
 
 std::string dot(double x, double y, const std::string& title) {
-  return "<circle class=\"dot\" cx=\"" + at(x) + "\" cy=\"" + at(y) + "\" r=\"4\"><title>" + escaped_xml(title) +
-         "</title></circle>";
+  return "<circle class=\"dot\" cx=\"" + at(x) + "\" cy=\"" + at(y) + "\" r=\"4\"><title>" +
+         escaped_xml(title) + "</title></circle>";
 }
 
 // Numbers of arms beside their marks; of marks that nearly touch one label tells all, "1, 2".
@@ -119,18 +124,22 @@ class ArmNumbers {
 std::string legend(const Results& results, double y) {
   std::string text;
   for (std::size_t i = 0; i < results.arms.size(); ++i)
-    text += label(kLeft, y + 15 * static_cast<double>(i), std::to_string(i + 1) + "  " + results.arms[i].name);
+    text += label(kLeft, y + 15 * static_cast<double>(i),
+                  std::to_string(i + 1) + "  " + results.arms[i].name);
   return text;
 }
 
 const char* class_of(const ArmResult& arm) {
-  return arm.outcome == Outcome::Faster ? "bar faster" : arm.outcome == Outcome::Slower ? "bar slower" : "bar";
+  return arm.outcome == Outcome::Faster   ? "bar faster"
+         : arm.outcome == Outcome::Slower ? "bar slower"
+                                          : "bar";
 }
 
 // Both axes of a picture whose corner is at the left below.
 std::string axes(const LogAxis& x, const LogAxis& y, double bottom, const std::string& x_name,
                  const std::string& y_name) {
-  std::string text = line(kLeft, bottom, kWidth - kRight, bottom, "axis") + line(kLeft, 20, kLeft, bottom, "axis");
+  std::string text =
+      line(kLeft, bottom, kWidth - kRight, bottom, "axis") + line(kLeft, 20, kLeft, bottom, "axis");
   for (const double tick : x.ticks())
     text += line(x.place(tick), bottom, x.place(tick), bottom + 4, "axis") +
             label(x.place(tick), bottom + 16, short_number(tick), "middle");
@@ -155,23 +164,28 @@ std::string bars_svg(const Results& results, const RowResult& row) {
   if (arms.empty()) return "";
   axis.finish();
   const double bottom = static_cast<double>(arms.size()) * 36 + 6;
-  std::string text = opened(bottom + 36, "times of " + row.name + " over that of " + results.plan.baseline);
+  std::string text =
+      opened(bottom + 36, "times of " + row.name + " over that of " + results.plan.baseline);
   for (const double tick : axis.ticks())
     text += line(axis.place(tick), 0, axis.place(tick), bottom, "axis") +
             label(axis.place(tick), bottom + 14, short_number(tick), "middle");
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const Interval& ratio = *arms[i]->ratio;
-    const double y = static_cast<double>(i) * 36 + 4, from = axis.place(1), to = axis.place(ratio.estimate);
-    text += label(kRight, y + 11, arms[i]->name + "  " + ratio_text(ratio.estimate) + " " + interval_text(ratio));
-    text += "<rect class=\"" + std::string(class_of(*arms[i])) + "\" x=\"" + at(std::min(from, to)) + "\" y=\"" +
-            at(y + 16) + "\" width=\"" + at(std::max(std::abs(to - from), 1.0)) + "\" height=\"12\"/>";
+    const double y = static_cast<double>(i) * 36 + 4, from = axis.place(1),
+                 to = axis.place(ratio.estimate);
+    text += label(kRight, y + 11,
+                  arms[i]->name + "  " + ratio_text(ratio.estimate) + " " + interval_text(ratio));
+    text += "<rect class=\"" + std::string(class_of(*arms[i])) + "\" x=\"" +
+            at(std::min(from, to)) + "\" y=\"" + at(y + 16) + "\" width=\"" +
+            at(std::max(std::abs(to - from), 1.0)) + "\" height=\"12\"/>";
     const double low = axis.place(ratio.low), high = axis.place(ratio.high);
     text += line(low, y + 22, high, y + 22, "whisker") + line(low, y + 18, low, y + 26, "whisker") +
             line(high, y + 18, high, y + 26, "whisker");
   }
   text += line(axis.place(1), 0, axis.place(1), bottom, "one");
   return text +
-         label(kWidth / 2, bottom + 30, "time over that of " + results.plan.baseline + ": left is faster", "middle") +
+         label(kWidth / 2, bottom + 30,
+               "time over that of " + results.plan.baseline + ": left is faster", "middle") +
          "</svg>";
 }
 
@@ -198,16 +212,18 @@ std::string roofline_svg(const Results& results) {
                             "roofline: measured ceilings and what each arm reaches");
   text += axes(x, y, 230, "operations a byte of the interface", "10^9 operations a second");
   const double left = std::min(least, ridge) / 1.5, right = std::max(most, ridge) * 1.5;
-  text += "<path class=\"roof\" d=\"M" + at(x.place(left)) + " " + at(y.place(bandwidth * left * 1e-9)) + "L" +
-          at(x.place(ridge)) + " " + at(y.place(peak * 1e-9)) + "L" + at(x.place(right)) + " " +
-          at(y.place(peak * 1e-9)) + "\"/>";
+  text += "<path class=\"roof\" d=\"M" + at(x.place(left)) + " " +
+          at(y.place(bandwidth * left * 1e-9)) + "L" + at(x.place(ridge)) + " " +
+          at(y.place(peak * 1e-9)) + "L" + at(x.place(right)) + " " + at(y.place(peak * 1e-9)) +
+          "\"/>";
   ArmNumbers numbers;
   for (const RowResult& row : results.rows)
     for (std::size_t i = 0; i < row.arms.size() && row.ceiling() > 0; ++i) {
       const ArmResult& arm = row.arms[i];
       if (!arm.is_timed()) continue;
       const double px = x.place(row.flops / row.bytes), py = y.place(row.flops / arm.time.estimate);
-      text += dot(px, py, row.name + ", " + arm.name + ": " + share_text(row, arm) + " of the FMA peak");
+      text += dot(px, py,
+                  row.name + ", " + arm.name + ": " + share_text(row, arm) + " of the FMA peak");
       numbers.add(px, py, i);
     }
   return text + numbers.text() + legend(results, 280) + "</svg>";
@@ -231,18 +247,21 @@ std::string predicted_svg(const Results& results) {
   if (shown == 0) return "";
   x.finish();
   y.finish();
-  std::string text = opened(350 + 15 * static_cast<double>(results.arms.size()), "measured over predicted time") +
-                     axes(x, y, 300, "predicted, us", "measured, us");
+  std::string text =
+      opened(350 + 15 * static_cast<double>(results.arms.size()), "measured over predicted time") +
+      axes(x, y, 300, "predicted, us", "measured, us");
   text += line(kLeft, 300, kWidth - kRight, 20, "one");
   ArmNumbers numbers;
   for (const RowResult& row : results.rows)
     for (std::size_t i = 0; i < row.arms.size(); ++i) {
       const ArmResult& arm = row.arms[i];
       if (!is_shown(arm)) continue;
-      const double px = x.place(arm.predicted->nanoseconds / 1e3), py = y.place(arm.time.estimate / 1e3);
-      text += dot(px, py,
-                  row.name + ", " + arm.name + ": predicted " + time_text(arm.predicted->nanoseconds) + ", measured " +
-                      time_text(arm.time.estimate));
+      const double px = x.place(arm.predicted->nanoseconds / 1e3),
+                   py = y.place(arm.time.estimate / 1e3);
+      text +=
+          dot(px, py,
+              row.name + ", " + arm.name + ": predicted " + time_text(arm.predicted->nanoseconds) +
+                  ", measured " + time_text(arm.time.estimate));
       numbers.add(px, py, i);
     }
   return text + numbers.text() + legend(results, 350) + "</svg>";
@@ -262,7 +281,8 @@ std::vector<Family> families(const Results& results) {
     const Row& planned = results.plan.rows[row.row];
     Sizes all = planned.sizes;
     all["threads"] = planned.threads;
-    const std::string rest = planned.fill + " " + to_string(planned.caches) + std::to_string(planned.program);
+    const std::string rest =
+        planned.fill + " " + to_string(planned.caches) + std::to_string(planned.program);
     for (const auto& [axis, value] : all) {
       std::string others;
       for (const auto& [name, size] : all)
@@ -289,8 +309,8 @@ std::string scaling_svg(const Results& results, const Family& family) {
   x.finish();
   y.finish();
   const double height = 246 + 15 * static_cast<double>(results.arms.size());
-  std::string text =
-      opened(height, "time over " + family.axis + ": " + family.name) + axes(x, y, 200, family.axis, "us");
+  std::string text = opened(height, "time over " + family.axis + ": " + family.name) +
+                     axes(x, y, 200, family.axis, "us");
   ArmNumbers numbers;
   for (std::size_t i = 0; i < results.arms.size(); ++i) {
     std::string path, dots;

@@ -2,7 +2,8 @@
 
 namespace polyte::lab {
 
-// Colours: Okabe and Ito's blue, vermilion and green, which people with any usual colour vision tell apart.
+// Colours: Okabe and Ito's blue, vermilion and green, which people with any usual colour
+// vision tell apart.
 const char* const kReportStyle = R"css(
 :root { --back: #ffffff; --text: #1c1e21; --soft: #5b6168; --line: #d5d9de; --shade: #f4f6f8;
         --fast: #0072b2; --slow: #b84e00; --even: #6b7178; --mark: #fff3cd; }
@@ -21,7 +22,8 @@ p { margin: .4rem 0; max-width: 48rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 td { min-width: 4.5rem; }
-th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left;
+         vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 thead th { background: var(--shade); }
 th button { all: unset; cursor: pointer; font-weight: 600; }
@@ -30,8 +32,10 @@ th[aria-sort=ascending] button::after { content: " \2191"; }
 th[aria-sort=descending] button::after { content: " \2193"; }
 .faster { color: var(--fast); font-weight: 600; }
 .slower { color: var(--slow); font-weight: 600; }
-.warning { border-left: 4px solid var(--slow); padding: .2rem .6rem; background: var(--shade); margin: .4rem 0; }
-.nests { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
+.warning { border-left: 4px solid var(--slow); padding: .2rem .6rem; background: var(--shade);
+           margin: .4rem 0; }
+.nests { display: grid; gap: .8rem;
+         grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
 .nests section { border: 1px solid var(--line); padding: .5rem .7rem; min-width: 0; }
 .nests h4 { margin: 0 0 .3rem; font-size: .95rem; }
 dl { margin: .3rem 0; font-size: .85rem; }
@@ -45,15 +49,17 @@ svg { width: 100%; max-width: 34rem; height: auto; display: block; }
 svg text { fill: var(--text); font: 11px system-ui, sans-serif; }
 svg .axis { stroke: var(--line); stroke-width: 1; }
 svg .one { stroke: var(--text); stroke-width: 1; stroke-dasharray: 4 3; }
-svg .bar { fill: var(--even); } svg .bar.faster { fill: var(--fast); } svg .bar.slower { fill: var(--slow); }
+svg .bar { fill: var(--even); }
+svg .bar.faster { fill: var(--fast); }
+svg .bar.slower { fill: var(--slow); }
 svg .whisker, svg .roof { stroke: var(--text); stroke-width: 1.5; fill: none; }
 svg .line { stroke: var(--even); stroke-width: 1.5; fill: none; }
 svg .dot { fill: var(--fast); stroke: var(--back); stroke-width: 1; }
 dl code, pre { overflow-wrap: anywhere; }
 details > summary { cursor: pointer; color: var(--soft); }
 @media print {
-  :root { --back: #fff; --text: #000; --soft: #333; --line: #999; --shade: #eee; --fast: #0072b2; --slow: #b84e00;
-          --even: #777; --mark: #ddd; }
+  :root { --back: #fff; --text: #000; --soft: #333; --line: #999; --shade: #eee;
+          --fast: #0072b2; --slow: #b84e00; --even: #777; --mark: #ddd; }
   body { max-width: none; font-size: 10pt; }
   .nests section, tr, svg { break-inside: avoid; }
   .wide { overflow: visible; }
@@ -73,9 +79,11 @@ for (const table of document.querySelectorAll('table.sortable')) {
     const rows = Array.from(table.tBodies[0].rows);
     rows.sort((a, b) => {
       const x = key(a, at), y = key(b, at);
-      if (x === '' || y === '') return x === y ? 0 : x === '' ? 1 : -1;  // what has no figure stays below
+      // What has no figure stays below.
+      if (x === '' || y === '') return x === y ? 0 : x === '' ? 1 : -1;
       const numbers = !isNaN(x) && !isNaN(y);
-      const order = numbers ? Number(x) - Number(y) : x.localeCompare(y, undefined, {numeric: true});
+      const order =
+          numbers ? Number(x) - Number(y) : x.localeCompare(y, undefined, {numeric: true});
       return up ? order : -order;
     });
     table.tBodies[0].append(...rows);
@@ -88,7 +96,9 @@ for (const table of document.querySelectorAll('table.sortable')) {
     head.replaceChildren(button);
   });
 }
-addEventListener('beforeprint', () => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
+addEventListener('beforeprint', () => {
+  document.querySelectorAll('details').forEach((d) => { d.open = true; });
+});
 )js";
 
 }  // namespace polyte::lab

@@ -1,11 +1,13 @@
-// The fixed parts of the HTML report: how it looks, and the few lines that sort its tables. Nothing is fetched.
+// The fixed parts of the HTML report: how it looks, and the few lines that sort its tables.
+// Nothing is fetched.
 #pragma once
 
 namespace polyte::lab {
 
 // Light and dark, narrow and wide, on paper; told apart by position and shape as well as by colour.
 extern const char* const kReportStyle;
-// Heads of tables with class `sortable` are buttons: click, Enter or blank sorts, again turns it around.
+// Heads of tables with class `sortable` are buttons: click, Enter or blank sorts, again turns
+// it around.
 extern const char* const kReportScript;
 
 }  // namespace polyte::lab

@@ -1,4 +1,5 @@
-// What an arm reads and writes: the interface of a Program whose sizes are bound, or the inputs and outputs of a model.
+// What an arm reads and writes: the interface of a Program whose sizes are bound, or the inputs and
+// outputs of a model.
 #pragma once
 
 #include <string>

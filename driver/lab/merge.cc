@@ -20,7 +20,9 @@ struct RowSoFar {
   int next = 0;
 };
 
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 class Merger {
  public:
@@ -29,7 +31,8 @@ class Merger {
   void add(const std::string& folder) {
     const Plan own = read_plan(folder);
     if (to_json(own) != to_json(plan_))
-      throw UserError(ExitStatus::Usage, folder + ": its plan is another one: only runs of one plan are joined");
+      throw UserError(ExitStatus::Usage,
+                      folder + ": its plan is another one: only runs of one plan are joined");
     const Records records = read_records(folder, own);
     check_build(folder, records);
     check_machines(folder, records);
@@ -39,7 +42,8 @@ class Merger {
       for (std::size_t row = 0; row < rows_.size(); ++row) add_row(row, records.rows[row], c);
     }
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (!records.rows[row].processes.empty()) rows_[row].next += records.rows[row].processes.rbegin()->first + 1;
+      if (!records.rows[row].processes.empty())
+        rows_[row].next += records.rows[row].processes.rbegin()->first + 1;
       if (!records.rows[row].why.empty())
         text_ += line_of({{"kind", "row"}, {"row", row}, {"why", records.rows[row].why}});
       for (const auto& [arm, reason] : records.rows[row].crashed)
@@ -48,7 +52,8 @@ class Merger {
   }
 
   void refuse_mixed() const {
-    if (!mixed_.empty()) throw UserError(ExitStatus::Usage, "a ratio is never of two machines:" + mixed_);
+    if (!mixed_.empty())
+      throw UserError(ExitStatus::Usage, "a ratio is never of two machines:" + mixed_);
   }
   const std::string& text() const { return text_; }
   Merged merged() const {
@@ -69,7 +74,8 @@ class Merger {
     for (const Json& context : records.contexts) {
       if (build_.is_null()) build_ = context.at("polyte");
       if (build_ != context.at("polyte"))
-        throw UserError(ExitStatus::Usage, folder + ": its samples are of another build of Polyte than those before");
+        throw UserError(ExitStatus::Usage,
+                        folder + ": its samples are of another build of Polyte than those before");
     }
   }
 
@@ -78,10 +84,12 @@ class Merger {
       for (const auto& [number, process] : records.rows[row].processes) {
         const Json& context = records.contexts.at(process.context);
         RowSoFar& so_far = rows_[row];
-        if (so_far.machine.empty()) so_far.machine = machine_of(context), so_far.words = machine_words(context);
+        if (so_far.machine.empty())
+          so_far.machine = machine_of(context), so_far.words = machine_words(context);
         if (so_far.machine == machine_of(context)) continue;
-        mixed_ += "\n  row '" + plan_.rows[row].name + "' is of " + so_far.words + " (" + so_far.machine +
-                  "), and in " + folder + " of " + machine_words(context) + " (" + machine_of(context) + ")";
+        mixed_ += "\n  row '" + plan_.rows[row].name + "' is of " + so_far.words + " (" +
+                  so_far.machine + "), and in " + folder + " of " + machine_words(context) + " (" +
+                  machine_of(context) + ")";
         break;
       }
   }
@@ -92,7 +100,8 @@ class Merger {
       if (process.context != context) continue;
       const int moved = rows_[row].next + number;
       for (const ArmRecord& arm : process.arms) text_ += line_of(renumbered(arm.facts, moved));
-      for (const RoundRecord& round : process.rounds) text_ += line_of(round_line(row, process, round, moved));
+      for (const RoundRecord& round : process.rounds)
+        text_ += line_of(round_line(row, process, round, moved));
       text_ += line_of(renumbered(process.end, moved));
       ++processes_;
     }
@@ -103,7 +112,8 @@ class Merger {
     return json;
   }
 
-  static Json round_line(std::size_t row, const ProcessRecord& process, const RoundRecord& round, int number) {
+  static Json round_line(std::size_t row, const ProcessRecord& process, const RoundRecord& round,
+                         int number) {
     Json json{{"kind", "round"},      {"row", row},
               {"process", number},    {"attempt", process.attempt},
               {"round", round.round}, {"samples", Json::array()}};
@@ -120,8 +130,9 @@ Merged merge_runs(const std::vector<std::string>& folders, const std::string& ou
   const Plan plan = read_plan(folders.front());
   const std::string samples = out + "/samples.jsonl";
   if (std::filesystem::exists(samples) && std::filesystem::file_size(samples) > 0)
-    throw UserError(ExitStatus::Usage,
-                    out + ": has samples already: give another --out, and this one among the folders");
+    throw UserError(
+        ExitStatus::Usage,
+        out + ": has samples already: give another --out, and this one among the folders");
   Merger merger(plan);
   for (const std::string& folder : folders) merger.add(folder);
   merger.refuse_mixed();

@@ -20,7 +20,8 @@ Items lines_of(const std::string& text) {
 
 // The classic table: length[i][j] of what a[i..] and b[j..] have in common.
 std::vector<std::vector<std::uint16_t>> common_lengths(const Items& a, const Items& b) {
-  std::vector<std::vector<std::uint16_t>> length(a.size() + 1, std::vector<std::uint16_t>(b.size() + 1, 0));
+  std::vector<std::vector<std::uint16_t>> length(a.size() + 1,
+                                                 std::vector<std::uint16_t>(b.size() + 1, 0));
   for (std::size_t i = a.size(); i-- > 0;)
     for (std::size_t j = b.size(); j-- > 0;)
       length[i][j] = a[i] == b[j] ? static_cast<std::uint16_t>(length[i + 1][j + 1] + 1)

@@ -64,10 +64,12 @@ int run_program(std::vector<std::string> words, const std::string& output) {
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
-  const int error = posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  const int error =
+      posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   if (error != 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
@@ -96,12 +98,14 @@ const std::vector<std::string>& fast_flags() {
 bool has_polly(const std::string& clang) {
   const Scratch scratch;
   std::ofstream(scratch.file("a.c")) << "int a;\n";
-  return run_program({clang, "-O3", "-mllvm", "-polly", "-c", "-o", scratch.file("a.o"), scratch.file("a.c")},
+  return run_program({clang, "-O3", "-mllvm", "-polly", "-c", "-o", scratch.file("a.o"),
+                      scratch.file("a.c")},
                      scratch.file("out")) == 0;
 }
 
 // Under its name only when it is complete.
-void compile(const Compiler& compiler, const std::string& source, const Scratch& scratch, const std::string& library) {
+void compile(const Compiler& compiler, const std::string& source, const Scratch& scratch,
+             const std::string& library) {
   const std::string c = scratch.file("kernel.c"), log = scratch.file("log");
   const std::string unfinished = library + ".part" + std::to_string(getpid());
   std::ofstream(c) << source;
@@ -109,7 +113,8 @@ void compile(const Compiler& compiler, const std::string& source, const Scratch&
   words.insert(words.end(), compiler.flags.begin(), compiler.flags.end());
   words.insert(words.end(), {"-shared", "-fPIC", "-w", "-o", unfinished, c, "-lm"});
   if (run_program(words, log) != 0)
-    throw UserError(ExitStatus::InvalidInput, "peer:" + compiler.name + ": the compiler fails: " + first_line(log));
+    throw UserError(ExitStatus::InvalidInput,
+                    "peer:" + compiler.name + ": the compiler fails: " + first_line(log));
   fs::rename(unfinished, library);
 }
 
@@ -138,27 +143,33 @@ Compiler find_compiler(const std::string& name) {
 
 std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine) {
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*naive.state, {.machine = machine});
-  POLYTE_CHECK(loops.buffers.size() == naive.program->interface().size(), "the reference order packs nothing");
+  POLYTE_CHECK(loops.buffers.size() == naive.program->interface().size(),
+               "the reference order packs nothing");
   const std::string text = codegen::write_c({&loops, 1});
   // The function's name as C has it: the last definition of the text.
   const std::size_t at = text.rfind("\nvoid ");
   POLYTE_CHECK(at != std::string::npos, "a C function was written");
   const std::string function = text.substr(at + 6, text.find('(', at) - at - 6);
   std::string arguments;
-  for (std::size_t i = 0; i < loops.buffers.size(); ++i) arguments += (i ? ", b[" : "b[") + std::to_string(i) + "]";
+  for (std::size_t i = 0; i < loops.buffers.size(); ++i)
+    arguments += (i ? ", b[" : "b[") + std::to_string(i) + "]";
   return text + "\nvoid polyte_lab_call(void *const *b) { " + function + "(" + arguments + "); }\n";
 }
 
-PeerKernel::PeerKernel(const Compiler& compiler, const std::string& source, const std::string& kept) {
+PeerKernel::PeerKernel(const Compiler& compiler, const std::string& source,
+                       const std::string& kept) {
   std::string made_by = compiler.version + compiler.path;
   for (const std::string& flag : compiler.flags) made_by += " " + flag;
   const Scratch scratch;
   std::string library = scratch.file("kernel.so");
-  if (!kept.empty()) library = kept + "/" + runtime::digest_of(runtime::as_bytes(made_by + "\n" + source)) + ".so";
+  if (!kept.empty())
+    library = kept + "/" + runtime::digest_of(runtime::as_bytes(made_by + "\n" + source)) + ".so";
   if (!fs::exists(library)) compile(compiler, source, scratch, library);
   handle_ = dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
   void* symbol = handle_ ? dlsym(handle_, "polyte_lab_call") : nullptr;
-  if (!symbol) throw UserError(ExitStatus::InvalidInput, "peer:" + compiler.name + ": its library cannot be loaded");
+  if (!symbol)
+    throw UserError(ExitStatus::InvalidInput,
+                    "peer:" + compiler.name + ": its library cannot be loaded");
   call_ = reinterpret_cast<void (*)(void* const*)>(symbol);
 }
 

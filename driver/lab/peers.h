@@ -1,5 +1,6 @@
-// Other compilers as arms: the Program's reference order as C99 (codegen/c), compiled by what is installed, loaded with
-// dlopen. A peer shows what a compiler makes of the same loops without a schedule; it runs on one thread.
+// Other compilers as arms: the Program's reference order as C99 (codegen/c), compiled by what is
+// installed, loaded with dlopen. A peer shows what a compiler makes of the same loops without a
+// schedule; it runs on one thread.
 #pragma once
 
 #include <memory>
@@ -13,24 +14,26 @@
 
 namespace polyte::lab {
 
-// "gcc", "clang", "polly", and "strict", which is any C compiler asked to keep the order of operations: a reference
-// that shares nothing with our code generator.
+// "gcc", "clang", "polly", and "strict", which is any C compiler asked to keep the order of
+// operations: a reference that shares nothing with our code generator.
 struct Compiler {
   std::string name, path;  // path empty: it is not installed
   std::vector<std::string> flags;
   std::string version;  // first line of --version
 };
 Compiler find_compiler(const std::string& name);
-std::string on_path(const std::string& program);  // the file that a shell would run; empty: there is none
+// The file that a shell would run; empty: there is none.
+std::string on_path(const std::string& program);
 
-// C of the reference order with a function `polyte_lab_call(void *const *)` over the interface in order. UserError
-// (Unsupported) with all that C cannot say.
+// C of the reference order with a function `polyte_lab_call(void *const *)` over the interface in
+// order. UserError (Unsupported) with all that C cannot say.
 std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine);
 
 class PeerKernel {
  public:
-  // UserError(InvalidInput) with the compiler's words where it fails. `kept`: a folder of libraries that were made
-  // before, by what made them (Polly takes seconds for a kernel); empty: none is kept.
+  // UserError(InvalidInput) with the compiler's words where it fails. `kept`: a folder of
+  // libraries that were made before, by what made them (Polly takes seconds for a kernel); empty:
+  // none is kept.
   PeerKernel(const Compiler& compiler, const std::string& source, const std::string& kept);
   ~PeerKernel();
   PeerKernel(const PeerKernel&) = delete;

@@ -38,18 +38,22 @@ std::vector<std::string> files_of(const Experiment& experiment, const std::strin
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
     if (entry.path().extension() == ".program") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
-  if (files.empty()) throw UserError(ExitStatus::InvalidInput, path + ": a folder without files NAME.program");
+  if (files.empty())
+    throw UserError(ExitStatus::InvalidInput, path + ": a folder without files NAME.program");
   return files;
 }
 
-// Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern of either (conv*).
+// Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern
+// of either (conv*).
 bool is_asked_for(const std::string& pattern, const std::string& suite, const std::string& row) {
-  return fnmatch(pattern.c_str(), row.c_str(), 0) == 0 || fnmatch(pattern.c_str(), (suite + "/" + row).c_str(), 0) == 0;
+  return fnmatch(pattern.c_str(), row.c_str(), 0) == 0 ||
+         fnmatch(pattern.c_str(), (suite + "/" + row).c_str(), 0) == 0;
 }
 
 class Planner {
  public:
-  Planner(const Experiment& experiment, const Sources& sources) : experiment_(experiment), sources_(sources) {}
+  Planner(const Experiment& experiment, const Sources& sources)
+      : experiment_(experiment), sources_(sources) {}
 
   Plan plan() {
     plan_.name = experiment_.name;
@@ -70,7 +74,8 @@ class Planner {
     tell_apart();
     add_arms();
     if (plan_.rows.size() > kMostRows)
-      problem("more than " + std::to_string(kMostRows) + " rows: " + std::to_string(plan_.rows.size()));
+      problem("more than " + std::to_string(kMostRows) +
+              " rows: " + std::to_string(plan_.rows.size()));
     if (!problems_.empty()) throw UserError(ExitStatus::InvalidInput, problems_);
     return std::move(plan_);
   }
@@ -117,7 +122,8 @@ class Planner {
 
   bool is_taken(const std::string& name) {
     const std::vector<std::string>& only = experiment_.only;
-    if (only.empty() || std::ranges::find(only, name) != only.end()) return found_.insert(name), true;
+    if (only.empty() || std::ranges::find(only, name) != only.end())
+      return found_.insert(name), true;
     left_out_.insert(name);
     return false;
   }
@@ -142,7 +148,8 @@ class Planner {
   std::size_t add_program(ir::Program program, const std::string& type) {
     PlannedProgram planned{program.name, ir::digest(program), ir::print(program), ""};
     const auto known = std::ranges::find(plan_.programs, planned);
-    if (known != plan_.programs.end()) return static_cast<std::size_t>(known - plan_.programs.begin());
+    if (known != plan_.programs.end())
+      return static_cast<std::size_t>(known - plan_.programs.begin());
     plan_.programs.push_back(std::move(planned));
     open_.push_back(std::move(program));
     dtypes_.push_back(type);
@@ -153,7 +160,8 @@ class Planner {
     runtime::FileContent file(path);
     const std::string name = fs::path(path).stem().string();
     if (!is_taken(name)) return;
-    plan_.programs.push_back({name, runtime::digest_of(file.all()), "", fs::absolute(path).string()});
+    plan_.programs.push_back(
+        {name, runtime::digest_of(file.all()), "", fs::absolute(path).string()});
     open_.emplace_back();
     open_.back().name = name;
     dtypes_.emplace_back();
@@ -168,7 +176,9 @@ class Planner {
         const Suite suite = read_suite(spec, fs::path(experiment_.origin).parent_path().string());
         for (const SuiteRow& one : suite.rows) {
           if (!is_taken(suite.name, one.name)) continue;
-          Row row{"", add_program(one.program, ""), one.sizes, 1, "", Caches::Warm, suite.name, one.source};
+          Row row{
+              "",        add_program(one.program, ""), one.sizes, 1, "", Caches::Warm, suite.name,
+              one.source};
           add_conditions(row, suite.name + "/" + one.name);
         }
       });
@@ -179,10 +189,12 @@ class Planner {
     std::set<std::string> unknown, params;
     for (const Sizes& sizes : experiment_.sizes)
       for (const auto& [name, value] : sizes)
-        if (std::ranges::none_of(open_,
-                                 [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); }))
+        if (std::ranges::none_of(open_, [&, n = name](const ir::Program& p) {
+              return ir::find_param(p, n).has_value();
+            }))
           unknown.insert(name);
-    for (const ir::Program& program : open_) params.insert(program.params.begin(), program.params.end());
+    for (const ir::Program& program : open_)
+      params.insert(program.params.begin(), program.params.end());
     if (open_.empty()) return;
     for (const std::string& name : unknown)
       problem("sizes." + name + ": no program has a size '" + name + "'" +
@@ -192,7 +204,8 @@ class Planner {
   // The sizes that concern a program, each combination once.
   std::vector<Sizes> sizes_of(const ir::Program& program) {
     std::vector<Sizes> result;
-    for (const Sizes& sizes : experiment_.sizes.empty() ? std::vector<Sizes>{{}} : experiment_.sizes) {
+    for (const Sizes& sizes :
+         experiment_.sizes.empty() ? std::vector<Sizes>{{}} : experiment_.sizes) {
       Sizes own;
       for (const auto& [name, value] : sizes)
         if (const auto param = ir::find_param(program, name)) own[*param] = value;
@@ -212,7 +225,8 @@ class Planner {
     for (const Sizes& sizes : sizes_of(open_[program])) {
       // What tells it from the other rows: always sizes, the rest where it varies.
       std::string name = plan_.programs[program].name;
-      if (experiment_.dtypes.size() > 1 && !dtypes_[program].empty()) name += " " + dtypes_[program];
+      if (experiment_.dtypes.size() > 1 && !dtypes_[program].empty())
+        name += " " + dtypes_[program];
       for (const auto& [param, value] : sizes) name += " " + param + "=" + std::to_string(value);
       add_conditions({"", program, sizes, 1, "", Caches::Warm, "", ""}, name);
     }
@@ -226,7 +240,8 @@ class Planner {
           row.fill = fill;
           row.caches = caches;
           row.name = name;
-          if (experiment_.threads.size() > 1 || threads > 1) row.name += " threads=" + std::to_string(threads);
+          if (experiment_.threads.size() > 1 || threads > 1)
+            row.name += " threads=" + std::to_string(threads);
           if (experiment_.fills.size() > 1) row.name += " fill=" + fill;
           if (experiment_.caches.size() > 1) row.name += " caches=" + to_string(caches);
           plan_.rows.push_back(row);
@@ -246,12 +261,15 @@ class Planner {
       collect([&] {
         PlannedArm arm{spec, "", ""};
         if (spec.kind == ArmSpec::Kind::Script) {
-          const schedule::Script script = sources_.script(beside(experiment_, spec.what), spec.params);
+          const schedule::Script script =
+              sources_.script(beside(experiment_, spec.what), spec.params);
           arm.script = schedule::print(script);
           arm.program = script.program;
           if (!plan_.programs.empty() &&
-              std::ranges::find(plan_.programs, arm.program, &PlannedProgram::name) == plan_.programs.end())
-            problem("arm '" + spec.name + "': no source has the program '" + arm.program + "' of this script");
+              std::ranges::find(plan_.programs, arm.program, &PlannedProgram::name) ==
+                  plan_.programs.end())
+            problem("arm '" + spec.name + "': no source has the program '" + arm.program +
+                    "' of this script");
         }
         plan_.arms.push_back(std::move(arm));
       });
@@ -271,9 +289,13 @@ const PlannedArm& Plan::arm(const std::string& called) const {
   throw InternalError("no arm '" + called + "' in the plan");
 }
 
-Plan make_plan(const Experiment& experiment, const Sources& sources) { return Planner(experiment, sources).plan(); }
+Plan make_plan(const Experiment& experiment, const Sources& sources) {
+  return Planner(experiment, sources).plan();
+}
 
-std::shared_ptr<const ir::Program> open_program(const Plan& plan, const Row& row) { return parsed(plan, row); }
+std::shared_ptr<const ir::Program> open_program(const Plan& plan, const Row& row) {
+  return parsed(plan, row);
+}
 
 std::shared_ptr<const ir::Program> bound_program(const Plan& plan, const Row& row) {
   const std::shared_ptr<const ir::Program> open = parsed(plan, row);

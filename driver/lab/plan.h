@@ -1,5 +1,6 @@
-// An experiment with every row written out and nothing left to look up: the text of Programs and scripts is inside, so
-// that workers, a resumed run and a reader of a bundle need no other file. Kept as plan.json of the result folder.
+// An experiment with every row written out and nothing left to look up: the text of Programs and
+// scripts is inside, so that workers, a resumed run and a reader of a bundle need no other file.
+// Kept as plan.json of the result folder.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -30,7 +31,8 @@ struct Row {
   int threads = 1;
   std::string fill;
   Caches caches = Caches::Warm;
-  std::string suite = {}, source = {};  // the suite that it is of, and who its sizes are from; else empty
+  // The suite that it is of, and who its sizes are from; else empty.
+  std::string suite = {}, source = {};
 };
 
 struct PlannedArm {
@@ -58,12 +60,15 @@ struct Plan {
 // How an experiment's names become Programs and scripts; the command line has both.
 struct Sources {
   // All programs of a file, or of index notation; `dtype` may be empty.
-  std::function<std::vector<ir::Program>(const std::string& source, const std::string& dtype)> programs;
-  std::function<schedule::Script(const std::string& path, const std::vector<std::string>& params)> script;
+  std::function<std::vector<ir::Program>(const std::string& source, const std::string& dtype)>
+      programs;
+  std::function<schedule::Script(const std::string& path, const std::vector<std::string>& params)>
+      script;
 };
 
-// Paths are relative to the folder of the experiment's file. UserError with every problem: a program without a row, a
-// size that no program has or that is missing, a script for none of the programs, more than 10,000 rows.
+// Paths are relative to the folder of the experiment's file. UserError with every problem: a
+// program without a row, a size that no program has or that is missing, a script for none of the
+// programs, more than 10,000 rows.
 Plan make_plan(const Experiment& experiment, const Sources& sources);
 
 // The Program of a row, its sizes bound.

@@ -70,14 +70,16 @@ Row row_from(const Json& json, std::size_t programs, const std::string& origin) 
   for (const Caches one : {Caches::Warm, Caches::Cold, Caches::Rotated})
     if (to_string(one) == caches) row.caches = one;
   if (row.program >= programs || row.threads < 1 || row.threads > 1024)
-    throw UserError(ExitStatus::InvalidInput, origin + ": row '" + row.name + "': a number is out of range");
+    throw UserError(ExitStatus::InvalidInput,
+                    origin + ": row '" + row.name + "': a number is out of range");
   return row;
 }
 
 }  // namespace
 
 std::string words_of(const nlohmann::json::exception& e) {
-  const std::string text = e.what();  // "[json.exception.type_error.302] type must be string, but is number"
+  // "[json.exception.type_error.302] type must be string, but is number".
+  const std::string text = e.what();
   const std::size_t end = text.find("] ");
   return end == std::string::npos ? text : text.substr(end + 2);
 }
@@ -90,8 +92,10 @@ Json to_json(const Plan& plan) {
   if (plan.emulate) json["emulate"] = true;
   json["programs"] = json["arms"] = json["rows"] = Json::array();
   for (const PlannedProgram& program : plan.programs)
-    json["programs"].push_back(
-        {{"name", program.name}, {"digest", program.digest}, {"text", program.text}, {"model", program.model}});
+    json["programs"].push_back({{"name", program.name},
+                                {"digest", program.digest},
+                                {"text", program.text},
+                                {"model", program.model}});
   for (const PlannedArm& arm : plan.arms) json["arms"].push_back(arm_json(arm));
   for (const Row& row : plan.rows) json["rows"].push_back(row_json(row));
   return json;
@@ -99,8 +103,8 @@ Json to_json(const Plan& plan) {
 
 Plan plan_from_json(const Json& json, const std::string& origin) try {
   if (json.value("format", "") != kFormat)
-    throw UserError(ExitStatus::InvalidInput,
-                    origin + ": expected the format " + kFormat + ", got '" + json.value("format", "") + "'");
+    throw UserError(ExitStatus::InvalidInput, origin + ": expected the format " + kFormat +
+                                                  ", got '" + json.value("format", "") + "'");
   Plan plan;
   plan.name = json.at("name");
   plan.experiment = json.at("experiment");
@@ -113,12 +117,15 @@ Plan plan_from_json(const Json& json, const std::string& origin) try {
   plan.explain = json.value("explain", 0);
   plan.emulate = json.value("emulate", false);
   for (const Json& one : json.at("programs"))
-    plan.programs.push_back({one.at("name"), one.at("digest"), one.at("text"), one.value("model", "")});
+    plan.programs.push_back(
+        {one.at("name"), one.at("digest"), one.at("text"), one.value("model", "")});
   for (const Json& one : json.at("arms")) plan.arms.push_back(arm_from(one));
-  for (const Json& one : json.at("rows")) plan.rows.push_back(row_from(one, plan.programs.size(), origin));
+  for (const Json& one : json.at("rows"))
+    plan.rows.push_back(row_from(one, plan.programs.size(), origin));
   return plan;
 } catch (const nlohmann::json::exception& e) {
-  throw UserError(ExitStatus::InvalidInput, origin + ": not a plan of an experiment: " + words_of(e));
+  throw UserError(ExitStatus::InvalidInput,
+                  origin + ": not a plan of an experiment: " + words_of(e));
 }
 
 }  // namespace polyte::lab

@@ -17,7 +17,8 @@ double operations_of(const ir::Expr& value) {
   ir::for_each_node(value, [&](const ir::ExprNode& node) {
     if (!is_float(node.type)) return;
     const bool is_fma = std::holds_alternative<ir::Fma>(node.op);
-    if (is_fma || std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op))
+    if (is_fma || std::holds_alternative<ir::Unary>(node.op) ||
+        std::holds_alternative<ir::Binary>(node.op))
       count += (is_fma ? 2 : 1) * node.lanes;
   });
   return count;
@@ -43,9 +44,10 @@ class FlopCount {
   double value(const ir::Affine& e) const {
     auto sum = static_cast<double>(e.constant());
     for (const ir::Term& term : e.terms()) {
-      const double atom =
-          term.atom.div ? std::floor(value(term.atom.div->numerator) / static_cast<double>(term.atom.div->denominator))
-                        : middle_.at(term.atom.symbol);
+      const double atom = term.atom.div
+                              ? std::floor(value(term.atom.div->numerator) /
+                                           static_cast<double>(term.atom.div->denominator))
+                              : middle_.at(term.atom.symbol);
       sum += static_cast<double>(term.coefficient) * atom;
     }
     return sum;
@@ -61,7 +63,8 @@ class FlopCount {
   }
 };
 
-// The cycles of this process in a second: its FMA peak over what such a processor does in a cycle. 0: not known.
+// The cycles of this process in a second: its FMA peak over what such a processor does in a
+// cycle. 0: not known.
 double clock_hz(const Machine& machine) {
   const double peak = bench::measure_peak(machine, DType::F32);
   return peak / (2.0 * machine.lanes(DType::F32) * std::max(1, machine.fma_per_cycle));
@@ -75,7 +78,9 @@ Json predict(const driver::BuiltKernel& kernel, const Machine& machine) {
   const poly::StatePrice price = poly::price_of(*kernel.state, machine);
   Json json{{"model", "state price"}};
   if (kernel.kernel.program.params.empty()) json["flops"] = flops_of_loops(kernel.kernel.program);
-  json["bytes"] = {{"beyond_l1", price.beyond_l1}, {"beyond_l2", price.beyond_l2}, {"beyond_l3", price.beyond_l3}};
+  json["bytes"] = {{"beyond_l1", price.beyond_l1},
+                   {"beyond_l2", price.beyond_l2},
+                   {"beyond_l3", price.beyond_l3}};
   json["cycles"] = price.cycles;
   json["bound"] = price.bound();
   if (const double clock = clock_hz(machine); clock > 0) {
@@ -88,8 +93,11 @@ Json predict(const driver::BuiltKernel& kernel, const Machine& machine) {
 Json memory_of(const driver::CompiledOperator& op, int threads) {
   std::int64_t interface = 0;
   for (const ir::Buffer& buffer : op.built.kernel.program.buffers)
-    interface += checked_mul(checked_product(ir::constant_shape(buffer)), size_in_bytes(buffer.dtype));
-  return {{"interface", interface}, {"scratch", op.scratch.total_bytes(threads)}, {"stack", op.scratch.stack_bytes}};
+    interface +=
+        checked_mul(checked_product(ir::constant_shape(buffer)), size_in_bytes(buffer.dtype));
+  return {{"interface", interface},
+          {"scratch", op.scratch.total_bytes(threads)},
+          {"stack", op.scratch.stack_bytes}};
 }
 
 }  // namespace polyte::lab

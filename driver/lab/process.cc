@@ -16,7 +16,8 @@ extern char** environ;
 namespace polyte::lab {
 
 Pipe::Pipe() {
-  if (pipe2(ends, O_CLOEXEC) != 0) throw UserError(ExitStatus::ResourceLimit, "a pipe to a worker cannot be made");
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    throw UserError(ExitStatus::ResourceLimit, "a pipe to a worker cannot be made");
 }
 
 Pipe::~Pipe() {
@@ -44,10 +45,12 @@ pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& 
     posix_spawn_file_actions_adddup2(&actions, memory, kMemoryOfWorker);
   }
   pid_t child = 0;
-  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
-    throw UserError(ExitStatus::ResourceLimit, words[0] + " cannot be started: " + std::string(strerror(error)));
+    throw UserError(ExitStatus::ResourceLimit,
+                    words[0] + " cannot be started: " + std::string(strerror(error)));
   return child;
 }
 
@@ -71,7 +74,8 @@ int wait_for(pid_t process) {
 
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status))
-    return "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+    return "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
+           strsignal(WTERMSIG(status)) + ")";
   return WEXITSTATUS(status) == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(status));
 }
 

@@ -8,8 +8,8 @@
 
 namespace polyte::lab {
 
-// Its two ends, closed with it and in processes that are started. UserError(ResourceLimit) where there is none to be
-// had.
+// Its two ends, closed with it and in processes that are started. UserError(ResourceLimit) where
+// there is none to be had.
 struct Pipe {
   int ends[2] = {-1, -1};  // read, written
   Pipe();
@@ -20,16 +20,18 @@ struct Pipe {
   int take_end(int end);  // the caller closes it
 };
 
-// words[0] is a path or a name of PATH. It reads `in`, writes `out`. `memory`: a file that it has by the number
-// kMemoryOfWorker, and its stderr goes nowhere; -1: none, and its stderr is ours. UserError(ResourceLimit) where it
-// cannot be started.
+// words[0] is a path or a name of PATH. It reads `in`, writes `out`. `memory`: a file that it has
+// by the number kMemoryOfWorker, and its stderr goes nowhere; -1: none, and its stderr is ours.
+// UserError(ResourceLimit) where it cannot be started.
 constexpr int kMemoryOfWorker = 3;
-pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& out, int memory = -1);
+pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& out,
+                    int memory = -1);
 
 // To a process that may have ended meanwhile: then nothing is written, and no signal comes.
 void write_all(int file, const std::string& text);
 
-int wait_for(pid_t process);           // its status
-std::string how_it_ended(int status);  // "ended with status 5", "was ended by signal 11 (Segmentation fault)"; "": well
+int wait_for(pid_t process);  // its status
+// "ended with status 5", "was ended by signal 11 (Segmentation fault)"; "": well.
+std::string how_it_ended(int status);
 
 }  // namespace polyte::lab

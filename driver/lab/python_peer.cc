@@ -49,7 +49,8 @@ class PythonContender : public Contender {
     return ask(what).value("version", "");
   }
 
-  // How each execution is started, where there are several ways: the quickest on the set that there is.
+  // How each execution is started, where there are several ways: the quickest on the set that
+  // there is.
   std::string choose() { return ask({{"do", "choose"}}).value("way", ""); }
 
   void add_set(std::span<runtime::Tensor> tensors) override {
@@ -78,11 +79,14 @@ class PythonContender : public Contender {
   void run(std::size_t set) override {
     ask({{"do", "run"}, {"set", set}});
     for (std::size_t i = 0; i < interface_.size(); ++i)
-      if (interface_[i].is_written()) worker_->read(sets_[set].places[i], sets_[set].tensors[i].raw());
+      if (interface_[i].is_written())
+        worker_->read(sets_[set].places[i], sets_[set].tensors[i].raw());
   }
 
   std::optional<double> timed(std::int64_t executions, std::int64_t evict) override {
-    return ask({{"do", "time"}, {"executions", executions}, {"evict", evict}}).at("ns").get<double>();
+    return ask({{"do", "time"}, {"executions", executions}, {"evict", evict}})
+        .at("ns")
+        .get<double>();
   }
 
  private:
@@ -117,11 +121,15 @@ void start_libraries(Workshop& workshop) {
   workshop.started = std::make_shared<std::map<std::string, std::unique_ptr<PythonWorker>>>();
   try {
     for (const PlannedArm& arm : workshop.plan.arms) {
-      const Library* library = arm.spec.kind == ArmSpec::Kind::Peer ? find_library(arm.spec.what) : nullptr;
+      const Library* library =
+          arm.spec.kind == ArmSpec::Kind::Peer ? find_library(arm.spec.what) : nullptr;
       if (!library || !library->on_gpu) continue;
       std::unique_ptr<PythonWorker>& worker = (*workshop.started)[arm.spec.what];
       worker = std::make_unique<PythonWorker>(find_python());
-      worker->tell({{"do", "load"}, {"peer", arm.spec.what}, {"threads", workshop.row.threads}, {"on_gpu", true}});
+      worker->tell({{"do", "load"},
+                    {"peer", arm.spec.what},
+                    {"threads", workshop.row.threads},
+                    {"on_gpu", true}});
     }
   } catch (const UserError&) {  // who asks for one is told why there is none
   }
@@ -129,7 +137,8 @@ void start_libraries(Workshop& workshop) {
 
 bool is_python_peer(const std::string& name) { return find_library(name) != nullptr; }
 
-std::map<std::string, std::string> versions_of_libraries(const std::vector<std::string>& asked, bool on_gpu) {
+std::map<std::string, std::string> versions_of_libraries(const std::vector<std::string>& asked,
+                                                         bool on_gpu) {
   std::map<std::string, std::string> versions;
   if (asked.empty()) return versions;
   try {
@@ -139,31 +148,35 @@ std::map<std::string, std::string> versions_of_libraries(const std::vector<std::
       const Json json = Json::parse(line, nullptr, false);
       if (!json.is_object()) return;
       for (const auto& [name, found] : json.items())
-        versions[name] =
-            found.contains("version") ? found.value("version", "") : "not there: " + found.value("absent", "");
+        versions[name] = found.contains("version") ? found.value("version", "")
+                                                   : "not there: " + found.value("absent", "");
     });
   } catch (const UserError& e) {
     for (const std::string& name : asked) versions[name] = e.what();
   }
-  for (const std::string& name : asked) versions.try_emplace(name, "not known: the process that was asked has ended");
+  for (const std::string& name : asked)
+    versions.try_emplace(name, "not known: the process that was asked has ended");
   return versions;
 }
 
-Prepared by_python(const Workshop& workshop, const std::string& peer, Json what, const Interface& interface) {
+Prepared by_python(const Workshop& workshop, const std::string& peer, Json what,
+                   const Interface& interface) {
   Prepared prepared;
   prepared.interface = interface;
   const bool on_gpu = workshop.device != nullptr;
   const Library& library = *find_library(peer);
   if (on_gpu ? !library.on_gpu : !library.on_cpu) {
     prepared.status = "declined";
-    prepared.reason = "peer:" + peer + ": it is for " +
-                      (on_gpu ? "this processor, the target is a GPU" : "GPUs, the target is this processor");
+    prepared.reason =
+        "peer:" + peer + ": it is for " +
+        (on_gpu ? "this processor, the target is a GPU" : "GPUs, the target is this processor");
     return prepared;
   }
   try {
     auto contender = std::make_unique<PythonContender>(worker_for(workshop, peer), interface);
     prepared.facts["compile_ms"]["all"] = milliseconds_of([&] {
-      prepared.facts["compiler"] = contender->begin(peer, workshop.row.threads, on_gpu, std::move(what));
+      prepared.facts["compiler"] =
+          contender->begin(peer, workshop.row.threads, on_gpu, std::move(what));
       // Libraries compile for tensors that they have seen.
       std::vector<runtime::Tensor> tensors = filled_tensors(interface, workshop.row.fill);
       contender->add_set(tensors);
@@ -171,7 +184,9 @@ Prepared by_python(const Workshop& workshop, const std::string& peer, Json what,
       if (on_gpu) prepared.facts["command"] = contender->choose();
       contender->clear_sets();
     });
-    if (!on_gpu) prepared.facts["command"] = "in a Python process of its own, each execution a call from Python";
+    if (!on_gpu)
+      prepared.facts["command"] =
+          "in a Python process of its own, each execution a call from Python";
     prepared.contender = std::move(contender);
   } catch (const NoAnswer& answer) {
     prepared.status = answer.kind;

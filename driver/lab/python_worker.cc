@@ -33,16 +33,20 @@ PythonHome find_python() {
   if (home.interpreter.empty())
     throw UserError(ExitStatus::Unsupported, "no python3 on PATH; POLYTE_PYTHON names another one");
   if (access(home.interpreter.c_str(), X_OK) != 0)
-    throw UserError(ExitStatus::Unsupported, "POLYTE_PYTHON: " + home.interpreter + " cannot be run");
+    throw UserError(ExitStatus::Unsupported,
+                    "POLYTE_PYTHON: " + home.interpreter + " cannot be run");
   for (const std::string& folder : shared_folders("POLYTE_LAB_PEERS", "bench"))
-    if (home.folder.empty() && access((folder + "/lab_peers/__main__.py").c_str(), R_OK) == 0) home.folder = folder;
+    if (home.folder.empty() && access((folder + "/lab_peers/__main__.py").c_str(), R_OK) == 0)
+      home.folder = folder;
   if (home.folder.empty())
     throw UserError(ExitStatus::Unsupported,
-                    "lab_peers is not beside this binary; POLYTE_LAB_PEERS names the folder that it is in (bench)");
+                    "lab_peers is not beside this binary; POLYTE_LAB_PEERS names the folder that "
+                    "it is in (bench)");
   return home;
 }
 
-std::vector<std::string> python_command(const PythonHome& home, std::vector<std::string> arguments) {
+std::vector<std::string> python_command(const PythonHome& home,
+                                        std::vector<std::string> arguments) {
   std::vector<std::string> command{home.interpreter, "-B", "-c", kStart, home.folder};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
@@ -77,7 +81,8 @@ void PythonWorker::ended() {
   process_ = -1;
   const std::string how = how_it_ended(status);
   const bool is_ours = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  throw UserError(ExitStatus::InvalidInput, "the peer's process " + (is_ours || how.empty() ? "has ended" : how));
+  throw UserError(ExitStatus::InvalidInput,
+                  "the peer's process " + (is_ours || how.empty() ? "has ended" : how));
 }
 
 void PythonWorker::tell(const Json& order) {
@@ -86,11 +91,13 @@ void PythonWorker::tell(const Json& order) {
 }
 
 Json PythonWorker::ask(const Json& order) {
-  if (process_ < 0) throw UserError(ExitStatus::InvalidInput, "the peer's process has ended before");
+  if (process_ < 0)
+    throw UserError(ExitStatus::InvalidInput, "the peer's process has ended before");
   write_all(in_, order.dump() + "\n");
   for (; unasked_ > 0; --unasked_) answer();
   Json json = Json::parse(answer(), nullptr, false);
-  if (!json.is_object()) throw UserError(ExitStatus::InvalidInput, "the peer's process gave no answer");
+  if (!json.is_object())
+    throw UserError(ExitStatus::InvalidInput, "the peer's process gave no answer");
   return json;
 }
 
@@ -113,7 +120,8 @@ std::string PythonWorker::answer() {
     if (count <= 0) ended();
     unread_.append(buffer, static_cast<std::size_t>(count));
   }
-  throw UserError(ExitStatus::InvalidInput, "the peer's process took more than " + std::to_string(kMostSeconds) + " s");
+  throw UserError(ExitStatus::InvalidInput,
+                  "the peer's process took more than " + std::to_string(kMostSeconds) + " s");
 }
 
 void PythonWorker::write(std::int64_t at, std::span<const std::byte> bytes) {

@@ -11,7 +11,8 @@
 
 namespace polyte::lab {
 
-// The interpreter, and the folder that holds lab_peers; UserError(Unsupported) with what is missing and how to give it.
+// The interpreter, and the folder that holds lab_peers; UserError(Unsupported) with what is missing
+// and how to give it.
 struct PythonHome {
   std::string interpreter, folder;
 };
@@ -27,7 +28,8 @@ class PythonWorker {
 
   // UserError(InvalidInput) where the process has ended, or says nothing for ten minutes.
   nlohmann::ordered_json ask(const nlohmann::ordered_json& order);
-  void tell(const nlohmann::ordered_json& order);  // does not wait; ask() then passes over its answer
+  // Does not wait; ask() then passes over its answer.
+  void tell(const nlohmann::ordered_json& order);
 
   // Memory of both: bytes are written and read at a place; it grows as needed.
   void write(std::int64_t at, std::span<const std::byte> bytes);

@@ -32,7 +32,8 @@ Ranks ranks_of(std::span<const double> values) {
   return ranks;
 }
 
-// Chances of each sum of `count` different numbers out of 1..`total`, less the least such sum: the distribution of U.
+// Chances of each sum of `count` different numbers out of 1..`total`, less the least such sum: the
+// distribution of U.
 std::vector<double> u_distribution(std::size_t count, std::size_t total) {
   const std::size_t most = count * (total - count);
   std::vector<std::vector<double>> ways(count + 1, std::vector<double>(most + 1, 0));
@@ -52,7 +53,8 @@ std::vector<double> w_distribution(std::size_t count) {
   std::vector<double> chances(count * (count + 1) / 2 + 1, 0);
   chances[0] = 1;
   for (std::size_t rank = 1; rank <= count; ++rank)
-    for (std::size_t w = chances.size(); w-- > 0;) chances[w] = (chances[w] + (w >= rank ? chances[w - rank] : 0)) / 2;
+    for (std::size_t w = chances.size(); w-- > 0;)
+      chances[w] = (chances[w] + (w >= rank ? chances[w - rank] : 0)) / 2;
   return chances;
 }
 
@@ -78,7 +80,8 @@ RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
   std::vector<double> all(a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
   const Ranks ranks = ranks_of(all);
-  const double sum = std::accumulate(ranks.of.begin(), ranks.of.begin() + static_cast<std::ptrdiff_t>(a.size()), 0.0);
+  const double sum = std::accumulate(ranks.of.begin(),
+                                     ranks.of.begin() + static_cast<std::ptrdiff_t>(a.size()), 0.0);
   const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
   const double u = sum - n * (n + 1) / 2;
   if (ranks.ties == 0 && std::max(a.size(), b.size()) <= kExactLimit)
@@ -98,7 +101,8 @@ RankTest signed_rank(std::span<const double> differences) {
   const Ranks ranks = ranks_of(distances);
   double positive = 0;
   for (std::size_t i = 0; i < signs.size(); ++i) positive += signs[i] > 0 ? ranks.of[i] : 0;
-  if (ranks.ties == 0 && distances.size() <= kExactLimit) return exact(w_distribution(distances.size()), positive);
+  if (ranks.ties == 0 && distances.size() <= kExactLimit)
+    return exact(w_distribution(distances.size()), positive);
   const auto n = static_cast<double>(distances.size());
   return approximate(positive, n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24 - ranks.ties / 48);
 }

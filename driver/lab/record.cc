@@ -20,7 +20,8 @@ std::string text_of(const std::string& path, std::uintmax_t limit) {
   const auto bytes = fs::file_size(path, error);
   if (error) throw UserError(ExitStatus::InvalidInput, path + ": cannot be read");
   if (bytes > limit)
-    throw UserError(ExitStatus::ResourceLimit, path + ": more than " + std::to_string(limit >> 20U) + " MiB");
+    throw UserError(ExitStatus::ResourceLimit,
+                    path + ": more than " + std::to_string(limit >> 20U) + " MiB");
   runtime::FileContent file(path);
   const runtime::Bytes content = file.all();
   return {reinterpret_cast<const char*>(content.data()), content.size()};
@@ -48,10 +49,13 @@ bool is_deep(std::string_view text) {
 // All attempts of all processes, also those that were cut off.
 class Reader {
  public:
-  Reader(const Plan& plan, std::string origin) : origin_(std::move(origin)) { records_.rows.resize(plan.rows.size()); }
+  Reader(const Plan& plan, std::string origin) : origin_(std::move(origin)) {
+    records_.rows.resize(plan.rows.size());
+  }
 
   void line(std::string_view text, std::size_t number) {
-    const Json json = is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+    const Json json =
+        is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
     if (json.is_discarded() || !json.is_object()) {
       ++records_.dropped;
       return;
@@ -59,8 +63,8 @@ class Reader {
     try {
       take(json);
     } catch (const nlohmann::json::exception& e) {
-      throw UserError(ExitStatus::InvalidInput,
-                      origin_ + ":" + std::to_string(number) + ": not a record of a run: " + words_of(e));
+      throw UserError(ExitStatus::InvalidInput, origin_ + ":" + std::to_string(number) +
+                                                    ": not a record of a run: " + words_of(e));
     }
   }
 
@@ -88,11 +92,13 @@ class Reader {
     if (kind == "context") return records_.contexts.push_back(json);
     const std::size_t row = json.at("row");
     if (row >= records_.rows.size())
-      throw UserError(ExitStatus::InvalidInput, origin_ + ": a record of row " + std::to_string(row) +
-                                                    ", the plan has " + std::to_string(records_.rows.size()));
+      throw UserError(ExitStatus::InvalidInput, origin_ + ": a record of row " +
+                                                    std::to_string(row) + ", the plan has " +
+                                                    std::to_string(records_.rows.size()));
     RowRecord& of = records_.rows[row];
     if (kind == "row") return static_cast<void>(of.why = json.at("why").get<std::string>());
-    if (kind == "crash") return static_cast<void>(of.crashed[json.at("arm")] = json.at("reason").get<std::string>());
+    if (kind == "crash")
+      return static_cast<void>(of.crashed[json.at("arm")] = json.at("reason").get<std::string>());
     const Key key{row, json.at("process"), json.at("attempt")};
     of.attempts = std::max(of.attempts, key.attempt + 1);
     const auto [found, is_new] = open_.try_emplace(key);
@@ -110,7 +116,8 @@ class Reader {
 
   static RoundRecord round_of(const Json& json) {
     RoundRecord round{json.at("round"), {}};
-    for (const Json& sample : json.at("samples")) round.samples.push_back({sample.at(0), sample.at(1), sample.at(2)});
+    for (const Json& sample : json.at("samples"))
+      round.samples.push_back({sample.at(0), sample.at(1), sample.at(2)});
     return round;
   }
 };
@@ -152,7 +159,8 @@ Records parse_records(std::string_view text, const Plan& plan, const std::string
 }
 
 Plan parse_plan(std::string_view text, const std::string& origin) {
-  const Json json = is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+  const Json json =
+      is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw UserError(ExitStatus::InvalidInput, origin + ": not JSON");
   return plan_from_json(json, origin);
 }
@@ -160,7 +168,8 @@ Plan parse_plan(std::string_view text, const std::string& origin) {
 Plan read_plan(const std::string& folder) {
   const std::string path = folder + "/plan.json";
   if (!fs::exists(path))
-    throw UserError(ExitStatus::InvalidInput, folder + ": not a result folder of polyte lab run: no plan.json");
+    throw UserError(ExitStatus::InvalidInput,
+                    folder + ": not a result folder of polyte lab run: no plan.json");
   return parse_plan(text_of(path, std::uintmax_t{256} << 20U), path);
 }
 
@@ -189,8 +198,8 @@ std::string gpu_words(const Json& gpu) {
     return gpu.contains(key) && gpu[key].is_string() ? gpu[key].get<std::string>() : "";
   };
   char numbers[96];
-  std::snprintf(numbers, sizeof numbers, "%.0f multiprocessors, %.1f GiB", number_at(gpu, "multiprocessors"),
-                number_at(gpu, "memory_bytes") / (1 << 30));
+  std::snprintf(numbers, sizeof numbers, "%.0f multiprocessors, %.1f GiB",
+                number_at(gpu, "multiprocessors"), number_at(gpu, "memory_bytes") / (1 << 30));
   std::string words = text("name") + " (" + text("compute_capability") + "), " + numbers;
   if (const double clock = number_at(gpu, "clock_mhz"); clock > 0) {
     std::snprintf(numbers, sizeof numbers, ", at %.0f of %.0f MHz when it began", clock,
@@ -210,9 +219,11 @@ std::string machine_words(const Json& context) {
     const Json& value = (*found)[name];
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  const std::string processor = member("model") + " (" + member("cpu") + "), " + member("processors") + " processors";
+  const std::string processor =
+      member("model") + " (" + member("cpu") + "), " + member("processors") + " processors";
   const auto machine = context.find("machine");
-  if (machine == context.end() || !machine->is_object() || !machine->contains("gpu")) return processor;
+  if (machine == context.end() || !machine->is_object() || !machine->contains("gpu"))
+    return processor;
   return gpu_words((*machine)["gpu"]) + "; " + processor;
 }
 

@@ -1,15 +1,17 @@
-// What a run leaves behind: samples.jsonl, one JSON object a line, only ever appended to. A line is written at once and
-// a process of a row counts when its last line, `process`, is there: whatever a crash or Ctrl-C has cut off is dropped
-// by the reader and measured anew by the next run.
+// What a run leaves behind: samples.jsonl, one JSON object a line, only ever appended to. A line is
+// written at once and a process of a row counts when its last line, `process`, is there: whatever a
+// crash or Ctrl-C has cut off is dropped by the reader and measured anew by the next run.
 //
-//   {"kind": "context", "date": .., "machine": {..}, "polyte": {..}, "compilers": {..}, "ceilings": {..}}
+//   {"kind": "context", "date": .., "machine": {..}, "polyte": {..}, "compilers": {..},
+//    "ceilings": {..}}
 //   {"kind": "arm", "row": 0, "process": 0, "attempt": 0, "arm": "poly", "status": "ok", ..}
-//   {"kind": "round", "row": 0, "process": 0, "attempt": 0, "round": 0, "samples": [["poly", 5812.5, 172], ..]}
+//   {"kind": "round", "row": 0, "process": 0, "attempt": 0, "round": 0,
+//    "samples": [["poly", 5812.5, 172], ..]}
 //   {"kind": "process", "row": 0, "process": 0, "attempt": 0, "rounds": 12, "load": 0.4, ..}
 //   {"kind": "row", "row": 0, "why": "narrow enough"}
 //
-// A sample is an arm, nanoseconds an execution, and how many executions were timed together; the order in the list is
-// the order in time.
+// A sample is an arm, nanoseconds an execution, and how many executions were timed together; the
+// order in the list is the order in time.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,13 +26,15 @@
 
 namespace polyte::lab {
 
-// The name under which the baseline is timed a second time: what two timings of one kernel differ by is noise.
+// The name under which the baseline is timed a second time: what two timings of one kernel differ
+// by is noise.
 inline constexpr const char* kAgain = "A/A";
 
 struct ArmRecord {
   std::string arm;
-  std::string status;  // "ok", or why it is not timed: declined, absent, refused, wrong, failed, crashed, other program
-  std::string reason;  // of a status that is not ok, and remarks
+  // "ok", or why it is not timed: declined, absent, refused, wrong, failed, crashed, other program.
+  std::string status;
+  std::string reason;            // of a status that is not ok, and remarks
   nlohmann::ordered_json facts;  // the rest of the line
   bool is_ok() const { return status == "ok"; }
 };
@@ -70,9 +74,11 @@ struct Records {
   std::size_t dropped = 0;                       // lines that a crash cut off
 };
 
-// The machine of a context: equal for two contexts of one machine, whatever runs on it; and in words.
+// The machine of a context: equal for two contexts of one machine, whatever runs on it; and
+// in words.
 std::string machine_of(const nlohmann::ordered_json& context);
-std::string machine_words(const nlohmann::ordered_json& context);  // "AMD EPYC (znver3), 2 processors"
+// "AMD EPYC (znver3), 2 processors".
+std::string machine_words(const nlohmann::ordered_json& context);
 
 // A number of an object that a stranger wrote; 0 where there is none.
 double number_at(const nlohmann::ordered_json& object, const char* key);
@@ -80,7 +86,8 @@ double number_at(const nlohmann::ordered_json& object, const char* key);
 // A result folder: plan.json and samples.jsonl.
 Plan parse_plan(std::string_view text, const std::string& origin);  // UserError(InvalidInput)
 Plan read_plan(const std::string& folder);                          // UserError(InvalidInput)
-Records read_records(const std::string& folder, const Plan& plan);  // an empty one where nothing was measured
+// An empty one where nothing was measured.
+Records read_records(const std::string& folder, const Plan& plan);
 Records parse_records(std::string_view text, const Plan& plan, const std::string& origin);
 
 }  // namespace polyte::lab

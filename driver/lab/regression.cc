@@ -10,14 +10,15 @@ namespace polyte::lab {
 namespace {
 
 const Measured* find(const std::vector<Measured>& list, const Measured& like) {
-  const auto found =
-      std::ranges::find_if(list, [&](const Measured& one) { return one.row == like.row && one.arm == like.arm; });
+  const auto found = std::ranges::find_if(
+      list, [&](const Measured& one) { return one.row == like.row && one.arm == like.arm; });
   return found == list.end() ? nullptr : &*found;
 }
 
 double time_of(const Samples& samples) { return median(process_medians(samples)); }
 
-// What two timings of one kernel differ by on these machines: 95 of 100 A/A ratios of both runs are within it.
+// What two timings of one kernel differ by on these machines: 95 of 100 A/A ratios of both
+// runs are within it.
 double noise_of(const std::vector<Measured>& before, const std::vector<Measured>& now) {
   std::vector<double> all;
   for (const auto* list : {&before, &now})
@@ -35,7 +36,8 @@ ComparedRow unpaired(const Measured& one, Change change) {
 }
 
 // All but the verdict, which needs every row.
-ComparedRow measured_row(const Measured& before, const Measured& now, const RegressionOptions& options, double noise) {
+ComparedRow measured_row(const Measured& before, const Measured& now,
+                         const RegressionOptions& options, double noise) {
   ComparedRow row;
   row.row = now.row;
   row.arm = now.arm;
@@ -51,11 +53,13 @@ ComparedRow measured_row(const Measured& before, const Measured& now, const Regr
     return row;
   }
   row.ratio = unpaired_ratio(now.samples, before.samples, options.bootstrap);
-  const std::vector<double> was = process_medians(before.samples), is = process_medians(now.samples);
+  const std::vector<double> was = process_medians(before.samples),
+                            is = process_medians(now.samples);
   row.chance_slower = mann_whitney(is, was).greater;
   row.chance_faster = mann_whitney(was, is).greater;
   row.floor = std::max(options.min_effect, noise);
-  if (!before.loops.empty() && !now.loops.empty() && before.loops != now.loops) row.remark = "the loops changed";
+  if (!before.loops.empty() && !now.loops.empty() && before.loops != now.loops)
+    row.remark = "the loops changed";
   return row;
 }
 
@@ -82,26 +86,29 @@ void judge(std::vector<ComparedRow>& rows) {
 }
 
 // What the numbers of processes do not allow to find.
-void warn(const std::vector<Measured>& before, const std::vector<Measured>& now, Comparison& comparison) {
+void warn(const std::vector<Measured>& before, const std::vector<Measured>& now,
+          Comparison& comparison) {
   std::size_t least_old = 1000, least_new = 1000, tested = 0;
   for (const ComparedRow& row : comparison.rows) {
-    if (row.change == Change::OnlyOld || row.change == Change::OnlyNew || row.change == Change::LeftOut ||
-        row.change == Change::NotTimed)
+    if (row.change == Change::OnlyOld || row.change == Change::OnlyNew ||
+        row.change == Change::LeftOut || row.change == Change::NotTimed)
       continue;
     ++tested;
     const Measured like{row.row, row.arm, {}, 0, "", ""};
     least_old = std::min(least_old, process_medians(find(before, like)->samples).size());
     least_new = std::min(least_new, process_medians(find(now, like)->samples).size());
   }
-  if (tested == 0) return comparison.warnings.push_back("nothing to compare: no arm of a row was timed in both runs");
+  if (tested == 0)
+    return comparison.warnings.push_back(
+        "nothing to compare: no arm of a row was timed in both runs");
   const double least = least_chance(least_old, least_new) * static_cast<double>(tested);
   if (least < kSignificant) return;
   std::size_t needed = 2;
   while (least_chance(needed, needed) * static_cast<double>(tested) >= kSignificant) ++needed;
-  comparison.warnings.push_back(std::to_string(least_old) + " and " + std::to_string(least_new) +
-                                " processes are too few to tell anything of " + std::to_string(tested) +
-                                " comparisons: give stop.processes at least " + std::to_string(needed) +
-                                " in both runs");
+  comparison.warnings.push_back(
+      std::to_string(least_old) + " and " + std::to_string(least_new) +
+      " processes are too few to tell anything of " + std::to_string(tested) +
+      " comparisons: give stop.processes at least " + std::to_string(needed) + " in both runs");
 }
 
 }  // namespace
@@ -136,8 +143,8 @@ std::vector<Measured> measured_of(const Results& results) {
     for (const ArmResult& arm : row.arms) {
       std::string loops;
       if (arm.facts.is_object()) loops = arm.facts.value("loops_digest", "");
-      list.push_back(
-          {row.name, arm.name, arm.samples, row.noise ? std::abs(row.noise->estimate - 1) : 0, arm.status, loops});
+      list.push_back({row.name, arm.name, arm.samples,
+                      row.noise ? std::abs(row.noise->estimate - 1) : 0, arm.status, loops});
     }
   return list;
 }
@@ -147,12 +154,14 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
   Comparison comparison;
   const double noise = noise_of(before, now);
   const auto wanted = [&](const Measured& one) {
-    return options.filter.empty() || (one.row + " / " + one.arm).find(options.filter) != std::string::npos;
+    return options.filter.empty() ||
+           (one.row + " / " + one.arm).find(options.filter) != std::string::npos;
   };
   for (const Measured& one : now) {
     if (!wanted(one)) continue;
     const Measured* was = find(before, one);
-    comparison.rows.push_back(was ? measured_row(*was, one, options, noise) : unpaired(one, Change::OnlyNew));
+    comparison.rows.push_back(was ? measured_row(*was, one, options, noise)
+                                  : unpaired(one, Change::OnlyNew));
   }
   for (const Measured& one : before)
     if (wanted(one) && !find(now, one)) comparison.rows.push_back(unpaired(one, Change::OnlyOld));

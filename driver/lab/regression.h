@@ -1,10 +1,11 @@
 // Two runs of the same rows and arms: what has become slower?
 //
-// The unit is a process: its median time of the row. Rounds within one resemble each other, and counting each as a
-// witness would find differences in nothing. A row is a regression where (1) the rank test of the new processes'
-// medians against the old ones' (Mann-Whitney, one-sided), corrected by Holm's method for all rows, gives less than
-// 5 %; (2) the interval of the ratio leaves out 1; (3) the ratio is beyond the noise floor: that of both runs' A/A
-// ratios, and --min-effect. With few processes no chance can be that small, and that is said.
+// The unit is a process: its median time of the row. Rounds within one resemble each other, and
+// counting each as a witness would find differences in nothing. A row is a regression where (1)
+// the rank test of the new processes' medians against the old ones' (Mann-Whitney, one-sided),
+// corrected by Holm's method for all rows, gives less than 5 %; (2) the interval of the ratio
+// leaves out 1; (3) the ratio is beyond the noise floor: that of both runs' A/A ratios, and
+// --min-effect. With few processes no chance can be that small, and that is said.
 #pragma once
 
 #include <string>
@@ -57,6 +58,7 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
 
 std::string comparison_text(const Comparison& comparison);  // 80 columns
 nlohmann::ordered_json to_json(const Comparison& comparison);
-std::string comparison_junit(const Comparison& comparison);  // one test case a row and arm; slower ones fail
+// One test case a row and arm; slower ones fail.
+std::string comparison_junit(const Comparison& comparison);
 
 }  // namespace polyte::lab

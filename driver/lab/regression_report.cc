@@ -9,8 +9,8 @@ namespace {
 
 std::string count_text(const Comparison& comparison) {
   std::string text;
-  for (const Change change : {Change::Slower, Change::Faster, Change::Same, Change::NotTimed, Change::OnlyOld,
-                              Change::OnlyNew, Change::LeftOut})
+  for (const Change change : {Change::Slower, Change::Faster, Change::Same, Change::NotTimed,
+                              Change::OnlyOld, Change::OnlyNew, Change::LeftOut})
     if (const std::size_t count = comparison.count(change); count > 0)
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(change);
   return text;
@@ -18,7 +18,9 @@ std::string count_text(const Comparison& comparison) {
 
 std::string verdict_of(const Comparison& comparison) {
   const std::size_t slower = comparison.count(Change::Slower);
-  if (slower > 0) return "regression: " + std::to_string(slower) + (slower == 1 ? " row is" : " rows are") + " slower";
+  if (slower > 0)
+    return "regression: " + std::to_string(slower) + (slower == 1 ? " row is" : " rows are") +
+           " slower";
   return comparison.warnings.empty() ? "no regression" : "no regression is found";
 }
 
@@ -39,7 +41,8 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text = text_table({"", "old", "new", "new over old, 95 %", "verdict"}, rows);
   text += "\n" + verdict_of(comparison) + " (" + count_text(comparison) + ")\n";
   if (!comparison.rows.empty() && comparison.count(Change::NotTimed) < comparison.rows.size())
-    text += "geometric mean: " + ratio_text(comparison.mean.estimate) + " " + interval_text(comparison.mean) + "\n";
+    text += "geometric mean: " + ratio_text(comparison.mean.estimate) + " " +
+            interval_text(comparison.mean) + "\n";
   for (const std::string& warning : comparison.warnings) text += wrapped("warning: " + warning, "");
   return text;
 }
@@ -65,15 +68,17 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
 }
 
 std::string comparison_junit(const Comparison& comparison) {
-  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"polyte lab compare\" tests=\"" +
-                     std::to_string(comparison.rows.size()) + "\" failures=\"" +
-                     std::to_string(comparison.count(Change::Slower)) + "\" skipped=\"" +
-                     std::to_string(comparison.rows.size() - comparison.count(Change::Slower) -
-                                    comparison.count(Change::Faster) - comparison.count(Change::Same)) +
-                     "\">\n";
+  std::string text =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuite name=\"polyte lab compare\" tests=\"" +
+      std::to_string(comparison.rows.size()) + "\" failures=\"" +
+      std::to_string(comparison.count(Change::Slower)) + "\" skipped=\"" +
+      std::to_string(comparison.rows.size() - comparison.count(Change::Slower) -
+                     comparison.count(Change::Faster) - comparison.count(Change::Same)) +
+      "\">\n";
   for (const ComparedRow& row : comparison.rows) {
-    text += "  <testcase classname=\"" + escaped_xml(row.arm) + "\" name=\"" + escaped_xml(row.row) + "\" time=\"" +
-            std::to_string(row.new_time * 1e-9) + "\"";
+    text += "  <testcase classname=\"" + escaped_xml(row.arm) + "\" name=\"" +
+            escaped_xml(row.row) + "\" time=\"" + std::to_string(row.new_time * 1e-9) + "\"";
     const std::string words =
         ratio_text(row.ratio.estimate) + " the old time, 95 % interval " + interval_text(row.ratio);
     if (row.change == Change::Slower)

@@ -1,4 +1,5 @@
-// The report as one page: sorted by who reads it, pictures beside the figures, each arm's nest beside the others'.
+// The report as one page: sorted by who reads it, pictures beside the figures, each arm's nest
+// beside the others'.
 #include <cstdio>
 
 #include "driver/lab/arm_facts.h"
@@ -26,7 +27,8 @@ std::string number_text(double value) {
 
 // A cell whose order is by `value`; without one it stays below.
 std::string figure(const std::string& text, double value, bool known) {
-  return "<td class=\"number\" data-value=\"" + (known ? number_text(value) : "") + "\">" + escaped_xml(text) + "</td>";
+  return "<td class=\"number\" data-value=\"" + (known ? number_text(value) : "") + "\">" +
+         escaped_xml(text) + "</td>";
 }
 
 const char* outcome_class(const ArmResult& arm) {
@@ -35,29 +37,30 @@ const char* outcome_class(const ArmResult& arm) {
 
 std::string arm_cells(const RowResult& row, const ArmResult& arm) {
   const bool timed = arm.is_timed();
-  std::string text = "<tr><td>" + escaped_xml(row.name) + "</td><td>" + escaped_xml(arm.name) + "</td>";
+  std::string text =
+      "<tr><td>" + escaped_xml(row.name) + "</td><td>" + escaped_xml(arm.name) + "</td>";
   text += figure(timed ? time_text(arm.time.estimate) : "", arm.time.estimate, timed);
   const std::string share = timed ? share_text(row, arm) : "";
   text += figure(share, timed ? row.flops / arm.time.estimate : 0, !share.empty());
-  text += figure(arm.ratio ? ratio_text(arm.ratio->estimate) : "", arm.ratio ? arm.ratio->estimate : 0,
-                 arm.ratio.has_value());
-  text += "<td class=\"number\">" + escaped_xml(arm.ratio ? interval_text(*arm.ratio) : "") + "</td>";
+  text += figure(arm.ratio ? ratio_text(arm.ratio->estimate) : "",
+                 arm.ratio ? arm.ratio->estimate : 0, arm.ratio.has_value());
+  text +=
+      "<td class=\"number\">" + escaped_xml(arm.ratio ? interval_text(*arm.ratio) : "") + "</td>";
   const double predicted = arm.predicted ? arm.predicted->nanoseconds : 0;
   text += figure(predicted > 0 ? time_text(predicted) : "", predicted, predicted > 0);
-  return text + "<td class=\"" + outcome_class(arm) + "\">" + escaped_xml(outcome_text(arm)) + "</td></tr>\n";
+  return text + "<td class=\"" + outcome_class(arm) + "\">" + escaped_xml(outcome_text(arm)) +
+         "</td></tr>\n";
 }
 
 std::string main_table(const Results& results) {
   std::string text =
-      "<p class=\"soft\">Every row and arm. A ratio is a time over the "
-      "baseline's, "
-      "round by round: below 1 is faster. Brackets hold 95 % intervals. A head of a column sorts.</p>\n"
+      "<p class=\"soft\">Every row and arm. A ratio is a time over the baseline's, round "
+      "by round: below 1 is faster. Brackets hold 95 % intervals. A head of a column sorts.</p>\n"
       "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Row</th><th>Arm</th><th "
       "class=\"number\">Time</th><th class=\"number\">" +
       std::string(results.plan.is_on_gpu() ? "Peak" : "FMA peak") +
-      "</th>"
-      "<th class=\"number\">Ratio</th><th class=\"number\">95 %</th>"
-      "<th class=\"number\">Model's time</th><th>Verdict</th></tr></thead>\n<tbody>\n";
+      "</th><th class=\"number\">Ratio</th><th class=\"number\">95 "
+      "%</th><th class=\"number\">Model's time</th><th>Verdict</th></tr></thead>\n<tbody>\n";
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms) text += arm_cells(row, arm);
   return text + "</tbody></table></div>\n";
@@ -65,17 +68,18 @@ std::string main_table(const Results& results) {
 
 std::string summary_table(const Results& results) {
   std::string text =
-      "<p class=\"soft\">Geometric means of the ratios over all rows in which an "
-      "arm and the baseline were timed</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Arm</th><th "
-      "class=\"number\">Mean</th>"
-      "<th class=\"number\">95 %</th><th class=\"number\">Rows</th><th class=\"number\">Faster</th>"
-      "<th class=\"number\">Slower</th><th class=\"number\">Same loops</th><th class=\"number\">Not timed</th></tr>"
-      "</thead>\n<tbody>\n";
+      "<p class=\"soft\">Geometric "
+      "means of the ratios over all rows in which an arm and the baseline were timed</p>\n"
+      "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Arm</th><th "
+      "class=\"number\">Mean</th><th class=\"number\">95 %</th><th class=\"number\">Rows</th><th "
+      "class=\"number\">Faster</th><th class=\"number\">Slower</th><th "
+      "class=\"number\">Same loops</th><th class=\"number\">Not timed</th></tr></thead>\n<tbody>\n";
   for (const ArmSummary& arm : results.arms) {
     const bool has = arm.rows > 0;
     text += "<tr><td>" + escaped_xml(arm.name) + "</td>" +
-            figure(has ? ratio_text(arm.mean.estimate) : "", arm.mean.estimate, has) + "<td class=\"number\">" +
-            escaped_xml(has ? interval_text(arm.mean) : "baseline") + "</td>";
+            figure(has ? ratio_text(arm.mean.estimate) : "", arm.mean.estimate, has) +
+            "<td class=\"number\">" + escaped_xml(has ? interval_text(arm.mean) : "baseline") +
+            "</td>";
     for (const std::size_t count : {arm.rows, arm.faster, arm.slower, arm.identical, arm.not_timed})
       text += figure(std::to_string(count), static_cast<double>(count), true);
     text += "</tr>\n";
@@ -94,15 +98,17 @@ std::string marked_nest(const std::string& nest, const std::string& baseline) {
 }
 
 std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
-  std::string text = "<section><h4>" + escaped_xml(arm.name) + "</h4><p class=\"" + std::string(outcome_class(arm)) +
-                     "\">" + escaped_xml(outcome_text(arm)) + "</p>";
+  std::string text = "<section><h4>" + escaped_xml(arm.name) + "</h4><p class=\"" +
+                     std::string(outcome_class(arm)) + "\">" + escaped_xml(outcome_text(arm)) +
+                     "</p>";
   if (const std::string nest = fact(arm, "nest"); !nest.empty()) {
     const std::string other = baseline ? fact(*baseline, "nest") : nest;
     text += "<pre>" + marked_nest(nest, other.empty() ? nest : other) + "</pre>";
   }
   text += "<dl>";
   const auto add = [&](const char* title, const std::string& words) {
-    if (!words.empty()) text += std::string("<dt>") + title + "</dt><dd><code>" + escaped_xml(words) + "</code></dd>";
+    if (!words.empty())
+      text += std::string("<dt>") + title + "</dt><dd><code>" + escaped_xml(words) + "</code></dd>";
   };
   add("launches", fact(arm, "launches"));
   add("storage", fact(arm, "storage"));
@@ -124,14 +130,20 @@ std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
 std::string row_section(const Results& results, const RowResult& row) {
   std::string text = tag("h3", row.name);
   text += "<p>Fastest: " + escaped_xml(fastest_text(row)) + ".";
-  if (row.noise) text += " A/A " + ratio_text(row.noise->estimate) + " " + escaped_xml(interval_text(*row.noise)) + ".";
-  text += " <span class=\"soft\">" + std::to_string(row.processes) + " processes, " + std::to_string(row.rounds) +
-          " rounds" + (row.why.empty() ? "" : ": " + escaped_xml(row.why)) +
-          (row.reference.empty() ? "" : "; outputs are held to " + escaped_xml(row.reference)) + "</span></p>\n";
+  if (row.noise)
+    text += " A/A " + ratio_text(row.noise->estimate) + " " +
+            escaped_xml(interval_text(*row.noise)) + ".";
+  text += " <span class=\"soft\">" + std::to_string(row.processes) + " processes, " +
+          std::to_string(row.rounds) + " rounds" +
+          (row.why.empty() ? "" : ": " + escaped_xml(row.why)) +
+          (row.reference.empty() ? "" : "; outputs are held to " + escaped_xml(row.reference)) +
+          "</span></p>\n";
   if (const std::string least = least_text(row); !least.empty())
     text += "<p>The GPU's rates leave any schedule " + escaped_xml(least) + ".</p>\n";
-  for (const std::string& warning : row.warnings) text += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";
-  if (const std::string bars = bars_svg(results, row); !bars.empty()) text += "<figure>" + bars + "</figure>\n";
+  for (const std::string& warning : row.warnings)
+    text += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";
+  if (const std::string bars = bars_svg(results, row); !bars.empty())
+    text += "<figure>" + bars + "</figure>\n";
   text += "<div class=\"nests\">\n";
   const ArmResult* baseline = row.find(results.plan.baseline);
   for (const ArmResult& arm : row.arms) text += arm_section(arm, baseline);
@@ -141,16 +153,16 @@ std::string row_section(const Results& results, const RowResult& row) {
 std::string pictures(const Results& results) {
   std::string text;
   if (const std::string roof = roofline_svg(results); !roof.empty())
-    text +=
-        "<h2>Roofline</h2>\n<p class=\"soft\">Ceilings: " + escaped_xml(peak_words(results)) +
-        "; a measured copy larger than the last cache. Bytes are those of the interface, each element once, so work "
-        "that stays within the caches may stand above the slope. A mark says its row and arm.</p>\n<figure>" +
-        roof + "</figure>\n";
+    text += "<h2>Roofline</h2>\n<p class=\"soft\">Ceilings: " + escaped_xml(peak_words(results)) +
+            "; a measured copy larger than the last "
+            "cache. Bytes are those of the interface, each element once, so work that stays within "
+            "the caches may stand above the slope. A mark says its row and arm.</p>\n<figure>" +
+            roof + "</figure>\n";
   if (const std::string model = predicted_svg(results); !model.empty())
     text +=
-        "<h2>Predicted and measured</h2>\n<p class=\"soft\">Times of the analytic model, told before anything was run, "
-        "beside measured ones; on the line they are equal. A model that chooses among schedules has to rank the arms "
-        "of a row. Of this run, " +
+        "<h2>Predicted and measured</h2>\n<p class=\"soft\">Times of the "
+        "analytic model, told before anything was run, beside measured ones; on the line they are "
+        "equal. A model that chooses among schedules has to rank the arms of a row. Of this run, " +
         escaped_xml(agreement_text(results.agreement)) + ".</p>\n<figure>" + model + "</figure>\n";
   if (const std::vector<std::string> scaling = scaling_svgs(results); !scaling.empty()) {
     text += "<h2>Scaling</h2>\n<div class=\"nests\">\n";
@@ -161,11 +173,13 @@ std::string pictures(const Results& results) {
 }
 
 std::string origin(const Results& results) {
-  std::string text = "<h2>How it was measured</h2>\n<details open><summary>experiment</summary><pre>" +
-                     escaped_xml(results.plan.experiment) + "</pre></details>\n";
+  std::string text =
+      "<h2>How it was measured</h2>\n<details open><summary>experiment</summary><pre>" +
+      escaped_xml(results.plan.experiment) + "</pre></details>\n";
   for (const Json& context : results.contexts) {
     const std::string words = context.dump(1, ' ', false, Json::error_handler_t::replace);
-    text += "<details><summary>machine and versions</summary><pre>" + escaped_xml(words) + "</pre></details>\n";
+    text += "<details><summary>machine and versions</summary><pre>" + escaped_xml(words) +
+            "</pre></details>\n";
   }
   return text;
 }
@@ -176,20 +190,24 @@ std::string report_html(const Results& results) {
   std::string text =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-      "script-src "
-      "'unsafe-inline'\">\n<title>" +
-      escaped_xml(results.plan.name) + "</title>\n<style>" + kReportStyle + "</style>\n</head>\n<body>\n";
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>" +
+      escaped_xml(results.plan.name) + "</title>\n<style>" + kReportStyle +
+      "</style>\n</head>\n<body>\n";
   text += tag("h1", results.plan.name);
-  text += "<p class=\"soft\">" + escaped_xml(machine_line(results)) + "; " + escaped_xml(origin_line(results)) + "; " +
-          escaped_xml(counts_line(results)) + "</p>\n";
-  for (const std::string& warning : results.warnings) text += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";
+  text += "<p class=\"soft\">" + escaped_xml(machine_line(results)) + "; " +
+          escaped_xml(origin_line(results)) + "; " + escaped_xml(counts_line(results)) + "</p>\n";
+  for (const std::string& warning : results.warnings)
+    text += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";
   if (results.rows.size() > 1) text += "<h2>All rows</h2>\n" + summary_table(results);
   text += "<h2>Rows and arms</h2>\n" + main_table(results) + pictures(results);
-  text += "<h2>Row by row</h2>\n<p class=\"soft\">Marked parts of a nest are not in the baseline's.</p>\n";
+  text +=
+      "<h2>Row by row</h2>\n"
+      "<p class=\"soft\">Marked parts of a nest are not in the baseline's.</p>\n";
   for (const RowResult& row : results.rows) text += row_section(results, row);
   if (!results.differences.empty()) text += "<h2>The largest differences, taken apart</h2>\n";
-  for (const TakenApart& each : results.differences) text += tag("h3", each.title) + tag("pre", taken_apart_text(each));
+  for (const TakenApart& each : results.differences)
+    text += tag("h3", each.title) + tag("pre", taken_apart_text(each));
   text += origin(results);
   return text + "<script>" + kReportScript + "</script>\n</body>\n</html>\n";
 }

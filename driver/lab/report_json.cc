@@ -1,4 +1,5 @@
-// Results for programs: everything that is known, and the layout of Google Benchmark for tools that read that.
+// Results for programs: everything that is known, and the layout of Google Benchmark for tools
+// that read that.
 #include "driver/lab/report.h"
 
 namespace polyte::lab {
@@ -15,8 +16,9 @@ Json arm_json(const ArmResult& arm) {
   json["chance"] = arm.ratio ? Json(arm.chance) : Json();
   json["samples_ns"] = arm.samples;
   Json facts = Json::object();
-  for (const char* key : {"nest", "storage", "order", "proof", "script", "loops_digest", "compile_ms", "outputs",
-                          "interpreter", "compiler", "command", "predicted", "memory", "launches"})
+  for (const char* key :
+       {"nest", "storage", "order", "proof", "script", "loops_digest", "compile_ms", "outputs",
+        "interpreter", "compiler", "command", "predicted", "memory", "launches"})
     if (arm.facts.is_object() && arm.facts.contains(key)) facts[key] = arm.facts[key];
   json["facts"] = facts;
   json["counted"] = arm.counted;
@@ -57,8 +59,9 @@ Json row_json(const Results& results, const RowResult& row) {
 }  // namespace
 
 Json report_json(const Results& results) {
-  Json json{{"format", "polyte-lab-results/1"}, {"name", results.plan.name},    {"baseline", results.plan.baseline},
-            {"contexts", results.contexts},     {"warnings", results.warnings}, {"model", to_json(results.agreement)}};
+  Json json{{"format", "polyte-lab-results/1"},  {"name", results.plan.name},
+            {"baseline", results.plan.baseline}, {"contexts", results.contexts},
+            {"warnings", results.warnings},      {"model", to_json(results.agreement)}};
   json["arms"] = json["rows"] = Json::array();
   for (const ArmSummary& arm : results.arms)
     json["arms"].push_back({{"arm", arm.name},
@@ -71,8 +74,10 @@ Json report_json(const Results& results) {
   for (const RowResult& row : results.rows) json["rows"].push_back(row_json(results, row));
   const auto part = [](const Results& of) { return of.rows.empty() ? Json() : report_json(of); };
   for (const TakenApart& each : results.differences)
-    json["differences"].push_back(
-        {{"title", each.title}, {"path", part(each.path)}, {"lines", part(each.lines)}, {"why_not", each.why_not}});
+    json["differences"].push_back({{"title", each.title},
+                                   {"path", part(each.path)},
+                                   {"lines", part(each.lines)},
+                                   {"why_not", each.why_not}});
   return json;
 }
 

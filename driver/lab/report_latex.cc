@@ -1,5 +1,5 @@
-// Results for a paper: two tables and two figures, to be \input. The figures are PGFPlots'; a document that does not
-// load it has the tables alone.
+// Results for a paper: two tables and two figures, to be \input. The figures are PGFPlots'; a
+// document that does not load it has the tables alone.
 #include "driver/lab/ablation.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/report.h"
@@ -16,29 +16,35 @@ std::string tex_number(double value) {
 
 std::string tex_interval(const Interval& interval) {
   char text[96];
-  std::snprintf(text, sizeof text, "%.3f & [%.3f, %.3f]", interval.estimate, interval.low, interval.high);
+  std::snprintf(text, sizeof text, "%.3f & [%.3f, %.3f]", interval.estimate, interval.low,
+                interval.high);
   return text;
 }
 
 std::string means_table(const Results& results) {
   std::string text =
-      "\\begin{tabular}{lrlrrr}\n\\hline\narm & mean & 95\\,\\% & faster & slower & not timed \\\\\n\\hline\n";
+      "\\begin{tabular}{lrlrrr}\n"
+      "\\hline\narm & mean & 95\\,\\% & faster & slower & not timed \\\\\n\\hline\n";
   for (const ArmSummary& arm : results.arms) {
     const bool has = arm.rows > 0;
     text += escaped_latex(arm.name) + " & " + (has ? tex_interval(arm.mean) : "-- & ");
-    for (const std::size_t count : {arm.faster, arm.slower, arm.not_timed}) text += " & " + std::to_string(count);
+    for (const std::size_t count : {arm.faster, arm.slower, arm.not_timed})
+      text += " & " + std::to_string(count);
     text += " \\\\\n";
   }
   return text + "\\hline\n\\end{tabular}\n";
 }
 
 std::string arms_table(const Results& results) {
-  std::string text = "\\begin{tabular}{llrrll}\n\\hline\nrow & arm & time & ratio & 95\\,\\% & \\\\\n\\hline\n";
+  std::string text =
+      "\\begin{tabular}{llrrll}\n\\hline\nrow & arm & time & ratio & 95\\,\\% & \\\\\n\\hline\n";
   for (const RowResult& row : results.rows) {
     for (const ArmResult& arm : row.arms)
-      text += (&arm == &row.arms.front() ? escaped_latex(row.name) : "") + " & " + escaped_latex(arm.name) + " & " +
+      text += (&arm == &row.arms.front() ? escaped_latex(row.name) : "") + " & " +
+              escaped_latex(arm.name) + " & " +
               (arm.is_timed() ? escaped_latex(time_text(arm.time.estimate)) : "--") + " & " +
-              (arm.ratio ? tex_interval(*arm.ratio) : "& ") + " & " + escaped_latex(outcome_text(arm)) + " \\\\\n";
+              (arm.ratio ? tex_interval(*arm.ratio) : "& ") + " & " +
+              escaped_latex(outcome_text(arm)) + " \\\\\n";
     text += "\\hline\n";
   }
   return text + "\\end{tabular}\n";
@@ -46,30 +52,33 @@ std::string arms_table(const Results& results) {
 
 // From one script to another: what each step is worth.
 std::string path_table(const TakenApart& difference) {
-  std::string text =
-      "% " + escaped_latex(difference.title) +
-      "\n\\begin{tabular}{p{0.5\\linewidth}rrll}\n\\hline\nstep & time & to the step before & 95\\,\\% & "
-      "\\\\\n\\hline\n";
+  std::string text = "% " + escaped_latex(difference.title) +
+                     "\n\\begin{tabular}{p{0.5\\linewidth}rrll}\n"
+                     "\\hline\nstep & time & to the step before & 95\\,\\% & \\\\\n\\hline\n";
   for (const PathRatio& step : path_ratios(difference.path))
     text += escaped_latex(step.arm->name) + " & " +
-            (step.arm->is_timed() ? escaped_latex(time_text(step.arm->time.estimate)) : "--") + " & " +
-            (step.ratio ? tex_interval(*step.ratio) : "& ") + " & " + escaped_latex(step.remark) + " \\\\\n";
+            (step.arm->is_timed() ? escaped_latex(time_text(step.arm->time.estimate)) : "--") +
+            " & " + (step.ratio ? tex_interval(*step.ratio) : "& ") + " & " +
+            escaped_latex(step.remark) + " \\\\\n";
   return text + "\\hline\n\\end{tabular}\n";
 }
 
 // A point with its interval, as error bars of an axis that is logarithmic.
 std::string tex_point(double at, const Interval& ratio, bool is_across) {
-  const std::string up = tex_number(ratio.high - ratio.estimate), down = tex_number(ratio.estimate - ratio.low);
-  return is_across
-             ? "(" + tex_number(ratio.estimate) + "," + tex_number(at) + ") += (" + up + ",0) -= (" + down + ",0)\n"
-             : "(" + tex_number(at) + "," + tex_number(ratio.estimate) + ") += (0," + up + ") -= (0," + down + ")\n";
+  const std::string up = tex_number(ratio.high - ratio.estimate),
+                    down = tex_number(ratio.estimate - ratio.low);
+  return is_across ? "(" + tex_number(ratio.estimate) + "," + tex_number(at) + ") += (" + up +
+                         ",0) -= (" + down + ",0)\n"
+                   : "(" + tex_number(at) + "," + tex_number(ratio.estimate) + ") += (0," + up +
+                         ") -= (0," + down + ")\n";
 }
 
 std::string tex_ticks(const char* axis, const std::vector<std::string>& names) {
   std::string text = std::string(axis) + "tick={";
   for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(i + 1);
   text += "},\n  " + std::string(axis) + "ticklabels={";
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? "," : "") + ("{" + escaped_latex(names[i]) + "}");
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i > 0 ? "," : "") + ("{" + escaped_latex(names[i]) + "}");
   return text + "}";
 }
 
@@ -83,13 +92,16 @@ std::string means_figure(const Results& results) {
     points += tex_point(static_cast<double>(names.size()), arm.mean, true);
   }
   if (names.empty()) return "";
-  return "\\begin{tikzpicture}\n\\begin{axis}[xmode=log, y dir=reverse, width=\\linewidth, height=" +
+  return "\\begin{tikzpicture}\n"
+         "\\begin{axis}[xmode=log, y dir=reverse, width=\\linewidth, height=" +
          tex_number(2.2 + 0.6 * static_cast<double>(names.size())) +
          "cm,\n  ymin=0.5, ymax=" + tex_number(static_cast<double>(names.size()) + 0.5) +
-         ", xlabel={time over that of " + escaped_latex(results.plan.baseline) + ", geometric mean},\n  " +
-         tex_ticks("y", names) + "]\n\\addplot[only marks, error bars/.cd, x dir=both, x explicit] coordinates {\n" +
+         ", xlabel={time over that of " + escaped_latex(results.plan.baseline) +
+         ", geometric mean},\n  " + tex_ticks("y", names) +
+         "]\n\\addplot[only marks, error bars/.cd, x dir=both, x explicit] coordinates {\n" +
          points + "};\n\\draw[dashed] (axis cs:1,0.5) -- (axis cs:1," +
-         tex_number(static_cast<double>(names.size()) + 0.5) + ");\n\\end{axis}\n\\end{tikzpicture}\n";
+         tex_number(static_cast<double>(names.size()) + 0.5) +
+         ");\n\\end{axis}\n\\end{tikzpicture}\n";
 }
 
 // Ratios of every row, an arm a series.
@@ -104,29 +116,34 @@ std::string rows_figure(const Results& results) {
       if (arm.ratio) points += tex_point(static_cast<double>(r + 1), *arm.ratio, false);
     }
     if (!points.empty())
-      series += "\\addplot+[only marks, error bars/.cd, y dir=both, y explicit] coordinates {\n" + points +
-                "};\n\\addlegendentry{" + escaped_latex(results.arms[a].name) + "}\n";
+      series += "\\addplot+[only marks, error bars/.cd, y dir=both, y explicit] coordinates {\n" +
+                points + "};\n\\addlegendentry{" + escaped_latex(results.arms[a].name) + "}\n";
   }
   if (series.empty()) return "";
-  return "\\begin{tikzpicture}\n\\begin{axis}[ymode=log, width=\\linewidth, height=7cm, ylabel={time over that of " +
+  return "\\begin{tikzpicture}\n"
+         "\\begin{axis}[ymode=log, width=\\linewidth, height=7cm, ylabel={time over that of " +
          escaped_latex(results.plan.baseline) +
-         "},\n  legend pos=outer north east, x tick label style={rotate=60, anchor=east, font=\\tiny},\n  " +
-         tex_ticks("x", names) + "]\n" + series +
-         "\\draw[dashed] (axis cs:0.5,1) -- (axis cs:" + tex_number(static_cast<double>(names.size()) + 0.5) +
+         "},\n  legend "
+         "pos=outer north east, x tick label style={rotate=60, anchor=east, font=\\tiny},\n  " +
+         tex_ticks("x", names) + "]\n" + series + "\\draw[dashed] (axis cs:0.5,1) -- (axis cs:" +
+         tex_number(static_cast<double>(names.size()) + 0.5) +
          ",1);\n\\end{axis}\n\\end{tikzpicture}\n";
 }
 
 }  // namespace
 
 std::string report_latex(const Results& results) {
-  std::string text = "% " + escaped_latex(results.plan.name) + "\n% " + escaped_latex(machine_line(results)) + "; " +
-                     escaped_latex(origin_line(results)) + "\n% ratios to " + escaped_latex(results.plan.baseline) +
-                     ", below 1 is faster, with 95 % intervals; figures need \\usepackage{pgfplots}\n";
+  std::string text =
+      "% " + escaped_latex(results.plan.name) + "\n% " + escaped_latex(machine_line(results)) +
+      "; " + escaped_latex(origin_line(results)) + "\n% ratios to " +
+      escaped_latex(results.plan.baseline) +
+      ", below 1 is faster, with 95 % intervals; figures need \\usepackage{pgfplots}\n";
   if (results.rows.size() > 1) text += means_table(results) + "\n";
   text += arms_table(results);
   for (const TakenApart& each : results.differences)
     if (!each.path.rows.empty()) text += "\n" + path_table(each);
-  const std::string figures = (results.rows.size() > 1 ? means_figure(results) : "") + rows_figure(results);
+  const std::string figures =
+      (results.rows.size() > 1 ? means_figure(results) : "") + rows_figure(results);
   return figures.empty() ? text : text + "\n\\ifdefined\\pgfplotsset\n" + figures + "\\fi\n";
 }
 

@@ -22,32 +22,39 @@ std::string counted(std::size_t count, const std::string& word) {
   return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
 }
 
-// What else is known of the arms: the model's time, what compiling and running take, what was decided.
+// What else is known of the arms: the model's time, what compiling and running take, what
+// was decided.
 std::string facts_text(const RowResult& row) {
   std::vector<Cells> cells;
   std::string decisions;
   for (const ArmResult& arm : row.arms) {
     const double compile = compile_ms(arm);
-    std::string predicted =
-        arm.predicted && arm.predicted->nanoseconds > 0 ? time_text(arm.predicted->nanoseconds) : "";
-    if (!predicted.empty() && !arm.predicted->bound.empty()) predicted += ", " + arm.predicted->bound;
+    std::string predicted = arm.predicted && arm.predicted->nanoseconds > 0
+                                ? time_text(arm.predicted->nanoseconds)
+                                : "";
+    if (!predicted.empty() && !arm.predicted->bound.empty())
+      predicted += ", " + arm.predicted->bound;
     const std::string memory = memory_text(arm), counted = counted_text(arm);
     if (compile > 0 || !predicted.empty() || !memory.empty())
-      cells.push_back({arm.name, predicted.empty() ? "-" : predicted, compile > 0 ? time_text(compile * 1e6) : "-",
+      cells.push_back({arm.name, predicted.empty() ? "-" : predicted,
+                       compile > 0 ? time_text(compile * 1e6) : "-",
                        memory.empty() ? "-" : memory});
     decisions += decisions_text(arm);
     if (!counted.empty()) decisions += wrapped(arm.name + ", counted: " + counted, "");
   }
-  return cells.empty() ? decisions : text_table({"", "the model's time", "compile", "memory"}, cells) + decisions;
+  return cells.empty()
+             ? decisions
+             : text_table({"", "the model's time", "compile", "memory"}, cells) + decisions;
 }
 
 std::string row_text(const Results& results, const RowResult& row) {
   std::vector<Cells> cells;
   for (const ArmResult& arm : row.arms) {
     const bool timed = arm.is_timed();
-    cells.push_back({arm.name, timed ? time_text(arm.time.estimate) : "-", timed ? share_text(row, arm) : "",
-                     arm.ratio ? ratio_text(arm.ratio->estimate) + " " + interval_text(*arm.ratio) : "-",
-                     outcome_text(arm)});
+    cells.push_back(
+        {arm.name, timed ? time_text(arm.time.estimate) : "-", timed ? share_text(row, arm) : "",
+         arm.ratio ? ratio_text(arm.ratio->estimate) + " " + interval_text(*arm.ratio) : "-",
+         outcome_text(arm)});
   }
   std::string text = row.name + "\n";
   text += text_table({"", "time", "peak", "to " + results.plan.baseline + ", 95 %", ""}, cells);
@@ -69,17 +76,21 @@ std::string summary_text(const Results& results) {
   for (const ArmSummary& arm : results.arms) {
     const bool is_baseline = arm.name == results.plan.baseline;
     cells.push_back({arm.name,
-                     is_baseline || arm.rows == 0 ? "-" : ratio_text(arm.mean.estimate) + " " + interval_text(arm.mean),
-                     std::to_string(arm.faster), std::to_string(arm.slower), std::to_string(arm.identical),
-                     std::to_string(arm.not_timed)});
+                     is_baseline || arm.rows == 0
+                         ? "-"
+                         : ratio_text(arm.mean.estimate) + " " + interval_text(arm.mean),
+                     std::to_string(arm.faster), std::to_string(arm.slower),
+                     std::to_string(arm.identical), std::to_string(arm.not_timed)});
   }
-  return text_table({"", "geometric mean, 95 %", "faster", "slower", "same loops", "not timed"}, cells);
+  return text_table({"", "geometric mean, 95 %", "faster", "slower", "same loops", "not timed"},
+                    cells);
 }
 
 }  // namespace
 
 const std::vector<std::string>& report_formats() {
-  static const std::vector<std::string> kFormats{"text", "markdown", "csv", "latex", "json", "benchmark", "html"};
+  static const std::vector<std::string> kFormats{"text", "markdown",  "csv", "latex",
+                                                 "json", "benchmark", "html"};
   return kFormats;
 }
 
@@ -94,7 +105,8 @@ std::string report(const Results& results, const std::string& format) {
   if (format == "json") return json_text(report_json(results));
   if (format == "benchmark") return json_text(report_benchmark(results));
   if (format == "html") return report_html(results);
-  throw UserError(ExitStatus::Usage, "--format " + format + ": expected one of " + join_words(report_formats()) +
+  throw UserError(ExitStatus::Usage, "--format " + format + ": expected one of " +
+                                         join_words(report_formats()) +
                                          did_you_mean(format, report_formats()));
 }
 
@@ -103,7 +115,8 @@ std::string machine_line(const Results& results) {
   std::set<std::string> machines;
   std::string text;
   for (const nlohmann::ordered_json& context : results.contexts)
-    if (machines.insert(machine_of(context)).second) text += (text.empty() ? "" : "; ") + machine_words(context);
+    if (machines.insert(machine_of(context)).second)
+      text += (text.empty() ? "" : "; ") + machine_words(context);
   return text;
 }
 
@@ -111,13 +124,13 @@ std::string origin_line(const Results& results) {
   if (results.contexts.empty()) return "";
   const nlohmann::ordered_json& context = results.contexts[0];
   const std::string date = context.value("date", "");
-  return "polyte " + member(context, "polyte", "version") + " (" + member(context, "polyte", "digest").substr(0, 8) +
-         "), " + date;
+  return "polyte " + member(context, "polyte", "version") + " (" +
+         member(context, "polyte", "digest").substr(0, 8) + "), " + date;
 }
 
 std::string counts_line(const Results& results) {
-  return counted(results.rows.size(), "row") + ", " + counted(results.arms.size(), "arm") + ", baseline " +
-         results.plan.baseline;
+  return counted(results.rows.size(), "row") + ", " + counted(results.arms.size(), "arm") +
+         ", baseline " + results.plan.baseline;
 }
 
 std::string peak_words(const Results& results) {
@@ -139,13 +152,15 @@ std::string share_text(const RowResult& row, const ArmResult& arm) {
 std::string outcome_text(const ArmResult& arm) {
   if (arm.outcome == Outcome::Identical) return "the loops of " + arm.identical_to;
   if (arm.is_timed())
-    return to_string(arm.outcome) + (arm.identical_to.empty() ? "" : ", the loops of " + arm.identical_to);
+    return to_string(arm.outcome) +
+           (arm.identical_to.empty() ? "" : ", the loops of " + arm.identical_to);
   return arm.status + (arm.reason.empty() ? "" : ": " + arm.reason);
 }
 
 std::string interval_text(const Interval& interval) {
   char text[64];
-  std::snprintf(text, sizeof text, interval.high >= 10 ? "[%.1f, %.1f]" : "[%.3f, %.3f]", interval.low, interval.high);
+  std::snprintf(text, sizeof text, interval.high >= 10 ? "[%.1f, %.1f]" : "[%.3f, %.3f]",
+                interval.low, interval.high);
   return text;
 }
 
@@ -157,22 +172,25 @@ std::string taken_apart_text(const TakenApart& difference) {
   std::string text = wrapped(difference.title, "");
   if (!difference.path.rows.empty()) text += "\n" + path_text(difference.path);
   if (!difference.lines.rows.empty()) text += "\n" + ablation_text(difference.lines);
-  for (const std::string& reason : difference.why_not) text += wrapped("not taken apart: " + reason, "");
+  for (const std::string& reason : difference.why_not)
+    text += wrapped("not taken apart: " + reason, "");
   return text;
 }
 
 std::string report_text(const Results& results) {
-  std::string text = results.plan.name + "\n" + wrapped(machine_line(results), "") + wrapped(origin_line(results), "") +
-                     counts_line(results) + "\n";
+  std::string text = results.plan.name + "\n" + wrapped(machine_line(results), "") +
+                     wrapped(origin_line(results), "") + counts_line(results) + "\n";
   text += wrapped(
-      "a ratio is a time over the baseline's, round by round: below 1 is faster; brackets hold 95 % intervals; " +
+      "a ratio is a time over the baseline's, round by round: below 1 is faster; brackets hold 95 "
+      "% intervals; " +
           std::string(results.plan.is_on_gpu() ? "times are the GPU's own, by its events; " : "") +
           "peak is the share of " + peak_words(results),
       "");
   for (const RowResult& row : results.rows) text += "\n" + row_text(results, row);
   if (results.rows.size() > 1) text += "\nall rows\n" + summary_text(results);
   for (const TakenApart& each : results.differences) text += "\n" + taken_apart_text(each);
-  text += (results.agreement.points > 0 ? "\n" : "") + wrapped(agreement_text(results.agreement), "");
+  text +=
+      (results.agreement.points > 0 ? "\n" : "") + wrapped(agreement_text(results.agreement), "");
   for (const std::string& warning : results.warnings) text += wrapped("warning: " + warning, "");
   return text;
 }

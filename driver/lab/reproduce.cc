@@ -15,9 +15,9 @@ ReproducedArm reproduced(const ArmResult& was, const ArmResult& is) {
   ReproducedArm arm;
   arm.arm = was.name;
   arm.same_status = was.status == is.status;
-  arm.status = arm.same_status
-                   ? was.status
-                   : "was " + was.status + ", is " + is.status + (is.reason.empty() ? "" : ": " + is.reason);
+  arm.status = arm.same_status ? was.status
+                               : "was " + was.status + ", is " + is.status +
+                                     (is.reason.empty() ? "" : ": " + is.reason);
   const auto compare = [&](const char* key, bool& has, bool& same) {
     const std::string before = fact(was, key), now = fact(is, key);
     has = !before.empty() && !now.empty();
@@ -27,7 +27,8 @@ ReproducedArm reproduced(const ArmResult& was, const ArmResult& is) {
   compare("loops_digest", arm.has_loops, arm.same_loops);
   arm.was = was.ratio;
   arm.is = is.ratio;
-  if (arm.was && arm.is) arm.ratios_agree = arm.was->low <= arm.is->high && arm.is->low <= arm.was->high;
+  if (arm.was && arm.is)
+    arm.ratios_agree = arm.was->low <= arm.is->high && arm.is->low <= arm.was->high;
   return arm;
 }
 
@@ -66,7 +67,8 @@ std::string row_text(const ReproducedRow& row) {
   std::string text = row.row + (row.agrees() ? ": agrees\n" : ": differs\n");
   text += text_table({"", "ratio was", "ratio is", ""}, cells);
   if (!row.kept.empty()) text += wrapped("order kept: " + join_words(row.kept), "");
-  if (!row.untold.empty()) text += wrapped("not distinguishable here: " + join_words(row.untold), "");
+  if (!row.untold.empty())
+    text += wrapped("not distinguishable here: " + join_words(row.untold), "");
   if (!row.turned.empty()) text += wrapped("turned around: " + join_words(row.turned), "");
   return text;
 }
@@ -74,7 +76,8 @@ std::string row_text(const ReproducedRow& row) {
 }  // namespace
 
 bool ReproducedRow::agrees() const {
-  return turned.empty() && std::ranges::all_of(arms, [](const ReproducedArm& arm) { return arm.same_status; });
+  return turned.empty() &&
+         std::ranges::all_of(arms, [](const ReproducedArm& arm) { return arm.same_status; });
 }
 
 bool Reproduction::agrees() const { return std::ranges::all_of(rows, &ReproducedRow::agrees); }
@@ -87,7 +90,8 @@ Reproduction reproduce(const Results& was, const Results& is) {
     ReproducedRow row;
     row.row = was.rows[i].name;
     for (const ArmResult& arm : was.rows[i].arms)
-      if (const ArmResult* other = is.rows[i].find(arm.name)) row.arms.push_back(reproduced(arm, *other));
+      if (const ArmResult* other = is.rows[i].find(arm.name))
+        row.arms.push_back(reproduced(arm, *other));
     compare_order(was.rows[i], is.rows[i], row);
     result.rows.push_back(std::move(row));
   }
@@ -95,7 +99,8 @@ Reproduction reproduce(const Results& was, const Results& is) {
 }
 
 std::string reproduction_text(const Reproduction& reproduction) {
-  std::string text = wrapped("was: " + reproduction.was, "") + wrapped("is:  " + reproduction.is, "");
+  std::string text =
+      wrapped("was: " + reproduction.was, "") + wrapped("is:  " + reproduction.is, "");
   std::size_t agreeing = 0;
   for (const ReproducedRow& row : reproduction.rows) {
     text += "\n" + row_text(row);
@@ -103,7 +108,8 @@ std::string reproduction_text(const Reproduction& reproduction) {
   }
   return text + "\n" +
          wrapped(std::to_string(agreeing) + " of " + std::to_string(reproduction.rows.size()) +
-                     " rows agree: the same arms can be had, and none that were told apart have changed places",
+                     " rows agree: the same arms can be had, and none that were told apart have "
+                     "changed places",
                  "");
 }
 

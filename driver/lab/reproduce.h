@@ -1,5 +1,6 @@
-// The same plan measured twice, perhaps on two machines: what agrees, row by row. Times may differ; that is no
-// disagreement. What should hold elsewhere is which arms can be had, what they compute, and who is faster than whom.
+// The same plan measured twice, perhaps on two machines: what agrees, row by row. Times may differ;
+// that is no disagreement. What should hold elsewhere is which arms can be had, what they compute,
+// and who is faster than whom.
 #pragma once
 
 #include <string>
@@ -21,8 +22,9 @@ struct ReproducedArm {
 struct ReproducedRow {
   std::string row;
   std::vector<ReproducedArm> arms;
-  std::vector<std::string> kept, turned, untold;  // "poly before naive": pairs that were told apart at first
-  bool agrees() const;                            // all arms can be had again and no pair has turned around
+  // "poly before naive": pairs that were told apart at first.
+  std::vector<std::string> kept, turned, untold;
+  bool agrees() const;  // all arms can be had again and no pair has turned around
 };
 
 struct Reproduction {

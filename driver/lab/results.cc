@@ -31,7 +31,8 @@ std::string text(const Json& json, const char* key) {
 // What the processor counted in the first process that has it.
 Json counted_of(const RowRecord& row, const std::string& arm) {
   for (const auto& [number, process] : row.processes)
-    if (const auto found = process.end.find("counters"); found != process.end.end() && found->contains(arm))
+    if (const auto found = process.end.find("counters");
+        found != process.end.end() && found->contains(arm))
       return (*found)[arm];
   return {};
 }
@@ -78,9 +79,10 @@ void take_ends(const RowRecord& record, RowResult& row) {
     row.bytes = number_at(process.end, "bytes");
     row.dtype = text(process.end, "dtype");
     if (row.reference.empty()) row.reference = text(process.end, "reference");
-    row.peak =
-        std::max({row.peak, number_at(process.end, "peak_flops_a_thread"), number_at(process.end, "peak_flops")});
-    if (const auto least = process.end.find("at_least"); least != process.end.end() && least->is_object()) {
+    row.peak = std::max({row.peak, number_at(process.end, "peak_flops_a_thread"),
+                         number_at(process.end, "peak_flops")});
+    if (const auto least = process.end.find("at_least");
+        least != process.end.end() && least->is_object()) {
       row.least_ns = number_at(*least, "nanoseconds");
       row.least_bound = text(*least, "bound");
     }
@@ -89,20 +91,25 @@ void take_ends(const RowRecord& record, RowResult& row) {
   }
   row.processes = record.processes.size();
   char words[96];
-  std::snprintf(words, sizeof words, "the machine was busy: load average %.1f when a process began", load);
+  std::snprintf(words, sizeof words, "the machine was busy: load average %.1f when a process began",
+                load);
   if (load > 1 + kBusy) row.warnings.emplace_back(words);
 }
 
 void add_warnings(const Plan& plan, RowResult& row) {
-  if (row.processes == 1) row.warnings.emplace_back("one process only: the intervals do not know how processes differ");
+  if (row.processes == 1)
+    row.warnings.emplace_back("one process only: the intervals do not know how processes differ");
   if (row.noise && row.noise->excludes(1))
-    row.warnings.push_back("the baseline differs from itself: A/A ratio " + percent(row.noise->low - 1) + " to " +
-                           percent(row.noise->high - 1) + ", so smaller differences mean nothing");
+    row.warnings.push_back("the baseline differs from itself: A/A ratio " +
+                           percent(row.noise->low - 1) + " to " + percent(row.noise->high - 1) +
+                           ", so smaller differences mean nothing");
   if (row.noise && row.noise->relative_width() > std::max(0.05, 2 * plan.stop.width))
-    row.warnings.push_back("noisy: the A/A interval is " + percent(row.noise->relative_width()) + " wide");
+    row.warnings.push_back("noisy: the A/A interval is " + percent(row.noise->relative_width()) +
+                           " wide");
   for (const ArmResult& arm : row.arms)
     if (const std::string left_out = fact(arm, "left_out"); !left_out.empty())
-      row.warnings.push_back(arm.name + " is right but for what is rounding alone and was not compared: " + left_out);
+      row.warnings.push_back(
+          arm.name + " is right but for what is rounding alone and was not compared: " + left_out);
   if (row.why.empty()) row.warnings.emplace_back("not finished: polyte lab run goes on");
 }
 
@@ -115,7 +122,8 @@ void find_fastest(const Plan& plan, RowResult& row) {
     row.not_told = timed.empty() ? "no arm was timed" : "one arm only was timed";
     return;
   }
-  const auto best = std::ranges::min_element(timed, {}, [](const ArmResult* arm) { return arm->time.estimate; });
+  const auto best =
+      std::ranges::min_element(timed, {}, [](const ArmResult* arm) { return arm->time.estimate; });
   for (const ArmResult* other : timed) {
     if (other == *best) continue;
     const std::string &a = (*best)->identical_to.empty() ? (*best)->name : (*best)->identical_to,
@@ -132,8 +140,10 @@ void find_fastest(const Plan& plan, RowResult& row) {
   row.fastest = (*best)->name;
 }
 
-// The processes of one machine: of the one that has most, the first of several. A ratio is never of two.
-RowRecord of_one_machine(const RowRecord& record, const std::vector<Json>& contexts, RowResult& row) {
+// The processes of one machine: of the one that has most, the first of several. A ratio is never
+// of two.
+RowRecord of_one_machine(const RowRecord& record, const std::vector<Json>& contexts,
+                         RowResult& row) {
   std::map<std::string, std::size_t> counts;
   const auto name = [&](const ProcessRecord& process) {
     return process.context < contexts.size() ? machine_of(contexts[process.context]) : "";
@@ -146,17 +156,19 @@ RowRecord of_one_machine(const RowRecord& record, const std::vector<Json>& conte
   if (kept->context < contexts.size()) row.machine = machine_words(contexts[kept->context]);
   if (counts.size() < 2) return record;
   RowRecord one = record;
-  std::erase_if(one.processes, [&](const auto& entry) { return name(entry.second) != name(*kept); });
-  row.warnings.push_back("samples of " + std::to_string(counts.size()) + " machines: those of " + row.machine +
-                         " stand here, the others are left out");
+  std::erase_if(one.processes,
+                [&](const auto& entry) { return name(entry.second) != name(*kept); });
+  row.warnings.push_back("samples of " + std::to_string(counts.size()) + " machines: those of " +
+                         row.machine + " stand here, the others are left out");
   return one;
 }
 
 Json ceilings_of(const RowRecord& record, const std::vector<Json>& contexts) {
   if (record.processes.empty()) return Json::object();
   const std::size_t context = record.processes.begin()->second.context;
-  return context < contexts.size() && contexts[context].contains("ceilings") ? contexts[context]["ceilings"]
-                                                                             : Json::object();
+  return context < contexts.size() && contexts[context].contains("ceilings")
+             ? contexts[context]["ceilings"]
+             : Json::object();
 }
 
 RowResult row_result(const Plan& plan, std::size_t number_of_row, const RowRecord& all,
@@ -172,18 +184,23 @@ RowResult row_result(const Plan& plan, std::size_t number_of_row, const RowRecor
   row.peak *= threads;
   if (const auto found = ceilings.find("bytes_a_second_by_threads"); found != ceilings.end())
     row.bandwidth = number_at(*found, std::to_string(threads).c_str());
-  for (const PlannedArm& arm : plan.arms) row.arms.push_back(arm_result(plan, arm.spec.name, record));
+  for (const PlannedArm& arm : plan.arms)
+    row.arms.push_back(arm_result(plan, arm.spec.name, record));
   const ArmResult* baseline = row.find(plan.baseline);
   if (!baseline || !baseline->is_timed()) return row;
   const Samples again = record.samples(kAgain);
-  if (count_samples(again) > 0) row.noise = paired_ratio(again, baseline->samples, options_of(plan));
+  if (count_samples(again) > 0)
+    row.noise = paired_ratio(again, baseline->samples, options_of(plan));
   for (ArmResult& arm : row.arms)
-    if (arm.is_timed() && &arm != baseline) arm.ratio = paired_ratio(arm.samples, baseline->samples, options_of(plan));
+    if (arm.is_timed() && &arm != baseline)
+      arm.ratio = paired_ratio(arm.samples, baseline->samples, options_of(plan));
   return row;
 }
 
 // The loops of an arm, by the first that has them.
-const std::string& loops_of(const ArmResult& arm) { return arm.identical_to.empty() ? arm.name : arm.identical_to; }
+const std::string& loops_of(const ArmResult& arm) {
+  return arm.identical_to.empty() ? arm.name : arm.identical_to;
+}
 
 void judge(Results& results) {
   std::vector<double> chances;
@@ -217,7 +234,8 @@ Agreement agreement_of(const Results& results) {
   std::vector<PredictedPoint> points;
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms)
-      if (arm.is_timed() && arm.identical_to.empty() && arm.predicted && arm.predicted->nanoseconds > 0)
+      if (arm.is_timed() && arm.identical_to.empty() && arm.predicted &&
+          arm.predicted->nanoseconds > 0)
         points.push_back({row.row, arm.predicted->nanoseconds, arm.time.estimate});
   return agreement_of(points);
 }
@@ -269,7 +287,8 @@ const ArmResult* RowResult::find(const std::string& arm) const {
   return found == arms.end() ? nullptr : &*found;
 }
 
-// S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model", CACM 52, 2009.
+// S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model",
+// CACM 52, 2009.
 double RowResult::ceiling() const {
   if (flops <= 0 || bytes <= 0 || peak <= 0 || bandwidth <= 0) return 0;
   return std::min(peak, bandwidth * flops / bytes);
@@ -304,10 +323,12 @@ Results evaluate(Plan plan, const Records& records) {
     results.rows.push_back(row_result(results.plan, i, records.rows[i], records.contexts));
   judge(results);
   for (RowResult& row : results.rows) add_warnings(results.plan, row);
-  for (const PlannedArm& arm : results.plan.arms) results.arms.push_back(summary_of(results, arm.spec.name));
+  for (const PlannedArm& arm : results.plan.arms)
+    results.arms.push_back(summary_of(results, arm.spec.name));
   results.agreement = agreement_of(results);
   if (records.dropped > 0)
-    results.warnings.push_back(std::to_string(records.dropped) + " unfinished lines of samples were left out");
+    results.warnings.push_back(std::to_string(records.dropped) +
+                               " unfinished lines of samples were left out");
   return results;
 }
 

@@ -1,10 +1,11 @@
-// What may be said of a run: every figure with its interval, every comparison with its test, and no winner where they
-// say nothing. Reports (report.h) print this and compute nothing.
+// What may be said of a run: every figure with its interval, every comparison with its test, and no
+// winner where they say nothing. Reports (report.h) print this and compute nothing.
 //
-// A ratio is a time over the baseline's time, round by round: below 1 is faster. An arm is called faster or slower only
-// where (1) the 95 % interval of the ratio leaves out 1, (2) the signed-rank test over the rounds, corrected by Holm's
-// method for all comparisons of the experiment, gives less than 5 %, (3) the ratio lies outside of the interval of the
-// same row's A/A ratio, that of the baseline to itself, and (4) the arm's loops are not the baseline's.
+// A ratio is a time over the baseline's time, round by round: below 1 is faster. An arm is called
+// faster or slower only where (1) the 95 % interval of the ratio leaves out 1, (2) the signed-rank
+// test over the rounds, corrected by Holm's method for all comparisons of the experiment, gives
+// less than 5 %, (3) the ratio lies outside of the interval of the same row's A/A ratio, that of
+// the baseline to itself, and (4) the arm's loops are not the baseline's.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,15 @@
 
 namespace polyte::lab {
 
-enum class Outcome { Baseline, Faster, Slower, NotDistinguishable, Identical, NoBaseline, NotTimed };
+enum class Outcome {
+  Baseline,
+  Faster,
+  Slower,
+  NotDistinguishable,
+  Identical,
+  NoBaseline,
+  NotTimed
+};
 std::string to_string(Outcome outcome);  // "not distinguishable"
 
 struct ArmResult {
@@ -27,9 +36,10 @@ struct ArmResult {
   std::optional<Interval> ratio;     // to the baseline, if that was timed
   double chance = 1;                 // corrected, that so much is noise
   Outcome outcome = Outcome::NotTimed;
-  nlohmann::ordered_json facts;        // the record of its first process
-  std::optional<Predicted> predicted;  // by the analytic model; of another compiler's loops nothing is
-  nlohmann::ordered_json counted;      // by the processor, an execution: null where it does not
+  nlohmann::ordered_json facts;  // the record of its first process
+  // By the analytic model; of another compiler's loops nothing is.
+  std::optional<Predicted> predicted;
+  nlohmann::ordered_json counted;  // by the processor, an execution: null where it does not
   bool is_timed() const { return count_samples(samples) > 0; }
 };
 
@@ -42,7 +52,8 @@ struct RowResult {
   std::string fastest;            // empty: none can be told, `not_told` says why
   std::string not_told;
   double flops = 0, bytes = 0;  // of an execution; bytes of the interface, each element once
-  // Of the row's threads together, a second, measured; of a GPU the peak is what its rates allow. 0: not known.
+  // Of the row's threads together, a second, measured; of a GPU the peak is what its rates allow.
+  // 0: not known.
   double peak = 0, bandwidth = 0;
   double least_ns = 0;      // of a GPU: what its rates leave to any schedule; 0: not known
   std::string least_bound;  // by what
@@ -73,8 +84,9 @@ struct Results {
   std::vector<TakenApart> differences;  // the largest ones, of a result folder that has them
 };
 
-// One of the largest differences (differences.h): the steps from the slower script to the faster one, and the faster
-// one without each of its lines. What could not be had has no rows, and `why_not` says why.
+// One of the largest differences (differences.h): the steps from the slower script to the faster
+// one, and the faster one without each of its lines. What could not be had has no rows, and
+// `why_not` says why.
 struct TakenApart {
   std::string title;
   Results path, lines;
@@ -82,14 +94,16 @@ struct TakenApart {
 };
 
 Results evaluate(Plan plan, const Records& records);
-Results read_results(const std::string& folder);  // evaluate() of a result folder, and its differences
+// evaluate() of a result folder, and its differences.
+Results read_results(const std::string& folder);
 
-// How far the baseline is from itself, as a factor of at least 1: the A/A ratio's interval, farthest end. Whether a
-// ratio is farther from 1 than that, either way.
+// How far the baseline is from itself, as a factor of at least 1: the A/A ratio's interval,
+// farthest end. Whether a ratio is farther from 1 than that, either way.
 double noise_factor(const RowResult& row);
 bool passes_noise(const Interval& ratio, const RowResult& row);
 
-// A fact of an arm's record as text, several lines joined; empty where it is not there, or is something else.
+// A fact of an arm's record as text, several lines joined; empty where it is not there, or
+// is something else.
 std::string fact(const ArmResult& arm, const char* key);
 
 nlohmann::ordered_json to_json(const Interval& interval);

@@ -61,13 +61,16 @@ class Journal {
     }
     char last = '\n';
     const off_t end = lseek(file_, 0, SEEK_END);
-    if (end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n') text("\n");  // of a line that was cut off
+    // Of a line that was cut off.
+    if (end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n') text("\n");
   }
   ~Journal() { close(file_); }
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  void line(const Json& json) { text(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"); }
+  void line(const Json& json) {
+    text(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
 
  private:
   std::string path_;
@@ -77,7 +80,8 @@ class Journal {
     while (!bytes.empty()) {
       const ssize_t done = write(file_, bytes.data(), bytes.size());
       if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) throw UserError(ExitStatus::ResourceLimit, path_ + ": cannot be written: a full disk?");
+      if (done <= 0)
+        throw UserError(ExitStatus::ResourceLimit, path_ + ": cannot be written: a full disk?");
       bytes.remove_prefix(static_cast<std::size_t>(done));
     }
   }
@@ -104,10 +108,12 @@ class Runner {
 
   RunResult run() {
     const Interruptible guard;
-    if (records_.dropped > 0) options_.say(std::to_string(records_.dropped) + " unfinished line of samples is dropped");
+    if (records_.dropped > 0)
+      options_.say(std::to_string(records_.dropped) + " unfinished line of samples is dropped");
     if (!is_all_done()) begin();
     start_ = Clock::now();
-    for (int process = 0; process < plan_.stop.processes_most && !interrupted && !is_all_done(); ++process)
+    for (int process = 0; process < plan_.stop.processes_most && !interrupted && !is_all_done();
+         ++process)
       run_round(process);
     return {std::move(records_), interrupted != 0};
   }
@@ -130,18 +136,22 @@ class Runner {
     Json context = make_context(plan_);
     for (const Json& before : records_.contexts) {
       if (before.at("polyte") != context.at("polyte"))
-        throw UserError(ExitStatus::Usage, options_.folder +
-                                               ": its samples are of another build of Polyte, and would be mixed with "
-                                               "those of this one: give another --out");
+        throw UserError(ExitStatus::Usage,
+                        options_.folder +
+                            ": its samples are of another build of Polyte, and would be mixed with "
+                            "those of this one: give another --out");
       if (machine_of(before) != machine_of(context))
-        throw UserError(ExitStatus::Usage, options_.folder + ": its samples are of another machine, " +
-                                               machine_words(before) + ": a ratio is never of two; give another --out");
+        throw UserError(ExitStatus::Usage, options_.folder +
+                                               ": its samples are of another machine, " +
+                                               machine_words(before) +
+                                               ": a ratio is never of two; give another --out");
     }
     const double load = context.value("load", 0.0);
     if (load > 0.5) {
       char text[160];
       std::snprintf(text, sizeof text,
-                    "warning: this machine is busy (load average %.1f): intervals will be wide, and may be wrong",
+                    "warning: this machine is busy (load average %.1f): intervals will be wide, "
+                    "and may be wrong",
                     load);
       options_.say(text);
     }
@@ -184,7 +194,8 @@ class Runner {
       if (interrupted) return;
       const std::string arm = result.arm == kAgain ? plan_.baseline : result.arm;
       if (arm.empty() || record.crashed.contains(arm))
-        throw UserError(ExitStatus::Internal, "row '" + plan_.rows[row].name + "': the worker process " + result.how);
+        throw UserError(ExitStatus::Internal,
+                        "row '" + plan_.rows[row].name + "': the worker process " + result.how);
       record.crashed[arm] = "the process " + result.how + " while " + result.doing;
       keep({{"kind", "crash"}, {"row", row}, {"arm", arm}, {"reason", record.crashed[arm]}});
       options_.say("row '" + plan_.rows[row].name + "': arm '" + arm + "': " + record.crashed[arm]);
@@ -207,17 +218,18 @@ class Runner {
     Attempt result;
     std::string lines;
     const double limit = std::max(600.0, 10 * plan_.stop.process_seconds);
-    result.how = run_child(options_.worker, to_json(order).dump(), limit, [&](const std::string& line) {
-      const Json json = Json::parse(line, nullptr, false);
-      if (json.is_discarded() || !json.is_object()) return;
-      if (json.value("kind", "") == "stage") {
-        result.arm = json.value("arm", "");
-        result.doing = json.value("doing", "");
-        return;
-      }
-      journal_.line(json);
-      lines += line + "\n";
-    });
+    result.how =
+        run_child(options_.worker, to_json(order).dump(), limit, [&](const std::string& line) {
+          const Json json = Json::parse(line, nullptr, false);
+          if (json.is_discarded() || !json.is_object()) return;
+          if (json.value("kind", "") == "stage") {
+            result.arm = json.value("arm", "");
+            result.doing = json.value("doing", "");
+            return;
+          }
+          journal_.line(json);
+          lines += line + "\n";
+        });
     Records parsed = parse_records(lines, plan_, "a worker");
     auto& processes = parsed.rows[row].processes;
     if (processes.contains(process)) {
@@ -255,9 +267,11 @@ class Runner {
       if (count_samples(own) == 0) continue;
       char figure[64];
       if (name == plan_.baseline || count_samples(baseline) == 0)
-        std::snprintf(figure, sizeof figure, " %.3g us", median_interval(own, {1, 1}).estimate / 1e3);
+        std::snprintf(figure, sizeof figure, " %.3g us",
+                      median_interval(own, {1, 1}).estimate / 1e3);
       else
-        std::snprintf(figure, sizeof figure, " %.2fx", paired_ratio(own, baseline, {1, 1}).estimate);
+        std::snprintf(figure, sizeof figure, " %.2fx",
+                      paired_ratio(own, baseline, {1, 1}).estimate);
       text += (text.empty() ? "" : ", ") + name + figure;
     }
     return text.empty() ? "nothing is timed" : text;
@@ -289,10 +303,12 @@ Shard parse_shard(const std::string& text) {
   const std::size_t slash = text.find('/');
   std::size_t index = 0, count = 0;
   const char *begin = text.data(), *end = begin + text.size();
-  const bool is_one = slash != std::string::npos && std::from_chars(begin, begin + slash, index).ptr == begin + slash &&
+  const bool is_one = slash != std::string::npos &&
+                      std::from_chars(begin, begin + slash, index).ptr == begin + slash &&
                       slash > 0 && std::from_chars(begin + slash + 1, end, count).ptr == end;
   if (!is_one || count < 1 || count > 10'000 || index >= count)
-    throw UserError(ExitStatus::Usage, "--shard " + text + ": expected I/N, the I-th of N from 0 on, 0/4");
+    throw UserError(ExitStatus::Usage,
+                    "--shard " + text + ": expected I/N, the I-th of N from 0 on, 0/4");
   return {index, count};
 }
 
@@ -302,9 +318,10 @@ void keep_plan(const Plan& plan, const std::string& folder) {
   const std::string path = folder + "/plan.json";
   if (fs::exists(path)) {
     if (to_json(read_plan(folder)) != to_json(plan))
-      throw UserError(ExitStatus::Usage, folder +
-                                             ": holds the results of another experiment (its plan.json "
-                                             "differs): give another --out, or run the folder itself");
+      throw UserError(ExitStatus::Usage,
+                      folder +
+                          ": holds the results of another experiment (its plan.json "
+                          "differs): give another --out, or run the folder itself");
     return;
   }
   const std::string text = to_json(plan).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

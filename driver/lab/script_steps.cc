@@ -12,7 +12,8 @@ using schedule::Script;
 
 std::vector<std::string> texts_of(const Script& script) {
   std::vector<std::string> texts;
-  for (const schedule::Directive& directive : script.directives) texts.push_back(directive_text(directive));
+  for (const schedule::Directive& directive : script.directives)
+    texts.push_back(directive_text(directive));
   return texts;
 }
 
@@ -25,14 +26,16 @@ std::string joined(const std::vector<std::string>& lines) {
 std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
 
 std::string header_text(const Script& script, const char* what) {
-  // "schedule NAME for PROGRAM  on CPU ..": what the header says besides names is compared as it is printed.
+  // "schedule NAME for PROGRAM  on CPU ..": what the header says besides names is compared as
+  // it is printed.
   const std::string line = schedule::print(script).substr(0, schedule::print(script).find('\n'));
   const std::size_t at = line.find(" for ");
   return what + (at == std::string::npos ? line : line.substr(at + 1));
 }
 
 // One line that becomes another, in as many parts as it can be taken in.
-void add_change(std::size_t out, std::size_t in, const Script& first, const Script& second, std::vector<Step>& steps) {
+void add_change(std::size_t out, std::size_t in, const Script& first, const Script& second,
+                std::vector<Step>& steps) {
   const schedule::Directive &from = first.directives[out], &to = second.directives[in];
   std::string before = directive_text(from);
   std::size_t part = 0;
@@ -41,16 +44,19 @@ void add_change(std::size_t out, std::size_t in, const Script& first, const Scri
     steps.push_back({{out}, {in}, text + ", in place of " + before, std::move(directive), part++});
     before = text;
   }
-  steps.push_back({{out}, {in}, directive_text(to) + ", in place of " + before, std::nullopt, part});
+  steps.push_back(
+      {{out}, {in}, directive_text(to) + ", in place of " + before, std::nullopt, part});
 }
 
-// Adds what is out and in at one place: pairs of the same kind of directive as one step each, the rest each by itself.
+// Adds what is out and in at one place: pairs of the same kind of directive as one step each, the
+// rest each by itself.
 void close_hunk(Step& hunk, const Script& first, const Script& second, std::vector<Step>& steps) {
   std::vector<std::size_t> in = hunk.in;
   for (const std::size_t out : hunk.out) {
     const std::string text = directive_text(first.directives[out]);
-    const auto partner = std::ranges::find_if(
-        in, [&](std::size_t i) { return first_word(directive_text(second.directives[i])) == first_word(text); });
+    const auto partner = std::ranges::find_if(in, [&](std::size_t i) {
+      return first_word(directive_text(second.directives[i])) == first_word(text);
+    });
     if (partner == in.end()) {
       steps.push_back({{out}, {}, "without " + text});
       continue;
@@ -66,7 +72,8 @@ void close_hunk(Step& hunk, const Script& first, const Script& second, std::vect
 
 std::string directive_text(const schedule::Directive& directive) {
   std::string text = schedule::print(directive);
-  if (const std::size_t comment = text.find("#:"); comment != std::string::npos) text.resize(comment);
+  if (const std::size_t comment = text.find("#:"); comment != std::string::npos)
+    text.resize(comment);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.pop_back();
   for (char& c : text)
     if (c == '\n') c = ' ';
@@ -100,9 +107,11 @@ std::vector<std::string> differences(const Script& first, const Script& second) 
   for (const Step& step : steps_between(first, second)) {
     if (step.now) continue;
     for (const std::size_t i : step.out)
-      lines.push_back((step.in.empty() ? "only in the first:  " : "changed: ") + directive_text(first.directives[i]));
+      lines.push_back((step.in.empty() ? "only in the first:  " : "changed: ") +
+                      directive_text(first.directives[i]));
     for (const std::size_t j : step.in)
-      lines.push_back((step.out.empty() ? "only in the second: " : "now:     ") + directive_text(second.directives[j]));
+      lines.push_back((step.out.empty() ? "only in the second: " : "now:     ") +
+                      directive_text(second.directives[j]));
   }
   return lines;
 }
@@ -112,17 +121,20 @@ Script with_steps(const Script& first, const Script& second, const std::vector<S
   if (std::ranges::all_of(taken, [](bool one) { return one; })) return second;
   Script script = first;
   script.directives.clear();
-  // Places are those of the alignment: what is out and what is in at one place stand between the same neighbours.
+  // Places are those of the alignment: what is out and what is in at one place stand between
+  // the same neighbours.
   std::size_t i = 0, j = 0;
   for (const DiffLine& line : diff_lines(joined(texts_of(first)), joined(texts_of(second)))) {
     const Step* step = nullptr;  // the last one that is taken of this line
     for (std::size_t s = 0; s < steps.size() && line.side != Side::Both; ++s) {
       const auto& lines = line.side == Side::First ? steps[s].out : steps[s].in;
-      if (taken[s] && std::ranges::find(lines, line.side == Side::First ? i : j) != lines.end()) step = &steps[s];
+      if (taken[s] && std::ranges::find(lines, line.side == Side::First ? i : j) != lines.end())
+        step = &steps[s];
     }
     if (line.side == Side::Both || (line.side == Side::First && !step))
       script.directives.push_back(first.directives[i]);
-    if (line.side == Side::Second && step) script.directives.push_back(step->now.value_or(second.directives[j]));
+    if (line.side == Side::Second && step)
+      script.directives.push_back(step->now.value_or(second.directives[j]));
     i += line.side != Side::Second ? 1 : 0;
     j += line.side != Side::First ? 1 : 0;
   }
@@ -139,12 +151,14 @@ std::vector<PathStep> find_path(const Script& first, const Script& second,
     std::vector<bool> then = taken;
     std::string text;
     for (const std::size_t s : together) {
-      if (then[s] || (steps[s].part > 0 && !then[s - 1])) return false;  // the parts before are next to it
+      // The parts before are next to it.
+      if (then[s] || (steps[s].part > 0 && !then[s - 1])) return false;
       then[s] = true;
       text += (text.empty() ? "" : "; ") + steps[s].text;
     }
     Script script = with_steps(first, second, steps, then);
-    const bool is_last = std::ranges::count(then, false) == 0;  // the second script: legal by itself
+    // The second script: legal by itself.
+    const bool is_last = std::ranges::count(then, false) == 0;
     if (!is_last && !is_legal(script)) return false;
     taken = then;
     path.push_back({text, std::move(script)});

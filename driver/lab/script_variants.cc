@@ -83,7 +83,8 @@ std::vector<LoopKind> kinds_of(const NestTree& tree) {
 }
 
 std::string statements_of(const NestTree& tree) {
-  if (const auto* loop = std::get_if<schedule::NestLoop>(&tree->op)) return statements_of(loop->body);
+  if (const auto* loop = std::get_if<schedule::NestLoop>(&tree->op))
+    return statements_of(loop->body);
   if (const auto* leaf = std::get_if<schedule::NestLeaf>(&tree->op)) return leaf->statement;
   std::string text;
   for (const NestTree& child : std::get<schedule::NestSequence>(tree->op).children)
@@ -93,8 +94,8 @@ std::string statements_of(const NestTree& tree) {
 
 // A loop as its nest writes it, without what is below.
 std::string marked(const schedule::NestLoop& loop) {
-  const std::string text =
-      schedule::print(schedule::nest_path({{loop.name, loop.kind, nullptr}}, schedule::nest_statement("x")));
+  const std::string text = schedule::print(
+      schedule::nest_path({{loop.name, loop.kind, nullptr}}, schedule::nest_statement("x")));
   return text.substr(0, text.rfind(" > "));
 }
 
@@ -106,7 +107,8 @@ Directive with_tree(Directive directive, NestTree tree) {
 std::vector<Directive> between_nests(const Directive& from, const Directive& to) {
   const NestTree& old_tree = std::get<schedule::Nest>(from.operation).tree;
   const NestTree& new_tree = std::get<schedule::Nest>(to.operation).tree;
-  // By name and statements where the order stays, else by name: loops that both have keep their old markers at first.
+  // By name and statements where the order stays, else by name: loops that both have keep their
+  // old markers at first.
   std::map<std::string, LoopKind> known;
   for (const schedule::NestLoop& loop : loops_of(old_tree)) {
     known.try_emplace(loop.name, loop.kind);
@@ -136,13 +138,16 @@ std::vector<Directive> between_nests(const Directive& from, const Directive& to)
 }
 
 // `step` is on the way where it is neither end.
-void add_step(Directive step, const Directive& from, const Directive& to, std::vector<Directive>& steps) {
+void add_step(Directive step, const Directive& from, const Directive& to,
+              std::vector<Directive>& steps) {
   const std::string before = directive_text(steps.empty() ? from : steps.back());
-  if (directive_text(step) != before && directive_text(step) != directive_text(to)) steps.push_back(std::move(step));
+  if (directive_text(step) != before && directive_text(step) != directive_text(to))
+    steps.push_back(std::move(step));
 }
 
 std::vector<Directive> between_splits(const Directive& from, const Directive& to) {
-  const auto &a = std::get<schedule::Split>(from.operation), &b = std::get<schedule::Split>(to.operation);
+  const auto &a = std::get<schedule::Split>(from.operation),
+             &b = std::get<schedule::Split>(to.operation);
   std::vector<Directive> steps;
   if (a.loop.loop != b.loop.loop || a.loop.statement != b.loop.statement) return steps;
   Directive step = to;
@@ -152,7 +157,8 @@ std::vector<Directive> between_splits(const Directive& from, const Directive& to
 }
 
 std::vector<Directive> between_stages(const Directive& from, const Directive& to) {
-  const auto &a = std::get<schedule::Stage>(from.operation), &b = std::get<schedule::Stage>(to.operation);
+  const auto &a = std::get<schedule::Stage>(from.operation),
+             &b = std::get<schedule::Stage>(to.operation);
   std::vector<Directive> steps;
   if (a.tensor != b.tensor) return steps;
   Directive step = from;
@@ -174,7 +180,8 @@ std::vector<Variant> factor_variants(const Script& script) {
       for (const std::string& value : neighbours(param->value.text, false)) {
         Script changed = script;
         changed.directives[i].operation = schedule::SetParam{param->name, {value}, {}};
-        variants.push_back({"param " + param->name + " = " + value + ", not " + param->value.text, changed});
+        variants.push_back(
+            {"param " + param->name + " = " + value + ", not " + param->value.text, changed});
       }
     }
     const auto* split = std::get_if<schedule::Split>(&operation);
@@ -183,9 +190,11 @@ std::vector<Variant> factor_variants(const Script& script) {
       Script changed = script;
       for (Directive& directive : changed.directives)
         if (auto* other = std::get_if<schedule::Split>(&directive.operation);
-            other && other->loop.loop == split->loop.loop && other->factor.text == split->factor.text)
+            other && other->loop.loop == split->loop.loop &&
+            other->factor.text == split->factor.text)
           other->factor.text = value;
-      variants.push_back({split->loop.loop + " by " + value + ", not " + split->factor.text, changed});
+      variants.push_back(
+          {split->loop.loop + " by " + value + ", not " + split->factor.text, changed});
     }
   }
   return variants;
@@ -203,7 +212,8 @@ std::vector<Variant> marker_variants(const Script& script) {
       kinds[k] = LoopKind::Serial;
       Script changed = script;
       changed.directives[i] = with_tree(script.directives[i], with_kinds(nest->tree, kinds));
-      variants.push_back({marked(loops[k]) + " of " + statements_of(loops[k].body) + ": serial", changed});
+      variants.push_back(
+          {marked(loops[k]) + " of " + statements_of(loops[k].body) + ": serial", changed});
     }
   }
   return variants;

@@ -18,7 +18,8 @@ std::vector<std::string> shared_folders(const char* variable, const std::string&
   const fs::path binary = fs::read_symlink("/proc/self/exe", none);
   for (const char* up : {".", ".."})
     if (!none)
-      candidates.push_back((binary.parent_path() / up / "share/polyte" / relative).lexically_normal().string());
+      candidates.push_back(
+          (binary.parent_path() / up / "share/polyte" / relative).lexically_normal().string());
   for (const std::string& one : candidates)
     if (fs::is_directory(one, none)) found.push_back(one);
   return found;

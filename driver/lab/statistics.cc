@@ -41,7 +41,8 @@ double drawn_mean(const Samples& samples, Random& random, std::vector<double>& s
   for (std::size_t p = 0; p < samples.size(); ++p) {
     const std::vector<double>& process = samples[random.below(samples.size())];
     scratch.clear();
-    for (std::size_t i = 0; i < process.size(); ++i) scratch.push_back(process[random.below(process.size())]);
+    for (std::size_t i = 0; i < process.size(); ++i)
+      scratch.push_back(process[random.below(process.size())]);
     sum += median_in_place(scratch);
   }
   return sum / static_cast<double>(samples.size());
@@ -49,9 +50,10 @@ double drawn_mean(const Samples& samples, Random& random, std::vector<double>& s
 
 // 97.5 % quantile of Student's t.
 double t_quantile(std::size_t degrees_of_freedom) {
-  static constexpr std::array<double, 30> kTable{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                                 2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-                                                 2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  static constexpr std::array<double, 30> kTable{
+      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
   if (degrees_of_freedom == 0) return kTable[0];
   if (degrees_of_freedom <= kTable.size()) return kTable[degrees_of_freedom - 1];
   return kNormalQuantile + 2.4 / static_cast<double>(degrees_of_freedom);  // within 0.002 of it

@@ -12,7 +12,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kMostEvicted = std::int64_t{512} << 20;
 constexpr std::size_t kMostSets = 64;
 
-double since(Clock::time_point start) { return std::chrono::duration<double, std::nano>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
 
 // So many sets of tensors that they pass the last cache twice.
 std::size_t sets_for(std::int64_t bytes, std::int64_t cache) {
@@ -20,8 +22,8 @@ std::size_t sets_for(std::int64_t bytes, std::int64_t cache) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 2, kMostSets));
 }
 
-// So much is written to leave nothing of an execution's tensors in a cache. All stopwatches of the process share the
-// buffer.
+// So much is written to leave nothing of an execution's tensors in a cache. All stopwatches of the
+// process share the buffer.
 void evict_caches(std::int64_t bytes) {
   static std::vector<unsigned char> buffer(static_cast<std::size_t>(bytes));
   static unsigned char value = 0;
@@ -36,8 +38,8 @@ std::int64_t Stopwatch::last_cache() {
   return bytes > 0 ? bytes : std::int64_t{32} << 20;
 }
 
-Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches,
-                     std::int64_t cache)
+Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill,
+                     Caches caches, std::int64_t cache)
     : contender_(contender),
       cold_(caches == Caches::Cold),
       single_(cold_),
@@ -88,12 +90,13 @@ std::int64_t Stopwatch::calibrate(double milliseconds) {
   double one = nanoseconds(1), spent = one;
   std::int64_t executions = 1;
   while (spent < wanted) {  // warm-up: as long as a round
-    executions =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>((wanted - spent) / std::max(one, 1.0)), 1, 2 * executions);
+    executions = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>((wanted - spent) / std::max(one, 1.0)), 1, 2 * executions);
     one = nanoseconds(executions);
     spent += std::max(one, 1.0) * static_cast<double>(executions);
   }
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted / std::max(one, 1.0)), 1, std::int64_t{1} << 30);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted / std::max(one, 1.0)), 1,
+                                  std::int64_t{1} << 30);
 }
 
 }  // namespace polyte::lab

@@ -10,11 +10,11 @@ namespace polyte::lab {
 
 class Stopwatch {
  public:
-  // `tensors`: one set a turn; sets are bound here. Where the Program updates a tensor in place, every execution begins
-  // with what it held at first, put back outside of the time.
+  // `tensors`: one set a turn; sets are bound here. Where the Program updates a tensor in place,
+  // every execution begins with what it held at first, put back outside of the time.
   // `cache`: bytes of the last cache of what executes them.
-  Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches,
-            std::int64_t cache = last_cache());
+  Stopwatch(Contender& contender, const Interface& interface, const std::string& fill,
+            Caches caches, std::int64_t cache = last_cache());
   static std::int64_t last_cache();  // of this processor
 
   // Executions that fill about `milliseconds`, after at least one that warms up.

@@ -29,7 +29,8 @@ constexpr int kMostBases = 4;  // suites that are others with a change, one upon
 std::string content_of(const std::string& path) {
   runtime::FileContent file(path);
   const runtime::Bytes bytes = file.all();
-  if (bytes.size() > kMostText) throw UserError(ExitStatus::ResourceLimit, path + ": more than 1 MiB of text");
+  if (bytes.size() > kMostText)
+    throw UserError(ExitStatus::ResourceLimit, path + ": more than 1 MiB of text");
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -58,7 +59,8 @@ class Reader {
     if (suite_.title.empty()) problems_.add("no title");
     if (suite_.source.empty()) problems_.add("no source: who these sizes are from");
     if (suite_.rows.empty() && base.empty()) problems_.add("no rows: give a [[table]]");
-    if (!dataset_.empty() && !has_datasets_) problems_.add("':" + dataset_ + "': the suite has no data sets");
+    if (!dataset_.empty() && !has_datasets_)
+      problems_.add("':" + dataset_ + "': the suite has no data sets");
     problems_.throw_if_any();
     suite_.name = std::move(name);
     suite_.path = path_;
@@ -109,7 +111,8 @@ class Reader {
     const toml::array* tables = node->as_array();
     if (!tables || !tables->is_homogeneous<toml::table>())
       return problems_.add(node->source(), "'table': expected tables, each under [[table]]");
-    if (!base.empty()) return problems_.add(node->source(), "'table': a suite has a base or tables");
+    if (!base.empty())
+      return problems_.add(node->source(), "'table': a suite has a base or tables");
     for (const toml::node& one : *tables) read_table(*one.as_table());
   }
 
@@ -131,8 +134,9 @@ class Reader {
     if (!table.folder.empty()) return read_folder(table, node.source());
     const toml::array* list = rows ? rows->as_array() : nullptr;
     if (!list || list->size() > kMostRows || !list->is_homogeneous<toml::array>())
-      return problems_.add(rows ? rows->source() : node.source(),
-                           "'table.rows': expected lists, each a name and a value a column, 10,000 at the most");
+      return problems_.add(
+          rows ? rows->source() : node.source(),
+          "'table.rows': expected lists, each a name and a value a column, 10,000 at the most");
     for (const toml::node& row : *list) read_row(table, *row.as_array());
   }
 
@@ -140,8 +144,9 @@ class Reader {
   void read_row(const Table& table, const toml::array& cells) {
     const auto* name = cells.empty() ? nullptr : cells[0].as_string();
     if (!name || cells.size() != table.columns.size() + 1)
-      return problems_.add(cells.source(), "a row: expected a name and " + std::to_string(table.columns.size()) +
-                                               " values (" + join_words(table.columns) + "), got " +
+      return problems_.add(cells.source(), "a row: expected a name and " +
+                                               std::to_string(table.columns.size()) + " values (" +
+                                               join_words(table.columns) + "), got " +
                                                std::to_string(cells.size()) + " cells");
     std::string program = table.program;
     std::map<std::string, std::string> values;
@@ -171,13 +176,14 @@ class Reader {
     collect(where, [&] {
       const Json all = Json::parse(text_of(table.datasets), nullptr, false);
       if (!all.is_object())
-        throw UserError(ExitStatus::InvalidInput, "'table.datasets': " + table.datasets + " is no JSON object");
+        throw UserError(ExitStatus::InvalidInput,
+                        "'table.datasets': " + table.datasets + " is no JSON object");
       for (const auto& [name, sets] : all.items()) {
         std::vector<std::string> known;
         for (const auto& [set, sizes] : sets.items()) known.push_back(set);
         if (!sets.is_object() || !sets.contains(table.dataset))
-          throw UserError(ExitStatus::InvalidInput,
-                          "no data set '" + table.dataset + "', expected one of " + join_words(known));
+          throw UserError(ExitStatus::InvalidInput, "no data set '" + table.dataset +
+                                                        "', expected one of " + join_words(known));
         std::map<std::string, std::string> values;
         for (const auto& [size, value] : sets[table.dataset].items()) values[size] = value.dump();
         add_row(table, name, table.folder + "/" + name + ".program", values, where);
@@ -216,26 +222,30 @@ class Reader {
     });
   }
 
-  const ir::Program& program_of(const std::string& source, const std::string& text, const Constants& constants,
-                                const std::string& dtype) {
+  const ir::Program& program_of(const std::string& source, const std::string& text,
+                                const Constants& constants, const std::string& dtype) {
     std::string key = source + "\n" + dtype;
     for (const auto& [name, value] : constants) key += "\n" + name + "=" + value;
     const auto found = programs_.find(key);
     if (found != programs_.end()) return found->second;
     if (is_notation(source))
-      return programs_[key] = ir::parse_index_notation(source, *dtype_from_string(dtype.empty() ? "f32" : dtype));
-    return programs_[key] = ir::parse_program(with_type(with_constants(text, constants), dtype), source);
+      return programs_[key] = ir::parse_index_notation(
+                 source, *dtype_from_string(dtype.empty() ? "f32" : dtype));
+    return programs_[key] =
+               ir::parse_program(with_type(with_constants(text, constants), dtype), source);
   }
 
-  static void fill_sizes(SuiteRow& row, const std::map<std::string, std::string>& values, const Constants& constants) {
+  static void fill_sizes(SuiteRow& row, const std::map<std::string, std::string>& values,
+                         const Constants& constants) {
     std::vector<std::string> problems, missing;
     for (const auto& [name, value] : values) {
       if (constants.contains(name)) continue;
       const auto param = ir::find_param(row.program, name);
       const std::int64_t size = std::atoll(value.c_str());
       if (!param)
-        problems.push_back("row '" + row.name + "': program '" + row.program.name + "' has no size or constant '" +
-                           name + "'" + did_you_mean(name, row.program.params));
+        problems.push_back("row '" + row.name + "': program '" + row.program.name +
+                           "' has no size or constant '" + name + "'" +
+                           did_you_mean(name, row.program.params));
       else if (size < 0 || size > kMostSize)
         problems.push_back("row '" + row.name + "': '" + name + "': expected a size, got " + value);
       else
@@ -243,9 +253,11 @@ class Reader {
     }
     for (const std::string& param : row.program.params)
       if (!row.sizes.contains(param)) missing.push_back(param);
-    if (!missing.empty()) problems.push_back("row '" + row.name + "': sizes needed: " + join_words(missing));
+    if (!missing.empty())
+      problems.push_back("row '" + row.name + "': sizes needed: " + join_words(missing));
     if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
-    ir::bind(row.program, {row.sizes.begin(), row.sizes.end()});  // what its conditions say of these sizes
+    // What its conditions say of these sizes.
+    ir::bind(row.program, {row.sizes.begin(), row.sizes.end()});
   }
 };
 
@@ -257,11 +269,12 @@ std::string file_of(const std::string& name) {
     if (std::string path = folder + "/" + name + ".toml"; fs::exists(path)) return path;
   const std::vector<std::string> known = suite_names();
   if (known.empty())
-    throw UserError(ExitStatus::InvalidInput, "no suite '" + name +
-                                                  "': none is installed; POLYTE_SUITES names folders of suites "
-                                                  "(bench/suites)");
-  throw UserError(ExitStatus::InvalidInput,
-                  "no suite '" + name + "', expected one of " + join_words(known) + did_you_mean(name, known));
+    throw UserError(ExitStatus::InvalidInput,
+                    "no suite '" + name +
+                        "': none is installed; POLYTE_SUITES names folders of suites "
+                        "(bench/suites)");
+  throw UserError(ExitStatus::InvalidInput, "no suite '" + name + "', expected one of " +
+                                                join_words(known) + did_you_mean(name, known));
 }
 
 // "polybench-f64:SMALL" -> both.
@@ -279,7 +292,8 @@ Suite read_suite(const std::string& spec, const std::string& beside) {
   const std::string path = !is_path                       ? file_of(name)
                            : fs::path(name).is_absolute() ? name
                                                           : (fs::path(beside) / name).string();
-  return Reader(path, dataset, 0).read(fs::path(name).stem().string() + (dataset.empty() ? "" : ":" + dataset));
+  return Reader(path, dataset, 0)
+      .read(fs::path(name).stem().string() + (dataset.empty() ? "" : ":" + dataset));
 }
 
 std::vector<std::string> suite_names() {

@@ -1,14 +1,15 @@
-// Suites: Programs with sizes under one name, each with where its sizes are from. A suite is a TOML file; ours lie in
-// bench/suites, docs/lab.md has the keys.
+// Suites: Programs with sizes under one name, each with where its sizes are from. A suite is a TOML
+// file; ours lie in bench/suites, docs/lab.md has the keys.
 //
 //   title  = "Matrix products of networks"
 //   source = "who measured these before"
 //   [[table]]
-//   program = "programs/gemm.program"     # seen from this file; or index notation
-//   columns = ["M", "N", "K"]             # sizes, or constants of the Program, whose value is put in its place
+//   program = "programs/gemm.program"   # seen from this file; or index notation
+//   columns = ["M", "N", "K"]           # sizes, or constants of the Program, replaced by the value
 //   rows    = [["square", 1024, 1024, 1024], ["thin", 1000, 17, 333]]
 //
-// A file is a stranger's: everything is limited, and all that is wrong with it is said at once, with its line.
+// A file is a stranger's: everything is limited, and all that is wrong with it is said at once,
+// with its line.
 #pragma once
 
 #include <string>
@@ -33,12 +34,13 @@ struct Suite {
   std::vector<SuiteRow> rows;
 };
 
-// A name of a suite that is found, or the path of a file NAME.toml; `NAME:DATASET` takes another set of sizes where the
-// suite has several (polybench-f64:SMALL). `beside`: the folder from which a path is seen. UserError(InvalidInput).
+// A name of a suite that is found, or the path of a file NAME.toml; `NAME:DATASET` takes another
+// set of sizes where the suite has several (polybench-f64:SMALL). `beside`: the folder from which a
+// path is seen. UserError(InvalidInput).
 Suite read_suite(const std::string& spec, const std::string& beside);
 
-// Names of all suites of the folders of POLYTE_SUITES (separated by colons), the build's and the installed ones; the
-// first of a name counts.
+// Names of all suites of the folders of POLYTE_SUITES (separated by colons), the build's and the
+// installed ones; the first of a name counts.
 std::vector<std::string> suite_names();
 
 }  // namespace polyte::lab

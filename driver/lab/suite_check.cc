@@ -17,15 +17,18 @@ Plan plan_of(const SuiteRow& row, const std::string& text) {
   return plan;
 }
 
-SuiteFinding finding_of(const SuiteRow& row, const ArmSpec& spec, const Workshop& workshop, const SmallProgram& small) {
+SuiteFinding finding_of(const SuiteRow& row, const ArmSpec& spec, const Workshop& workshop,
+                        const SmallProgram& small) {
   const PlannedArm arm{spec, "", ""};
   const Prepared prepared = prepare(workshop, arm, small.program);
-  if (!prepared.contender) return {row.name, spec.name, "", prepared.status + ", " + prepared.reason};
+  if (!prepared.contender)
+    return {row.name, spec.name, "", prepared.status + ", " + prepared.reason};
   const Verdict verdict = check_small(workshop, *prepared.contender, small);
   return {row.name, spec.name, verdict.right ? "" : verdict.text, ""};
 }
 
-std::vector<SuiteFinding> check_row(const SuiteRow& row, const std::string& text, const std::vector<ArmSpec>& arms) {
+std::vector<SuiteFinding> check_row(const SuiteRow& row, const std::string& text,
+                                    const std::vector<ArmSpec>& arms) {
   const Plan plan = plan_of(row, text);
   const Workshop workshop = make_workshop(plan, plan.rows[0], {}, "");
   const SmallProgram small = make_small(workshop);
@@ -42,7 +45,8 @@ std::vector<SuiteFinding> check_row(const SuiteRow& row, const std::string& text
 }  // namespace
 
 std::vector<SuiteFinding> check_suite(const Suite& suite, std::vector<ArmSpec> arms) {
-  if (arms.empty() && !find_compiler("strict").path.empty()) arms = {{"C", ArmSpec::Kind::Peer, "strict", {}}};
+  if (arms.empty() && !find_compiler("strict").path.empty())
+    arms = {{"C", ArmSpec::Kind::Peer, "strict", {}}};
   if (arms.empty()) arms = {{"naive", ArmSpec::Kind::Scheduler, "naive", {}}};
   std::vector<SuiteFinding> findings;
   std::set<std::string> seen;

@@ -1,4 +1,5 @@
-// A suite's Programs held to the lab's own references at sizes that are quick, without measuring anything.
+// A suite's Programs held to the lab's own references at sizes that are quick, without
+// measuring anything.
 #pragma once
 
 #include <string>
@@ -15,8 +16,9 @@ struct SuiteFinding {
   std::string declined;  // the arm cannot be had for it, and why
 };
 
-// Each Program of the suite once, at reduced sizes, by each arm against the interpreter. Rows that share a Program and
-// differ in sizes alone are one. No arms: the reference order as C by any compiler, else by ours.
+// Each Program of the suite once, at reduced sizes, by each arm against the interpreter. Rows
+// that share a Program and differ in sizes alone are one. No arms: the reference order as C by any
+// compiler, else by ours.
 std::vector<SuiteFinding> check_suite(const Suite& suite, std::vector<ArmSpec> arms);
 
 }  // namespace polyte::lab

@@ -27,7 +27,9 @@ void for_each_line(const std::string& text, F f) {
 
 bool has_constant(const std::string& text, const std::string& name) {
   bool found = false;
-  for_each_line(text, [&](const std::string& line) { found = found || (!name.empty() && constant_of(line) == name); });
+  for_each_line(text, [&](const std::string& line) {
+    found = found || (!name.empty() && constant_of(line) == name);
+  });
   return found;
 }
 
@@ -64,9 +66,12 @@ bool read_sizes(const std::string& text, std::map<std::string, std::string>& val
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const std::size_t at = word.find('=');
-    if (at == 0 || at == std::string::npos || at + 1 == word.size() || word.size() - at > 16) return false;
+    if (at == 0 || at == std::string::npos || at + 1 == word.size() || word.size() - at > 16)
+      return false;
     const std::string name = word.substr(0, at), value = word.substr(at + 1);
-    if (!std::ranges::all_of(name, is_word) || value.find_first_not_of("0123456789") != std::string::npos) return false;
+    if (!std::ranges::all_of(name, is_word) ||
+        value.find_first_not_of("0123456789") != std::string::npos)
+      return false;
     values[name] = value;
   }
   return true;

@@ -1,4 +1,5 @@
-// Changes to the text of a Program before it is read: values of its constants, and the type of its tensors.
+// Changes to the text of a Program before it is read: values of its constants, and the type
+// of its tensors.
 #pragma once
 
 #include <map>

@@ -10,8 +10,8 @@ namespace {
 
 // Characters as a terminal counts them, about: bytes that do not continue one of UTF-8.
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
@@ -50,7 +50,8 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
   for (std::size_t c = 0; c < heads.size(); ++c) {
     widths[c] = width_of(heads[c]);
     for (const Cells& row : rows)
-      if (row.size() > 1 || heads.size() == 1) widths[c] = std::max(widths[c], c < row.size() ? width_of(row[c]) : 0);
+      if (row.size() > 1 || heads.size() == 1)
+        widths[c] = std::max(widths[c], c < row.size() ? width_of(row[c]) : 0);
   }
   const auto total = [&] {
     std::size_t sum = 2 * (widths.size() - 1);
@@ -73,7 +74,8 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
     for (std::size_t i = 0; i < height; ++i) {
       std::string line;
       for (std::size_t c = 0; c < widths.size(); ++c)
-        line += (c ? "  " : "") + padded(i < columns[c].size() ? columns[c][i] : "", widths[c], c > 0);
+        line +=
+            (c ? "  " : "") + padded(i < columns[c].size() ? columns[c][i] : "", widths[c], c > 0);
       text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
   };
@@ -88,17 +90,23 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
 
 std::string wrapped(const std::string& text, const std::string& indent, std::size_t width) {
   std::string result;
-  for (const std::string& line : pieces(text, width - indent.size())) result += indent + line + "\n";
+  for (const std::string& line : pieces(text, width - indent.size()))
+    result += indent + line + "\n";
   return result;
 }
 
 std::string time_text(double nanoseconds) {
-  static const std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+  static const std::pair<double, const char*> kUnits[] = {
+      {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
   for (const auto& [scale, unit] : kUnits) {
     if (nanoseconds < scale && scale > 1) continue;
     const double value = nanoseconds / scale;
     char text[48];
-    std::snprintf(text, sizeof text, "%.*f %s", value >= 100 ? 0 : value >= 10 ? 1 : 2, value, unit);
+    std::snprintf(text, sizeof text, "%.*f %s",
+                  value >= 100  ? 0
+                  : value >= 10 ? 1
+                                : 2,
+                  value, unit);
     return text;
   }
   return "";

@@ -1,4 +1,5 @@
-// Tables of plain text that fit a terminal: columns as wide as what is in them, the widest cut where 80 are passed.
+// Tables of plain text that fit a terminal: columns as wide as what is in them, the widest cut
+// where 80 are passed.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@ namespace polyte::lab {
 
 using Cells = std::vector<std::string>;
 
-// The first column is at the left, the others at the right edge of theirs; a cell that is too long for the width that
-// is left goes on in the next line. Lines end in a newline.
+// The first column is at the left, the others at the right edge of theirs; a cell that is too long
+// for the width that is left goes on in the next line. Lines end in a newline.
 std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::size_t width = 80);
 
 // Text broken at blanks into lines of at most `width`, each begun by `indent`.

@@ -41,7 +41,8 @@ std::string short_text(double value) {
 }  // namespace
 
 toml::table parse_toml(std::string_view text, const std::string& origin) {
-  if (text.size() > kMostBytes) throw UserError(ExitStatus::ResourceLimit, origin + ": more than 1 MiB of text");
+  if (text.size() > kMostBytes)
+    throw UserError(ExitStatus::ResourceLimit, origin + ": more than 1 MiB of text");
   try {
     return toml::parse(text, origin);
   } catch (const toml::parse_error& e) {
@@ -55,10 +56,13 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
 }
 
 void Problems::add(const toml::source_region& where, const std::string& what) {
-  list_.emplace_back(where.begin.line, origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
+  list_.emplace_back(where.begin.line,
+                     origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
 }
 
-void Problems::add(const std::string& what) { list_.emplace_back(kWholeFile, origin_ + ": " + what); }
+void Problems::add(const std::string& what) {
+  list_.emplace_back(kWholeFile, origin_ + ": " + what);
+}
 
 void Problems::throw_if_any() {
   if (list_.empty()) return;
@@ -74,8 +78,8 @@ const toml::node* Keys::find(const std::string& key) {
 }
 
 void Keys::wrong(const toml::node& node, const std::string& key, const std::string& expected) {
-  problems_.add(node.source(),
-                "'" + title_ + key + "': expected " + expected + ", got " + std::string(name_of(node.type())));
+  problems_.add(node.source(), "'" + title_ + key + "': expected " + expected + ", got " +
+                                   std::string(name_of(node.type())));
 }
 
 void Keys::text(const std::string& key, std::string& value) {
@@ -105,12 +109,13 @@ void Keys::number(const std::string& key, double& value, double least, double mo
   value = *found;
 }
 
-void Keys::whole(const std::string& key, std::int64_t& value, std::int64_t least, std::int64_t most) {
+void Keys::whole(const std::string& key, std::int64_t& value, std::int64_t least,
+                 std::int64_t most) {
   if (const toml::node* node = find(key)) whole_of(*node, key, value, least, most);
 }
 
-bool Keys::whole_of(const toml::node& node, const std::string& key, std::int64_t& value, std::int64_t least,
-                    std::int64_t most) {
+bool Keys::whole_of(const toml::node& node, const std::string& key, std::int64_t& value,
+                    std::int64_t least, std::int64_t most) {
   const auto* found = node.as_integer();
   if (!found) return wrong(node, key, "a whole number"), false;
   if (**found < least || **found > most)
@@ -128,7 +133,8 @@ void Keys::texts(const std::string& key, std::vector<std::string>& values) {
   });
 }
 
-void Keys::wholes(const std::string& key, std::vector<std::int64_t>& values, std::int64_t least, std::int64_t most) {
+void Keys::wholes(const std::string& key, std::vector<std::int64_t>& values, std::int64_t least,
+                  std::int64_t most) {
   items(key, "a whole number or a list of them", [&](const toml::node& node, bool first) {
     if (first) values.clear();
     std::int64_t value = 0;
@@ -144,7 +150,8 @@ void Keys::range(const std::string& key, int& least, int& most, int limit) {
   const toml::node* node = table_.get(key);
   if (!node || values.empty()) return;
   if (values.size() > 2 || values.front() > values.back())
-    return problems_.add(node->source(), "'" + title_ + key + "': expected one number, or [least, most]");
+    return problems_.add(node->source(),
+                         "'" + title_ + key + "': expected one number, or [least, most]");
   least = static_cast<int>(values.front());
   most = static_cast<int>(values.back());
 }
@@ -153,12 +160,14 @@ void Keys::finish() {
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());
     if (std::ranges::find(known_, name) == known_.end())
-      problems_.add(node.source(), "unknown key '" + title_ + name + "'" + did_you_mean(name, known_));
+      problems_.add(node.source(),
+                    "unknown key '" + title_ + name + "'" + did_you_mean(name, known_));
   }
 }
 
 void Keys::outside(const toml::node& node, const std::string& key, double least, double most) {
-  problems_.add(node.source(), "'" + title_ + key + "': expected " + short_text(least) + " to " + short_text(most));
+  problems_.add(node.source(), "'" + title_ + key + "': expected " + short_text(least) + " to " +
+                                   short_text(most));
 }
 
 void Keys::items(const std::string& key, const std::string& expected,
@@ -171,8 +180,9 @@ void Keys::items(const std::string& key, const std::string& expected,
     return;
   }
   if (list->empty() || list->size() > kMostItems)
-    return problems_.add(node->source(), "'" + title_ + key + "': expected 1 to " + std::to_string(kMostItems) +
-                                             " values, got " + std::to_string(list->size()));
+    return problems_.add(node->source(), "'" + title_ + key + "': expected 1 to " +
+                                             std::to_string(kMostItems) + " values, got " +
+                                             std::to_string(list->size()));
   for (std::size_t i = 0; i < list->size(); ++i)
     if (!take(*list->get(i), i == 0)) return wrong(*list->get(i), key, expected);
 }

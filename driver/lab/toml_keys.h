@@ -1,5 +1,6 @@
-// TOML for the lab's own files: tables whose keys are asked for by name and kind, and every problem with its line. The
-// files are a stranger's: their size and every number are limited. toml++ is seen here and by who includes this.
+// TOML for the lab's own files: tables whose keys are asked for by name and kind, and every problem
+// with its line. The files are a stranger's: their size and every number are limited. toml++ is
+// seen here and by who includes this.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,8 @@
 #include <vector>
 
 namespace polyte::lab {
-// What the parser takes for granted of hostile text (`[[[`) ends in an error of ours, not of the process.
+// What the parser takes for granted of hostile text (`[[[`) ends in an error of ours, not
+// of the process.
 constexpr void expect_toml(bool condition) {
   if (!condition) throw std::logic_error("the text is not well-formed");
 }
@@ -37,8 +39,8 @@ class Problems {
   std::vector<std::pair<std::size_t, std::string>> list_;
 };
 
-// The keys of one table: each is asked for once, and what nobody asked for is a mistake. A value is left as it is where
-// its key is not there, or is wrong.
+// The keys of one table: each is asked for once, and what nobody asked for is a mistake. A value is
+// left as it is where its key is not there, or is wrong.
 class Keys {
  public:
   Keys(const toml::table& table, std::string title, Problems& problems)
@@ -52,11 +54,13 @@ class Keys {
   void flag(const std::string& key, bool& value);
   void number(const std::string& key, double& value, double least, double most);
   void whole(const std::string& key, std::int64_t& value, std::int64_t least, std::int64_t most);
-  bool whole_of(const toml::node& node, const std::string& key, std::int64_t& value, std::int64_t least,
-                std::int64_t most);
+  bool whole_of(const toml::node& node, const std::string& key, std::int64_t& value,
+                std::int64_t least, std::int64_t most);
   void texts(const std::string& key, std::vector<std::string>& values);  // one or several
-  void wholes(const std::string& key, std::vector<std::int64_t>& values, std::int64_t least, std::int64_t most);
-  void range(const std::string& key, int& least, int& most, int limit);  // `[least, most]`, or one number that is both
+  void wholes(const std::string& key, std::vector<std::int64_t>& values, std::int64_t least,
+              std::int64_t most);
+  // `[least, most]`, or one number that is both.
+  void range(const std::string& key, int& least, int& most, int limit);
   void finish();
 
  private:

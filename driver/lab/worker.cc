@@ -45,7 +45,9 @@ class Worker {
         order_(order),
         workshop_(make_workshop(plan, row_, hooks, folder)),
         write_(write),
-        random_(plan.seed + 0x9e3779b97f4a7c15U * (order.row * 1009 + static_cast<std::uint64_t>(order.process) + 1)) {}
+        random_(plan.seed + 0x9e3779b97f4a7c15U * (order.row * 1009 +
+                                                   static_cast<std::uint64_t>(order.process) + 1)) {
+  }
 
   void run() {
     const double load = load_average();
@@ -55,8 +57,8 @@ class Worker {
     add_again();
     for (Timed& timed : timed_) {
       stage(timed.name, "timing");
-      timed.watch =
-          std::make_unique<Stopwatch>(*timed.contender, workshop_.interface, row_.fill, row_.caches, last_cache());
+      timed.watch = std::make_unique<Stopwatch>(*timed.contender, workshop_.interface, row_.fill,
+                                                row_.caches, last_cache());
       timed.executions = timed.watch->calibrate(plan_.stop.round_ms);
     }
     const int rounds = timed_.empty() ? 0 : measure();
@@ -80,10 +82,15 @@ class Worker {
   std::string not_counted_;
 
   Json record(const char* kind) const {
-    return {{"kind", kind}, {"row", order_.row}, {"process", order_.process}, {"attempt", order_.attempt}};
+    return {{"kind", kind},
+            {"row", order_.row},
+            {"process", order_.process},
+            {"attempt", order_.attempt}};
   }
 
-  std::int64_t last_cache() const { return workshop_.device ? workshop_.device->l2_bytes() : Stopwatch::last_cache(); }
+  std::int64_t last_cache() const {
+    return workshop_.device ? workshop_.device->l2_bytes() : Stopwatch::last_cache();
+  }
 
   void stage(const std::string& arm, const std::string& doing) const {
     write_({{"kind", "stage"}, {"arm", arm}, {"doing", doing}});
@@ -124,7 +131,8 @@ class Worker {
       if (known != order_.outputs.end() && known->second == digest) return;
       compare(arm, got, prepared);
     } catch (const UserError& e) {
-      // A GPU's error is the end of all that this process has there: the runner begins anew without this arm.
+      // A GPU's error is the end of all that this process has there: the runner begins anew without
+      // this arm.
       if (e.status() == ExitStatus::Device) {
         stage(arm.spec.name, std::string("checking: ") + e.what());
         throw;
@@ -149,7 +157,8 @@ class Worker {
     const Verdict small = order_.process == 0 ? check_small(workshop_, arm, small_) : Verdict{};
     if (!small.text.empty()) prepared.facts["interpreter"] = small.text;
     std::string left_out = real.left_out;
-    if (!small.left_out.empty()) left_out += (left_out.empty() ? "" : "; ") + ("at small sizes " + small.left_out);
+    if (!small.left_out.empty())
+      left_out += (left_out.empty() ? "" : "; ") + ("at small sizes " + small.left_out);
     if (!left_out.empty()) prepared.facts["left_out"] = left_out;
     if (real.right && small.right) return;
     prepared.status = "wrong";
@@ -158,7 +167,9 @@ class Worker {
 
   // The baseline once more, compiled anew, on tensors of its own.
   void add_again() {
-    if (std::ranges::none_of(timed_, [&](const Timed& timed) { return timed.name == plan_.baseline; })) return;
+    if (std::ranges::none_of(timed_,
+                             [&](const Timed& timed) { return timed.name == plan_.baseline; }))
+      return;
     stage(kAgain, "compiling");
     Prepared prepared = prepare(workshop_, plan_.arm(plan_.baseline), workshop_.program);
     if (!prepared.contender) return;
@@ -166,7 +177,9 @@ class Worker {
   }
 
   // A peer's own process may end, and then it is known whose it was.
-  double nanoseconds_of(Timed& timed) const try { return timed.watch->nanoseconds(timed.executions); } catch (...) {
+  double nanoseconds_of(Timed& timed) const try {
+    return timed.watch->nanoseconds(timed.executions);
+  } catch (...) {
     stage(timed.name, "timing");
     throw;
   }
@@ -198,7 +211,8 @@ class Worker {
   // After the rounds, so that no time is taken beside it.
   void count() {
     Counters counters;
-    not_counted_ = workshop_.device ? "the processor's counters know nothing of a GPU" : counters.problem();
+    not_counted_ =
+        workshop_.device ? "the processor's counters know nothing of a GPU" : counters.problem();
     if (!not_counted_.empty()) return;
     for (Timed& timed : timed_) {
       stage(timed.name, "counting");
@@ -210,7 +224,8 @@ class Worker {
     const auto baseline = std::ranges::find(timed_, plan_.baseline, &Timed::name);
     const Timed& against = baseline == timed_.end() ? timed_[0] : *baseline;
     return std::ranges::all_of(timed_, [&](const Timed& timed) {
-      return paired_ratio({timed.rounds}, {against.rounds}, {200, plan_.seed}).relative_width() <= plan_.stop.width;
+      return paired_ratio({timed.rounds}, {against.rounds}, {200, plan_.seed}).relative_width() <=
+             plan_.stop.width;
     });
   }
 
@@ -249,7 +264,8 @@ class Worker {
     if (!counted_.is_null()) json["counters"] = counted_;
     if (!not_counted_.empty()) json["not_counted"] = not_counted_;
     rusage usage{};
-    if (getrusage(RUSAGE_SELF, &usage) == 0) json["most_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+      json["most_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
     if (!timed_.empty()) {
       json["tensor_sets"] = timed_[0].watch->sets();
       json["single_executions"] = timed_[0].watch->is_single();
@@ -278,8 +294,8 @@ WorkerOrder order_from_json(const Json& json) {
   return order;
 }
 
-void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Hooks& hooks,
-                const std::function<void(const Json&)>& write) {
+void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order,
+                const Hooks& hooks, const std::function<void(const Json&)>& write) {
   Worker(plan, folder, order, hooks, write).run();
 }
 

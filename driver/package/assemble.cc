@@ -22,13 +22,15 @@ class Assembler {
       : model_(model),
         graph_(model.graph),
         target_(target),
-        storage_(plan_model_storage(model, share, target.kind == TargetKind::Cuda ? codegen::kDeviceAlignment : 1)) {}
+        storage_(plan_model_storage(
+            model, share, target.kind == TargetKind::Cuda ? codegen::kDeviceAlignment : 1)) {}
 
   runtime::ArtifactParts run(const ModelOptions& options) {
     for (const OpenSymbol& symbol : model_.symbols)
       manifest().symbols.push_back({symbol.name, symbol.least, symbol.most});
     for (const graph::ValueId id : graph_.inputs) manifest().inputs.push_back(spec_of(model_, id));
-    for (const graph::ValueId id : graph_.outputs) manifest().outputs.push_back(spec_of(model_, id));
+    for (const graph::ValueId id : graph_.outputs)
+      manifest().outputs.push_back(spec_of(model_, id));
     for (std::size_t step = 0; step < storage_.steps.size(); ++step) add_step(step);
     manifest().arena_bytes = storage_.plan.arena_bytes;
     describe(options);
@@ -62,7 +64,8 @@ class Assembler {
   // Where bytes [offset, offset + bytes) of a value lie.
   runtime::BufferSpec region(int value, std::int64_t offset, std::int64_t bytes) {
     const runtime::StoragePlan::Place& place = storage_.plan.places.at(at(value));
-    runtime::BufferSpec buffer{name_of(value), runtime::BufferPlace::Arena, 0, place.offset + offset, bytes};
+    runtime::BufferSpec buffer{name_of(value), runtime::BufferPlace::Arena, 0,
+                               place.offset + offset, bytes};
     if (place.inside < 0) return buffer;
     const graph::ValueId home = storage_.ids.at(at(place.inside));
     const auto output = std::ranges::find(storage_.outputs, place.inside);
@@ -107,8 +110,8 @@ class Assembler {
   void add_copy(const runtime::Copy& copy, const std::string& group) {
     runtime::StepSpec step;
     step.group = group;
-    for (runtime::BufferSpec buffer :
-         {region(copy.from, copy.from_offset, copy.bytes), region(copy.to, copy.to_offset, copy.bytes)}) {
+    for (runtime::BufferSpec buffer : {region(copy.from, copy.from_offset, copy.bytes),
+                                       region(copy.to, copy.to_offset, copy.bytes)}) {
       const runtime::TensorSpec spec = spec_of(model_, storage_.ids.at(at(copy.to)));
       if (is_open(spec)) buffer.exact = runtime::byte_count(spec);  // of open values all is copied
       step.buffers.push_back(add_buffer(std::move(buffer)));
@@ -137,9 +140,11 @@ class Assembler {
     const std::set<std::string> read = buffers_read(kernel.kernel.program);
     const std::vector<const ir::Buffer*> own = group.expansion.program.interface();
     for (std::size_t i = 0; i < own.size(); ++i) {
-      const bool packed_away = own[i]->role == ir::Role::Const && !read.contains(kernel.program->interface()[i]->name);
-      step.buffers.push_back(packed_away ? add_buffer({own[i]->name, runtime::BufferPlace::Arena, 0, 0, 0})
-                                         : buffer_of(storage_.value_of.at(group.expansion.arguments.at(i))));
+      const bool packed_away =
+          own[i]->role == ir::Role::Const && !read.contains(kernel.program->interface()[i]->name);
+      step.buffers.push_back(
+          packed_away ? add_buffer({own[i]->name, runtime::BufferPlace::Arena, 0, 0, 0})
+                      : buffer_of(storage_.value_of.at(group.expansion.arguments.at(i))));
     }
     add_packed(group, kernel, step);
     for (const int room : storage_.rooms[number]) step.buffers.push_back(buffer_of(room));
@@ -149,11 +154,13 @@ class Assembler {
 
   std::int64_t sizes_buffer() {
     const auto bytes = static_cast<std::int64_t>(model_.symbols.size() * sizeof(std::int64_t));
-    if (!sizes_buffer_) sizes_buffer_ = add_buffer({"sizes", runtime::BufferPlace::Sizes, 0, 0, bytes});
+    if (!sizes_buffer_)
+      sizes_buffer_ = add_buffer({"sizes", runtime::BufferPlace::Sizes, 0, 0, bytes});
     return *sizes_buffer_;
   }
 
-  // Constants in the kernel's own layout. Equal kernels have their own weights, so packing is per group.
+  // Constants in the kernel's own layout. Equal kernels have their own weights, so packing
+  // is per group.
   void add_packed(const GroupPlan& group, const BuiltKernel& kernel, runtime::StepSpec& step) {
     if (kernel.packed.empty()) return;
     std::map<std::string, std::span<const std::byte>> constants;
@@ -163,11 +170,11 @@ class Assembler {
       constants[names[i]->name] = *graph_.value(group.expansion.arguments[i]).data;
     }
     const std::vector<std::int64_t> sizes = packed_sizes(kernel);
-    const std::vector<std::int64_t> offsets =
-        constants_.add(sizes, [&kernel, constants](auto packed) { pack_constants(kernel, constants, packed); });
+    const std::vector<std::int64_t> offsets = constants_.add(
+        sizes, [&kernel, constants](auto packed) { pack_constants(kernel, constants, packed); });
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      step.buffers.push_back(add_buffer(
-          {group.name + "." + kernel.packed[i].name, runtime::BufferPlace::Constant, 0, offsets[i], sizes[i]}));
+      step.buffers.push_back(add_buffer({group.name + "." + kernel.packed[i].name,
+                                         runtime::BufferPlace::Constant, 0, offsets[i], sizes[i]}));
     }
   }
 

@@ -44,14 +44,15 @@ class OperatorAssembler {
   ConstantPool pool_;
   std::map<std::string, std::span<const std::byte>> constants_;
 
-  void add_buffer(const std::string& name, runtime::BufferPlace place, std::size_t index, std::int64_t offset,
-                  std::int64_t bytes) {
+  void add_buffer(const std::string& name, runtime::BufferPlace place, std::size_t index,
+                  std::int64_t offset, std::int64_t bytes) {
     step_.buffers.push_back(static_cast<std::int64_t>(parts_.manifest.buffers.size()));
-    parts_.manifest.buffers.push_back({name, place, static_cast<std::int64_t>(index), offset, bytes});
+    parts_.manifest.buffers.push_back(
+        {name, place, static_cast<std::int64_t>(index), offset, bytes});
   }
 
-  void add_argument(const ir::Buffer& buffer, const runtime::Tensor& tensor, runtime::BufferPlace place,
-                    std::vector<runtime::TensorSpec>& specs) {
+  void add_argument(const ir::Buffer& buffer, const runtime::Tensor& tensor,
+                    runtime::BufferPlace place, std::vector<runtime::TensorSpec>& specs) {
     add_buffer(buffer.name, place, specs.size(), 0, tensor.bytes());
     specs.push_back({buffer.name, tensor.dtype(), tensor.shape()});
   }
@@ -72,13 +73,14 @@ class OperatorAssembler {
     }
   }
 
-  // An artifact's tensors are inputs or outputs: one that is both is copied from the input of its name to the output,
-  // where the kernel works on it. So a run can be repeated.
+  // An artifact's tensors are inputs or outputs: one that is both is copied from the input of its
+  // name to the output, where the kernel works on it. So a run can be repeated.
   void add_in_place(const ir::Buffer& buffer, const runtime::Tensor& tensor) {
     runtime::ArtifactManifest& manifest = parts_.manifest;
     const auto number = static_cast<std::int64_t>(manifest.buffers.size());
     const auto index = static_cast<std::int64_t>(manifest.inputs.size());
-    manifest.buffers.push_back({buffer.name, runtime::BufferPlace::Input, index, 0, tensor.bytes()});
+    manifest.buffers.push_back(
+        {buffer.name, runtime::BufferPlace::Input, index, 0, tensor.bytes()});
     manifest.inputs.push_back({buffer.name, tensor.dtype(), tensor.shape()});
     add_argument(buffer, tensor, runtime::BufferPlace::Output, manifest.outputs);
     runtime::StepSpec copy;
@@ -90,7 +92,8 @@ class OperatorAssembler {
   // What is only read packed leaves no bytes of its own behind.
   void add_constant(const ir::Buffer& buffer, const runtime::Tensor& tensor) {
     if (read_.contains(buffer.name)) {
-      add_buffer(buffer.name, runtime::BufferPlace::Constant, 0, pool_.add(tensor.raw()), tensor.bytes());
+      add_buffer(buffer.name, runtime::BufferPlace::Constant, 0, pool_.add(tensor.raw()),
+                 tensor.bytes());
     } else {
       add_buffer(buffer.name, runtime::BufferPlace::Arena, 0, 0, 0);
     }
@@ -105,7 +108,8 @@ class OperatorAssembler {
       add_buffer(op_.built.packed[i].name, runtime::BufferPlace::Constant, 0, offsets[i], sizes[i]);
   }
 
-  // An emulated operator's own library holds the device's code: what starts it on a GPU is made here.
+  // An emulated operator's own library holds the device's code: what starts it on a GPU is
+  // made here.
   void add_device(const codegen::Target& target) {
     const GpuObject made = compile_for_gpu(op_.built.kernel, target, op_.emulated);
     take_kernels(codegen::link({&made.host.bytes, 1}), parts_);
@@ -118,15 +122,16 @@ class OperatorAssembler {
     step_.group = op_.built.program->name;
     step_.scratch_shared_bytes = op_.scratch.shared_bytes;
     step_.scratch_bytes_per_worker = op_.scratch.bytes_per_worker;
-    step_.parallel =
-        has_parallel_loop(op_.built.kernel.program) && is_worth_threads(*op_.built.program, target.machine);
+    step_.parallel = has_parallel_loop(op_.built.kernel.program) &&
+                     is_worth_threads(*op_.built.program, target.machine);
     parts_.manifest.steps.push_back(step_);
   }
 };
 
 }  // namespace
 
-runtime::ArtifactParts assemble(const CompiledOperator& op, std::span<const runtime::Tensor> tensors,
+runtime::ArtifactParts assemble(const CompiledOperator& op,
+                                std::span<const runtime::Tensor> tensors,
                                 const codegen::Target& target) {
   return OperatorAssembler(op, tensors).run(target);
 }

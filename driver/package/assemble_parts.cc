@@ -21,7 +21,9 @@ nlohmann::ordered_json report_of(const DeviceCode& code) {
                        {"stack_bytes", kernel.stack_bytes},
                        {"spill_store_bytes", kernel.spill_store_bytes},
                        {"spill_load_bytes", kernel.spill_load_bytes}});
-  return {{"module", code.module}, {"kernels", std::move(kernels)}, {"messages", code.assembled.messages}};
+  return {{"module", code.module},
+          {"kernels", std::move(kernels)},
+          {"messages", code.assembled.messages}};
 }
 
 }  // namespace
@@ -49,7 +51,9 @@ std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel) {
   return sizes;
 }
 
-void take_kernels(const std::string& library, runtime::ArtifactParts& parts) { parts.kernels = bytes_of(library); }
+void take_kernels(const std::string& library, runtime::ArtifactParts& parts) {
+  parts.kernels = bytes_of(library);
+}
 
 void take_device(std::span<const DeviceCode> modules, runtime::ArtifactParts& parts) {
   if (modules.empty()) return;
@@ -60,7 +64,8 @@ void take_device(std::span<const DeviceCode> modules, runtime::ArtifactParts& pa
       module.kernels.push_back({launch.name, launch.threads, launch.shared_bytes});
     for (const DeviceCode::Image& image : code.images) {
       module.architectures.push_back(image.architecture);
-      if (image.architecture == runtime::kEmulated) parts.manifest.features = needed_features(codegen::detect_host());
+      if (image.architecture == runtime::kEmulated)
+        parts.manifest.features = needed_features(codegen::detect_host());
       parts.device.push_back({code.module, image.architecture, bytes_of(image.bytes)});
     }
     parts.manifest.device.push_back(std::move(module));
@@ -73,7 +78,8 @@ void take_constants(ConstantPool& pool, int jobs, runtime::ArtifactParts& parts)
   if (pool.empty()) return;
   Constants constants = pool.finish(jobs);
   for (runtime::BufferSpec& buffer : parts.manifest.buffers)
-    if (buffer.place == runtime::BufferPlace::Constant) buffer.offset = constants.offset_of(buffer.offset);
+    if (buffer.place == runtime::BufferPlace::Constant)
+      buffer.offset = constants.offset_of(buffer.offset);
   parts.constants.push_back(std::move(constants.bytes));
 }
 

@@ -1,4 +1,5 @@
-// What the artifacts of models and of operators have in common: what the loops say of their kernel, and the constants.
+// What the artifacts of models and of operators have in common: what the loops say of their kernel,
+// and the constants.
 #pragma once
 
 #include <set>

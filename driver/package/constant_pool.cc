@@ -14,7 +14,8 @@ std::vector<std::int64_t> ConstantPool::add(const std::vector<std::int64_t>& siz
   Piece piece{{}, sizes, std::move(fill)};
   for (const std::int64_t bytes : sizes) {
     size_ = ceil_div(size_, runtime::kAlignment) * runtime::kAlignment;
-    if (size_ == 0 && bytes == 0) size_ = runtime::kAlignment;  // what has no elements has a place all the same
+    // What has no elements has a place all the same.
+    if (size_ == 0 && bytes == 0) size_ = runtime::kAlignment;
     piece.offsets.push_back(size_);
     size_ = checked_add(size_, bytes);
   }
@@ -23,7 +24,9 @@ std::vector<std::int64_t> ConstantPool::add(const std::vector<std::int64_t>& siz
 }
 
 std::int64_t ConstantPool::add(std::span<const std::byte> bytes) {
-  const auto copy = [bytes](std::span<const std::span<std::byte>> to) { std::ranges::copy(bytes, to[0].begin()); };
+  const auto copy = [bytes](std::span<const std::span<std::byte>> to) {
+    std::ranges::copy(bytes, to[0].begin());
+  };
   return add({static_cast<std::int64_t>(bytes.size())}, copy).front();
 }
 
@@ -44,8 +47,10 @@ struct LessBytes {
   }
 };
 
-// Of pieces with equal bytes the first stays; what is kept moves down over what is not. `sizes` by offset.
-Constants share_equal(runtime::AlignedBuffer bytes, const std::map<std::int64_t, std::int64_t>& sizes) {
+// Of pieces with equal bytes the first stays; what is kept moves down over what is not.
+// `sizes` by offset.
+Constants share_equal(runtime::AlignedBuffer bytes,
+                      const std::map<std::int64_t, std::int64_t>& sizes) {
   Constants result{std::move(bytes), {}};
   std::byte* const data = result.bytes.data();
   std::map<Bytes, std::int64_t, LessBytes> kept;
@@ -81,7 +86,8 @@ std::int64_t Constants::offset_of(std::int64_t placed) const {
 Constants ConstantPool::finish(int jobs) {
   POLYTE_CHECK(!empty(), "a pool without constants is filled");
   runtime::AlignedBuffer buffer(size_);
-  std::map<std::int64_t, std::int64_t> sizes;  // a piece without bytes may lie where the next begins: that one counts
+  // A piece without bytes may lie where the next begins: that one counts.
+  std::map<std::int64_t, std::int64_t> sizes;
   for (const Piece& piece : pieces_)
     for (std::size_t k = 0; k < piece.sizes.size(); ++k) sizes[piece.offsets[k]] = piece.sizes[k];
   const auto bytes_of = [](const Piece& piece) {

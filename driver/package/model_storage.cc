@@ -22,7 +22,8 @@ class StorageBuilder {
     }
     add_outputs();
     storage_.plan = plan(share);
-    const std::vector<std::string> problems = runtime::check_storage(storage_.values, storage_.steps, storage_.plan);
+    const std::vector<std::string> problems =
+        runtime::check_storage(storage_.values, storage_.steps, storage_.plan);
     POLYTE_CHECK(problems.empty(), "memory plan: " + problems.front());
     return std::move(storage_);
   }
@@ -38,7 +39,8 @@ class StorageBuilder {
     using Level = runtime::SharingLevel;
     if (!share) return runtime::plan_storage(storage_.values, storage_.steps, Level::None);
     runtime::StoragePlan all = runtime::plan_storage(storage_.values, storage_.steps, Level::All);
-    runtime::StoragePlan copies = runtime::plan_storage(storage_.values, storage_.steps, Level::Copies);
+    runtime::StoragePlan copies =
+        runtime::plan_storage(storage_.values, storage_.steps, Level::Copies);
     return copies.arena_bytes < all.arena_bytes ? copies : all;
   }
 
@@ -49,7 +51,9 @@ class StorageBuilder {
     return static_cast<int>(storage_.values.size()) - 1;
   }
 
-  int add_value(graph::ValueId id, runtime::Home home) { return add_value(spec_of(model_, id), id, home); }
+  int add_value(graph::ValueId id, runtime::Home home) {
+    return add_value(spec_of(model_, id), id, home);
+  }
 
   int value(graph::ValueId id) {
     const auto known = storage_.value_of.find(id);
@@ -63,7 +67,8 @@ class StorageBuilder {
 
   void add_copy_of_all(int from, int to) {
     const std::int64_t bytes = storage_.values[static_cast<std::size_t>(to)].bytes;
-    storage_.steps.push_back({.reads = {from}, .writes = {to}, .copies = {{from, 0, to, 0, bytes}}});
+    storage_.steps.push_back(
+        {.reads = {from}, .writes = {to}, .copies = {{from, 0, to, 0, bytes}}});
   }
 
   void add_view(const GroupPlan& group) {
@@ -83,10 +88,13 @@ class StorageBuilder {
     add_rooms(group, step);
     // A part of a value lies at a distance that a larger scale would stretch.
     const auto runs = model_.symbols.empty() ? copied_runs(group.expansion.program) : std::nullopt;
-    const auto is_aligned = [&](const CopiedRun& run) { return (run.to_offset - run.from_offset) % alignment_ == 0; };
+    const auto is_aligned = [&](const CopiedRun& run) {
+      return (run.to_offset - run.from_offset) % alignment_ == 0;
+    };
     if (runs && std::ranges::all_of(*runs, is_aligned)) {
       for (const CopiedRun& run : *runs)
-        step.copies.push_back({arguments[run.from], run.from_offset, arguments[run.to], run.to_offset, run.bytes});
+        step.copies.push_back(
+            {arguments[run.from], run.from_offset, arguments[run.to], run.to_offset, run.bytes});
     } else {
       for (const auto& [result, operand] : model_.kernel_of(group).kernel.in_place)
         step.in_place.push_back({arguments[result], arguments[operand]});
@@ -98,7 +106,8 @@ class StorageBuilder {
     const ir::LoopProgram& kernel = model_.kernel_of(group).kernel.program;
     for (const ir::Buffer& buffer : kernel.buffers) {
       if (buffer.role != ir::Role::Temp) continue;
-      const auto spec = spec_of(group.name + "." + buffer.name, buffer.dtype, buffer.shape, kernel.params);
+      const auto spec =
+          spec_of(group.name + "." + buffer.name, buffer.dtype, buffer.shape, kernel.params);
       storage_.rooms.back().push_back(add_value(spec, graph::kNoValue, runtime::Home::Arena));
       step.writes.push_back(storage_.rooms.back().back());
     }
@@ -109,8 +118,9 @@ class StorageBuilder {
     std::vector<int> taken;
     for (const graph::ValueId id : graph_.outputs) {
       const int source = value(id);
-      const bool is_own = storage_.values[static_cast<std::size_t>(source)].home == runtime::Home::Output &&
-                          std::ranges::find(taken, source) == taken.end();
+      const bool is_own =
+          storage_.values[static_cast<std::size_t>(source)].home == runtime::Home::Output &&
+          std::ranges::find(taken, source) == taken.end();
       if (is_own) taken.push_back(source);
       storage_.outputs.push_back(is_own ? source : add_value(id, runtime::Home::Output));
       if (!is_own) add_copy_of_all(source, storage_.outputs.back());

@@ -6,7 +6,8 @@
 
 namespace polyte::driver {
 
-OperatorSession::OperatorSession(const CompiledOperator& op, std::span<const runtime::Tensor> tensors,
+OperatorSession::OperatorSession(const CompiledOperator& op,
+                                 std::span<const runtime::Tensor> tensors,
                                  const codegen::Target& target, const runtime::CudaOptions& cuda)
     : session_(runtime::Artifact::from_parts(assemble(op, tensors, target)), {.cuda = cuda}) {
   const std::vector<const ir::Buffer*> interface = op.built.program->interface();
@@ -15,7 +16,8 @@ OperatorSession::OperatorSession(const CompiledOperator& op, std::span<const run
     const ir::Role role = interface[i]->role;
     if (role == ir::Role::In) inputs_.push_back(tensors[i].view());
     if (role == ir::Role::InOut) {
-      in_place_.push_back({tensors[i].view(), runtime::Tensor(tensors[i].dtype(), tensors[i].shape())});
+      in_place_.push_back(
+          {tensors[i].view(), runtime::Tensor(tensors[i].dtype(), tensors[i].shape())});
       inputs_.push_back(in_place_.back().before.view());
     }
     if (role == ir::Role::Out || role == ir::Role::InOut) outputs_.push_back(tensors[i].view());
@@ -23,7 +25,8 @@ OperatorSession::OperatorSession(const CompiledOperator& op, std::span<const run
 }
 
 void OperatorSession::run() {
-  for (InPlace& each : in_place_) std::memcpy(each.before.data(), each.tensor.data, each.before.raw().size());
+  for (InPlace& each : in_place_)
+    std::memcpy(each.before.data(), each.tensor.data, each.before.raw().size());
   session_.run(inputs_, outputs_);
 }
 

@@ -4,7 +4,8 @@
 
 namespace polyte::driver {
 
-PackagedModel package_model(Network network, const codegen::Target& target, const ModelOptions& options) {
+PackagedModel package_model(Network network, const codegen::Target& target,
+                            const ModelOptions& options) {
   PartitionedModel partitioned = partition_model(std::move(network), target.machine, options);
   ScheduledModel scheduled = schedule_model(std::move(partitioned), target, options);
   PackagedModel model{compile_model(std::move(scheduled), target, options), {}};

@@ -10,7 +10,8 @@ namespace polyte::driver {
 namespace {
 
 const runtime::Tensor* find(const runtime::NamedTensors& tensors, const std::string& name) {
-  const auto found = std::ranges::find_if(tensors, [&](const auto& one) { return one.first == name; });
+  const auto found =
+      std::ranges::find_if(tensors, [&](const auto& one) { return one.first == name; });
   return found == tensors.end() ? nullptr : &found->second;
 }
 
@@ -30,7 +31,8 @@ struct Condition {
 
 graph::Tensor to_graph(const runtime::Tensor& tensor) {
   const auto raw = tensor.raw();
-  return {{tensor.dtype(), tensor.shape()}, std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
+  return {{tensor.dtype(), tensor.shape()},
+          std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
 }
 
 }  // namespace
@@ -41,7 +43,8 @@ struct SpecialisedModel::Specialisation {
   runtime::Session session;
 
   bool fits(const runtime::NamedTensors& inputs) const {
-    return std::ranges::all_of(conditions, [&](const Condition& condition) { return condition.holds(inputs); });
+    return std::ranges::all_of(conditions,
+                               [&](const Condition& condition) { return condition.holds(inputs); });
   }
 
   // The views that the session takes, in its order.
@@ -64,15 +67,17 @@ struct SpecialisedModel::Specialisation {
   }
 };
 
-SpecialisedModel::SpecialisedModel(std::filesystem::path onnx, ModelOptions options, codegen::Target target,
-                                   frontend::ImportOptions import, SpecialisationOptions how)
+SpecialisedModel::SpecialisedModel(std::filesystem::path onnx, ModelOptions options,
+                                   codegen::Target target, frontend::ImportOptions import,
+                                   SpecialisationOptions how)
     : onnx_(std::move(onnx)),
       options_(std::move(options)),
       target_(std::move(target)),
       import_(std::move(import)),
       how_(how) {}
 
-std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compile(const runtime::NamedTensors& inputs) {
+std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compile(
+    const runtime::NamedTensors& inputs) {
   std::map<std::string, bool> asked;  // and whether there was an answer
   frontend::ImportOptions import = import_;
   import.offer = [&](const std::string& name, std::size_t) {
@@ -91,7 +96,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
     if (is_given) {
       const runtime::Tensor& tensor = *find(inputs, name);
       condition.given = {name, tensor.dtype(), tensor.shape()};
-      const bool by_value = std::ranges::find(imported.specialised, name) != imported.specialised.end();
+      const bool by_value =
+          std::ranges::find(imported.specialised, name) != imported.specialised.end();
       if (by_value) condition.value = tensor.clone();
     }
     conditions.push_back(std::move(condition));
@@ -105,7 +111,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
 std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::specialise(
     const runtime::NamedTensors& inputs) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(kept_, [&](const auto& one) { return one->fits(inputs); });
+  const auto found =
+      std::ranges::find_if(kept_, [&](const auto& one) { return one->fits(inputs); });
   if (found != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, found);
     return kept_.front();

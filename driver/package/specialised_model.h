@@ -1,13 +1,15 @@
-// SpecialisedModel: a network whose open dimensions, and inputs that decide shapes, are settled by what it is run on.
-// The first run with inputs of a kind imports, compiles and loads it for them; later runs of the same kind take what
-// is there. Of a kind are inputs that agree in everything the importer asked about: the shapes of inputs with open
-// dimensions, and the values of those that became constants.
+// SpecialisedModel: a network whose open dimensions, and inputs that decide shapes, are settled by
+// what it is run on. The first run with inputs of a kind imports, compiles and loads it for them;
+// later runs of the same kind take what is there. Of a kind are inputs that agree in everything
+// the importer asked about: the shapes of inputs with open dimensions, and the values of those
+// that became constants.
 //
 //   SpecialisedModel model("yolo.onnx", {.arm = Arm::Template}, detect_host(), {});
 //   model.run({{"image", image}, {"sizes", sizes}});      // compiled here
 //   model.run({{"image", other}, {"sizes", sizes}});      // not again
 //
-// `run` may be called from several threads; a kind is compiled once, and the other runs wait meanwhile.
+// `run` may be called from several threads; a kind is compiled once, and the other runs
+// wait meanwhile.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +39,9 @@ class SpecialisedModel {
   SpecialisedModel(std::filesystem::path onnx, ModelOptions options, codegen::Target target,
                    frontend::ImportOptions import, SpecialisationOptions how = {});
 
-  // Inputs by name, in any order; all are needed but those bound by `import`. Outputs in the model's order.
-  // UserErrors of importing and compiling; UserError(InvalidInput) lists inputs that lack or are not known.
+  // Inputs by name, in any order; all are needed but those bound by `import`. Outputs in the
+  // model's order. UserErrors of importing and compiling; UserError(InvalidInput) lists inputs that
+  // lack or are not known.
   runtime::NamedTensors run(const runtime::NamedTensors& inputs);
 
   int compilations() const;

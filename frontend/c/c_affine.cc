@@ -8,19 +8,24 @@ namespace polyte::frontend::c {
 namespace {
 
 std::optional<std::int64_t> integer_of(std::string text) {
-  while (!text.empty() && std::string_view("uUlL").find(text.back()) != std::string_view::npos) text.pop_back();
+  while (!text.empty() && std::string_view("uUlL").find(text.back()) != std::string_view::npos)
+    text.pop_back();
   const bool hex = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
   const bool octal = !hex && text.size() > 1 && text[0] == '0';
   std::int64_t value = 0;
   const char* begin = text.data() + (hex ? 2 : 0);
-  const auto [at, error] = std::from_chars(begin, text.data() + text.size(), value, hex ? 16 : octal ? 8 : 10);
+  const auto [at, error] = std::from_chars(begin, text.data() + text.size(), value,
+                                           hex     ? 16
+                                           : octal ? 8
+                                                   : 10);
   if (error != std::errc() || at != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
 bool is_plain_integer(const std::vector<Token>& type) {
   return std::all_of(type.begin(), type.end(), [](const Token& word) {
-    return word.text == "int" || word.text == "long" || word.text == "signed" || word.text == "const";
+    return word.text == "int" || word.text == "long" || word.text == "signed" ||
+           word.text == "const";
   });
 }
 
@@ -29,25 +34,31 @@ bool is_plain_integer(const std::vector<Token>& type) {
 std::optional<ir::Affine> Values::affine_name(const Token& at) {
   if (const auto value = names_.loop_value(at.text)) return value;
   const Variable* found = names_.find(at.text);
-  if (names_.was_loop(at.text) && found && !found->written) fail(at, "'" + at.text + "' is used outside of its loop");
+  if (names_.was_loop(at.text) && found && !found->written)
+    fail(at, "'" + at.text + "' is used outside of its loop");
   if (found && found->literal && is_integer(found->type)) return affine(found->literal);
-  if (found && (!found->is_scalar || !is_integer(found->type) || found->written)) return std::nullopt;
-  const bool is_macro = std::none_of(at.text.begin(), at.text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  if (found && (!found->is_scalar || !is_integer(found->type) || found->written))
+    return std::nullopt;
+  const bool is_macro =
+      std::none_of(at.text.begin(), at.text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   if (!found && !is_macro) fail(at, "'" + at.text + "' is not declared");
   return ir::Affine::symbol(names_.size(at.text));
 }
 
 // C rounds a quotient towards zero, `//` downwards: the same from 0 on.
-std::optional<ir::Affine> Values::affine_division(const TreePtr& tree, const ir::Affine& a, const ir::Affine& b) {
+std::optional<ir::Affine> Values::affine_division(const TreePtr& tree, const ir::Affine& a,
+                                                  const ir::Affine& b) {
   if (!b.is_constant() || b.constant() <= 0) return std::nullopt;
   ir::Ranges ranges = ranges_;
   for (const std::string& size : names_.sizes()) ranges[size] = {0, std::nullopt};
   const ir::Interval range = ir::range_of(a, ranges);
   if (!range.min || *range.min < 0) {
     if (a.is_constant())
-      return ir::Affine(tree->at.text == "/" ? a.constant() / b.constant() : a.constant() % b.constant());
+      return ir::Affine(tree->at.text == "/" ? a.constant() / b.constant()
+                                             : a.constant() % b.constant());
     fail(tree->at, "'" + tree->at.text + "' of " + to_string(a) +
-                       ", which may be negative: C rounds it towards zero; " + "write floord(a, b)");
+                       ", which may be negative: C rounds it towards zero; " +
+                       "write floord(a, b)");
   }
   return tree->at.text == "/" ? floor_div(a, b.constant()) : mod(a, b.constant());
 }
@@ -73,7 +84,8 @@ std::optional<ir::Affine> Values::affine(const TreePtr& tree) {
     }
     case TreeKind::Binary: {
       const std::string& sign = tree->at.text;
-      if (sign.size() != 1 || std::string_view("+-*/%").find(sign) == std::string_view::npos) return std::nullopt;
+      if (sign.size() != 1 || std::string_view("+-*/%").find(sign) == std::string_view::npos)
+        return std::nullopt;
       const auto a = affine(tree->parts[0]);
       const auto b = a ? affine(tree->parts[1]) : std::nullopt;
       if (!b) return std::nullopt;
@@ -90,7 +102,8 @@ std::optional<ir::Affine> Values::affine(const TreePtr& tree) {
 
 ir::Affine Values::expect_affine(const TreePtr& tree, const std::string& what) {
   if (const auto value = affine(tree)) return *value;
-  fail(tree->at, what + " is not affine: expected sums of loop variables and sizes times constants");
+  fail(tree->at,
+       what + " is not affine: expected sums of loop variables and sizes times constants");
 }
 
 std::optional<std::vector<ir::Constraint>> Values::constraints(const TreePtr& tree) {

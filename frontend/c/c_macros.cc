@@ -11,14 +11,17 @@ constexpr int kDeepestMacro = 64;
 
 class Expander {
  public:
-  Expander(const std::map<std::string, Macro>& macros, std::vector<Fault>& faults) : macros_(macros), faults_(faults) {}
+  Expander(const std::map<std::string, Macro>& macros, std::vector<Fault>& faults)
+      : macros_(macros), faults_(faults) {}
 
   std::vector<Token> run(const std::vector<Token>& tokens, int depth = 0) {
     std::vector<Token> result;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const auto found = tokens[i].kind == TokenKind::Name ? macros_.find(tokens[i].text) : macros_.end();
+      const auto found =
+          tokens[i].kind == TokenKind::Name ? macros_.find(tokens[i].text) : macros_.end();
       const bool called = i + 1 < tokens.size() && tokens[i + 1].text == "(";
-      if (found == macros_.end() || active_.count(tokens[i].text) > 0 || (found->second.is_function && !called)) {
+      if (found == macros_.end() || active_.count(tokens[i].text) > 0 ||
+          (found->second.is_function && !called)) {
         result.push_back(tokens[i]);
         continue;
       }
@@ -40,8 +43,8 @@ class Expander {
   std::size_t made_ = 0;
 
   // What stands for the use at `i`, which moves to its last token.
-  std::vector<Token> use(const std::string& name, const Macro& macro, const std::vector<Token>& tokens, std::size_t& i,
-                         int depth) {
+  std::vector<Token> use(const std::string& name, const Macro& macro,
+                         const std::vector<Token>& tokens, std::size_t& i, int depth) {
     const Token& at = tokens[i];
     if (macro.ambiguous) fail(at, "macro '" + name + "' is defined twice, in different ways");
     if (depth > kDeepestMacro) fail(at, "macro '" + name + "' goes too deep");
@@ -58,16 +61,18 @@ class Expander {
       }
     }
     made_ += body.size();
-    if (made_ > kMostTokens) fail(at, "macros make more than " + std::to_string(kMostTokens) + " tokens");
+    if (made_ > kMostTokens)
+      fail(at, "macros make more than " + std::to_string(kMostTokens) + " tokens");
     active_.insert(name);
     std::vector<Token> result = run(body, depth + 1);
     active_.erase(name);
     return result;
   }
 
-  std::map<std::string, std::vector<Token>> read_arguments(const std::string& name, const Macro& macro,
-                                                           const std::vector<Token>& tokens, std::size_t& i,
-                                                           int depth) {
+  std::map<std::string, std::vector<Token>> read_arguments(const std::string& name,
+                                                           const Macro& macro,
+                                                           const std::vector<Token>& tokens,
+                                                           std::size_t& i, int depth) {
     const Token& at = tokens[i];
     std::vector<std::vector<Token>> lists(1);
     int open = 0;
@@ -87,12 +92,13 @@ class Expander {
     }
     if (macro.parameters.empty() && lists.size() == 1 && lists[0].empty()) lists.clear();
     if (lists.size() != macro.parameters.size())
-      fail(at, "macro '" + name + "' takes " + std::to_string(macro.parameters.size()) + " arguments, got " +
-                   std::to_string(lists.size()));
+      fail(at, "macro '" + name + "' takes " + std::to_string(macro.parameters.size()) +
+                   " arguments, got " + std::to_string(lists.size()));
     std::map<std::string, std::vector<Token>> result;
     for (std::size_t k = 0; k < lists.size(); ++k) {
       made_ += lists[k].size();
-      if (made_ > kMostTokens) fail(at, "macros make more than " + std::to_string(kMostTokens) + " tokens");
+      if (made_ > kMostTokens)
+        fail(at, "macros make more than " + std::to_string(kMostTokens) + " tokens");
       result[macro.parameters[k]] = run(lists[k], depth + 1);
     }
     return result;
@@ -101,8 +107,8 @@ class Expander {
 
 }  // namespace
 
-std::vector<Token> expand(const std::vector<Token>& tokens, const std::map<std::string, Macro>& macros,
-                          std::vector<Fault>& faults) {
+std::vector<Token> expand(const std::vector<Token>& tokens,
+                          const std::map<std::string, Macro>& macros, std::vector<Fault>& faults) {
   return Expander(macros, faults).run(tokens);
 }
 

@@ -19,7 +19,8 @@ std::optional<DType> type_of(const std::vector<Token>& words, DType real) {
     if (text == "ssize_t") return DType::I64;
     if (text.ends_with("_t")) {
       const std::size_t digits = text.find_first_of("123456789");
-      return dtype_from_string((text[0] == 'u' ? "u" : "i") + text.substr(digits, text.size() - digits - 2));
+      return dtype_from_string((text[0] == 'u' ? "u" : "i") +
+                               text.substr(digits, text.size() - digits - 2));
     }
     if (text == "unsigned") is_unsigned = true;
     if (text == "char") type = DType::I8;
@@ -71,9 +72,11 @@ std::string Names::open_loop(const std::string& name) {
     for (const auto& [other, entry] : block)
       if (entry.loop) entry.loop->collect_symbols(around);
   std::string result = name[0] == '_' ? "v" + name : name;
-  // The name that C has for a loop is often declared as a variable before it: then it stays the loop's.
+  // The name that C has for a loop is often declared as a variable before it: then it stays
+  // the loop's.
   const Variable* declared = find(name);
-  const bool own = declared && declared->name == result && declared->is_scalar && !declared->read && !declared->written;
+  const bool own = declared && declared->name == result && declared->is_scalar && !declared->read &&
+                   !declared->written;
   const auto is_taken = [&](const std::string& text) {
     return around.count(text) > 0 || ir::text::is_reserved(text) ||
            (taken_.count(text) > 0 && !(own && text == result));
@@ -85,7 +88,9 @@ std::string Names::open_loop(const std::string& name) {
   return result;
 }
 
-void Names::set_loop(const std::string& name, const ir::Affine& value) { blocks_.back()[name] = {0, value}; }
+void Names::set_loop(const std::string& name, const ir::Affine& value) {
+  blocks_.back()[name] = {0, value};
+}
 
 std::optional<ir::Affine> Names::loop_value(const std::string& name) const {
   const Entry* found = entry(name);
@@ -109,7 +114,7 @@ std::vector<Variable*> Names::variables() {
   return result;
 }
 
-// --- declarations ------------------------------------------------------------------------------------------------
+// --- declarations --------------------------------------------------------------------------------
 
 namespace {
 
@@ -179,7 +184,8 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
     Token at = variable.at;
     TreePtr value;
     if (cursor.accept("=")) {
-      if (cursor.is("{")) fail(cursor.peek(), "'" + name + "' has a list of values: assign its elements in the scop");
+      if (cursor.is("{"))
+        fail(cursor.peek(), "'" + name + "' has a list of values: assign its elements in the scop");
       value = parse_expression(cursor);
     }
     if (value && has("const") && variable.is_scalar && is_number(value)) variable.literal = value;
@@ -210,7 +216,8 @@ std::string read_surroundings(const std::vector<Token>& tokens, std::size_t scop
       }
     }
     const Token token = cursor.next();
-    if (braces == 0 && brackets == 0 && token.kind == TokenKind::Name && cursor.is("(")) candidate = token.text;
+    if (braces == 0 && brackets == 0 && token.kind == TokenKind::Name && cursor.is("("))
+      candidate = token.text;
     if (token.text == "(" && ++brackets == 1 && braces == 0) names.open_block();
     if (token.text == ")" && --brackets == 0 && braces == 0 && !cursor.is("{")) names.close_block();
     if (token.text == "{" && braces++ == 0) function = candidate;

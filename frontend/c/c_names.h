@@ -1,5 +1,5 @@
-// The names of a C function around a scop: arrays and scalars, sizes, loop variables in scope; and what each is called
-// in the Program, where some words are taken.
+// The names of a C function around a scop: arrays and scalars, sizes, loop variables in scope; and
+// what each is called in the Program, where some words are taken.
 #pragma once
 
 #include <optional>
@@ -64,7 +64,8 @@ class Names {
   const Entry* entry(const std::string& name) const;
 };
 
-// Declarations of a cursor that stands before a type, up to `;`, `)` or what is none; each with its initial value.
+// Declarations of a cursor that stands before a type, up to `;`, `)` or what is none; each with
+// its initial value.
 struct Declared {
   Variable* variable;
   TreePtr value;  // null: none

@@ -8,7 +8,9 @@ std::string range(const Node& loop) {
   return loop.iterator + " in " + to_string(loop.begin) + ".." + to_string(loop.end);
 }
 
-std::string header(const Node& loop) { return "loop " + range(loop) + (loop.step < 0 ? " step -1" : ""); }
+std::string header(const Node& loop) {
+  return "loop " + range(loop) + (loop.step < 0 ? " step -1" : "");
+}
 
 }  // namespace
 
@@ -20,7 +22,8 @@ void TextWriter::line(int c_line, const std::string& text) {
 void TextWriter::statement(const Node& node, const std::string& ranges, const std::string& indent) {
   std::string text = indent + node.label + ": " + node.write + " " + node.sign + " " + node.value;
   if (!ranges.empty()) text += "  for " + ranges;
-  for (std::size_t i = 0; i < node.where.size(); ++i) text += (i == 0 ? "  if " : " and ") + to_string(node.where[i]);
+  for (std::size_t i = 0; i < node.where.size(); ++i)
+    text += (i == 0 ? "  if " : " and ") + to_string(node.where[i]);
   if (!node.when.empty()) text += "  when " + node.when;
   line(node.line, text);
 }
@@ -40,9 +43,10 @@ void TextWriter::nodes(const std::vector<Node>& nodes, const std::string& indent
   }
 }
 
-// The inner loops become ranges: of an assignment those inside of the last one that its target does not depend on,
-// which writes the same elements again and again.
-void TextWriter::single(const std::vector<const Node*>& loops, const Node& statement, std::string indent) {
+// The inner loops become ranges: of an assignment those inside of the last one that its target does
+// not depend on, which writes the same elements again and again.
+void TextWriter::single(const std::vector<const Node*>& loops, const Node& statement,
+                        std::string indent) {
   std::size_t first = 0;
   for (std::size_t i = 0; i < loops.size(); ++i)
     if (statement.sign == "=" && statement.targets.count(loops[i]->iterator) == 0) first = i + 1;

@@ -1,4 +1,5 @@
-// A scop as loops and statements, and their Program text with the line of C that each of its lines comes from.
+// A scop as loops and statements, and their Program text with the line of C that each of its
+// lines comes from.
 #pragma once
 
 #include "frontend/c/c_names.h"

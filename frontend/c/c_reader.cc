@@ -49,8 +49,10 @@ class ScopReader {
       }
     std::string head = "program " + names_.fresh(name) + "(", where;
     for (const std::string& size : names_.sizes()) head += (head.back() == '(' ? "" : ", ") + size;
-    for (const std::string& size : extents_) where += (where.empty() ? " where " : ", ") + size + " >= 1";
-    for (const ir::Constraint& c : assumed) where += (where.empty() ? " where " : ", ") + to_string(c);
+    for (const std::string& size : extents_)
+      where += (where.empty() ? " where " : ", ") + size + " >= 1";
+    for (const ir::Constraint& c : assumed)
+      where += (where.empty() ? " where " : ", ") + to_string(c);
     TextWriter writer;
     writer.line(tokens_[scop_].line, head + ")" + where);
     for (const auto& [line, text] : declarations) writer.line(line, text);
@@ -66,7 +68,9 @@ class ScopReader {
     Values values(names_);
     std::string extents;
     for (const TreePtr& extent : variable.extents) try {
-        if (!extent) fail(variable.at, "'" + variable.at.text + "' has an extent that is not said: expected x[N]");
+        if (!extent)
+          fail(variable.at,
+               "'" + variable.at.text + "' has an extent that is not said: expected x[N]");
         const ir::Affine size = values.expect_affine(extent, "the extent");
         if (const auto symbol = size.as_symbol()) extents_.insert(*symbol);
         extents += (extents.empty() ? "" : ", ") + to_string(size);
@@ -74,7 +78,8 @@ class ScopReader {
         faults_.push_back(fault);
         return "";
       }
-    return "  " + role + variable.name + ": " + std::string(to_string(variable.type)) + "[" + extents + "]";
+    return "  " + role + variable.name + ": " + std::string(to_string(variable.type)) + "[" +
+           extents + "]";
   }
 
   std::string constant(const Variable& variable) {
@@ -108,7 +113,8 @@ std::vector<Fault> at_lines_of_c(const UserError& error, const ProgramText& prog
     const std::size_t number = problem.find(':') + 1, rest = problem.find(": ", number);
     if (rest != std::string::npos) std::from_chars(&problem[number], &problem[rest], line);
     const bool known = line >= 1 && line <= program.lines.size();
-    faults.push_back({known ? program.lines[line - 1] : 1, 0, known ? problem.substr(rest + 2) : problem});
+    faults.push_back(
+        {known ? program.lines[line - 1] : 1, 0, known ? problem.substr(rest + 2) : problem});
   }
   return faults;
 }
@@ -117,8 +123,10 @@ std::string stem_of(const std::string& origin) {
   const std::size_t begin = origin.find_last_of('/') + 1;
   std::string stem = origin.substr(begin, origin.find('.', begin) - begin);
   std::replace_if(
-      stem.begin(), stem.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return stem.empty() || std::isalpha(static_cast<unsigned char>(stem[0])) == 0 ? "scop" + stem : stem;
+      stem.begin(), stem.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return stem.empty() || std::isalpha(static_cast<unsigned char>(stem[0])) == 0 ? "scop" + stem
+                                                                                : stem;
 }
 
 }  // namespace
@@ -133,7 +141,8 @@ std::vector<ir::Program> read_c(std::string_view text, const std::string& origin
     if (tokens[i].kind == TokenKind::Scop && open == tokens.size()) open = i;
     if (tokens[i].kind != TokenKind::EndScop) continue;
     if (open == tokens.size()) {
-      faults.push_back({tokens[i].line, tokens[i].column, "'#pragma endscop' without a '#pragma scop' before it"});
+      faults.push_back({tokens[i].line, tokens[i].column,
+                        "'#pragma endscop' without a '#pragma scop' before it"});
       continue;
     }
     try {
@@ -146,9 +155,11 @@ std::vector<ir::Program> read_c(std::string_view text, const std::string& origin
     open = tokens.size();
   }
   if (open < tokens.size())
-    faults.push_back({tokens[open].line, tokens[open].column, "'#pragma scop' without a '#pragma endscop' after it"});
+    faults.push_back({tokens[open].line, tokens[open].column,
+                      "'#pragma scop' without a '#pragma endscop' after it"});
   if (texts.empty() && faults.empty())
-    faults.push_back({1, 1, "expected '#pragma scop' and '#pragma endscop' around the loops to read"});
+    faults.push_back(
+        {1, 1, "expected '#pragma scop' and '#pragma endscop' around the loops to read"});
   if (!faults.empty()) throw_faults(std::move(faults), origin);
   std::vector<ir::Program> programs;
   for (const ProgramText& program : texts) try {

@@ -1,4 +1,5 @@
-// C's affine part as Programs: what stands between `#pragma scop` and `#pragma endscop`, one Program a pair.
+// C's affine part as Programs: what stands between `#pragma scop` and `#pragma endscop`, one
+// Program a pair.
 //
 //   #pragma scop
 //   for (int i = 0; i < N; i++)             loop i in 0..N
@@ -6,10 +7,10 @@
 //       A[i][j] -= A[j][i];                   S1: b[i] = A[i, i]
 //     b[i] = A[i][i];
 //
-// Loops are ordered regions; those around a single statement are its ranges. An `if` of affine comparisons is a
-// predicate, any other a run-time condition. Names that nothing declares, in capitals, are sizes, and so are integers
-// that the scop does not write. `+=` of a product is a fused multiply-add, and fmin and fmax keep NaN, as Program text
-// has it.
+// Loops are ordered regions; those around a single statement are its ranges. An `if` of affine
+// comparisons is a predicate, any other a run-time condition. Names that nothing declares, in
+// capitals, are sizes, and so are integers that the scop does not write. `+=` of a product is a
+// fused multiply-add, and fmin and fmax keep NaN, as Program text has it.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@
 
 namespace polyte::frontend {
 
-// `real` is the type DATA_TYPE. All problems at once: UserError(InvalidInput), each `origin:line:column: ...`.
+// `real` is the type DATA_TYPE. All problems at once: UserError(InvalidInput), each
+// `origin:line:column: ...`.
 std::vector<ir::Program> read_c(std::string_view text, const std::string& origin, DType real);
 
 }  // namespace polyte::frontend

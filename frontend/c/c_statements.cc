@@ -17,7 +17,9 @@ bool is_other_statement(const std::string& text) {
 }
 
 bool is_arithmetic(const TreePtr& tree) {
-  if (tree->kind == TreeKind::Element || tree->kind == TreeKind::Call || tree->kind == TreeKind::Choice) return false;
+  if (tree->kind == TreeKind::Element || tree->kind == TreeKind::Call ||
+      tree->kind == TreeKind::Choice)
+    return false;
   return std::all_of(tree->parts.begin(), tree->parts.end(), is_arithmetic);
 }
 
@@ -32,7 +34,8 @@ std::vector<Node> Statements::run(const std::vector<Token>& tokens) {
   Cursor cursor(tokens);
   while (cursor.peek().kind != TokenKind::End) {
     if (cursor.is("}")) {
-      faults_.push_back({cursor.peek().line, cursor.peek().column, "a '}' closes what begins before the scop"});
+      faults_.push_back(
+          {cursor.peek().line, cursor.peek().column, "a '}' closes what begins before the scop"});
       cursor.next();
     } else {
       statement(cursor, nodes);
@@ -52,14 +55,16 @@ void Statements::skip(Cursor& cursor, std::size_t before) {
       return;
     }
   }
-  if (cursor.position() == before && cursor.peek().kind != TokenKind::End && !cursor.is("}")) cursor.next();
+  if (cursor.position() == before && cursor.peek().kind != TokenKind::End && !cursor.is("}"))
+    cursor.next();
 }
 
 void Statements::statement(Cursor& cursor, Nodes& into) {
   const std::size_t before = cursor.position();
   if (++depth_ > kDeepestStatement) {
     --depth_;
-    faults_.push_back({cursor.peek().line, cursor.peek().column, "statements are nested too deeply"});
+    faults_.push_back(
+        {cursor.peek().line, cursor.peek().column, "statements are nested too deeply"});
     while (cursor.peek().kind != TokenKind::End) cursor.next();
     return;
   }
@@ -77,7 +82,8 @@ void Statements::statement(Cursor& cursor, Nodes& into) {
       loop(cursor, into);
     } else if (cursor.is("if")) {
       branch(cursor, into);
-    } else if (cursor.is("assert") || cursor.is("__pencil_assume") || cursor.is("__builtin_assume")) {
+    } else if (cursor.is("assert") || cursor.is("__pencil_assume") ||
+               cursor.is("__builtin_assume")) {
       assertion(cursor);
     } else if (is_other_statement(token.text)) {
       fail(cursor.next(), "'" + token.text + "' is not read: expected for, if or an assignment");
@@ -113,7 +119,8 @@ void Statements::block(Cursor& cursor, Nodes& into) {
 std::int64_t Statements::read_step(Cursor& cursor, const std::string& variable) {
   const Token at = cursor.peek();
   const auto expected = [&] {
-    fail(at, "expected a step such as " + variable + "++, --" + variable + " or " + variable + " += 2");
+    fail(at,
+         "expected a step such as " + variable + "++, --" + variable + " or " + variable + " += 2");
   };
   std::int64_t step = 0;
   const auto constant = [&] {
@@ -137,7 +144,8 @@ std::int64_t Statements::read_step(Cursor& cursor, const std::string& variable) 
   return -constant();
 }
 
-void Statements::set_bounds(Header& header, const std::string& sign, const TreePtr& bound, const Token& at) {
+void Statements::set_bounds(Header& header, const std::string& sign, const TreePtr& bound,
+                            const Token& at) {
   const ir::Affine first = values_.expect_affine(header.first, "the first value of the loop");
   const ir::Affine last = values_.expect_affine(bound, "the bound of the loop");
   const bool up = header.step > 0;
@@ -191,7 +199,8 @@ void Statements::loop(Cursor& cursor, Nodes& into) {
     node.end = floor_div(header.end - header.begin + (stride - 1), stride);
     node.step = 1;
     const ir::Affine count = ir::Affine::symbol(node.iterator) * stride;
-    names_.set_loop(header.variable, header.step > 0 ? header.begin + count : header.end - 1 - count);
+    names_.set_loop(header.variable,
+                    header.step > 0 ? header.begin + count : header.end - 1 - count);
   }
   ir::Ranges ranges = values_.ranges();
   for (const std::string& size : names_.sizes()) ranges[size] = {0, std::nullopt};
@@ -244,7 +253,8 @@ void Statements::branch(Cursor& cursor, Nodes& into) {
     node.sign = "=";
     node.value = condition;
     node.where = where_;
-    for (const std::string& when : when_) node.when += (node.when.empty() ? "(" : " and (") + when + ")";
+    for (const std::string& when : when_)
+      node.when += (node.when.empty() ? "(" : " and (") + when + ")";
     into.push_back(std::move(node));
     condition = declared.name + "[]";
   }
@@ -268,16 +278,20 @@ void Statements::assertion(Cursor& cursor) {
   }
 }
 
-// Arithmetic of numbers and sizes, before all loops: it is computed where it is used, as a C compiler may do.
+// Arithmetic of numbers and sizes, before all loops: it is computed where it is used, as a
+// C compiler may do.
 bool Statements::is_constant(const Declared& declared) {
   constexpr std::size_t kLongest = 200;
   Variable& variable = *declared.variable;
-  if (!variable.is_const || !is_float(variable.type) || loops_ > 0 || !where_.empty() || !when_.empty()) return false;
+  if (!variable.is_const || !is_float(variable.type) || loops_ > 0 || !where_.empty() ||
+      !when_.empty())
+    return false;
   if (!is_arithmetic(declared.value)) return false;
   const int reads = values_.reads();
   const Value value = values_.value(declared.value);
   const std::string type(to_string(variable.type));
-  const std::string text = value.type == variable.type && !value.adapts ? value.text : type + "(" + value.text + ")";
+  const std::string text =
+      value.type == variable.type && !value.adapts ? value.text : type + "(" + value.text + ")";
   if (values_.reads() > reads || text.size() > kLongest) return false;
   variable.constant = text;
   return true;
@@ -304,7 +318,8 @@ void Statements::assignment(Cursor& cursor, Nodes& into) {
                          ? "a call of '" + target->at.text + "' alone: expected an assignment"
                          : "expected an assignment to a variable or an element");
   const auto one = [&](const Token& at) {
-    return std::make_shared<const Tree>(Tree{TreeKind::Number, {TokenKind::Number, "1", at.line, at.column}, {}, {}});
+    return std::make_shared<const Tree>(
+        Tree{TreeKind::Number, {TokenKind::Number, "1", at.line, at.column}, {}, {}});
   };
   if (first || cursor.is("++") || cursor.is("--")) {
     const Token sign = first ? step : cursor.next();
@@ -322,11 +337,13 @@ void Statements::assignment(Cursor& cursor, Nodes& into) {
 std::string Statements::next_label() {
   std::string label = label_;
   label_.clear();
-  while (label.empty() || !labels_.insert(label).second) label = "S" + std::to_string(statements_++);
+  while (label.empty() || !labels_.insert(label).second)
+    label = "S" + std::to_string(statements_++);
   return label;
 }
 
-void Statements::assign(const TreePtr& target, const std::string& sign, const TreePtr& value, Nodes& into) {
+void Statements::assign(const TreePtr& target, const std::string& sign, const TreePtr& value,
+                        Nodes& into) {
   Node node;
   node.line = target->at.line;
   const std::string before = sign == "=" ? "" : values_.access(target, false);
@@ -336,7 +353,8 @@ void Statements::assign(const TreePtr& target, const std::string& sign, const Tr
   node.sign = sign == "/=" ? "=" : sign;
   node.value = values_.as(right, type);
   if (sign == "/=")
-    node.value = before + " / " + (node.value == right.text && right.compound ? "(" + node.value + ")" : node.value);
+    node.value = before + " / " +
+                 (node.value == right.text && right.compound ? "(" + node.value + ")" : node.value);
   node.write = values_.access(target, true);
   for (const TreePtr& part : target->parts)
     if (const auto index = values_.affine(part)) index->collect_symbols(node.targets);
@@ -347,7 +365,8 @@ void Statements::assign(const TreePtr& target, const std::string& sign, const Tr
     node.value = node.value.substr(head.size(), node.value.size() - head.size() - 1);
   }
   node.where = where_;
-  for (const std::string& when : when_) node.when += (node.when.empty() ? "(" : " and (") + when + ")";
+  for (const std::string& when : when_)
+    node.when += (node.when.empty() ? "(" : " and (") + when + ")";
   into.push_back(std::move(node));
 }
 

@@ -8,7 +8,8 @@ namespace polyte::frontend::c {
 
 class Statements {
  public:
-  Statements(Names& names, std::vector<Fault>& faults) : names_(names), values_(names), faults_(faults) {}
+  Statements(Names& names, std::vector<Fault>& faults)
+      : names_(names), values_(names), faults_(faults) {}
 
   // Up to the End token. What is at fault is reported and skipped.
   std::vector<Node> run(const std::vector<Token>& tokens);
@@ -47,7 +48,8 @@ class Statements {
   void set_bounds(Header& header, const std::string& sign, const TreePtr& bound, const Token& at);
 
   void assign(const TreePtr& target, const std::string& sign, const TreePtr& value, Nodes& into);
-  void conditional(Cursor& cursor, Nodes& into, const std::vector<ir::Constraint>& where, const std::string& when);
+  void conditional(Cursor& cursor, Nodes& into, const std::vector<ir::Constraint>& where,
+                   const std::string& when);
   std::string next_label();
 };
 

@@ -34,7 +34,9 @@ class Scanner {
   int line_ = 1, column_ = 1;
   bool fresh_line_ = true;
 
-  char look(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char look(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
 
   void advance(std::size_t count = 1) {
     for (; count > 0 && at_ < text_.size(); --count, ++at_) {
@@ -45,7 +47,8 @@ class Scanner {
     }
   }
 
-  // To the next character that is neither space nor comment; within a line where `in_line`. False at the end.
+  // To the next character that is neither space nor comment; within a line where `in_line`. False
+  // at the end.
   bool skip_space(bool in_line = false) {
     while (at_ < text_.size()) {
       if (look() == '\\' && (look(1) == '\n' || (look(1) == '\r' && look(2) == '\n'))) {
@@ -70,7 +73,8 @@ class Scanner {
   void skip_comment() {
     const int line = line_, column = column_;
     const std::size_t end = text_.find("*/", at_ + 2);
-    if (end == std::string_view::npos) faults_.push_back({line, column, "the comment is not closed"});
+    if (end == std::string_view::npos)
+      faults_.push_back({line, column, "the comment is not closed"});
     advance(end == std::string_view::npos ? text_.size() : end + 2 - at_);
   }
 
@@ -106,9 +110,9 @@ class Scanner {
   }
 
   std::size_t sign_length() const {
-    constexpr std::array<std::string_view, 22> kSigns{"<<=", ">>=", "...", "+=", "-=", "*=", "/=", "%=",
-                                                      "&=",  "|=",  "^=",  "++", "--", "->", "<<", ">>",
-                                                      "<=",  ">=",  "==",  "!=", "&&", "||"};
+    constexpr std::array<std::string_view, 22> kSigns{
+        "<<=", ">>=", "...", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
+        "++",  "--",  "->",  "<<", ">>", "<=", ">=", "==", "!=", "&&", "||"};
     for (const std::string_view sign : kSigns)
       if (text_.substr(at_, sign.size()) == sign) return sign.size();
     return 1;
@@ -119,15 +123,19 @@ class Scanner {
     advance();
     std::vector<Token> line;
     while (skip_space(true)) {
-      const bool close = look() == '(' && line.size() == 2 && text_[at_ - 1] != ' ' && text_[at_ - 1] != '\t';
+      const bool close =
+          look() == '(' && line.size() == 2 && text_[at_ - 1] != ' ' && text_[at_ - 1] != '\t';
       line.push_back(scan_token());
       if (close) line.back().text = "(args";  // no space before it: a macro with parameters
     }
-    const auto is = [&](std::size_t i, std::string_view text) { return i < line.size() && line[i].text == text; };
+    const auto is = [&](std::size_t i, std::string_view text) {
+      return i < line.size() && line[i].text == text;
+    };
     if (is(0, "define") && line.size() > 1) return define(line);
     if (is(0, "pragma") && is(1, "scop")) directive.kind = TokenKind::Scop;
     if (is(0, "pragma") && is(1, "endscop")) directive.kind = TokenKind::EndScop;
-    for (const Token& token : line) directive.text += (directive.text == "#" ? "" : " ") + token.text;
+    for (const Token& token : line)
+      directive.text += (directive.text == "#" ? "" : " ") + token.text;
     file_.tokens.push_back(std::move(directive));
   }
 
@@ -155,6 +163,8 @@ class Scanner {
 
 void fail(const Token& at, const std::string& message) { throw Fault{at.line, at.column, message}; }
 
-TokenFile split_tokens(std::string_view text, std::vector<Fault>& faults) { return Scanner(text, faults).run(); }
+TokenFile split_tokens(std::string_view text, std::vector<Fault>& faults) {
+  return Scanner(text, faults).run();
+}
 
 }  // namespace polyte::frontend::c

@@ -1,6 +1,6 @@
-// A C file as tokens: comments dropped, lines joined at a backslash, #define lines kept as macros, `#pragma scop` and
-// `#pragma endscop` as tokens of their own. Other directives are tokens too, so that those inside a scop can be
-// refused.
+// A C file as tokens: comments dropped, lines joined at a backslash, #define lines kept as macros,
+// `#pragma scop` and `#pragma endscop` as tokens of their own. Other directives are tokens too, so
+// that those inside a scop can be refused.
 #pragma once
 
 #include <map>
@@ -38,8 +38,9 @@ struct TokenFile {
 };
 TokenFile split_tokens(std::string_view text, std::vector<Fault>& faults);
 
-// With the file's macros replaced, in which `#` and `##` are not known. What comes of a macro has the place of its use.
-std::vector<Token> expand(const std::vector<Token>& tokens, const std::map<std::string, Macro>& macros,
-                          std::vector<Fault>& faults);
+// With the file's macros replaced, in which `#` and `##` are not known. What comes of a macro has
+// the place of its use.
+std::vector<Token> expand(const std::vector<Token>& tokens,
+                          const std::map<std::string, Macro>& macros, std::vector<Fault>& faults);
 
 }  // namespace polyte::frontend::c

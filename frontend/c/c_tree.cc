@@ -48,9 +48,11 @@ class Parser {
     if (level == kLevels.size()) return unary();
     TreePtr left = binary(level + 1);
     while (cursor_.peek().kind == TokenKind::Sign &&
-           std::find(kLevels[level].begin(), kLevels[level].end(), cursor_.peek().text) != kLevels[level].end()) {
+           std::find(kLevels[level].begin(), kLevels[level].end(), cursor_.peek().text) !=
+               kLevels[level].end()) {
       if (++length_ > kLongest)
-        fail(cursor_.peek(), "the expression has more than " + std::to_string(kLongest) + " operations");
+        fail(cursor_.peek(),
+             "the expression has more than " + std::to_string(kLongest) + " operations");
       const Token at = cursor_.next();
       left = make(TreeKind::Binary, at, {left, binary(level + 1)});
     }
@@ -62,7 +64,8 @@ class Parser {
     if (++depth_ > kDeepestExpression) fail(at, "the expression is nested too deeply");
     TreePtr result;
     if (at.text == "++" || at.text == "--") fail(at, "'" + at.text + "' inside an expression");
-    if (at.text == "*" || at.text == "&") fail(at, "pointers are not read: expected array elements such as A[i][j]");
+    if (at.text == "*" || at.text == "&")
+      fail(at, "pointers are not read: expected array elements such as A[i][j]");
     if (at.text == "-" || at.text == "+" || at.text == "!" || at.text == "~") {
       cursor_.next();
       result = unary();
@@ -111,7 +114,8 @@ class Parser {
       subscripts.push_back(choice());
       cursor_.expect("]");
     }
-    if (cursor_.is("->") || cursor_.is(".")) fail(cursor_.peek(), "members of structures are not read");
+    if (cursor_.is("->") || cursor_.is("."))
+      fail(cursor_.peek(), "members of structures are not read");
     return make(subscripts.empty() ? TreeKind::Name : TreeKind::Element, at, std::move(subscripts));
   }
 };
@@ -128,18 +132,20 @@ std::string Cursor::expect_name(const std::string& what) {
 }
 
 void Cursor::fail_expected(const std::string& what) const {
-  fail(peek(), "expected " + what + ", got " +
-                   (peek().kind == TokenKind::End ? "the end of the file" : "'" + peek().text + "'"));
+  fail(peek(),
+       "expected " + what + ", got " +
+           (peek().kind == TokenKind::End ? "the end of the file" : "'" + peek().text + "'"));
 }
 
 TreePtr parse_expression(Cursor& cursor) { return Parser(cursor).choice(); }
 
 bool is_type_word(const std::string& text) {
   constexpr std::array<std::string_view, 30> kWords{
-      "void",     "char",     "short",     "int",     "long",       "float",    "double",  "signed",
-      "unsigned", "_Bool",    "bool",      "size_t",  "const",      "volatile", "static",  "register",
-      "restrict", "extern",   "int8_t",    "int16_t", "int32_t",    "int64_t",  "uint8_t", "uint16_t",
-      "uint32_t", "uint64_t", "DATA_TYPE", "inline",  "__restrict", "ssize_t"};
+      "void",     "char",     "short",     "int",      "long",       "float",
+      "double",   "signed",   "unsigned",  "_Bool",    "bool",       "size_t",
+      "const",    "volatile", "static",    "register", "restrict",   "extern",
+      "int8_t",   "int16_t",  "int32_t",   "int64_t",  "uint8_t",    "uint16_t",
+      "uint32_t", "uint64_t", "DATA_TYPE", "inline",   "__restrict", "ssize_t"};
   return std::find(kWords.begin(), kWords.end(), text) != kWords.end();
 }
 

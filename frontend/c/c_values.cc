@@ -6,12 +6,16 @@
 namespace polyte::frontend::c {
 namespace {
 
-std::string in_brackets(const Value& value) { return value.compound ? "(" + value.text + ")" : value.text; }
+std::string in_brackets(const Value& value) {
+  return value.compound ? "(" + value.text + ")" : value.text;
+}
 
 int rank(DType type) { return size_in_bytes(type); }
 
 // What C computes a small integer in.
-DType promoted(DType type) { return type == DType::Bool || (is_integer(type) && rank(type) < 4) ? DType::I32 : type; }
+DType promoted(DType type) {
+  return type == DType::Bool || (is_integer(type) && rank(type) < 4) ? DType::I32 : type;
+}
 
 bool is_comparison(const std::string& sign) {
   return sign == "<" || sign == "<=" || sign == ">" || sign == ">=" || sign == "==" || sign == "!=";
@@ -22,12 +26,13 @@ struct Function {
   std::size_t count;
 };
 constexpr std::array<Function, 21> kFunctions{
-    {{"sqrt", "sqrt", 1},   {"SQRT_FUN", "sqrt", 1}, {"exp", "exp", 1},         {"EXP_FUN", "exp", 1},
-     {"log", "log", 1},     {"tanh", "tanh", 1},     {"erf", "erf", 1},         {"sin", "sin", 1},
-     {"cos", "cos", 1},     {"fabs", "abs", 1},      {"floor", "floor", 1},     {"ceil", "ceil", 1},
-     {"trunc", "trunc", 1}, {"rint", "round", 1},    {"nearbyint", "round", 1}, {"pow", "pow", 2},
-     {"POW_FUN", "pow", 2}, {"fmin", "min", 2},      {"fmax", "max", 2},        {"fma", "fma", 3},
-     {"abs", "abs", 1}}};
+    {{"sqrt", "sqrt", 1},   {"SQRT_FUN", "sqrt", 1}, {"exp", "exp", 1},
+     {"EXP_FUN", "exp", 1}, {"log", "log", 1},       {"tanh", "tanh", 1},
+     {"erf", "erf", 1},     {"sin", "sin", 1},       {"cos", "cos", 1},
+     {"fabs", "abs", 1},    {"floor", "floor", 1},   {"ceil", "ceil", 1},
+     {"trunc", "trunc", 1}, {"rint", "round", 1},    {"nearbyint", "round", 1},
+     {"pow", "pow", 2},     {"POW_FUN", "pow", 2},   {"fmin", "min", 2},
+     {"fmax", "max", 2},    {"fma", "fma", 3},       {"abs", "abs", 1}}};
 
 const Function* find_function(const std::string& name) {
   for (const Function& f : kFunctions)
@@ -73,18 +78,22 @@ Variable& Values::variable(const Token& at) {
 DType Values::type_of_access(const TreePtr& tree) { return variable(tree->at).type; }
 
 std::string Values::access(const TreePtr& tree, bool write) {
-  if (names_.loop_value(tree->at.text)) fail(tree->at, "'" + tree->at.text + "' is the variable of a loop around");
+  if (names_.loop_value(tree->at.text))
+    fail(tree->at, "'" + tree->at.text + "' is the variable of a loop around");
   Variable& found = variable(tree->at);
-  if (write && names_.is_size(tree->at.text)) fail(tree->at, "'" + tree->at.text + "' is used as a size before it");
-  if (write && (found.literal || !found.constant.empty())) fail(tree->at, "'" + tree->at.text + "' is a constant");
+  if (write && names_.is_size(tree->at.text))
+    fail(tree->at, "'" + tree->at.text + "' is used as a size before it");
+  if (write && (found.literal || !found.constant.empty()))
+    fail(tree->at, "'" + tree->at.text + "' is a constant");
   if (tree->parts.size() != found.extents.size())
-    fail(tree->at, "'" + tree->at.text + "' has " + std::to_string(found.extents.size()) + " dimensions, got " +
-                       std::to_string(tree->parts.size()) + " subscripts");
+    fail(tree->at, "'" + tree->at.text + "' has " + std::to_string(found.extents.size()) +
+                       " dimensions, got " + std::to_string(tree->parts.size()) + " subscripts");
   std::string text;
   for (const TreePtr& part : tree->parts) {
     const auto index = affine(part);
     const Value gathered = index ? Value{} : value(part);
-    if (!index && !is_integer(gathered.type)) fail(part->at, "a subscript is " + name_of(gathered.type));
+    if (!index && !is_integer(gathered.type))
+      fail(part->at, "a subscript is " + name_of(gathered.type));
     text += (text.empty() ? "" : ", ") + (index ? to_string(*index) : gathered.text);
   }
   if (!write && !found.written && !found.read) found.read_first = true;
@@ -108,7 +117,8 @@ Value Values::value(const TreePtr& tree) {
       const auto type = frontend::c::type_of(tree->type, names_.real());
       if (!type) fail(tree->at, "a cast to '" + tree->at.text + "'");
       const Value inner = value(tree->parts[0]);
-      if (inner.adapts && (is_float(*type) || is_integer(inner.type)) && (!inner.affine || inner.affine->is_constant()))
+      if (inner.adapts && (is_float(*type) || is_integer(inner.type)) &&
+          (!inner.affine || inner.affine->is_constant()))
         return {inner.text, *type, true, inner.compound, std::nullopt};
       return {as(inner, *type), *type, false, inner.type == *type && inner.compound, std::nullopt};
     }
@@ -152,10 +162,12 @@ Value Values::name(const TreePtr& tree) {
 }
 
 Value Values::unary(const TreePtr& tree) {
-  if (tree->at.text == "!") return {"not(" + condition(tree->parts[0]) + ")", DType::Bool, false, false, std::nullopt};
+  if (tree->at.text == "!")
+    return {"not(" + condition(tree->parts[0]) + ")", DType::Bool, false, false, std::nullopt};
   const Value inner = value(tree->parts[0]);
   const DType type = promoted(inner.type);
-  if (tree->at.text == "~") return {"not(" + as(inner, type) + ")", type, false, false, std::nullopt};
+  if (tree->at.text == "~")
+    return {"not(" + as(inner, type) + ")", type, false, false, std::nullopt};
   return {"-" + operand(inner, type), type, inner.adapts && !inner.affine, true, std::nullopt};
 }
 
@@ -167,8 +179,8 @@ std::string Values::condition(const TreePtr& tree) {
 
 Value Values::logical(const TreePtr& tree) {
   const std::string left = condition(tree->parts[0]), right = condition(tree->parts[1]);
-  return {"(" + left + ") " + (tree->at.text == "&&" ? "and" : "or") + " (" + right + ")", DType::Bool, false, true,
-          std::nullopt};
+  return {"(" + left + ") " + (tree->at.text == "&&" ? "and" : "or") + " (" + right + ")",
+          DType::Bool, false, true, std::nullopt};
 }
 
 Value Values::binary(const TreePtr& tree) {
@@ -178,14 +190,18 @@ Value Values::binary(const TreePtr& tree) {
   DType type = common_type(a, b);
   if (sign == "<<" || sign == ">>") type = promoted(a.type);
   const bool comparison = is_comparison(sign);
-  const bool integral = sign == "%" || sign == "&" || sign == "|" || sign == "^" || sign == "<<" || sign == ">>";
+  const bool integral =
+      sign == "%" || sign == "&" || sign == "|" || sign == "^" || sign == "<<" || sign == ">>";
   if (integral && is_float(type)) fail(tree->at, "'" + sign + "' of " + name_of(type));
   if (comparison && a.affine && b.affine)  // of whole numbers alone
-    return {in_brackets(a) + " " + sign + " " + in_brackets(b), DType::Bool, false, true, std::nullopt};
+    return {in_brackets(a) + " " + sign + " " + in_brackets(b), DType::Bool, false, true,
+            std::nullopt};
   const bool numbers = a.adapts && b.adapts && !a.affine && !b.affine;
   std::string left = operand(a, type), right = operand(b, type);
-  if (a.adapts && b.adapts && !numbers && left == in_brackets(a)) left = name_of(type) + "(" + a.text + ")";
-  return {left + " " + sign + " " + right, comparison ? DType::Bool : type, numbers && !comparison, true, std::nullopt};
+  if (a.adapts && b.adapts && !numbers && left == in_brackets(a))
+    left = name_of(type) + "(" + a.text + ")";
+  return {left + " " + sign + " " + right, comparison ? DType::Bool : type, numbers && !comparison,
+          true, std::nullopt};
 }
 
 // Of integers `a < b ? a : b` is a minimum.
@@ -197,18 +213,21 @@ Value Values::choice(const TreePtr& tree) {
   const std::string yes = as(a, type), no = as(b, type);
   if (is_integer(type) && test->kind == TreeKind::Binary && !test->at.text.empty()) {
     const char sign = test->at.text[0];
-    const bool compares = (sign == '<' || sign == '>') && test->at.text != "<<" && test->at.text != ">>";
+    const bool compares =
+        (sign == '<' || sign == '>') && test->at.text != "<<" && test->at.text != ">>";
     const int before = reads_;
-    const Value left = compares ? value(test->parts[0]) : Value{}, right = compares ? value(test->parts[1]) : Value{};
+    const Value left = compares ? value(test->parts[0]) : Value{},
+                right = compares ? value(test->parts[1]) : Value{};
     reads_ = before;
     const bool straight = compares && left.text == a.text && right.text == b.text;
     const bool turned = compares && left.text == b.text && right.text == a.text;
     const bool adaptive = a.adapts && b.adapts;
     if ((straight || turned) && !adaptive)
-      return {std::string((sign == '<') == straight ? "min(" : "max(") + yes + ", " + no + ")", type, false, false,
-              std::nullopt};
+      return {std::string((sign == '<') == straight ? "min(" : "max(") + yes + ", " + no + ")",
+              type, false, false, std::nullopt};
   }
-  return {"select(" + condition + ", " + yes + ", " + no + ")", type, a.adapts && b.adapts, false, std::nullopt};
+  return {"select(" + condition + ", " + yes + ", " + no + ")", type, a.adapts && b.adapts, false,
+          std::nullopt};
 }
 
 Value Values::call(const TreePtr& tree) {
@@ -221,7 +240,8 @@ Value Values::call(const TreePtr& tree) {
   const Function* function = find_function(name);
   const bool single = !function && name.ends_with("f");
   if (single) function = find_function(name.substr(0, name.size() - 1));
-  if (!function) fail(tree->at, "'" + name + "' is no function that is read; there are " + known_functions());
+  if (!function)
+    fail(tree->at, "'" + name + "' is no function that is read; there are " + known_functions());
   if (tree->parts.size() != function->count)
     fail(tree->at, "'" + name + "' takes " + std::to_string(function->count) + " values, got " +
                        std::to_string(tree->parts.size()));
@@ -235,7 +255,8 @@ Value Values::call(const TreePtr& tree) {
   if (single) type = DType::F32;
   std::string text = std::string(function->program) + "(";
   for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + as(values[i], type);
-  return {text + ")", type, std::all_of(values.begin(), values.end(), [](const Value& v) { return v.adapts; }), false,
+  return {text + ")", type,
+          std::all_of(values.begin(), values.end(), [](const Value& v) { return v.adapts; }), false,
           std::nullopt};
 }
 

@@ -1,4 +1,5 @@
-// Expressions of C as values of Program text: C's conversions are written out as casts, what is affine stays affine.
+// Expressions of C as values of Program text: C's conversions are written out as casts, what is
+// affine stays affine.
 #pragma once
 
 #include "frontend/c/c_names.h"
@@ -21,7 +22,8 @@ class Values {
   Value value(const TreePtr& tree);
   std::string as(const Value& value, DType type) const;  // converted, as C converts
   std::string condition(const TreePtr& tree);            // a bool
-  std::string access(const TreePtr& tree, bool write);   // an element or a scalar; counts as read or written
+  // An element or a scalar; counts as read or written.
+  std::string access(const TreePtr& tree, bool write);
   DType type_of_access(const TreePtr& tree);
 
   // Of integers without memory; nullopt: is not affine.
@@ -30,7 +32,9 @@ class Values {
   // A conjunction of affine comparisons; nullopt: is none.
   std::optional<std::vector<ir::Constraint>> constraints(const TreePtr& tree);
 
-  void set_range(const std::string& iterator, const ir::Interval& range) { ranges_[iterator] = range; }
+  void set_range(const std::string& iterator, const ir::Interval& range) {
+    ranges_[iterator] = range;
+  }
   const ir::Ranges& ranges() const { return ranges_; }
   int reads() const { return reads_; }  // of memory, so far
 
@@ -40,7 +44,8 @@ class Values {
   int reads_ = 0;
 
   std::optional<ir::Affine> affine_name(const Token& at);
-  std::optional<ir::Affine> affine_division(const TreePtr& tree, const ir::Affine& a, const ir::Affine& b);
+  std::optional<ir::Affine> affine_division(const TreePtr& tree, const ir::Affine& a,
+                                            const ir::Affine& b);
   Variable& variable(const Token& at);
   Value name(const TreePtr& tree);
   Value number(const TreePtr& tree) const;

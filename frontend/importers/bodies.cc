@@ -15,11 +15,13 @@ void remove_operands(onnx::NodeProto& node, const std::unordered_set<std::string
   }
 }
 
-void bind_attributes(onnx::NodeProto& node, const onnx::FunctionProto& function, const onnx::NodeProto& call) {
+void bind_attributes(onnx::NodeProto& node, const onnx::FunctionProto& function,
+                     const onnx::NodeProto& call) {
   std::vector<onnx::AttributeProto> bound;
   for (auto& attribute : *node.mutable_attribute()) {
     if (attribute.has_g()) {
-      for (auto& inner : *attribute.mutable_g()->mutable_node()) bind_attributes(inner, function, call);
+      for (auto& inner : *attribute.mutable_g()->mutable_node())
+        bind_attributes(inner, function, call);
     }
     if (attribute.ref_attr_name().empty()) {
       bound.push_back(attribute);

@@ -13,7 +13,9 @@ class Build {
   explicit Build(NodeContext& c) : c_(c) {}
 
   ValueId unary(OpKind op, ValueId x) const { return c_.emit(op, graph::NoAttributes{}, {x}); }
-  ValueId binary(OpKind op, ValueId a, ValueId b) const { return c_.emit(op, graph::NoAttributes{}, {a, b}); }
+  ValueId binary(OpKind op, ValueId a, ValueId b) const {
+    return c_.emit(op, graph::NoAttributes{}, {a, b});
+  }
   ValueId add(ValueId a, ValueId b) const { return binary(OpKind::Add, a, b); }
   ValueId sub(ValueId a, ValueId b) const { return binary(OpKind::Sub, a, b); }
   ValueId mul(ValueId a, ValueId b) const { return binary(OpKind::Mul, a, b); }
@@ -28,7 +30,9 @@ class Build {
     return c_.emit(OpKind::Clip, graph::NoAttributes{}, {x, low, high});
   }
 
-  ValueId scalar(DType type, double value) const { return c_.add_constant(graph::make_scalar(type, value)); }
+  ValueId scalar(DType type, double value) const {
+    return c_.add_constant(graph::make_scalar(type, value));
+  }
   ValueId constant(DType type, Dims shape, const std::vector<double>& elements) const {
     return c_.add_constant(graph::make_tensor({type, std::move(shape)}, elements));
   }
@@ -39,7 +43,9 @@ class Build {
     return c_.emit(OpKind::Transpose, graph::TransposeAttributes{std::move(perm)}, {x});
   }
   ValueId expand(ValueId x, Dims shape) const {
-    return c_.type(x).shape == shape ? x : c_.emit(OpKind::Expand, graph::ShapeAttributes{std::move(shape)}, {x});
+    return c_.type(x).shape == shape
+               ? x
+               : c_.emit(OpKind::Expand, graph::ShapeAttributes{std::move(shape)}, {x});
   }
   ValueId gather(ValueId x, std::int64_t axis, ValueId indices) const {
     return c_.emit(OpKind::Gather, graph::AxisAttributes{axis}, {x, indices});
@@ -56,9 +62,12 @@ class Build {
     return c_.emit(OpKind::Slice, slice, {x});
   }
   ValueId concat(std::vector<ValueId> parts, std::int64_t axis) const {
-    return parts.size() == 1 ? parts[0] : c_.emit(OpKind::Concat, graph::AxisAttributes{axis}, std::move(parts));
+    return parts.size() == 1
+               ? parts[0]
+               : c_.emit(OpKind::Concat, graph::AxisAttributes{axis}, std::move(parts));
   }
-  // A list along dimension `axis` of something of `rank` dimensions: shape [1, .., n, .., 1]; a scalar stays one.
+  // A list along dimension `axis` of something of `rank` dimensions: shape [1, .., n, .., 1];
+  // a scalar stays one.
   ValueId along(ValueId list, std::int64_t axis, std::int64_t rank) const {
     if (graph::element_count(c_.type(list).shape) == 1) return c_.reshape(list, {});
     Dims shape(static_cast<std::size_t>(rank), 1);

@@ -25,12 +25,15 @@ Tensor make_int64_scalar(std::int64_t value) {
 
 static void import_constant(NodeContext& c) {
   if (c.has_attribute("value")) return c.finish_constant(*c.tensor("value"));
-  if (c.has_attribute("value_float")) return finish_real(c, {DType::F32, {}}, {c.real("value_float")});
-  if (c.has_attribute("value_int")) return c.finish_constant(make_int64_scalar(c.integer("value_int")));
+  if (c.has_attribute("value_float"))
+    return finish_real(c, {DType::F32, {}}, {c.real("value_float")});
+  if (c.has_attribute("value_int"))
+    return c.finish_constant(make_int64_scalar(c.integer("value_int")));
   if (const auto list = c.reals("value_floats")) {
     return finish_real(c, {DType::F32, {static_cast<std::int64_t>(list->size())}}, *list);
   }
-  if (const auto list = c.integers("value_ints")) return c.finish_constant(graph::make_int64s(*list));
+  if (const auto list = c.integers("value_ints"))
+    return c.finish_constant(graph::make_int64s(*list));
   for (const char* name : {"value_string", "value_strings", "sparse_value"}) {
     if (c.has_attribute(name))
       throw Unsupported{std::string("attribute '") + name + "': " + kSupportedTypes + ", dense"};
@@ -45,7 +48,8 @@ static void import_constant_of_shape(NodeContext& c) {
   if (graph::element_count(value.type.shape) != 1)
     throw Invalid{"attribute 'value' has type " + to_string(value.type) + ", expected one element"};
   for (std::int64_t extent : shape) {
-    if (extent < 0) throw Invalid{"the shape is " + dims_text(shape) + ", expected no negative extent"};
+    if (extent < 0)
+      throw Invalid{"the shape is " + dims_text(shape) + ", expected no negative extent"};
   }
   Tensor scalar = value;
   scalar.type.shape = {};
@@ -55,9 +59,12 @@ static void import_constant_of_shape(NodeContext& c) {
 static void import_shape(NodeContext& c) {
   const Dims& shape = c.type(c.input(0)).shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
-  auto clamped = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  auto clamped = [rank](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
   const std::int64_t start = clamped(c.integer("start", 0)), end = clamped(c.integer("end", rank));
-  c.finish_constant(graph::make_int64s(start < end ? Dims(shape.begin() + start, shape.begin() + end) : Dims{}));
+  c.finish_constant(
+      graph::make_int64s(start < end ? Dims(shape.begin() + start, shape.begin() + end) : Dims{}));
 }
 
 static void import_size(NodeContext& c) {
@@ -65,7 +72,8 @@ static void import_size(NodeContext& c) {
 }
 
 static void import_range(NodeContext& c) {
-  const Tensor start = c.constant(0, "start"), limit = c.constant(1, "limit"), delta = c.constant(2, "delta");
+  const Tensor start = c.constant(0, "start"), limit = c.constant(1, "limit"),
+               delta = c.constant(2, "delta");
   const DType type = start.type.dtype;
   for (const Tensor* operand : {&start, &limit, &delta}) {
     if (graph::element_count(operand->type.shape) != 1 || operand->type.dtype != type)
@@ -75,7 +83,8 @@ static void import_range(NodeContext& c) {
   const double count = std::ceil((element_as_real(limit, 0) - first) / step);
   if (step == 0 || std::isnan(count)) throw Invalid{"delta is 0"};
   if (count > 1e8)
-    throw UserError(ExitStatus::ResourceLimit, "has " + std::to_string(count) + " elements, the limit is 100000000");
+    throw UserError(ExitStatus::ResourceLimit,
+                    "has " + std::to_string(count) + " elements, the limit is 100000000");
   std::vector<double> elements;
   for (double i = 0; i < count; ++i) elements.push_back(first + i * step);
   finish_real(c, {type, {static_cast<std::int64_t>(elements.size())}}, elements);
@@ -83,17 +92,21 @@ static void import_range(NodeContext& c) {
 
 static void import_eye_like(NodeContext& c) {
   const TensorType& like = c.type(c.input(0));
-  if (like.shape.size() != 2) throw Invalid{"input 0 has shape " + dims_text(like.shape) + ", expected a matrix"};
+  if (like.shape.size() != 2)
+    throw Invalid{"input 0 has shape " + dims_text(like.shape) + ", expected a matrix"};
   const std::int64_t k = c.integer("k", 0);
   const std::int64_t to = c.integer("dtype", -1);
   const auto dtype = to == -1 ? like.dtype : dtype_from_onnx(static_cast<int>(to));
-  if (!dtype) throw Unsupported{"dtype = " + onnx_type_name(static_cast<int>(to)) + ": " + kSupportedTypes};
+  if (!dtype)
+    throw Unsupported{"dtype = " + onnx_type_name(static_cast<int>(to)) + ": " + kSupportedTypes};
   if (graph::element_count(like.shape) > (1 << 24))
-    throw UserError(ExitStatus::ResourceLimit, "has " + to_string(like) + " elements, the limit is 16777216");
+    throw UserError(ExitStatus::ResourceLimit,
+                    "has " + to_string(like) + " elements, the limit is 16777216");
   std::vector<double> elements(static_cast<std::size_t>(graph::element_count(like.shape)), 0);
   for (std::int64_t row = 0; row < like.shape[0]; ++row) {
     const std::int64_t column = k > like.shape[1] || k < -like.shape[0] ? -1 : row + k;
-    if (column >= 0 && column < like.shape[1]) elements[static_cast<std::size_t>(row * like.shape[1] + column)] = 1;
+    if (column >= 0 && column < like.shape[1])
+      elements[static_cast<std::size_t>(row * like.shape[1] + column)] = 1;
   }
   finish_real(c, {*dtype, like.shape}, elements);
 }

@@ -38,19 +38,23 @@ std::optional<Tensor> ImportState::offered(const std::string& input) const {
   }
 }
 
-NodeContext::NodeContext(ImportState& state, const onnx::NodeProto& node, std::string name, std::int64_t opset)
+NodeContext::NodeContext(ImportState& state, const onnx::NodeProto& node, std::string name,
+                         std::int64_t opset)
     : state_(state), node_(node), name_(std::move(name)), opset_(opset) {}
 
-const AttributeProto* NodeContext::find(const std::string& name, AttributeProto::AttributeType type) {
+const AttributeProto* NodeContext::find(const std::string& name,
+                                        AttributeProto::AttributeType type) {
   known_.insert(name);
   for (const AttributeProto& attribute : node_.attribute()) {
     if (attribute.name() != name) continue;
     if (!attribute.ref_attr_name().empty())
       throw Unsupported{"attribute '" + name + "' refers to a function's attribute"};
-    const bool is_typed = attribute.type() != AttributeProto::UNDEFINED;  // IR version 1 has no types
+    // IR version 1 has no types.
+    const bool is_typed = attribute.type() != AttributeProto::UNDEFINED;
     if (is_typed && attribute.type() != type) {
-      throw Invalid{"attribute '" + name + "' is " + AttributeProto::AttributeType_Name(attribute.type()) +
-                    ", expected " + AttributeProto::AttributeType_Name(type)};
+      throw Invalid{"attribute '" + name + "' is " +
+                    AttributeProto::AttributeType_Name(attribute.type()) + ", expected " +
+                    AttributeProto::AttributeType_Name(type)};
     }
     return &attribute;
   }
@@ -59,7 +63,9 @@ const AttributeProto* NodeContext::find(const std::string& name, AttributeProto:
 
 namespace {
 
-[[noreturn]] void missing(const std::string& name) { throw Invalid{"attribute '" + name + "' is missing"}; }
+[[noreturn]] void missing(const std::string& name) {
+  throw Invalid{"attribute '" + name + "' is missing"};
+}
 
 }  // namespace
 
@@ -83,7 +89,9 @@ std::int64_t NodeContext::integer(const std::string& name, std::optional<std::in
   return *otherwise;
 }
 
-bool NodeContext::flag(const std::string& name, bool otherwise) { return integer(name, otherwise ? 1 : 0) != 0; }
+bool NodeContext::flag(const std::string& name, bool otherwise) {
+  return integer(name, otherwise ? 1 : 0) != 0;
+}
 
 std::string NodeContext::text(const std::string& name, std::optional<std::string> otherwise) {
   if (const auto* found = find(name, AttributeProto::STRING)) return found->s();
@@ -121,23 +129,26 @@ std::vector<ValueId> NodeContext::body(const std::string& name) {
 
 std::int64_t NodeContext::resolve_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
-    throw Invalid{"axis is " + std::to_string(axis) + ", expected one of " + std::to_string(-rank) + " to " +
-                  std::to_string(rank - 1)};
+    throw Invalid{"axis is " + std::to_string(axis) + ", expected one of " + std::to_string(-rank) +
+                  " to " + std::to_string(rank - 1)};
   }
   return axis < 0 ? axis + rank : axis;
 }
 
-std::int64_t NodeContext::axis(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t rank) {
+std::int64_t NodeContext::axis(const std::string& name, std::optional<std::int64_t> otherwise,
+                               std::int64_t rank) {
   return resolve_axis(integer(name, otherwise), rank);
 }
 
 void NodeContext::refuse_unread() const {
   for (const AttributeProto& attribute : node_.attribute()) {
-    if (!known_.count(attribute.name())) throw Unsupported{"attribute '" + attribute.name() + "' is not known"};
+    if (!known_.count(attribute.name()))
+      throw Unsupported{"attribute '" + attribute.name() + "' is not known"};
   }
   for (std::size_t i = 0; i < input_count(); ++i) {
     if (has_input(i) && !read_.count(i))
-      throw Invalid{"has " + std::to_string(input_count()) + " inputs, expected at most " + std::to_string(i)};
+      throw Invalid{"has " + std::to_string(input_count()) + " inputs, expected at most " +
+                    std::to_string(i)};
   }
 }
 
@@ -151,7 +162,9 @@ ValueId NodeContext::input(std::size_t i) const {
   return state_.values.at(node_.input(static_cast<int>(i)));
 }
 
-ValueId NodeContext::optional_input(std::size_t i) const { return has_input(i) ? input(i) : graph::kNoValue; }
+ValueId NodeContext::optional_input(std::size_t i) const {
+  return has_input(i) ? input(i) : graph::kNoValue;
+}
 
 Tensor NodeContext::constant(std::size_t i, const char* role) const {
   return frontend::specialised(state_, input(i), "input " + std::to_string(i) + " (" + role + ")");
@@ -186,7 +199,8 @@ void NodeContext::add(OpKind op, Attributes attributes, std::vector<ValueId> inp
     try {
       check_size((*types)[i], *state_.options);
     } catch (const UserError& error) {
-      throw UserError(error.status(), "output " + std::to_string(i) + " " + error.problems().front());
+      throw UserError(error.status(),
+                      "output " + std::to_string(i) + " " + error.problems().front());
     }
   }
   state_.graph.add_node(name_, op, std::move(attributes), std::move(inputs), names);
@@ -222,8 +236,9 @@ ValueId NodeContext::emit(OpKind op, Attributes attributes, std::vector<ValueId>
 void NodeContext::count_made(const TensorType& type) {
   state_.made_bytes += graph::size_in_bytes(type);
   if (state_.made_bytes > state_.options->max_made_bytes)
-    throw UserError(ExitStatus::ResourceLimit, "the constants that the model computes have more than " +
-                                                   std::to_string(state_.options->max_made_bytes) + " bytes");
+    throw UserError(ExitStatus::ResourceLimit,
+                    "the constants that the model computes have more than " +
+                        std::to_string(state_.options->max_made_bytes) + " bytes");
 }
 
 ValueId NodeContext::add_constant(const Tensor& tensor) {
@@ -232,7 +247,9 @@ ValueId NodeContext::add_constant(const Tensor& tensor) {
 }
 
 ValueId NodeContext::reshape(ValueId id, Dims shape) {
-  return type(id).shape == shape ? id : emit(OpKind::Reshape, graph::ShapeAttributes{std::move(shape)}, {id});
+  return type(id).shape == shape
+             ? id
+             : emit(OpKind::Reshape, graph::ShapeAttributes{std::move(shape)}, {id});
 }
 
 ValueId NodeContext::cast(ValueId id, DType to) {
@@ -250,10 +267,12 @@ bool NodeContext::wants_output(std::size_t i) const {
 }
 
 void NodeContext::finish(OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
-  std::vector<std::string> names(node_.output().begin(), node_.output().begin() + static_cast<int>(output_count()));
+  std::vector<std::string> names(node_.output().begin(),
+                                 node_.output().begin() + static_cast<int>(output_count()));
   if (names.empty() || names[0].empty()) throw Unsupported{"its first output has no name"};
   std::vector<std::string> value_names;
-  for (const std::string& name : names) value_names.push_back(name.empty() ? name : state_.value_name(name));
+  for (const std::string& name : names)
+    value_names.push_back(name.empty() ? name : state_.value_name(name));
   add(op, std::move(attributes), std::move(inputs), value_names);
   const std::vector<ValueId> outputs = state_.graph.nodes.back().outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -263,13 +282,16 @@ void NodeContext::finish(OpKind op, Attributes attributes, std::vector<ValueId> 
 }
 
 void NodeContext::finish_constant(const Tensor& tensor) {
-  if (output_count() != 1) throw Invalid{"has " + std::to_string(output_count()) + " outputs, expected 1"};
-  if (node_.op_type() != "Constant") count_made(tensor.type);  // a Constant's elements are stored in the model
+  if (output_count() != 1)
+    throw Invalid{"has " + std::to_string(output_count()) + " outputs, expected 1"};
+  // A Constant's elements are stored in the model.
+  if (node_.op_type() != "Constant") count_made(tensor.type);
   const std::string& output = node_.output(0);
   state_.values[output] = state_.graph.add_constant(state_.value_name(output), tensor);
 }
 
-void NodeContext::finish_output(std::size_t i, OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
+void NodeContext::finish_output(std::size_t i, OpKind op, Attributes attributes,
+                                std::vector<ValueId> inputs) {
   if (!wants_output(i)) return;
   const std::string& output = node_.output(static_cast<int>(i));
   add(op, std::move(attributes), std::move(inputs), {state_.value_name(output)});

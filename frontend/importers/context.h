@@ -1,6 +1,7 @@
-// NodeContext: one ONNX node as its adapter sees it: typed attributes, operands, constants among them, and the
-// making of graph nodes. An adapter reads every attribute that it knows (others are then reported as unknown),
-// throws Unsupported or Invalid with the reason, and sets every output that the node names.
+// NodeContext: one ONNX node as its adapter sees it: typed attributes, operands, constants
+// among them, and the making of graph nodes. An adapter reads every attribute that it knows
+// (others are then reported as unknown), throws Unsupported or Invalid with the reason, and sets
+// every output that the node names.
 //
 //   void import_flatten(NodeContext& c) {
 //     const std::int64_t axis = c.axis("axis", 1, rank + 1);
@@ -40,20 +41,24 @@ struct Invalid {
 // What the adapters of one model share.
 struct ImportState {
   graph::Graph graph;
-  std::unordered_map<std::string, ValueId> values;  // by ONNX name, of the scope that is being imported
-  std::unordered_set<std::string> unknown;          // names of that scope whose nodes have failed
-  std::string prefix;                               // of the names that the scope gives to values and nodes
-  std::unordered_set<std::string> names;            // every name of the model: not for intermediate values
+  // By ONNX name, of the scope that is being imported.
+  std::unordered_map<std::string, ValueId> values;
+  std::unordered_set<std::string> unknown;  // names of that scope whose nodes have failed
+  std::string prefix;                       // of the names that the scope gives to values and nodes
+  std::unordered_set<std::string> names;    // every name of the model: not for intermediate values
   std::filesystem::path folder;
   const ImportOptions* options = nullptr;
   int intermediates = 0;
-  std::int64_t made_bytes = 0;                         // of constants that no tensor of the model holds
-  std::map<std::string, std::size_t> input_positions;  // of the model's inputs that are no initializers
-  std::vector<std::string> specialised;                // inputs that became constants, see specialise.h
-  std::map<ValueId, Tensor> evaluated;                 // values whose elements an adapter has needed
-  std::set<std::string> applied;                       // nodes of bodies that were imported, by prefixed name
-  // Imports the nodes of a subgraph; what it defines gets names that begin with `prefix`. Its outputs.
-  std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix, std::int64_t opset)>
+  std::int64_t made_bytes = 0;  // of constants that no tensor of the model holds
+  // Of the model's inputs that are no initializers.
+  std::map<std::string, std::size_t> input_positions;
+  std::vector<std::string> specialised;  // inputs that became constants, see specialise.h
+  std::map<ValueId, Tensor> evaluated;   // values whose elements an adapter has needed
+  std::set<std::string> applied;         // nodes of bodies that were imported, by prefixed name
+  // Imports the nodes of a subgraph; what it defines gets names that begin with `prefix`.
+  // Its outputs.
+  std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix,
+                                     std::int64_t opset)>
       import_body;
 
   // The name in the graph of a value of the scope: none that the model's own values have.
@@ -64,7 +69,8 @@ struct ImportState {
 
 class NodeContext {
  public:
-  NodeContext(ImportState& state, const onnx::NodeProto& node, std::string name, std::int64_t opset);
+  NodeContext(ImportState& state, const onnx::NodeProto& node, std::string name,
+              std::int64_t opset);
 
   const onnx::NodeProto& node() const { return node_; }
   std::int64_t opset() const { return opset_; }
@@ -80,9 +86,11 @@ class NodeContext {
   std::optional<Tensor> tensor(const std::string& name);
   // The outputs of the nodes of a subgraph, which sees the values of the graph around it.
   std::vector<ValueId> body(const std::string& name);
-  void ignore(const std::string& name) { known_.insert(name); }  // read and without effect on inference
+  // Read and without effect on inference.
+  void ignore(const std::string& name) { known_.insert(name); }
   // An axis in [-rank, rank) made non-negative.
-  std::int64_t axis(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t rank);
+  std::int64_t axis(const std::string& name, std::optional<std::int64_t> otherwise,
+                    std::int64_t rank);
   static std::int64_t resolve_axis(std::int64_t axis, std::int64_t rank);
   // What the adapter has not looked at: attributes are Unsupported, operands Invalid.
   void refuse_unread() const;
@@ -95,13 +103,15 @@ class NodeContext {
   void ignore_input(std::size_t i) const { read_.insert(i); }
   const TensorType& type(ValueId id) const { return state_.graph.value(id).type; }
   std::int64_t rank(ValueId id) const { return static_cast<std::int64_t>(type(id).shape.size()); }
-  // The operand's elements at compile time, specialised (specialise.h) where they are inputs; Unsupported where they
-  // are known only at run time. is_constant: constants of the model only, nothing is specialised.
+  // The operand's elements at compile time, specialised (specialise.h) where they are inputs;
+  // Unsupported where they are known only at run time. is_constant: constants of the model only,
+  // nothing is specialised.
   bool is_constant(std::size_t i) const { return state_.graph.value(input(i)).is_constant(); }
   Tensor constant(std::size_t i, const char* role) const;
   Dims constant_integers(std::size_t i, const char* role) const;  // of rank 0 or 1
 
-  // Making nodes. Small integer nodes of constants are evaluated at once: they are shape arithmetic.
+  // Making nodes. Small integer nodes of constants are evaluated at once: they are
+  // shape arithmetic.
   ValueId emit(OpKind op, Attributes attributes, std::vector<ValueId> inputs);
   ValueId add_constant(const Tensor& tensor);
   ValueId reshape(ValueId id, Dims shape);
@@ -116,10 +126,12 @@ class NodeContext {
   bool wants_output(std::size_t i) const;
 
  private:
-  const onnx::AttributeProto* find(const std::string& name, onnx::AttributeProto::AttributeType type);
+  const onnx::AttributeProto* find(const std::string& name,
+                                   onnx::AttributeProto::AttributeType type);
   std::string intermediate_name();
   void count_made(const TensorType& type);
-  void add(OpKind op, Attributes attributes, std::vector<ValueId> inputs, const std::vector<std::string>& names);
+  void add(OpKind op, Attributes attributes, std::vector<ValueId> inputs,
+           const std::vector<std::string>& names);
   void fold_last_node();
 
   ImportState& state_;

@@ -13,8 +13,8 @@ Dims list_or(NodeContext& c, const char* name, std::size_t count, std::int64_t f
   const auto given = c.integers(name);
   if (!given) return Dims(count, fill);
   if (given->size() != count) {
-    throw Invalid{std::string("attribute '") + name + "' has " + std::to_string(given->size()) + " entries, expected " +
-                  std::to_string(count)};
+    throw Invalid{std::string("attribute '") + name + "' has " + std::to_string(given->size()) +
+                  " entries, expected " + std::to_string(count)};
   }
   return *given;
 }
@@ -22,7 +22,8 @@ Dims list_or(NodeContext& c, const char* name, std::size_t count, std::int64_t f
 void expect_positive(const char* name, const Dims& list) {
   for (std::int64_t entry : list) {
     if (entry < 1)
-      throw Invalid{std::string("attribute '") + name + "' is " + dims_text(list) + ", expected positive entries"};
+      throw Invalid{std::string("attribute '") + name + "' is " + dims_text(list) +
+                    ", expected positive entries"};
   }
 }
 
@@ -48,7 +49,8 @@ void set_explicit_pads(NodeContext& c, graph::Window& window) {
 
 std::string auto_pad_of(NodeContext& c) {
   const std::string mode = c.text("auto_pad", "NOTSET");
-  if (mode != "NOTSET" && !mode.empty() && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+  if (mode != "NOTSET" && !mode.empty() && mode != "VALID" && mode != "SAME_UPPER" &&
+      mode != "SAME_LOWER") {
     throw Invalid{"auto_pad is '" + mode + "', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
   }
   return mode.empty() ? "NOTSET" : mode;
@@ -60,7 +62,8 @@ void split_padding(graph::Window& window, std::int64_t total, bool more_at_end) 
   window.pads_end.push_back(more_at_end ? total - less : less);
 }
 
-// SAME: the output has ceil(input / stride) elements, the odd pad at the end (UPPER) or the beginning (LOWER).
+// SAME: the output has ceil(input / stride) elements, the odd pad at the end (UPPER) or
+// the beginning (LOWER).
 void set_pads(NodeContext& c, graph::Window& window, const Dims& input) {
   const std::string mode = auto_pad_of(c);
   if (mode == "NOTSET") return set_explicit_pads(c, window);
@@ -69,8 +72,10 @@ void set_pads(NodeContext& c, graph::Window& window, const Dims& input) {
     std::int64_t total = 0;
     if (mode != "VALID") {
       const std::int64_t output = ceil_div(input[d + 2], window.strides[d]);
-      const std::int64_t reach = checked_add(checked_mul(window.kernel[d] - 1, window.dilations[d]), 1);
-      total = std::max<std::int64_t>(0, checked_add(checked_mul(output - 1, window.strides[d]), reach) - input[d + 2]);
+      const std::int64_t reach =
+          checked_add(checked_mul(window.kernel[d] - 1, window.dilations[d]), 1);
+      total = std::max<std::int64_t>(
+          0, checked_add(checked_mul(output - 1, window.strides[d]), reach) - input[d + 2]);
     }
     split_padding(window, total, mode != "SAME_LOWER");
   }
@@ -79,21 +84,25 @@ void set_pads(NodeContext& c, graph::Window& window, const Dims& input) {
 Dims spatial_shape(NodeContext& c, ValueId id) {
   const Dims& shape = c.type(id).shape;
   if (shape.size() < 3)
-    throw Invalid{"operand has shape " + dims_text(shape) + ", expected at least one spatial dimension"};
+    throw Invalid{"operand has shape " + dims_text(shape) +
+                  ", expected at least one spatial dimension"};
   return {shape.begin() + 2, shape.end()};
 }
 
-std::vector<ValueId> conv_operands(NodeContext& c) { return {c.input(0), c.input(1), c.optional_input(2)}; }
+std::vector<ValueId> conv_operands(NodeContext& c) {
+  return {c.input(0), c.input(1), c.optional_input(2)};
+}
 
 graph::ConvAttributes unpadded_conv(NodeContext& c, ValueId x, ValueId w) {
   const Dims weight = spatial_shape(c, w);
   if (spatial_shape(c, x).size() != weight.size()) {
-    throw Invalid{"weight has shape " + dims_text(c.type(w).shape) + ", expected rank " + std::to_string(c.rank(x)) +
-                  " like the input"};
+    throw Invalid{"weight has shape " + dims_text(c.type(w).shape) + ", expected rank " +
+                  std::to_string(c.rank(x)) + " like the input"};
   }
   const Dims kernel = c.integers("kernel_shape").value_or(weight);
   if (kernel != weight)
-    throw Invalid{"attribute 'kernel_shape' is " + dims_text(kernel) + ", the weight's is " + dims_text(weight)};
+    throw Invalid{"attribute 'kernel_shape' is " + dims_text(kernel) + ", the weight's is " +
+                  dims_text(weight)};
   graph::ConvAttributes conv;
   conv.window = window_of(c, kernel);
   conv.group = c.integer("group", 1);
@@ -113,8 +122,8 @@ graph::PoolAttributes pool_window(NodeContext& c, ValueId x) {
   const auto kernel = c.integers("kernel_shape");
   if (!kernel) throw Invalid{"attribute 'kernel_shape' is missing"};
   if (kernel->size() != spatial)
-    throw Invalid{"attribute 'kernel_shape' is " + dims_text(*kernel) + ", expected " + std::to_string(spatial) +
-                  " entries"};
+    throw Invalid{"attribute 'kernel_shape' is " + dims_text(*kernel) + ", expected " +
+                  std::to_string(spatial) + " entries"};
   graph::PoolAttributes pool;
   pool.window = window_of(c, *kernel);
   set_pads(c, pool.window, c.type(x).shape);
@@ -126,7 +135,8 @@ static void import_conv(NodeContext& c) {
   c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c));
 }
 
-// With output_shape the pads follow from it: total = stride * (input - 1) + output_padding + reach - output.
+// With output_shape the pads follow from it: total = stride * (input - 1) + output_padding +
+// reach - output.
 static void import_conv_transpose(NodeContext& c) {
   graph::ConvAttributes conv = unpadded_conv(c, c.input(0), c.input(1));
   graph::Window& window = conv.window;
@@ -137,24 +147,24 @@ static void import_conv_transpose(NodeContext& c) {
   std::optional<Dims> wanted = c.integers("output_shape");
   if (wanted && wanted->size() == spatial + 2) wanted = Dims(wanted->begin() + 2, wanted->end());
   if (wanted && wanted->size() != spatial)
-    throw Invalid{"attribute 'output_shape' is " + dims_text(*wanted) + ", expected " + std::to_string(spatial) +
-                  " entries"};
+    throw Invalid{"attribute 'output_shape' is " + dims_text(*wanted) + ", expected " +
+                  std::to_string(spatial) + " entries"};
   if (!wanted && mode == "NOTSET") {
     set_explicit_pads(c, window);
   } else {
     c.ignore("pads");
     for (std::size_t d = 0; d < spatial; ++d) {
-      const std::int64_t full =
-          checked_add(checked_add(checked_mul(window.strides[d], x[d + 2] - 1), conv.output_padding[d]),
-                      checked_add(checked_mul(window.kernel[d] - 1, window.dilations[d]), 1));
+      const std::int64_t full = checked_add(
+          checked_add(checked_mul(window.strides[d], x[d + 2] - 1), conv.output_padding[d]),
+          checked_add(checked_mul(window.kernel[d] - 1, window.dilations[d]), 1));
       const std::int64_t output = wanted            ? (*wanted)[d]
                                   : mode == "VALID" ? full
                                                     : checked_mul(x[d + 2], window.strides[d]);
       const std::int64_t total = checked_sub(full, output);
       if (total < 0 && !wanted) conv.output_padding[d] = checked_sub(conv.output_padding[d], total);
       if (total < 0 && wanted)
-        throw Unsupported{"output_shape " + dims_text(*wanted) + " is larger than what the window reaches, " +
-                          std::to_string(full)};
+        throw Unsupported{"output_shape " + dims_text(*wanted) +
+                          " is larger than what the window reaches, " + std::to_string(full)};
       split_padding(window, std::max<std::int64_t>(0, total), mode == "SAME_UPPER");
     }
   }
@@ -169,15 +179,19 @@ static void import_max_pool(NodeContext& c) {
 
 static void import_average_pool(NodeContext& c) {
   graph::PoolAttributes pool = pool_window(c, c.input(0));
-  if (c.opset() < 19 && c.has_attribute("dilations")) throw Invalid{"attribute 'dilations' came with opset 19"};
+  if (c.opset() < 19 && c.has_attribute("dilations"))
+    throw Invalid{"attribute 'dilations' came with opset 19"};
   pool.count_include_pad = c.flag("count_include_pad", false);
   c.finish(OpKind::AveragePool, pool, {c.input(0)});
 }
 
-static void import_matmul(NodeContext& c) { c.finish(OpKind::MatMul, graph::NoAttributes{}, {c.input(0), c.input(1)}); }
+static void import_matmul(NodeContext& c) {
+  c.finish(OpKind::MatMul, graph::NoAttributes{}, {c.input(0), c.input(1)});
+}
 
 static void import_gemm(NodeContext& c) {
-  graph::GemmAttributes gemm{c.real("alpha", 1), c.real("beta", 1), c.flag("transA", false), c.flag("transB", false)};
+  graph::GemmAttributes gemm{c.real("alpha", 1), c.real("beta", 1), c.flag("transA", false),
+                             c.flag("transB", false)};
   if (c.opset() < 7) c.ignore("broadcast");  // C broadcasts wherever its shape allows it
   c.finish(OpKind::Gemm, gemm, {c.input(0), c.input(1), c.optional_input(2)});
 }

@@ -1,5 +1,6 @@
-// If. A condition known when compiling chooses a branch, and the other one is not looked at. Else both are computed and
-// the condition selects; where one of them cannot be, or their results differ in type, the condition must have a value.
+// If. A condition known when compiling chooses a branch, and the other one is not looked at. Else
+// both are computed and the condition selects; where one of them cannot be, or their results differ
+// in type, the condition must have a value.
 #include "frontend/importers/build.h"
 #include "frontend/importers/table.h"
 
@@ -28,7 +29,8 @@ struct Branch {
   bool invalid = false;  // the problem; else what is not supported
 };
 
-// What is wrong with a node is that it is invalid, if anything is; else that something is not supported.
+// What is wrong with a node is that it is invalid, if anything is; else that something is
+// not supported.
 [[noreturn]] void refuse(const std::string& problem, bool invalid) {
   if (invalid) throw Invalid{problem};
   throw Unsupported{problem};
@@ -63,9 +65,12 @@ static void import_if(NodeContext& c) {
   }
   const Branch yes = branch_of(c, "then_branch"), no = branch_of(c, "else_branch");
   if (!yes.problem.empty() && !no.problem.empty())
-    refuse(yes.problem == no.problem ? yes.problem : yes.problem + "; " + no.problem, yes.invalid || no.invalid);
-  if (!yes.problem.empty()) return choose_branch(c, yes, no, "as then_branch cannot be computed: " + yes.problem);
-  if (!no.problem.empty()) return choose_branch(c, yes, no, "as else_branch cannot be computed: " + no.problem);
+    refuse(yes.problem == no.problem ? yes.problem : yes.problem + "; " + no.problem,
+           yes.invalid || no.invalid);
+  if (!yes.problem.empty())
+    return choose_branch(c, yes, no, "as then_branch cannot be computed: " + yes.problem);
+  if (!no.problem.empty())
+    return choose_branch(c, yes, no, "as else_branch cannot be computed: " + no.problem);
   if (yes.results.size() != no.results.size())
     throw Invalid{"the branches have " + std::to_string(yes.results.size()) + " and " +
                   std::to_string(no.results.size()) + " outputs"};
@@ -84,7 +89,8 @@ static void import_if(NodeContext& c) {
 
 Rows control_flow_rows() {
   static constexpr Row kRows[] = {
-      {"If", 1, import_if, "branches of equal types, or a condition that is a constant or given with --value"},
+      {"If", 1, import_if,
+       "branches of equal types, or a condition that is a constant or given with --value"},
   };
   return kRows;
 }

@@ -34,14 +34,15 @@ ValueId aligned_6(NodeContext& c, ValueId a, ValueId b) {
   if (!broadcast) {
     c.ignore("axis");
     if (to != from)
-      throw Invalid{"shapes " + dims_text(to) + " and " + dims_text(from) + " differ, and broadcast is 0"};
+      throw Invalid{"shapes " + dims_text(to) + " and " + dims_text(from) +
+                    " differ, and broadcast is 0"};
     return b;
   }
   if (!has_axis) return b;
   const std::int64_t axis = c.axis("axis", {}, c.rank(a));
   if (axis + c.rank(b) > c.rank(a)) {
-    throw Invalid{"axis is " + std::to_string(axis) + ", too large for " + dims_text(from) + " within " +
-                  dims_text(to)};
+    throw Invalid{"axis is " + std::to_string(axis) + ", too large for " + dims_text(from) +
+                  " within " + dims_text(to)};
   }
   Dims shape = from;
   shape.resize(to.size() - static_cast<std::size_t>(axis), 1);
@@ -56,7 +57,8 @@ void expect_result_shape(NodeContext& c, ValueId a, ValueId b) {
 
 void expect_bool(NodeContext& c) {
   const DType type = c.type(c.input(0)).dtype;
-  if (type != DType::Bool) throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected bool"};
+  if (type != DType::Bool)
+    throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected bool"};
 }
 
 std::string type_list() { return kSupportedTypes; }
@@ -65,21 +67,26 @@ DType cast_target(std::int64_t to) {
   const bool fits = to >= 0 && to < 1000;
   const auto type = fits ? dtype_from_onnx(static_cast<int>(to)) : std::nullopt;
   if (!type)
-    throw Unsupported{"to = " + (fits ? onnx_type_name(static_cast<int>(to)) : std::to_string(to)) + ": " +
-                      type_list()};
+    throw Unsupported{"to = " + (fits ? onnx_type_name(static_cast<int>(to)) : std::to_string(to)) +
+                      ": " + type_list()};
   return *type;
 }
 
 }  // namespace
 
-static void import_unary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0)}); }
+static void import_unary(NodeContext& c) {
+  c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0)});
+}
 
-static void import_identity(NodeContext& c) { c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)}); }
+static void import_identity(NodeContext& c) {
+  c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)});
+}
 
 static void import_activation(NodeContext& c) {
   for (const Activation& row : kActivations) {
     if (row.op != c.node().op_type()) continue;
-    graph::ActivationAttributes attributes{c.real(std::string(row.alpha), row.default_alpha), row.default_beta};
+    graph::ActivationAttributes attributes{c.real(std::string(row.alpha), row.default_alpha),
+                                           row.default_beta};
     if (!row.beta.empty()) attributes.beta = c.real(std::string(row.beta), row.default_beta);
     return c.finish(kind_of(c), attributes, {c.input(0)});
   }
@@ -87,7 +94,8 @@ static void import_activation(NodeContext& c) {
 }
 
 static void import_is_inf(NodeContext& c) {
-  c.finish(OpKind::IsInf, graph::InfAttributes{c.flag("detect_negative", true), c.flag("detect_positive", true)},
+  c.finish(OpKind::IsInf,
+           graph::InfAttributes{c.flag("detect_negative", true), c.flag("detect_positive", true)},
            {c.input(0)});
 }
 
@@ -108,7 +116,9 @@ static void import_binary_6(NodeContext& c) {
   c.finish(kind_of(c), graph::NoAttributes{}, {a, b});
 }
 
-static void import_binary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0), c.input(1)}); }
+static void import_binary(NodeContext& c) {
+  c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0), c.input(1)});
+}
 
 // Before opset 7 the slope is one number, or one per channel.
 static void import_prelu_6(NodeContext& c) {
@@ -124,12 +134,13 @@ static void import_prelu_6(NodeContext& c) {
 
 namespace {
 
-// By squaring, modulo 2^64: the product of base^(2^b) over the bits b of the exponent. 0 for negative exponents, unless
-// the base is 1 or -1.
+// By squaring, modulo 2^64: the product of base^(2^b) over the bits b of the exponent. 0 for
+// negative exponents, unless the base is 1 or -1.
 void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
   const Build b(c);
   const DType type = c.type(base).dtype;
-  const ValueId e = c.cast(exponent, DType::I64), one = b.scalar(type, 1), least = b.scalar(DType::I64, 1);
+  const ValueId e = c.cast(exponent, DType::I64), one = b.scalar(type, 1),
+                least = b.scalar(DType::I64, 1);
   ValueId result = one, square = base;
   for (int bit = 0; bit < 6; ++bit) {
     const ValueId shifted = b.binary(OpKind::ShiftRight, e, b.scalar(DType::I64, bit));
@@ -139,35 +150,40 @@ void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
   }
   if (is_unsigned_integer(type)) return c.finish_output(0, result);
   const ValueId is_unit = b.equal(b.mul(base, base), one);
-  const ValueId vanishes = b.both(b.less(e, b.scalar(DType::I64, 0)), b.unary(OpKind::Not, is_unit));
+  const ValueId vanishes =
+      b.both(b.less(e, b.scalar(DType::I64, 0)), b.unary(OpKind::Not, is_unit));
   c.finish_output(0, b.where(vanishes, b.scalar(type, 0), result));
 }
 
 }  // namespace
 
-// The exponent may have a type of its own; the result has the base's. Integers of up to 32 bits, and those raised to
-// real exponents, are raised in f64 and rounded, which is exact below 2^53.
+// The exponent may have a type of its own; the result has the base's. Integers of up to 32 bits,
+// and those raised to real exponents, are raised in f64 and rounded, which is exact below 2^53.
 static void import_pow(NodeContext& c) {
   const ValueId base = c.input(0), exponent = c.input(1);
   const DType type = c.type(base).dtype;
-  if (is_float(type)) return c.finish(OpKind::Pow, graph::NoAttributes{}, {base, c.cast(exponent, type)});
-  if (size_in_bytes(type) > 4 && is_integer(c.type(exponent).dtype)) return finish_integer_power(c, base, exponent);
-  const ValueId power =
-      c.emit(OpKind::Pow, graph::NoAttributes{}, {c.cast(base, DType::F64), c.cast(exponent, DType::F64)});
+  if (is_float(type))
+    return c.finish(OpKind::Pow, graph::NoAttributes{}, {base, c.cast(exponent, type)});
+  if (size_in_bytes(type) > 4 && is_integer(c.type(exponent).dtype))
+    return finish_integer_power(c, base, exponent);
+  const ValueId power = c.emit(OpKind::Pow, graph::NoAttributes{},
+                               {c.cast(base, DType::F64), c.cast(exponent, DType::F64)});
   const ValueId whole = c.emit(OpKind::Round, graph::NoAttributes{}, {power});
   c.finish(OpKind::Cast, graph::CastAttributes{type}, {whole});
 }
 
 namespace {
 
-// Since opset 28: a - floor(a / b) * b of floats, from C's remainder, with zeros of the divisor's sign.
+// Since opset 28: a - floor(a / b) * b of floats, from C's remainder, with zeros of
+// the divisor's sign.
 void finish_float_floor_mod(NodeContext& c, ValueId a, ValueId b) {
   const Build build(c);
   const ValueId zero = build.number(a, 0), r = build.binary(OpKind::Mod, a, b);
   const ValueId is_below = build.less(b, zero);
   const ValueId signs_differ = build.binary(OpKind::Xor, build.less(r, zero), is_below);
   const ValueId signed_zero = build.where(is_below, build.number(a, -0.0), zero);
-  c.finish_output(0, build.where(build.equal(r, zero), signed_zero, build.where(signs_differ, build.add(r, b), r)));
+  c.finish_output(0, build.where(build.equal(r, zero), signed_zero,
+                                 build.where(signs_differ, build.add(r, b), r)));
 }
 
 constexpr std::int64_t kSignedShifts = 28, kFloatFloorMod = 28;  // opsets
@@ -180,15 +196,18 @@ static void import_mod(NodeContext& c) {
   const ValueId a = c.input(0), b = c.input(1);
   if (is_float(type) && !fmod) {
     if (c.opset() >= kFloatFloorMod) return finish_float_floor_mod(c, a, b);
-    throw Invalid{"operands are " + std::string(to_string(type)) + ", expected integers with fmod = 0"};
+    throw Invalid{"operands are " + std::string(to_string(type)) +
+                  ", expected integers with fmod = 0"};
   }
   if (is_float(type) || !fmod) return import_binary(c);
   // C's remainder is a - (a / b) * b, division truncating.
   const ValueId quotient = c.emit(OpKind::Div, graph::NoAttributes{}, {a, b});
-  c.finish(OpKind::Sub, graph::NoAttributes{}, {a, c.emit(OpKind::Mul, graph::NoAttributes{}, {quotient, b})});
+  c.finish(OpKind::Sub, graph::NoAttributes{},
+           {a, c.emit(OpKind::Mul, graph::NoAttributes{}, {quotient, b})});
 }
 
-// Amounts below zero or beyond the width leave what the sign fills in: -1 right of a negative number, else 0.
+// Amounts below zero or beyond the width leave what the sign fills in: -1 right of a negative
+// number, else 0.
 static void import_bit_shift(NodeContext& c) {
   const std::string direction = c.text("direction");
   if (direction != "LEFT" && direction != "RIGHT")
@@ -202,20 +221,26 @@ static void import_bit_shift(NodeContext& c) {
                   (c.opset() < kSignedShifts ? "" : " or a signed integer")};
   const double last = 8.0 * static_cast<double>(size_in_bytes(type)) - 1;
   ValueId is_beyond = build.less(build.number(amount, last), amount);
-  if (!is_unsigned) is_beyond = build.binary(OpKind::Or, is_beyond, build.less(amount, build.number(amount, 0)));
+  if (!is_unsigned)
+    is_beyond = build.binary(OpKind::Or, is_beyond, build.less(amount, build.number(amount, 0)));
   const bool fills = !is_unsigned && direction == "RIGHT";
-  const ValueId within = fills ? build.where(is_beyond, build.number(amount, last), amount) : amount;
-  const ValueId shifted = build.binary(direction == "LEFT" ? OpKind::ShiftLeft : OpKind::ShiftRight, x, within);
+  const ValueId within =
+      fills ? build.where(is_beyond, build.number(amount, last), amount) : amount;
+  const ValueId shifted =
+      build.binary(direction == "LEFT" ? OpKind::ShiftLeft : OpKind::ShiftRight, x, within);
   c.finish_output(0, fills ? shifted : build.where(is_beyond, build.number(x, 0), shifted));
 }
 
 // BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot: the graph's And, Or, Xor and Not of integers.
 static void import_bitwise(NodeContext& c) {
   const DType type = c.type(c.input(0)).dtype;
-  if (!is_integer(type)) throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected an integer type"};
+  if (!is_integer(type))
+    throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected an integer type"};
   const std::string& op = c.node().op_type();
   if (op == "BitwiseNot") return c.finish(OpKind::Not, graph::NoAttributes{}, {c.input(0)});
-  const OpKind kind = op == "BitwiseAnd" ? OpKind::And : op == "BitwiseOr" ? OpKind::Or : OpKind::Xor;
+  const OpKind kind = op == "BitwiseAnd"  ? OpKind::And
+                      : op == "BitwiseOr" ? OpKind::Or
+                                          : OpKind::Xor;
   c.finish(kind, graph::NoAttributes{}, {c.input(0), c.input(1)});
 }
 
@@ -235,7 +260,8 @@ static void import_gelu(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   const std::string how = c.text("approximate", "none");
-  if (how != "none" && how != "tanh") throw Invalid{"approximate is '" + how + "', expected none or tanh"};
+  if (how != "none" && how != "tanh")
+    throw Invalid{"approximate is '" + how + "', expected none or tanh"};
   const ValueId halved = b.mul(x, b.number(x, 0.5)), one = b.number(x, 1);
   if (how == "none") {
     const ValueId bell = b.unary(OpKind::Erf, b.mul(x, b.number(x, 0.70710678118654752440)));
@@ -253,11 +279,13 @@ static void import_variadic(NodeContext& c) {
   const std::size_t count = c.input_count();
   ValueId result = c.input(0);
   const bool is_mean = op == "Mean" && count > 1;
-  for (std::size_t i = 1; i + 1 < count; ++i) result = c.emit(kind, graph::NoAttributes{}, {result, c.input(i)});
+  for (std::size_t i = 1; i + 1 < count; ++i)
+    result = c.emit(kind, graph::NoAttributes{}, {result, c.input(i)});
   if (count == 1) return c.finish(OpKind::Identity, graph::NoAttributes{}, {result});
   if (!is_mean) return c.finish(kind, graph::NoAttributes{}, {result, c.input(count - 1)});
   result = c.emit(kind, graph::NoAttributes{}, {result, c.input(count - 1)});
-  const ValueId divisor = c.add_constant(graph::make_scalar(c.type(result).dtype, static_cast<double>(count)));
+  const ValueId divisor =
+      c.add_constant(graph::make_scalar(c.type(result).dtype, static_cast<double>(count)));
   c.finish(OpKind::Div, graph::NoAttributes{}, {result, divisor});
 }
 
@@ -270,13 +298,16 @@ static void import_clip_6(NodeContext& c) {
   const DType type = c.type(x).dtype;
   constexpr double kMost = std::numeric_limits<float>::max();
   const bool has_low = c.has_attribute("min"), has_high = c.has_attribute("max");
-  const ValueId low = has_low ? c.add_constant(graph::make_scalar(type, c.real("min", -kMost))) : graph::kNoValue;
-  const ValueId high = has_high ? c.add_constant(graph::make_scalar(type, c.real("max", kMost))) : graph::kNoValue;
+  const ValueId low =
+      has_low ? c.add_constant(graph::make_scalar(type, c.real("min", -kMost))) : graph::kNoValue;
+  const ValueId high =
+      has_high ? c.add_constant(graph::make_scalar(type, c.real("max", kMost))) : graph::kNoValue;
   c.finish(OpKind::Clip, graph::NoAttributes{}, {x, low, high});
 }
 
 static void import_clip_11(NodeContext& c) {
-  c.finish(OpKind::Clip, graph::NoAttributes{}, {c.input(0), c.optional_input(1), c.optional_input(2)});
+  c.finish(OpKind::Clip, graph::NoAttributes{},
+           {c.input(0), c.optional_input(1), c.optional_input(2)});
 }
 
 namespace {
@@ -294,7 +325,8 @@ void finish_dropout(NodeContext& c, bool bool_mask) {
 }  // namespace
 
 static void import_dropout_6(NodeContext& c) {
-  if (c.opset() < 7 && !c.flag("is_test", false)) throw Unsupported{"is_test is 0: supported is inference"};
+  if (c.opset() < 7 && !c.flag("is_test", false))
+    throw Unsupported{"is_test is 0: supported is inference"};
   c.ignore("ratio");
   finish_dropout(c, c.opset() >= 10);
 }
@@ -305,10 +337,11 @@ static void import_dropout_12(NodeContext& c) {
   c.ignore_input(1);  // the ratio is without effect
   if (c.has_input(2)) {
     const Tensor training = c.constant(2, "training_mode");
-    if (graph::element_count(training.type.shape) != 1) throw Invalid{"training_mode is not a scalar"};
+    if (graph::element_count(training.type.shape) != 1)
+      throw Invalid{"training_mode is not a scalar"};
     // Training draws a random mask, unless it keeps everything.
-    const bool keeps_all =
-        c.has_input(1) && c.is_constant(1) && elements_as_real(c.constant(1, "the ratio")) == kNothing;
+    const bool keeps_all = c.has_input(1) && c.is_constant(1) &&
+                           elements_as_real(c.constant(1, "the ratio")) == kNothing;
     if (elements_as_real(training)[0] != 0 && !keeps_all)
       throw Unsupported{"training_mode is 1 and the ratio is not 0: supported is inference"};
   }

@@ -1,6 +1,6 @@
-// GridSample: every output element interpolates the input at coordinates that are read at run time, for one, two or
-// three spatial dimensions. The taps of all dimensions are gathered, each with its weight and, where padding is zeros,
-// a mask.
+// GridSample: every output element interpolates the input at coordinates that are read at run time,
+// for one, two or three spatial dimensions. The taps of all dimensions are gathered, each with its
+// weight and, where padding is zeros, a mask.
 #include <cmath>
 
 #include "frontend/importers/build.h"
@@ -15,7 +15,8 @@ struct Sampling {
   bool align_corners = false;
 };
 
-// One tap along one dimension: its position (i64, inside the extent), its weight, and whether it is inside at all.
+// One tap along one dimension: its position (i64, inside the extent), its weight, and whether
+// it is inside at all.
 struct Tap {
   ValueId position, weight, inside;
 };
@@ -30,14 +31,18 @@ class Sampler {
     const ValueId one = b_.number(grid, 1), half = b_.number(grid, 0.5);
     const ValueId shifted = b_.mul(b_.add(grid, one), half);  // 0 to 1
     ValueId at = b_.add(b_.mul(shifted, b_.number(grid, high - low)), b_.number(grid, low));
-    if (sampling_.padding == "border") at = b_.clip(at, b_.number(grid, 0), b_.number(grid, size - 1));
+    if (sampling_.padding == "border")
+      at = b_.clip(at, b_.number(grid, 0), b_.number(grid, size - 1));
     if (sampling_.padding == "reflection") at = reflected(at, low, high);
-    if (sampling_.mode == "nearest") return {tap(b_.unary(OpKind::Round, at), one, extent, low, high)};
+    if (sampling_.mode == "nearest")
+      return {tap(b_.unary(OpKind::Round, at), one, extent, low, high)};
     const ValueId first = b_.unary(OpKind::Floor, at), t = b_.sub(at, first);
     if (sampling_.mode == "linear")
-      return {tap(first, b_.sub(one, t), extent, low, high), tap(b_.add(first, one), t, extent, low, high)};
+      return {tap(first, b_.sub(one, t), extent, low, high),
+              tap(b_.add(first, one), t, extent, low, high)};
     std::vector<Tap> taps;
-    for (int k = -1; k <= 2; ++k) taps.push_back(tap(b_.add(first, b_.number(at, k)), cubic(t, k), extent, low, high));
+    for (int k = -1; k <= 2; ++k)
+      taps.push_back(tap(b_.add(first, b_.number(at, k)), cubic(t, k), extent, low, high));
     return taps;
   }
 
@@ -61,12 +66,14 @@ class Sampler {
       value = b_.add(b_.mul(value, s), b_.number(t, p1));
       return b_.add(b_.mul(value, s), b_.number(t, p0));
     };
-    return k == 0 || k == 1 ? polynomial(a + 2, -(a + 3), 0, 1) : polynomial(a, -5 * a, 8 * a, -4 * a);
+    return k == 0 || k == 1 ? polynomial(a + 2, -(a + 3), 0, 1)
+                            : polynomial(a, -5 * a, 8 * a, -4 * a);
   }
 
   Tap tap(ValueId at, ValueId weight, std::int64_t extent, double low, double high) const {
     const ValueId zero = b_.number(at, 0), last = b_.number(at, static_cast<double>(extent - 1));
-    const ValueId inside = b_.both(b_.binary(OpKind::LessOrEqual, zero, at), b_.binary(OpKind::LessOrEqual, at, last));
+    const ValueId inside =
+        b_.both(b_.binary(OpKind::LessOrEqual, zero, at), b_.binary(OpKind::LessOrEqual, at, last));
     const ValueId kept = sampling_.padding == "reflection" ? reflected(at, low, high) : at;
     return {c_.cast(b_.clip(kept, zero, last), DType::I64), weight, inside};
   }
@@ -77,14 +84,16 @@ class Sampler {
 };
 
 Sampling read_sampling(NodeContext& c) {
-  Sampling sampling{c.text("mode", c.opset() < 20 ? "bilinear" : "linear"), c.text("padding_mode", "zeros"),
-                    c.flag("align_corners", false)};
+  Sampling sampling{c.text("mode", c.opset() < 20 ? "bilinear" : "linear"),
+                    c.text("padding_mode", "zeros"), c.flag("align_corners", false)};
   if (sampling.mode == "bilinear") sampling.mode = "linear";
   if (sampling.mode == "bicubic") sampling.mode = "cubic";
   if (sampling.mode != "linear" && sampling.mode != "nearest" && sampling.mode != "cubic")
     throw Invalid{"mode is '" + sampling.mode + "', expected linear, nearest or cubic"};
-  if (sampling.padding != "zeros" && sampling.padding != "border" && sampling.padding != "reflection")
-    throw Invalid{"padding_mode is '" + sampling.padding + "', expected zeros, border or reflection"};
+  if (sampling.padding != "zeros" && sampling.padding != "border" &&
+      sampling.padding != "reflection")
+    throw Invalid{"padding_mode is '" + sampling.padding +
+                  "', expected zeros, border or reflection"};
   return sampling;
 }
 
@@ -98,7 +107,8 @@ static void import_grid_sample(NodeContext& c) {
   if (spatial < 1 || spatial > 3 || static_cast<std::int64_t>(grid_shape.size()) != rank ||
       grid_shape.back() != spatial || grid_shape[0] != shape[0])
     throw Invalid{"a grid of shape " + dims_text(grid_shape) + " does not fit " + dims_text(shape)};
-  if (sampling.mode == "cubic" && spatial > 2) throw Unsupported{"mode cubic of three dimensions: supported are two"};
+  if (sampling.mode == "cubic" && spatial > 2)
+    throw Unsupported{"mode cubic of three dimensions: supported are two"};
   const Dims positions(grid_shape.begin(), grid_shape.end() - 1);
   Dims channels_last{0}, channels_second{0, rank - 1}, column = positions;
   for (std::int64_t d = 0; d < spatial; ++d) {
@@ -116,8 +126,8 @@ static void import_grid_sample(NodeContext& c) {
   };
   std::vector<Corner> corners;
   for (std::int64_t d = 0; d < spatial; ++d) {
-    const ValueId along =
-        c.cast(c.reshape(b.slice(c.input(1), rank - 1, spatial - 1 - d, 1), positions), c.type(x).dtype);
+    const ValueId along = c.cast(
+        c.reshape(b.slice(c.input(1), rank - 1, spatial - 1 - d, 1), positions), c.type(x).dtype);
     const auto taps = Sampler(c, sampling).taps(along, shape[static_cast<std::size_t>(d + 2)]);
     std::vector<Corner> longer;
     for (const Tap& tap : taps) {
@@ -137,7 +147,8 @@ static void import_grid_sample(NodeContext& c) {
     const ValueId indices = b.concat(corner.position, rank - 1);
     ValueId term = c.emit(OpKind::GatherND, graph::GatherNDAttributes{1}, {x, indices});
     if (sampling.mode != "nearest") term = b.mul(term, c.reshape(corner.weight, column));
-    if (sampling.padding == "zeros") term = b.where(c.reshape(corner.inside, column), term, b.number(term, 0));
+    if (sampling.padding == "zeros")
+      term = b.where(c.reshape(corner.inside, column), term, b.number(term, 0));
     sum = sum == graph::kNoValue ? term : b.add(sum, term);
   }
   c.finish(OpKind::Transpose, graph::TransposeAttributes{channels_second}, {sum});

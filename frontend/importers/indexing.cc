@@ -11,11 +11,12 @@ namespace {
 
 graph::ScatterReduction reduction_of(NodeContext& c) {
   using graph::ScatterReduction;
-  static const std::pair<const char*, ScatterReduction> kReductions[] = {{"none", ScatterReduction::None},
-                                                                         {"add", ScatterReduction::Add},
-                                                                         {"mul", ScatterReduction::Mul},
-                                                                         {"max", ScatterReduction::Max},
-                                                                         {"min", ScatterReduction::Min}};
+  static const std::pair<const char*, ScatterReduction> kReductions[] = {
+      {"none", ScatterReduction::None},
+      {"add", ScatterReduction::Add},
+      {"mul", ScatterReduction::Mul},
+      {"max", ScatterReduction::Max},
+      {"min", ScatterReduction::Min}};
   const std::string name = c.text("reduction", "none");
   for (const auto& [known, reduction] : kReductions) {
     if (name == known) return reduction;
@@ -44,7 +45,8 @@ static void import_scatter_elements(NodeContext& c) {
 }
 
 static void import_scatter_nd(NodeContext& c) {
-  c.finish(OpKind::ScatterND, graph::ScatterAttributes{0, reduction_of(c)}, {c.input(0), c.input(1), c.input(2)});
+  c.finish(OpKind::ScatterND, graph::ScatterAttributes{0, reduction_of(c)},
+           {c.input(0), c.input(1), c.input(2)});
 }
 
 static void import_top_k_1(NodeContext& c) { finish_top_k(c, c.integer("k")); }
@@ -65,21 +67,25 @@ static void import_compress(NodeContext& c) {
     x = c.reshape(x, {graph::element_count(c.type(x).shape)});
   const Tensor condition = c.constant(1, "the condition");
   const std::int64_t extent = c.type(x).shape[static_cast<std::size_t>(axis)];
-  if (condition.type.dtype != DType::Bool || condition.type.shape.size() != 1 || condition.type.shape[0] > extent)
-    throw Invalid{"the condition is " + to_string(condition.type) + ", expected at most " + std::to_string(extent) +
-                  " bools"};
+  if (condition.type.dtype != DType::Bool || condition.type.shape.size() != 1 ||
+      condition.type.shape[0] > extent)
+    throw Invalid{"the condition is " + to_string(condition.type) + ", expected at most " +
+                  std::to_string(extent) + " bools"};
   Dims kept;
   const Dims flags = elements_as_int(condition);
   for (std::size_t i = 0; i < flags.size(); ++i) {
     if (flags[i] != 0) kept.push_back(static_cast<std::int64_t>(i));
   }
-  c.finish(OpKind::Gather, graph::AxisAttributes{axis}, {x, c.add_constant(graph::make_int64s(kept))});
+  c.finish(OpKind::Gather, graph::AxisAttributes{axis},
+           {x, c.add_constant(graph::make_int64s(kept))});
 }
 
 // Positions of the elements that are not 0, of a constant: how many there are decides the shape.
 static void import_non_zero(NodeContext& c) {
   if (!c.is_constant(0))
-    throw Unsupported{"the shape of its result depends on its data, known only at run time; supported are constants"};
+    throw Unsupported{
+        "the shape of its result depends on its data, known only at run time; supported are "
+        "constants"};
   const Tensor x = c.constant(0, "the data");
   const std::vector<double> elements = elements_as_real(x);
   const std::size_t rank = x.type.shape.size();
@@ -89,7 +95,8 @@ static void import_non_zero(NodeContext& c) {
     if (elements[i] == 0) continue;
     ++count;
     auto rest = static_cast<std::int64_t>(i);
-    for (std::size_t d = rank; d-- > 0; rest /= x.type.shape[d]) places[d].push_back(rest % x.type.shape[d]);
+    for (std::size_t d = rank; d-- > 0; rest /= x.type.shape[d])
+      places[d].push_back(rest % x.type.shape[d]);
   }
   Dims all;
   for (const Dims& row : places) all.insert(all.end(), row.begin(), row.end());
@@ -98,16 +105,19 @@ static void import_non_zero(NodeContext& c) {
   c.finish_constant(result);
 }
 
-// The first len[b] elements along the time axis in reverse order: element t comes from len - 1 - t, or from t.
+// The first len[b] elements along the time axis in reverse order: element t comes from len - 1 - t,
+// or from t.
 static void import_reverse_sequence(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   const Dims shape = c.type(x).shape;
-  const std::int64_t rank = c.rank(x), time = c.axis("time_axis", 0, rank), batch = c.axis("batch_axis", 1, rank);
+  const std::int64_t rank = c.rank(x), time = c.axis("time_axis", 0, rank),
+                     batch = c.axis("batch_axis", 1, rank);
   if (time == batch) throw Invalid{"time_axis and batch_axis are both " + std::to_string(time)};
   const Dims expected = {shape[static_cast<std::size_t>(batch)]};
   if (c.type(c.input(1)).shape != expected)
-    throw Invalid{"input 1 has shape " + dims_text(c.type(c.input(1)).shape) + ", expected " + dims_text(expected)};
+    throw Invalid{"input 1 has shape " + dims_text(c.type(c.input(1)).shape) + ", expected " +
+                  dims_text(expected)};
   Dims counting(static_cast<std::size_t>(shape[static_cast<std::size_t>(time)]));
   std::iota(counting.begin(), counting.end(), 0);
   const ValueId at = b.along(c.add_constant(graph::make_int64s(counting)), time, rank);
@@ -119,7 +129,8 @@ static void import_reverse_sequence(NodeContext& c) {
 
 namespace {
 
-// Letters to labels; an ellipsis stands for the labels that an operand has besides its letters, aligned at the end.
+// Letters to labels; an ellipsis stands for the labels that an operand has besides its letters,
+// aligned at the end.
 class Equation {
  public:
   Equation(NodeContext& c, const std::string& text) : c_(c) {
@@ -145,8 +156,8 @@ class Equation {
         terms.back() += letter;
     }
     if (terms.size() != c_.input_count()) {
-      throw Invalid{"the equation has " + std::to_string(terms.size()) + " operands, the node has " +
-                    std::to_string(c_.input_count())};
+      throw Invalid{"the equation has " + std::to_string(terms.size()) +
+                    " operands, the node has " + std::to_string(c_.input_count())};
     }
     std::vector<std::int64_t> besides;
     for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -159,7 +170,8 @@ class Equation {
       besides.push_back(rank - letters);
       widest_ = std::max(widest_, rank - letters);
     }
-    for (std::size_t i = 0; i < terms.size(); ++i) einsum_.inputs.push_back(labels_of(terms[i], besides[i]));
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      einsum_.inputs.push_back(labels_of(terms[i], besides[i]));
   }
 
   // Letters are labels 0 to 127, the dimensions of an ellipsis come after them.
@@ -171,8 +183,10 @@ class Equation {
         at += 2;
         continue;
       }
-      const bool is_letter = (term[at] >= 'a' && term[at] <= 'z') || (term[at] >= 'A' && term[at] <= 'Z');
-      if (!is_letter) throw Invalid{"the equation '" + printable(text_) + "' has something that is no letter"};
+      const bool is_letter =
+          (term[at] >= 'a' && term[at] <= 'z') || (term[at] >= 'A' && term[at] <= 'Z');
+      if (!is_letter)
+        throw Invalid{"the equation '" + printable(text_) + "' has something that is no letter"};
       labels.push_back(term[at]);
     }
     return labels;
@@ -183,7 +197,8 @@ class Equation {
     for (std::int64_t d = 0; d < widest_; ++d) einsum_.output.push_back(128 + d);
     for (std::int64_t label = 0; label < 128; ++label) {
       std::int64_t count = 0;
-      for (const Dims& labels : einsum_.inputs) count += std::count(labels.begin(), labels.end(), label);
+      for (const Dims& labels : einsum_.inputs)
+        count += std::count(labels.begin(), labels.end(), label);
       if (count == 1) einsum_.output.push_back(label);
     }
   }

@@ -43,27 +43,34 @@ void finish_loss(NodeContext& c, ValueId log_probability, ValueId target, ValueI
   }
   Dims column = labels;
   column.insert(column.begin() + 1, 1);
-  const ValueId picked = c.reshape(
-      c.emit(OpKind::GatherElements, graph::AxisAttributes{1}, {log_probability, c.reshape(index, column)}), labels);
+  const ValueId picked = c.reshape(c.emit(OpKind::GatherElements, graph::AxisAttributes{1},
+                                          {log_probability, c.reshape(index, column)}),
+                                   labels);
   ValueId loss = b.unary(OpKind::Neg, picked);
   if (weight != graph::kNoValue) loss = b.mul(loss, weight);
   const Dims all = all_axes(c, loss);
   if (reduction == "none") return c.finish_output(0, loss);
-  if (reduction == "sum") return c.finish_output(0, OpKind::ReduceSum, graph::ReduceAttributes{all, false}, {loss});
+  if (reduction == "sum")
+    return c.finish_output(0, OpKind::ReduceSum, graph::ReduceAttributes{all, false}, {loss});
   if (weight == graph::kNoValue)
     return c.finish_output(0, OpKind::ReduceMean, graph::ReduceAttributes{all, false}, {loss});
   const ValueId total = b.reduce(OpKind::ReduceSum, loss, all, false);
-  c.finish_output(0, OpKind::Div, graph::NoAttributes{}, {total, b.reduce(OpKind::ReduceSum, weight, all, false)});
+  c.finish_output(0, OpKind::Div, graph::NoAttributes{},
+                  {total, b.reduce(OpKind::ReduceSum, weight, all, false)});
 }
 
 }  // namespace
 
-static void import_nll_loss(NodeContext& c) { finish_loss(c, c.input(0), c.input(1), c.optional_input(2)); }
+static void import_nll_loss(NodeContext& c) {
+  finish_loss(c, c.input(0), c.input(1), c.optional_input(2));
+}
 
 static void import_softmax_loss(NodeContext& c) {
   if (c.rank(c.input(0)) < 2)
-    throw Invalid{"input 0 has shape " + dims_text(c.type(c.input(0)).shape) + ", expected rank 2 or more"};
-  const ValueId log_probability = c.emit(OpKind::LogSoftmax, graph::SoftmaxAttributes{1, 2}, {c.input(0)});
+    throw Invalid{"input 0 has shape " + dims_text(c.type(c.input(0)).shape) +
+                  ", expected rank 2 or more"};
+  const ValueId log_probability =
+      c.emit(OpKind::LogSoftmax, graph::SoftmaxAttributes{1, 2}, {c.input(0)});
   finish_loss(c, log_probability, c.input(1), c.optional_input(2));
   if (c.wants_output(1)) c.finish_output(1, log_probability);
 }

@@ -18,8 +18,8 @@ Dims resolve_shape(const Dims& from, const Dims& wanted, bool allow_zero) {
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && !allow_zero) {
       if (d >= from.size())
-        throw Invalid{"shape " + dims_text(wanted) + " copies dimension " + std::to_string(d) + " of " +
-                      dims_text(from)};
+        throw Invalid{"shape " + dims_text(wanted) + " copies dimension " + std::to_string(d) +
+                      " of " + dims_text(from)};
       shape[d] = from[d];
     }
     if (shape[d] < -1 || (shape[d] == -1 && open))
@@ -59,7 +59,8 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
   for (std::size_t d = 0; d < from.size(); ++d) {
     const bool named = std::binary_search(gone.begin(), gone.end(), static_cast<std::int64_t>(d));
     if (named && from[d] != 1)
-      throw Invalid{"axis " + std::to_string(d) + " has extent " + std::to_string(from[d]) + ", expected 1"};
+      throw Invalid{"axis " + std::to_string(d) + " has extent " + std::to_string(from[d]) +
+                    ", expected 1"};
     if (!named && (axes || from[d] != 1)) shape.push_back(from[d]);
   }
   finish_reshape(c, shape);
@@ -86,7 +87,8 @@ Dims required_integers(NodeContext& c, const char* name) {
 
 static void import_reshape(NodeContext& c) {
   const bool allow_zero = c.flag("allowzero", false);
-  finish_reshape(c, resolve_shape(c.type(c.input(0)).shape, c.constant_integers(1, "the shape"), allow_zero));
+  finish_reshape(
+      c, resolve_shape(c.type(c.input(0)).shape, c.constant_integers(1, "the shape"), allow_zero));
 }
 
 static void import_flatten(NodeContext& c) {
@@ -94,18 +96,24 @@ static void import_flatten(NodeContext& c) {
   const std::int64_t axis = c.integer("axis", 1), rank = c.rank(c.input(0));
   // Behind the last axis is a place, too; negative axes count from the input's rank.
   const auto middle = from.begin() + NodeContext::resolve_axis(axis, axis < 0 ? rank : rank + 1);
-  finish_reshape(c, {graph::element_count({from.begin(), middle}), graph::element_count({middle, from.end()})});
+  finish_reshape(c, {graph::element_count({from.begin(), middle}),
+                     graph::element_count({middle, from.end()})});
 }
 
 static void import_squeeze_6(NodeContext& c) { finish_squeeze(c, c.integers("axes")); }
 
 static void import_squeeze_13(NodeContext& c) {
-  finish_squeeze(c, c.has_input(1) ? std::optional(c.constant_integers(1, "the axes")) : std::nullopt);
+  finish_squeeze(c,
+                 c.has_input(1) ? std::optional(c.constant_integers(1, "the axes")) : std::nullopt);
 }
 
-static void import_unsqueeze_6(NodeContext& c) { finish_unsqueeze(c, required_integers(c, "axes")); }
+static void import_unsqueeze_6(NodeContext& c) {
+  finish_unsqueeze(c, required_integers(c, "axes"));
+}
 
-static void import_unsqueeze_13(NodeContext& c) { finish_unsqueeze(c, c.constant_integers(1, "the axes")); }
+static void import_unsqueeze_13(NodeContext& c) {
+  finish_unsqueeze(c, c.constant_integers(1, "the axes"));
+}
 
 static void import_transpose(NodeContext& c) {
   Dims perm(static_cast<std::size_t>(c.rank(c.input(0))));
@@ -133,17 +141,20 @@ static void import_expand(NodeContext& c) {
 }
 
 static void import_tile(NodeContext& c) {
-  c.finish(OpKind::Tile, graph::TileAttributes{c.constant_integers(1, "the repeats")}, {c.input(0)});
+  c.finish(OpKind::Tile, graph::TileAttributes{c.constant_integers(1, "the repeats")},
+           {c.input(0)});
 }
 
 namespace {
 
 void check_indices(NodeContext& c, std::int64_t extent) {
   if (!c.has_input(1) || c.type(c.input(1)).shape.empty() || !c.is_constant(1)) return;
-  if (is_float(c.type(c.input(1)).dtype)) throw Invalid{"input 1 (the indices) is " + to_string(c.type(c.input(1)))};
+  if (is_float(c.type(c.input(1)).dtype))
+    throw Invalid{"input 1 (the indices) is " + to_string(c.type(c.input(1)))};
   for (std::int64_t index : elements_as_int(c.constant(1, "the indices"))) {
     if (index < -extent || index >= extent)
-      throw Invalid{"index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent)};
+      throw Invalid{"index " + std::to_string(index) + " is out of range for extent " +
+                    std::to_string(extent)};
   }
 }
 
@@ -184,11 +195,14 @@ static void import_depth_to_space(NodeContext& c) {
   if (mode != "DCR" && mode != "CRD") throw Invalid{"mode is '" + mode + "', expected DCR or CRD"};
   const std::int64_t depth = x[1] / checked_mul(b, b);
   if (depth * b * b != x[1])
-    throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + std::to_string(x[1]) + " channels"};
+    throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + std::to_string(x[1]) +
+                  " channels"};
   const bool depth_last = mode == "DCR";
-  const Dims split = depth_last ? Dims{x[0], b, b, depth, x[2], x[3]} : Dims{x[0], depth, b, b, x[2], x[3]};
+  const Dims split =
+      depth_last ? Dims{x[0], b, b, depth, x[2], x[3]} : Dims{x[0], depth, b, b, x[2], x[3]};
   const Dims perm = depth_last ? Dims{0, 3, 4, 1, 5, 2} : Dims{0, 1, 4, 2, 5, 3};
-  const ValueId moved = c.emit(OpKind::Transpose, graph::TransposeAttributes{perm}, {c.reshape(c.input(0), split)});
+  const ValueId moved =
+      c.emit(OpKind::Transpose, graph::TransposeAttributes{perm}, {c.reshape(c.input(0), split)});
   c.finish(OpKind::Reshape, graph::ShapeAttributes{{x[0], depth, x[2] * b, x[3] * b}}, {moved});
 }
 
@@ -199,8 +213,10 @@ static void import_space_to_depth(NodeContext& c) {
   if (x[2] % b != 0 || x[3] % b != 0)
     throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + dims_text(x)};
   const ValueId split = c.reshape(c.input(0), {x[0], x[1], x[2] / b, b, x[3] / b, b});
-  const ValueId moved = c.emit(OpKind::Transpose, graph::TransposeAttributes{{0, 3, 5, 1, 2, 4}}, {split});
-  c.finish(OpKind::Reshape, graph::ShapeAttributes{{x[0], checked_mul(x[1], checked_mul(b, b)), x[2] / b, x[3] / b}},
+  const ValueId moved =
+      c.emit(OpKind::Transpose, graph::TransposeAttributes{{0, 3, 5, 1, 2, 4}}, {split});
+  c.finish(OpKind::Reshape,
+           graph::ShapeAttributes{{x[0], checked_mul(x[1], checked_mul(b, b)), x[2] / b, x[3] / b}},
            {moved});
 }
 
@@ -215,8 +231,8 @@ static void import_trilu(NodeContext& c) {
   c.finish(OpKind::Trilu, graph::TriluAttributes{k, upper}, {c.input(0)});
 }
 
-// where(index == position, on, off), the positions lying along a new axis; negative indices count from the end,
-// others out of range are off.
+// where(index == position, on, off), the positions lying along a new axis; negative indices count
+// from the end, others out of range are off.
 static void import_one_hot(NodeContext& c) {
   const Dims depths = elements_as_int([&] {
     Tensor depth = c.constant(1, "the depth");
@@ -231,21 +247,24 @@ static void import_one_hot(NodeContext& c) {
     throw Invalid{"input 2 has shape " + dims_text(c.type(values).shape) + ", expected [2]"};
   const std::int64_t rank = c.rank(indices) + 1;
   const auto axis = c.axis("axis", -1, rank);
-  Dims positions_shape(static_cast<std::size_t>(rank - axis), 1), index_shape = c.type(indices).shape;
+  Dims positions_shape(static_cast<std::size_t>(rank - axis), 1),
+      index_shape = c.type(indices).shape;
   positions_shape[0] = depth;
   index_shape.insert(index_shape.begin() + axis, 1);
   if (depth > (1 << 24))
-    throw UserError(ExitStatus::ResourceLimit, "the depth is " + std::to_string(depth) + ", the limit is 16777216");
+    throw UserError(ExitStatus::ResourceLimit,
+                    "the depth is " + std::to_string(depth) + ", the limit is 16777216");
   Dims counting(static_cast<std::size_t>(depth));
   std::iota(counting.begin(), counting.end(), 0);
-  const ValueId positions = c.reshape(c.add_constant(graph::make_int64s(counting)), positions_shape);
+  const ValueId positions =
+      c.reshape(c.add_constant(graph::make_int64s(counting)), positions_shape);
   const ValueId spread = c.reshape(indices, index_shape);
   const graph::NoAttributes none;
   const ValueId zero = c.add_constant(graph::make_scalar(DType::I64, 0));
   const ValueId extent = c.add_constant(graph::make_scalar(DType::I64, static_cast<double>(depth)));
   const ValueId is_negative = c.emit(OpKind::Less, none, {spread, zero});
-  const ValueId from_start =
-      c.emit(OpKind::Where, none, {is_negative, c.emit(OpKind::Add, none, {spread, extent}), spread});
+  const ValueId from_start = c.emit(
+      OpKind::Where, none, {is_negative, c.emit(OpKind::Add, none, {spread, extent}), spread});
   const ValueId hit = c.emit(OpKind::Equal, none, {from_start, positions});
   auto part = [&](std::int64_t at) {
     return c.reshape(c.emit(OpKind::Slice, graph::SliceAttributes{{at}, {1}, {1}}, {values}), {});

@@ -8,15 +8,18 @@ namespace polyte::frontend {
 
 namespace {
 
-// A scale or zero point beside x: one number, a list along `axis`, or one per block of `block` elements along it.
-ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block) {
+// A scale or zero point beside x: one number, a list along `axis`, or one per block of `block`
+// elements along it.
+ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis,
+               std::int64_t block) {
   const Build b(c);
   const Dims shape = c.type(x).shape, own = c.type(parameter).shape;
   const auto d = static_cast<std::size_t>(axis);
   if (graph::element_count(own) == 1) return c.reshape(parameter, {});
   if (block == 0) {
     if (own.size() != 1 || d >= shape.size() || own[0] != shape[d]) {
-      throw Invalid{"a scale or zero point has shape " + dims_text(own) + ", expected one number or " +
+      throw Invalid{"a scale or zero point has shape " + dims_text(own) +
+                    ", expected one number or " +
                     (d < shape.size() ? std::to_string(shape[d]) : "none")};
     }
     return b.along(parameter, axis, c.rank(x));
@@ -24,12 +27,14 @@ ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis, 
   Dims expected = shape;
   if (d < shape.size()) expected[d] = (shape[d] + block - 1) / block;
   if (own != expected)
-    throw Invalid{"a scale or zero point has shape " + dims_text(own) + ", expected " + dims_text(expected)};
+    throw Invalid{"a scale or zero point has shape " + dims_text(own) + ", expected " +
+                  dims_text(expected)};
   Dims split = own, repeated = own, merged = own;
   split.insert(split.begin() + axis + 1, 1);
   repeated.insert(repeated.begin() + axis + 1, block);
   merged[d] = own[d] * block;
-  return b.slice(c.reshape(b.expand(c.reshape(parameter, split), repeated), merged), axis, 0, shape[d]);
+  return b.slice(c.reshape(b.expand(c.reshape(parameter, split), repeated), merged), axis, 0,
+                 shape[d]);
 }
 
 // The axis is of no importance where the scale is one number.
@@ -51,16 +56,20 @@ DType quantised_type(NodeContext& c, std::size_t zero_point) {
     type = c.type(c.input(zero_point)).dtype;
   } else if (asked != 0) {
     const auto known = dtype_from_onnx(static_cast<int>(std::clamp<std::int64_t>(asked, 0, 1000)));
-    if (!known) throw Unsupported{"output_dtype is " + std::to_string(asked) + ": supported are i8 u8 i16 u16 i32"};
+    if (!known)
+      throw Unsupported{"output_dtype is " + std::to_string(asked) +
+                        ": supported are i8 u8 i16 u16 i32"};
     type = *known;
   }
-  if (!is_integer(type)) throw Unsupported{"quantises to " + std::string(to_string(type)) + ": supported are integers"};
+  if (!is_integer(type))
+    throw Unsupported{"quantises to " + std::string(to_string(type)) + ": supported are integers"};
   return type;
 }
 
 void expect_float(NodeContext& c, ValueId id, const char* role) {
   if (!is_float(c.type(id).dtype))
-    throw Invalid{std::string(role) + " is " + std::string(to_string(c.type(id).dtype)) + ", expected a float type"};
+    throw Invalid{std::string(role) + " is " + std::string(to_string(c.type(id).dtype)) +
+                  ", expected a float type"};
 }
 
 // x - zero point, in i32.
@@ -73,7 +82,8 @@ ValueId centred(NodeContext& c, ValueId x, ValueId zero_point) {
 void finish_quantised(NodeContext& c, ValueId scaled, ValueId zero_point, DType type) {
   const Build b(c);
   ValueId rounded = b.unary(OpKind::Round, scaled);
-  if (zero_point != graph::kNoValue) rounded = b.add(rounded, c.cast(zero_point, c.type(rounded).dtype));
+  if (zero_point != graph::kNoValue)
+    rounded = b.add(rounded, c.cast(zero_point, c.type(rounded).dtype));
   c.finish_output(0, OpKind::Cast, graph::CastAttributes{type}, {rounded});
 }
 
@@ -87,7 +97,8 @@ static void import_quantize_linear(NodeContext& c) {
   const std::int64_t axis = axis_of(c, x, graph::element_count(c.type(scale).shape) != 1);
   const DType type = quantised_type(c, 2);
   const ValueId real = c.cast(x, c.type(scale).dtype);
-  const ValueId zero_point = c.has_input(2) ? beside(c, c.input(2), x, axis, block) : graph::kNoValue;
+  const ValueId zero_point =
+      c.has_input(2) ? beside(c, c.input(2), x, axis, block) : graph::kNoValue;
   finish_quantised(c, Build(c).div(real, beside(c, scale, x, axis, block)), zero_point, type);
 }
 
@@ -95,10 +106,12 @@ static void import_dequantize_linear(NodeContext& c) {
   const ValueId x = c.input(0), scale = c.input(1);
   expect_float(c, scale, "the scale");
   if (!is_integer(c.type(x).dtype))
-    throw Unsupported{"input 0 is " + std::string(to_string(c.type(x).dtype)) + ": supported are integers"};
+    throw Unsupported{"input 0 is " + std::string(to_string(c.type(x).dtype)) +
+                      ": supported are integers"};
   const std::int64_t block = block_of(c);
   const std::int64_t axis = axis_of(c, x, graph::element_count(c.type(scale).shape) != 1);
-  const ValueId zero_point = c.has_input(2) ? beside(c, c.input(2), x, axis, block) : graph::kNoValue;
+  const ValueId zero_point =
+      c.has_input(2) ? beside(c, c.input(2), x, axis, block) : graph::kNoValue;
   const ValueId real = c.cast(centred(c, x, zero_point), c.type(scale).dtype);
   c.finish(OpKind::Mul, graph::NoAttributes{}, {real, beside(c, scale, x, axis, block)});
 }
@@ -125,7 +138,8 @@ namespace {
 // Zero points and scales of the rows of A and of the columns of B.
 ValueId beside_rows(NodeContext& c, ValueId parameter, ValueId a) {
   const Dims& own = c.type(parameter).shape;
-  if (own.size() != 1 || own[0] == 1) return graph::element_count(own) == 1 ? c.reshape(parameter, {}) : parameter;
+  if (own.size() != 1 || own[0] == 1)
+    return graph::element_count(own) == 1 ? c.reshape(parameter, {}) : parameter;
   return Build(c).along(parameter, c.rank(a) - 2, c.rank(a));
 }
 
@@ -149,14 +163,17 @@ static void import_qlinear_matmul(NodeContext& c) {
   const ValueId y_scale = c.input(6);
   expect_float(c, y_scale, "the scale");
   const ValueId scale = build.div(build.mul(beside_rows(c, c.input(1), a), c.input(4)), y_scale);
-  finish_quantised(c, build.mul(c.cast(sum, c.type(scale).dtype), scale), c.input(7), c.type(c.input(7)).dtype);
+  finish_quantised(c, build.mul(c.cast(sum, c.type(scale).dtype), scale), c.input(7),
+                   c.type(c.input(7)).dtype);
 }
 
 static void import_conv_integer(NodeContext& c) {
   const ValueId x = c.input(0), w = c.input(1);
   const graph::ConvAttributes conv = conv_window(c, x, w);
-  const ValueId weight_zero = c.has_input(3) ? Build(c).along(c.input(3), 0, c.rank(w)) : graph::kNoValue;
-  c.finish(OpKind::Conv, conv, {centred(c, x, c.optional_input(2)), centred(c, w, weight_zero), graph::kNoValue});
+  const ValueId weight_zero =
+      c.has_input(3) ? Build(c).along(c.input(3), 0, c.rank(w)) : graph::kNoValue;
+  c.finish(OpKind::Conv, conv,
+           {centred(c, x, c.optional_input(2)), centred(c, w, weight_zero), graph::kNoValue});
 }
 
 static void import_qlinear_conv(NodeContext& c) {
@@ -165,10 +182,11 @@ static void import_qlinear_conv(NodeContext& c) {
   const graph::ConvAttributes conv = conv_window(c, x, w);
   const std::int64_t rank = c.rank(x);
   const ValueId weight = centred(c, w, b.along(c.input(5), 0, rank));
-  const ValueId sum = c.emit(OpKind::Conv, conv, {centred(c, x, c.input(2)), weight, c.optional_input(8)});
+  const ValueId sum =
+      c.emit(OpKind::Conv, conv, {centred(c, x, c.input(2)), weight, c.optional_input(8)});
   expect_float(c, c.input(1), "the scale");
-  const ValueId scale =
-      b.div(b.mul(c.reshape(c.input(1), {}), b.along(c.input(4), 1, rank)), c.reshape(c.input(6), {}));
+  const ValueId scale = b.div(b.mul(c.reshape(c.input(1), {}), b.along(c.input(4), 1, rank)),
+                              c.reshape(c.input(6), {}));
   finish_quantised(c, b.mul(c.cast(sum, c.type(scale).dtype), scale), c.reshape(c.input(7), {}),
                    c.type(c.input(7)).dtype);
 }

@@ -1,5 +1,6 @@
-// RNN, GRU and LSTM, unrolled: the products with the inputs of all steps at once, then a few element-wise operators and
-// one product with the state for every step. Sequences that are shorter than the others keep their state.
+// RNN, GRU and LSTM, unrolled: the products with the inputs of all steps at once, then a few
+// element-wise operators and one product with the state for every step. Sequences that are shorter
+// than the others keep their state.
 #include <algorithm>
 
 #include "frontend/importers/build.h"
@@ -32,7 +33,9 @@ class Recurrence {
   void expect(std::size_t input, const Dims& shape) const;
   ValueId activated(std::size_t which, ValueId x) const;
   ValueId clipped(ValueId x) const;
-  ValueId part(ValueId x, std::int64_t gate) const { return b_.slice(x, 1, gate * s_.hidden, s_.hidden); }
+  ValueId part(ValueId x, std::int64_t gate) const {
+    return b_.slice(x, 1, gate * s_.hidden, s_.hidden);
+  }
   ValueId of_direction(std::size_t input, std::int64_t d) const;
   ValueId initial(std::size_t input, std::int64_t d) const;
   void unroll(std::int64_t d);
@@ -51,8 +54,9 @@ class Recurrence {
   std::vector<std::string> activations_;
   double clip_ = 0;
   bool batch_first_ = false, reset_after_ = false;
-  ValueId x_ = graph::kNoValue;                // [steps, batch, inputs]
-  ValueId recurrent_ = graph::kNoValue;        // of the direction that is being unrolled: [hidden, gates * hidden]
+  ValueId x_ = graph::kNoValue;  // [steps, batch, inputs]
+  // Of the direction that is being unrolled: [hidden, gates * hidden].
+  ValueId recurrent_ = graph::kNoValue;
   std::vector<std::vector<ValueId>> outputs_;  // by direction, by step: [batch, hidden]
   std::vector<State> last_;
 };
@@ -68,7 +72,8 @@ void Recurrence::read_attributes() {
         activations_.assign(attribute.strings().begin(), attribute.strings().end());
     }
   }
-  const std::vector<std::string> kDefaults[] = {{"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
+  const std::vector<std::string> kDefaults[] = {
+      {"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
   const std::vector<std::string>& defaults = kDefaults[static_cast<int>(cell_)];
   if (activations_.empty()) {
     for (std::int64_t d = 0; d < s_.directions; ++d)
@@ -78,12 +83,14 @@ void Recurrence::read_attributes() {
     throw Invalid{"has " + std::to_string(activations_.size()) + " activations, expected " +
                   std::to_string(defaults.size() * static_cast<std::size_t>(s_.directions))};
   for (const char* name : {"activation_alpha", "activation_beta"}) {
-    if (c_.has_attribute(name)) throw Unsupported{std::string("attribute '") + name + "': supported are the defaults"};
+    if (c_.has_attribute(name))
+      throw Unsupported{std::string("attribute '") + name + "': supported are the defaults"};
   }
   clip_ = c_.real("clip", 0);
   batch_first_ = c_.flag("layout", false);
   if (cell_ == Cell::Gru) reset_after_ = c_.flag("linear_before_reset", false);
-  if (cell_ == Cell::Lstm && c_.flag("input_forget", false)) throw Unsupported{"input_forget is 1, expected 0"};
+  if (cell_ == Cell::Lstm && c_.flag("input_forget", false))
+    throw Unsupported{"input_forget is 1, expected 0"};
   c_.ignore("output_sequence");  // an output is computed where it is named
 }
 
@@ -91,7 +98,8 @@ void Recurrence::expect(std::size_t input, const Dims& shape) const {
   if (!c_.has_input(input)) return;
   const Dims& got = c_.type(c_.input(input)).shape;
   if (got != shape)
-    throw Invalid{"input " + std::to_string(input) + " has shape " + dims_text(got) + ", expected " + dims_text(shape)};
+    throw Invalid{"input " + std::to_string(input) + " has shape " + dims_text(got) +
+                  ", expected " + dims_text(shape)};
 }
 
 void Recurrence::read_sizes() {
@@ -109,12 +117,14 @@ void Recurrence::read_sizes() {
   expect(2, {s_.directions, rows, s_.hidden});
   expect(3, {s_.directions, 2 * rows});
   expect(4, {s_.batch});
-  const Dims state = batch_first_ ? Dims{s_.batch, s_.directions, s_.hidden} : Dims{s_.directions, s_.batch, s_.hidden};
+  const Dims state = batch_first_ ? Dims{s_.batch, s_.directions, s_.hidden}
+                                  : Dims{s_.directions, s_.batch, s_.hidden};
   expect(5, state);
   if (cell_ == Cell::Lstm) expect(6, state);
   if (cell_ == Cell::Lstm) expect(7, {s_.directions, 3 * s_.hidden});
   if (s_.steps > kMostSteps)
-    throw Unsupported{"has " + std::to_string(s_.steps) + " steps: supported are up to " + std::to_string(kMostSteps)};
+    throw Unsupported{"has " + std::to_string(s_.steps) + " steps: supported are up to " +
+                      std::to_string(kMostSteps)};
   if (s_.steps == 0) throw Unsupported{"has no steps"};
 }
 
@@ -128,11 +138,14 @@ ValueId Recurrence::activated(std::size_t which, ValueId x) const {
   for (const auto& [known, op] : kPlain) {
     if (name == known) return b_.unary(op, x);
   }
-  if (name == "HardSigmoid") return c_.emit(OpKind::HardSigmoid, graph::ActivationAttributes{0.2, 0.5}, {x});
-  if (name == "LeakyRelu") return c_.emit(OpKind::LeakyRelu, graph::ActivationAttributes{0.01, 0}, {x});
+  if (name == "HardSigmoid")
+    return c_.emit(OpKind::HardSigmoid, graph::ActivationAttributes{0.2, 0.5}, {x});
+  if (name == "LeakyRelu")
+    return c_.emit(OpKind::LeakyRelu, graph::ActivationAttributes{0.01, 0}, {x});
   if (name == "Elu") return c_.emit(OpKind::Elu, graph::ActivationAttributes{1, 0}, {x});
-  throw Unsupported{"activation '" + name.substr(0, 40) +
-                    "': supported are Sigmoid Tanh Relu Softsign Softplus HardSigmoid LeakyRelu Elu"};
+  throw Unsupported{
+      "activation '" + name.substr(0, 40) +
+      "': supported are Sigmoid Tanh Relu Softsign Softplus HardSigmoid LeakyRelu Elu"};
 }
 
 ValueId Recurrence::clipped(ValueId x) const {
@@ -211,9 +224,11 @@ void Recurrence::unroll(std::int64_t d) {
   if (c_.has_input(3)) {
     const ValueId bias = of_direction(3, d);
     from_inputs = b_.add(from_inputs, b_.slice(bias, 0, 0, rows));
-    const std::int64_t summed = cell_ == Cell::Gru ? 2 * s_.hidden : rows;  // the h gate's is added after its product
+    // The h gate's is added after its product.
+    const std::int64_t summed = cell_ == Cell::Gru ? 2 * s_.hidden : rows;
     ValueId second = b_.slice(bias, 0, rows, summed);
-    if (summed < rows) second = b_.concat({second, b_.expand(b_.number(bias, 0), {rows - summed})}, 0);
+    if (summed < rows)
+      second = b_.concat({second, b_.expand(b_.number(bias, 0), {rows - summed})}, 0);
     from_inputs = b_.add(from_inputs, second);
   }
   State state{initial(5, d), cell_ == Cell::Lstm ? initial(6, d) : graph::kNoValue};
@@ -255,7 +270,8 @@ void Recurrence::run() {
     for (std::int64_t t = 0; t < s_.steps; ++t) {
       std::vector<ValueId> both;
       for (const auto& direction : outputs_)
-        both.push_back(c_.reshape(direction[static_cast<std::size_t>(t)], {1, 1, s_.batch, s_.hidden}));
+        both.push_back(
+            c_.reshape(direction[static_cast<std::size_t>(t)], {1, 1, s_.batch, s_.hidden}));
       steps.push_back(b_.concat(both, 1));
     }
     const ValueId all = b_.concat(steps, 0);

@@ -46,15 +46,16 @@ static void import_reduce_by_input(NodeContext& c) {
 
 static void import_arg(NodeContext& c) {
   const std::int64_t axis = c.axis("axis", 0, c.rank(c.input(0)));
-  c.finish(kind_of(c), graph::ArgAttributes{axis, c.flag("keepdims", true), c.flag("select_last_index", false)},
+  c.finish(kind_of(c),
+           graph::ArgAttributes{axis, c.flag("keepdims", true), c.flag("select_last_index", false)},
            {c.input(0)});
 }
 
 static void import_cumsum(NodeContext& c) {
   const Dims axis = c.constant_integers(1, "the axis");
   if (axis.size() != 1) throw Invalid{"the axis is not a scalar"};
-  const graph::CumSumAttributes sum{NodeContext::resolve_axis(axis[0], c.rank(c.input(0))), c.flag("exclusive", false),
-                                    c.flag("reverse", false)};
+  const graph::CumSumAttributes sum{NodeContext::resolve_axis(axis[0], c.rank(c.input(0))),
+                                    c.flag("exclusive", false), c.flag("reverse", false)};
   c.finish(OpKind::CumSum, sum, {c.input(0)});
 }
 

@@ -1,6 +1,7 @@
-// Resize and Upsample. Every dimension is interpolated by itself: output element i is a weighted sum of a few input
-// elements whose positions and weights are known at compile time. Nearest with a whole factor repeats elements or
-// skips some; other positions are gathered; wide filters are a product with a matrix of weights.
+// Resize and Upsample. Every dimension is interpolated by itself: output element i is a weighted
+// sum of a few input elements whose positions and weights are known at compile time. Nearest with
+// a whole factor repeats elements or skips some; other positions are gathered; wide filters are a
+// product with a matrix of weights.
 #include <algorithm>
 #include <cmath>
 
@@ -48,7 +49,8 @@ double coordinate(const Options& options, const Axis& axis, std::int64_t i) {
   }
   if (mode == "tf_crop_and_resize") {
     const double width = axis.roi_end - axis.roi_begin;
-    const double step = axis.output == 1 ? width * (input - 1) / 2 : x * width * (input - 1) / (axis.length - 1);
+    const double step =
+        axis.output == 1 ? width * (input - 1) / 2 : x * width * (input - 1) / (axis.length - 1);
     return step + axis.roi_begin * (input - 1);
   }
   return (x + 0.5) / axis.scale - 0.5;
@@ -78,8 +80,8 @@ Sample filtered(const Options& options, const Axis& axis, double x) {
   double total = 0;
   for (double i = first; i <= last; ++i) {
     const double distance = (left + i - x) * stretch;
-    double weight =
-        options.mode == Mode::Linear ? std::max(0.0, 1 - std::fabs(distance)) : cubic(options.cubic_a, distance);
+    double weight = options.mode == Mode::Linear ? std::max(0.0, 1 - std::fabs(distance))
+                                                 : cubic(options.cubic_a, distance);
     const auto at = static_cast<std::int64_t>(left + i);
     if (options.exclude_outside && (at < 0 || at >= axis.input)) weight = 0;
     total += weight;
@@ -131,7 +133,8 @@ ValueId taken(NodeContext& c, ValueId x, std::int64_t d, const Dims& positions) 
   }
   const std::int64_t step = count > 1 ? positions[1] - positions[0] : 1;
   bool is_slice = step > 0;
-  for (std::size_t i = 1; i < positions.size(); ++i) is_slice = is_slice && positions[i] - positions[i - 1] == step;
+  for (std::size_t i = 1; i < positions.size(); ++i)
+    is_slice = is_slice && positions[i] - positions[i - 1] == step;
   if (is_slice && count > 0) {
     graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
     slice.starts[axis] = positions[0];
@@ -149,8 +152,8 @@ ValueId by_matrix(NodeContext& c, ValueId x, const Axis& axis, const std::vector
   std::vector<double> weights(static_cast<std::size_t>(checked_mul(axis.output, axis.input)), 0);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (std::size_t t = 0; t < samples[i].at.size(); ++t) {
-      weights[i * static_cast<std::size_t>(axis.input) + static_cast<std::size_t>(samples[i].at[t])] +=
-          samples[i].weight[t];
+      weights[i * static_cast<std::size_t>(axis.input) +
+              static_cast<std::size_t>(samples[i].at[t])] += samples[i].weight[t];
     }
   }
   const ValueId matrix = Build(c).constant(c.type(x).dtype, {axis.output, axis.input}, weights);
@@ -193,11 +196,13 @@ ValueId weighted(NodeContext& c, ValueId x, const Axis& axis, const std::vector<
 ValueId resized(NodeContext& c, ValueId x, const Options& options, const Axis& axis) {
   const std::vector<Sample> samples = samples_of(options, axis);
   ValueId result = weighted(c, x, axis, samples);
-  if (std::none_of(samples.begin(), samples.end(), [](const Sample& s) { return s.is_outside; })) return result;
+  if (std::none_of(samples.begin(), samples.end(), [](const Sample& s) { return s.is_outside; }))
+    return result;
   const Build b(c);
   std::vector<double> outside;
   for (const Sample& sample : samples) outside.push_back(sample.is_outside ? 1 : 0);
-  const ValueId mask = b.along(b.constant(DType::Bool, {axis.output}, outside), axis.dimension, c.rank(x));
+  const ValueId mask =
+      b.along(b.constant(DType::Bool, {axis.output}, outside), axis.dimension, c.rank(x));
   return b.where(mask, b.number(x, options.outside), result);
 }
 
@@ -205,7 +210,8 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
   ValueId x = c.input(0);
   const DType type = c.type(x).dtype;
   if (options.mode != Mode::Nearest && !is_float(type))
-    throw Unsupported{"interpolates " + std::string(to_string(type)) + ": supported are f64 f32 f16 bf16"};
+    throw Unsupported{"interpolates " + std::string(to_string(type)) +
+                      ": supported are f64 f32 f16 bf16"};
   const bool is_short = size_in_bytes(type) < 4 && options.mode != Mode::Nearest;
   if (is_short) x = c.cast(x, DType::F32);
   for (const Axis& axis : axes) {
@@ -213,15 +219,18 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
       throw UserError(ExitStatus::ResourceLimit,
                       "resizes to " + std::to_string(axis.output) + " elements per dimension");
     if (axis.input == 0 && axis.output > 0) throw Invalid{"resizes an empty dimension"};
-    if (axis.input == axis.output && axis.scale == 1 && options.coordinates != "tf_crop_and_resize") continue;
+    if (axis.input == axis.output && axis.scale == 1 && options.coordinates != "tf_crop_and_resize")
+      continue;
     x = resized(c, x, options, axis);
   }
   c.finish_output(0, c.cast(x, type));
 }
 
-std::vector<Axis> axes_of_scales(NodeContext& c, const std::vector<double>& scales, const Dims& dimensions) {
+std::vector<Axis> axes_of_scales(NodeContext& c, const std::vector<double>& scales,
+                                 const Dims& dimensions) {
   if (scales.size() != dimensions.size()) {
-    throw Invalid{"has " + std::to_string(scales.size()) + " scales, expected " + std::to_string(dimensions.size())};
+    throw Invalid{"has " + std::to_string(scales.size()) + " scales, expected " +
+                  std::to_string(dimensions.size())};
   }
   std::vector<Axis> axes;
   for (std::size_t i = 0; i < scales.size(); ++i) {
@@ -229,25 +238,30 @@ std::vector<Axis> axes_of_scales(NodeContext& c, const std::vector<double>& scal
     const double scale = scales[i], length = static_cast<double>(input) * scale;
     if (!(scale > 0) || length > 1e15)
       throw Invalid{"a scale is " + std::to_string(scale) + ", expected a positive one"};
-    axes.push_back({dimensions[i], input, static_cast<std::int64_t>(std::floor(length)), scale, length});
+    axes.push_back(
+        {dimensions[i], input, static_cast<std::int64_t>(std::floor(length)), scale, length});
   }
   return axes;
 }
 
 // keep_aspect_ratio_policy: one scale for all, the sizes are bounds.
-std::vector<Axis> axes_of_sizes(NodeContext& c, const Dims& sizes, const Dims& dimensions, const std::string& policy) {
+std::vector<Axis> axes_of_sizes(NodeContext& c, const Dims& sizes, const Dims& dimensions,
+                                const std::string& policy) {
   if (sizes.size() != dimensions.size())
-    throw Invalid{"has " + std::to_string(sizes.size()) + " sizes, expected " + std::to_string(dimensions.size())};
+    throw Invalid{"has " + std::to_string(sizes.size()) + " sizes, expected " +
+                  std::to_string(dimensions.size())};
   std::vector<Axis> axes;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::int64_t input = c.type(c.input(0)).shape[static_cast<std::size_t>(dimensions[i])];
     if (sizes[i] < 0) throw Invalid{"a size is " + std::to_string(sizes[i])};
-    const double scale = input == 0 ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(input);
+    const double scale =
+        input == 0 ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(input);
     axes.push_back({dimensions[i], input, sizes[i], scale, static_cast<double>(sizes[i])});
   }
   if (policy == "stretch" || axes.empty()) return axes;
   if (policy != "not_larger" && policy != "not_smaller")
-    throw Invalid{"keep_aspect_ratio_policy is '" + policy + "', expected stretch, not_larger or not_smaller"};
+    throw Invalid{"keep_aspect_ratio_policy is '" + policy +
+                  "', expected stretch, not_larger or not_smaller"};
   double common = axes[0].scale;
   for (const Axis& axis : axes)
     common = policy == "not_larger" ? std::min(common, axis.scale) : std::max(common, axis.scale);
@@ -282,7 +296,8 @@ void finish_by_scales(NodeContext& c, const std::vector<double>& scales) {
   finish_resize(c, options, axes_of_scales(c, scales, all_dimensions(c)));
 }
 
-void expect_one_of(const char* name, const std::string& value, const std::vector<std::string>& known) {
+void expect_one_of(const char* name, const std::string& value,
+                   const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return;
   std::string list;
   for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
@@ -298,10 +313,12 @@ Options read_options(NodeContext& c) {
   options.outside = c.real("extrapolation_value", 0);
   options.exclude_outside = c.flag("exclude_outside", false);
   options.antialias = c.flag("antialias", false) && options.mode != Mode::Nearest;
-  expect_one_of("coordinate_transformation_mode", options.coordinates,
-                {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                 "tf_crop_and_resize", c.opset() < 13 ? "tf_half_pixel_for_nn" : "half_pixel"});
-  expect_one_of("nearest_mode", options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  expect_one_of(
+      "coordinate_transformation_mode", options.coordinates,
+      {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+       "tf_crop_and_resize", c.opset() < 13 ? "tf_half_pixel_for_nn" : "half_pixel"});
+  expect_one_of("nearest_mode", options.nearest,
+                {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   return options;
 }
 
@@ -329,14 +346,17 @@ static void import_upsample_7(NodeContext& c) {
   finish_by_scales(c, *scales);
 }
 
-static void import_resize_10(NodeContext& c) { finish_by_scales(c, elements_as_real(c.constant(1, "the scales"))); }
+static void import_resize_10(NodeContext& c) {
+  finish_by_scales(c, elements_as_real(c.constant(1, "the scales")));
+}
 
 static void import_resize_11(NodeContext& c) {
   const Options options = read_options(c);
   Dims dimensions = all_dimensions(c);
   if (const auto axes = c.integers("axes")) {
     dimensions.clear();
-    for (std::int64_t axis : *axes) dimensions.push_back(NodeContext::resolve_axis(axis, c.rank(c.input(0))));
+    for (std::int64_t axis : *axes)
+      dimensions.push_back(NodeContext::resolve_axis(axis, c.rank(c.input(0))));
     Dims sorted = dimensions;
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
@@ -345,9 +365,11 @@ static void import_resize_11(NodeContext& c) {
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   const bool by_scale = has_elements(c, 2), by_size = has_elements(c, 3);
   if (by_scale == by_size)
-    throw Invalid{by_scale ? "has scales and sizes, expected one of them" : "has neither scales nor sizes"};
-  std::vector<Axis> axes = by_scale ? axes_of_scales(c, elements_as_real(c.constant(2, "the scales")), dimensions)
-                                    : axes_of_sizes(c, c.constant_integers(3, "the sizes"), dimensions, policy);
+    throw Invalid{by_scale ? "has scales and sizes, expected one of them"
+                           : "has neither scales nor sizes"};
+  std::vector<Axis> axes =
+      by_scale ? axes_of_scales(c, elements_as_real(c.constant(2, "the scales")), dimensions)
+               : axes_of_sizes(c, c.constant_integers(3, "the sizes"), dimensions, policy);
   c.ignore_input(2);
   c.ignore_input(3);
   read_region(c, options, axes);

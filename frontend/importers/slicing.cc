@@ -8,7 +8,8 @@ namespace polyte::frontend {
 
 namespace {
 
-// One dimension of ONNX's Slice: negative positions count from the end, all are clamped to the extent.
+// One dimension of ONNX's Slice: negative positions count from the end, all are clamped to
+// the extent.
 struct Cut {
   std::int64_t start, step, size;
 };
@@ -18,7 +19,8 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   const bool up = step > 0;
   auto clamped = [&](std::int64_t at) {
     if (at < 0) at = at < -extent ? -1 : at + extent;  // below the first element
-    return up ? std::clamp<std::int64_t>(at, 0, extent) : std::clamp<std::int64_t>(at, -1, extent - 1);
+    return up ? std::clamp<std::int64_t>(at, 0, extent)
+              : std::clamp<std::int64_t>(at, -1, extent - 1);
   };
   const std::int64_t from = clamped(start), to = clamped(end);
   const std::int64_t distance = up ? to - from : from - to;
@@ -28,8 +30,8 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   return {from, step, ceil_div(distance, up ? step : -step)};
 }
 
-void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends, const std::optional<Dims>& axes,
-                  const std::optional<Dims>& steps) {
+void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends,
+                  const std::optional<Dims>& axes, const std::optional<Dims>& steps) {
   const Dims& shape = c.type(c.input(0)).shape;
   if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
       (steps && steps->size() != starts.size())) {
@@ -38,8 +40,8 @@ void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends, const st
   graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
   std::vector<bool> seen(shape.size(), false);
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::int64_t axis =
-        NodeContext::resolve_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), c.rank(c.input(0)));
+    const std::int64_t axis = NodeContext::resolve_axis(
+        axes ? (*axes)[i] : static_cast<std::int64_t>(i), c.rank(c.input(0)));
     const auto d = static_cast<std::size_t>(axis);
     if (seen[d]) throw Invalid{"axes " + dims_text(*axes) + " name a dimension twice"};
     seen[d] = true;
@@ -61,8 +63,8 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
     sizes = *given;
   } else {
     if (shape[axis] % count != 0 && c.opset() < 18)
-      throw Invalid{"extent " + std::to_string(shape[axis]) + " does not split into " + std::to_string(count) +
-                    " equal parts"};
+      throw Invalid{"extent " + std::to_string(shape[axis]) + " does not split into " +
+                    std::to_string(count) + " equal parts"};
     const std::int64_t part = ceil_div(shape[axis], count);
     for (std::int64_t i = 0; i < count; ++i)  // the last parts may be smaller
       sizes.push_back(std::clamp<std::int64_t>(shape[axis] - i * part, 0, part));
@@ -73,8 +75,8 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
     total = checked_add(total, size);
   }
   if (static_cast<std::int64_t>(sizes.size()) != count || total != shape[axis]) {
-    throw Invalid{"split " + dims_text(sizes) + " does not cut extent " + std::to_string(shape[axis]) + " into " +
-                  std::to_string(count) + " parts"};
+    throw Invalid{"split " + dims_text(sizes) + " does not cut extent " +
+                  std::to_string(shape[axis]) + " into " + std::to_string(count) + " parts"};
   }
   graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
   std::int64_t start = 0;
@@ -87,17 +89,22 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
 }
 
 void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
-  static const std::pair<const char*, graph::PadMode> kModes[] = {{"constant", graph::PadMode::Constant},
-                                                                  {"reflect", graph::PadMode::Reflect},
-                                                                  {"edge", graph::PadMode::Edge},
-                                                                  {"wrap", graph::PadMode::Wrap}};
+  static const std::pair<const char*, graph::PadMode> kModes[] = {
+      {"constant", graph::PadMode::Constant},
+      {"reflect", graph::PadMode::Reflect},
+      {"edge", graph::PadMode::Edge},
+      {"wrap", graph::PadMode::Wrap}};
   const std::string mode = c.text("mode", "constant");
-  const auto found = std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& m) { return m.first == mode; });
-  if (found == std::end(kModes)) throw Invalid{"mode is '" + mode + "', expected constant, reflect, edge or wrap"};
-  if (found->second == graph::PadMode::Wrap && c.opset() < 19) throw Invalid{"mode wrap came with opset 19"};
+  const auto found = std::find_if(std::begin(kModes), std::end(kModes),
+                                  [&](const auto& m) { return m.first == mode; });
+  if (found == std::end(kModes))
+    throw Invalid{"mode is '" + mode + "', expected constant, reflect, edge or wrap"};
+  if (found->second == graph::PadMode::Wrap && c.opset() < 19)
+    throw Invalid{"mode wrap came with opset 19"};
   const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
   if (pads.size() != 2 * rank)
-    throw Invalid{"got " + std::to_string(pads.size()) + " pads, expected " + std::to_string(2 * rank)};
+    throw Invalid{"got " + std::to_string(pads.size()) + " pads, expected " +
+                  std::to_string(2 * rank)};
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
   graph::PadAttributes pad{{pads.begin(), middle}, {middle, pads.end()}, found->second};
   c.finish(OpKind::Pad, pad, {c.input(0), value});
@@ -105,7 +112,8 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
 
 }  // namespace
 
-// The middle of every axis, cut or padded with zeros to the target; what is odd is missing at the end.
+// The middle of every axis, cut or padded with zeros to the target; what is odd is missing
+// at the end.
 static void import_center_crop_pad(NodeContext& c) {
   const Dims target = c.constant_integers(1, "the target shape");
   const std::int64_t rank = c.rank(c.input(0));
@@ -116,7 +124,8 @@ static void import_center_crop_pad(NodeContext& c) {
     for (std::int64_t axis : *given) axes.push_back(NodeContext::resolve_axis(axis, rank));
   }
   if (axes.size() != target.size())
-    throw Invalid{"got " + std::to_string(target.size()) + " extents for " + std::to_string(axes.size()) + " axes"};
+    throw Invalid{"got " + std::to_string(target.size()) + " extents for " +
+                  std::to_string(axes.size()) + " axes"};
   const Dims shape = c.type(c.input(0)).shape;
   graph::PadAttributes pad{Dims(shape.size(), 0), Dims(shape.size(), 0), graph::PadMode::Constant};
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -139,7 +148,8 @@ static void import_slice_10(NodeContext& c) {
   std::optional<Dims> axes, steps;
   if (c.has_input(3)) axes = c.constant_integers(3, "the axes");
   if (c.has_input(4)) steps = c.constant_integers(4, "the steps");
-  finish_slice(c, c.constant_integers(1, "the starts"), c.constant_integers(2, "the ends"), axes, steps);
+  finish_slice(c, c.constant_integers(1, "the starts"), c.constant_integers(2, "the ends"), axes,
+               steps);
 }
 
 static void import_split_6(NodeContext& c) { finish_split(c, c.integers("split")); }
@@ -148,8 +158,10 @@ static void import_split_13(NodeContext& c) {
   const auto outputs = static_cast<std::int64_t>(c.output_count());
   const std::int64_t parts = c.opset() < 18 ? outputs : c.integer("num_outputs", outputs);
   if (parts != outputs)
-    throw Invalid{"num_outputs is " + std::to_string(parts) + ", the node has " + std::to_string(outputs)};
-  finish_split(c, c.has_input(1) ? std::optional(c.constant_integers(1, "the split")) : std::nullopt);
+    throw Invalid{"num_outputs is " + std::to_string(parts) + ", the node has " +
+                  std::to_string(outputs)};
+  finish_split(c,
+               c.has_input(1) ? std::optional(c.constant_integers(1, "the split")) : std::nullopt);
 }
 
 static void import_pad_6(NodeContext& c) {
@@ -164,12 +176,14 @@ static void import_pad_11(NodeContext& c) {
   if (c.has_input(3)) {  // from opset 18 on: of these dimensions only
     const Dims axes = c.constant_integers(3, "the axes");
     if (pads.size() != 2 * axes.size())
-      throw Invalid{"got " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes"};
+      throw Invalid{"got " + std::to_string(pads.size()) + " pads for " +
+                    std::to_string(axes.size()) + " axes"};
     const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
     Dims all(2 * rank, 0);
     std::vector<bool> seen(rank, false);
     for (std::size_t i = 0; i < axes.size(); ++i) {
-      const auto d = static_cast<std::size_t>(NodeContext::resolve_axis(axes[i], c.rank(c.input(0))));
+      const auto d =
+          static_cast<std::size_t>(NodeContext::resolve_axis(axes[i], c.rank(c.input(0))));
       if (seen[d]) throw Invalid{"axes " + dims_text(axes) + " name a dimension twice"};
       seen[d] = true;
       all[d] = pads[i];

@@ -51,11 +51,14 @@ void settle_inputs(ImportState& state, const Cone& cone, const std::string& what
     const std::optional<Tensor> offered = state.offered(value.name);
     if (offered && offered->type == value.type) continue;
     open += (open.empty() ? "'" : ", '") + value.name + "'";
-    if (offered) open += " (given as " + to_string(offered->type) + ", expected " + to_string(value.type) + ")";
+    if (offered)
+      open +=
+          " (given as " + to_string(offered->type) + ", expected " + to_string(value.type) + ")";
   }
   if (!open.empty())
     throw Unsupported{what + " is " + (cone.nodes.empty() ? "" : "computed from ") + open +
-                      ", known only at run time; it is supported as a constant, or as an input given with --value"};
+                      ", known only at run time; it is supported as a constant, or as an input "
+                      "given with --value"};
   for (ValueId leaf : cone.leaves) {
     graph::Value& value = state.graph.values[static_cast<std::size_t>(leaf)];
     if (value.is_constant()) continue;
@@ -75,11 +78,13 @@ Tensor evaluate_cone(const graph::Graph& graph, const Cone& cone, ValueId id) {
     const graph::Node& node = graph.node(n);
     std::vector<ValueId> inputs;
     std::vector<std::string> outputs;
-    for (ValueId input : node.inputs) inputs.push_back(input == graph::kNoValue ? input : copies.at(input));
+    for (ValueId input : node.inputs)
+      inputs.push_back(input == graph::kNoValue ? input : copies.at(input));
     for (ValueId output : node.outputs)
       outputs.push_back(output == graph::kNoValue ? "" : "v" + std::to_string(output));
     const graph::NodeId copy = alone.add_node(node.name, node.op, node.attributes, inputs, outputs);
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) copies[node.outputs[i]] = alone.node(copy).outputs[i];
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      copies[node.outputs[i]] = alone.node(copy).outputs[i];
   }
   alone.outputs = {copies.at(id)};
   return evaluate_graph(alone, {}).front();
@@ -95,8 +100,9 @@ Tensor specialised(ImportState& state, ValueId id, const std::string& what) {
   settle_inputs(state, cone, what);
   if (state.graph.value(id).is_constant()) return state.graph.value(id).tensor();
   if (cone.elements > kMostElements) {
-    throw Unsupported{what + " is computed from " + std::to_string(cone.elements) + " elements: supported are up to " +
-                      std::to_string(kMostElements) + " where the result decides a shape"};
+    throw Unsupported{what + " is computed from " + std::to_string(cone.elements) +
+                      " elements: supported are up to " + std::to_string(kMostElements) +
+                      " where the result decides a shape"};
   }
   return state.evaluated[id] = evaluate_cone(state.graph, cone, id);
 }

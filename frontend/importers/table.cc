@@ -10,16 +10,20 @@ namespace polyte::frontend {
 
 namespace {
 
-bool before(const Row& a, const Row& b) { return a.op < b.op || (a.op == b.op && a.since < b.since); }
+bool before(const Row& a, const Row& b) {
+  return a.op < b.op || (a.op == b.op && a.since < b.since);
+}
 
-// All rows, sorted by operator, then by since-version. Versions that only widened the types share a row.
+// All rows, sorted by operator, then by since-version. Versions that only widened the types
+// share a row.
 const std::vector<Row>& table() {
   static const std::vector<Row> sorted = [] {
     std::vector<Row> rows;
     for (const Rows family :
-         {elementwise_rows(), constants_rows(), movement_rows(), slicing_rows(), reductions_rows(), contractions_rows(),
-          normalization_rows(), resize_rows(), indexing_rows(), losses_rows(), quantization_rows(), recurrent_rows(),
-          grid_sample_rows(), control_flow_rows(), signal_rows()})
+         {elementwise_rows(), constants_rows(), movement_rows(), slicing_rows(), reductions_rows(),
+          contractions_rows(), normalization_rows(), resize_rows(), indexing_rows(), losses_rows(),
+          quantization_rows(), recurrent_rows(), grid_sample_rows(), control_flow_rows(),
+          signal_rows()})
       rows.insert(rows.end(), family.begin(), family.end());
     std::ranges::sort(rows, before);
     const auto twice = std::ranges::adjacent_find(rows, std::not_fn(before));

@@ -1,5 +1,5 @@
-// The importer's table: which adapter imports an operator from which opset on. A family of operators is a file with its
-// adapters and their rows.
+// The importer's table: which adapter imports an operator from which opset on. A family of
+// operators is a file with its adapters and their rows.
 #pragma once
 
 #include <span>
@@ -19,13 +19,15 @@ struct Row {
 };
 
 // Of what decides a shape, or takes part in training only.
-inline constexpr std::string_view kConstant = "what decides the shape is a constant or given with --value";
+inline constexpr std::string_view kConstant =
+    "what decides the shape is a constant or given with --value";
 inline constexpr std::string_view kInference = "inference only";
 
 // nullptr where the operator is not there, or not yet at this opset.
 const Row* find_row(std::string_view op, std::int64_t opset);
 
-// Rows of one family each, at the end of the file of that name; an operator's rows are in the order of `since`.
+// Rows of one family each, at the end of the file of that name; an operator's rows are in
+// the order of `since`.
 using Rows = std::span<const Row>;
 Rows elementwise_rows();
 Rows constants_rows();

@@ -1,4 +1,5 @@
-// The windows of convolutions and pools as ONNX describes them: kernel_shape, strides, dilations, pads, auto_pad.
+// The windows of convolutions and pools as ONNX describes them: kernel_shape, strides, dilations,
+// pads, auto_pad.
 #pragma once
 
 #include "frontend/importers/context.h"

@@ -27,7 +27,10 @@ bool meets_input(const PoolAttributes& pool) {
 class Former {
  public:
   Former(const Graph& graph, std::int64_t block, OperatorTable operators)
-      : graph_(graph), block_(block), operators_(operators), padding_(graph.values.size(), Padding::Zero) {}
+      : graph_(graph),
+        block_(block),
+        operators_(operators),
+        padding_(graph.values.size(), Padding::Zero) {}
 
   // The operands' nodes came before.
   Result<BlockForm> form(const Node& node) {
@@ -38,7 +41,8 @@ class Former {
     if (form->plain_result || !is_padded(output)) return form;
     padding_[static_cast<std::size_t>(output)] = padding;
     if (padding == Padding::Unknown)
-      return Decline{"what it leaves in the padding of " + std::to_string(shape(output)[1]) + " channels is not known"};
+      return Decline{"what it leaves in the padding of " + std::to_string(shape(output)[1]) +
+                     " channels is not known"};
     return form;
   }
 
@@ -54,7 +58,8 @@ class Former {
   // [n, channels, spatial...] with elements, and with more than one channel.
   bool is_image(ValueId id) const {
     const Dims& s = shape(id);
-    return s.size() >= 3 && s[1] > 1 && std::ranges::none_of(s, [](std::int64_t extent) { return extent == 0; });
+    return s.size() >= 3 && s[1] > 1 &&
+           std::ranges::none_of(s, [](std::int64_t extent) { return extent == 0; });
   }
 
   Padding padding(ValueId id) const {
@@ -86,7 +91,8 @@ class Former {
   Result<BlockForm> other(const Node& node, Padding& padding) const {
     const OpPattern pattern = row(node).pattern;
     if (pattern != OpPattern::ElemWise && pattern != OpPattern::Broadcast) return Decline{kAcross};
-    if (row(node).traits.depends_on_position) return Decline{"what an element becomes depends on where it is"};
+    if (row(node).traits.depends_on_position)
+      return Decline{"what an element becomes depends on where it is"};
     return element_wise(node, padding);
   }
 
@@ -99,7 +105,8 @@ class Former {
       return Decline{"its weights are not constants"};
     if (!is_image(node.outputs[0])) return Decline{"gives one channel"};
     BlockForm form{{OperandForm::Either, OperandForm::Constant}};
-    if (node.inputs.size() > 2) form.operands.push_back(bias == kNoValue ? OperandForm::AsIs : OperandForm::Constant);
+    if (node.inputs.size() > 2)
+      form.operands.push_back(bias == kNoValue ? OperandForm::AsIs : OperandForm::Constant);
     if (conv.group == 1) return form;
     const std::int64_t inputs = shape(w)[1], outputs = shape(w)[0] / conv.group;
     const bool is_depthwise = inputs == 1 && outputs == 1;
@@ -112,9 +119,11 @@ class Former {
 
   Result<BlockForm> pool(const Node& node, Padding& padding) const {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
-    if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) return Decline{"gives positions in its input"};
-    padding =
-        meets_input(pool) ? folded_padding(row(node).traits.zero, this->padding(node.inputs[0])) : Padding::Unknown;
+    if (node.outputs.size() > 1 && node.outputs[1] != kNoValue)
+      return Decline{"gives positions in its input"};
+    padding = meets_input(pool)
+                  ? folded_padding(row(node).traits.zero, this->padding(node.inputs[0]))
+                  : Padding::Unknown;
     return BlockForm{{OperandForm::Blocked}};
   }
 
@@ -124,7 +133,8 @@ class Former {
     padding = folded_padding(row(node).traits.zero, this->padding(node.inputs[0]));
     const bool all = axes.size() + 2 == shape(node.inputs[0]).size();
     const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes);
-    if (reduce && !reduce->keep_dims && !all) return Decline{"drops some of the spatial dimensions"};
+    if (reduce && !reduce->keep_dims && !all)
+      return Decline{"drops some of the spatial dimensions"};
     return BlockForm{{OperandForm::Blocked}, all};
   }
 
@@ -155,20 +165,23 @@ class Former {
     }
     if (const auto* pad = std::get_if<PadAttributes>(&node.attributes)) {
       if (pad->begin[1] != 0 || pad->end[1] != 0) return Decline{"pads channels"};
-      if (node.inputs.size() > 1 && node.inputs[1] != kNoValue) padding = padded_with(node.inputs[1], padding);
+      if (node.inputs.size() > 1 && node.inputs[1] != kNoValue)
+        padding = padded_with(node.inputs[1], padding);
       return form;
     }
     const auto& slice = std::get<SliceAttributes>(node.attributes);
     const std::int64_t first = slice.starts[1], end = first + slice.sizes[1];
     const bool whole = first % block_ == 0 && (end % block_ == 0 || end == shape(x)[1]);
     if (slice.steps[1] != 1 || !whole)
-      return Decline{"channels " + std::to_string(first) + " to " + std::to_string(end) + " are not whole blocks"};
+      return Decline{"channels " + std::to_string(first) + " to " + std::to_string(end) +
+                     " are not whole blocks"};
     return form;
   }
 
   Padding padded_with(ValueId value, Padding padding) const {
     const Value& constant = graph_.value(value);
-    return constant.is_constant() ? std::max(padding, padding_of_number(constant.tensor())) : Padding::Unknown;
+    return constant.is_constant() ? std::max(padding, padding_of_number(constant.tensor()))
+                                  : Padding::Unknown;
   }
 
   Result<BlockForm> element_wise(const Node& node, Padding& padding) const {
@@ -178,7 +191,8 @@ class Former {
     std::vector<Padding> paddings;
     for (const ValueId operand : node.inputs) {
       const std::optional<OperandForm> operand_form = broadcast_form(operand, shape(output));
-      if (!operand_form) return Decline{"an operand with channels has fewer dimensions than the result"};
+      if (!operand_form)
+        return Decline{"an operand with channels has fewer dimensions than the result"};
       form.operands.push_back(*operand_form);
       if (operand != kNoValue) paddings.push_back(broadcast_padding(operand, *operand_form));
     }
@@ -207,7 +221,8 @@ class Former {
 
 }  // namespace
 
-BlockForms::BlockForms(const Graph& graph, std::int64_t block, OperatorTable operators) : block_(block) {
+BlockForms::BlockForms(const Graph& graph, std::int64_t block, OperatorTable operators)
+    : block_(block) {
   Former former(graph, block, operators);
   for (const Node& node : graph.nodes) forms_.push_back(former.form(node));
 }

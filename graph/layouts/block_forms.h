@@ -1,9 +1,10 @@
-// Which nodes can compute on channels in blocks, and what they then read: legality only, prices are elsewhere.
+// Which nodes can compute on channels in blocks, and what they then read: legality only,
+// prices are elsewhere.
 //
-// In blocks of c a value [n, channels, spatial...] is [n, ceil(channels / c), spatial..., c]; where c does not divide
-// the channels the last block is padded. Padding is never taken for a channel, but weights of zero multiply it, so it
-// must be finite: what each node leaves there is followed from zero on, and a node that might leave anything has no
-// form in blocks.
+// In blocks of c a value [n, channels, spatial...] is [n, ceil(channels / c), spatial..., c]; where
+// c does not divide the channels the last block is padded. Padding is never taken for a channel,
+// but weights of zero multiply it, so it must be finite: what each node leaves there is followed
+// from zero on, and a node that might leave anything has no form in blocks.
 #pragma once
 
 #include <vector>
@@ -23,7 +24,8 @@ enum class OperandForm {
 
 struct BlockForm {
   std::vector<OperandForm> operands;  // one per input
-  bool plain_result = false;          // [n, channels] or [n, channels, 1...]: given as it would be without blocks
+  // [n, channels] or [n, channels, 1...]: given as it would be without blocks.
+  bool plain_result = false;
 };
 
 class BlockForms {
@@ -42,7 +44,9 @@ class BlockForms {
 };
 
 // Blocks of `block` that hold so many channels.
-inline std::int64_t blocks_of(std::int64_t channels, std::int64_t block) { return (channels + block - 1) / block; }
+inline std::int64_t blocks_of(std::int64_t channels, std::int64_t block) {
+  return (channels + block - 1) / block;
+}
 // The axes that a reduction or a global pool folds.
 Dims reduced_axes(const Graph& graph, const Node& node);
 

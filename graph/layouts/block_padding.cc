@@ -12,7 +12,8 @@ Padding of_clip(const Graph& graph, const Node& node, Padding x) {
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kNoValue) continue;
     const Value& bound = graph.value(node.inputs[i]);
-    if (!bound.is_constant() || padding_of_number(bound.tensor()) == Padding::Unknown) return Padding::Unknown;
+    if (!bound.is_constant() || padding_of_number(bound.tensor()) == Padding::Unknown)
+      return Padding::Unknown;
     (i == 1 ? low : high) = element_as_real(bound.tensor(), 0);
   }
   return x == Padding::Zero && low <= 0 && high >= 0 ? Padding::Zero : Padding::Finite;
@@ -26,7 +27,8 @@ Padding padding_of_number(const Tensor& number) {
   return std::isfinite(element) ? Padding::Finite : Padding::Unknown;
 }
 
-Padding element_wise_padding(const Graph& graph, const Node& node, Zero zero, const std::vector<Padding>& operands) {
+Padding element_wise_padding(const Graph& graph, const Node& node, Zero zero,
+                             const std::vector<Padding>& operands) {
   const auto count = [&](Padding padding) { return std::ranges::count(operands, padding); };
   if (count(Padding::Unknown) > 0) return Padding::Unknown;
   const bool all_zero = count(Padding::Finite) == 0;

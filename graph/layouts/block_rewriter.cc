@@ -21,7 +21,8 @@ Dims with(Dims dims, std::int64_t last) {
   return dims;
 }
 
-// [0, 1, 3, ..., rank - 1, 2]: dimension 2, of a block's channels, goes to the end; or back from there.
+// [0, 1, 3, ..., rank - 1, 2]: dimension 2, of a block's channels, goes to the end; or back
+// from there.
 Dims rotation(std::size_t rank, bool to_end) {
   Dims perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
@@ -50,8 +51,10 @@ BlockRewriter::BlockRewriter(Graph& graph, const BlockForms& forms)
   std::iota(plain_.begin(), plain_.end(), 0);
 }
 
-ValueId BlockRewriter::add(const std::string& name, OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
-  return graph_.node(graph_.add_node(name, op, std::move(attributes), std::move(inputs), {name})).outputs[0];
+ValueId BlockRewriter::add(const std::string& name, OpKind op, Attributes attributes,
+                           std::vector<ValueId> inputs) {
+  return graph_.node(graph_.add_node(name, op, std::move(attributes), std::move(inputs), {name}))
+      .outputs[0];
 }
 
 ValueId BlockRewriter::reshape(const std::string& name, ValueId x, Dims to) {
@@ -64,7 +67,8 @@ ValueId BlockRewriter::blocked(ValueId id) {
   ValueId& known = blocked_[static_cast<std::size_t>(id)];
   if (known != kNoValue) return known;
   const Value& value = graph_.value(id);
-  const ValueId made = value.is_constant() ? constant(value.name, value.tensor(), 1) : to_blocks(id);
+  const ValueId made =
+      value.is_constant() ? constant(value.name, value.tensor(), 1) : to_blocks(id);
   return blocked_[static_cast<std::size_t>(id)] = made;
 }
 
@@ -105,7 +109,8 @@ ValueId BlockRewriter::from_blocks(ValueId blocks, const std::string& name, Dims
   const Dims padded = with_channels(plain_shape, channels);
   x = reshape(name, x, padded);
   if (channels == plain_shape[1]) return x;
-  return add(name, OpKind::Slice, SliceAttributes{Dims(padded.size(), 0), Dims(padded.size(), 1), plain_shape}, {x});
+  return add(name, OpKind::Slice,
+             SliceAttributes{Dims(padded.size(), 0), Dims(padded.size(), 1), plain_shape}, {x});
 }
 
 ValueId BlockRewriter::constant(const std::string& name, const Tensor& tensor, std::size_t axis) {
@@ -113,7 +118,8 @@ ValueId BlockRewriter::constant(const std::string& name, const Tensor& tensor, s
 }
 
 // Operand i of a node whose result has `rank` dimensions without blocks.
-ValueId BlockRewriter::operand(const Node& node, std::size_t i, OperandForm form, std::size_t rank) {
+ValueId BlockRewriter::operand(const Node& node, std::size_t i, OperandForm form,
+                               std::size_t rank) {
   const ValueId id = node.inputs[i];
   switch (form) {
     case OperandForm::AsIs:
@@ -139,11 +145,12 @@ ValueId BlockRewriter::operand(const Node& node, std::size_t i, OperandForm form
 }
 
 // A node of the old one's name computes its result in blocks.
-void BlockRewriter::replace(NodeId id, OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
+void BlockRewriter::replace(NodeId id, OpKind op, Attributes attributes,
+                            std::vector<ValueId> inputs) {
   const ValueId output = graph_.node(id).outputs[0];
   const std::string name = graph_.node(id).name;
-  const NodeId made =
-      graph_.add_node(name, op, std::move(attributes), std::move(inputs), {graph_.value(output).name + ".blocks"});
+  const NodeId made = graph_.add_node(name, op, std::move(attributes), std::move(inputs),
+                                      {graph_.value(output).name + ".blocks"});
   Node& old = graph_.nodes[static_cast<std::size_t>(id)];
   Node& now = graph_.nodes[static_cast<std::size_t>(made)];
   std::swap(old.name, now.name);
@@ -163,11 +170,14 @@ void BlockRewriter::rewrite_conv(NodeId id) {
   conv.output_block = block_;
   Tensor w = weight.tensor();
   if (conv.group == 1 && in_blocks) w = padded_tensor(w, 1, shape(x)[1] * block_);
-  if (conv.group > 1 && w.type.shape[1] == 1 && conv.group == w.type.shape[0]) conv.group = shape(x)[1] * block_;
+  if (conv.group > 1 && w.type.shape[1] == 1 && conv.group == w.type.shape[0])
+    conv.group = shape(x)[1] * block_;
   std::vector<ValueId> inputs = {x, constant(weight.name, w, 0)};
   if (node.inputs.size() > 2) {
     const ValueId bias = node.inputs[2];
-    inputs.push_back(bias == kNoValue ? bias : constant(graph_.value(bias).name, graph_.value(bias).tensor(), 0));
+    inputs.push_back(bias == kNoValue
+                         ? bias
+                         : constant(graph_.value(bias).name, graph_.value(bias).tensor(), 0));
   }
   replace(id, OpKind::Conv, conv, std::move(inputs));
 }
@@ -212,7 +222,8 @@ void BlockRewriter::rewrite(NodeId id) {
   const Node node = graph_.node(id);
   if (node.op == OpKind::Conv) return rewrite_conv(id);
   const bool is_global = node.op == OpKind::GlobalAveragePool || node.op == OpKind::GlobalMaxPool;
-  if (is_global || std::holds_alternative<ReduceAttributes>(node.attributes)) return rewrite_reduction(id);
+  if (is_global || std::holds_alternative<ReduceAttributes>(node.attributes))
+    return rewrite_reduction(id);
   const std::size_t rank = shape(node.outputs[0]).size();
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)

@@ -1,11 +1,12 @@
-// Rewrites chosen nodes to compute on channels in blocks: mechanism, without a choice. A value in blocks is an
-// ordinary value of one dimension more, a reorder a chain of ordinary nodes that fuses into one kernel,
+// Rewrites chosen nodes to compute on channels in blocks: mechanism, without a choice. A value
+// in blocks is an ordinary value of one dimension more, a reorder a chain of ordinary nodes that
+// fuses into one kernel,
 //
 //   to blocks    Pad (of channels, where the block does not divide them), Reshape, Transpose
 //   from blocks  Transpose, Reshape, Slice (of the padding)
 //
-// a Reshape alone where there is one element a channel. Each value is reordered once each way at most. Weights are
-// rewritten here, so that nothing is left to do at run time.
+// a Reshape alone where there is one element a channel. Each value is reordered once each way at
+// most. Weights are rewritten here, so that nothing is left to do at run time.
 #pragma once
 
 #include <vector>
@@ -38,7 +39,8 @@ class BlockRewriter {
   int reorders_ = 0;
 
   const Dims& shape(ValueId id) const { return graph_.value(id).type.shape; }
-  ValueId add(const std::string& name, OpKind op, Attributes attributes, std::vector<ValueId> inputs);
+  ValueId add(const std::string& name, OpKind op, Attributes attributes,
+              std::vector<ValueId> inputs);
   ValueId reshape(const std::string& name, ValueId x, Dims to);
   ValueId blocked(ValueId id);
   ValueId plain(ValueId id);

@@ -13,9 +13,11 @@ namespace {
 struct Around {
   std::int64_t outer, extent, inner;
   Around(const Dims& shape, std::size_t axis)
-      : outer(element_count(Dims(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)))),
+      : outer(
+            element_count(Dims(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)))),
         extent(shape.at(axis)),
-        inner(element_count(Dims(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()))) {}
+        inner(element_count(
+            Dims(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()))) {}
 };
 
 template <std::size_t kBytes>

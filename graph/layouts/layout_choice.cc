@@ -12,13 +12,17 @@ constexpr std::int64_t kForced = std::int64_t{1} << 40;  // more cycles than reo
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-bool is_forced(OpKind op) { return op == OpKind::Conv || op == OpKind::MaxPool || op == OpKind::AveragePool; }
+bool is_forced(OpKind op) {
+  return op == OpKind::Conv || op == OpKind::MaxPool || op == OpKind::AveragePool;
+}
 
 }  // namespace
 
 bool LayoutChoice::wants_blocks(const Use& use) { return use.form == OperandForm::Blocked; }
 
-bool LayoutChoice::takes_blocks(const Use& use) { return wants_blocks(use) || use.form == OperandForm::Either; }
+bool LayoutChoice::takes_blocks(const Use& use) {
+  return wants_blocks(use) || use.form == OperandForm::Either;
+}
 
 LayoutChoice::LayoutChoice(const Graph& graph, const BlockForms& forms, const LayoutPrices& prices)
     : graph_(graph), forms_(forms), prices_(prices), uses_(graph.values.size()) {
@@ -27,7 +31,8 @@ LayoutChoice::LayoutChoice(const Graph& graph, const BlockForms& forms, const La
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (input == kNoValue || graph.value(input).is_constant()) continue;
-      uses_[at(input)].push_back({id, forms.has(id) ? forms.of(id)->operands[i] : OperandForm::AsIs});
+      uses_[at(input)].push_back(
+          {id, forms.has(id) ? forms.of(id)->operands[i] : OperandForm::AsIs});
     }
   }
 }
@@ -50,7 +55,8 @@ void LayoutChoice::add_nodes(MinimumCut& cut, bool forced) const {
   }
 }
 
-// A reorder to blocks: a vertex that is on the first side if some reader wants blocks, and costs unless they are made.
+// A reorder to blocks: a vertex that is on the first side if some reader wants blocks, and costs
+// unless they are made.
 void LayoutChoice::add_entry(MinimumCut& cut, ValueId id) const {
   const std::vector<Use>& uses = uses_[at(id)];
   if (std::ranges::none_of(uses, wants_blocks)) return;
@@ -63,7 +69,8 @@ void LayoutChoice::add_entry(MinimumCut& cut, ValueId id) const {
     cut.edge(entry, at(maker_of(id)), prices_.reorder(id));
 }
 
-// A reorder back: a vertex that is on the second side if some reader wants none, and costs if blocks are made.
+// A reorder back: a vertex that is on the second side if some reader wants none, and costs
+// if blocks are made.
 void LayoutChoice::add_exit(MinimumCut& cut, ValueId id) const {
   if (maker_of(id) == kNoNode) return;
   const std::size_t exit = cut.add_thing();
@@ -92,8 +99,12 @@ std::vector<bool> LayoutChoice::choose(bool forced) const {
 std::int64_t LayoutChoice::reorders(ValueId id, const std::vector<bool>& in_blocks) const {
   const NodeId maker = maker_of(id);
   const bool is_blocked = maker != kNoNode && in_blocks[at(maker)];
-  const auto reads_plain = [&](const Use& use) { return !in_blocks[at(use.reader)] || !takes_blocks(use); };
-  const auto reads_blocks = [&](const Use& use) { return in_blocks[at(use.reader)] && wants_blocks(use); };
+  const auto reads_plain = [&](const Use& use) {
+    return !in_blocks[at(use.reader)] || !takes_blocks(use);
+  };
+  const auto reads_blocks = [&](const Use& use) {
+    return in_blocks[at(use.reader)] && wants_blocks(use);
+  };
   const std::vector<Use>& uses = uses_[at(id)];
   const bool turns = is_blocked ? graph_.is_output(id) || std::ranges::any_of(uses, reads_plain)
                                 : std::ranges::any_of(uses, reads_blocks);
@@ -104,7 +115,8 @@ std::int64_t LayoutChoice::cost(const std::vector<bool>& in_blocks) const {
   std::int64_t sum = 0;
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
     if (forms_.has(id)) sum += in_blocks[at(id)] ? prices_.blocked(id) : prices_.plain(id);
-  for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) sum += reorders(id, in_blocks);
+  for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id)
+    sum += reorders(id, in_blocks);
   return sum;
 }
 
@@ -119,7 +131,8 @@ std::vector<std::vector<NodeId>> LayoutChoice::regions(const std::vector<bool>& 
     const NodeId maker = maker_of(id);
     if (maker == kNoNode || !in_blocks[at(maker)]) continue;
     for (const Use& use : uses_[at(id)]) {
-      if (takes_blocks(use) && in_blocks[at(use.reader)]) parent[at(root(use.reader))] = root(maker);
+      if (takes_blocks(use) && in_blocks[at(use.reader)])
+        parent[at(root(use.reader))] = root(maker);
     }
   }
   std::vector<std::vector<NodeId>> found;

@@ -1,6 +1,6 @@
-// Which nodes compute on channels in blocks: the assignment of least predicted cost, of nodes and of the reorders
-// between them, exactly, as a minimum cut. A value is reordered once for all its readers, so each one of two layouts
-// asks for is a vertex of its own beside the nodes.
+// Which nodes compute on channels in blocks: the assignment of least predicted cost, of nodes and
+// of the reorders between them, exactly, as a minimum cut. A value is reordered once for all its
+// readers, so each one of two layouts asks for is a vertex of its own beside the nodes.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,11 @@
-// What a node costs in either layout, and a reorder between them: cycles of one core, by formulas over the width of
-// its vectors. Coarse on purpose: only differences matter, and regions that win little stay as they are.
+// What a node costs in either layout, and a reorder between them: cycles of one core, by formulas
+// over the width of its vectors. Coarse on purpose: only differences matter, and regions that win
+// little stay as they are.
 //
-// Without blocks the lanes of a vector lie along the last dimension, so a stride or a width that vectors do not
-// divide leaves lanes idle; a dense convolution may put them along its output channels instead and turn its results
-// as it stores them. In blocks the lanes are channels, whatever the window does; padding is work for nothing.
+// Without blocks the lanes of a vector lie along the last dimension, so a stride or a width that
+// vectors do not divide leaves lanes idle; a dense convolution may put them along its output
+// channels instead and turn its results as it stores them. In blocks the lanes are channels,
+// whatever the window does; padding is work for nothing.
 #pragma once
 
 #include "graph/layouts/block_forms.h"

@@ -9,7 +9,9 @@ std::size_t MinimumCut::add_thing() {
   return edges_of_.size() - 3;
 }
 
-void MinimumCut::edge(std::size_t from, std::size_t to, std::int64_t cost) { connect(from + 2, to + 2, cost); }
+void MinimumCut::edge(std::size_t from, std::size_t to, std::int64_t cost) {
+  connect(from + 2, to + 2, cost);
+}
 
 void MinimumCut::connect(std::size_t from, std::size_t to, std::int64_t cost) {
   if (cost <= 0) return;
@@ -71,7 +73,8 @@ void MinimumCut::push_along_paths() {
 std::vector<bool> MinimumCut::first_side() {
   while (find_levels()) push_along_paths();
   std::vector<bool> first;
-  for (std::size_t vertex = 2; vertex < edges_of_.size(); ++vertex) first.push_back(level_[vertex] >= 0);
+  for (std::size_t vertex = 2; vertex < edges_of_.size(); ++vertex)
+    first.push_back(level_[vertex] >= 0);
   return first;
 }
 

@@ -1,6 +1,6 @@
-// The cheapest way to split things in two: everything ends on one of two sides, an edge costs where its tail is on the
-// first side and its head on the second. Exact, by the maximum flow (Dinic 1970); among cheapest splits the one with
-// the fewest on the first side.
+// The cheapest way to split things in two: everything ends on one of two sides, an edge costs
+// where its tail is on the first side and its head on the second. Exact, by the maximum flow
+// (Dinic 1970); among cheapest splits the one with the fewest on the first side.
 //
 //   MinimumCut cut(2);
 //   cut.costs_unless_first(0, 5);     // 5 if thing 0 is on the second side
@@ -24,7 +24,9 @@ class MinimumCut {
   std::size_t add_thing();
   void edge(std::size_t from, std::size_t to, std::int64_t cost);
   void costs_if_first(std::size_t thing, std::int64_t cost) { connect(thing + 2, kSink, cost); }
-  void costs_unless_first(std::size_t thing, std::int64_t cost) { connect(kSource, thing + 2, cost); }
+  void costs_unless_first(std::size_t thing, std::int64_t cost) {
+    connect(kSource, thing + 2, cost);
+  }
   // Whether each thing is on the first side. To be called once.
   std::vector<bool> first_side();
 

@@ -37,12 +37,15 @@ void expand_arg(Expander& expander, const Node& node) {
   const std::string best = expander.temporary("best", expander.type(x).dtype, result_shape);
   const std::string position = expander.temporary("position", DType::I64, result_shape);
   expander.accumulate_arg(best, position, ranges_over(result_shape), {{"r", 0, shape[axis]}},
-                          node.op == OpKind::ArgMax ? ir::Combiner::ArgMax : ir::Combiner::ArgMin, value,
-                          [&](const Subscripts&) { return ir::make_index(r); });
+                          node.op == OpKind::ArgMax ? ir::Combiner::ArgMax : ir::Combiner::ArgMin,
+                          value, [&](const Subscripts&) { return ir::make_index(r); });
   const bool from_end = attributes.select_last;
-  expander.define(node.outputs[0], [&expander, position, from_end, extent = shape[axis]](const Subscripts& out) {
+  expander.define(node.outputs[0], [&expander, position, from_end,
+                                    extent = shape[axis]](const Subscripts& out) {
     const ir::Expr found = expander.load(position, out);
-    return from_end ? ir::make_binary(ir::BinaryOp::Sub, ir::make_int(DType::I64, extent - 1), found) : found;
+    return from_end
+               ? ir::make_binary(ir::BinaryOp::Sub, ir::make_int(DType::I64, extent - 1), found)
+               : found;
   });
 }
 

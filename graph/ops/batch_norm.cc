@@ -1,4 +1,5 @@
-// BatchNormalization for inference: scale * (x - mean) / sqrt(variance + epsilon) + bias, a channel.
+// BatchNormalization for inference: scale * (x - mean) / sqrt(variance + epsilon) + bias,
+// a channel.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 
@@ -27,10 +28,12 @@ void expand_batch_norm(Expander& expander, const Node& node) {
       const Subscripts from = i == 0 ? at : Subscripts{at.size() > 1 ? at[1] : ir::Affine(0)};
       return ir::make_cast(wide, expander.read(node.inputs[i], from));
     };
-    const ir::Expr variance = ir::make_binary(BinaryOp::Add, operand(4), ir::make_literal(wide, epsilon));
+    const ir::Expr variance =
+        ir::make_binary(BinaryOp::Add, operand(4), ir::make_literal(wide, epsilon));
     const ir::Expr centred = ir::make_binary(BinaryOp::Sub, operand(0), operand(3));
-    const ir::Expr scaled = ir::make_binary(BinaryOp::Div, ir::make_binary(BinaryOp::Mul, operand(1), centred),
-                                            ir::make_unary(ir::UnaryOp::Sqrt, variance));
+    const ir::Expr scaled =
+        ir::make_binary(BinaryOp::Div, ir::make_binary(BinaryOp::Mul, operand(1), centred),
+                        ir::make_unary(ir::UnaryOp::Sqrt, variance));
     return ir::make_cast(type, ir::make_binary(BinaryOp::Add, scaled, operand(2)));
   });
 }

@@ -70,20 +70,24 @@ Complaint check_operands(const Graph& graph, const Node& node, Operands operands
   return std::nullopt;
 }
 
-// Of floats C's fmod: the sign of a, less than |b|. In f64 the quotient is off by one at most and the remainder exact
-// while it is below 2^53; what is off by one gets one |b| more or less.
+// Of floats C's fmod: the sign of a, less than |b|. In f64 the quotient is off by one at most and
+// the remainder exact while it is below 2^53; what is off by one gets one |b| more or less.
 Expr float_mod(const Expr& a, const Expr& b) {
-  const Expr x = ir::make_cast(DType::F64, a), y = ir::make_cast(DType::F64, b), zero = ir::make_float(DType::F64, 0);
+  const Expr x = ir::make_cast(DType::F64, a), y = ir::make_cast(DType::F64, b),
+             zero = ir::make_float(DType::F64, 0);
   const Expr quotient = ir::make_unary(ir::UnaryOp::Trunc, ir::make_binary(BinaryOp::Div, x, y));
   const Expr r = ir::make_fma(ir::make_unary(ir::UnaryOp::Neg, quotient), y, x);
   const Expr infinity = ir::make_float(DType::F64, std::numeric_limits<double>::infinity());
-  const Expr step = ir::make_unary(ir::UnaryOp::Abs, y), is_negative = ir::make_binary(BinaryOp::Lt, x, zero);
+  const Expr step = ir::make_unary(ir::UnaryOp::Abs, y),
+             is_negative = ir::make_binary(BinaryOp::Lt, x, zero);
   const Expr away = ir::make_select(is_negative, ir::make_unary(ir::UnaryOp::Neg, step), step);
-  const Expr wrong_side = ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Mul, r, away), zero);
+  const Expr wrong_side =
+      ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Mul, r, away), zero);
   const Expr too_far = ir::make_binary(BinaryOp::Le, step, ir::make_unary(ir::UnaryOp::Abs, r));
   const Expr nearer = ir::make_select(too_far, ir::make_binary(BinaryOp::Sub, r, away), r);
   const Expr rest = ir::make_select(wrong_side, ir::make_binary(BinaryOp::Add, r, away), nearer);
-  return ir::make_cast(a->type, ir::make_select(ir::make_binary(BinaryOp::Eq, step, infinity), x, rest));
+  return ir::make_cast(a->type,
+                       ir::make_select(ir::make_binary(BinaryOp::Eq, step, infinity), x, rest));
 }
 
 // Of integers ONNX's: the remainder takes the sign of the divisor.
@@ -92,8 +96,10 @@ Expr floor_mod(const Expr& a, const Expr& b) {
   Expr r = ir::make_binary(BinaryOp::Mod, a, b);
   if (is_unsigned_integer(a->type)) return r;
   const Expr zero = ir::make_int(a->type, 0);
-  const Expr signs_differ = ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Xor, r, b), zero);
-  const Expr fix = ir::make_binary(BinaryOp::And, ir::make_binary(BinaryOp::Ne, r, zero), signs_differ);
+  const Expr signs_differ =
+      ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Xor, r, b), zero);
+  const Expr fix =
+      ir::make_binary(BinaryOp::And, ir::make_binary(BinaryOp::Ne, r, zero), signs_differ);
   return ir::make_select(fix, ir::make_binary(BinaryOp::Add, r, b), r);
 }
 
@@ -119,7 +125,9 @@ Types infer_binary(const Graph& graph, const Node& node) {
   const TensorType& a = input_type(graph, node, 0);
   const TensorType& b = input_type(graph, node, 1);
   const auto shape = broadcast(a.shape, b.shape);
-  if (!shape) return Decline{"shapes " + shape_text(a.shape) + " and " + shape_text(b.shape) + " do not broadcast"};
+  if (!shape)
+    return Decline{"shapes " + shape_text(a.shape) + " and " + shape_text(b.shape) +
+                   " do not broadcast"};
   if (node.op == OpKind::PRelu && *shape != a.shape) {
     return Decline{"slope has shape " + shape_text(b.shape) + ", expected one that broadcasts to " +
                    shape_text(a.shape)};
@@ -129,7 +137,8 @@ Types infer_binary(const Graph& graph, const Node& node) {
 
 void expand_binary(Expander& expander, const Node& node) {
   expander.define(node.outputs[0], [&expander, &node](const Subscripts& at) {
-    return apply(node.op, expander.read_broadcast(node.inputs[0], at), expander.read_broadcast(node.inputs[1], at));
+    return apply(node.op, expander.read_broadcast(node.inputs[0], at),
+                 expander.read_broadcast(node.inputs[1], at));
   });
 }
 

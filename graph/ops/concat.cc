@@ -6,7 +6,9 @@
 namespace polyte::graph {
 
 Types infer_concat(const Graph& graph, const Node& node) {
-  if (auto no = expect_inputs(node, node.inputs.empty() ? 1 : node.inputs.size(), node.inputs.size())) return *no;
+  if (auto no =
+          expect_inputs(node, node.inputs.empty() ? 1 : node.inputs.size(), node.inputs.size()))
+    return *no;
   if (auto no = expect_same_types(graph, node)) return *no;
   const std::int64_t axis = std::get<AxisAttributes>(node.attributes).axis;
   TensorType result = input_type(graph, node, 0);
@@ -18,8 +20,9 @@ Types infer_concat(const Graph& graph, const Node& node) {
     Dims expected = result.shape;
     if (a < shape.size()) expected[a] = extent;
     if (shape != expected) {
-      return Decline{"input " + std::to_string(i) + " has shape " + shape_text(shape) + ", which does not fit " +
-                     shape_text(result.shape) + " along axis " + std::to_string(axis)};
+      return Decline{"input " + std::to_string(i) + " has shape " + shape_text(shape) +
+                     ", which does not fit " + shape_text(result.shape) + " along axis " +
+                     std::to_string(axis)};
     }
     result.shape[a] = checked_add(result.shape[a], extent);
   }
@@ -36,7 +39,8 @@ void expand_concat(Expander& expander, const Node& node) {
       const Ranges ranges = ranges_over(shape);
       Subscripts to = subscripts_of(ranges);
       to[axis] = to[axis] + ir::Affine(offset);
-      expander.assign(result, to, ranges, [&](const Subscripts& at) { return expander.read(operand, at); });
+      expander.assign(result, to, ranges,
+                      [&](const Subscripts& at) { return expander.read(operand, at); });
     }
     offset += shape[axis];
   }

@@ -1,8 +1,8 @@
 // Conv: any number of spatial dimensions, groups, dilations, asymmetric pads, channels in blocks.
 //   acc[n, co, h, w] = sum[ci, kh, kw] x[n, ci, h*s + kh*d - p, ...] else 0  *  w[co, ci, kh, kw]
 // In blocks of c, where block bo has output channels bo*c + co, with the sum in the same order:
-//   acc[n, bo, h, w, co] = sum[bi, ci, kh, kw] x[n, bi, h*s + kh*d - p, ..., ci] else 0  *  w[bo, bi*c + ci, kh, kw,
-//   co]
+//   acc[n, bo, h, w, co] = sum[bi, ci, kh, kw] x[n, bi, h*s + kh*d - p, ..., ci] else 0
+//                          *  w[bo, bi*c + ci, kh, kw, co]
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"
@@ -26,16 +26,18 @@ Dims without_blocks(Dims shape, std::size_t axis) {
 Complaint expect_blocks(const Graph& graph, const Node& node, const ConvAttributes& conv) {
   const std::int64_t block = conv.output_block;
   if (conv.input_block != 0 && conv.input_block != block)
-    return Decline{"the input lies in blocks of " + std::to_string(conv.input_block) + ", the output of " +
-                   std::to_string(block)};
+    return Decline{"the input lies in blocks of " + std::to_string(conv.input_block) +
+                   ", the output of " + std::to_string(block)};
   if (block == 0) return std::nullopt;
   if (block < 1) return Decline{"channels in blocks of " + std::to_string(block)};
   const Dims& x = input_type(graph, node, 0).shape;
   const Dims& w = input_type(graph, node, 1).shape;
   if (w.size() < 4 || w.back() != block)
-    return Decline{"weight has shape " + shape_text(w) + ", expected blocks of " + std::to_string(block)};
+    return Decline{"weight has shape " + shape_text(w) + ", expected blocks of " +
+                   std::to_string(block)};
   if (conv.input_block != 0 && (x.size() < 4 || x.back() != block))
-    return Decline{"input has shape " + shape_text(x) + ", expected blocks of " + std::to_string(block)};
+    return Decline{"input has shape " + shape_text(x) + ", expected blocks of " +
+                   std::to_string(block)};
   return std::nullopt;
 }
 
@@ -44,7 +46,8 @@ Complaint expect_whole_groups(const PlainShapes& plain, const ConvAttributes& co
   const std::int64_t outputs = plain.w[0] / conv.group, block = conv.output_block;
   if (block == 0 || conv.group == 1) return std::nullopt;
   if (plain.w[1] == 1 && outputs == 1 && conv.input_block != 0) return std::nullopt;
-  if (outputs % block == 0 && (conv.input_block == 0 || plain.w[1] % block == 0)) return std::nullopt;
+  if (outputs % block == 0 && (conv.input_block == 0 || plain.w[1] % block == 0))
+    return std::nullopt;
   return Decline{"groups of " + std::to_string(plain.w[1]) + " to " + std::to_string(outputs) +
                  " channels do not fit in blocks of " + std::to_string(block)};
 }
@@ -69,27 +72,31 @@ Types infer_conv(const Graph& graph, const Node& node) {
   const PlainShapes plain = plain_shapes(graph, node, conv);
   const auto& [x, w] = plain;
   if (w.size() != x.size()) {
-    return Decline{"weight has shape " + shape_text(w) + ", expected rank " + std::to_string(x.size()) +
-                   " like the input"};
+    return Decline{"weight has shape " + shape_text(w) + ", expected rank " +
+                   std::to_string(x.size()) + " like the input"};
   }
   if (auto no = expect_window(window, x.size() - 2)) return *no;
   if (Dims(w.begin() + 2, w.end()) != window.kernel) {
-    return Decline{"kernel_shape is " + shape_text(window.kernel) + ", the weight has shape " + shape_text(w)};
+    return Decline{"kernel_shape is " + shape_text(window.kernel) + ", the weight has shape " +
+                   shape_text(w)};
   }
-  if (conv.group < 1 || x[1] % conv.group != 0 || w[0] % conv.group != 0 || x[1] / conv.group != w[1]) {
-    return Decline{"input has " + std::to_string(x[1]) + " channels, weight has shape " + shape_text(w) +
-                   ": they do not fit with group " + std::to_string(conv.group)};
+  if (conv.group < 1 || x[1] % conv.group != 0 || w[0] % conv.group != 0 ||
+      x[1] / conv.group != w[1]) {
+    return Decline{"input has " + std::to_string(x[1]) + " channels, weight has shape " +
+                   shape_text(w) + ": they do not fit with group " + std::to_string(conv.group)};
   }
   if (auto no = expect_whole_groups(plain, conv)) return *no;
   const std::int64_t block = conv.output_block;
   if (has_input(node, 2)) {
-    if (auto no = expect_shape(graph, node, 2, block == 0 ? Dims{w[0]} : Dims{w[0] / block, block})) return *no;
+    if (auto no = expect_shape(graph, node, 2, block == 0 ? Dims{w[0]} : Dims{w[0] / block, block}))
+      return *no;
   }
   Dims shape = {x[0], block == 0 ? w[0] : w[0] / block};
   for (std::size_t d = 0; d + 2 < x.size(); ++d) {
     shape.push_back(window_extent(x[d + 2], window, d, false));
     if (shape.back() == 0 && x[d + 2] != 0) {
-      return Decline{"kernel " + shape_text(window.kernel) + " is larger than the padded input " + shape_text(x)};
+      return Decline{"kernel " + shape_text(window.kernel) + " is larger than the padded input " +
+                     shape_text(x)};
     }
   }
   if (block != 0) shape.push_back(block);
@@ -118,8 +125,10 @@ class ConvLoops {
   const Ranges& reductions() const { return reductions_; }
 
   Subscripts from_x(const Subscripts& at) const {
-    Subscripts from = {at[0], in_block_ == 0 ? first_input(at) + channel() : first_input(at) + block_of_group()};
-    for (std::size_t d = 0; d < spatial_; ++d) from.push_back(window_subscript(conv_.window, d, at[d + 2]));
+    Subscripts from = {
+        at[0], in_block_ == 0 ? first_input(at) + channel() : first_input(at) + block_of_group()};
+    for (std::size_t d = 0; d < spatial_; ++d)
+      from.push_back(window_subscript(conv_.window, d, at[d + 2]));
     if (in_block_ != 0) from.push_back(is_depthwise_ ? at.back() : iterator("ci"));
     return from;
   }
@@ -162,7 +171,9 @@ class ConvLoops {
   }
 
   // The input channel within its group, and its block.
-  ir::Affine channel() const { return in_block_ == 0 ? iterator("ci") : iterator("bi") * in_block_ + iterator("ci"); }
+  ir::Affine channel() const {
+    return in_block_ == 0 ? iterator("ci") : iterator("bi") * in_block_ + iterator("ci");
+  }
   ir::Affine block_of_group() const { return iterator("bi"); }
 
   // The first input channel of the output's group, or its block.
@@ -177,7 +188,8 @@ class ConvLoops {
 }  // namespace
 
 void expand_conv(Expander& expander, const Node& node) {
-  const ValueId x = node.inputs[0], w = node.inputs[1], bias = has_input(node, 2) ? node.inputs[2] : kNoValue;
+  const ValueId x = node.inputs[0], w = node.inputs[1],
+                bias = has_input(node, 2) ? node.inputs[2] : kNoValue;
   const DType type = expander.type(x).dtype, wide = accumulator_of(type);
   const ConvLoops loops(expander, node);
   const bool in_blocks = std::get<ConvAttributes>(node.attributes).output_block != 0;
@@ -185,7 +197,8 @@ void expand_conv(Expander& expander, const Node& node) {
       node.outputs[0], loops.ranges(), loops.reductions(), ir::Combiner::Sum,
       [=, &expander](const Subscripts& at) {
         const ir::Expr zero = ir::make_literal(type, 0);
-        return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide, expander.read_padded(x, loops.from_x(at), zero)),
+        return ir::make_binary(ir::BinaryOp::Mul,
+                               ir::make_cast(wide, expander.read_padded(x, loops.from_x(at), zero)),
                                ir::make_cast(wide, expander.read(w, loops.from_w(at))));
       },
       bias_added(expander, bias, wide, in_blocks));

@@ -1,8 +1,10 @@
 // ConvTranspose as a gather: an output element collects the inputs whose windows touch it,
-//   acc[n, co, o] = sum[ci, k] x[n, ci, (o + p - k*d) / s] * w[ci, co, k]   where s divides and the input has it.
-// Of the outputs o = s*i + rest each rest has taps of its own, always the same: for each a dense convolution is
-// written,
-//   acc[n, co, i] = sum[ci, t] x[n, ci, i + base - t*back] * w[ci, co, first + t*step];  y[n, co, s*i + rest] = acc
+//   acc[n, co, o] = sum[ci, k] x[n, ci, (o + p - k*d) / s] * w[ci, co, k]
+// where s divides and the input has it.
+// Of the outputs o = s*i + rest each rest has taps of its own, always the same: for each a dense
+// convolution is written,
+//   acc[n, co, i] = sum[ci, t] x[n, ci, i + base - t*back] * w[ci, co, first + t*step]
+//   y[n, co, s*i + rest] = acc
 // without a division, and without the products that the condition would leave out.
 #include <numeric>
 
@@ -15,7 +17,8 @@ namespace polyte::graph {
 
 namespace {
 
-// x at `at`, whose spatial subscripts are numerators to be divided by the strides; 0 where they do not divide.
+// x at `at`, whose spatial subscripts are numerators to be divided by the strides; 0 where
+// they do not divide.
 ir::Expr strided_read(Expander& expander, ValueId x, const Subscripts& at, const Dims& strides) {
   const Dims& shape = expander.shape(x);
   const DType type = expander.type(x).dtype;
@@ -40,19 +43,22 @@ Types infer_conv_transpose(const Graph& graph, const Node& node) {
   if (auto no = expect_rank_at_least(graph, node, 0, 3)) return *no;
   const TensorType& x = input_type(graph, node, 0);
   const Dims& w = input_type(graph, node, 1).shape;
-  const auto& [window, group, output_padding, input_block, output_block] = std::get<ConvAttributes>(node.attributes);
+  const auto& [window, group, output_padding, input_block, output_block] =
+      std::get<ConvAttributes>(node.attributes);
   if (input_block != 0 || output_block != 0) return Decline{"channels lie in blocks"};
   if (w.size() != x.shape.size())
     return Decline{"weight has shape " + shape_text(w) + ", input " + shape_text(x.shape)};
   if (auto no = expect_window(window, x.shape.size() - 2)) return *no;
   if (Dims(w.begin() + 2, w.end()) != window.kernel) {
-    return Decline{"kernel_shape is " + shape_text(window.kernel) + ", the weight has shape " + shape_text(w)};
+    return Decline{"kernel_shape is " + shape_text(window.kernel) + ", the weight has shape " +
+                   shape_text(w)};
   }
   if (output_padding.size() != window.kernel.size())
-    return Decline{"output_padding has other than " + std::to_string(window.kernel.size()) + " entries"};
+    return Decline{"output_padding has other than " + std::to_string(window.kernel.size()) +
+                   " entries"};
   if (group < 1 || x.shape[1] % group != 0 || w[0] != x.shape[1]) {
-    return Decline{"input has " + std::to_string(x.shape[1]) + " channels, weight has shape " + shape_text(w) +
-                   ": they do not fit with group " + std::to_string(group)};
+    return Decline{"input has " + std::to_string(x.shape[1]) + " channels, weight has shape " +
+                   shape_text(w) + ": they do not fit with group " + std::to_string(group)};
   }
   const std::int64_t channels = checked_mul(w[1], group);
   if (has_input(node, 2)) {
@@ -61,8 +67,8 @@ Types infer_conv_transpose(const Graph& graph, const Node& node) {
   Dims shape = {x.shape[0], channels};
   for (std::size_t d = 0; d < window.kernel.size(); ++d) {
     std::int64_t extent = checked_mul(window.strides[d], x.shape[d + 2] - 1);
-    extent =
-        checked_add(checked_add(extent, output_padding[d]), checked_mul(window.kernel[d] - 1, window.dilations[d]) + 1);
+    extent = checked_add(checked_add(extent, output_padding[d]),
+                         checked_mul(window.kernel[d] - 1, window.dilations[d]) + 1);
     shape.push_back(checked_sub(checked_sub(extent, window.pads_begin[d]), window.pads_end[d]));
     if (shape.back() < 0) return Decline{"pads are larger than the result"};
   }
@@ -76,16 +82,16 @@ struct Channels {
   ir::Affine x, w_in, w_out;
 };
 
-Channels channels_of(const ConvAttributes& conv, std::int64_t group_inputs, std::int64_t group_outputs,
-                     const ir::Affine& co) {
+Channels channels_of(const ConvAttributes& conv, std::int64_t group_inputs,
+                     std::int64_t group_outputs, const ir::Affine& co) {
   const bool one = conv.group == 1;
   const ir::Affine group = one ? ir::Affine(0) : ir::floor_div(co, group_outputs);
   const ir::Affine channel = group * group_inputs + ir::Affine::symbol("ci");
   return {channel, channel, one ? co : ir::mod(co, group_outputs)};
 }
 
-// Of the outputs s*i + rest in one dimension: how many there are, and the taps k = first + t*step, t in 0..count, that
-// meet an input there: x[i + base - t*back].
+// Of the outputs s*i + rest in one dimension: how many there are, and the taps k = first + t*step,
+// t in 0..count, that meet an input there: x[i + base - t*back].
 struct Phase {
   std::int64_t rest = 0, outputs = 0, first = 0, step = 1, count = 0, base = 0, back = 0;
 };
@@ -94,9 +100,11 @@ Phase phase_of(const Window& window, std::size_t d, std::int64_t rest, std::int6
   const std::int64_t stride = window.strides[d], dilation = window.dilations[d];
   Phase phase{.rest = rest, .outputs = rest < extent ? ceil_div(extent - rest, stride) : 0};
   const std::int64_t shifted = rest + window.pads_begin[d];
-  while (phase.first < window.kernel[d] && (shifted - phase.first * dilation) % stride != 0) ++phase.first;
+  while (phase.first < window.kernel[d] && (shifted - phase.first * dilation) % stride != 0)
+    ++phase.first;
   phase.step = stride / std::gcd(stride, dilation);
-  phase.count = phase.first < window.kernel[d] ? ceil_div(window.kernel[d] - phase.first, phase.step) : 0;
+  phase.count =
+      phase.first < window.kernel[d] ? ceil_div(window.kernel[d] - phase.first, phase.step) : 0;
   phase.base = (shifted - phase.first * dilation) / stride;
   phase.back = phase.step * dilation / stride;
   return phase;
@@ -121,7 +129,8 @@ constexpr std::int64_t kMostPhases = 16;
 
 bool has_few_phases(const Window& window) {
   std::int64_t phases = 1;
-  for (const std::int64_t stride : window.strides) phases = stride > kMostPhases ? stride : phases * stride;
+  for (const std::int64_t stride : window.strides)
+    phases = stride > kMostPhases ? stride : phases * stride;
   return phases > 1 && phases <= kMostPhases;
 }
 
@@ -139,7 +148,8 @@ class ByPhases {
 
   void expand() {
     const std::string result = expander_.store(output_);
-    for (const std::vector<Phase>& phases : phases_of(conv_.window, expander_.shape(output_))) add(result, phases);
+    for (const std::vector<Phase>& phases : phases_of(conv_.window, expander_.shape(output_)))
+      add(result, phases);
   }
 
  private:
@@ -169,16 +179,20 @@ class ByPhases {
     });
   }
 
-  std::string tap_name(std::size_t d) const { return spatial_name(d, conv_.window.kernel.size(), "k"); }
+  std::string tap_name(std::size_t d) const {
+    return spatial_name(d, conv_.window.kernel.size(), "k");
+  }
 
   // The subscript of phase d's taps: an iterator, or 0 where there is one tap.
   ir::Affine tap(const std::vector<Phase>& phases, std::size_t d) const {
     return phases[d].count == 1 ? ir::Affine(0) : ir::Affine::symbol(tap_name(d));
   }
 
-  std::string accumulated(const std::vector<Phase>& phases, const Dims& extents, const Ranges& ranges) {
+  std::string accumulated(const std::vector<Phase>& phases, const Dims& extents,
+                          const Ranges& ranges) {
     const std::string sums = expander_.temporary("acc", wide_, extents);
-    const std::int64_t group_inputs = expander_.shape(x_)[1] / conv_.group, group_outputs = expander_.shape(w_)[1];
+    const std::int64_t group_inputs = expander_.shape(x_)[1] / conv_.group,
+                       group_outputs = expander_.shape(w_)[1];
     Ranges reductions = {{"ci", 0, group_inputs}};
     for (std::size_t d = 0; d < phases.size(); ++d)
       if (phases[d].count > 1) reductions.push_back({tap_name(d), 0, phases[d].count});
@@ -190,7 +204,8 @@ class ByPhases {
         from_x.push_back(at[d + 2] + ir::Affine(phase.base) - tap(phases, d) * phase.back);
         from_w.push_back(tap(phases, d) * phase.step + ir::Affine(phase.first));
       }
-      ir::Expr read = expander_.read_padded(x_, from_x, ir::make_literal(expander_.type(x_).dtype, 0));
+      ir::Expr read =
+          expander_.read_padded(x_, from_x, ir::make_literal(expander_.type(x_).dtype, 0));
       return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide_, std::move(read)),
                              ir::make_cast(wide_, expander_.read(w_, from_w)));
     });
@@ -204,9 +219,11 @@ void expand_conv_transpose(Expander& expander, const Node& node) {
   const ConvAttributes conv = std::get<ConvAttributes>(node.attributes);
   const Window& window = conv.window;
   if (has_few_phases(window)) return ByPhases(expander, node).expand();
-  const ValueId x = node.inputs[0], w = node.inputs[1], bias = has_input(node, 2) ? node.inputs[2] : kNoValue;
+  const ValueId x = node.inputs[0], w = node.inputs[1],
+                bias = has_input(node, 2) ? node.inputs[2] : kNoValue;
   const Dims& shape = expander.shape(node.outputs[0]);
-  const std::int64_t group_inputs = expander.shape(x)[1] / conv.group, group_outputs = expander.shape(w)[1];
+  const std::int64_t group_inputs = expander.shape(x)[1] / conv.group,
+                     group_outputs = expander.shape(w)[1];
   const std::size_t spatial = shape.size() - 2;
   const DType wide = accumulator_of(expander.type(x).dtype);
   const Ranges ranges = output_ranges(shape, "co");
@@ -220,11 +237,13 @@ void expand_conv_transpose(Expander& expander, const Node& node) {
         Subscripts from_x = {at[0], channels.x}, from_w = {channels.w_in, channels.w_out};
         for (std::size_t d = 0; d < spatial; ++d) {
           from_w.push_back(kernel_subscript(window, d));
-          from_x.push_back(at[d + 2] + ir::Affine(window.pads_begin[d]) - from_w.back() * window.dilations[d]);
+          from_x.push_back(at[d + 2] + ir::Affine(window.pads_begin[d]) -
+                           from_w.back() * window.dilations[d]);
         }
-        return ir::make_binary(ir::BinaryOp::Mul,
-                               ir::make_cast(wide, strided_read(expander, x, from_x, window.strides)),
-                               ir::make_cast(wide, expander.read(w, from_w)));
+        return ir::make_binary(
+            ir::BinaryOp::Mul,
+            ir::make_cast(wide, strided_read(expander, x, from_x, window.strides)),
+            ir::make_cast(wide, expander.read(w, from_w)));
       },
       post);
 }

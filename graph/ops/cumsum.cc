@@ -1,6 +1,8 @@
-// CumSum: a recurrence along one axis, linear in its length. Backwards, place p of the sum is at N - 1 - p.
+// CumSum: a recurrence along one axis, linear in its length. Backwards, place p of the sum is at
+// N - 1 - p.
 //   y[0] = x[0]          loop r in 1..N: y[r] = y[r - 1] + x[r]
-// Or in blocks of M, which are summed up first, so that each block knows where it starts and they run side by side:
+// Or in blocks of M, which are summed up first, so that each block knows where it starts and
+// they run side by side:
 //   sum[b] = sum[r] x[M*b + r]
 //   start[b] = start[b - 1] + sum[b - 1]
 //   y[M*b] = start[b] + x[M*b]          loop r in 1..M: y[M*b + r] = y[M*b + r - 1] + x[M*b + r]
@@ -55,7 +57,9 @@ class Scan {
   const std::int64_t extent_;
   Ranges others_;  // of the other dimensions that have several elements
 
-  bool is_other(std::size_t dimension) const { return dimension != axis_ && shape_[dimension] != 1; }
+  bool is_other(std::size_t dimension) const {
+    return dimension != axis_ && shape_[dimension] != 1;
+  }
 
   // Of the tensor: subscripts of the other dimensions, first in `at`, with one of the axis.
   Subscripts along_axis(const Subscripts& at, const Affine& subscript) const {
@@ -68,13 +72,18 @@ class Scan {
   Subscripts at_place(const Subscripts& at, const Affine& place) const {
     return along_axis(at, attributes_.reverse ? Affine(extent_ - 1) - place : place);
   }
-  Expr x_at(const Subscripts& at, const Affine& place) const { return expander_.read(x_, at_place(at, place)); }
-  static Expr plus(const Expr& a, const Expr& b) { return ir::make_binary(ir::BinaryOp::Add, a, b); }
+  Expr x_at(const Subscripts& at, const Affine& place) const {
+    return expander_.read(x_, at_place(at, place));
+  }
+  static Expr plus(const Expr& a, const Expr& b) {
+    return ir::make_binary(ir::BinaryOp::Add, a, b);
+  }
 
   // The first element of a block; `start`: what those before it sum up to, null: there are none.
   void begin(const Ranges& ranges, const Affine& place, const Element& start) {
     expander_.assign(y_, at_place(subscripts_of(ranges), place), ranges, [&](const Subscripts& at) {
-      if (attributes_.exclusive) return start ? start(at) : ir::make_literal(expander_.type(x_).dtype, 0);
+      if (attributes_.exclusive)
+        return start ? start(at) : ir::make_literal(expander_.type(x_).dtype, 0);
       return start ? plus(start(at), x_at(at, place)) : x_at(at, place);
     });
   }
@@ -84,9 +93,11 @@ class Scan {
     if (first >= end) return;
     const Affine here = place + Affine::symbol("r");
     expander_.in_order({"r", first, end}, [&] {
-      expander_.assign(y_, at_place(subscripts_of(ranges), here), ranges, [&](const Subscripts& at) {
-        return plus(expander_.load(y_, at_place(at, here - 1)), x_at(at, attributes_.exclusive ? here - 1 : here));
-      });
+      expander_.assign(y_, at_place(subscripts_of(ranges), here), ranges,
+                       [&](const Subscripts& at) {
+                         return plus(expander_.load(y_, at_place(at, here - 1)),
+                                     x_at(at, attributes_.exclusive ? here - 1 : here));
+                       });
     });
   }
 
@@ -97,12 +108,16 @@ class Scan {
     Ranges ranges = others_;
     ranges.push_back({"b", 0, blocks - 1});
     const std::string start = temporary("start", blocks), sum = temporary("total", blocks - 1);
-    expander_.accumulate(sum, ranges, {{"r", 0, block}}, ir::Combiner::Sum, [&](const Subscripts& at) {
-      const Affine last = Affine(extent_) - (b + Affine(1)) * block;  // where the tensor has the block's last place
-      return expander_.read(x_, along_axis(at, (attributes_.reverse ? last : b * block) + Affine::symbol("r")));
-    });
+    expander_.accumulate(
+        sum, ranges, {{"r", 0, block}}, ir::Combiner::Sum, [&](const Subscripts& at) {
+          // Where the tensor has the block's last place.
+          const Affine last = Affine(extent_) - (b + Affine(1)) * block;
+          return expander_.read(
+              x_, along_axis(at, (attributes_.reverse ? last : b * block) + Affine::symbol("r")));
+        });
     const Subscripts others = subscripts_of(others_);
-    expander_.assign(start, with(others, 0), others_, [&](const Subscripts&) { return ir::make_literal(type, 0); });
+    expander_.assign(start, with(others, 0), others_,
+                     [&](const Subscripts&) { return ir::make_literal(type, 0); });
     expander_.in_order({"b", 1, blocks}, [&] {
       expander_.assign(start, with(others, b), others_, [&](const Subscripts& at) {
         return plus(expander_.load(start, with(at, b - 1)), expander_.load(sum, with(at, b - 1)));
@@ -135,8 +150,8 @@ Types infer_cumsum(const Graph& graph, const Node& node) {
   if (auto no = expect_axis(attributes.axis, type.shape.size())) return *no;
   const std::int64_t extent = type.shape[static_cast<std::size_t>(attributes.axis)];
   if (attributes.block < 0 || attributes.block > extent / 2)
-    return Decline{"block is " + std::to_string(attributes.block) + ", the axis has " + std::to_string(extent) +
-                   ", expected at least two blocks"};
+    return Decline{"block is " + std::to_string(attributes.block) + ", the axis has " +
+                   std::to_string(extent) + ", expected at least two blocks"};
   return std::vector{type};
 }
 

@@ -1,5 +1,5 @@
-// Einsum: a label is an iterator; labels that the output lacks are summed over, a label that one operand has twice
-// reads its diagonal.
+// Einsum: a label is an iterator; labels that the output lacks are summed over, a label that one
+// operand has twice reads its diagonal.
 //   bij,bjk->bik    acc[i0, i1, i2] = sum[r0] a[i0, i1, r0] * b[i0, r0, i2]
 #include <algorithm>
 #include <map>
@@ -19,15 +19,18 @@ Result<Extents> extents_of(const Graph& graph, const Node& node, const EinsumAtt
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const Dims& shape = input_type(graph, node, i).shape;
     if (i >= einsum.inputs.size() || einsum.inputs[i].size() != shape.size()) {
-      return Decline{"input " + std::to_string(i) + " has shape " + shape_text(shape) + ", the equation gives it " +
-                     std::to_string(i < einsum.inputs.size() ? einsum.inputs[i].size() : 0) + " dimensions"};
+      return Decline{"input " + std::to_string(i) + " has shape " + shape_text(shape) +
+                     ", the equation gives it " +
+                     std::to_string(i < einsum.inputs.size() ? einsum.inputs[i].size() : 0) +
+                     " dimensions"};
     }
     for (std::size_t d = 0; d < shape.size(); ++d) {
       std::int64_t& extent = extents.try_emplace(einsum.inputs[i][d], shape[d]).first->second;
       if (extent == 1) extent = shape[d];
       if (shape[d] != extent && shape[d] != 1) {
-        return Decline{"dimension " + std::to_string(d) + " of input " + std::to_string(i) + " is " +
-                       std::to_string(shape[d]) + ", its label stands for " + std::to_string(extent)};
+        return Decline{"dimension " + std::to_string(d) + " of input " + std::to_string(i) +
+                       " is " + std::to_string(shape[d]) + ", its label stands for " +
+                       std::to_string(extent)};
       }
     }
   }
@@ -37,7 +40,9 @@ Result<Extents> extents_of(const Graph& graph, const Node& node, const EinsumAtt
 }  // namespace
 
 Types infer_einsum(const Graph& graph, const Node& node) {
-  if (auto no = expect_inputs(node, std::max<std::size_t>(node.inputs.size(), 1), node.inputs.size())) return *no;
+  if (auto no =
+          expect_inputs(node, std::max<std::size_t>(node.inputs.size(), 1), node.inputs.size()))
+    return *no;
   if (auto no = expect_number(graph, node, 0)) return *no;
   if (auto no = expect_same_types(graph, node)) return *no;
   const auto& einsum = std::get<EinsumAttributes>(node.attributes);
@@ -70,11 +75,12 @@ void expand_einsum(Expander& expander, const Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     for (std::size_t d = 0; d < einsum.inputs[i].size(); ++d) {
       const std::int64_t label = einsum.inputs[i][d], extent = expander.shape(node.inputs[i])[d];
-      const auto [known, is_new] =
-          iterators.try_emplace(label, ir::Range{"r" + std::to_string(reductions.size()), 0, extent});
+      const auto [known, is_new] = iterators.try_emplace(
+          label, ir::Range{"r" + std::to_string(reductions.size()), 0, extent});
       if (is_new) reductions.push_back(known->second);
       for (ir::Range& range : reductions) {
-        if (range.name == known->second.name && range.end == ir::Affine(1)) range.end = ir::Affine(extent);
+        if (range.name == known->second.name && range.end == ir::Affine(1))
+          range.end = ir::Affine(extent);
       }
     }
   }
@@ -95,7 +101,8 @@ void expand_einsum(Expander& expander, const Node& node) {
     }
     return result;
   };
-  if (!reductions.empty()) return expander.reduce(node.outputs[0], ranges, reductions, ir::Combiner::Sum, product);
+  if (!reductions.empty())
+    return expander.reduce(node.outputs[0], ranges, reductions, ir::Combiner::Sum, product);
   expander.define(node.outputs[0], [&expander, &node, product](const Subscripts& at) {
     return ir::make_cast(expander.type(node.outputs[0]).dtype, product(at));
   });

@@ -1,5 +1,6 @@
-// Gather, GatherElements and GatherND: a subscript read from another tensor. Negative indices count from the end.
-// Indices known at compile time are checked by the importer; the Program's bounds are those of the operand.
+// Gather, GatherElements and GatherND: a subscript read from another tensor. Negative indices count
+// from the end. Indices known at compile time are checked by the importer; the Program's bounds are
+// those of the operand.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -16,12 +17,13 @@ Complaint expect_indices(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-// index, or index + extent where it is negative. One that is outside all the same fails the run: loops check every
-// subscript read at run time (lower/check_subscripts.h).
+// index, or index + extent where it is negative. One that is outside all the same fails the run:
+// loops check every subscript read at run time (lower/check_subscripts.h).
 ir::Expr wrapped_index(const ir::Expr& index, std::int64_t extent) {
   const ir::Expr zero = ir::make_int(DType::I64, 0);
   const ir::Expr wide = ir::make_cast(DType::I64, index);
-  const ir::Expr shifted = ir::make_binary(ir::BinaryOp::Add, wide, ir::make_int(DType::I64, extent));
+  const ir::Expr shifted =
+      ir::make_binary(ir::BinaryOp::Add, wide, ir::make_int(DType::I64, extent));
   return ir::make_select(ir::make_binary(ir::BinaryOp::Lt, wide, zero), shifted, wide);
 }
 
@@ -47,7 +49,8 @@ void expand_gather(Expander& expander, const Node& node) {
     const std::size_t index_rank = expander.shape(indices).size();
     const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis);
     const auto last = first + static_cast<std::ptrdiff_t>(index_rank);
-    const ir::Expr index = wrapped_index(expander.read(indices, Subscripts(first, last)), expander.shape(data)[axis]);
+    const ir::Expr index =
+        wrapped_index(expander.read(indices, Subscripts(first, last)), expander.shape(data)[axis]);
     std::vector<ir::Index> from(at.begin(), first);
     from.emplace_back(ir::Affine(0), index);
     from.insert(from.end(), last, at.end());
@@ -64,9 +67,12 @@ Types infer_gather_elements(const Graph& graph, const Node& node) {
   if (auto no = expect_axis(axis, type.shape.size())) return *no;
   bool fits = indices.size() == type.shape.size();
   for (std::size_t d = 0; fits && d < indices.size(); ++d) {
-    fits = static_cast<std::int64_t>(d) == axis ? type.shape[d] > 0 || indices[d] == 0 : indices[d] <= type.shape[d];
+    fits = static_cast<std::int64_t>(d) == axis ? type.shape[d] > 0 || indices[d] == 0
+                                                : indices[d] <= type.shape[d];
   }
-  if (!fits) return Decline{"indices of shape " + shape_text(indices) + " do not fit " + shape_text(type.shape)};
+  if (!fits)
+    return Decline{"indices of shape " + shape_text(indices) + " do not fit " +
+                   shape_text(type.shape)};
   return std::vector{TensorType{type.dtype, indices}};
 }
 
@@ -75,7 +81,8 @@ void expand_gather_elements(Expander& expander, const Node& node) {
   expander.define(node.outputs[0], [&expander, &node, axis](const Subscripts& at) {
     const ValueId data = node.inputs[0];
     std::vector<ir::Index> from(at.begin(), at.end());
-    from[axis] = {ir::Affine(0), wrapped_index(expander.read(node.inputs[1], at), expander.shape(data)[axis])};
+    from[axis] = {ir::Affine(0),
+                  wrapped_index(expander.read(node.inputs[1], at), expander.shape(data)[axis])};
     return expander.gather(data, from);
   });
 }
@@ -88,19 +95,22 @@ Types infer_gather_nd(const Graph& graph, const Node& node) {
   if (auto no = expect_rank_at_least(graph, node, 1, 1)) return *no;
   const TensorType& type = input_type(graph, node, 0);
   const Dims& indices = input_type(graph, node, 1).shape;
-  const auto batch = static_cast<std::size_t>(std::get<GatherNDAttributes>(node.attributes).batch_dims);
+  const auto batch =
+      static_cast<std::size_t>(std::get<GatherNDAttributes>(node.attributes).batch_dims);
   const auto tuple = static_cast<std::size_t>(indices.back());
   bool fits = batch < indices.size() && batch < type.shape.size() && indices.back() >= 0 &&
               tuple <= type.shape.size() && batch + tuple <= type.shape.size();
   for (std::size_t d = 0; fits && d < batch; ++d) fits = indices[d] == type.shape[d];
   if (!fits) {
-    return Decline{"indices of shape " + shape_text(indices) + " do not fit " + shape_text(type.shape) + " with " +
-                   std::to_string(batch) + " batch dimensions"};
+    return Decline{"indices of shape " + shape_text(indices) + " do not fit " +
+                   shape_text(type.shape) + " with " + std::to_string(batch) + " batch dimensions"};
   }
   Dims shape(indices.begin(), indices.end() - 1);
-  shape.insert(shape.end(), type.shape.begin() + static_cast<std::ptrdiff_t>(batch + tuple), type.shape.end());
+  shape.insert(shape.end(), type.shape.begin() + static_cast<std::ptrdiff_t>(batch + tuple),
+               type.shape.end());
   for (std::size_t d = batch; d < batch + tuple; ++d) {
-    if (type.shape[d] == 0 && element_count(shape) > 0) return Decline{"gathers from an empty axis"};
+    if (type.shape[d] == 0 && element_count(shape) > 0)
+      return Decline{"gathers from an empty axis"};
   }
   return std::vector{TensorType{type.dtype, shape}};
 }

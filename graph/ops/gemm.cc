@@ -11,17 +11,20 @@ Types infer_gemm(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<GemmAttributes>(node.attributes);
   Dims a = input_type(graph, node, 0).shape, b = input_type(graph, node, 1).shape;
   if (a.size() != 2 || b.size() != 2)
-    return Decline{"operands are " + shape_text(a) + " and " + shape_text(b) + ", expected matrices"};
+    return Decline{"operands are " + shape_text(a) + " and " + shape_text(b) +
+                   ", expected matrices"};
   if (attributes.trans_a) std::swap(a[0], a[1]);
   if (attributes.trans_b) std::swap(b[0], b[1]);
   if (a[1] != b[0])
-    return Decline{"cannot multiply " + shape_text(a) + " by " + shape_text(b) + " (after transposition)"};
+    return Decline{"cannot multiply " + shape_text(a) + " by " + shape_text(b) +
+                   " (after transposition)"};
   const Dims shape = {a[0], b[1]};
   if (has_input(node, 2)) {
     const Dims& c = input_type(graph, node, 2).shape;
     const auto together = broadcast(c, shape);
     if (!together || *together != shape)
-      return Decline{"input 2 has shape " + shape_text(c) + ", which does not broadcast to " + shape_text(shape)};
+      return Decline{"input 2 has shape " + shape_text(c) + ", which does not broadcast to " +
+                     shape_text(shape)};
   }
   return std::vector{TensorType{input_type(graph, node, 0).dtype, shape}};
 }
@@ -46,7 +49,8 @@ void expand_gemm(Expander& expander, const Node& node) {
   }
   const std::int64_t depth = expander.shape(a)[attributes.trans_a ? 0 : 1];
   expander.reduce(
-      node.outputs[0], {{"m", 0, shape[0]}, {"n", 0, shape[1]}}, {{"k", 0, depth}}, ir::Combiner::Sum,
+      node.outputs[0], {{"m", 0, shape[0]}, {"n", 0, shape[1]}}, {{"k", 0, depth}},
+      ir::Combiner::Sum,
       [=, &expander](const Subscripts& at) {
         const ir::Affine k = ir::Affine::symbol("k");
         const Subscripts from_a = attributes.trans_a ? Subscripts{k, at[0]} : Subscripts{at[0], k};

@@ -27,7 +27,8 @@ void expand_global_pool(Expander& expander, const Node& node) {
     count *= static_cast<double>(shape[d + 2]);
   }
   if (spatial == 0) {
-    expander.define(node.outputs[0], [&expander, x](const Subscripts& at) { return expander.read(x, at); });
+    expander.define(node.outputs[0],
+                    [&expander, x](const Subscripts& at) { return expander.read(x, at); });
     return;
   }
   Ranges ranges = ranges_over(expander.shape(node.outputs[0]));

@@ -21,8 +21,9 @@ Decline complain(std::size_t input, const std::string& got, const std::string& e
 Complaint expect_inputs(const Node& node, std::size_t least, std::size_t most) {
   const std::size_t count = node.inputs.size();
   if (count < least || count > most) {
-    const std::string expected =
-        least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most);
+    const std::string expected = least == most
+                                     ? std::to_string(least)
+                                     : std::to_string(least) + " to " + std::to_string(most);
     return Decline{"got " + std::to_string(count) + " inputs, expected " + expected};
   }
   for (std::size_t i = 0; i < least; ++i) {
@@ -55,7 +56,8 @@ Complaint expect_same_types(const Graph& graph, const Node& node) {
   return std::nullopt;
 }
 
-Complaint expect_rank_at_least(const Graph& graph, const Node& node, std::size_t input, std::size_t rank) {
+Complaint expect_rank_at_least(const Graph& graph, const Node& node, std::size_t input,
+                               std::size_t rank) {
   const std::size_t got = input_type(graph, node, input).shape.size();
   if (got >= rank) return std::nullopt;
   return complain(input, "has rank " + std::to_string(got), "at least " + std::to_string(rank));
@@ -69,7 +71,8 @@ Complaint expect_shape(const Graph& graph, const Node& node, std::size_t input, 
 
 Complaint expect_axis(std::int64_t axis, std::size_t rank) {
   if (axis >= 0 && axis < static_cast<std::int64_t>(rank)) return std::nullopt;
-  return Decline{"axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank)};
+  return Decline{"axis " + std::to_string(axis) + " is out of range for rank " +
+                 std::to_string(rank)};
 }
 
 std::optional<Dims> broadcast(const Dims& a, const Dims& b) {

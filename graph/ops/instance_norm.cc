@@ -20,16 +20,20 @@ Types infer_instance_norm(const Graph& graph, const Node& node) {
 void expand_instance_norm(Expander& expander, const Node& node) {
   using ir::BinaryOp;
   const ValueId x = node.inputs[0];
-  const Moments moments = add_moments(expander, x, 2, std::get<NormAttributes>(node.attributes).epsilon);
+  const Moments moments =
+      add_moments(expander, x, 2, std::get<NormAttributes>(node.attributes).epsilon);
   expander.define(node.outputs[0], [&expander, &node, x, moments](const Subscripts& at) {
     const DType type = expander.type(x).dtype, wide = accumulator_of(type);
     const Subscripts outer = {at[0], at[1]};
-    auto channel = [&](std::size_t i) { return ir::make_cast(wide, expander.read(node.inputs[i], {at[1]})); };
+    auto channel = [&](std::size_t i) {
+      return ir::make_cast(wide, expander.read(node.inputs[i], {at[1]}));
+    };
     const ir::Expr centred =
-        ir::make_binary(BinaryOp::Sub, ir::make_cast(wide, expander.read(x, at)), expander.load(moments.mean, outer));
-    const ir::Expr scaled =
-        ir::make_binary(BinaryOp::Mul, channel(1),
-                        ir::make_binary(BinaryOp::Mul, centred, expander.load(moments.inverse_deviation, outer)));
+        ir::make_binary(BinaryOp::Sub, ir::make_cast(wide, expander.read(x, at)),
+                        expander.load(moments.mean, outer));
+    const ir::Expr scaled = ir::make_binary(
+        BinaryOp::Mul, channel(1),
+        ir::make_binary(BinaryOp::Mul, centred, expander.load(moments.inverse_deviation, outer)));
     return ir::make_cast(type, ir::make_binary(BinaryOp::Add, scaled, channel(2)));
   });
 }

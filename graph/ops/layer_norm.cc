@@ -32,21 +32,29 @@ void expand_layer_norm(Expander& expander, const Node& node) {
   auto leading = [axis](const Subscripts& at) {
     return Subscripts(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(axis));
   };
-  expander.define(node.outputs[0], [&expander, &node, x, axis, moments, leading](const Subscripts& at) {
-    const DType type = expander.type(x).dtype, wide = accumulator_of(type);
-    const Subscripts outer = leading(at), inner(at.begin() + static_cast<std::ptrdiff_t>(axis), at.end());
-    auto operand = [&](std::size_t i) { return ir::make_cast(wide, expander.read_broadcast(node.inputs[i], inner)); };
-    const ir::Expr centred =
-        ir::make_binary(BinaryOp::Sub, ir::make_cast(wide, expander.read(x, at)), expander.load(moments.mean, outer));
-    const ir::Expr normal = ir::make_binary(BinaryOp::Mul, centred, expander.load(moments.inverse_deviation, outer));
-    const ir::Expr scaled = ir::make_binary(BinaryOp::Mul, normal, operand(1));
-    return ir::make_cast(type, has_input(node, 2) ? ir::make_binary(BinaryOp::Add, scaled, operand(2)) : scaled);
-  });
+  expander.define(
+      node.outputs[0], [&expander, &node, x, axis, moments, leading](const Subscripts& at) {
+        const DType type = expander.type(x).dtype, wide = accumulator_of(type);
+        const Subscripts outer = leading(at),
+                         inner(at.begin() + static_cast<std::ptrdiff_t>(axis), at.end());
+        auto operand = [&](std::size_t i) {
+          return ir::make_cast(wide, expander.read_broadcast(node.inputs[i], inner));
+        };
+        const ir::Expr centred =
+            ir::make_binary(BinaryOp::Sub, ir::make_cast(wide, expander.read(x, at)),
+                            expander.load(moments.mean, outer));
+        const ir::Expr normal = ir::make_binary(BinaryOp::Mul, centred,
+                                                expander.load(moments.inverse_deviation, outer));
+        const ir::Expr scaled = ir::make_binary(BinaryOp::Mul, normal, operand(1));
+        return ir::make_cast(
+            type, has_input(node, 2) ? ir::make_binary(BinaryOp::Add, scaled, operand(2)) : scaled);
+      });
   const std::string buffers[] = {moments.mean, moments.inverse_deviation};
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    expander.define(node.outputs[i], [&expander, leading, buffer = buffers[i - 1]](const Subscripts& at) {
-      return expander.load(buffer, leading(at));
-    });
+    expander.define(node.outputs[i],
+                    [&expander, leading, buffer = buffers[i - 1]](const Subscripts& at) {
+                      return expander.load(buffer, leading(at));
+                    });
   }
 }
 

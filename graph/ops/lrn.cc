@@ -32,8 +32,8 @@ void expand_lrn(Expander& expander, const Node& node) {
       },
       [=, &expander](const ir::Expr& squares, const Subscripts& at) {
         auto number = [&](double value) { return ir::make_literal(squares->type, value); };
-        const ir::Expr mean =
-            ir::make_binary(BinaryOp::Mul, number(lrn.alpha / static_cast<double>(lrn.size)), squares);
+        const ir::Expr mean = ir::make_binary(
+            BinaryOp::Mul, number(lrn.alpha / static_cast<double>(lrn.size)), squares);
         const ir::Expr base = ir::make_binary(BinaryOp::Add, number(lrn.bias), mean);
         return ir::make_binary(BinaryOp::Div, ir::make_cast(squares->type, expander.read(x, at)),
                                ir::make_binary(BinaryOp::Pow, base, number(lrn.beta)));

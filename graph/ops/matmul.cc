@@ -1,4 +1,5 @@
-// MatMul as NumPy has it: the last two dimensions multiply, the others broadcast, 1-D operands are a row or column.
+// MatMul as NumPy has it: the last two dimensions multiply, the others broadcast, 1-D operands
+// are a row or column.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 
@@ -6,9 +7,12 @@ namespace polyte::graph {
 
 namespace {
 
-Dims leading(const Dims& shape) { return shape.size() > 2 ? Dims(shape.begin(), shape.end() - 2) : Dims{}; }
+Dims leading(const Dims& shape) {
+  return shape.size() > 2 ? Dims(shape.begin(), shape.end() - 2) : Dims{};
+}
 
-// Subscripts of the batch dimensions of an operand: the trailing ones of `batch`, 0 where it broadcasts.
+// Subscripts of the batch dimensions of an operand: the trailing ones of `batch`, 0 where
+// it broadcasts.
 Subscripts batch_subscripts(const Dims& shape, const Dims& result, const Subscripts& batch) {
   const Dims own = leading(shape);
   Subscripts at;
@@ -32,7 +36,8 @@ Types infer_matmul(const Graph& graph, const Node& node) {
   const Dims& b = input_type(graph, node, 1).shape;
   const std::int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
   auto shape = broadcast(leading(a), leading(b));
-  if (a.back() != inner || !shape) return Decline{"cannot multiply " + shape_text(a) + " by " + shape_text(b)};
+  if (a.back() != inner || !shape)
+    return Decline{"cannot multiply " + shape_text(a) + " by " + shape_text(b)};
   if (a.size() > 1) shape->push_back(a[a.size() - 2]);
   if (b.size() > 1) shape->push_back(b.back());
   return std::vector{TensorType{input_type(graph, node, 0).dtype, *shape}};
@@ -40,7 +45,8 @@ Types infer_matmul(const Graph& graph, const Node& node) {
 
 void expand_matmul(Expander& expander, const Node& node) {
   const ValueId a = node.inputs[0], b = node.inputs[1];
-  const Dims &a_shape = expander.shape(a), &b_shape = expander.shape(b), &shape = expander.shape(node.outputs[0]);
+  const Dims &a_shape = expander.shape(a), &b_shape = expander.shape(b),
+             &shape = expander.shape(node.outputs[0]);
   const bool has_m = a_shape.size() > 1, has_n = b_shape.size() > 1;
   const std::size_t batch_rank = shape.size() - (has_m ? 1 : 0) - (has_n ? 1 : 0);
   Ranges ranges;
@@ -50,19 +56,20 @@ void expand_matmul(Expander& expander, const Node& node) {
   if (has_n) ranges.push_back({"n", 0, shape.back()});
   const DType wide = accumulator_of(expander.type(a).dtype);
   const Dims extents = shape;
-  expander.reduce(node.outputs[0], ranges, {{"k", 0, a_shape.back()}}, ir::Combiner::Sum,
-                  [=, &expander](const Subscripts& at) {
-                    const Subscripts batch(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(batch_rank));
-                    const ir::Affine k = ir::Affine::symbol("k");
-                    Subscripts from_a = batch_subscripts(expander.shape(a), extents, batch);
-                    if (has_m) from_a.push_back(at[batch_rank]);
-                    from_a.push_back(k);
-                    Subscripts from_b = batch_subscripts(expander.shape(b), extents, batch);
-                    from_b.push_back(k);
-                    if (has_n) from_b.push_back(at.back());
-                    return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide, expander.read(a, from_a)),
-                                           ir::make_cast(wide, expander.read(b, from_b)));
-                  });
+  expander.reduce(
+      node.outputs[0], ranges, {{"k", 0, a_shape.back()}}, ir::Combiner::Sum,
+      [=, &expander](const Subscripts& at) {
+        const Subscripts batch(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(batch_rank));
+        const ir::Affine k = ir::Affine::symbol("k");
+        Subscripts from_a = batch_subscripts(expander.shape(a), extents, batch);
+        if (has_m) from_a.push_back(at[batch_rank]);
+        from_a.push_back(k);
+        Subscripts from_b = batch_subscripts(expander.shape(b), extents, batch);
+        from_b.push_back(k);
+        if (has_n) from_b.push_back(at.back());
+        return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide, expander.read(a, from_a)),
+                               ir::make_cast(wide, expander.read(b, from_b)));
+      });
 }
 
 }  // namespace polyte::graph

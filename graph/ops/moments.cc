@@ -28,16 +28,20 @@ Moments add_moments(Expander& expander, ValueId x, std::size_t axis, double epsi
   expander.accumulate(sum, ranges, reductions, ir::Combiner::Sum, element);
   Moments moments;
   moments.mean = expander.temporary("mean", wide, outer);
-  expander.assign(moments.mean, everywhere, ranges, [&](const Subscripts& at) { return divided(sum, at); });
+  expander.assign(moments.mean, everywhere, ranges,
+                  [&](const Subscripts& at) { return divided(sum, at); });
   const std::string squares = expander.temporary("squares", wide, outer);
   expander.accumulate(squares, ranges, reductions, ir::Combiner::Sum, [&](const Subscripts& at) {
-    const Expr centred = ir::make_binary(BinaryOp::Sub, element(at), expander.load(moments.mean, at));
+    const Expr centred =
+        ir::make_binary(BinaryOp::Sub, element(at), expander.load(moments.mean, at));
     return ir::make_binary(BinaryOp::Mul, centred, centred);
   });
   moments.inverse_deviation = expander.temporary("inverse_deviation", wide, outer);
   expander.assign(moments.inverse_deviation, everywhere, ranges, [&](const Subscripts& at) {
-    const Expr variance = ir::make_binary(BinaryOp::Add, divided(squares, at), ir::make_literal(wide, epsilon));
-    return ir::make_binary(BinaryOp::Div, ir::make_literal(wide, 1), ir::make_unary(ir::UnaryOp::Sqrt, variance));
+    const Expr variance =
+        ir::make_binary(BinaryOp::Add, divided(squares, at), ir::make_literal(wide, epsilon));
+    return ir::make_binary(BinaryOp::Div, ir::make_literal(wide, 1),
+                           ir::make_unary(ir::UnaryOp::Sqrt, variance));
   });
   return moments;
 }

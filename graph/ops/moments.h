@@ -1,4 +1,5 @@
-// Mean and inverse deviation over the trailing dimensions: what instance and layer normalisation share.
+// Mean and inverse deviation over the trailing dimensions: what instance and layer
+// normalisation share.
 #pragma once
 
 #include "graph/expander.h"
@@ -6,7 +7,8 @@
 namespace polyte::graph {
 
 struct Moments {
-  std::string mean, inverse_deviation;  // temporaries over the leading dimensions, in the accumulator's type
+  // Temporaries over the leading dimensions, in the accumulator's type.
+  std::string mean, inverse_deviation;
 };
 
 // Over dimensions [axis, rank) of x: the mean, and 1 / sqrt(variance + epsilon) by a second pass.

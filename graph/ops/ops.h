@@ -1,4 +1,5 @@
-// What the operators' functions share. The functions themselves are declared where the table of op.cc names them.
+// What the operators' functions share. The functions themselves are declared where the table
+// of op.cc names them.
 #pragma once
 
 #include "graph/expander.h"

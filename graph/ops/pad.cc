@@ -1,6 +1,6 @@
-// Pad. Constant: a guarded read. Reflect, edge and wrap: every padded dimension cuts its output into a leading border,
-// the middle and a trailing border, which the input covers by different affine subscripts: one statement a
-// combination, all writing disjoint boxes.
+// Pad. Constant: a guarded read. Reflect, edge and wrap: every padded dimension cuts its output
+// into a leading border, the middle and a trailing border, which the input covers by different
+// affine subscripts: one statement a combination, all writing disjoint boxes.
 #include <algorithm>
 
 #include "graph/ops/infer.h"
@@ -11,7 +11,8 @@ namespace polyte::graph {
 
 namespace {
 
-// Output [begin, begin + size) of one dimension reads input subscript offset + slope * i (i from 0).
+// Output [begin, begin + size) of one dimension reads input subscript offset + slope * i
+// (i from 0).
 struct Piece {
   std::int64_t begin, size, offset, slope;
 };
@@ -30,21 +31,25 @@ std::vector<Piece> wrapped_pieces(std::int64_t extent, std::int64_t before, std:
   return pieces;
 }
 
-std::vector<Piece> pieces_of(std::int64_t extent, std::int64_t before, std::int64_t after, PadMode mode) {
+std::vector<Piece> pieces_of(std::int64_t extent, std::int64_t before, std::int64_t after,
+                             PadMode mode) {
   if (mode == PadMode::Wrap) return wrapped_pieces(extent, before, after);
   std::vector<Piece> pieces;
-  if (before > 0) pieces.push_back(mode == PadMode::Edge ? Piece{0, before, 0, 0} : Piece{0, before, before, -1});
+  if (before > 0)
+    pieces.push_back(mode == PadMode::Edge ? Piece{0, before, 0, 0} : Piece{0, before, before, -1});
   const std::int64_t first = before < 0 ? -before : 0;
   const std::int64_t last = extent + (after < 0 ? after : 0);
   if (last > first) pieces.push_back({before > 0 ? before : 0, last - first, first, 1});
   if (after > 0) {
     const std::int64_t at = before + extent;
-    pieces.push_back(mode == PadMode::Edge ? Piece{at, after, extent - 1, 0} : Piece{at, after, extent - 2, -1});
+    pieces.push_back(mode == PadMode::Edge ? Piece{at, after, extent - 1, 0}
+                                           : Piece{at, after, extent - 2, -1});
   }
   return pieces;
 }
 
-void add_piece(Expander& expander, const Node& node, const std::string& result, const std::vector<Piece>& box) {
+void add_piece(Expander& expander, const Node& node, const std::string& result,
+               const std::vector<Piece>& box) {
   Dims extents;
   for (const Piece& piece : box) extents.push_back(piece.size);
   const Ranges ranges = ranges_over(extents);
@@ -52,7 +57,8 @@ void add_piece(Expander& expander, const Node& node, const std::string& result, 
   for (std::size_t d = 0; d < box.size(); ++d) to[d] = to[d] + ir::Affine(box[d].begin);
   expander.assign(result, to, ranges, [&](const Subscripts& at) {
     Subscripts from;
-    for (std::size_t d = 0; d < box.size(); ++d) from.push_back(at[d] * box[d].slope + ir::Affine(box[d].offset));
+    for (std::size_t d = 0; d < box.size(); ++d)
+      from.push_back(at[d] * box[d].slope + ir::Affine(box[d].offset));
     return expander.read(node.inputs[0], from);
   });
 }
@@ -82,7 +88,8 @@ Types infer_pad(const Graph& graph, const Node& node) {
   const PadAttributes& pad = std::get<PadAttributes>(node.attributes);
   TensorType type = input_type(graph, node, 0);
   if (pad.begin.size() != type.shape.size() || pad.end.size() != type.shape.size()) {
-    return Decline{"got " + std::to_string(pad.begin.size()) + " pads, expected " + std::to_string(type.shape.size())};
+    return Decline{"got " + std::to_string(pad.begin.size()) + " pads, expected " +
+                   std::to_string(type.shape.size())};
   }
   for (std::size_t d = 0; d < type.shape.size(); ++d) {
     const std::int64_t extent = type.shape[d];
@@ -94,7 +101,8 @@ Types infer_pad(const Graph& graph, const Node& node) {
                      " needs more than its extent " + std::to_string(extent)};
     }
     type.shape[d] = checked_add(checked_add(extent, pad.begin[d]), pad.end[d]);
-    if (type.shape[d] < 0) return Decline{"padding crops dimension " + std::to_string(d) + " below zero"};
+    if (type.shape[d] < 0)
+      return Decline{"padding crops dimension " + std::to_string(d) + " below zero"};
   }
   return std::vector{type};
 }
@@ -104,7 +112,8 @@ void expand_pad(Expander& expander, const Node& node) {
   if (pad.mode != PadMode::Constant) return expand_bordered(expander, node, pad);
   expander.define(node.outputs[0], [&expander, &node, pad](const Subscripts& at) {
     const DType type = expander.type(node.outputs[0]).dtype;
-    const ir::Expr value = has_input(node, 1) ? expander.read_scalar(node.inputs[1]) : ir::make_literal(type, 0);
+    const ir::Expr value =
+        has_input(node, 1) ? expander.read_scalar(node.inputs[1]) : ir::make_literal(type, 0);
     Subscripts from;
     for (std::size_t d = 0; d < at.size(); ++d) from.push_back(at[d] - ir::Affine(pad.begin[d]));
     return expander.read_padded(node.inputs[0], from, value);

@@ -75,9 +75,11 @@ Expr prepared(OpKind op, const Expr& x) {
 Expr finished(OpKind op, const Expr& sum, std::int64_t count) {
   switch (op) {
     case OpKind::ReduceMean:
-      return ir::make_binary(BinaryOp::Div, sum, ir::make_literal(sum->type, static_cast<double>(count)));
+      return ir::make_binary(BinaryOp::Div, sum,
+                             ir::make_literal(sum->type, static_cast<double>(count)));
     case OpKind::ReduceL2:
-      if (!is_float(sum->type)) return ir::make_unary(UnaryOp::Sqrt, ir::make_cast(DType::F64, sum));
+      if (!is_float(sum->type))
+        return ir::make_unary(UnaryOp::Sqrt, ir::make_cast(DType::F64, sum));
       return ir::make_unary(UnaryOp::Sqrt, sum);
     case OpKind::ReduceLogSum:
       return ir::make_unary(UnaryOp::Log, sum);
@@ -91,7 +93,8 @@ bool needs_finish(OpKind op) {
 }
 
 // log(sum(exp(x - max))) + max; where max is infinite, 0 is subtracted instead.
-void expand_log_sum_exp(Expander& expander, const Node& node, const Ranges& ranges, const Axes& axes) {
+void expand_log_sum_exp(Expander& expander, const Node& node, const Ranges& ranges,
+                        const Axes& axes) {
   const ValueId x = node.inputs[0];
   const DType type = accumulator_of(expander.type(x).dtype);
   const std::string top = expander.temporary("max", type, expander.shape(node.outputs[0]));
@@ -102,13 +105,15 @@ void expand_log_sum_exp(Expander& expander, const Node& node, const Ranges& rang
   auto finite_top = [&expander, top, type](const Subscripts& out) {
     const Expr m = expander.load(top, out);
     const Expr infinity = ir::make_literal(type, std::numeric_limits<double>::infinity());
-    const Expr is_infinite = ir::make_binary(BinaryOp::Eq, ir::make_unary(UnaryOp::Abs, m), infinity);
+    const Expr is_infinite =
+        ir::make_binary(BinaryOp::Eq, ir::make_unary(UnaryOp::Abs, m), infinity);
     return ir::make_select(is_infinite, ir::make_literal(type, 0), m);
   };
   expander.reduce(
       node.outputs[0], ranges, axes.reductions, Combiner::Sum,
       [=](const Subscripts& out) {
-        return ir::make_unary(UnaryOp::Exp, ir::make_binary(BinaryOp::Sub, widened(out), finite_top(out)));
+        return ir::make_unary(UnaryOp::Exp,
+                              ir::make_binary(BinaryOp::Sub, widened(out), finite_top(out)));
       },
       [=](const Expr& sum, const Subscripts& out) {
         return ir::make_binary(BinaryOp::Add, ir::make_unary(UnaryOp::Log, sum), finite_top(out));
@@ -127,7 +132,8 @@ Types infer_reduce(const Graph& graph, const Node& node) {
   const auto& [axes, keep_dims] = std::get<ReduceAttributes>(node.attributes);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (auto no = expect_axis(axes[i], type.shape.size())) return *no;
-    if (i > 0 && axes[i] <= axes[i - 1]) return Decline{"axes " + shape_text(axes) + " are not sorted and distinct"};
+    if (i > 0 && axes[i] <= axes[i - 1])
+      return Decline{"axes " + shape_text(axes) + " are not sorted and distinct"};
   }
   Dims shape;
   for (std::size_t d = 0; d < type.shape.size(); ++d) {
@@ -147,7 +153,8 @@ void expand_reduce(Expander& expander, const Node& node) {
     const OpKind op = node.op;
     expander.define(node.outputs[0], [&expander, x, op](const Subscripts& at) {
       const Expr element = prepared(op, expander.read(x, at));
-      return op == OpKind::ReduceLogSumExp ? element : ir::make_cast(element->type, finished(op, element, 1));
+      return op == OpKind::ReduceLogSumExp ? element
+                                           : ir::make_cast(element->type, finished(op, element, 1));
     });
     return;
   }
@@ -156,7 +163,9 @@ void expand_reduce(Expander& expander, const Node& node) {
   const DType wide = accumulator_of(expander.type(x).dtype);
   Expander::Post post;
   if (needs_finish(op)) {
-    post = [op, count = axes.count](const Expr& sum, const Subscripts&) { return finished(op, sum, count); };
+    post = [op, count = axes.count](const Expr& sum, const Subscripts&) {
+      return finished(op, sum, count);
+    };
   }
   expander.reduce(
       node.outputs[0], ranges, axes.reductions, combiner_of(op),

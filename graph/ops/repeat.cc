@@ -11,14 +11,16 @@ Types infer_expand(const Graph& graph, const Node& node) {
   const Dims& shape = std::get<ShapeAttributes>(node.attributes).shape;
   const auto result = broadcast(type.shape, shape);
   if (!result || *result != shape) {
-    return Decline{"shape " + shape_text(type.shape) + " does not broadcast to " + shape_text(shape)};
+    return Decline{"shape " + shape_text(type.shape) + " does not broadcast to " +
+                   shape_text(shape)};
   }
   return std::vector{TensorType{type.dtype, shape}};
 }
 
 void expand_expand(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
-  expander.define(node.outputs[0], [&expander, x](const Subscripts& at) { return expander.read_broadcast(x, at); });
+  expander.define(node.outputs[0],
+                  [&expander, x](const Subscripts& at) { return expander.read_broadcast(x, at); });
 }
 
 Types infer_tile(const Graph& graph, const Node& node) {
@@ -26,7 +28,8 @@ Types infer_tile(const Graph& graph, const Node& node) {
   TensorType type = input_type(graph, node, 0);
   const Dims& repeats = std::get<TileAttributes>(node.attributes).repeats;
   if (repeats.size() != type.shape.size()) {
-    return Decline{"got " + std::to_string(repeats.size()) + " repeats, expected " + std::to_string(type.shape.size())};
+    return Decline{"got " + std::to_string(repeats.size()) + " repeats, expected " +
+                   std::to_string(type.shape.size())};
   }
   for (std::size_t d = 0; d < repeats.size(); ++d) {
     if (repeats[d] < 0) return Decline{"repeats " + shape_text(repeats) + " has a negative entry"};

@@ -1,5 +1,6 @@
-// Reshape: the same elements in the same order. Subscripts of the input follow from those of the output; runs of
-// dimensions with equal products are converted apart from each other, so that untouched dimensions stay plain.
+// Reshape: the same elements in the same order. Subscripts of the input follow from those of the
+// output; runs of dimensions with equal products are converted apart from each other, so that
+// untouched dimensions stay plain.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -9,15 +10,16 @@ namespace polyte::graph {
 namespace {
 
 // at: subscripts over shape[first, last) -> position within the run.
-ir::Affine linear_position(const Subscripts& at, const Dims& shape, std::size_t first, std::size_t last) {
+ir::Affine linear_position(const Subscripts& at, const Dims& shape, std::size_t first,
+                           std::size_t last) {
   ir::Affine position = 0;
   for (std::size_t d = first; d < last; ++d) position = position * shape[d] + at[d];
   return position;
 }
 
 // Position within a run -> subscripts over shape[first, last), appended.
-void split_position(const ir::Affine& position, const Dims& shape, std::size_t first, std::size_t last,
-                    Subscripts& into) {
+void split_position(const ir::Affine& position, const Dims& shape, std::size_t first,
+                    std::size_t last, Subscripts& into) {
   std::int64_t inner = 1;
   for (std::size_t d = first; d < last; ++d) inner *= shape[d];
   bool outermost = true;
@@ -67,7 +69,8 @@ Types infer_reshape(const Graph& graph, const Node& node) {
     if (extent < 0) return Decline{"shape " + shape_text(shape) + " has a negative extent"};
   }
   if (element_count(shape) != element_count(type.shape)) {
-    return Decline{"cannot reshape " + shape_text(type.shape) + " to " + shape_text(shape) + ": element counts differ"};
+    return Decline{"cannot reshape " + shape_text(type.shape) + " to " + shape_text(shape) +
+                   ": element counts differ"};
   }
   return std::vector{TensorType{type.dtype, shape}};
 }

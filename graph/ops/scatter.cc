@@ -1,5 +1,6 @@
-// ScatterElements and ScatterND: a copy of the data, then an update of it for every index, in row-major order of the
-// updates. Where several updates meet, the last one stays, or their reduction.
+// ScatterElements and ScatterND: a copy of the data, then an update of it for every index,
+// in row-major order of the updates. Where several updates meet, the last one stays,
+// or their reduction.
 //   out[i, j] = data[i, j]
 //   out[index[i, j], j] = updates[i, j]
 #include "graph/ops/infer.h"
@@ -22,7 +23,8 @@ Complaint expect_operands(const Graph& graph, const Node& node) {
     return Decline{"input 2 is " + std::string(polyte::to_string(update)) + ", expected " +
                    std::string(polyte::to_string(data)) + " like input 0"};
   }
-  const bool computes = std::get<ScatterAttributes>(node.attributes).reduction != ScatterReduction::None;
+  const bool computes =
+      std::get<ScatterAttributes>(node.attributes).reduction != ScatterReduction::None;
   return computes ? expect_number(graph, node, 0) : Complaint{};
 }
 
@@ -47,7 +49,8 @@ void add_updates(Expander& expander, const Node& node, const Expander::Position&
   const ScatterReduction reduction = std::get<ScatterAttributes>(node.attributes).reduction;
   const std::string result = expander.store(node.outputs[0]);
   const Ranges all = ranges_over(expander.shape(data));
-  expander.assign(result, subscripts_of(all), all, [&](const Subscripts& at) { return expander.read(data, at); });
+  expander.assign(result, subscripts_of(all), all,
+                  [&](const Subscripts& at) { return expander.read(data, at); });
   if (element_count(expander.shape(updates)) == 0) return;
   expander.scatter(result, ranges_over(expander.shape(updates)), to, [&](const Subscripts& at) {
     Expr update = expander.read(updates, at);
@@ -61,7 +64,8 @@ void add_updates(Expander& expander, const Node& node, const Expander::Position&
 Types infer_scatter_elements(const Graph& graph, const Node& node) {
   if (auto no = expect_operands(graph, node)) return *no;
   const TensorType& type = input_type(graph, node, 0);
-  const Dims &indices = input_type(graph, node, 1).shape, &updates = input_type(graph, node, 2).shape;
+  const Dims &indices = input_type(graph, node, 1).shape,
+             &updates = input_type(graph, node, 2).shape;
   const std::int64_t axis = std::get<ScatterAttributes>(node.attributes).axis;
   if (auto no = expect_axis(axis, type.shape.size())) return *no;
   bool fits = indices == updates && indices.size() == type.shape.size();
@@ -70,8 +74,8 @@ Types infer_scatter_elements(const Graph& graph, const Node& node) {
     fits = along ? type.shape[d] > 0 || element_count(indices) == 0 : indices[d] <= type.shape[d];
   }
   if (!fits) {
-    return Decline{"indices of shape " + shape_text(indices) + " and updates of shape " + shape_text(updates) +
-                   " do not fit " + shape_text(type.shape)};
+    return Decline{"indices of shape " + shape_text(indices) + " and updates of shape " +
+                   shape_text(updates) + " do not fit " + shape_text(type.shape)};
   }
   return std::vector{type};
 }
@@ -90,7 +94,8 @@ Types infer_scatter_nd(const Graph& graph, const Node& node) {
   if (auto no = expect_operands(graph, node)) return *no;
   if (auto no = expect_rank_at_least(graph, node, 1, 1)) return *no;
   const TensorType& type = input_type(graph, node, 0);
-  const Dims &indices = input_type(graph, node, 1).shape, &updates = input_type(graph, node, 2).shape;
+  const Dims &indices = input_type(graph, node, 1).shape,
+             &updates = input_type(graph, node, 2).shape;
   const auto tuple = static_cast<std::size_t>(indices.back());
   Dims expected(indices.begin(), indices.end() - 1);
   bool fits = tuple <= type.shape.size();
@@ -98,17 +103,19 @@ Types infer_scatter_nd(const Graph& graph, const Node& node) {
     expected.insert(expected.end(), type.shape.begin() + indices.back(), type.shape.end());
     fits = updates == expected;
   }
-  for (std::size_t d = 0; fits && d < tuple; ++d) fits = type.shape[d] > 0 || element_count(updates) == 0;
+  for (std::size_t d = 0; fits && d < tuple; ++d)
+    fits = type.shape[d] > 0 || element_count(updates) == 0;
   if (!fits) {
-    return Decline{"indices of shape " + shape_text(indices) + " and updates of shape " + shape_text(updates) +
-                   " do not fit " + shape_text(type.shape)};
+    return Decline{"indices of shape " + shape_text(indices) + " and updates of shape " +
+                   shape_text(updates) + " do not fit " + shape_text(type.shape)};
   }
   return std::vector{type};
 }
 
 void expand_scatter_nd(Expander& expander, const Node& node) {
   add_updates(expander, node, [&expander, &node](const Subscripts& at) {
-    const Dims &shape = expander.shape(node.inputs[0]), &index_shape = expander.shape(node.inputs[1]);
+    const Dims &shape = expander.shape(node.inputs[0]),
+               &index_shape = expander.shape(node.inputs[1]);
     const auto outer = at.begin() + static_cast<std::ptrdiff_t>(index_shape.size()) - 1;
     std::vector<ir::Index> to;
     for (std::int64_t i = 0; i < index_shape.back(); ++i) {

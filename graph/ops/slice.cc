@@ -27,9 +27,11 @@ Types infer_slice(const Graph& graph, const Node& node) {
     if (sizes[d] == 0) continue;
     const bool first_fits = starts[d] >= 0 && starts[d] < type.shape[d];
     const bool moves = sizes[d] > 1;
-    const bool last_fits = !moves || (first_fits && sizes[d] - 1 <= steps_within(type.shape[d], starts[d], steps[d]));
+    const bool last_fits =
+        !moves || (first_fits && sizes[d] - 1 <= steps_within(type.shape[d], starts[d], steps[d]));
     if (sizes[d] < 0 || !first_fits || !last_fits) {
-      return Decline{"slice of dimension " + std::to_string(d) + " leaves its extent " + std::to_string(type.shape[d])};
+      return Decline{"slice of dimension " + std::to_string(d) + " leaves its extent " +
+                     std::to_string(type.shape[d])};
     }
   }
   return std::vector{TensorType{type.dtype, sizes}};
@@ -40,7 +42,8 @@ void expand_slice(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   expander.define(node.outputs[0], [&expander, x, slice](const Subscripts& at) {
     Subscripts from;
-    for (std::size_t d = 0; d < at.size(); ++d) from.push_back(at[d] * slice.steps[d] + ir::Affine(slice.starts[d]));
+    for (std::size_t d = 0; d < at.size(); ++d)
+      from.push_back(at[d] * slice.steps[d] + ir::Affine(slice.starts[d]));
     return expander.read(x, from);
   });
 }

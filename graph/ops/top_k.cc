@@ -1,11 +1,13 @@
-// TopK. Few elements by counting: the place of an element is the number of those that come before it, without branches.
+// TopK. Few elements by counting: the place of an element is the number of those that come before
+// it, without branches.
 //   rank[i]   = sum[r] x[r] comes before x[i] ? 1 : 0
 //   index[j]  = sum[r] rank[r] == j ? r : 0
 //   values[j] = x[index[j]]
-// Many by a tournament of blocks of about sqrt(n / 2) elements: of each block the first element is known, by its
-// value and place; of these the first is taken, k times, and its block is looked through again for what comes after it.
-//   best[b], place[b] = the first element of block b                                   n steps in all
-//   loop t in 0..k                                                                     n / B + 2 * B steps each
+// Many by a tournament of blocks of about sqrt(n / 2) elements: of each block the first element
+// is known, by its value and place; of these the first is taken, k times, and its block is looked
+// through again for what comes after it.
+//   best[b], place[b] = the first element of block b             n steps in all
+//   loop t in 0..k                                               n / B + 2 * B steps each
 //     at = the place of the first among best;  values[t], index[t] = x[at], at
 //     best[at / B], place[at / B] = the first element of that block after x[at]
 // Of equal elements the one at the lower place comes first. NaN is above all numbers.
@@ -84,11 +86,13 @@ class Tournament {
     const std::string indices = indices_ == kNoValue ? "" : expander_.store(indices_);
     expander_.in_order({"t", 0, attributes_.k}, [&] {
       take_first();
-      const Subscripts others = subscripts_of(others_), to = along_axis(others, Affine::symbol("t"));
+      const Subscripts others = subscripts_of(others_),
+                       to = along_axis(others, Affine::symbol("t"));
       expander_.assign(values, to, others_, [&](const Subscripts& at) { return only(taken_, at); });
       if (!indices.empty())
-        expander_.assign(indices, to, others_,
-                         [&](const Subscripts& at) { return ir::make_cast(DType::I64, only(at_, at)); });
+        expander_.assign(indices, to, others_, [&](const Subscripts& at) {
+          return ir::make_cast(DType::I64, only(at_, at));
+        });
       if (attributes_.k > 1) renew_block();
     });
   }
@@ -104,9 +108,10 @@ class Tournament {
   const std::int64_t extent_;
   const bool nan_is_last_;
   std::int64_t block_ = 1, blocks_ = 1;
-  DType place_type_ = DType::I32;  // a place; of a NaN that comes last, what is behind all blocks; else the double
-  Ranges others_;                  // of the other dimensions that have several elements
-  std::string copy_;               // of x, blocks filled up with what comes last; empty: x has whole blocks
+  // A place; of a NaN that comes last, what is behind all blocks; else the double.
+  DType place_type_ = DType::I32;
+  Ranges others_;     // of the other dimensions that have several elements
+  std::string copy_;  // of x, blocks filled up with what comes last; empty: x has whole blocks
   std::string best_, place_, at_, taken_;
 
   // Around the size that makes a step least, one that divides the axis where there is one.
@@ -114,21 +119,27 @@ class Tournament {
     const auto wanted = static_cast<std::int64_t>(std::sqrt(static_cast<double>(extent_) / 2)) + 1;
     block_ = wanted;
     for (std::int64_t size = 2 * wanted; size >= wanted / 2 + 1; --size)
-      if (extent_ % size == 0 && (extent_ % block_ != 0 || std::abs(size - wanted) < std::abs(block_ - wanted)))
+      if (extent_ % size == 0 &&
+          (extent_ % block_ != 0 || std::abs(size - wanted) < std::abs(block_ - wanted)))
         block_ = size;
     blocks_ = (extent_ + block_ - 1) / block_;
     if (behind() > std::int64_t{1} << 29) place_type_ = DType::I64;
   }
   std::int64_t behind() const { return blocks_ * block_; }
 
-  bool is_other(std::size_t dimension) const { return dimension != axis_ && shape_[dimension] != 1; }
+  bool is_other(std::size_t dimension) const {
+    return dimension != axis_ && shape_[dimension] != 1;
+  }
 
   template <class Subscript>
-  std::vector<Subscript> along_axis(const std::vector<Affine>& at, const Subscript& subscript) const {
+  std::vector<Subscript> along_axis(const std::vector<Affine>& at,
+                                    const Subscript& subscript) const {
     std::vector<Subscript> all;
     auto other = at.begin();
     for (std::size_t d = 0; d < shape_.size(); ++d)
-      all.push_back(d == axis_ ? subscript : is_other(d) ? Subscript(*other++) : Subscript(Affine(0)));
+      all.push_back(d == axis_    ? subscript
+                    : is_other(d) ? Subscript(*other++)
+                                  : Subscript(Affine(0)));
     return all;
   }
   static Subscripts with(Subscripts at, const Affine& last) {
@@ -149,8 +160,12 @@ class Tournament {
   }
 
   // Subscripts of `at` belong to the other dimensions; those of a reduction or a block follow them.
-  Subscripts other_of(const Subscripts& at) const { return {at.begin(), at.begin() + std::ssize(others_)}; }
-  Expr only(const std::string& buffer, const Subscripts& at) const { return expander_.load(buffer, other_of(at)); }
+  Subscripts other_of(const Subscripts& at) const {
+    return {at.begin(), at.begin() + std::ssize(others_)};
+  }
+  Expr only(const std::string& buffer, const Subscripts& at) const {
+    return expander_.load(buffer, other_of(at));
+  }
   Expr number(std::int64_t value) const { return ir::make_int(place_type_, value); }
   Expr place_of(const Affine& place) const { return ir::make_index(place, place_type_); }
   Expr sum(const Expr& a, const Expr& b) const { return ir::make_binary(BinaryOp::Add, a, b); }
@@ -173,12 +188,14 @@ class Tournament {
     copy_ = temporary("copy", type_, behind());
     const Affine r = Affine::symbol("r");
     const Expr last = nan_is_last_ ? ir::make_float(type_, std::nan("")) : worst();
-    for (const auto& [first, end] : {std::pair{std::int64_t{0}, extent_}, std::pair{extent_, behind()}}) {
+    for (const auto& [first, end] :
+         {std::pair{std::int64_t{0}, extent_}, std::pair{extent_, behind()}}) {
       Ranges ranges = others_;
       ranges.push_back({"r", first, end});
-      expander_.assign(copy_, subscripts_of(ranges), ranges, [&, is_pad = first > 0](const Subscripts& at) {
-        return is_pad ? last : expander_.read(x_, along_axis(other_of(at), r));
-      });
+      expander_.assign(copy_, subscripts_of(ranges), ranges,
+                       [&, is_pad = first > 0](const Subscripts& at) {
+                         return is_pad ? last : expander_.read(x_, along_axis(other_of(at), r));
+                       });
     }
   }
 
@@ -191,12 +208,14 @@ class Tournament {
   }
   // ... and to the minimum that finds the place of this value.
   Expr place_if_first(const Expr& value, const Expr& first, const Expr& place) const {
-    const Expr none = nan_is_last_ ? ir::make_select(is_nan(value), sum(place, number(behind())), number(2 * behind()))
+    const Expr none = nan_is_last_ ? ir::make_select(is_nan(value), sum(place, number(behind())),
+                                                     number(2 * behind()))
                                    : number(2 * behind());
     return ir::make_select(is_same(value, first), place, none);
   }
   Expr is_same(const Expr& a, const Expr& b) const {
-    return is_float(type_) && attributes_.largest ? either(equals(a, b), both(is_nan(a), is_nan(b))) : equals(a, b);
+    return is_float(type_) && attributes_.largest ? either(equals(a, b), both(is_nan(a), is_nan(b)))
+                                                  : equals(a, b);
   }
 
   void find_firsts() {
@@ -207,7 +226,8 @@ class Tournament {
     expander_.accumulate(best_, ranges, inside, first_value(),
                          [&](const Subscripts& at) { return as_number(x_at(at, place)); });
     expander_.accumulate(place_, ranges, inside, Combiner::Min, [&](const Subscripts& at) {
-      return place_if_first(x_at(at, place), expander_.load(best_, with(other_of(at), Affine::symbol("b"))),
+      return place_if_first(x_at(at, place),
+                            expander_.load(best_, with(other_of(at), Affine::symbol("b"))),
                             place_of(place));
     });
   }
@@ -222,13 +242,16 @@ class Tournament {
     expander_.accumulate(top, others_, blocks, first_value(),
                          [&](const Subscripts& at) { return of_block(best_, at); });
     expander_.accumulate(first, others_, blocks, Combiner::Min, [&](const Subscripts& at) {
-      return ir::make_select(is_same(of_block(best_, at), only(top, at)), of_block(place_, at), number(2 * behind()));
+      return ir::make_select(is_same(of_block(best_, at), only(top, at)), of_block(place_, at),
+                             number(2 * behind()));
     });
     const Subscripts others = subscripts_of(others_);
     expander_.assign(at_, others, others_, [&](const Subscripts& at) {
-      return nan_is_last_ ? ir::make_binary(BinaryOp::Mod, only(first, at), number(behind())) : only(first, at);
+      return nan_is_last_ ? ir::make_binary(BinaryOp::Mod, only(first, at), number(behind()))
+                          : only(first, at);
     });
-    expander_.assign(taken_, others, others_, [&](const Subscripts& at) { return x_behind(at, only(at_, at), 0); });
+    expander_.assign(taken_, others, others_,
+                     [&](const Subscripts& at) { return x_behind(at, only(at_, at), 0); });
   }
 
   // The block of what was taken gives its next, of those that come after it.
@@ -242,8 +265,10 @@ class Tournament {
       const Expr begin = ir::make_binary(BinaryOp::Mul, block(at), number(block_));
       return Placed{x_behind(at, begin, r), sum(begin, place_of(r))};
     };
-    const auto if_left = [&](const Subscripts& at, const Placed& e, const Expr& then, const Expr& otherwise) {
-      return ir::make_select(comes_before({only(taken_, at), only(at_, at)}, e, attributes_.largest), then, otherwise);
+    const auto if_left = [&](const Subscripts& at, const Placed& e, const Expr& then,
+                             const Expr& otherwise) {
+      return ir::make_select(
+          comes_before({only(taken_, at), only(at_, at)}, e, attributes_.largest), then, otherwise);
     };
     const Ranges inside = {{"r", 0, block_}};
     expander_.accumulate(next, others_, inside, first_value(), [&](const Subscripts& at) {
@@ -280,19 +305,23 @@ void count_places(Expander& expander, const Node& node) {
   };
 
   const std::string rank = expander.temporary("rank", DType::I64, shape);
-  expander.accumulate(rank, ranges_over(shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum, [&](const Subscripts& at) {
-    const Expr own = expander.read(x, at), other = expander.read(x, along(at, r));
-    const bool largest = attributes.largest;
-    const Placed it{own, ir::make_index(at[axis])}, candidate{other, ir::make_index(r)};
-    return ir::make_select(comes_before(candidate, it, largest), one, zero);
-  });
+  expander.accumulate(
+      rank, ranges_over(shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
+      [&](const Subscripts& at) {
+        const Expr own = expander.read(x, at), other = expander.read(x, along(at, r));
+        const bool largest = attributes.largest;
+        const Placed it{own, ir::make_index(at[axis])}, candidate{other, ir::make_index(r)};
+        return ir::make_select(comes_before(candidate, it, largest), one, zero);
+      });
 
   const std::string place = expander.temporary("place", DType::I64, result_shape);
-  expander.accumulate(
-      place, ranges_over(result_shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum, [&](const Subscripts& at) {
-        const Expr is_here = ir::make_binary(BinaryOp::Eq, expander.load(rank, along(at, r)), ir::make_index(at[axis]));
-        return ir::make_select(is_here, ir::make_index(r), zero);
-      });
+  expander.accumulate(place, ranges_over(result_shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
+                      [&](const Subscripts& at) {
+                        const Expr is_here =
+                            ir::make_binary(BinaryOp::Eq, expander.load(rank, along(at, r)),
+                                            ir::make_index(at[axis]));
+                        return ir::make_select(is_here, ir::make_index(r), zero);
+                      });
 
   expander.define(node.outputs[0], [&expander, x, place, axis](const Subscripts& at) {
     std::vector<ir::Index> from(at.begin(), at.end());
@@ -300,7 +329,8 @@ void count_places(Expander& expander, const Node& node) {
     return expander.gather(x, from);
   });
   if (node.outputs.size() > 1) {
-    expander.define(node.outputs[1], [&expander, place](const Subscripts& at) { return expander.load(place, at); });
+    expander.define(node.outputs[1],
+                    [&expander, place](const Subscripts& at) { return expander.load(place, at); });
   }
 }
 
@@ -313,7 +343,8 @@ Types infer_top_k(const Graph& graph, const Node& node) {
   const auto& [axis, k, largest] = std::get<TopKAttributes>(node.attributes);
   if (auto no = expect_axis(axis, type.shape.size())) return *no;
   std::int64_t& extent = type.shape[static_cast<std::size_t>(axis)];
-  if (k < 0 || k > extent) return Decline{"k is " + std::to_string(k) + ", the axis has " + std::to_string(extent)};
+  if (k < 0 || k > extent)
+    return Decline{"k is " + std::to_string(k) + ", the axis has " + std::to_string(extent)};
   extent = k;
   return std::vector{type, TensorType{DType::I64, type.shape}};
 }

@@ -10,15 +10,17 @@ Types infer_transpose(const Graph& graph, const Node& node) {
   std::vector<bool> seen(type.shape.size(), false);
   Dims shape;
   for (std::int64_t d : perm) {
-    const bool fits = d >= 0 && d < static_cast<std::int64_t>(seen.size()) && !seen[static_cast<std::size_t>(d)];
+    const bool fits =
+        d >= 0 && d < static_cast<std::int64_t>(seen.size()) && !seen[static_cast<std::size_t>(d)];
     if (!fits || perm.size() != seen.size()) {
-      return Decline{"perm " + shape_text(perm) + " is not a permutation of " + std::to_string(seen.size()) +
-                     " dimensions"};
+      return Decline{"perm " + shape_text(perm) + " is not a permutation of " +
+                     std::to_string(seen.size()) + " dimensions"};
     }
     seen[static_cast<std::size_t>(d)] = true;
     shape.push_back(type.shape[static_cast<std::size_t>(d)]);
   }
-  if (perm.size() != seen.size()) return Decline{"perm is empty, expected " + std::to_string(seen.size()) + " entries"};
+  if (perm.size() != seen.size())
+    return Decline{"perm is empty, expected " + std::to_string(seen.size()) + " entries"};
   return std::vector{TensorType{type.dtype, shape}};
 }
 

@@ -1,7 +1,7 @@
-// Trigonometric and hyperbolic functions that are no operation of the Program, and their inverses, as expressions of
-// those that are. They compute in f64: results of f32 and shorter are within 1 ULP, those of f64 within 16 ULP (tan:
-// where the cosine is not close to 0). Intermediate values that an expression would repeat
-// are temporaries.
+// Trigonometric and hyperbolic functions that are no operation of the Program, and their inverses,
+// as expressions of those that are. They compute in f64: results of f32 and shorter are within 1
+// ULP, those of f64 within 16 ULP (tan: where the cosine is not close to 0). Intermediate values
+// that an expression would repeat are temporaries.
 #include <limits>
 
 #include "graph/ops/arithmetic.h"
@@ -23,15 +23,18 @@ constexpr double kTanPi8 = 0.41421356237309504880;  // sqrt(2) - 1
 Expr num(double value) { return ir::make_float(DType::F64, value); }
 Expr same(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Eq, a, b); }
 
-// Element-wise steps over one shape: `keep` makes a step a temporary, so that its readers do not compute it again.
+// Element-wise steps over one shape: `keep` makes a step a temporary, so that its readers do
+// not compute it again.
 class Steps {
  public:
-  Steps(Expander& expander, const Dims& shape) : expander_(expander), ranges_(ranges_over(shape)), shape_(shape) {}
+  Steps(Expander& expander, const Dims& shape)
+      : expander_(expander), ranges_(ranges_over(shape)), shape_(shape) {}
 
   Element keep(const char* name, const Element& value) {
     const std::string buffer = expander_.temporary(name, DType::F64, shape_);
     expander_.assign(buffer, subscripts_of(ranges_), ranges_, value);
-    return [&expander = expander_, buffer](const Subscripts& at) { return expander.load(buffer, at); };
+    return
+        [&expander = expander_, buffer](const Subscripts& at) { return expander.load(buffer, at); };
   }
 
  private:
@@ -50,22 +53,27 @@ Expr magnitude(const Expr& x) { return unary(UnaryOp::Abs, x); }
 Element with_sign(const Element& x, const Element& of_magnitude) {
   return [x, of_magnitude](const Subscripts& at) {
     const Expr here = x(at), value = of_magnitude(at);
-    return choose(same(here, num(0)), here, choose(is_less(here, num(0)), unary(UnaryOp::Neg, value), value));
+    return choose(same(here, num(0)), here,
+                  choose(is_less(here, num(0)), unary(UnaryOp::Neg, value), value));
   };
 }
 
-// ---- atan of u in [0, inf]: u > 1 becomes 1 / u, then u > tan(pi / 8) becomes (u - 1) / (u + 1), which is pi / 4
-// away; the alternating series of what is left, |t| <= 0.4143, ends below 2^-53.
+// ---- atan of u in [0, inf]: u > 1 becomes 1 / u, then u > tan(pi / 8) becomes
+// (u - 1) / (u + 1), which is pi / 4 away; the alternating series of what is left, |t| <= 0.4143,
+// ends below 2^-53.
 
 Expr folded(const Expr& u) { return choose(is_less(num(1), u), div(num(1), u), u); }
 
-Expr reduced(const Expr& f) { return choose(is_less(num(kTanPi8), f), div(sub(f, num(1)), add(f, num(1))), f); }
+Expr reduced(const Expr& f) {
+  return choose(is_less(num(kTanPi8), f), div(sub(f, num(1)), add(f, num(1))), f);
+}
 
 Expr series(const Expr& t) {
   constexpr int kTerms = 22;
   const Expr square = mul(t, t);
   Expr sum = num(0);
-  for (int k = kTerms; k > 0; --k) sum = ir::make_fma(sum, square, num((k % 2 == 0 ? 1.0 : -1.0) / (2 * k + 1)));
+  for (int k = kTerms; k > 0; --k)
+    sum = ir::make_fma(sum, square, num((k % 2 == 0 ? 1.0 : -1.0) / (2 * k + 1)));
   return ir::make_fma(mul(sum, square), t, t);
 }
 
@@ -80,8 +88,12 @@ Element arctangent(Steps& steps, const Element& argument) {
   };
 }
 
-Expr sine_ratio(const Expr& a) { return div(a, unary(UnaryOp::Sqrt, mul(sub(num(1), a), add(num(1), a)))); }
-Expr cosine_ratio(const Expr& x) { return unary(UnaryOp::Sqrt, div(sub(num(1), x), add(num(1), x))); }
+Expr sine_ratio(const Expr& a) {
+  return div(a, unary(UnaryOp::Sqrt, mul(sub(num(1), a), add(num(1), a))));
+}
+Expr cosine_ratio(const Expr& x) {
+  return unary(UnaryOp::Sqrt, div(sub(num(1), x), add(num(1), x)));
+}
 Expr twice(const Expr& x) { return mul(num(2), x); }
 Expr half(const Expr& x) { return mul(num(0.5), x); }
 
@@ -118,8 +130,8 @@ Expr half_square(const Expr& e) { return mul(half(e), e); }
 
 Element hyperbolic_sine(Steps& steps, const Element& magnitudes) {
   const Element a = steps.keep("a", magnitudes), e = root_of_exp(steps, a);
-  const Element small =
-      steps.keep("b", after(a, [](const Expr& x) { return choose(is_less(x, num(kLarge)), x, num(0)); }));
+  const Element small = steps.keep(
+      "b", after(a, [](const Expr& x) { return choose(is_less(x, num(kLarge)), x, num(0)); }));
   const Element m = steps.keep("m", exp_minus_one(steps, small));
   return [a, e, m](const Subscripts& at) {
     const Expr moderate = half(add(m(at), div(m(at), add(m(at), num(1)))));
@@ -129,7 +141,9 @@ Element hyperbolic_sine(Steps& steps, const Element& magnitudes) {
 
 Element hyperbolic_cosine(Steps& steps, const Element& magnitudes) {
   const Element e = root_of_exp(steps, magnitudes);
-  return after(e, [](const Expr& root) { return add(half_square(root), div(num(0.25), half_square(root))); });
+  return after(e, [](const Expr& root) {
+    return add(half_square(root), div(num(0.25), half_square(root)));
+  });
 }
 
 // log(2 x) where x is so large that nothing else counts.
@@ -166,7 +180,8 @@ Element value_of(OpKind op, Steps& steps, const Element& x) {
   const Element a = after(x, magnitude);
   switch (op) {
     case OpKind::Tan:
-      return after(x, [](const Expr& e) { return div(unary(UnaryOp::Sin, e), unary(UnaryOp::Cos, e)); });
+      return after(
+          x, [](const Expr& e) { return div(unary(UnaryOp::Sin, e), unary(UnaryOp::Cos, e)); });
     case OpKind::Asin:
       return with_sign(x, arctangent(steps, after(a, sine_ratio)));
     case OpKind::Acos:
@@ -196,9 +211,12 @@ void expand_trigonometric(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const DType type = expander.type(x).dtype;
   Steps steps(expander, expander.shape(x));
-  const Element wide = [&expander, x](const Subscripts& at) { return ir::make_cast(DType::F64, expander.read(x, at)); };
+  const Element wide = [&expander, x](const Subscripts& at) {
+    return ir::make_cast(DType::F64, expander.read(x, at));
+  };
   const Element value = value_of(node.op, steps, wide);
-  expander.define(node.outputs[0], [value, type](const Subscripts& at) { return ir::make_cast(type, value(at)); });
+  expander.define(node.outputs[0],
+                  [value, type](const Subscripts& at) { return ir::make_cast(type, value(at)); });
 }
 
 }  // namespace polyte::graph

@@ -30,7 +30,8 @@ Expr softplus(const Expr& x) {
 // x where x > 0, else factor * (exp(x / scale) - 1)
 Expr exponential_unit(const Expr& x, double factor, double scale) {
   const Expr inner = scale == 1 ? x : binary(BinaryOp::Div, x, number(x, scale));
-  const Expr below = mul(number(x, factor), binary(BinaryOp::Sub, unary(UnaryOp::Exp, inner), number(x, 1)));
+  const Expr below =
+      mul(number(x, factor), binary(BinaryOp::Sub, unary(UnaryOp::Exp, inner), number(x, 1)));
   return choose(is_less(number(x, 0), x), x, below);
 }
 
@@ -50,7 +51,8 @@ Expr is_infinite(const Expr& x, const InfAttributes& attributes) {
 }
 
 Expr shrink(const Expr& x, double lambd, double bias) {
-  const Expr above = choose(is_less(number(x, lambd), x), binary(BinaryOp::Sub, x, number(x, bias)), number(x, 0));
+  const Expr above =
+      choose(is_less(number(x, lambd), x), binary(BinaryOp::Sub, x, number(x, bias)), number(x, 0));
   return choose(is_less(x, number(x, -lambd)), add(x, number(x, bias)), above);
 }
 
@@ -167,7 +169,8 @@ bool has_steps(OpKind op) {
 }
 
 bool takes_any_number(OpKind op) {
-  return op == OpKind::Abs || op == OpKind::Neg || op == OpKind::Sign || op == OpKind::Relu || op == OpKind::Shrink;
+  return op == OpKind::Abs || op == OpKind::Neg || op == OpKind::Sign || op == OpKind::Relu ||
+         op == OpKind::Shrink;
 }
 
 }  // namespace
@@ -176,13 +179,16 @@ Types infer_unary(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 1, 1)) return *no;
   TensorType type = input_type(graph, node, 0);
   if (node.op == OpKind::Identity) return std::vector{type};
-  if (node.op == OpKind::Cast) return std::vector{TensorType{std::get<CastAttributes>(node.attributes).to, type.shape}};
+  if (node.op == OpKind::Cast)
+    return std::vector{TensorType{std::get<CastAttributes>(node.attributes).to, type.shape}};
   if (node.op == OpKind::Not) {
     if (is_float(type.dtype))
-      return Decline{"input 0 is " + std::string(to_string(type.dtype)) + ", expected bool or an integer type"};
+      return Decline{"input 0 is " + std::string(to_string(type.dtype)) +
+                     ", expected bool or an integer type"};
     return std::vector{type};
   }
-  const Complaint no = takes_any_number(node.op) ? expect_number(graph, node, 0) : expect_float(graph, node, 0);
+  const Complaint no =
+      takes_any_number(node.op) ? expect_number(graph, node, 0) : expect_float(graph, node, 0);
   if (no) return *no;
   if (node.op == OpKind::Neg && is_unsigned_integer(type.dtype))
     return Decline{"input 0 is unsigned, expected a signed type"};
@@ -192,7 +198,8 @@ Types infer_unary(const Graph& graph, const Node& node) {
 
 void expand_unary(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
-  const DType type = expander.type(x).dtype, wide = has_steps(node.op) ? accumulator_of(type) : type;
+  const DType type = expander.type(x).dtype,
+              wide = has_steps(node.op) ? accumulator_of(type) : type;
   expander.define(node.outputs[0], [&expander, &node, x, type, wide](const Subscripts& at) {
     if (wide == type) return applied(node, expander.read(x, at));
     return ir::make_cast(type, applied(node, ir::make_cast(wide, expander.read(x, at))));

@@ -7,7 +7,8 @@ namespace {
 constexpr std::int64_t kRows = 64;           // side by side: chains of eight, for eight cores
 constexpr std::int64_t kFewRows = 16;        // more are left alone
 constexpr std::int64_t kWorthBlocks = 4096;  // elements of an axis
-constexpr std::int64_t kPage = 1024;         // elements: rows that lie so far apart share one set of the cache
+// Elements: rows that lie so far apart share one set of the cache.
+constexpr std::int64_t kPage = 1024;
 constexpr std::int64_t kLine = 16;
 
 std::int64_t block_of(const TensorType& type, std::int64_t extent) {

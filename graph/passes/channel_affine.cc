@@ -11,8 +11,11 @@ std::optional<ChannelAffine> of_batch_norm(const Graph& graph, const Node& node,
   for (std::size_t i = 1; i < 5; ++i) {
     if (!graph.value(node.inputs.at(i)).is_constant()) return std::nullopt;
   }
-  const auto operand = [&](std::size_t i) { return elements_as_real(graph.value(node.inputs[i]).tensor()); };
-  const std::vector<double> scale = operand(1), bias = operand(2), mean = operand(3), variance = operand(4);
+  const auto operand = [&](std::size_t i) {
+    return elements_as_real(graph.value(node.inputs[i]).tensor());
+  };
+  const std::vector<double> scale = operand(1), bias = operand(2), mean = operand(3),
+                            variance = operand(4);
   const double epsilon = std::get<NormAttributes>(node.attributes).epsilon;
   ChannelAffine affine;
   for (std::size_t c = 0; c < scale.size(); ++c) {
@@ -22,7 +25,8 @@ std::optional<ChannelAffine> of_batch_norm(const Graph& graph, const Node& node,
   return affine;
 }
 
-std::optional<ChannelAffine> of_arithmetic(const Graph& graph, const Node& node, ValueId x, std::size_t axis) {
+std::optional<ChannelAffine> of_arithmetic(const Graph& graph, const Node& node, ValueId x,
+                                           std::size_t axis) {
   const bool x_is_first = node.inputs.at(0) == x;
   const ValueId other = node.inputs.at(x_is_first ? 1 : 0);
   const TensorType& type = graph.value(x).type;
@@ -54,8 +58,8 @@ std::optional<ChannelAffine> of_arithmetic(const Graph& graph, const Node& node,
 
 }  // namespace
 
-std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId constant, const Dims& shape,
-                                               std::size_t axis) {
+std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId constant,
+                                               const Dims& shape, std::size_t axis) {
   const Value& value = graph.value(constant);
   if (!value.is_constant() || value.type.shape.size() > shape.size()) return std::nullopt;
   const std::size_t first = shape.size() - value.type.shape.size();
@@ -69,7 +73,8 @@ std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId const
   return elements;
 }
 
-std::optional<ChannelAffine> channel_affine(const Graph& graph, const Node& node, ValueId x, std::size_t axis) {
+std::optional<ChannelAffine> channel_affine(const Graph& graph, const Node& node, ValueId x,
+                                            std::size_t axis) {
   if (!is_float(graph.value(x).type.dtype)) return std::nullopt;
   switch (node.op) {
     case OpKind::BatchNormalization:

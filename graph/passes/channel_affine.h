@@ -13,11 +13,14 @@ struct ChannelAffine {
   std::vector<double> scale, shift;  // one entry per channel
 };
 
-// `node` as a function of its operand `x` whose channels lie along dimension `axis`; none if it is no such thing.
-std::optional<ChannelAffine> channel_affine(const Graph& graph, const Node& node, ValueId x, std::size_t axis);
+// `node` as a function of its operand `x` whose channels lie along dimension `axis`; none if
+// it is no such thing.
+std::optional<ChannelAffine> channel_affine(const Graph& graph, const Node& node, ValueId x,
+                                            std::size_t axis);
 
-// The elements of a constant that broadcasts to `shape` and varies along `axis` only, one per channel.
-std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId constant, const Dims& shape,
-                                               std::size_t axis);
+// The elements of a constant that broadcasts to `shape` and varies along `axis` only, one
+// per channel.
+std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId constant,
+                                               const Dims& shape, std::size_t axis);
 
 }  // namespace polyte::graph

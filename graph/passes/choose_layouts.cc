@@ -11,7 +11,8 @@ namespace polyte::graph {
 
 namespace {
 
-constexpr double kWorthwhile = 0.03;        // of a region's cycles; the prices are no better than that
+// Of a region's cycles; the prices are no better than that.
+constexpr double kWorthwhile = 0.03;
 constexpr std::int64_t kLeastGain = 20000;  // cycles; of kernels this short they know little
 
 constexpr std::array<std::string_view, 3> kNames = {"auto", "plain", "blocked"};
@@ -39,14 +40,16 @@ class Chooser {
     for (const std::vector<NodeId>& region : choice_.regions(in_blocks)) {
       std::vector<bool> without = in_blocks;
       for (const NodeId id : region) without[at(id)] = false;
-      const std::int64_t gain = choice_.cost(without) - choice_.cost(in_blocks), now = plain_cost(region);
-      const bool pays = gain >= kLeastGain && static_cast<double>(gain) >= kWorthwhile * static_cast<double>(now);
+      const std::int64_t gain = choice_.cost(without) - choice_.cost(in_blocks),
+                         now = plain_cost(region);
+      const bool pays =
+          gain >= kLeastGain && static_cast<double>(gain) >= kWorthwhile * static_cast<double>(now);
       const std::string what = region_text(region);
-      const std::string why =
-          cycles_text(now) + " cycles as they are, " + cycles_text(now - gain) + " in blocks and with the reorders";
+      const std::string why = cycles_text(now) + " cycles as they are, " + cycles_text(now - gain) +
+                              " in blocks and with the reorders";
       if (pays || forced_) {
-        result.notes.push_back(what + " in blocks of " + std::to_string(forms_.block()) + " channels" +
-                               (forced_ ? ", as was asked for: " : ": ") + why);
+        result.notes.push_back(what + " in blocks of " + std::to_string(forms_.block()) +
+                               " channels" + (forced_ ? ", as was asked for: " : ": ") + why);
         result.rewrites += static_cast<int>(region.size());
       } else {
         result.notes.push_back(what + " plain, for little would be won: " + why);
@@ -75,7 +78,8 @@ class Chooser {
   std::string region_text(const std::vector<NodeId>& region) const {
     std::string first = "'" + graph_.node(region.front()).name + "'";
     if (region.size() == 1) return first;
-    return std::to_string(region.size()) + " nodes, " + first + " to '" + graph_.node(region.back()).name + "',";
+    return std::to_string(region.size()) + " nodes, " + first + " to '" +
+           graph_.node(region.back()).name + "',";
   }
 
   // Convolutions that cannot compute in blocks.
@@ -83,7 +87,8 @@ class Chooser {
     for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
       const Node& node = graph_.node(id);
       if (node.op != OpKind::Conv || in_blocks[at(id)]) continue;
-      if (!forms_.has(id)) result.notes.push_back("'" + node.name + "' plain: " + forms_.of(id).error().reason);
+      if (!forms_.has(id))
+        result.notes.push_back("'" + node.name + "' plain: " + forms_.of(id).error().reason);
     }
   }
 };

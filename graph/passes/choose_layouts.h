@@ -1,10 +1,12 @@
 // Lays channels out in blocks as long as a vector where that pays (NCHWc), region by region:
 //
-//   MaxPool(Conv(x: [1, 3, 32, 32]))  ->  Transpose, Reshape(MaxPool(Conv(x)))   Conv gives [1, 4, 32, 32, 16]
+//   MaxPool(Conv(x: [1, 3, 32, 32]))
+//     ->   Transpose, Reshape(MaxPool(Conv(x)))      Conv gives [1, 4, 32, 32, 16]
 //
-// A value in blocks is an ordinary value of one dimension more, a reorder between layouts ordinary nodes
-// (graph/layouts/block_rewriter.h), so that fusion, memory and both schedulers need to know nothing of it. Sums keep
-// their order: results stay what they were, bit for bit. The notes say of every region what was decided and why.
+// A value in blocks is an ordinary value of one dimension more, a reorder between layouts ordinary
+// nodes (graph/layouts/block_rewriter.h), so that fusion, memory and both schedulers need to know
+// nothing of it. Sums keep their order: results stay what they were, bit for bit. The notes say of
+// every region what was decided and why.
 #pragma once
 
 #include <optional>

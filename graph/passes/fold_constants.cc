@@ -10,7 +10,8 @@ namespace polyte::graph {
 
 namespace {
 
-// Elements read and written, below which the interpreter is fast enough; a contraction does more work for each.
+// Elements read and written, below which the interpreter is fast enough; a contraction does
+// more work for each.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
 constexpr std::int64_t kMostElementsOfContraction = std::int64_t{1} << 16;
 
@@ -27,7 +28,8 @@ bool has_only_constants(const Graph& graph, const Node& node) {
 bool is_small(const Graph& graph, const Node& node) {
   std::int64_t elements = 0;
   for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs}) {
-    for (ValueId id : *ids) elements += id == kNoValue ? 0 : element_count(graph.value(id).type.shape);
+    for (ValueId id : *ids)
+      elements += id == kNoValue ? 0 : element_count(graph.value(id).type.shape);
   }
   const bool is_contraction = info(node.op).pattern == OpPattern::OutEWiseFusable;
   return elements <= (is_contraction ? kMostElementsOfContraction : kMostElements);
@@ -35,7 +37,8 @@ bool is_small(const Graph& graph, const Node& node) {
 
 std::vector<Tensor> outputs_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (is_view(node.op)) return {{graph.value(node.outputs[0]).type, graph.value(node.inputs[0]).data}};
+  if (is_view(node.op))
+    return {{graph.value(node.outputs[0]).type, graph.value(node.inputs[0]).data}};
   return evaluate(graph, id);
 }
 
@@ -60,7 +63,8 @@ PassResult fold_constants(Graph& graph, const std::set<std::string>& unfolded) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNoValue) continue;
       const std::string name = graph.value(node.outputs[i]).name;
-      replaced = replacements.replace(node.outputs[i], graph.add_constant(name, outputs[i])) && replaced;
+      replaced =
+          replacements.replace(node.outputs[i], graph.add_constant(name, outputs[i])) && replaced;
     }
     if (replaced) ++result.rewrites;
   }

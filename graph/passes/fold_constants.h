@@ -1,6 +1,7 @@
-// Evaluates nodes whose operands are all constants, through their expansion and the Program interpreter, so that
-// folding can never disagree with the meaning of an operator. Views share the bytes of their operand. Shapes are
-// folded the same way: importers resolve Shape itself, and what is computed from it is constant.
+// Evaluates nodes whose operands are all constants, through their expansion and the Program
+// interpreter, so that folding can never disagree with the meaning of an operator. Views share the
+// bytes of their operand. Shapes are folded the same way: importers resolve Shape itself, and what
+// is computed from it is constant.
 //
 //   Add(Const, Const)  ->  Const
 //

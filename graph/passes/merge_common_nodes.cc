@@ -20,7 +20,8 @@ int merge_constants(const Graph& graph, Replacements& replacements) {
   for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
     const Value& value = graph.value(id);
     if (!value.is_constant()) continue;
-    const auto [same, is_new] = known.try_emplace({value.type.dtype, value.type.shape, bytes_of(value)}, id);
+    const auto [same, is_new] =
+        known.try_emplace({value.type.dtype, value.type.shape, bytes_of(value)}, id);
     if (!is_new && replacements.replace(id, same->second)) ++merged;
   }
   return merged;
@@ -38,7 +39,8 @@ bool offers_outputs_of(const Node& kept, const Node& node) {
 bool replace_outputs(const Node& node, const Node& kept, Replacements& replacements) {
   bool all = true;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != kNoValue) all = replacements.replace(node.outputs[i], kept.outputs[i]) && all;
+    if (node.outputs[i] != kNoValue)
+      all = replacements.replace(node.outputs[i], kept.outputs[i]) && all;
   }
   return all;
 }

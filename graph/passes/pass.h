@@ -1,5 +1,5 @@
-// What every graph pass is: a function that edits a Graph in place, keeps its meaning, and tells what it did.
-// The list that runs them is optimize.cc.
+// What every graph pass is: a function that edits a Graph in place, keeps its meaning, and tells
+// what it did. The list that runs them is optimize.cc.
 #pragma once
 
 #include <string>

@@ -19,7 +19,8 @@ bool Replacements::replace(ValueId from, ValueId to) {
     stands_for_.push_back(static_cast<int>(id));
   is_output_.resize(graph_.values.size());
   is_input_.resize(graph_.values.size());
-  const auto source = static_cast<std::size_t>(from), target = static_cast<std::size_t>(resolve(to));
+  const auto source = static_cast<std::size_t>(from),
+             target = static_cast<std::size_t>(resolve(to));
   if (is_output_[source]) {
     if (is_output_[target] || is_input_[target]) return false;
     is_output_[target] = true;

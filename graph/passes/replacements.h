@@ -1,6 +1,7 @@
-// Replacing values while a pass walks the nodes in order: a table of what stands for what, applied to each
-// node's operands as it is met and to the whole graph at the end. Names of graph outputs are part of the
-// interface and survive: the value that takes over also takes the name, as does a value that the pass has added.
+// Replacing values while a pass walks the nodes in order: a table of what stands for what, applied
+// to each node's operands as it is met and to the whole graph at the end. Names of graph outputs
+// are part of the interface and survive: the value that takes over also takes the name, as does a
+// value that the pass has added.
 #pragma once
 
 #include <vector>
@@ -13,8 +14,8 @@ class Replacements {
  public:
   explicit Replacements(Graph& graph);
 
-  // Lets `to` stand for `from`. Refused (false) where `from` is a graph output and `to` cannot take its name:
-  // it is a graph input, or an output itself.
+  // Lets `to` stand for `from`. Refused (false) where `from` is a graph output and `to` cannot take
+  // its name: it is a graph input, or an output itself.
   bool replace(ValueId from, ValueId to);
   // The operands of `node` as they are by now.
   void update_operands(Node& node) const;

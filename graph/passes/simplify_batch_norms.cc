@@ -19,12 +19,15 @@ PassResult simplify_batch_norms(Graph& graph) {
     // One a channel, aligned with dimension 1; a vector is of one channel.
     TensorType constant = {type.dtype, Dims(type.shape.size() - 1, 1)};
     if (!constant.shape.empty()) constant.shape[0] = type.shape.at(1);
-    const ValueId scale = graph.add_constant(node.name + ".scale", make_tensor(constant, affine->scale));
-    const ValueId shift = graph.add_constant(node.name + ".shift", make_tensor(constant, affine->shift));
+    const ValueId scale =
+        graph.add_constant(node.name + ".scale", make_tensor(constant, affine->scale));
+    const ValueId shift =
+        graph.add_constant(node.name + ".shift", make_tensor(constant, affine->shift));
     const std::string name = graph.value(node.outputs[0]).name;
-    const NodeId mul = graph.add_node(node.name + ".mul", OpKind::Mul, NoAttributes{}, {node.inputs[0], scale}, {name});
-    const NodeId add =
-        graph.add_node(node.name + ".add", OpKind::Add, NoAttributes{}, {graph.node(mul).outputs[0], shift}, {name});
+    const NodeId mul = graph.add_node(node.name + ".mul", OpKind::Mul, NoAttributes{},
+                                      {node.inputs[0], scale}, {name});
+    const NodeId add = graph.add_node(node.name + ".add", OpKind::Add, NoAttributes{},
+                                      {graph.node(mul).outputs[0], shift}, {name});
     if (replacements.replace(node.outputs[0], graph.node(add).outputs[0])) ++result.rewrites;
   }
   replacements.finish();

@@ -33,7 +33,8 @@ bool is_dense(std::span<const std::int64_t> shape, const Strides& strides, std::
 }
 
 [[noreturn]] void refuse_type(const std::string& name, const std::string& what) {
-  throw ProblemError("argument '" + name + "' has elements of " + what + ", which no element type of Polyte is");
+  throw ProblemError("argument '" + name + "' has elements of " + what +
+                     ", which no element type of Polyte is");
 }
 
 }  // namespace
@@ -59,7 +60,8 @@ std::optional<Stream> stream_of(nb::handle object) {
 
 Array::Array(nb::handle object, const std::string& name, const Stream* stream) try {
   // cupy's have the buffer protocol too, which refuses what is in the device's memory.
-  const bool is_there = stream && PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "__cuda_array_interface__");
+  const bool is_there = stream && PyObject_CheckBuffer(object.ptr()) &&
+                        nb::hasattr(object, "__cuda_array_interface__");
   if (PyObject_CheckBuffer(object.ptr()) && !is_there)
     take_buffer(object, name);
   else if (nb::hasattr(object, "__dlpack__"))
@@ -67,18 +69,20 @@ Array::Array(nb::handle object, const std::string& name, const Stream* stream) t
   else if (stream && nb::hasattr(object, "__cuda_array_interface__"))
     take_cuda(object, name);
   else
-    throw ProblemError("argument '" + name + "' is of type " + class_name(object) +
-                       ", expected an array: something with the buffer protocol or with __dlpack__");
+    throw ProblemError(
+        "argument '" + name + "' is of type " + class_name(object) +
+        ", expected an array: something with the buffer protocol or with __dlpack__");
 } catch (const std::bad_cast&) {
-  throw ProblemError("argument '" + name + "' is of type " + class_name(object) +
-                     ", whose __dlpack_device__ or __cuda_array_interface__ says something else than it should");
+  throw ProblemError(
+      "argument '" + name + "' is of type " + class_name(object) +
+      ", whose __dlpack_device__ or __cuda_array_interface__ says something else than it should");
 }
 
 template <class Extents>
 void Array::set_shape(const Extents& extents, std::size_t dimensions, const std::string& name) {
   if (dimensions > static_cast<std::size_t>(kMostDimensions))
-    throw ProblemError("argument '" + name + "' has " + std::to_string(dimensions) + " dimensions, at most " +
-                       std::to_string(kMostDimensions) + " are possible");
+    throw ProblemError("argument '" + name + "' has " + std::to_string(dimensions) +
+                       " dimensions, at most " + std::to_string(kMostDimensions) + " are possible");
   dimensions_ = static_cast<int>(dimensions);
   for (std::size_t d = 0; d < dimensions; ++d) shape_[d] = extents[d];
 }
@@ -110,18 +114,20 @@ void Array::take_dlpack(nb::handle object, const std::string& name, const Stream
   }
   is_on_gpu_ = type == POLYTE_DL_CUDA;
   if (type != POLYTE_DL_CPU && !(is_on_gpu_ && stream))
-    throw ProblemError("argument '" + name + "' is in the memory of device type " + std::to_string(type) +
-                       " (DLPack), expected this processor's");
+    throw ProblemError("argument '" + name + "' is in the memory of device type " +
+                       std::to_string(type) + " (DLPack), expected this processor's");
   using namespace nb::literals;
-  keeper_ = is_on_gpu_ ? object.attr("__dlpack__")("stream"_a = stream->number()) : object.attr("__dlpack__")();
+  keeper_ = is_on_gpu_ ? object.attr("__dlpack__")("stream"_a = stream->number())
+                       : object.attr("__dlpack__")();
   const polyte_dl_tensor& tensor = take_capsule(keeper_);
   if (tensor.device.device_type != type)
-    throw ProblemError("argument '" + name + "' says that it is in the memory of device type " + std::to_string(type) +
-                       ", and its DLPack capsule that it is in that of " + std::to_string(tensor.device.device_type));
+    throw ProblemError("argument '" + name + "' says that it is in the memory of device type " +
+                       std::to_string(type) + ", and its DLPack capsule that it is in that of " +
+                       std::to_string(tensor.device.device_type));
   const auto dtype = dtype_of(tensor.dtype);
   if (!dtype)
-    refuse_type(name, "DLPack type " + std::to_string(tensor.dtype.code) + " in " + std::to_string(tensor.dtype.bits) +
-                          " bits");
+    refuse_type(name, "DLPack type " + std::to_string(tensor.dtype.code) + " in " +
+                          std::to_string(tensor.dtype.bits) + " bits");
   dtype_ = *dtype;
   data_ = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   is_writable_ = true;
@@ -145,7 +151,8 @@ void Array::take_cuda(nb::handle object, const std::string& name) {
   is_writable_ = !nb::cast<bool>(data[1]);
   const auto extents = nb::cast<std::vector<std::int64_t>>(said["shape"]);
   set_shape(extents, extents.size(), name);
-  if (said.contains("stream") && !said["stream"].is_none()) maker_ = Stream{nb::cast<std::uintptr_t>(said["stream"])};
+  if (said.contains("stream") && !said["stream"].is_none())
+    maker_ = Stream{nb::cast<std::uintptr_t>(said["stream"])};
   if (!said.contains("strides") || said["strides"].is_none()) return;
   const auto strides = nb::cast<std::vector<std::int64_t>>(said["strides"]);
   if (strides.size() != extents.size() || !is_dense(shape(), strides, size_in_bytes(dtype_)))
@@ -157,13 +164,16 @@ bool fits(DType got, DType wanted) {
 }
 
 nb::object empty_array(DType dtype, std::span<const std::int64_t> shape) {
-  static const nb::handle kEmpty = nb::object(nb::module_::import_("numpy").attr("empty")).release();
+  static const nb::handle kEmpty =
+      nb::object(nb::module_::import_("numpy").attr("empty")).release();
   static const auto kTypes = [] {
-    constexpr const char* kNames[] = {"float64", "float32", "float16", "uint16", "int8",   "int16", "int32",
-                                      "int64",   "uint8",   "uint16",  "uint32", "uint64", "bool"};
+    constexpr const char* kNames[] = {"float64", "float32", "float16", "uint16", "int8",
+                                      "int16",   "int32",   "int64",   "uint8",  "uint16",
+                                      "uint32",  "uint64",  "bool"};
     std::array<nb::handle, kDTypeCount> types;
     for (int i = 0; i < kDTypeCount; ++i)
-      types[static_cast<std::size_t>(i)] = nb::module_::import_("numpy").attr("dtype")(kNames[i]).release();
+      types[static_cast<std::size_t>(i)] =
+          nb::module_::import_("numpy").attr("dtype")(kNames[i]).release();
     return types;
   }();
   nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));

@@ -1,5 +1,6 @@
-// The memory of a Python object, without a copy: what has the buffer protocol (numpy, array, memoryview), else what has
-// DLPack's `__dlpack__` (torch, jax), else `__cuda_array_interface__` (numba). Rows have to be dense.
+// The memory of a Python object, without a copy: what has the buffer protocol (numpy, array,
+// memoryview), else what has DLPack's `__dlpack__` (torch, jax), else `__cuda_array_interface__`
+// (numba). Rows have to be dense.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,21 +22,24 @@ struct Stream {
   std::uintptr_t number() const { return handle == 0 ? 1 : handle; }
 };
 
-// None, a number, or a stream of torch (`cuda_stream`), cupy (`ptr`) or anything with `__cuda_stream__`. Throws
-// ProblemError.
+// None, a number, or a stream of torch (`cuda_stream`), cupy (`ptr`) or anything with
+// `__cuda_stream__`. Throws ProblemError.
 std::optional<Stream> stream_of(nanobind::handle object);
 
 class Array {
  public:
   static constexpr int kMostDimensions = 16;
 
-  // Throws what the object's own protocol throws, and ProblemError (error.h) where it is no dense array in this
-  // processor's memory or, with a stream in which it will be used, in a GPU's. `name` appears in messages.
+  // Throws what the object's own protocol throws, and ProblemError (error.h) where it is no dense
+  // array in this processor's memory or, with a stream in which it will be used, in a GPU's. `name`
+  // appears in messages.
   Array(nanobind::handle object, const std::string& name, const Stream* stream = nullptr);
 
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
-  std::span<const std::int64_t> shape() const { return {shape_.data(), static_cast<std::size_t>(dimensions_)}; }
+  std::span<const std::int64_t> shape() const {
+    return {shape_.data(), static_cast<std::size_t>(dimensions_)};
+  }
   bool is_writable() const { return is_writable_; }
 
   bool is_on_gpu() const { return is_on_gpu_; }
@@ -70,8 +74,8 @@ class Array {
   void set_shape(const Extents& extents, std::size_t dimensions, const std::string& name);
 };
 
-// Elements of `got` are those of `wanted`: the same type, or for 16-bit floats, which few libraries know, their bits as
-// u16.
+// Elements of `got` are those of `wanted`: the same type, or for 16-bit floats, which few libraries
+// know, their bits as u16.
 bool fits(DType got, DType wanted);
 
 // A new array of numpy, not initialised; 16-bit brain floats as uint16.

@@ -16,9 +16,11 @@ nb::tuple to_python(const lab::Interval& interval) {
 }  // namespace
 
 void bind_statistics(nb::module_& module) {
-  module.def("median_interval", [](const lab::Samples& samples) { return to_python(lab::median_interval(samples)); });
-  module.def("paired_ratio",
-             [](const lab::Samples& a, const lab::Samples& b) { return to_python(lab::paired_ratio(a, b)); });
+  module.def("median_interval",
+             [](const lab::Samples& samples) { return to_python(lab::median_interval(samples)); });
+  module.def("paired_ratio", [](const lab::Samples& a, const lab::Samples& b) {
+    return to_python(lab::paired_ratio(a, b));
+  });
 }
 
 }  // namespace polyte::python

@@ -26,8 +26,9 @@ std::unique_ptr<DeviceArray> to_device(nb::handle object, int device, const std:
   return guarded_value([&] {
     const auto gpu = runtime::CudaDevice::open({driver, device});
     const CudaCurrent current(*gpu);
-    auto made = std::make_unique<DeviceArray>(gpu, array->dtype(),
-                                              std::vector<std::int64_t>(array->shape().begin(), array->shape().end()));
+    auto made = std::make_unique<DeviceArray>(
+        gpu, array->dtype(),
+        std::vector<std::int64_t>(array->shape().begin(), array->shape().end()));
     if (made->bytes() > 0) {
       const auto bytes = static_cast<std::size_t>(made->bytes());
       gpu->driver().copy_to_device(made->address(), array->data(), bytes, nullptr);
@@ -39,7 +40,8 @@ std::unique_ptr<DeviceArray> to_device(nb::handle object, int device, const std:
 
 }  // namespace
 
-DeviceArray::DeviceArray(runtime::CudaDevicePtr device, DType dtype, std::vector<std::int64_t> shape)
+DeviceArray::DeviceArray(runtime::CudaDevicePtr device, DType dtype,
+                         std::vector<std::int64_t> shape)
     : device_(std::move(device)),
       dtype_(dtype),
       shape_(std::move(shape)),
@@ -58,7 +60,8 @@ DeviceArray::Memory::~Memory() {
 void DeviceArray::mark_used(Stream stream, bool writes) {
   const CudaCurrent current(*device_);
   runtime::CudaEvent& event = memory_->uses[stream.number()];
-  if (event.get() == runtime::CudaEventHandle{}) event = make_cuda_event(device_, runtime::CudaEventKind::Order);
+  if (event.get() == runtime::CudaEventHandle{})
+    event = make_cuda_event(device_, runtime::CudaEventKind::Order);
   device_->driver().event_record(event.get(), handle_of(stream));
   if (writes) maker_ = stream;
 }
@@ -82,14 +85,16 @@ nb::dict DeviceArray::cuda_array_interface() const {
 }
 
 nb::object DeviceArray::dlpack(nb::handle stream) const {
-  const bool is_unordered = nb::isinstance<nb::int_>(stream) && nb::cast<std::int64_t>(stream) == -1;
+  const bool is_unordered =
+      nb::isinstance<nb::int_>(stream) && nb::cast<std::int64_t>(stream) == -1;
   const std::optional<Stream> taker = is_unordered ? std::nullopt : stream_of(stream);
   if (maker_ && !is_unordered)
     guarded_value([&] {
       const CudaCurrent current(*device_);
       const Stream later = taker.value_or(Stream{});
       if (later.number() != maker_->number())
-        device_->driver().stream_wait_event(handle_of(later), memory_->uses.at(maker_->number()).get(), 0);
+        device_->driver().stream_wait_event(handle_of(later),
+                                            memory_->uses.at(maker_->number()).get(), 0);
       return api::Done{};
     });
   auto* given = new Given{{}, shape_, memory_};
@@ -112,7 +117,8 @@ nb::object DeviceArray::to_numpy() const {
     if (bytes_ == 0) return api::Done{};
     const CudaCurrent current(*device_);
     const runtime::CudaStreamHandle stream = handle_of(maker_.value_or(Stream{}));
-    device_->driver().copy_to_host(there.data(), address(), static_cast<std::size_t>(bytes_), stream);
+    device_->driver().copy_to_host(there.data(), address(), static_cast<std::size_t>(bytes_),
+                                   stream);
     device_->driver().stream_synchronize(stream);
     return api::Done{};
   });
@@ -130,21 +136,28 @@ void bind_device_arrays(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<DeviceArray>(module, "DeviceArray", R"(An array in a GPU's memory, dense.
 
-Kernels for a GPU give it where they get arrays in its memory; to_device makes one. torch, jax, cupy and others take it
-without a copy, by DLPack (torch.from_dlpack(x)) or __cuda_array_interface__; numpy() copies it here.)")
+Kernels for a GPU give it where they get arrays in its memory; to_device makes one. torch, jax, cupy
+and others take it without a copy, by DLPack (torch.from_dlpack(x)) or __cuda_array_interface__;
+numpy() copies it here.)")
       .def_prop_ro(
-          "dtype", [](const DeviceArray& a) { return name_of(a.dtype()); }, "The element type's name, \"f32\".")
+          "dtype", [](const DeviceArray& a) { return name_of(a.dtype()); },
+          "The element type's name, \"f32\".")
       .def_prop_ro(
-          "shape", [](const DeviceArray& a) { return nb::tuple(nb::cast(a.shape())); }, "A tuple of numbers.")
+          "shape", [](const DeviceArray& a) { return nb::tuple(nb::cast(a.shape())); },
+          "A tuple of numbers.")
       .def_prop_ro("__cuda_array_interface__", &DeviceArray::cuda_array_interface)
       .def(
-          "__dlpack__", [](const DeviceArray& a, nb::handle stream, const nb::kwargs&) { return a.dlpack(stream); },
+          "__dlpack__",
+          [](const DeviceArray& a, nb::handle stream, const nb::kwargs&) {
+            return a.dlpack(stream);
+          },
           "stream"_a = nb::none(), "options"_a)
       .def("__dlpack_device__", &DeviceArray::dlpack_device)
-      .def("numpy", &DeviceArray::to_numpy, "A copy in this processor's memory, once what writes the array is done.")
+      .def("numpy", &DeviceArray::to_numpy,
+           "A copy in this processor's memory, once what writes the array is done.")
       .def("__repr__", [](const DeviceArray& a) {
-        return "<polyte.DeviceArray " + name_of(a.dtype()) + runtime::to_string(a.shape()) + " on GPU " +
-               std::to_string(a.device()->number()) + ">";
+        return "<polyte.DeviceArray " + name_of(a.dtype()) + runtime::to_string(a.shape()) +
+               " on GPU " + std::to_string(a.device()->number()) + ">";
       });
   module.def("to_device", &to_device, "array"_a, "device"_a = 0, "driver"_a = "");
 }

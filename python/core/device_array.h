@@ -1,4 +1,5 @@
-// polyte.DeviceArray: an array in a GPU's memory, which other libraries take by DLPack or __cuda_array_interface__.
+// polyte.DeviceArray: an array in a GPU's memory, which other libraries take by DLPack
+// or __cuda_array_interface__.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,7 +24,8 @@ class DeviceArray {
   std::int64_t bytes() const { return bytes_; }
   const runtime::CudaDevicePtr& device() const { return device_; }
   runtime::CudaAddress address() const { return memory_->memory.get(); }
-  // What is in this stream now uses the array, and `writes` it: its memory stays until that is done.
+  // What is in this stream now uses the array, and `writes` it: its memory stays until that
+  // is done.
   void mark_used(Stream stream, bool writes);
 
   nanobind::dict cuda_array_interface() const;
@@ -37,7 +39,8 @@ class DeviceArray {
   struct Memory {
     runtime::CudaDevicePtr device;
     runtime::CudaMemory memory;
-    std::map<std::uintptr_t, runtime::CudaEvent> uses = {};  // the last one in each stream, by its number
+    // The last one in each stream, by its number.
+    std::map<std::uintptr_t, runtime::CudaEvent> uses = {};
     Memory(runtime::CudaDevicePtr owner, std::int64_t bytes);
     ~Memory();
     Memory(const Memory&) = delete;
@@ -53,10 +56,12 @@ class DeviceArray {
   std::optional<Stream> maker_;     // may still write it
 };
 
-// What is put into `later` from now on begins when all that is in `earlier` has ended. The device is current.
+// What is put into `later` from now on begins when all that is in `earlier` has ended. The
+// device is current.
 void put_after(const runtime::CudaDevicePtr& device, Stream earlier, Stream later);
 inline runtime::CudaStreamHandle handle_of(Stream stream) {
-  return reinterpret_cast<runtime::CudaStreamHandle>(stream.handle);  // NOLINT: the driver's own number
+  // NOLINTNEXTLINE: the driver's own number
+  return reinterpret_cast<runtime::CudaStreamHandle>(stream.handle);
 }
 
 void bind_device_arrays(nanobind::module_& module);

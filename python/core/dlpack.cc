@@ -24,7 +24,8 @@ void release_untaken(PyObject* capsule) {
 const polyte_dl_tensor& take_capsule(nb::handle capsule) {
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kTensor));
   if (!managed) throw nb::python_error();
-  if (PyCapsule_SetName(capsule.ptr(), kTakenTensor) != 0 || PyCapsule_SetDestructor(capsule.ptr(), release_taken) != 0)
+  if (PyCapsule_SetName(capsule.ptr(), kTakenTensor) != 0 ||
+      PyCapsule_SetDestructor(capsule.ptr(), release_taken) != 0)
     throw nb::python_error();
   return managed->tensor;
 }
@@ -94,7 +95,8 @@ polyte_dl_type dl_type_of(DType dtype) {
 }
 
 std::optional<DType> dtype_of_typestr(const std::string& typestr) {
-  if (typestr.size() != 3 || (typestr[0] != '<' && typestr[0] != '|' && typestr[0] != '=')) return std::nullopt;
+  if (typestr.size() != 3 || (typestr[0] != '<' && typestr[0] != '|' && typestr[0] != '='))
+    return std::nullopt;
   return dtype_of_kind(typestr[1], static_cast<std::size_t>(typestr[2] - '0'));
 }
 

@@ -11,7 +11,8 @@
 
 namespace polyte::python {
 
-// DLPack 0.x: what a capsule named "dltensor" holds. Whoever takes it renames it and calls the deleter.
+// DLPack 0.x: what a capsule named "dltensor" holds. Whoever takes it renames it and calls
+// the deleter.
 struct ManagedTensor {
   polyte_dl_tensor tensor;
   void* context;
@@ -19,7 +20,8 @@ struct ManagedTensor {
 };
 inline constexpr const char *kTensor = "dltensor", *kTakenTensor = "used_dltensor";
 
-// The tensor of a capsule, which is taken: its deleter runs when the capsule ends. Throws Python's error.
+// The tensor of a capsule, which is taken: its deleter runs when the capsule ends. Throws
+// Python's error.
 const polyte_dl_tensor& take_capsule(nanobind::handle capsule);
 // A capsule of a tensor that its deleter frees; it does so by itself where nobody takes it.
 nanobind::object make_capsule(ManagedTensor* managed);

@@ -35,13 +35,16 @@ nb::object to_python(const api::Refusal& refusal) {
 }  // namespace
 
 void raise(const api::Failure& failure) {
-  const nb::object made = nb::module_::import_("polyte.errors")
-                              .attr("made")(static_cast<int>(failure.status), failure.messages,
-                                            failure.refusal ? to_python(*failure.refusal) : nb::none());
+  const nb::object made =
+      nb::module_::import_("polyte.errors")
+          .attr("made")(static_cast<int>(failure.status), failure.messages,
+                        failure.refusal ? to_python(*failure.refusal) : nb::none());
   PyErr_SetObject(made.type().ptr(), made.ptr());
   throw nb::python_error();
 }
 
-void raise(ExitStatus status, std::vector<std::string> problems) { raise(api::Failure{status, std::move(problems)}); }
+void raise(ExitStatus status, std::vector<std::string> problems) {
+  raise(api::Failure{status, std::move(problems)});
+}
 
 }  // namespace polyte::python

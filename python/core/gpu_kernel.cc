@@ -11,7 +11,9 @@ namespace {
 using ir::Role;
 using runtime::TensorView;
 
-TensorView view_of(const api::TensorInfo& tensor, void* data) { return {tensor.dtype, tensor.shape, data}; }
+TensorView view_of(const api::TensorInfo& tensor, void* data) {
+  return {tensor.dtype, tensor.shape, data};
+}
 
 // A session's inputs and outputs, in its order; `before(i)`: where tensor i's old contents are.
 struct Views {
@@ -23,7 +25,8 @@ struct Views {
       const Role role = tensors[i].role;
       if (role == Role::In) inputs.push_back(view_of(tensors[i], arrays[i]->data()));
       if (role == Role::InOut) inputs.push_back(view_of(tensors[i], before(i)));
-      if (role == Role::Out || role == Role::InOut) outputs.push_back(view_of(tensors[i], arrays[i]->data()));
+      if (role == Role::Out || role == Role::InOut)
+        outputs.push_back(view_of(tensors[i], arrays[i]->data()));
     }
   }
 };
@@ -32,7 +35,8 @@ std::size_t bytes_of(const api::TensorInfo& tensor) {
   return static_cast<std::size_t>(runtime::count_bytes(tensor.dtype, tensor.shape));
 }
 
-std::shared_ptr<const runtime::Session> opened(const api::Kernel& kernel, const std::vector<api::Argument>& constants) {
+std::shared_ptr<const runtime::Session> opened(const api::Kernel& kernel,
+                                               const std::vector<api::Argument>& constants) {
   auto session = kernel.open_session(constants);
   if (!session) throw UserError(session.error().status, session.error().messages);
   return *session;
@@ -42,17 +46,21 @@ std::shared_ptr<const runtime::Session> opened(const api::Kernel& kernel, const 
 
 GpuKernel::GpuKernel(const api::Kernel& kernel, const std::vector<api::Argument>& constants,
                      const runtime::CudaOptions& cuda)
-    : tensors_(kernel.tensors()), session_(opened(kernel, constants)), device_(runtime::CudaDevice::open(cuda)) {}
+    : tensors_(kernel.tensors()),
+      session_(opened(kernel, constants)),
+      device_(runtime::CudaDevice::open(cuda)) {}
 
 bool GpuKernel::is_in_place() const {
-  return std::ranges::any_of(tensors_, [](const api::TensorInfo& tensor) { return tensor.role == Role::InOut; });
+  return std::ranges::any_of(
+      tensors_, [](const api::TensorInfo& tensor) { return tensor.role == Role::InOut; });
 }
 
 void GpuKernel::run(Arrays arrays) const {
   std::vector<runtime::Tensor> copies;
   copies.reserve(tensors_.size());  // views of its tensors stay
   const Views views(tensors_, arrays, [&](std::size_t i) {
-    copies.push_back(runtime::Tensor::borrow(tensors_[i].dtype, tensors_[i].shape, arrays[i]->data()).clone());
+    copies.push_back(
+        runtime::Tensor::borrow(tensors_[i].dtype, tensors_[i].shape, arrays[i]->data()).clone());
     return copies.back().data();
   });
   session_->run(views.inputs, views.outputs);
@@ -63,8 +71,9 @@ std::unique_ptr<GpuKernel::Before> GpuKernel::make_before() const {
   made->memory.resize(tensors_.size());
   for (std::size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].role == Role::InOut)
-      made->memory[i] = runtime::make_cuda_memory(device_, static_cast<std::int64_t>(bytes_of(tensors_[i])),
-                                                  "what '" + tensors_[i].name + "' holds before a run");
+      made->memory[i] =
+          runtime::make_cuda_memory(device_, static_cast<std::int64_t>(bytes_of(tensors_[i])),
+                                    "what '" + tensors_[i].name + "' holds before a run");
   made->used = runtime::make_cuda_event(device_, runtime::CudaEventKind::Order);
   device_->driver().event_record(made->used.get(), nullptr);
   return made;
@@ -84,7 +93,8 @@ void GpuKernel::run_on(Arrays arrays, std::optional<Stream> asked) {
     const Views views(tensors_, arrays, [&](std::size_t i) {
       const runtime::CudaAddress kept = before->memory[i].get();
       if (const std::size_t bytes = bytes_of(tensors_[i]); bytes > 0)
-        device_->driver().copy_on_device(kept, runtime::as_address(arrays[i]->data()), bytes, handle_of(stream));
+        device_->driver().copy_on_device(kept, runtime::as_address(arrays[i]->data()), bytes,
+                                         handle_of(stream));
       return reinterpret_cast<void*>(kept);  // NOLINT: the device's
     });
     session_->run_on(views.inputs, views.outputs, handle_of(stream));

@@ -1,5 +1,5 @@
-// Calls of a kernel for a GPU: on arrays in its memory, in the caller's stream, or on arrays of this processor, which
-// are copied there and back.
+// Calls of a kernel for a GPU: on arrays in its memory, in the caller's stream, or on arrays of
+// this processor, which are copied there and back.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,10 @@ namespace polyte::python {
 
 class GpuKernel {
  public:
-  // `constants`: arguments whose memory stays for as long. Opens the GPU: UserError(Device) where there is none.
-  GpuKernel(const api::Kernel& kernel, const std::vector<api::Argument>& constants, const runtime::CudaOptions& cuda);
+  // `constants`: arguments whose memory stays for as long. Opens the GPU: UserError(Device)
+  // where there is none.
+  GpuKernel(const api::Kernel& kernel, const std::vector<api::Argument>& constants,
+            const runtime::CudaOptions& cuda);
 
   using Arrays = std::span<const std::shared_ptr<Array>>;  // one per tensor, of constants null
   // On this processor's arrays. Throws UserError; without the GIL.

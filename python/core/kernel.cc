@@ -18,7 +18,9 @@ namespace {
 
 using ir::Role;
 
-bool is_written(const api::TensorInfo& tensor) { return tensor.role == Role::Out || tensor.role == Role::InOut; }
+bool is_written(const api::TensorInfo& tensor) {
+  return tensor.role == Role::Out || tensor.role == Role::InOut;
+}
 
 api::Argument argument_of(const api::TensorInfo& tensor, const Array& array) {
   return {tensor.name,         tensor.dtype,
@@ -41,11 +43,14 @@ constexpr std::uintptr_t kGpuAlignment = 16;  // of the widest access of a threa
 
 // What is wrong with an array for a tensor, added to `problems`.
 void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::string>& problems) {
-  const auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
+  const auto complain = [&](const std::string& what) {
+    problems.push_back("argument '" + tensor.name + "' " + what);
+  };
   if (!fits(array.dtype(), tensor.dtype))
     complain("is " + name_of(array.dtype()) + ", expected " + name_of(tensor.dtype));
   if (!is_open(tensor) && !std::ranges::equal(array.shape(), tensor.shape))
-    complain("has shape " + runtime::to_string(array.shape()) + ", expected " + runtime::to_string(tensor.shape));
+    complain("has shape " + runtime::to_string(array.shape()) + ", expected " +
+             runtime::to_string(tensor.shape));
   if (is_written(tensor) && !array.is_writable()) complain("is written, and read-only");
   if (array.is_on_gpu() && reinterpret_cast<std::uintptr_t>(array.data()) % kGpuAlignment != 0)
     complain("begins at an address that is no multiple of 16 bytes: give a copy of it");
@@ -53,7 +58,8 @@ void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::s
 
 // Executions with as many threads share them. Under the GIL.
 const api::Workers& workers_of(int threads) {
-  static auto* const kWorkers = new std::map<int, api::Workers>();  // threads are not joined when Python ends
+  // Threads are not joined when Python ends.
+  static auto* const kWorkers = new std::map<int, api::Workers>();
   return kWorkers->try_emplace(threads, threads).first->second;
 }
 
@@ -62,8 +68,8 @@ const api::Workers& workers_of(int threads) {
 CallableKernel::CallableKernel(api::Kernel kernel, int threads, std::optional<GpuUse> gpu)
     : kernel_(std::move(kernel)), threads_(threads), gpu_(std::move(gpu)) {
   bound_.resize(tensors().size());
-  has_loose_constants_ =
-      std::ranges::any_of(tensors(), [](const api::TensorInfo& tensor) { return tensor.role == Role::Const; });
+  has_loose_constants_ = std::ranges::any_of(
+      tensors(), [](const api::TensorInfo& tensor) { return tensor.role == Role::Const; });
 }
 
 // One call: what was given, tensor by tensor.
@@ -78,7 +84,8 @@ struct CallableKernel::Call {
   std::vector<std::vector<std::int64_t>> shapes;
   std::optional<Stream> stream;
 
-  explicit Call(const CallableKernel& kernel) : self(kernel), given(kernel.tensors().size()), arrays(kernel.bound_) {}
+  explicit Call(const CallableKernel& kernel)
+      : self(kernel), given(kernel.tensors().size()), arrays(kernel.bound_) {}
 
   const api::TensorInfo& tensor(std::size_t i) const { return self.tensors()[i]; }
   bool is_input(std::size_t i) const { return tensor(i).role != Role::Out && !self.bound_[i]; }
@@ -118,7 +125,9 @@ struct CallableKernel::Call {
 
   bool take_size(const std::string& name, nb::handle value) {
     std::int64_t number = 0;
-    if (std::ranges::find(self.kernel_.sizes(), name, &api::SizeInfo::name) == self.kernel_.sizes().end()) return false;
+    if (std::ranges::find(self.kernel_.sizes(), name, &api::SizeInfo::name) ==
+        self.kernel_.sizes().end())
+      return false;
     if (nb::try_cast(value, number, false))
       given_sizes[name] = number;
     else
@@ -182,7 +191,9 @@ struct CallableKernel::Call {
     shapes = value_of(self.kernel_.shapes_at(sizes));
   }
 
-  const std::vector<std::int64_t>& shape(std::size_t i) const { return shapes.empty() ? tensor(i).shape : shapes[i]; }
+  const std::vector<std::int64_t>& shape(std::size_t i) const {
+    return shapes.empty() ? tensor(i).shape : shapes[i];
+  }
 
   bool has(bool on_gpu) const {
     for (std::size_t i = 0; i < given.size(); ++i)
@@ -195,19 +206,22 @@ struct CallableKernel::Call {
   void check_places() {
     if (has(true) && has(false))
       problems.emplace_back(
-          "some arguments are in the memory of a GPU and some in this processor's, expected all in one");
+          "some arguments are in the memory of a GPU and some in this processor's, expected all in "
+          "one");
     if (stream && has(false) && !has(true))
       problems.emplace_back("stream is given, and the arguments are in this processor's memory");
     if (self.gpu_ && self.has_loose_constants_)
       for (std::size_t i = 0; i < given.size(); ++i)
         if (tensor(i).role == Role::Const && !self.bound_[i])
-          misplaced.push_back("constant '" + tensor(i).name + "' is no argument of a kernel for a GPU: kernel.bind(" +
+          misplaced.push_back("constant '" + tensor(i).name +
+                              "' is no argument of a kernel for a GPU: kernel.bind(" +
                               tensor(i).name + "=..) packs it");
     for (std::size_t i = 0; i < given.size(); ++i)
       if (given[i].is_valid() && arrays[i] && arrays[i]->gpu() && arrays[i]->is_on_gpu() &&
           *arrays[i]->gpu() != self.gpu_->cuda.device)
-        problems.push_back("argument '" + tensor(i).name + "' is on GPU " + std::to_string(*arrays[i]->gpu()) +
-                           ", the kernel on GPU " + std::to_string(self.gpu_->cuda.device));
+        problems.push_back("argument '" + tensor(i).name + "' is on GPU " +
+                           std::to_string(*arrays[i]->gpu()) + ", the kernel on GPU " +
+                           std::to_string(self.gpu_->cuda.device));
   }
 
   // Results that are not given, where the others are.
@@ -219,7 +233,8 @@ struct CallableKernel::Call {
         continue;
       }
       if (device) {
-        auto made = guarded_value([&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, shape(i)); });
+        auto made = guarded_value(
+            [&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, shape(i)); });
         results.push_back(nb::cast(std::move(made)));
       } else {
         results.push_back(empty_array(tensor(i).dtype, shape(i)));
@@ -248,7 +263,8 @@ struct CallableKernel::Call {
   // Wrong names and numbers of arguments are Python's TypeError.
   void raise_problems() const {
     if (!misplaced.empty()) {
-      const nb::object made = nb::module_::import_("polyte.errors").attr("ArgumentError")(misplaced);
+      const nb::object made =
+          nb::module_::import_("polyte.errors").attr("ArgumentError")(misplaced);
       PyErr_SetObject(made.type().ptr(), made.ptr());
       throw nb::python_error();
     }
@@ -294,7 +310,8 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
 GpuKernel& CallableKernel::on_gpu() {
   if (!on_gpu_) {
     const std::vector<api::Argument> constants = bound_arguments();
-    auto made = guarded_value([&] { return std::make_unique<GpuKernel>(kernel_, constants, gpu_->cuda); });
+    auto made =
+        guarded_value([&] { return std::make_unique<GpuKernel>(kernel_, constants, gpu_->cuda); });
     if (!on_gpu_) on_gpu_ = std::move(made);  // another thread may have been faster
   }
   return *on_gpu_;
@@ -315,21 +332,26 @@ std::vector<api::Argument> CallableKernel::bound_arguments() const {
   return arguments;
 }
 
-void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays, const std::vector<std::int64_t>& sizes) {
+void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays,
+                         const std::vector<std::int64_t>& sizes) {
   const api::Workers& workers = workers_of(threads_);
   if (has_loose_constants_) {
     std::vector<api::Argument> arguments;
-    for (std::size_t i = 0; i < arrays.size(); ++i) arguments.push_back(argument_of(tensors()[i], *arrays[i]));
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      arguments.push_back(argument_of(tensors()[i], *arrays[i]));
     api::Sizes named;
     for (std::size_t i = 0; i < sizes.size(); ++i) named[kernel_.sizes()[i].name] = sizes[i];
     value_of(without_gil([&] { return kernel_.run(arguments, workers, named); }));
     return;
   }
-  const auto lease = executions_.take(
-      [&] { return std::make_unique<api::Execution>(value_of(kernel_.prepare_calls(bound_arguments(), workers))); });
+  const auto lease = executions_.take([&] {
+    return std::make_unique<api::Execution>(
+        value_of(kernel_.prepare_calls(bound_arguments(), workers)));
+  });
   std::array<void*, 64> few;
   std::vector<void*> many(arrays.size() > few.size() ? arrays.size() : 0);
-  const std::span<void*> data = many.empty() ? std::span(few).first(arrays.size()) : std::span(many);
+  const std::span<void*> data =
+      many.empty() ? std::span(few).first(arrays.size()) : std::span(many);
   for (std::size_t i = 0; i < arrays.size(); ++i) data[i] = arrays[i]->data();
   value_of(without_gil([&] { return lease->run_on(data, sizes); }));
 }
@@ -337,7 +359,8 @@ void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays, cons
 std::string CallableKernel::description() const {
   std::string text;
   for (const api::TensorInfo& tensor : tensors())
-    text += (text.empty() ? "" : ", ") + tensor.name + ": " + name_of(tensor.dtype) + shape_text(tensor);
+    text += (text.empty() ? "" : ", ") + tensor.name + ": " + name_of(tensor.dtype) +
+            shape_text(tensor);
   return "<polyte.Kernel (" + text + ") by " + kernel_.scheduling().used + ">";
 }
 
@@ -368,14 +391,16 @@ std::unique_ptr<CallableKernel> CallableKernel::bind(const nb::kwargs& constants
 }
 
 static void bind_tensors(nb::module_& module) {
-  nb::class_<api::TensorInfo>(module, "TensorInfo", "A tensor of a kernel: its name, role, dtype and shape.")
+  nb::class_<api::TensorInfo>(module, "TensorInfo",
+                              "A tensor of a kernel: its name, role, dtype and shape.")
       .def_ro("name", &api::TensorInfo::name)
       .def_prop_ro("role", [](const api::TensorInfo& t) { return ir::to_string(t.role); })
       .def_prop_ro("dtype", [](const api::TensorInfo& t) { return name_of(t.dtype); })
       .def_prop_ro("shape", [](const api::TensorInfo& t) {
         nb::list shape;
         for (std::size_t d = 0; d < t.shape.size(); ++d)
-          shape.append(t.shape[d] == api::kOpenExtent ? nb::cast(t.extents[d]) : nb::cast(t.shape[d]));
+          shape.append(t.shape[d] == api::kOpenExtent ? nb::cast(t.extents[d])
+                                                      : nb::cast(t.shape[d]));
         return nb::tuple(shape);
       });
 }
@@ -385,30 +410,36 @@ void bind_kernels(nb::module_& module) {
   // In C++ whole: a class of Python's around it would double what a call costs.
   nb::class_<CallableKernel>(module, "Kernel", R"(A compiled Program.
 
-kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are new numpy arrays, or
-those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or DLPack, dense, of the tensor's type and
-shape, and are not copied; 16-bit floats are taken as float16, or as uint16 with their bits. Calls may come from several
-threads; the GIL is released meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all
-problems. Sizes that are open are those of the arrays; one that no array says is given by its name.
+kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are
+new numpy arrays, or those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or
+DLPack, dense, of the tensor's type and shape, and are not copied; 16-bit floats are taken as
+float16, or as uint16 with their bits. Calls may come from several threads; the GIL is released
+meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all problems. Sizes
+that are open are those of the arrays; one that no array says is given by its name.
 
-Of a kernel for a GPU arrays may be in its memory (DLPack, __cuda_array_interface__): nothing is copied, and results are
-DeviceArrays. With stream= (a CUstream's number, or a stream of torch or cupy) the call returns at once and wait() raises
-what it finds later; without one it waits. Arrays of this processor are copied there and back.)")
+Of a kernel for a GPU arrays may be in its memory (DLPack, __cuda_array_interface__): nothing is
+copied, and results are DeviceArrays. With stream= (a CUstream's number, or a stream of torch or
+cupy) the call returns at once and wait() raises what it finds later; without one it waits. Arrays
+of this processor are copied there and back.)")
       .def("__call__", &CallableKernel::operator())
       .def(
           "save",
           [](const CallableKernel& k, nb::handle path) {
-            const auto file = nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+            const auto file =
+                nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
             value_of(without_gil([&] { return k.kernel().save(file); }));
           },
           "As a file, for polyte.load: machine code, so load what you trust.")
       .def("wait", &CallableKernel::wait,
-           "Of a kernel for a GPU: waits for all calls that were put into streams, and raises what they found.")
+           "Of a kernel for a GPU: waits for all calls that were put into streams, and raises what "
+           "they found.")
       .def("bind", &CallableKernel::bind,
-           "The kernel with these const tensors packed for good: they are no arguments of its calls any more. What a "
+           "The kernel with these const tensors packed for good: they are no arguments of its "
+           "calls any more. What a "
            "schedule lays out anew is packed here once, and at every call where it is not bound.")
       .def_prop_ro(
-          "tensors", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().tensors())); },
+          "tensors",
+          [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().tensors())); },
           "Of each: name, role, dtype, shape; in the Program's order.")
       .def_prop_ro(
           "sizes",
@@ -423,12 +454,14 @@ what it finds later; without one it waits. Arrays of this processor are copied t
           "notes", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().notes())); },
           "What was not done as asked.")
       .def_prop_ro(
-          "script", [](const CallableKernel& k) { return k.kernel().script(); }, "The schedule, as Script text.")
+          "script", [](const CallableKernel& k) { return k.kernel().script(); },
+          "The schedule, as Script text.")
       .def_prop_ro(
           "directives", [](const CallableKernel& k) { return k.kernel().directives(); },
           "The schedule, one step a line, with who chose it.")
       .def_prop_ro(
-          "loops", [](const CallableKernel& k) { return k.kernel().loops(); }, "The loops that it led to.")
+          "loops", [](const CallableKernel& k) { return k.kernel().loops(); },
+          "The loops that it led to.")
       .def_prop_ro("threads", &CallableKernel::threads, "That it runs with.")
       .def_prop_ro(
           "scheduler", [](const CallableKernel& k) { return k.kernel().scheduling().used; },

@@ -15,20 +15,21 @@
 
 namespace polyte::python {
 
-// Of a kernel for a GPU: which one, and whether this processor plays its threads where arrays are in its own memory.
+// Of a kernel for a GPU: which one, and whether this processor plays its threads where arrays are
+// in its own memory.
 struct GpuUse {
   runtime::CudaOptions cuda;
   bool is_played = false;
 };
 
-// Calls may come from several threads at once: each takes an execution of its own, kept for the next one. The GIL is
-// released while the kernel runs, and held otherwise.
+// Calls may come from several threads at once: each takes an execution of its own, kept for the
+// next one. The GIL is released while the kernel runs, and held otherwise.
 class CallableKernel {
  public:
   CallableKernel(api::Kernel kernel, int threads, std::optional<GpuUse> gpu = {});
 
-  // Arrays in the order of the tensors that are read, or by name; `out`: those that are written, else they are new. Of
-  // a GPU, `stream`: in which it runs.
+  // Arrays in the order of the tensors that are read, or by name; `out`: those that are written,
+  // else they are new. Of a GPU, `stream`: in which it runs.
   nanobind::object operator()(nanobind::args args, nanobind::kwargs named);
   void wait();  // for what was put into streams
   // The same kernel with these constants packed for good: they are no arguments any more.
@@ -49,7 +50,8 @@ class CallableKernel {
   struct Call;
   const std::vector<api::TensorInfo>& tensors() const { return kernel_.tensors(); }
   std::vector<api::Argument> bound_arguments() const;
-  void run(const std::vector<std::shared_ptr<Array>>& arrays, const std::vector<std::int64_t>& sizes);
+  void run(const std::vector<std::shared_ptr<Array>>& arrays,
+           const std::vector<std::int64_t>& sizes);
   GpuKernel& on_gpu();
 };
 

@@ -1,4 +1,5 @@
-// Experiments (driver/lab) by the same code as the verbs' (driver/cli): Python processes are their workers.
+// Experiments (driver/lab) by the same code as the verbs' (driver/cli): Python processes
+// are their workers.
 #pragma once
 
 #include <nanobind/nanobind.h>

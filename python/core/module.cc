@@ -1,5 +1,5 @@
-// The extension module polyte._polyte: the C++ API (driver/api/polyte.h) with little of its own. What people call is in
-// python/polyte, in Python.
+// The extension module polyte._polyte: the C++ API (driver/api/polyte.h) with little of its own.
+// What people call is in python/polyte, in Python.
 #include <nanobind/nanobind.h>
 
 #include "python/core/compare.h"
@@ -10,7 +10,8 @@
 #include "python/core/program.h"
 
 NB_MODULE(_polyte, module) {
-  nanobind::set_leak_warnings(false);  // objects that live until the process ends are no fault of a user's
+  // Objects that live until the process ends are no fault of a user's.
+  nanobind::set_leak_warnings(false);
   polyte::python::bind_programs(module);
   polyte::python::bind_device_arrays(module);
   polyte::python::bind_kernels(module);

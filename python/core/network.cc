@@ -28,8 +28,8 @@ api::ModelOptions model_options_of(const nb::dict& given) {
   const auto scheduler_of = [&](nb::handle value) {
     const auto found = schedulers.find(nb::cast<std::string>(value));
     if (found == schedulers.end())
-      raise(ExitStatus::Usage,
-            {"scheduler '" + nb::cast<std::string>(value) + "': expected naive, isl, poly or template"});
+      raise(ExitStatus::Usage, {"scheduler '" + nb::cast<std::string>(value) +
+                                "': expected naive, isl, poly or template"});
     return found->second;
   };
   for (const auto [key, value] : given) {
@@ -50,8 +50,8 @@ nb::tuple to_python(const api::ModelReport& report) {
   nb::list groups;
   for (const api::GroupInfo& group : report.groups) {
     const api::Declined declined = group.scheduling.declined.value_or(api::Declined{});
-    groups.append(nb::make_tuple(group.name, group.program, group.script, group.scheduling.asked, group.scheduling.used,
-                                 declined.reason, declined.where));
+    groups.append(nb::make_tuple(group.name, group.program, group.script, group.scheduling.asked,
+                                 group.scheduling.used, declined.reason, declined.where));
   }
   return nb::make_tuple(groups, report.notes);
 }
@@ -75,7 +75,8 @@ nb::dict run_network(const api::Network& network, const nb::dict& inputs) {
                        array.data(),
                        static_cast<std::size_t>(runtime::count_elements(array.shape()))});
   }
-  const std::vector<api::NetworkOutput> outputs = value_of(without_gil([&] { return network.run(tensors); }));
+  const std::vector<api::NetworkOutput> outputs =
+      value_of(without_gil([&] { return network.run(tensors); }));
   nb::dict results;
   for (const api::NetworkOutput& output : outputs) {
     const nb::object result = empty_array(output.dtype, output.shape);
@@ -99,7 +100,8 @@ class ArtifactSession {
   nb::dict run(const nb::dict& inputs, const nb::dict& out) const {
     std::vector<std::string> problems;
     std::vector<std::unique_ptr<Array>> arrays;
-    const std::vector<runtime::TensorView> given = views(session_->inputs(), inputs, arrays, problems);
+    const std::vector<runtime::TensorView> given =
+        views(session_->inputs(), inputs, arrays, problems);
     check_names(session_->inputs(), inputs, "input", problems);
     check_names(session_->outputs(), out, "output", problems);
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
@@ -108,9 +110,11 @@ class ArtifactSession {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const runtime::TensorSpec& spec = session_->outputs()[i];
       const char* name = spec.name.c_str();
-      results[name] = out.contains(name) ? nb::object(out[name]) : empty_array(spec.dtype, shapes[i]);
+      results[name] =
+          out.contains(name) ? nb::object(out[name]) : empty_array(spec.dtype, shapes[i]);
     }
-    const std::vector<runtime::TensorView> made = views(session_->outputs(), results, arrays, problems);
+    const std::vector<runtime::TensorView> made =
+        views(session_->outputs(), results, arrays, problems);
     for (std::size_t i = 0; i < made.size(); ++i)
       if (!arrays[given.size() + i]->is_writable())
         problems.push_back("output '" + session_->outputs()[i].name + "' is read-only");
@@ -135,7 +139,8 @@ class ArtifactSession {
  private:
   std::shared_ptr<runtime::Session> session_;
 
-  static std::vector<runtime::TensorView> views(const std::vector<runtime::TensorSpec>& specs, const nb::dict& given,
+  static std::vector<runtime::TensorView> views(const std::vector<runtime::TensorSpec>& specs,
+                                                const nb::dict& given,
                                                 std::vector<std::unique_ptr<Array>>& arrays,
                                                 std::vector<std::string>& problems) {
     std::vector<runtime::TensorView> result;
@@ -157,8 +162,8 @@ class ArtifactSession {
     return result;
   }
 
-  static void check_names(const std::vector<runtime::TensorSpec>& specs, const nb::dict& given, const char* what,
-                          std::vector<std::string>& problems) {
+  static void check_names(const std::vector<runtime::TensorSpec>& specs, const nb::dict& given,
+                          const char* what, std::vector<std::string>& problems) {
     for (const auto [key, value] : given) {
       const auto name = nb::cast<std::string>(key);
       if (std::ranges::find(specs, name, &runtime::TensorSpec::name) == specs.end())
@@ -178,10 +183,12 @@ void bind_networks(nb::module_& module) {
     const api::ModelOptions options = model_options_of(given);
     return value_of(without_gil([&] { return api::Network::open(onnx, options, threads); }));
   });
-  module.def("compile_model", [](const std::string& onnx, const std::string& artifact, const nb::dict& given) {
-    const api::ModelOptions options = model_options_of(given);
-    return to_python(value_of(without_gil([&] { return api::compile_model(onnx, artifact, options); })));
-  });
+  module.def("compile_model",
+             [](const std::string& onnx, const std::string& artifact, const nb::dict& given) {
+               const api::ModelOptions options = model_options_of(given);
+               return to_python(value_of(
+                   without_gil([&] { return api::compile_model(onnx, artifact, options); })));
+             });
   nb::class_<ArtifactSession>(module, "Session")
       .def(nb::init<const std::string&, int>())
       .def("run", &ArtifactSession::run)

@@ -32,8 +32,10 @@ api::CompileOptions options_of(const nb::dict& given) {
     if (name == "templates") options.templates = nb::cast<std::string>(value);
     if (name == "sizes") options.sizes = nb::cast<api::Sizes>(value);
     if (name == "open")
-      for (const auto& [size, range] : nb::cast<std::map<std::string, std::vector<std::int64_t>>>(value))
-        options.open[size] = range.empty() ? api::OpenRange{} : api::OpenRange{range.at(0), range.at(1), range.at(2)};
+      for (const auto& [size, range] :
+           nb::cast<std::map<std::string, std::vector<std::int64_t>>>(value))
+        options.open[size] = range.empty() ? api::OpenRange{}
+                                           : api::OpenRange{range.at(0), range.at(1), range.at(2)};
     if (name == "target") options.target = nb::cast<std::string>(value);
     if (name == "threads") options.threads = nb::cast<int>(value);
     if (name == "strict") options.strict = nb::cast<bool>(value);
@@ -50,7 +52,8 @@ api::CompileOptions options_of(const nb::dict& given) {
 DType dtype_named(const std::string& name) {
   if (const auto dtype = dtype_from_string(name)) return *dtype;
   std::string known;
-  for (int i = 0; i < kDTypeCount; ++i) known += (i == 0 ? "" : ", ") + name_of(static_cast<DType>(i));
+  for (int i = 0; i < kDTypeCount; ++i)
+    known += (i == 0 ? "" : ", ") + name_of(static_cast<DType>(i));
   raise(ExitStatus::Usage, {"dtype '" + name + "': expected one of " + known});
 }
 
@@ -68,7 +71,8 @@ nb::list tensors_of(const api::Program& program) {
       else
         shape.append(ir::to_string(extent));
     }
-    tensors.append(nb::make_tuple(buffer->name, ir::to_string(buffer->role), name_of(buffer->dtype), nb::tuple(shape)));
+    tensors.append(nb::make_tuple(buffer->name, ir::to_string(buffer->role), name_of(buffer->dtype),
+                                  nb::tuple(shape)));
   }
   return tensors;
 }
@@ -76,12 +80,13 @@ nb::list tensors_of(const api::Program& program) {
 }  // namespace
 
 void bind_programs(nb::module_& module) {
+  // None where there is none.
   nb::class_<api::Program>(module, "Program")
       .def_prop_ro("name", [](const api::Program& p) { return p.ir().name; })
       .def_prop_ro("text", &api::Program::text)
       .def_prop_ro("sizes", [](const api::Program& p) { return p.ir().params; })
       .def_prop_ro("tensors", &tensors_of)
-      .def("size_named", [](const api::Program& p, const std::string& name) {  // None where there is none
+      .def("size_named", [](const api::Program& p, const std::string& name) {
         const auto found = ir::find_param(p.ir(), name);
         return found ? nb::object(nb::cast(*found)) : nb::none();
       });
@@ -95,12 +100,15 @@ void bind_programs(nb::module_& module) {
     const api::CompileOptions options = options_of(given);
     std::optional<GpuUse> gpu;
     if (options.target.starts_with("cuda"))
-      gpu = {{options.gpu.driver, options.gpu.device}, options.emulated && options.gpu.driver.empty()};
-    return std::make_unique<CallableKernel>(value_of(without_gil([&] { return api::compile(program, options); })),
-                                            threads, std::move(gpu));
+      gpu = {{options.gpu.driver, options.gpu.device},
+             options.emulated && options.gpu.driver.empty()};
+    return std::make_unique<CallableKernel>(
+        value_of(without_gil([&] { return api::compile(program, options); })), threads,
+        std::move(gpu));
   });
   module.def("load_kernel", [](const std::string& path, int threads) {
-    return std::make_unique<CallableKernel>(value_of(without_gil([&] { return api::Kernel::load(path); })), threads);
+    return std::make_unique<CallableKernel>(
+        value_of(without_gil([&] { return api::Kernel::load(path); })), threads);
   });
   module.def("check", [](const api::Program& program, const nb::dict& given) {
     const api::CompileOptions options = options_of(given);

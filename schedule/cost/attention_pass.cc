@@ -12,11 +12,13 @@ constexpr std::int64_t kFewestKeys = 16;    // that are worth a pass over tiles 
 constexpr std::int64_t kMostColumns = 128;  // whose sums fit the registers of a block
 constexpr std::int64_t kBytes = 4;          // of a number of the threads' own units
 constexpr std::int64_t kTensorBytes = 2;    // of one that tensor cores take
-constexpr std::int64_t kPad = 4;            // numbers behind rows in shared memory, for vectors without conflicts
+// Numbers behind rows in shared memory, for vectors without conflicts.
+constexpr std::int64_t kPad = 4;
 
 const std::string& written(const ir::Statement& s) { return s.writes[0].buffer; }
 
-std::optional<Decline> why_no_f32(const ir::Program& program, const std::vector<std::string>& tensors) {
+std::optional<Decline> why_no_f32(const ir::Program& program,
+                                  const std::vector<std::string>& tensors) {
   for (const std::string& tensor : tensors)
     if (program.buffer(tensor).dtype != DType::F32) return Decline{tensor + " is not f32"};
   return std::nullopt;
@@ -24,19 +26,21 @@ std::optional<Decline> why_no_f32(const ir::Program& program, const std::vector<
 
 std::optional<Decline> why_no_pass(const SoftmaxProduct& form, const AttentionSizes& sizes) {
   if (sizes.keys < kFewestKeys) return Decline{"keys are few"};
-  if (std::max(sizes.columns, sizes.steps) > kMostColumns) return Decline{"rows of the operands are long"};
+  if (std::max(sizes.columns, sizes.steps) > kMostColumns)
+    return Decline{"rows of the operands are long"};
   if (!form.share && form.after.empty()) return Decline{"the sums themselves are a result"};
   return std::nullopt;
 }
 
 // Sides of the form: rows of the scores, columns and terms of one of the two sums.
-const ir::Intrinsic* instruction(const ir::Program& program, const ir::Statement& sum, const std::string& row,
-                                 const std::string& lane, const std::string& step, const Machine& machine) {
+const ir::Intrinsic* instruction(const ir::Program& program, const ir::Statement& sum,
+                                 const std::string& row, const std::string& lane,
+                                 const std::string& step, const Machine& machine) {
   using Tile = WarpAttentionTile;
   for (const WarpProduct& each : warp_products(program, sum, machine, false))
-    if (each.instruction->scope == ir::Scope::Warp && each.row.loop == row && each.lane.loop == lane &&
-        each.step.loop == step && each.row.tile == Tile::kRows && each.lane.tile == Tile::kColumns &&
-        each.step.tile == Tile::kSteps)
+    if (each.instruction->scope == ir::Scope::Warp && each.row.loop == row &&
+        each.lane.loop == lane && each.step.loop == step && each.row.tile == Tile::kRows &&
+        each.lane.tile == Tile::kColumns && each.step.tile == Tile::kSteps)
       return each.instruction;
   return nullptr;
 }
@@ -47,29 +51,37 @@ std::optional<Decline> why_not_by_threads(const ir::Program& program, const Soft
                                           const AttentionSizes& sizes) {
   std::vector<std::string> tensors;
   for (const ir::Statement* s : form.all()) tensors.push_back(written(*s));
-  for (const ir::Load* load : {form.queries, form.keys, form.values}) tensors.push_back(load->buffer);
+  for (const ir::Load* load : {form.queries, form.keys, form.values})
+    tensors.push_back(load->buffer);
   if (auto declined = why_no_f32(program, tensors)) return declined;
   return why_no_pass(form, sizes);
 }
 
 Result<WarpAttention> find_warp_attention(const ir::Program& program, const SoftmaxProduct& form,
                                           const AttentionSizes& sizes, const Machine& machine) {
-  // Sums lie in the warp as its instruction has them, scores in rows of shared memory: a definition is in between.
+  // Sums lie in the warp as its instruction has them, scores in rows of shared memory: a definition
+  // is in between.
   if (form.made_of_scores.empty())
     return Decline{"nothing is made of " + written(*form.scores) + " before its maximum"};
   std::vector<std::string> sums;
-  for (const ir::Statement* s : {form.scores, form.maximum, form.total, form.product}) sums.push_back(written(*s));
+  for (const ir::Statement* s : {form.scores, form.maximum, form.total, form.product})
+    sums.push_back(written(*s));
   if (form.share) sums.push_back(written(*form.weight));
   if (const auto declined = why_no_f32(program, sums)) return *declined;
-  const WarpAttention found{instruction(program, *form.scores, form.row, form.key, form.step, machine),
-                            instruction(program, *form.product, form.row, form.column, form.key, machine),
-                            size_in_bytes(program.buffer(written(*form.made_of_scores.back())).dtype)};
-  for (const auto& [sum, by] : {std::pair{form.scores, found.of_scores}, {form.product, found.of_product}})
+  const WarpAttention found{
+      instruction(program, *form.scores, form.row, form.key, form.step, machine),
+      instruction(program, *form.product, form.row, form.column, form.key, machine),
+      size_in_bytes(program.buffer(written(*form.made_of_scores.back())).dtype)};
+  for (const auto& [sum, by] :
+       {std::pair{form.scores, found.of_scores}, {form.product, found.of_product}})
     if (!by)
-      return Decline{"no instruction of a warp computes " + sum->name + " in tiles of 16 rows, 8 columns, 16 terms"};
+      return Decline{"no instruction of a warp computes " + sum->name +
+                     " in tiles of 16 rows, 8 columns, 16 terms"};
   if (const auto declined = why_no_pass(form, sizes)) return *declined;
-  if (sizes.steps % WarpAttentionTile::kSteps != 0) return Decline{"steps of a score are no multiple of 16"};
-  if (sizes.columns % WarpAttentionTile::kColumns != 0) return Decline{"columns of the result are no multiple of 8"};
+  if (sizes.steps % WarpAttentionTile::kSteps != 0)
+    return Decline{"steps of a score are no multiple of 16"};
+  if (sizes.columns % WarpAttentionTile::kColumns != 0)
+    return Decline{"columns of the result are no multiple of 8"};
   // The sides of a tile are whole chunks, a batch is one element.
   for (const ir::Load* load : {form.queries, form.keys, form.values})
     if (std::ranges::find(form.batch, *load->indices.back().affine.as_symbol()) != form.batch.end())
@@ -83,9 +95,12 @@ std::int64_t AttentionTile::shared_bytes(const AttentionSizes& s) const {
   return kBytes * (s.steps * column + depth * tile + keys * column + 2 * lanes * column + 3 * rows);
 }
 
-std::int64_t WarpAttentionTile::shared_bytes(const AttentionSizes& s, std::int64_t score_bytes) const {
-  const std::int64_t operands = rows * (s.steps + kChunk) + depth * keys * (s.steps + s.columns + 2 * kChunk);
-  return kTensorBytes * (operands + rows * keys) + score_bytes * rows * (keys + kChunk) + 3 * kBytes * rows;
+std::int64_t WarpAttentionTile::shared_bytes(const AttentionSizes& s,
+                                             std::int64_t score_bytes) const {
+  const std::int64_t operands =
+      rows * (s.steps + kChunk) + depth * keys * (s.steps + s.columns + 2 * kChunk);
+  return kTensorBytes * (operands + rows * keys) + score_bytes * rows * (keys + kChunk) +
+         3 * kBytes * rows;
 }
 
 ChunkedRow chunked_row(std::int64_t row) {

@@ -24,7 +24,8 @@ std::int64_t wavefronts(const TurnedCopy& copy, std::int64_t stride) {
   std::sort(words.begin(), words.end());
   std::array<std::int64_t, kBanks> of_bank{};
   std::int64_t most = 1;
-  for (auto word = words.begin(), end = std::unique(words.begin(), words.end()); word != end; ++word)
+  for (auto word = words.begin(), end = std::unique(words.begin(), words.end()); word != end;
+       ++word)
     most = std::max(most, ++of_bank[static_cast<std::size_t>(*word % kBanks)]);
   return most;
 }
@@ -34,14 +35,15 @@ std::int64_t wavefronts(const TurnedCopy& copy, std::int64_t stride) {
 BankPadding bank_padding(const TurnedCopy& copy) {
   BankPadding best{0, wavefronts(copy, copy.row)};
   for (std::int64_t pad = copy.multiple; pad <= kBanks && best.wavefronts > 1; pad += copy.multiple)
-    if (const std::int64_t met = wavefronts(copy, copy.row + pad); met < best.wavefronts) best = {pad, met};
+    if (const std::int64_t met = wavefronts(copy, copy.row + pad); met < best.wavefronts)
+      best = {pad, met};
   return best;
 }
 
 namespace {
 
-// Of the values of e over a box, the last less the first at most; a floor of it may begin just before a multiple. What
-// never runs is counted as one iteration.
+// Of the values of e over a box, the last less the first at most; a floor of it may begin just
+// before a multiple. What never runs is counted as one iteration.
 std::int64_t span_over(const ir::Affine& e, std::span<const CopyRange> ranges) {
   std::int64_t span = 0;
   for (const CopyRange& range : ranges)
@@ -59,15 +61,19 @@ std::int64_t box_width(const ir::Index& index, std::span<const CopyRange> ranges
   return 1 + span_over(index.affine, ranges);
 }
 
-std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges) {
+std::int64_t copy_vector(const ir::Program& program, const ir::Load& load,
+                         std::span<const CopyRange> ranges) {
   const ir::Buffer& tensor = program.buffer(load.buffer);
   const ir::Index& last = load.indices.back();
-  std::int64_t elements = std::gcd(kAccessBytes / size_in_bytes(tensor.dtype), last.affine.constant()), width = 1;
+  std::int64_t elements =
+                   std::gcd(kAccessBytes / size_in_bytes(tensor.dtype), last.affine.constant()),
+               width = 1;
   if (last.indirect || !tensor.shape.back().is_constant()) return 1;
   for (const CopyRange& range : ranges) {
     const std::int64_t stride = last.affine.coefficient(range.loop);
     width += std::abs(stride) * (range.points - 1);
-    if (range.points < range.extent) elements = std::gcd(elements, stride * range.points);  // where boxes begin
+    // Where boxes begin.
+    if (range.points < range.extent) elements = std::gcd(elements, stride * range.points);
   }
   return std::gcd(std::gcd(elements, width), tensor.shape.back().constant());
 }
@@ -86,10 +92,11 @@ CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads)
   return result;
 }
 
-void bind_to_threads(const std::string& statement, const std::vector<std::string>& loops, const std::string& name,
-                     std::vector<PlannedStep>& steps) {
+void bind_to_threads(const std::string& statement, const std::vector<std::string>& loops,
+                     const std::string& name, std::vector<PlannedStep>& steps) {
   if (loops.size() > 1) steps.emplace_back(PlannedFuse{statement, loops, name});
-  steps.emplace_back(PlannedBind{statement, loops.size() > 1 ? name : loops.front(), LoopKind::Thread});
+  steps.emplace_back(
+      PlannedBind{statement, loops.size() > 1 ? name : loops.front(), LoopKind::Thread});
 }
 
 std::vector<PlannedStep> copy_by_threads(const std::string& statement, std::vector<CopyLoop> loops,
@@ -97,13 +104,15 @@ std::vector<PlannedStep> copy_by_threads(const std::string& statement, std::vect
   std::vector<PlannedStep> steps;
   if (vector > 1) {
     CopyLoop& last = loops.back();
-    steps.emplace_back(PlannedSplit{statement, last.name, Elements{vector}, Provenance::TileModel, true});
+    steps.emplace_back(
+        PlannedSplit{statement, last.name, Elements{vector}, Provenance::TileModel, true});
     steps.emplace_back(PlannedBind{statement, within_tile(last.name), LoopKind::Vector});
     last = {tiles_of(last.name), last.extent / vector};
   }
   const CopyThreads shared = share_copy(loops, threads);
   if (!shared.cut.empty())
-    steps.emplace_back(PlannedSplit{statement, shared.cut, Elements{shared.size}, Provenance::TileModel, true});
+    steps.emplace_back(
+        PlannedSplit{statement, shared.cut, Elements{shared.size}, Provenance::TileModel, true});
   std::vector<std::string> of_threads = shared.inner;
   if (!shared.cut.empty()) of_threads.insert(of_threads.begin(), within_tile(shared.cut));
   std::string name = "e";

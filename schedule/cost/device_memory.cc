@@ -23,7 +23,8 @@ bool has_room(const NestAccesses& nest, const BlocksOfLaunch& blocks) {
 }
 
 // Places along each loop of the grid where blocks stand that run at the same time.
-std::vector<double> places_at_once(const NestAccesses& nest, const BlocksOfLaunch& blocks, double all_at_once) {
+std::vector<double> places_at_once(const NestAccesses& nest, const BlocksOfLaunch& blocks,
+                                   double all_at_once) {
   std::vector<double> places(nest.loops.size(), 1);
   for (auto loop = blocks.grid.rbegin(); loop != blocks.grid.rend(); ++loop) {
     const auto turns = static_cast<double>(length(nest, blocks, *loop));
@@ -48,9 +49,13 @@ double device_memory_bytes(const NestAccesses& nest, const BlocksOfLaunch& block
   const auto size_of = [](const NestAccess& access) {
     return access.elements() * static_cast<double>(access.element_bytes);
   };
-  const auto stays = [&](double size) { return size <= kSecondCacheShare * static_cast<double>(gpu.l2_bytes); };
+  const auto stays = [&](double size) {
+    return size <= kSecondCacheShare * static_cast<double>(gpu.l2_bytes);
+  };
   double bytes = 0;
-  const auto add_written = [&](const NestAccess& access) { bytes += stays(size_of(access)) ? 0 : size_of(access); };
+  const auto add_written = [&](const NestAccess& access) {
+    bytes += stays(size_of(access)) ? 0 : size_of(access);
+  };
   bool is_sum_kept = true;  // in memory: nothing else is written
   for (const NestAccess& access : nest.all) {
     if (access.load == nullptr) {
@@ -70,7 +75,8 @@ double device_memory_bytes(const NestAccesses& nest, const BlocksOfLaunch& block
   return bytes;
 }
 
-double order_grid(const NestAccesses& nest, BlocksOfLaunch& blocks, std::size_t sides, const Gpu& gpu) {
+double order_grid(const NestAccesses& nest, BlocksOfLaunch& blocks, std::size_t sides,
+                  const Gpu& gpu) {
   std::vector<std::size_t> best = blocks.grid;
   double least = device_memory_bytes(nest, blocks, gpu);
   bool fits = has_room(nest, blocks);

@@ -18,7 +18,8 @@ inline double second_cache_bytes_a_cycle(const Gpu& gpu) {
   return gpu.memory_gb_a_second * kSecondCache / gpu.clock_ghz / gpu.multiprocessors;
 }
 
-// Cycles where all of this goes on at once: as long as the longest takes, and a little of the others.
+// Cycles where all of this goes on at once: as long as the longest takes, and a little of
+// the others.
 inline double busiest(std::initializer_list<double> all) {
   double sum = 0, most = 0;
   for (const double each : all) sum += each, most = std::max(most, each);

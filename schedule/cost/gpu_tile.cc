@@ -24,11 +24,13 @@ constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without a
 constexpr std::int64_t kMostDepth = 3;
 constexpr std::size_t kMostAxes = 3;                    // of a grid
 constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
-constexpr std::int64_t kAsyncBytes = 4;                 // of an element that is copied while threads compute
-constexpr double kCopyInstructions = 6;                 // an element: addresses, load, store
-constexpr double kStageLatency = 900;  // cycles of a stage that other blocks hide: two barriers, one load
-constexpr double kBarrier = 40;        // of a stage whose copies were begun before
-constexpr double kStepLatency = 30;    // of a load from shared memory, which other warps hide
+// Of an element that is copied while threads compute.
+constexpr std::int64_t kAsyncBytes = 4;
+constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
+// Cycles of a stage that other blocks hide: two barriers, one load.
+constexpr double kStageLatency = 900;
+constexpr double kBarrier = 40;      // of a stage whose copies were begun before
+constexpr double kStepLatency = 30;  // of a load from shared memory, which other warps hide
 
 // Lengths of a tile that cut the loop evenly.
 std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
@@ -49,17 +51,22 @@ class GpuTileSearch {
   GpuTileSearch(const GpuTileQuestion& question, const Machine& machine)
       : question_(question),
         gpu_(*machine.gpu),
-        accesses_(nest_accesses(*question.program, *question.update, question.others, question.loops)) {
-    for (const PricedLoop& loop : accesses_.loops) extents_.push_back(std::max<std::int64_t>(1, loop.extent));
-    for (const NestAccess& access : accesses_.all) (access.each_step ? operands_ : results_).push_back(&access);
+        accesses_(
+            nest_accesses(*question.program, *question.update, question.others, question.loops)) {
+    for (const PricedLoop& loop : accesses_.loops)
+      extents_.push_back(std::max<std::int64_t>(1, loop.extent));
+    for (const NestAccess& access : accesses_.all)
+      (access.each_step ? operands_ : results_).push_back(&access);
     std::erase_if(operands_, [](const NestAccess* access) { return access->load == nullptr; });
-    is_async_ = question.free.size() <= kMostAxes && std::ranges::all_of(operands_, [](const NestAccess* operand) {
+    is_async_ = question.free.size() <= kMostAxes &&
+                std::ranges::all_of(operands_, [](const NestAccess* operand) {
                   return operand->element_bytes >= kAsyncBytes && !operand->load->otherwise;
                 });
     has_vectors_ = std::ranges::all_of(operands_, [](const NestAccess* operand) {
       return operand->element_bytes * kVector == kVectorBytes && !operand->load->otherwise;
     });
-    if (std::ranges::all_of(results_, [](const NestAccess* access) { return access->load != nullptr; }))
+    if (std::ranges::all_of(results_,
+                            [](const NestAccess* access) { return access->load != nullptr; }))
       results_.push_back(&accesses_.accumulator);
   }
 
@@ -72,7 +79,8 @@ class GpuTileSearch {
     for (const std::int64_t length : lengths(extent(lane), {128, 64, 32, 16, 8}))
       for (std::size_t a = 0; a < free.size(); ++a) {
         with_sides({{free[a]}, {lane, length}});
-        for (std::size_t b = a + 1; b < free.size(); ++b) with_sides({{free[a]}, {free[b]}, {lane, length}});
+        for (std::size_t b = a + 1; b < free.size(); ++b)
+          with_sides({{free[a]}, {free[b]}, {lane, length}});
       }
     return std::move(best_);
   }
@@ -81,10 +89,11 @@ class GpuTileSearch {
   const GpuTileQuestion& question_;
   const Gpu& gpu_;
   NestAccesses accesses_;
-  std::vector<std::int64_t> extents_;                  // by loop
-  std::vector<const NestAccess*> operands_, results_;  // read in each step; read or written once per point
-  // Copies can go on while threads compute. Not of what has a border: where it is and which copy a step reads are too
-  // many cases for the proof. Nor below blocks that are digits of one number.
+  std::vector<std::int64_t> extents_;  // by loop
+  // Read in each step; read or written once per point.
+  std::vector<const NestAccess*> operands_, results_;
+  // Copies can go on while threads compute. Not of what has a border: where it is and which copy a
+  // step reads are too many cases for the proof. Nor below blocks that are digits of one number.
   bool is_async_ = false;
   bool has_vectors_ = false;  // elements of 4 bytes, side by side along the lanes
   mutable std::map<TurnedCopy, std::int64_t> conflicts_;
@@ -93,7 +102,8 @@ class GpuTileSearch {
   std::size_t number(const std::string& loop) const { return accesses_.loop_number(loop); }
   std::int64_t extent(const std::string& loop) const { return extents_[number(loop)]; }
   std::int64_t write_stride(const std::string& loop) const {
-    return std::abs(ir::stride_of(*question_.program, question_.update->writes[0], loop).value_or(kUnknownStride));
+    return std::abs(ir::stride_of(*question_.program, question_.update->writes[0], loop)
+                        .value_or(kUnknownStride));
   }
 
   // --- candidates
@@ -116,13 +126,15 @@ class GpuTileSearch {
   // Every operand is read by several threads: along some side it does not move.
   bool shares_operands(const std::vector<GpuTileSide>& sides) const {
     return std::ranges::all_of(operands_, [&](const NestAccess* operand) {
-      return std::ranges::any_of(sides, [&](const GpuTileSide& s) { return !operand->moves_with(number(s.loop)); });
+      return std::ranges::any_of(
+          sides, [&](const GpuTileSide& s) { return !operand->moves_with(number(s.loop)); });
     });
   }
 
   void with_threads(std::vector<GpuTileSide>& sides, std::size_t side) {
     if (side < sides.size()) {
-      for (const std::int64_t own : divisors(sides[side].block, side == 1 && sides.size() == 3 ? 4 : 8)) {
+      for (const std::int64_t own :
+           divisors(sides[side].block, side == 1 && sides.size() == 3 ? 4 : 8)) {
         sides[side].thread = own;
         with_threads(sides, side + 1);
       }
@@ -131,7 +143,8 @@ class GpuTileSearch {
     GpuTile tile{.sides = sides, .step = ""};
     std::int64_t sums = 1;
     for (const GpuTileSide& s : sides) sums *= s.thread;
-    if (sums > kMostSums || tile.threads() < kFewestThreads || tile.threads() > kMostThreads) return;
+    if (sums > kMostSums || tile.threads() < kFewestThreads || tile.threads() > kMostThreads)
+      return;
     with_steps(tile);
     tile.vector = kVector;
     if (has_vectors_ && sides.back().thread % kVector == 0) with_steps(tile);
@@ -145,7 +158,8 @@ class GpuTileSearch {
       for (const std::int64_t steps : lengths(extent(loop), {4, 8, 16, 32})) {
         if (loop == question_.whole && extent(loop) % steps != 0) continue;
         tile.steps = steps;
-        const std::int64_t most = is_async_ ? std::min(kMostDepth, ceil_div(extent(loop), steps)) : 1;
+        const std::int64_t most =
+            is_async_ ? std::min(kMostDepth, ceil_div(extent(loop), steps)) : 1;
         for (tile.depth = 1; tile.depth <= most; ++tile.depth) consider(tile);
       }
     }
@@ -168,8 +182,8 @@ class GpuTileSearch {
     return elements;
   }
 
-  // Bytes of the sectors that the tile's results touch, with what is read beside them: a warp has as many neighbours in
-  // memory as threads lie along the lanes.
+  // Bytes of the sectors that the tile's results touch, with what is read beside them: a warp has
+  // as many neighbours in memory as threads lie along the lanes.
   double result_bytes(const GpuTile& tile, double sums) const {
     const GpuTileSide& lanes = tile.sides.back();
     const std::int64_t run = std::min<std::int64_t>(lanes.threads(), ir::kLanes);
@@ -177,7 +191,8 @@ class GpuTileSearch {
     for (const NestAccess* access : results_) {
       const std::int64_t stride = access->strides[number(lanes.loop)];
       if (stride == 0) continue;
-      const std::int64_t sectors = std::min(run, ceil_div(run * stride * access->element_bytes, kSectorBytes));
+      const std::int64_t sectors =
+          std::min(run, ceil_div(run * stride * access->element_bytes, kSectorBytes));
       bytes += sums / static_cast<double>(run) * static_cast<double>(sectors * kSectorBytes);
     }
     return bytes;
@@ -204,11 +219,13 @@ class GpuTileSearch {
     }
     bool is_inside = tile.step.empty();  // of a slice of the sum: behind the loop that is cut
     for (std::size_t loop = 0; loop < extents_.size(); ++loop) {
-      const bool is_sum = accesses_.loops[loop].reduction, is_step = accesses_.loops[loop].name == tile.step;
+      const bool is_sum = accesses_.loops[loop].reduction,
+                 is_step = accesses_.loops[loop].name == tile.step;
       is_inside = is_inside || is_step;
       if (is_sum && is_inside) points[loop] = is_step ? tile.steps : extents_[loop];
       if (is_sum) slice.steps *= static_cast<double>(points[loop]);
-      (is_sum ? slice.slices : slice.blocks) *= static_cast<double>(ceil_div(extents_[loop], points[loop]));
+      (is_sum ? slice.slices : slice.blocks) *=
+          static_cast<double>(ceil_div(extents_[loop], points[loop]));
     }
     for (const NestAccess* operand : operands_) {
       const double elements = box(*operand, points);
@@ -222,28 +239,35 @@ class GpuTileSearch {
     return slice;
   }
 
-  static std::int64_t width(const std::vector<std::int64_t>& coefficients, const std::vector<std::int64_t>& points) {
+  static std::int64_t width(const std::vector<std::int64_t>& coefficients,
+                            const std::vector<std::int64_t>& points) {
     std::int64_t width = 1;
-    for (std::size_t loop = 0; loop < coefficients.size(); ++loop) width += coefficients[loop] * (points[loop] - 1);
+    for (std::size_t loop = 0; loop < coefficients.size(); ++loop)
+      width += coefficients[loop] * (points[loop] - 1);
     return width;
   }
 
   // Rows of the operand in memory; in shared memory they may be transposed.
-  void add_copy(const NestAccess& operand, const GpuTile& tile, const std::vector<std::int64_t>& points,
-                Slice& slice) const {
+  void add_copy(const NestAccess& operand, const GpuTile& tile,
+                const std::vector<std::int64_t>& points, Slice& slice) const {
     const double elements = box(operand, points);
     const std::int64_t row = width(operand.subscripts.back(), points);
     const std::int64_t sectors = ceil_div(row * operand.element_bytes, kSectorBytes);
-    slice.fetched += elements / static_cast<double>(row) * static_cast<double>(sectors * kSectorBytes);
+    slice.fetched +=
+        elements / static_cast<double>(row) * static_cast<double>(sectors * kSectorBytes);
     const GpuTileSide& side = side_of(operand, tile);
-    std::int64_t neighbours = 1, along = 1;  // in memory, behind the dimension that lies along the side
-    for (auto subscript = operand.subscripts.rbegin(); subscript != operand.subscripts.rend(); ++subscript) {
+    // In memory, behind the dimension that lies along the side.
+    std::int64_t neighbours = 1, along = 1;
+    for (auto subscript = operand.subscripts.rbegin(); subscript != operand.subscripts.rend();
+         ++subscript) {
       along = width(*subscript, points);
       if ((*subscript)[number(side.loop)] != 0) break;
       neighbours *= neighbours == 1 ? tile.turned_at_once(along, side) : along;
     }
     const std::int64_t met =
-        neighbours == 1 ? 1 : conflicts({along, neighbours, operand.element_bytes, tile.read_at_once(side)});
+        neighbours == 1
+            ? 1
+            : conflicts({along, neighbours, operand.element_bytes, tile.read_at_once(side)});
     slice.writes += elements / ir::kLanes * static_cast<double>(met);
   }
 
@@ -255,7 +279,9 @@ class GpuTileSearch {
 
   // Along which the operand lies in shared memory: as the lanes do, if it moves with them.
   const GpuTileSide& side_of(const NestAccess& operand, const GpuTile& tile) const {
-    const auto moves = [&](const GpuTileSide& side) { return operand.moves_with(number(side.loop)); };
+    const auto moves = [&](const GpuTileSide& side) {
+      return operand.moves_with(number(side.loop));
+    };
     const auto side = std::find_if(tile.sides.rbegin(), tile.sides.rend(), moves);
     return side == tile.sides.rend() ? tile.sides.front() : *side;
   }
@@ -274,7 +300,8 @@ class GpuTileSearch {
 
   // The grid's last loops are those of the sides.
   double memory_bytes(GpuTile& tile, double under_way) const {
-    BlocksOfLaunch blocks{.tile = std::vector<std::int64_t>(extents_.size(), 1), .at_once = under_way};
+    BlocksOfLaunch blocks{.tile = std::vector<std::int64_t>(extents_.size(), 1),
+                          .at_once = under_way};
     const auto is_side = [&](const std::string& loop) {
       return std::ranges::find(tile.sides, loop, &GpuTileSide::loop) != tile.sides.end();
     };
@@ -300,33 +327,40 @@ class GpuTileSearch {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice);
     if (most < 1) return -1;
-    const double turns = std::ceil(slice.blocks / gpu_.multiprocessors), under_way = std::min(most, turns);
+    const double turns = std::ceil(slice.blocks / gpu_.multiprocessors),
+                 under_way = std::min(most, turns);
     const double cycles = turns * turn(tile, slice, under_way);
     if (!best_.sides.empty() && kLaunch + cycles >= best_.cycles) return -1;
     return kLaunch + with_device_memory(cycles, memory_bytes(tile, under_way), gpu_);
   }
 
-  // Cycles of a block, where so many are under way on a multiprocessor, by the time that they take together.
+  // Cycles of a block, where so many are under way on a multiprocessor, by the time that
+  // they take together.
   double turn(const GpuTile& tile, const Slice& slice, double under_way) const {
     const double second_cache = second_cache_bytes_a_cycle(gpu_);
     const double warps = std::ceil(static_cast<double>(tile.threads()) / ir::kLanes);
     const double adding = slice.steps * slice.sums / gpu_.f32_fma_a_cycle;
-    const double reading = slice.steps * warps * slice.values;  // neighbours read neighbours, or all the same
+    // Neighbours read neighbours, or all the same.
+    const double reading = slice.steps * warps * slice.values;
     const double writing = slice.copied / ir::kLanes + slice.writes;
     const double instructions = slice.steps * warps * (slice.own + slice.reads) / kSchedulers;
     const double copies = slice.copied / ir::kLanes * kCopyInstructions / kSchedulers;
     const double one_warp = slice.steps * (slice.own + slice.reads + kStepLatency);
     const double fetching = slice.fetched / second_cache;
     const double stage =
-        std::max(busiest({adding, reading + writing, instructions + copies, fetching}), one_warp / under_way);
+        std::max(busiest({adding, reading + writing, instructions + copies, fetching}),
+                 one_warp / under_way);
     const double copying = kStageLatency + std::max({copies, writing, fetching});
     const double ending = result_bytes(tile, slice.sums) / second_cache;
     if (tile.depth == 1) {  // a block copies or computes
       const double computing = std::max(busiest({adding, reading, instructions}), one_warp);
-      return slice.slices * (std::max(stage, (computing + copying) / under_way) + 2 * kBarrier / under_way) + ending;
+      return slice.slices *
+                 (std::max(stage, (computing + copying) / under_way) + 2 * kBarrier / under_way) +
+             ending;
     }
     const double ahead = under_way * static_cast<double>(tile.depth - 1);
-    return slice.slices * (std::max(stage, copying / ahead) + kBarrier / under_way) + copying / under_way + ending;
+    return slice.slices * (std::max(stage, copying / ahead) + kBarrier / under_way) +
+           copying / under_way + ending;
   }
 };
 

@@ -23,9 +23,11 @@ double instructions(const ir::Expr& e) {
       return;
     const auto* binary = std::get_if<ir::Binary>(&node.op);
     const auto* unary = std::get_if<ir::Unary>(&node.op);
-    const bool divides = binary && (binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod);
-    const bool is_function = (binary && binary->op == ir::BinaryOp::Pow) ||
-                             (unary && unary->op != ir::UnaryOp::Neg && unary->op != ir::UnaryOp::Abs);
+    const bool divides =
+        binary && (binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod);
+    const bool is_function =
+        (binary && binary->op == ir::BinaryOp::Pow) ||
+        (unary && unary->op != ir::UnaryOp::Neg && unary->op != ir::UnaryOp::Abs);
     all += is_function ? kFunction : divides ? kDivision : 1;
   });
   return all;
@@ -76,7 +78,8 @@ class Keeper {
   std::vector<std::string> iterators_of(const ir::Expr& e) const {
     std::vector<std::string> iterators;
     const auto take = [&](const std::string& symbol) {
-      if (is_among(symbol, s_.iterators) && !is_among(symbol, iterators)) iterators.push_back(symbol);
+      if (is_among(symbol, s_.iterators) && !is_among(symbol, iterators))
+        iterators.push_back(symbol);
     };
     for (const ir::Load* load : ir::loads_of(e))
       for (const ir::Index& index : load->indices)
@@ -90,7 +93,8 @@ class Keeper {
       return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
         std::set<std::string> symbols;
         for (const ir::Index& index : load->indices) index.affine.collect_symbols(symbols);
-        return std::ranges::all_of(s_.iterators, [&](const std::string& it) { return symbols.contains(it); });
+        return std::ranges::all_of(s_.iterators,
+                                   [&](const std::string& it) { return symbols.contains(it); });
       });
     });
   }
@@ -104,20 +108,25 @@ class Keeper {
   }
 
   bool keep(const ir::Expr& part, const std::vector<std::string>& iterators) {
-    const bool is_summed = std::ranges::any_of(iterators, [&](const auto& it) { return is_among(it, s_.reductions); });
-    if (!is_summed || !is_float(part->type) || instructions(part) == 0 || !reads_plainly(part)) return false;
-    if (std::holds_alternative<ir::Cast>(part->op)) return false;  // operands of mixed products are read as they lie
+    const bool is_summed =
+        std::ranges::any_of(iterators, [&](const auto& it) { return is_among(it, s_.reductions); });
+    if (!is_summed || !is_float(part->type) || instructions(part) == 0 || !reads_plainly(part))
+      return false;
+    // Operands of mixed products are read as they lie.
+    if (std::holds_alternative<ir::Cast>(part->op)) return false;
     const ir::Precomputed made{s_.name, fresh_name(part), iterators, part};
     const Result<ir::Program> with = ir::with_precomputed(program_, made);
     if (!with || !pays(part, *with->find_statement(made.tensor))) return false;
-    if (std::ranges::none_of(kept_, [&](const ir::Precomputed& k) { return ir::equal(k.value, part); }))
+    if (std::ranges::none_of(kept_,
+                             [&](const ir::Precomputed& k) { return ir::equal(k.value, part); }))
       kept_.push_back(made);
     return true;
   }
 
   std::string fresh_name(const ir::Expr& part) const {
     const auto loads = ir::loads_of(part);
-    const std::string base = (loads.empty() ? s_.writes.front().buffer : loads.front()->buffer) + "_value";
+    const std::string base =
+        (loads.empty() ? s_.writes.front().buffer : loads.front()->buffer) + "_value";
     std::string name = base;
     const auto is_taken = [&](const ir::Precomputed& k) { return k.tensor == name; };
     for (int number = 2; program_.find_buffer(name) || program_.find_statement(name) ||
@@ -133,7 +142,8 @@ class Keeper {
     const auto lane = cell.empty() ? std::nullopt : cell.back().affine.as_symbol();
     const bool has_lanes = lane && ir::symbols_of(part).contains(*lane);
     const double values = points_of(definition);
-    const double saved = points_of(s_) * operations / (lanes * (has_lanes ? kTileRows : kTileVectors));
+    const double saved =
+        points_of(s_) * operations / (lanes * (has_lanes ? kTileRows : kTileVectors));
     const double bytes = values * size_in_bytes(part->type);
     const double moved = 2 * bytes / bytes_per_cycle(bytes, machine_);
     const double cost = kNestCycles + values * operations / lanes / machine_.fma_per_cycle + moved;

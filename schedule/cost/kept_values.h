@@ -1,7 +1,8 @@
-// Which parts of sums are worth computing before them (`precompute`): those that a register tile would compute anew in
-// each of its tiles, where that costs more than to write them down and read them.
+// Which parts of sums are worth computing before them (`precompute`): those that a register
+// tile would compute anew in each of its tiles, where that costs more than to write them down
+// and read them.
 //
-//   C[m, n] += 2 * A[m, k] * B[k, n]     2 * A[m, k] once for each m and k, not for each tile of n as well
+//   C[m, n] += 2 * A[m, k] * B[k, n]     2 * A[m, k] once, not once more for each tile of n
 #pragma once
 
 #include <vector>
@@ -11,8 +12,9 @@
 
 namespace polyte::schedule {
 
-// In the order of the statements; none on a GPU. Each can be put into the Program, one after the other
-// (ir::with_precomputed). Sums that read an operand in every iteration anew wait for memory, and compute as they go.
+// In the order of the statements; none on a GPU. Each can be put into the Program, one after the
+// other (ir::with_precomputed). Sums that read an operand in every iteration anew wait for memory,
+// and compute as they go.
 std::vector<ir::Precomputed> kept_values(const ir::Program& program, const Machine& machine);
 
 }  // namespace polyte::schedule

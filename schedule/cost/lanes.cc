@@ -13,17 +13,22 @@ bool is_linear(const ir::Affine& value, const std::string& loop) {
   return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
 }
 
-bool advances_evenly(const ir::Program& program, const ir::ExprNode& node, const std::string& loop) {
-  if (const auto* index = std::get_if<ir::IndexValue>(&node.op)) return is_linear(index->value, loop);
+bool advances_evenly(const ir::Program& program, const ir::ExprNode& node,
+                     const std::string& loop) {
+  if (const auto* index = std::get_if<ir::IndexValue>(&node.op))
+    return is_linear(index->value, loop);
   const auto* load = std::get_if<ir::Load>(&node.op);
   if (!load) return true;
   return ir::stride_of(program, *load, loop).has_value() &&
-         std::ranges::all_of(load->guard, [&](const ir::Constraint& c) { return is_linear(c.expr, loop); });
+         std::ranges::all_of(load->guard,
+                             [&](const ir::Constraint& c) { return is_linear(c.expr, loop); });
 }
 
 bool advances_evenly(const ir::Program& program, const ir::Expr& value, const std::string& loop) {
   bool even = true;
-  ir::for_each_node(value, [&](const ir::ExprNode& node) { even = even && advances_evenly(program, node, loop); });
+  ir::for_each_node(value, [&](const ir::ExprNode& node) {
+    even = even && advances_evenly(program, node, loop);
+  });
   return even;
 }
 
@@ -33,31 +38,38 @@ bool reads_beside(const ir::Statement& statement, const std::string& loop) {
     return std::ranges::any_of(statement.writes, [&](const ir::Access& write) {
       if (write.buffer != load.buffer) return false;
       for (std::size_t d = 0; d < write.indices.size(); ++d)
-        if (write.indices[d].affine.uses(loop) && !(load.indices[d].affine == write.indices[d].affine)) return true;
+        if (write.indices[d].affine.uses(loop) &&
+            !(load.indices[d].affine == write.indices[d].affine))
+          return true;
       return false;
     });
   };
-  return std::ranges::any_of(ir::reads_of(statement), [&](const ir::Load* load) { return is_other(*load); });
+  return std::ranges::any_of(ir::reads_of(statement),
+                             [&](const ir::Load* load) { return is_other(*load); });
 }
 
 }  // namespace
 
-bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop) {
+bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
+                     const std::string& loop) {
   const auto even = [&](const ir::Expr& value) { return advances_evenly(program, value, loop); };
-  return std::ranges::all_of(
-             statement.writes,
-             [&](const ir::Access& write) { return ir::stride_of(program, write, loop).has_value(); }) &&
+  return std::ranges::all_of(statement.writes,
+                             [&](const ir::Access& write) {
+                               return ir::stride_of(program, write, loop).has_value();
+                             }) &&
          !reads_beside(statement, loop) && std::ranges::all_of(statement.values, even) &&
          (!statement.guard || even(statement.guard));
 }
 
-std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane) {
+std::string turning_loop(const ir::Program& program, const ir::Statement& statement,
+                         const std::string& lane) {
   std::string turning;
   for (const ir::Expr& value : statement.values) {
     for (const ir::Load* load : ir::loads_of(value)) {
       if (std::abs(ir::stride_of(program, *load, lane).value_or(0)) <= kNearLanes) continue;
-      const auto along = std::ranges::find_if(
-          statement.iterators, [&](const std::string& it) { return ir::stride_of(program, *load, it) == 1; });
+      const auto along = std::ranges::find_if(statement.iterators, [&](const std::string& it) {
+        return ir::stride_of(program, *load, it) == 1;
+      });
       if (along == statement.iterators.end() || (!turning.empty() && *along != turning)) return "";
       turning = *along;
     }
@@ -84,15 +96,18 @@ ir::Statement with_phases(ir::Statement s, const std::string& loop, std::int64_t
 
 std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Statement& statement) {
   for (const std::string& loop : statement.iterators) {
-    if (ir::stride_of(program, statement.writes[0], loop) != 1 || can_carry_lanes(program, statement, loop)) continue;
+    if (ir::stride_of(program, statement.writes[0], loop) != 1 ||
+        can_carry_lanes(program, statement, loop))
+      continue;
     for (const std::int64_t count : {2, 4})
-      if (can_carry_lanes(program, with_phases(statement, loop, count), loop + ".o")) return LanePhases{loop, count};
+      if (can_carry_lanes(program, with_phases(statement, loop, count), loop + ".o"))
+        return LanePhases{loop, count};
   }
   return std::nullopt;
 }
 
-std::string stepping_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane,
-                          const std::string& turning) {
+std::string stepping_loop(const ir::Program& program, const ir::Statement& statement,
+                          const std::string& lane, const std::string& turning) {
   int along_lane = 0, along_turning = 0;
   const auto count = [&](const auto& access) {
     along_lane += ir::stride_of(program, access, lane) == 1 ? 1 : 0;

@@ -1,5 +1,6 @@
-// May a loop of a statement become vector lanes? What the lowering needs is that everything advances evenly along
-// it; a scheduler asks here first, so that it takes another loop instead of one that would stay serial.
+// May a loop of a statement become vector lanes? What the lowering needs is that everything
+// advances evenly along it; a scheduler asks here first, so that it takes another loop instead of
+// one that would stay serial.
 //
 //   y[n, c, h, w] = x[n, c, h, w // 2]     w: no (a remainder), h: yes
 //   y[i, j] = t[k[i, j], j]                j: no (gathers), i: no
@@ -13,22 +14,26 @@
 
 namespace polyte::schedule {
 
-inline constexpr std::int64_t kNearLanes = 4;  // elements from lane to lane: whole vectors are loaded and shuffled
+// Elements from lane to lane: whole vectors are loaded and shuffled.
+inline constexpr std::int64_t kNearLanes = 4;
 
-// Every subscript and index value is linear in `loop`, no subscript comes from data that moves with it, no guard
-// asks for its remainder. Border tests are fine: the loop is cut there.
-bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop);
+// Every subscript and index value is linear in `loop`, no subscript comes from data that moves with
+// it, no guard asks for its remainder. Border tests are fine: the loop is cut there.
+bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
+                     const std::string& loop);
 
-// The loop along which what strides along `lane` is read element by element. With both in tiles of a vector the strided
-// loads side by side read squares, which are loaded by rows and transposed in registers:
+// The loop along which what strides along `lane` is read element by element. With both in
+// tiles of a vector the strided loads side by side read squares, which are loaded by rows and
+// transposed in registers:
 //
 //   y[m, n] = x[n, m]      lane n: m        t[i] = sum[j] x[i, j]      lane i: j
 //
 // Empty: nothing strides, or one loop does not transpose all that does.
-std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane);
+std::string turning_loop(const ir::Program& program, const ir::Statement& statement,
+                         const std::string& lane);
 
-// The loop along which the result lies where subscripts divide it by a few, so that lanes along it do not advance
-// evenly: those of one phase do, and the phases' vectors fill lines together.
+// The loop along which the result lies where subscripts divide it by a few, so that lanes along it
+// do not advance evenly: those of one phase do, and the phases' vectors fill lines together.
 //
 //   y[h, w] = x[h // 2, w // 2]      w: two phases, w = 2*w.o + w.i, lanes along w.o
 struct LanePhases {
@@ -42,11 +47,11 @@ struct LanePhases {
 };
 std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Statement& statement);
 
-// Of these two the loop whose squares come one after the other: more of what the statement reads and writes lies along
-// it, and each line of memory is used up before the next.
+// Of these two the loop whose squares come one after the other: more of what the statement reads
+// and writes lies along it, and each line of memory is used up before the next.
 //
 //   y[m, n] = x[n, m] + z[m, n]      n: y and z lie along it, x alone along m
-std::string stepping_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane,
-                          const std::string& turning);
+std::string stepping_loop(const ir::Program& program, const ir::Statement& statement,
+                          const std::string& lane, const std::string& turning);
 
 }  // namespace polyte::schedule

@@ -11,28 +11,33 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kWarp = 32;
-constexpr double kArithmeticLatency = 4;     // cycles until a warp's next instruction that needs the last
+// Cycles until a warp's next instruction that needs the last.
+constexpr double kArithmeticLatency = 4;
 constexpr double kMemoryLatency = 600;       // cycles
 constexpr double kRequestsUnderWay = 16;     // of a warp, as loops are written out
 constexpr double kMostBlocks = 32;           // of a multiprocessor
 constexpr double kMostFromSecondCache = 64;  // bytes per cycle of one multiprocessor
 
-double floor_ratio(double all, double each) { return each > 0 ? std::floor(all / each) : kMostBlocks; }
+double floor_ratio(double all, double each) {
+  return each > 0 ? std::floor(all / each) : kMostBlocks;
+}
 
 // Blocks that a multiprocessor runs at once.
 double blocks_at_once(const PricedLaunch& launch, const Gpu& gpu) {
   const double threads = static_cast<double>(std::max<std::int64_t>(launch.threads, 1));
-  const double least = std::min(
-      {floor_ratio(gpu.threads_a_multiprocessor, threads),
-       floor_ratio(static_cast<double>(gpu.shared_multiprocessor_bytes), static_cast<double>(launch.shared_bytes)),
-       floor_ratio(gpu.registers_a_multiprocessor, static_cast<double>(launch.registers) * threads)});
+  const double least = std::min({floor_ratio(gpu.threads_a_multiprocessor, threads),
+                                 floor_ratio(static_cast<double>(gpu.shared_multiprocessor_bytes),
+                                             static_cast<double>(launch.shared_bytes)),
+                                 floor_ratio(gpu.registers_a_multiprocessor,
+                                             static_cast<double>(launch.registers) * threads)});
   return std::clamp(least, 1.0, kMostBlocks);
 }
 
 }  // namespace
 
 LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
-  const ir::LaunchWork& work = launch.work;  // of all launches; blocks and what is said below are of one
+  // Of all launches; blocks and what is said below are of one.
+  const ir::LaunchWork& work = launch.work;
   const double launches = std::max(work.launches, 1.0), blocks = work.blocks / launches;
   if (blocks <= 0 || gpu.multiprocessors <= 0 || gpu.clock_ghz <= 0) return {};
   // The busiest multiprocessor has so many blocks, so many of them at a time.
@@ -43,30 +48,35 @@ LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
   const double issue_rate = std::min(kSchedulers, warps);
   const double multiprocessors = std::min(blocks, static_cast<double>(gpu.multiprocessors));
   const double second_cache =
-      std::min(kMostFromSecondCache, second_cache_bytes_a_cycle(gpu) * gpu.multiprocessors / multiprocessors);
-  const double products = gpu.bf16_tensor_fma_a_cycle > 0 ? work.products * share / gpu.bf16_tensor_fma_a_cycle : 0;
+      std::min(kMostFromSecondCache,
+               second_cache_bytes_a_cycle(gpu) * gpu.multiprocessors / multiprocessors);
+  const double products =
+      gpu.bf16_tensor_fma_a_cycle > 0 ? work.products * share / gpu.bf16_tensor_fma_a_cycle : 0;
   const auto bytes_a_sector = static_cast<double>(kSectorBytes);
   const double bytes = std::min(launch.bytes, work.sectors / launches * bytes_a_sector);
-  const double memory = gpu.memory_gb_a_second > 0 ? bytes / gpu.memory_gb_a_second * gpu.clock_ghz : 0;
+  const double memory =
+      gpu.memory_gb_a_second > 0 ? bytes / gpu.memory_gb_a_second * gpu.clock_ghz : 0;
   struct Unit {
     const char* name;
     double cycles;
   };
-  const std::array units{Unit{"instructions", (work.instructions + work.requests) * share / issue_rate},
-                         Unit{"tensor cores", products},
-                         Unit{"shared memory", work.wavefronts * share},
-                         Unit{"second cache", work.sectors * share * bytes_a_sector / second_cache},
-                         Unit{"memory", memory},
-                         Unit{"latency", work.far_requests * share * kMemoryLatency / (warps * kRequestsUnderWay)}};
+  const std::array units{
+      Unit{"instructions", (work.instructions + work.requests) * share / issue_rate},
+      Unit{"tensor cores", products},
+      Unit{"shared memory", work.wavefronts * share},
+      Unit{"second cache", work.sectors * share * bytes_a_sector / second_cache},
+      Unit{"memory", memory},
+      Unit{"latency", work.far_requests * share * kMemoryLatency / (warps * kRequestsUnderWay)}};
   Unit slowest = *std::ranges::max_element(units, {}, &Unit::cycles);
   double others = -slowest.cycles;
   for (const Unit& unit : units) others += unit.cycles;
   // Arithmetic is among the instructions, and hides nothing of them.
-  const double arithmetic =
-      share * std::max(work.instructions * kWarp / gpu.f32_fma_a_cycle, work.chained * kArithmeticLatency / warps);
+  const double arithmetic = share * std::max(work.instructions * kWarp / gpu.f32_fma_a_cycle,
+                                             work.chained * kArithmeticLatency / warps);
   if (arithmetic >= slowest.cycles) slowest = {"multiply-adds", arithmetic};
   const double working = slowest.cycles + kOverlap * others;
-  return {launches * (working + kLaunch) / gpu.clock_ghz * 1e-9, working > kLaunch ? slowest.name : "launch"};
+  return {launches * (working + kLaunch) / gpu.clock_ghz * 1e-9,
+          working > kLaunch ? slowest.name : "launch"};
 }
 
 }  // namespace polyte::schedule

@@ -1,7 +1,8 @@
-// How long a GPU's launch takes by the machine's rates, told from what it does (ir::work_of): the same estimate for
-// every schedule, whoever wrote it. After D. Unat et al., "ExaSAT" (2015) and S. Williams et al., "Roofline" (2009):
-// each unit takes its share of the work in its own time, the longest of them decides, and what is not hidden behind it
-// counts in part. It knows no latency but a launch's and memory's, no bank of registers, no schedule of instructions.
+// How long a GPU's launch takes by the machine's rates, told from what it does (ir::work_of): the
+// same estimate for every schedule, whoever wrote it. After D. Unat et al., "ExaSAT" (2015) and S.
+// Williams et al., "Roofline" (2009): each unit takes its share of the work in its own time, the
+// longest of them decides, and what is not hidden behind it counts in part. It knows no latency but
+// a launch's and memory's, no bank of registers, no schedule of instructions.
 //
 //   LaunchPrice p = price_of({work, threads, shared_bytes, registers, bytes}, *machine.gpu);
 //   // {41e-6, "multiply-adds"}
@@ -18,8 +19,10 @@ struct PricedLaunch {
   ir::LaunchWork work;
   std::int64_t threads = 1;       // of a block
   std::int64_t shared_bytes = 0;  // of a block
-  std::int64_t registers = 0;     // of a thread; 0: not known, and then no reason for fewer blocks at a time
-  double bytes = 0;               // of the buffers in memory that it touches: each comes or goes once at least
+  // Of a thread; 0: not known, and then no reason for fewer blocks at a time.
+  std::int64_t registers = 0;
+  // Of the buffers in memory that it touches: each comes or goes once at least.
+  double bytes = 0;
 };
 
 struct LaunchPrice {

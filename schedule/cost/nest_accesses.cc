@@ -15,15 +15,18 @@ constexpr std::int64_t kWays = 8;
 constexpr std::int64_t kOpenExtent = 1 << 20;  // of a symbol
 
 template <typename Access>
-NestAccess describe(const ir::Program& program, const Access& access, const std::vector<PricedLoop>& loops) {
+NestAccess describe(const ir::Program& program, const Access& access,
+                    const std::vector<PricedLoop>& loops) {
   const ir::Buffer& buffer = program.buffer(access.buffer);
   NestAccess result;
   result.buffer = access.buffer;
   result.element_bytes = size_in_bytes(buffer.dtype);
   for (const PricedLoop& loop : loops)
-    result.strides.push_back(std::abs(ir::stride_of(program, access, loop.name).value_or(kUnknownStride)));
+    result.strides.push_back(
+        std::abs(ir::stride_of(program, access, loop.name).value_or(kUnknownStride)));
   for (std::size_t d = 0; d < access.indices.size(); ++d) {
-    result.shape.push_back(buffer.shape[d].is_constant() ? buffer.shape[d].constant() : kOpenExtent);
+    result.shape.push_back(buffer.shape[d].is_constant() ? buffer.shape[d].constant()
+                                                         : kOpenExtent);
     std::vector<std::int64_t> coefficients;
     for (const PricedLoop& loop : loops)
       coefficients.push_back(std::abs(access.indices[d].affine.coefficient(loop.name)));
@@ -33,7 +36,8 @@ NestAccess describe(const ir::Program& program, const Access& access, const std:
 }
 
 bool writes(const ir::Statement& s, const std::string& buffer) {
-  return std::ranges::any_of(s.writes, [&](const ir::Access& write) { return write.buffer == buffer; });
+  return std::ranges::any_of(s.writes,
+                             [&](const ir::Access& write) { return write.buffer == buffer; });
 }
 
 }  // namespace
@@ -69,7 +73,8 @@ NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points) const {
   return result;
 }
 
-double NestAccess::footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const {
+double NestAccess::footprint(std::span<const std::int64_t> points, bool dense,
+                             int line_bytes) const {
   const Runs all = runs(points);
   const std::int64_t bytes = all.elements * element_bytes;
   return all.count * static_cast<double>(dense ? bytes : ceil_div(bytes, line_bytes) * line_bytes);
@@ -87,11 +92,13 @@ double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes
 
 double NestAccess::pages(std::span<const std::int64_t> points) const {
   const Runs all = runs(points);
-  return all.count * static_cast<double>(std::min(all.apart, kPageBytes)) / static_cast<double>(kPageBytes);
+  return all.count * static_cast<double>(std::min(all.apart, kPageBytes)) /
+         static_cast<double>(kPageBytes);
 }
 
 std::size_t NestAccesses::loop_number(const std::string& name) const {
-  return static_cast<std::size_t>(std::ranges::find(loops, name, &PricedLoop::name) - loops.begin());
+  return static_cast<std::size_t>(std::ranges::find(loops, name, &PricedLoop::name) -
+                                  loops.begin());
 }
 
 std::int64_t NestAccesses::extent(const std::string& name) const {
@@ -103,25 +110,28 @@ bool stays_inside(const ir::Program& program, const std::string& buffer, const i
                   std::span<const ir::Statement* const> others) {
   if (program.buffer(buffer).role != ir::Role::Temp) return false;
   return std::ranges::all_of(program.statements, [&](const ir::Statement& s) {
-    const bool is_here = s.name == main.name || std::ranges::find(others, s.name, &ir::Statement::name) != others.end();
+    const bool is_here = s.name == main.name ||
+                         std::ranges::find(others, s.name, &ir::Statement::name) != others.end();
     return is_here || !(ir::reads(s, buffer) || writes(s, buffer));
   });
 }
 
-std::vector<const ir::Statement*> inner_definitions(const ir::Program& program,
-                                                    std::span<const ir::Statement* const> statements) {
+std::vector<const ir::Statement*> inner_definitions(
+    const ir::Program& program, std::span<const ir::Statement* const> statements) {
   std::vector<const ir::Statement*> inner;
   std::ranges::copy_if(statements, std::back_inserter(inner), [&](const ir::Statement* s) {
     const std::string& buffer = s->writes[0].buffer;
     const auto is_writer = [&](const ir::Statement& each) { return writes(each, buffer); };
     return s->combiner == ir::Combiner::None && !s->guard && s->writes.size() == 1 &&
-           std::ranges::count_if(program.statements, is_writer) == 1 && stays_inside(program, buffer, *s, statements);
+           std::ranges::count_if(program.statements, is_writer) == 1 &&
+           stays_inside(program, buffer, *s, statements);
   });
   return inner;
 }
 
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
-                           std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops) {
+                           std::span<const ir::Statement* const> others,
+                           std::vector<PricedLoop> loops) {
   NestAccesses result;
   result.loops = std::move(loops);
   result.dtype = program.buffer(main.writes[0].buffer).dtype;

@@ -1,5 +1,6 @@
-// What the statements of one nest touch, as numbers: each read and write with its coefficients by loop, looked up once,
-// so that tiles and orders can be priced by the hundred (schedule/cost/tile_choice.h, schedule/cost/traffic.h).
+// What the statements of one nest touch, as numbers: each read and write with its
+// coefficients by loop, looked up once, so that tiles and orders can be priced by the hundred
+// (schedule/cost/tile_choice.h, schedule/cost/traffic.h).
 #pragma once
 
 #include <cstdint>
@@ -24,22 +25,26 @@ struct NestAccess {
   const ir::Load* load = nullptr;  // null: a write
   std::string buffer;
   std::int64_t element_bytes = 4;
-  bool each_step = false;                             // once per step of the reduction; else once per point
-  std::vector<std::int64_t> strides;                  // in elements, by loop; absolute
-  std::vector<std::vector<std::int64_t>> subscripts;  // by dimension: coefficients by loop; absolute
+  bool each_step = false;             // once per step of the reduction; else once per point
+  std::vector<std::int64_t> strides;  // in elements, by loop; absolute
+  // By dimension: coefficients by loop; absolute.
+  std::vector<std::vector<std::int64_t>> subscripts;
   std::vector<std::int64_t> shape;
 
   struct Runs {  // neighbours in memory, and what lies between them
     std::int64_t elements = 1;
     double count = 1;
-    std::int64_t apart = 0;  // bytes: the greatest common divisor of the steps between runs; 0: one run
+    // Bytes: the greatest common divisor of the steps between runs; 0: one run.
+    std::int64_t apart = 0;
   };
   Runs runs(std::span<const std::int64_t> points) const;
   double elements() const;  // of the whole tensor
   bool moves_with(std::size_t loop) const { return strides[loop] != 0; }
-  // Bytes of the lines touched when each loop runs over so many points; of its elements alone where these are `dense`.
+  // Bytes of the lines touched when each loop runs over so many points; of its elements alone where
+  // these are `dense`.
   double footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const;
-  // How many times its footprint it occupies of a cache: runs that start at few offsets of a page fall into few sets.
+  // How many times its footprint it occupies of a cache: runs that start at few offsets of a page
+  // fall into few sets.
   double crowding(std::span<const std::int64_t> points, int line_bytes) const;
   // Pages that the runs touch.
   double pages(std::span<const std::int64_t> points) const;
@@ -55,17 +60,20 @@ struct NestAccesses {
   std::int64_t extent(const std::string& name) const;      // 1: none
 };
 
-// True for a temporary that no statement but these writes or reads: its elements need not leave the registers.
+// True for a temporary that no statement but these writes or reads: its elements need not
+// leave the registers.
 bool stays_inside(const ir::Program& program, const std::string& buffer, const ir::Statement& main,
                   std::span<const ir::Statement* const> others);
 
-// Those that define, each by itself, a temporary that only others of them read: they can be written into their readers.
-std::vector<const ir::Statement*> inner_definitions(const ir::Program& program,
-                                                    std::span<const ir::Statement* const> statements);
+// Those that define, each by itself, a temporary that only others of them read: they can be written
+// into their readers.
+std::vector<const ir::Statement*> inner_definitions(
+    const ir::Program& program, std::span<const ir::Statement* const> statements);
 
-// `main`: the reduction, or the definition, whose loops these are; `others`: what runs at its points beside it. What
-// stays inside is left out.
+// `main`: the reduction, or the definition, whose loops these are; `others`: what runs at its
+// points beside it. What stays inside is left out.
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
-                           std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops);
+                           std::span<const ir::Statement* const> others,
+                           std::vector<PricedLoop> loops);
 
 }  // namespace polyte::schedule

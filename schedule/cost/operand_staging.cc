@@ -31,8 +31,9 @@ std::vector<const ir::Load*> loads_of(const ir::Program& program, const std::str
   return found;
 }
 
-// A copy with a border stands for guarded reads where every part of the guards bounds one subscript (a stride's
-// remainder, of a transposed convolution, asks for holes inside), if all reads of an input find the same outside.
+// A copy with a border stands for guarded reads where every part of the guards bounds one subscript
+// (a stride's remainder, of a transposed convolution, asks for holes inside), if all reads of an
+// input find the same outside.
 bool wants_padded_copy(const ir::Program& program, const ir::Load& load) {
   const ir::Role role = program.buffer(load.buffer).role;
   if ((role != ir::Role::In && role != ir::Role::Const) || !has_border(load)) return false;
@@ -43,25 +44,30 @@ bool wants_padded_copy(const ir::Program& program, const ir::Load& load) {
 
 std::string panel_iterator(const ir::Load& load, const std::string& lane, const std::string& row) {
   for (const std::string& candidate : {lane, row}) {
-    const bool indexed = std::ranges::any_of(
-        load.indices, [&](const ir::Index& index) { return index.affine.as_symbol() == candidate; });
+    const bool indexed = std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+      return index.affine.as_symbol() == candidate;
+    });
     if (!candidate.empty() && indexed) return candidate;
   }
   return "";
 }
 
-// The last of the outermost loops that each own a subscript of the load: a part copied there is copied once, and is
-// small. Empty: none. But a copy has no size outside of a loop of open size, so that it may be made several times.
+// The last of the outermost loops that each own a subscript of the load: a part copied there is
+// copied once, and is small. Empty: none. But a copy has no size outside of a loop of open size, so
+// that it may be made several times.
 std::string copy_site(const TiledReduction& r, const ir::Load& load) {
   const auto uses = [&](const std::string& iterator) {
-    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.uses(iterator); });
+    return std::ranges::count_if(load.indices,
+                                 [&](const ir::Index& i) { return i.affine.uses(iterator); });
   };
   const auto owns = [&](const std::string& iterator) {
-    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.as_symbol() == iterator; });
+    return std::ranges::count_if(
+        load.indices, [&](const ir::Index& i) { return i.affine.as_symbol() == iterator; });
   };
   std::size_t sites = 0;
   const auto is_site = [&](const PlannedLoop& loop) {
-    const bool is_whole = loop.name == loop.iterator;  // tiles leave the rest of the iterator inside
+    // Tiles leave the rest of the iterator inside.
+    const bool is_whole = loop.name == loop.iterator;
     return is_whole && uses(loop.iterator) == 1 && owns(loop.iterator) == 1;
   };
   while (sites < r.order.size() && is_site(r.order[sites])) ++sites;
@@ -78,7 +84,8 @@ struct Panels {
   std::vector<CountedLoop> loops;  // of the copy, without that of the lanes
 };
 
-// Elements in the order of their use: what the loops around hold first, then the steps of the reduction.
+// Elements in the order of their use: what the loops around hold first, then the steps of
+// the reduction.
 Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduction::Side& side) {
   const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(load.buffer));
   const std::vector<std::string>& reductions = r.update->reductions;
@@ -106,7 +113,8 @@ Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduc
 // The loops of a padded copy without the innermost, which is in vectors.
 std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string& buffer) {
   const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(buffer));
-  const std::vector<std::string> names = dimension_names(*r.program, buffer, std::vector<std::string>(shape.size()));
+  const std::vector<std::string> names =
+      dimension_names(*r.program, buffer, std::vector<std::string>(shape.size()));
   std::vector<CountedLoop> loops;
   for (std::size_t d = 0; d + 1 < shape.size(); ++d) loops.push_back({names[d], shape[d]});
   return loops;
@@ -114,7 +122,8 @@ std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string
 
 // Empty: one thread copies.
 // Of a copy for the whole kernel. A temporary has none: what defines it writes where it lies.
-std::string loop_of_copy(const TiledReduction& r, const std::string& buffer, const std::vector<CountedLoop>& loops) {
+std::string loop_of_copy(const TiledReduction& r, const std::string& buffer,
+                         const std::vector<CountedLoop>& loops) {
   const ir::Buffer& copied = r.program->buffer(buffer);
   if (copied.role == ir::Role::Temp) return "";
   const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
@@ -132,7 +141,8 @@ bool has_border(const ir::Load& load) {
     });
   };
   return load.otherwise && std::holds_alternative<ir::Literal>(load.otherwise->op) &&
-         std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+         std::ranges::none_of(load.indices,
+                              [](const ir::Index& index) { return index.indirect != nullptr; }) &&
          std::ranges::all_of(load.guard, bounds_a_subscript);
 }
 
@@ -141,22 +151,28 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
   const ir::Access& own = update.writes[0];
   const auto at_own_elements = [&](const ir::Statement* s) {
     return ir::reads_apart(*s, update) &&
-           std::ranges::all_of(s->writes, [&](const ir::Access& write) { return ir::is_apart_or_same(write, own); });
+           std::ranges::all_of(s->writes, [&](const ir::Access& write) {
+             return ir::is_apart_or_same(write, own);
+           });
   };
   const auto is_gathered = [&](const auto& access) {
     return access.buffer == own.buffer &&
-           std::ranges::any_of(access.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+           std::ranges::any_of(access.indices,
+                               [](const ir::Index& index) { return index.indirect != nullptr; });
   };
   const auto is_divided = [](const ir::Index& index) { return index.affine.has_division(); };
-  if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements)) return false;
+  if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements))
+    return false;
   for (const ir::Load* load : ir::reads_of(update))
     if (load->buffer == own.buffer) return false;
   for (const ir::Statement& s : program.statements) {
     const bool is_elsewhere = for_whole_kernel && std::ranges::find(nest, &s) == nest.end();
     for (const ir::Access& write : s.writes)
-      if (is_gathered(write) || ((s.guard || is_elsewhere) && write.buffer == own.buffer)) return false;
+      if (is_gathered(write) || ((s.guard || is_elsewhere) && write.buffer == own.buffer))
+        return false;
     for (const ir::Load* load : ir::reads_of(s))
-      if (is_gathered(*load) || (for_whole_kernel && load->buffer == own.buffer && load->otherwise)) return false;
+      if (is_gathered(*load) || (for_whole_kernel && load->buffer == own.buffer && load->otherwise))
+        return false;
   }
   return true;
 }
@@ -166,37 +182,43 @@ namespace {
 // No box is large enough for a copy of the whole.
 bool has_open_size(const ir::Program& program, const ir::Load& load) {
   return std::ranges::any_of(program.open, [&](const std::string& iterator) {
-    return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
+    return std::ranges::any_of(load.indices,
+                               [&](const ir::Index& index) { return index.affine.uses(iterator); });
   });
 }
 
 }  // namespace
 
-bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
-              const std::string& row) {
+bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load,
+              const std::string& lane, const std::string& row) {
   const ir::Role role = program.buffer(load.buffer).role;
   const bool is_result = role == ir::Role::Out || role == ir::Role::InOut;
-  const bool moves = std::ranges::any_of(
-      update.reductions, [&](const std::string& loop) { return ir::stride_of(program, load, loop).value_or(0) != 0; });
-  // A read with a guard would leave the panels.
-  const bool all_plain = std::ranges::all_of(loads_of(program, load.buffer), [](const ir::Load* other) {
-    return !other->otherwise && plain_subscripts(*other);
+  const bool moves = std::ranges::any_of(update.reductions, [&](const std::string& loop) {
+    return ir::stride_of(program, load, loop).value_or(0) != 0;
   });
-  return !is_result && moves && all_plain && !has_open_size(program, load) && !panel_iterator(load, lane, row).empty();
+  // A read with a guard would leave the panels.
+  const bool all_plain = std::ranges::all_of(
+      loads_of(program, load.buffer),
+      [](const ir::Load* other) { return !other->otherwise && plain_subscripts(*other); });
+  return !is_result && moves && all_plain && !has_open_size(program, load) &&
+         !panel_iterator(load, lane, row).empty();
 }
 
 namespace {
 
-// Of several reads of a buffer the one along the lanes, or else along the rows, says how its panels run.
+// Of several reads of a buffer the one along the lanes, or else along the rows, says how its
+// panels run.
 const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
   for (const std::string& iterator : {r.lane.loop, r.row.loop})
     for (const ir::Expr& value : r.update->values)
       for (const ir::Load* load : ir::loads_of(value))
-        if (load->buffer == first->buffer && panel_iterator(*load, iterator, "") == iterator) return load;
+        if (load->buffer == first->buffer && panel_iterator(*load, iterator, "") == iterator)
+          return load;
   return first;
 }
 
-std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load& load, std::set<std::string>& whole) {
+std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load& load,
+                                        std::set<std::string>& whole) {
   if (r.in_place.contains(load.buffer) || !wants_padded_copy(*r.program, load)) return std::nullopt;
   PlannedStage stage{.tensor = load.buffer};
   if (const std::string site = copy_site(r, load); !site.empty()) {
@@ -208,7 +230,8 @@ std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load&
   return stage;
 }
 
-std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load& load, std::set<std::string>& whole) {
+std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load& load,
+                                        std::set<std::string>& whole) {
   if (!r.packed.contains(load.buffer) || !whole.insert(load.buffer).second) return std::nullopt;
   const ir::Load* along = panel_load(r, &load);
   const bool is_lane = panel_iterator(*along, r.lane.loop, r.row.loop) == r.lane.loop;
@@ -229,7 +252,8 @@ std::vector<PlannedStage> operand_stages(const TiledReduction& r, std::set<std::
   for (const ir::Expr& value : r.update->values) {
     for (const ir::Load* load : ir::loads_of(value)) {
       const ir::Role role = r.program->buffer(load->buffer).role;
-      if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
+      if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second)
+        continue;
       auto stage = load->otherwise ? padded_copy(r, *load, whole) : packed_copy(r, *load, whole);
       if (stage) stages.push_back(std::move(*stage));
     }

@@ -1,10 +1,12 @@
-// Which operands of a tiled reduction want a copy of their own, and the stages that make it: a padded copy of a guarded
-// input, panels of a packed operand. Mechanism and formula shared by the templates and by poly.
+// Which operands of a tiled reduction want a copy of their own, and the stages that make it: a
+// padded copy of a guarded input, panels of a packed operand. Mechanism and formula shared by the
+// templates and by poly.
 //
 //   w[k, n], lane n, Nr = 32      stage w layout (k, n) [n//Nr, k, n%Nr] when compile
 //   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
 //
-// A copy for the whole kernel is a nest of its own, whose loops threads share where that pays: parallel w.in:n.o
+// A copy for the whole kernel is a nest of its own, whose loops threads share where that
+// pays: parallel w.in:n.o
 #pragma once
 
 #include <cstdint>
@@ -34,23 +36,25 @@ struct TiledReduction {
   std::vector<PlannedLoop> order;  // the loops around the tile, outermost first
 };
 
-// False where the update itself reads its elements, a statement of the nest is at others of them, or a subscript
-// divides; where the Program writes them at some iterations only, known when it runs, or at subscripts read from
-// memory; and for the whole kernel where another nest writes them or they are read with a guard.
+// False where the update itself reads its elements, a statement of the nest is at others of them,
+// or a subscript divides; where the Program writes them at some iterations only, known when it
+// runs, or at subscripts read from memory; and for the whole kernel where another nest writes them
+// or they are read with a guard.
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
                            std::span<const ir::Statement* const> nest, bool for_whole_kernel);
 
-// Whether a copy in panels of the lanes, else of the rows, is possible: each subscript an iterator of its own or a
-// number, no border, no result; and of use, since a step of the reduction moves.
-bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
-              const std::string& row);
+// Whether a copy in panels of the lanes, else of the rows, is possible: each subscript an iterator
+// of its own or a number, no border, no result; and of use, since a step of the reduction moves.
+bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load,
+              const std::string& lane, const std::string& row);
 
-// A guarded read whose guards each bound one subscript, a constant outside: a copy of the box stands for it (a stride's
-// remainder, of a transposed convolution, asks for holes inside).
+// A guarded read whose guards each bound one subscript, a constant outside: a copy of the box
+// stands for it (a stride's remainder, of a transposed convolution, asks for holes inside).
 bool has_border(const ir::Load& load);
 
-// In order of the operands' appearance. `whole`: what nests before this one staged for the whole kernel, which serves
-// every reader; what this one stages so is added.
-std::vector<PlannedStage> operand_stages(const TiledReduction& reduction, std::set<std::string>& whole);
+// In order of the operands' appearance. `whole`: what nests before this one staged for the whole
+// kernel, which serves every reader; what this one stages so is added.
+std::vector<PlannedStage> operand_stages(const TiledReduction& reduction,
+                                         std::set<std::string>& whole);
 
 }  // namespace polyte::schedule

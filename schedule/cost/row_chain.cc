@@ -15,13 +15,16 @@ namespace polyte::schedule {
 namespace {
 
 constexpr int kPointwiseVectors = 4, kMostVectors = 8;
-constexpr double kSquareCycles = 30;              // of a square of lanes
-constexpr double kCombineCycles = 3;              // one step of a chain
-constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: transposed in registers, or as it lies
-constexpr double kAloneShare = 1.5;               // where a single row's lanes are taken out of their vector one by one
+constexpr double kSquareCycles = 30;  // of a square of lanes
+constexpr double kCombineCycles = 3;  // one step of a chain
+// A vector of a row: transposed in registers, or as it lies.
+constexpr double kTurnedStep = 3, kLaneStep = 1;
+// Where a single row's lanes are taken out of their vector one by one.
+constexpr double kAloneShare = 1.5;
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
-constexpr int kFewestTogether = 2;           // vectors of a row that runs with others: whole lines of memory
+// Vectors of a row that runs with others: whole lines of memory.
+constexpr int kFewestTogether = 2;
 constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together
 constexpr std::int64_t kRowStreams = 4;      // that memory hands over at once faster than fewer
 constexpr std::int64_t kRowPage = 4096;      // bytes
@@ -41,7 +44,8 @@ class RowPlanner {
       const ir::Statement& s = *q_.statements[i];
       if (i + 1 < q_.statements.size() && ir::starts_reduction(s, *q_.statements[i + 1])) continue;
       if (is_update(s)) {
-        if (i == 0 || !ir::starts_reduction(*q_.statements[i - 1], s) || !sums_in_lanes(s)) return std::nullopt;
+        if (i == 0 || !ir::starts_reduction(*q_.statements[i - 1], s) || !sums_in_lanes(s))
+          return std::nullopt;
       } else if (!own_of(s).empty() && !runs_in_lanes(s)) {
         return std::nullopt;
       }
@@ -61,12 +65,15 @@ class RowPlanner {
   std::map<std::string, std::map<std::string, std::int64_t>> extents_;  // by statement, by iterator
   const ir::Statement* first_sum_ = nullptr;
 
-  std::int64_t extent(const ir::Statement& s, const std::string& loop) const { return extents_.at(s.name).at(loop); }
+  std::int64_t extent(const ir::Statement& s, const std::string& loop) const {
+    return extents_.at(s.name).at(loop);
+  }
   std::int64_t lanes() const { return machine_.lanes(chain_.type); }
 
   // The free iterators of the first sum; the block's is the innermost that has iterations to share.
   bool find_rows() {
-    const auto found = std::ranges::find_if(q_.statements, [](const ir::Statement* s) { return is_update(*s); });
+    const auto found =
+        std::ranges::find_if(q_.statements, [](const ir::Statement* s) { return is_update(*s); });
     if (found == q_.statements.end()) return false;
     first_sum_ = *found;
     for (const ir::Statement* s : q_.statements)
@@ -74,9 +81,11 @@ class RowPlanner {
     for (const std::string& it : first_sum_->iterators)
       if (!is_among(it, first_sum_->reductions)) chain_.rows.push_back(it);
     chain_.type = program_.buffer(first_sum_->writes[0].buffer).dtype;
-    const auto longest = std::ranges::find_if(chain_.rows.rbegin(), chain_.rows.rend(),
-                                              [&](const std::string& row) { return extent(*first_sum_, row) > 1; });
-    if (longest != chain_.rows.rend()) std::rotate(longest.base() - 1, longest.base(), chain_.rows.end());
+    const auto longest =
+        std::ranges::find_if(chain_.rows.rbegin(), chain_.rows.rend(),
+                             [&](const std::string& row) { return extent(*first_sum_, row) > 1; });
+    if (longest != chain_.rows.rend())
+      std::rotate(longest.base() - 1, longest.base(), chain_.rows.end());
     return true;
   }
 
@@ -91,7 +100,8 @@ class RowPlanner {
       extents_[s.name][it] = size;
     }
     return std::ranges::all_of(s.domain, [&](const ir::Constraint& c) {
-      return std::ranges::count_if(s.iterators, [&](const std::string& it) { return c.expr.uses(it); }) <= 1;
+      return std::ranges::count_if(s.iterators,
+                                   [&](const std::string& it) { return c.expr.uses(it); }) <= 1;
     });
   }
 
@@ -102,7 +112,8 @@ class RowPlanner {
     return own;
   }
 
-  // Every statement has the rows, as long as the first sum's, and touches nothing of another row's results.
+  // Every statement has the rows, as long as the first sum's, and touches nothing of another
+  // row's results.
   bool all_fit() const {
     std::map<std::string, std::vector<std::size_t>> dimensions;  // of each row, by buffer
     return std::ranges::all_of(q_.statements, [&](const ir::Statement* s) {
@@ -114,12 +125,14 @@ class RowPlanner {
     });
   }
 
-  bool stays_in_rows(const ir::Statement& s, std::map<std::string, std::vector<std::size_t>>& dimensions) const {
+  bool stays_in_rows(const ir::Statement& s,
+                     std::map<std::string, std::vector<std::size_t>>& dimensions) const {
     const ir::Access& write = s.writes[0];
     std::vector<std::size_t> own;
     for (const std::string& row : chain_.rows) {
-      const auto at = std::ranges::find_if(
-          write.indices, [&](const ir::Index& index) { return !index.indirect && index.affine.as_symbol() == row; });
+      const auto at = std::ranges::find_if(write.indices, [&](const ir::Index& index) {
+        return !index.indirect && index.affine.as_symbol() == row;
+      });
       if (at == write.indices.end()) return false;
       own.push_back(static_cast<std::size_t>(at - write.indices.begin()));
     }
@@ -137,7 +150,8 @@ class RowPlanner {
   }
 
   bool is_written(const std::string& buffer) const {
-    return std::ranges::any_of(q_.statements, [&](const ir::Statement* s) { return s->writes[0].buffer == buffer; });
+    return std::ranges::any_of(
+        q_.statements, [&](const ir::Statement* s) { return s->writes[0].buffer == buffer; });
   }
 
   // Vectors of neighbours, or of one value for all lanes.
@@ -155,7 +169,8 @@ class RowPlanner {
     });
   }
 
-  // Each row reads elements that no other row does: with operands to share, tiles of registers do better.
+  // Each row reads elements that no other row does: with operands to share, tiles of registers
+  // do better.
   bool reads_own_row(const ir::Statement& s, const std::string& lane) const {
     return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) {
       const auto moves = [&](const std::string& row) {
@@ -174,19 +189,22 @@ class RowPlanner {
 
   bool sums_in_lanes(const ir::Statement& s) const {
     using ir::Combiner;
-    if (s.combiner == Combiner::ArgMin || s.combiner == Combiner::ArgMax || s.reductions.empty()) return false;
+    if (s.combiner == Combiner::ArgMin || s.combiner == Combiner::ArgMax || s.reductions.empty())
+      return false;
     if (q_.keep_order && !is_reorderable(s)) return false;
-    if (s.iterators.size() != chain_.rows.size() + s.reductions.size() || !is_of_rows(s)) return false;
+    if (s.iterators.size() != chain_.rows.size() + s.reductions.size() || !is_of_rows(s))
+      return false;
     const std::string& lane = s.iterators.back();
-    return is_among(lane, s.reductions) && extent(s, lane) >= 2 * lanes() && reads_neighbours(s, lane) &&
-           reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) && !ir::reads(s, s.writes[0].buffer) &&
+    return is_among(lane, s.reductions) && extent(s, lane) >= 2 * lanes() &&
+           reads_neighbours(s, lane) && reads_own_row(s, lane) &&
+           can_carry_lanes(program_, s, lane) && !ir::reads(s, s.writes[0].buffer) &&
            is_only_update(s);
   }
 
   bool runs_in_lanes(const ir::Statement& s) const {
     const std::string lane = own_of(s).back();
-    return ir::stride_of(program_, s.writes[0], lane) == 1 && extent(s, lane) >= lanes() && reads_neighbours(s, lane) &&
-           can_carry_lanes(program_, s, lane);
+    return ir::stride_of(program_, s.writes[0], lane) == 1 && extent(s, lane) >= lanes() &&
+           reads_neighbours(s, lane) && can_carry_lanes(program_, s, lane);
   }
 
   // ---- passes
@@ -202,12 +220,14 @@ class RowPlanner {
       const ir::Access& write = definition.writes[0];
       if (load->buffer != write.buffer) return true;
       for (std::size_t d = 0; d < write.indices.size(); ++d)
-        if (load->indices[d].indirect || !(load->indices[d].affine == write.indices[d].affine)) return false;
+        if (load->indices[d].indirect || !(load->indices[d].affine == write.indices[d].affine))
+          return false;
       return true;
     });
   }
 
-  // Of what the pass computes it may read definitions, each at its own point; no sum is there before the end.
+  // Of what the pass computes it may read definitions, each at its own point; no sum is there
+  // before the end.
   bool joins(const RowPass& pass, const ir::Statement& s) const {
     if (pass.body.empty() || !has_same_loops(pass, s)) return false;
     const auto is_apart = [&](const ir::Statement* other) {
@@ -215,9 +235,9 @@ class RowPlanner {
              other->writes[0].buffer != s.writes[0].buffer;
     };
     const auto goes_with = [&](const ir::Statement* other) {
-      return is_apart(other) ||
-             (!is_update(*other) && reads_own_point(s, *other) && !ir::reads(*other, s.writes[0].buffer) &&
-              other->writes[0].buffer != s.writes[0].buffer);
+      return is_apart(other) || (!is_update(*other) && reads_own_point(s, *other) &&
+                                 !ir::reads(*other, s.writes[0].buffer) &&
+                                 other->writes[0].buffer != s.writes[0].buffer);
     };
     return std::ranges::all_of(pass.after, is_apart) && std::ranges::all_of(pass.body, goes_with);
   }
@@ -242,16 +262,20 @@ class RowPlanner {
     return extent(*pass.body.front(), pass.own.back()) / lanes();
   }
 
-  // Of a pass with sums: as many chains, of all of them and of `rows` together, as hide an addition's latency.
+  // Of a pass with sums: as many chains, of all of them and of `rows` together, as hide
+  // an addition's latency.
   int vectors_of_sums(const RowPass& pass, std::int64_t rows) const {
     const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
     return static_cast<int>(ceil_div(chains, rows * static_cast<std::int64_t>(pass.sums.size())));
   }
 
-  // Rows that run side by side: as many as have registers for all chains and for what is read beside, and of those that
-  // read nothing together as are few enough streams. Of short rows, and where more than sums is computed, one.
+  // Rows that run side by side: as many as have registers for all chains and for what is read
+  // beside, and of those that read nothing together as are few enough streams. Of short rows, and
+  // where more than sums is computed, one.
   std::int64_t rows_together(const RowPass& pass, std::int64_t block) const {
-    if (block == 1 || pass.sums.empty() || pass.sums.size() != pass.body.size() || has_functions(pass.body)) return 1;
+    if (block == 1 || pass.sums.empty() || pass.sums.size() != pass.body.size() ||
+        has_functions(pass.body))
+      return 1;
     if (vectors_of_row(pass) < kFewestTogether) return 1;
     const std::int64_t streams = streams_of_row(pass);
     const auto chains = [&](std::int64_t rows) {
@@ -263,20 +287,23 @@ class RowPlanner {
     return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kRowStreams / streams));
   }
 
-  // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from the next row's page.
+  // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from
+  // the next row's page.
   std::int64_t streams_of_row(const RowPass& pass) const {
     if (bytes_of_interface(program_) <= static_cast<double>(machine_.l3.bytes)) return 0;
     std::set<std::string> streams;
     for (const ir::Statement* s : pass.sums)
       for (const ir::Load* load : ir::reads_of(*s))
         if (ir::stride_of(program_, *load, pass.own.back()) == 1) streams.insert(load->buffer);
-    const std::int64_t bytes = extent(*pass.body.front(), pass.own.back()) * size_in_bytes(chain_.type);
+    const std::int64_t bytes =
+        extent(*pass.body.front(), pass.own.back()) * size_in_bytes(chain_.type);
     return bytes >= kRowPage ? std::ssize(streams) : 0;
   }
 
   bool reads_together(const RowPass& pass) const {
     return std::ranges::any_of(pass.sums, [&](const ir::Statement* s) {
-      return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) { return is_of_all_rows(pass, *load); });
+      return std::ranges::any_of(ir::reads_of(*s),
+                                 [&](const ir::Load* load) { return is_of_all_rows(pass, *load); });
     });
   }
   bool is_of_all_rows(const RowPass& pass, const ir::Load& load) const {
@@ -292,7 +319,8 @@ class RowPlanner {
       if (pass.together > 1) wanted = std::max(kFewestTogether, wanted);
       pass.vectors = 1;
       while (pass.vectors < wanted && 2 * pass.vectors <= vectors_of_row(pass)) pass.vectors *= 2;
-      pass.is_whole = pass.sums.empty() && extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
+      pass.is_whole = pass.sums.empty() &&
+                      extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
     }
   }
 
@@ -309,7 +337,8 @@ class RowPlanner {
         const auto add = [&](const std::string& buffer, std::optional<std::int64_t> stride) {
           if (stride.value_or(0) == 0) return;
           double elements = 1;
-          for (const std::string& loop : pass.own) elements *= static_cast<double>(extent(*s, loop));
+          for (const std::string& loop : pass.own)
+            elements *= static_cast<double>(extent(*s, loop));
           here[buffer] = elements * size_in_bytes(program_.buffer(buffer).dtype);
         };
         for (const ir::Load* load : ir::reads_of(*s))
@@ -319,7 +348,8 @@ class RowPlanner {
       for (const auto& [buffer, size] : here)
         if (!seen.insert(buffer).second) bytes.again += size;
     }
-    bytes.waiting = bytes.again / static_cast<double>(std::max<std::size_t>(2, chain_.passes.size()) - 1);
+    bytes.waiting =
+        bytes.again / static_cast<double>(std::max<std::size_t>(2, chain_.passes.size()) - 1);
     return bytes;
   }
 
@@ -335,7 +365,8 @@ class RowPlanner {
       for (const ir::Expr& value : s->values)
         ir::for_each_node(value, [&](const ir::ExprNode& node) {
           const auto* function = std::get_if<ir::Unary>(&node.op);
-          found = found || (function && function->op >= ir::UnaryOp::Exp && function->op <= ir::UnaryOp::Cos);
+          found = found || (function && function->op >= ir::UnaryOp::Exp &&
+                            function->op <= ir::UnaryOp::Cos);
         });
     return found;
   }
@@ -348,7 +379,8 @@ class RowPlanner {
     std::set<std::string> seen;
     for (const ir::Statement* s : pass.sums)
       for (const ir::Load* load : ir::reads_of(*s)) {
-        if (ir::stride_of(program_, *load, pass.own.back()).value_or(0) == 0 || !seen.insert(load->buffer).second)
+        if (ir::stride_of(program_, *load, pass.own.back()).value_or(0) == 0 ||
+            !seen.insert(load->buffer).second)
           continue;
         loads += is_of_all_rows(pass, *load) ? 1 / together : 1;
       }
@@ -361,12 +393,14 @@ class RowPlanner {
   // A row's share of combining the lanes.
   double combining_cycles(std::int64_t rows) const {
     const double steps = static_cast<double>(lanes()) * kCombineCycles;
-    const double each = rows == 1 ? steps * kAloneShare : (steps + kSquareCycles) / static_cast<double>(rows);
+    const double each =
+        rows == 1 ? steps * kAloneShare : (steps + kSquareCycles) / static_cast<double>(rows);
     return static_cast<double>(sums()) * each;
   }
 
-  // The same with what it takes to sum up and what is read again: the more rows wait, the more comes from further off.
-  // What comes from the second cache hides behind a function that takes many steps.
+  // The same with what it takes to sum up and what is read again: the more rows wait, the more
+  // comes from further off. What comes from the second cache hides behind a function that takes
+  // many steps.
   double block_cycles(std::int64_t rows, const RowBytes& bytes) const {
     const auto beyond = [&](const Cache& cache) {
       const double waiting = static_cast<double>(rows) * bytes.waiting;
@@ -381,7 +415,8 @@ class RowPlanner {
   void choose_block() {
     if (chain_.rows.empty()) return;
     const RowBytes bytes = row_bytes();
-    const std::int64_t most = std::min({kMostRows, lanes(), extent(*first_sum_, chain_.rows.back())});
+    const std::int64_t most =
+        std::min({kMostRows, lanes(), extent(*first_sum_, chain_.rows.back())});
     double least = -1;
     for (std::int64_t rows = 1; rows <= most; rows *= 2) {
       if (!q_.blocks.empty() && !q_.blocks.contains(rows)) continue;
@@ -394,12 +429,14 @@ class RowPlanner {
 
   // With rows enough for a vector, rows as lanes keep the order of the sums and need no combining.
   bool pays() const {
-    const double rows = chain_.rows.empty() ? 1 : static_cast<double>(extent(*first_sum_, chain_.rows.back()));
+    const double rows =
+        chain_.rows.empty() ? 1 : static_cast<double>(extent(*first_sum_, chain_.rows.back()));
     if (rows < static_cast<double>(lanes())) return true;
     double gained = 0;
     for (const RowPass& pass : chain_.passes) {
       double vectors = static_cast<double>(pass.sums.size());
-      for (const std::string& loop : pass.own) vectors *= static_cast<double>(extent(*pass.body.front(), loop));
+      for (const std::string& loop : pass.own)
+        vectors *= static_cast<double>(extent(*pass.body.front(), loop));
       gained += vectors / static_cast<double>(lanes()) * (kTurnedStep - kLaneStep);
     }
     return gained > combining_cycles(chain_.block);
@@ -418,6 +455,8 @@ std::string RowChain::rows_together(const RowPass& pass) const {
   return has_groups(pass) ? within_tile(within_tile(rows.back())) : within_tile(rows.back());
 }
 
-std::optional<RowChain> plan_rows(const RowQuestion& question) { return RowPlanner(question).run(); }
+std::optional<RowChain> plan_rows(const RowQuestion& question) {
+  return RowPlanner(question).run();
+}
 
 }  // namespace polyte::schedule

@@ -1,16 +1,18 @@
-// Statements that run over the same rows: sums and maxima of each row, and what is made of a row element by element
-// with them (softmax, norms, a mean alone). Rows are independent, so the whole chain runs a few rows at a time while
-// these are near, in passes over the row; its lanes lie along the row, and sums are taken in several of them:
+// Statements that run over the same rows: sums and maxima of each row, and what is made of a row
+// element by element with them (softmax, norms, a mean alone). Rows are independent, so the whole
+// chain runs a few rows at a time while these are near, in passes over the row; its lanes lie along
+// the row, and sums are taken in several of them:
 //
 //   top[i] = max[j] x[i, j]                 rows i, R at a time
 //   e[i, j] = exp(x[i, j] - top[i])         pass 1 over j: top       pass 2 over j: e, total
 //   total[i] = sum[j] e[i, j]               pass 3 over j: y
 //   y[i, j] = e[i, j] / total[i]
 //
-// Where a pass only sums up, some of its R rows run together, if they share what they read or come from memory, which
-// hands over more at a time of several streams than of one. The lanes of R rows are combined last, transposed, for all
-// R at once. A sum of floating-point numbers is taken in another order so: its loops are returned, the script's
-// contract has to name them. poly makes a nest of it here, the templates by schedule/templates/rows.sched.
+// Where a pass only sums up, some of its R rows run together, if they share what they read or come
+// from memory, which hands over more at a time of several streams than of one. The lanes of R rows
+// are combined last, transposed, for all R at once. A sum of floating-point numbers is taken in
+// another order so: its loops are returned, the script's contract has to name them. poly makes a
+// nest of it here, the templates by schedule/templates/rows.sched.
 #pragma once
 
 #include <optional>
@@ -38,13 +40,14 @@ struct RowQuestion {
 };
 
 struct RowPass {
-  std::vector<std::string> own;  // loops inside the row, that of the lanes last; empty: once per row
-  int vectors = 1;               // side by side
-  std::int64_t together = 1;     // rows side by side, too: what they all read is loaded once for them
-  bool is_whole = false;         // the lanes' loop is not split
-  Statements body;               // definitions and updates, in order
-  Statements sums;               // the updates among them
-  Statements after;              // once per row, when the sums are there
+  // Loops inside the row, that of the lanes last; empty: once per row.
+  std::vector<std::string> own;
+  int vectors = 1;            // side by side
+  std::int64_t together = 1;  // rows side by side, too: what they all read is loaded once for them
+  bool is_whole = false;      // the lanes' loop is not split
+  Statements body;            // definitions and updates, in order
+  Statements sums;            // the updates among them
+  Statements after;           // once per row, when the sums are there
 };
 
 struct RowChain {
@@ -53,18 +56,20 @@ struct RowChain {
   std::vector<RowPass> passes;
   DType type = DType::F32;  // whose vectors the lanes fill
 
-  // Loops over the rows of a block in a pass: around its loop along the row, and inside that, written out. Empty: none.
+  // Loops over the rows of a block in a pass: around its loop along the row, and inside that,
+  // written out. Empty: none.
   std::string rows_around(const RowPass& pass) const;
   std::string rows_together(const RowPass& pass) const;
   // Whether these are two loops.
   bool has_groups(const RowPass& pass) const { return pass.together > 1 && pass.together < block; }
 };
 
-// nullopt where the statements are no chain of rows, where rows are too short for lanes, or where other loops serve
-// the lanes better.
+// nullopt where the statements are no chain of rows, where rows are too short for lanes, or where
+// other loops serve the lanes better.
 std::optional<RowChain> plan_rows(const RowQuestion& question);
 
-// The longest chain that the groups from the first one on give together; 0 groups where there is none.
+// The longest chain that the groups from the first one on give together; 0 groups where there
+// is none.
 struct RowsFound {
   std::size_t groups = 0;
   Statements statements;

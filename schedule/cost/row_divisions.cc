@@ -10,10 +10,12 @@ namespace {
 constexpr int kMostSteps = 4;  // definitions looked through
 constexpr double kLeastAdded = 1e-30, kMostAdded = 1e30;
 
-const ir::Statement* writer_of(const ir::Program& program, const std::string& buffer, ir::Combiner combiner) {
+const ir::Statement* writer_of(const ir::Program& program, const std::string& buffer,
+                               ir::Combiner combiner) {
   const ir::Statement* found = nullptr;
   for (const ir::Statement& s : program.statements) {
-    const bool writes = std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == buffer; });
+    const bool writes =
+        std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == buffer; });
     if (!writes || s.combiner != combiner) continue;
     if (found || s.guard || s.region_depth > 0 || s.writes.size() != 1) return nullptr;
     found = &s;
@@ -45,7 +47,8 @@ bool is_softmax_total(const ir::Program& program, const std::string& buffer) {
   const auto* difference = std::get_if<ir::Binary>(&exponent->op);
   if (!difference || difference->op != ir::BinaryOp::Sub) return false;
   const ir::Load *x = plain_load(difference->a), *top = plain_load(difference->b);
-  const ir::Statement* maximum = x && top ? writer_of(program, top->buffer, ir::Combiner::Max) : nullptr;
+  const ir::Statement* maximum =
+      x && top ? writer_of(program, top->buffer, ir::Combiner::Max) : nullptr;
   const ir::Load* of = maximum ? plain_load(maximum->values.front()) : nullptr;
   return of && of->buffer == x->buffer && maximum->reductions.size() == sum->reductions.size();
 }
@@ -55,7 +58,8 @@ bool is_small_addend(const ir::Expr& e) {
   return literal && literal->real >= kLeastAdded && literal->real <= kMostAdded;
 }
 
-// Not negative, and no positive value of it is so small or so large that its reciprocal is not normal.
+// Not negative, and no positive value of it is so small or so large that its reciprocal is
+// not normal.
 bool is_tame(const ir::Program& program, const ir::Expr& e, int steps) {
   if (steps == 0) return false;
   if (const auto* root = std::get_if<ir::Unary>(&e->op)) return root->op == ir::UnaryOp::Sqrt;
@@ -73,20 +77,23 @@ bool is_tame(const ir::Program& program, const ir::Expr& e, int steps) {
 
 bool changes_along(const ir::Expr& e, const std::string& iterator) {
   return std::ranges::any_of(ir::loads_of(e), [&](const ir::Load* load) {
-    return std::ranges::any_of(load->indices, [&](const ir::Index& i) { return i.affine.uses(iterator); });
+    return std::ranges::any_of(load->indices,
+                               [&](const ir::Index& i) { return i.affine.uses(iterator); });
   });
 }
 
 }  // namespace
 
-bool may_take_reciprocals(const ir::Program& program, const ir::Statement& statement, const std::string& lane) {
+bool may_take_reciprocals(const ir::Program& program, const ir::Statement& statement,
+                          const std::string& lane) {
   if (statement.combiner != ir::Combiner::None) return false;
   int found = 0;
   for (const ir::Expr& division : divisions_of(statement)) {
     if (!why_not_shared(statement, division).empty()) continue;
     const ir::Expr& divisor = std::get<ir::Binary>(division->op).b;
     const bool is_wide = division->type == DType::F32 || division->type == DType::F64;
-    if (!is_wide || changes_along(divisor, lane) || !is_tame(program, divisor, kMostSteps)) return false;
+    if (!is_wide || changes_along(divisor, lane) || !is_tame(program, divisor, kMostSteps))
+      return false;
     ++found;
   }
   return found > 0;

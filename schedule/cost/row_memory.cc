@@ -8,8 +8,8 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr double kFarBeyond =
-    4;  // times the last cache's share of a core: until then lines are fetched behind arithmetic
+// Times the last cache's share of a core: until then lines are fetched behind arithmetic.
+constexpr double kFarBeyond = 4;
 
 bool is_same_element(const ir::Access& write, const std::vector<ir::Index>& read) {
   return std::ranges::equal(write.indices, read, [](const ir::Index& a, const ir::Index& b) {
@@ -25,7 +25,8 @@ std::vector<const ir::Load*> reads_of(const ir::Statement& s, const std::string&
   return reads;
 }
 
-// Where the definition stands among the statements, the position of the last one that reads it; 0: none does.
+// Where the definition stands among the statements, the position of the last one that reads it;
+// 0: none does.
 std::size_t last_reader(const Statements& statements, const std::string& buffer) {
   std::size_t last = 0;
   for (std::size_t i = 0; i < statements.size(); ++i)
@@ -46,18 +47,21 @@ int mentions(const ir::Program& program, const std::string& buffer) {
 }
 
 bool is_definition(const ir::Statement& s) {
-  return s.combiner == ir::Combiner::None && !s.guard && s.writes.size() == 1 && s.region_depth == 0;
+  return s.combiner == ir::Combiner::None && !s.guard && s.writes.size() == 1 &&
+         s.region_depth == 0;
 }
 
 // Bytes of the operand's rows of one block; 0 where it is not read in rows along the pass's lanes.
-double bytes_of_block(const ir::Program& program, const RowChain& chain, const RowPass& pass, const ir::Load& load) {
+double bytes_of_block(const ir::Program& program, const RowChain& chain, const RowPass& pass,
+                      const ir::Load& load) {
   const bool in_rows = ir::stride_of(program, load, pass.own.back()) == 1 &&
                        std::ranges::any_of(load.indices, [&](const ir::Index& index) {
                          return index.affine.as_symbol() == chain.rows.back();
                        });
   if (!in_rows || load.otherwise) return 0;
   const ir::Buffer& buffer = program.buffer(load.buffer);
-  return static_cast<double>(ir::constant_shape(buffer).back() * size_in_bytes(buffer.dtype) * chain.block);
+  return static_cast<double>(ir::constant_shape(buffer).back() * size_in_bytes(buffer.dtype) *
+                             chain.block);
 }
 
 }  // namespace
@@ -76,14 +80,17 @@ bool is_defined_and_read_by(const RowQuestion& question, const ir::Statement& ow
 std::vector<RowAhead> rows_ahead(const RowQuestion& question, const RowChain& chain) {
   const ir::Program& program = *question.program;
   std::vector<RowAhead> all;
-  if (chain.rows.empty() || bytes_of_interface(program) < static_cast<double>(question.machine->l2.bytes)) return all;
+  if (chain.rows.empty() ||
+      bytes_of_interface(program) < static_cast<double>(question.machine->l2.bytes))
+    return all;
   for (const RowPass& pass : chain.passes) {
     if (pass.own.empty() || pass.is_whole) continue;
     for (const ir::Statement* s : pass.body) {
       if (std::ranges::find(pass.sums, s) != pass.sums.end()) continue;
       for (const ir::Buffer* operand : program.interface()) {
         const std::vector<const ir::Load*> reads = reads_of(*s, operand->name);
-        const double bytes = reads.empty() ? 0 : bytes_of_block(program, chain, pass, *reads.front());
+        const double bytes =
+            reads.empty() ? 0 : bytes_of_block(program, chain, pass, *reads.front());
         if (operand->role != ir::Role::In || bytes == 0) continue;
         std::erase_if(all, [&](const RowAhead& ahead) { return ahead.operand == operand->name; });
         const bool is_near = 3 * bytes <= static_cast<double>(question.machine->l1.bytes);
@@ -97,16 +104,19 @@ std::vector<RowAhead> rows_ahead(const RowQuestion& question, const RowChain& ch
 std::map<std::string, std::string> rows_in_place(const RowQuestion& question) {
   const ir::Program& program = *question.program;
   std::map<std::string, std::string> places;
-  if (bytes_of_interface(program) >= static_cast<double>(question.machine->l3.bytes) * kFarBeyond) return places;
+  if (bytes_of_interface(program) >= static_cast<double>(question.machine->l3.bytes) * kFarBeyond)
+    return places;
   for (const ir::Statement* own : question.statements) {
     if (!is_defined_and_read_by(question, *own)) continue;
     const ir::Buffer& kept = program.buffer(own->writes[0].buffer);
     const ir::Statement& user = *question.statements[last_reader(question.statements, kept.name)];
     const ir::Buffer& host = program.buffer(user.writes[0].buffer);
     const std::vector<const ir::Load*> reads = reads_of(user, kept.name);
-    const bool suits = &user != own && is_definition(user) && host.role == ir::Role::Out && host.dtype == kept.dtype &&
-                       host.shape == kept.shape && mentions(program, host.name) == 1;
-    const bool is_free = std::ranges::none_of(places, [&](const auto& pair) { return pair.second == host.name; });
+    const bool suits = &user != own && is_definition(user) && host.role == ir::Role::Out &&
+                       host.dtype == kept.dtype && host.shape == kept.shape &&
+                       mentions(program, host.name) == 1;
+    const bool is_free =
+        std::ranges::none_of(places, [&](const auto& pair) { return pair.second == host.name; });
     if (suits && is_free && !reads.empty() && std::ranges::all_of(reads, [&](const ir::Load* load) {
           return !load->otherwise && is_same_element(user.writes[0], load->indices);
         }))

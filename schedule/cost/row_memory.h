@@ -1,4 +1,5 @@
-// The memory of a chain of rows: which temporaries lie in that of its results, which operands are brought ahead.
+// The memory of a chain of rows: which temporaries lie in that of its results, which operands
+// are brought ahead.
 #pragma once
 
 #include <map>
@@ -11,9 +12,10 @@ namespace polyte::schedule {
 // `own` alone writes a temporary, each element once, and nothing outside the chain reads it.
 bool is_defined_and_read_by(const RowQuestion& question, const ir::Statement& own);
 
-// Temporary -> result: one shape and type, and its last reader writes the result at the element that it reads. Then
-// the lines of the result come while the row is computed, and not when all of it waits to be written. Nothing where the
-// kernel exceeds the last cache so far that results are better stored past it (streaming.h).
+// Temporary -> result: one shape and type, and its last reader writes the result at the element
+// that it reads. Then the lines of the result come while the row is computed, and not when all of
+// it waits to be written. Nothing where the kernel exceeds the last cache so far that results are
+// better stored past it (streaming.h).
 std::map<std::string, std::string> rows_in_place(const RowQuestion& question);
 
 // The next rows of an operand come while the last pass that reads these rows runs over them.

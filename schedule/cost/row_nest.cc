@@ -32,8 +32,10 @@ class RowNest {
     for (const RowPass& pass : chain_.passes) stages(pass);
     for (const auto& [temporary, result] : places_) plan_.reuses.push_back({result, temporary});
     for (const RowAhead& ahead : rows_ahead(q_, chain_))
-      plan_.prefetches.push_back(
-          {ahead.operand, {ahead.statement, tiles_of(lane(*ahead.pass))}, row_steps(), ahead.level});
+      plan_.prefetches.push_back({ahead.operand,
+                                  {ahead.statement, tiles_of(lane(*ahead.pass))},
+                                  row_steps(),
+                                  ahead.level});
     return std::move(plan_);
   }
 
@@ -103,29 +105,35 @@ class RowNest {
       loop = within_tile(loop);
     }
     plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(1), parts.narrow});
-    plan_.splits.emplace_back(PlannedTail{{first_parts(update) + ".update", within_tile(lane(pass))}});
+    plan_.splits.emplace_back(
+        PlannedTail{{first_parts(update) + ".update", within_tile(lane(pass))}});
     if (!is_reorderable(update)) plan_.reassociated.insert(lane(pass));
     if (!chain_.has_groups(pass)) return;
     plan_.splits.emplace_back(PlannedDistribution{parts.wide + ".init", within_tile(row())});
     for (const std::string& part : {parts.wide, parts.narrow})
       for (const char* which : {".init", ".update"})
-        plan_.splits.emplace_back(PlannedSplit{part + which, within_tile(row()), Elements{pass.together}});
+        plan_.splits.emplace_back(
+            PlannedSplit{part + which, within_tile(row()), Elements{pass.together}});
   }
 
   // ---- the nest
 
   static NestTree init_of(const std::string& tensor) { return nest_statement(tensor + ".init"); }
-  static NestTree update_of(const std::string& tensor) { return nest_statement(tensor + ".update"); }
+  static NestTree update_of(const std::string& tensor) {
+    return nest_statement(tensor + ".update");
+  }
 
   // Below the rows of the block as lanes, or one by one.
   NestPath row_lanes(const ir::Statement& s) const {
     if (chain_.block == 1) return {};
-    const bool suits = ir::stride_of(program_, s.writes[0], row()) == 1 && can_carry_lanes(program_, s, row());
+    const bool suits =
+        ir::stride_of(program_, s.writes[0], row()) == 1 && can_carry_lanes(program_, s, row());
     return {{within_tile(row()), suits ? LoopKind::Vector : LoopKind::Serial}};
   }
 
   NestPath together(const RowPass& pass) const {
-    return pass.together > 1 ? NestPath{{chain_.rows_together(pass), LoopKind::Unrolled}} : NestPath{};
+    return pass.together > 1 ? NestPath{{chain_.rows_together(pass), LoopKind::Unrolled}}
+                             : NestPath{};
   }
 
   NestTree steps(const RowPass& pass) const {
@@ -133,12 +141,13 @@ class RowNest {
     for (const std::string& loop : pass.own)
       if (loop != lane(pass)) path.push_back({loop});
     if (!pass.is_whole) path.push_back({tiles_of(lane(pass))});
-    const NestPath lanes =
-        joined(together(pass), {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}});
+    const NestPath lanes = joined(
+        together(pass), {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}});
     std::vector<NestTree> leaves;
     for (const ir::Statement* s : pass.body) {
       const bool is_sum = std::ranges::find(pass.sums, s) != pass.sums.end();
-      leaves.push_back(nest_path(lanes, is_sum ? update_of(first_parts(*s)) : nest_statement(s->name)));
+      leaves.push_back(
+          nest_path(lanes, is_sum ? update_of(first_parts(*s)) : nest_statement(s->name)));
     }
     return nest_path(path, nest_sequence(std::move(leaves)));
   }
@@ -152,16 +161,18 @@ class RowNest {
   void over_a_row(const RowPass& pass, std::vector<NestTree>& body) const {
     const std::string first = within_tile(lane(pass)), second = within_tile(first);
     const NestPath rows = together(pass);
-    const NestPath one = joined(rows, {{first, LoopKind::Vector}}), two = {{second, LoopKind::Vector}};
+    const NestPath one = joined(rows, {{first, LoopKind::Vector}}),
+                   two = {{second, LoopKind::Vector}};
     std::vector<NestTree> in_row;
-    for (const ir::Statement* s : pass.sums) in_row.push_back(nest_path(one, init_of(first_parts(*s))));
+    for (const ir::Statement* s : pass.sums)
+      in_row.push_back(nest_path(one, init_of(first_parts(*s))));
     in_row.push_back(steps(pass));
     for (const ir::Statement* s : pass.sums) {
       const Parts& parts = parts_.at(s->writes[0].buffer);
       if (parts.wide.empty()) continue;
       const NestPath wide = joined({{tiles_of(first), LoopKind::Unrolled}}, two);
-      in_row.push_back(nest_path(
-          rows, nest_sequence({nest_path(two, init_of(parts.narrow)), nest_path(wide, update_of(parts.narrow))})));
+      in_row.push_back(nest_path(rows, nest_sequence({nest_path(two, init_of(parts.narrow)),
+                                                      nest_path(wide, update_of(parts.narrow))})));
     }
     if (const std::string around = chain_.rows_around(pass); !around.empty())
       body.push_back(nest_path({{around}}, nest_sequence(std::move(in_row))));
@@ -184,7 +195,8 @@ class RowNest {
       std::string terms = within_tile(lane(pass));
       if (!parts_.at(s->writes[0].buffer).wide.empty()) terms = within_tile(terms);
       body.push_back(nest_path(lanes, nest_statement(init.name)));
-      body.push_back(nest_path(joined({{terms, LoopKind::Unrolled}}, lanes), nest_statement(s->name)));
+      body.push_back(
+          nest_path(joined({{terms, LoopKind::Unrolled}}, lanes), nest_statement(s->name)));
     }
   }
 
@@ -200,14 +212,16 @@ class RowNest {
     bool is_parallel = q_.machine->cores < 2;
     for (const std::string& loop : chain_.rows) {
       const bool here = !is_parallel && trips(loop) >= q_.machine->cores;
-      path.push_back({loop == row() ? row_steps() : loop, here ? LoopKind::Parallel : LoopKind::Serial});
+      path.push_back(
+          {loop == row() ? row_steps() : loop, here ? LoopKind::Parallel : LoopKind::Serial});
       is_parallel = is_parallel || here;
     }
     std::vector<NestTree> body;
     for (const RowPass& pass : chain_.passes) {
       if (!pass.own.empty()) over_a_row(pass, body);
       combine(pass, body);
-      for (const ir::Statement* s : pass.after) body.push_back(nest_path(row_lanes(*s), nest_statement(s->name)));
+      for (const ir::Statement* s : pass.after)
+        body.push_back(nest_path(row_lanes(*s), nest_statement(s->name)));
     }
     plan_.tree = nest_path(path, nest_sequence(std::move(body)));
   }
@@ -218,7 +232,8 @@ class RowNest {
     const std::string site = chain_.rows.empty() ? "" : row_steps();
     for (const ir::Statement* s : pass.sums) {
       const Parts& parts = parts_.at(s->writes[0].buffer);
-      if (!site.empty()) plan_.stages.push_back(narrow_stage(parts.narrow, site, s->writes[0].indices.size()));
+      if (!site.empty())
+        plan_.stages.push_back(narrow_stage(parts.narrow, site, s->writes[0].indices.size()));
       if (parts.wide.empty()) continue;
       PlannedStage wide{.tensor = parts.wide, .memory = Memory::Register};
       const std::string around = chain_.rows_around(pass), within = around.empty() ? site : around;
@@ -230,12 +245,15 @@ class RowNest {
         plan_.stages.push_back({.tensor = s->writes[0].buffer, .at = {{s->name, site}}});
   }
 
-  // Lanes of a block's rows lie row by row, so that combining them turns a square: layout (l, d0) [d0, l].
-  PlannedStage narrow_stage(const std::string& tensor, const std::string& site, std::size_t dimensions) const {
+  // Lanes of a block's rows lie row by row, so that combining them turns a square: layout (l, d0)
+  // [d0, l].
+  PlannedStage narrow_stage(const std::string& tensor, const std::string& site,
+                            std::size_t dimensions) const {
     PlannedStage stage{.tensor = tensor, .at = {{tensor + ".update", site}}};
     if (chain_.block == 1) return stage;
     stage.dimensions = {"l"};
-    for (std::size_t d = 0; d < dimensions; ++d) stage.dimensions.push_back("d" + std::to_string(d));
+    for (std::size_t d = 0; d < dimensions; ++d)
+      stage.dimensions.push_back("d" + std::to_string(d));
     for (std::size_t d = 0; d < dimensions; ++d) stage.layout.push_back({stage.dimensions[d + 1]});
     stage.layout.push_back({"l"});
     return stage;

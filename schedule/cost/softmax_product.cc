@@ -19,7 +19,8 @@ const ir::Expr& unrounded(const ir::Expr& e) {
 }
 
 bool uses(const ir::Load& load, const std::string& iterator) {
-  return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
+  return std::ranges::any_of(load.indices,
+                             [&](const ir::Index& index) { return index.affine.uses(iterator); });
 }
 
 // Every subscript is an iterator, each another one.
@@ -38,7 +39,9 @@ bool is_plain(const ir::Load& load) { return !load.otherwise && is_plain(load.in
 // Reads the statements from one on, one after the other.
 class Reader {
  public:
-  Reader(const ir::Program& program, std::size_t from) : program_(program), at_(from) { form_.begin = from; }
+  Reader(const ir::Program& program, std::size_t from) : program_(program), at_(from) {
+    form_.begin = from;
+  }
 
   std::optional<SoftmaxProduct> run() {
     if (!scores() || !maximum() || !weights() || !total() || !product()) return std::nullopt;
@@ -52,26 +55,30 @@ class Reader {
   std::size_t at_;
   SoftmaxProduct form_;
 
-  const ir::Statement* next() const { return at_ < program_.statements.size() ? &program_.statements[at_] : nullptr; }
+  const ir::Statement* next() const {
+    return at_ < program_.statements.size() ? &program_.statements[at_] : nullptr;
+  }
   const std::string& written(const ir::Statement& s) const { return s.writes.front().buffer; }
 
   static bool is_simple(const ir::Statement& s) {
-    return s.region_depth == 0 && !s.guard && s.writes.size() == 1 && is_plain(s.writes.front().indices);
+    return s.region_depth == 0 && !s.guard && s.writes.size() == 1 &&
+           is_plain(s.writes.front().indices);
   }
   // A sum or a maximum with its initial value.
   bool reduction(ir::Combiner combiner, const ir::Statement*& init, const ir::Statement*& update) {
     if (at_ + 1 >= program_.statements.size()) return false;
     init = &program_.statements[at_];
     update = &program_.statements[at_ + 1];
-    if (!ir::starts_reduction(*init, *update) || update->combiner != combiner || !is_simple(*update) ||
-        !is_simple(*init) || update->reductions.size() != 1)
+    if (!ir::starts_reduction(*init, *update) || update->combiner != combiner ||
+        !is_simple(*update) || !is_simple(*init) || update->reductions.size() != 1)
       return false;
     at_ += 2;
     return true;
   }
   bool definition(const ir::Statement*& s) {
     s = next();
-    if (!s || s->combiner != ir::Combiner::None || !is_simple(*s) || starts_reduction()) return false;
+    if (!s || s->combiner != ir::Combiner::None || !is_simple(*s) || starts_reduction())
+      return false;
     ++at_;
     return true;
   }
@@ -96,7 +103,8 @@ class Reader {
 
   bool weights() {
     const auto known = softmax_weights(program_, written(*form_.maximum));
-    if (!definition(form_.weight) || std::ranges::find(known, form_.weight) == known.end()) return false;
+    if (!definition(form_.weight) || std::ranges::find(known, form_.weight) == known.end())
+      return false;
     const ir::Statement whole = with_weights(*form_.weight, {});
     const auto* exponential = std::get_if<ir::Unary>(&unrounded(whole.values.front())->op);
     const auto* difference = exponential ? std::get_if<ir::Binary>(&exponential->a->op) : nullptr;
@@ -118,9 +126,9 @@ class Reader {
     if (!quotient || quotient->op != ir::BinaryOp::Div) return false;
     const auto* weight = std::get_if<ir::Load>(&quotient->a->op);
     const auto* total = std::get_if<ir::Load>(&quotient->b->op);
-    return weight && total && is_plain(*weight) && is_plain(*total) && weight->buffer == written(*form_.weight) &&
-           total->buffer == written(*form_.total) && ir::stay_at_their_point(s, *form_.weight) &&
-           ir::stay_at_their_point(s, *form_.total);
+    return weight && total && is_plain(*weight) && is_plain(*total) &&
+           weight->buffer == written(*form_.weight) && total->buffer == written(*form_.total) &&
+           ir::stay_at_their_point(s, *form_.weight) && ir::stay_at_their_point(s, *form_.total);
   }
 
   bool product() {
@@ -155,28 +163,32 @@ class Reader {
     if (!is_contraction(*form_.scores) || !is_contraction(*form_.product)) return false;
     form_.key = form_.maximum->reductions.front();
     form_.step = form_.scores->reductions.front();
-    if (form_.product->reductions.front() != form_.key || form_.total->reductions.front() != form_.key) return false;
+    if (form_.product->reductions.front() != form_.key ||
+        form_.total->reductions.front() != form_.key)
+      return false;
     const std::string& read = written(*(form_.share ? form_.share : form_.weight));
     for (const ir::Load* load : ir::reads_of(*form_.scores))
       (uses(*load, form_.key) ? form_.keys : form_.queries) = load;
     for (const ir::Load* load : ir::reads_of(*form_.product))
       if (load->buffer != read) form_.values = load;
     if (!form_.keys || !form_.queries || !form_.values) return false;
-    if (!is_plain(*form_.keys) || !is_plain(*form_.queries) || !is_plain(*form_.values)) return false;
+    if (!is_plain(*form_.keys) || !is_plain(*form_.queries) || !is_plain(*form_.values))
+      return false;
     return rows() && columns();
   }
 
   bool rows() {
     for (const std::string& loop : ir::free_iterators(*form_.maximum)) {
-      const bool is_row = uses(*form_.queries, loop) && !uses(*form_.keys, loop) && !uses(*form_.values, loop);
+      const bool is_row =
+          uses(*form_.queries, loop) && !uses(*form_.keys, loop) && !uses(*form_.values, loop);
       if (is_row && !form_.row.empty()) return false;
       if (is_row)
         form_.row = loop;
       else
         form_.batch.push_back(loop);
     }
-    return !form_.row.empty() &&
-           std::ranges::is_permutation(ir::free_iterators(*form_.total), ir::free_iterators(*form_.maximum));
+    return !form_.row.empty() && std::ranges::is_permutation(ir::free_iterators(*form_.total),
+                                                             ir::free_iterators(*form_.maximum));
   }
 
   bool columns() {
@@ -188,18 +200,21 @@ class Reader {
     std::vector<std::string> scores = form_.batch, product = form_.batch;
     scores.insert(scores.end(), {form_.row, form_.key});
     product.insert(product.end(), {form_.row, form_.column});
-    return !form_.column.empty() && std::ranges::is_permutation(ir::free_iterators(*form_.scores), scores) &&
+    return !form_.column.empty() &&
+           std::ranges::is_permutation(ir::free_iterators(*form_.scores), scores) &&
            std::ranges::is_permutation(ir::free_iterators(*form_.product), product);
   }
 
   // All between the operands and the product is computed for it alone.
   bool stays_inside() const {
     const std::vector<const ir::Statement*> all = form_.all();
-    std::vector<const ir::Statement*> writers = {form_.scores, form_.maximum, form_.weight, form_.total};
+    std::vector<const ir::Statement*> writers = {form_.scores, form_.maximum, form_.weight,
+                                                 form_.total};
     writers.insert(writers.end(), form_.made_of_scores.begin(), form_.made_of_scores.end());
     if (form_.share) writers.push_back(form_.share);
-    return std::ranges::all_of(
-        writers, [&](const ir::Statement* s) { return schedule::stays_inside(program_, written(*s), *s, all); });
+    return std::ranges::all_of(writers, [&](const ir::Statement* s) {
+      return schedule::stays_inside(program_, written(*s), *s, all);
+    });
   }
 };
 

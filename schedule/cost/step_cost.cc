@@ -11,14 +11,16 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kLoadsACycle = 2;
-constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
-constexpr double kStepL2Rate = 24;        // bytes per cycle, where the rows of a tile do not stay in the first level
+constexpr std::int64_t kMostTaps = 8;  // of a reduction's innermost loop that is unrolled
+// Bytes per cycle, where the rows of a tile do not stay in the first level.
+constexpr double kStepL2Rate = 24;
 constexpr double kUnhiddenMoves = 0.1;    // of loads behind operations, or the other way round
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
 constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
 constexpr double kTurnedCycles = 3;       // a vector of a square that is transposed in registers
-// A vector of every second element, or third, ..: so many loads and their shuffles, for each element between.
+// A vector of every second element, or third, ..: so many loads and their shuffles, for
+// each element between.
 constexpr double kNearVectorCycles = 1.5;
 
 // The sign of an operand is changed by the operation that takes it.
@@ -29,12 +31,17 @@ bool is_operation(const ir::ExprNode& node) {
 }
 
 // Vectors of full width are computed as two halves.
-bool has_halves(const Machine& machine) { return machine.fma_per_cycle == 1 && machine.vector_bits == 512; }
+bool has_halves(const Machine& machine) {
+  return machine.fma_per_cycle == 1 && machine.vector_bits == 512;
+}
 
 }  // namespace
 
 StepCost::StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine)
-    : nest_(nest), machine_(machine), is_reduction_(main.combiner != ir::Combiner::None), taps_(nest.loops.size()) {
+    : nest_(nest),
+      machine_(machine),
+      is_reduction_(main.combiner != ir::Combiner::None),
+      taps_(nest.loops.size()) {
   if (!main.reductions.empty() && nest.extent(main.reductions.back()) <= kMostTaps)
     taps_ = nest.loop_number(main.reductions.back());
   double count = 0;
@@ -59,7 +66,8 @@ std::vector<StepCost::Part> StepCost::lane_parts(std::size_t lane, int vectors) 
   if (extent(lane) >= whole) parts.push_back({static_cast<double>(vectors), extent(lane) / whole});
   if (rest == 0) return parts;
   const std::int64_t unit = has_halves(machine_) ? lanes() / 2 : lanes();
-  parts.push_back({static_cast<double>(ceil_div(rest, unit)) * static_cast<double>(unit) / lanes(), 1});
+  parts.push_back(
+      {static_cast<double>(ceil_div(rest, unit)) * static_cast<double>(unit) / lanes(), 1});
   return parts;
 }
 
@@ -84,21 +92,26 @@ double StepCost::cycles(const TileLoopNumbers& at, const RegisterTile& tile) con
         const std::int64_t count = part.count * inner_count * outer_count;
         if (count == 0) continue;
         const Rows rows{inner, outer};
-        total += (steps * step(at, rows, part.vectors) + once(at, rows, part.vectors)) * static_cast<double>(count);
+        total += (steps * step(at, rows, part.vectors) + once(at, rows, part.vectors)) *
+                 static_cast<double>(count);
       }
     }
   }
   return total * points;
 }
 
-double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const {
-  const auto moves = [&](std::size_t loop) { return loop != nest_.loops.size() && access.moves_with(loop); };
+double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at,
+                        const Rows& rows) const {
+  const auto moves = [&](std::size_t loop) {
+    return loop != nest_.loops.size() && access.moves_with(loop);
+  };
   return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
 }
 
-// The part of its vectors' loads that remains where rows read each other's some taps later, x[q + s]: these stay in
-// registers where sums take no more than half of them.
-double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const {
+// The part of its vectors' loads that remains where rows read each other's some taps later,
+// x[q + s]: these stay in registers where sums take no more than half of them.
+double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows,
+                        double vectors) const {
   if (at.row == nest_.loops.size() || taps_ == nest_.loops.size() || at.turned) return 1;
   const std::int64_t taps = extent(taps_);
   if (2 * rows.inner * rows.outer * vectors > machine_.vector_registers) return 1;
@@ -143,7 +156,8 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
                moves = loads / kLoadsACycle + singles;
-  return std::max({operations, moves, chain, crowded}) + kUnhiddenMoves * std::min(operations, moves);
+  return std::max({operations, moves, chain, crowded}) +
+         kUnhiddenMoves * std::min(operations, moves);
 }
 
 double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
@@ -152,7 +166,8 @@ double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vector
     if (access.each_step) continue;
     const double times = copies(access, at, rows);
     const std::int64_t stride = across(access, at);
-    const double stored = stride * access.element_bytes < kPageBytes ? kScatterCycles : kFarScatterCycles;
+    const double stored =
+        stride * access.element_bytes < kPageBytes ? kScatterCycles : kFarScatterCycles;
     const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : stored);
     cycles += times * (stride == 0 ? 1 : vectors * one);
   }

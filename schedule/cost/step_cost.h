@@ -1,6 +1,6 @@
-// What one step of a register tile issues, in cycles: operations, loads by how lanes and rows meet memory (broadcast,
-// contiguous, strided, gathered; once where taps read what their neighbours do), and what comes once per tile (results,
-// what an epilogue reads).
+// What one step of a register tile issues, in cycles: operations, loads by how lanes and rows meet
+// memory (broadcast, contiguous, strided, gathered; once where taps read what their neighbours do),
+// and what comes once per tile (results, what an epilogue reads).
 #pragma once
 
 #include <set>
@@ -18,7 +18,8 @@ struct TileLoopNumbers {
   std::size_t lane = 0, row = 0, outer_row = 0;  // loop numbers; loops.size(): none
   bool tiles(std::size_t loop) const { return loop == lane || loop == row || loop == outer_row; }
   std::set<std::string> packed;  // read densely along the lanes
-  bool turned = false;           // what strides along the lanes is read in squares that are transposed in registers
+  // What strides along the lanes is read in squares that are transposed in registers.
+  bool turned = false;
 };
 
 class StepCost {
@@ -49,7 +50,8 @@ class StepCost {
   };
   std::vector<std::pair<int, std::int64_t>> row_parts(std::size_t loop, int size) const;
   double copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
-  double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const;
+  double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows,
+                double vectors) const;
   double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
 };

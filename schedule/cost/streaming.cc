@@ -19,7 +19,8 @@ double bytes_of(const ir::Buffer& buffer) {
 bool is_read(const ir::Program& program, const std::string& buffer) {
   return std::ranges::any_of(program.statements, [&](const ir::Statement& s) {
     const auto reads = [&](const ir::Expr& value) {
-      return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return load->buffer == buffer; });
+      return std::ranges::any_of(ir::loads_of(value),
+                                 [&](const ir::Load* load) { return load->buffer == buffer; });
     };
     return std::ranges::any_of(s.values, reads) || (s.guard && reads(s.guard));
   });
@@ -29,22 +30,26 @@ bool is_read(const ir::Program& program, const std::string& buffer) {
 bool is_defined_once(const ir::Program& program, const std::string& buffer) {
   int writers = 0;
   for (const ir::Statement& s : program.statements) {
-    const bool writes = std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == buffer; });
+    const bool writes =
+        std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == buffer; });
     if (writes && (s.combiner != ir::Combiner::None || s.guard || s.region_depth > 0)) return false;
     writers += writes;
   }
   return writers == 1;
 }
 
-// Squares that are transposed in registers write a vector here and a vector there: parts of lines, unless vectors are
-// lines.
-bool writes_parts_of_lines(const ir::Program& program, const std::string& buffer, const Machine& machine) {
+// Squares that are transposed in registers write a vector here and a vector there: parts of lines,
+// unless vectors are lines.
+bool writes_parts_of_lines(const ir::Program& program, const std::string& buffer,
+                           const Machine& machine) {
   if (machine.vector_bits >= 8 * machine.l1.line_bytes) return false;
   return std::ranges::any_of(program.statements, [&](const ir::Statement& s) {
     return std::ranges::any_of(s.writes, [&](const ir::Access& write) {
-      const auto lane = std::ranges::find_if(
-          s.iterators, [&](const std::string& it) { return ir::stride_of(program, write, it) == 1; });
-      return write.buffer == buffer && lane != s.iterators.end() && !turning_loop(program, s, *lane).empty();
+      const auto lane = std::ranges::find_if(s.iterators, [&](const std::string& it) {
+        return ir::stride_of(program, write, it) == 1;
+      });
+      return write.buffer == buffer && lane != s.iterators.end() &&
+             !turning_loop(program, s, *lane).empty();
     });
   });
 }
@@ -57,12 +62,13 @@ bool has_contraction(const ir::Program& program) {
   });
 }
 
-// Rows begin where vectors do, so that each lies on a multiple of its size; else stores go through the caches, all or
-// most of them. A single row may end as it likes.
+// Rows begin where vectors do, so that each lies on a multiple of its size; else stores go through
+// the caches, all or most of them. A single row may end as it likes.
 bool has_whole_vectors(const ir::Buffer& buffer, const Machine& machine) {
   std::vector<std::int64_t> shape = ir::constant_shape(buffer);
   std::erase(shape, 1);
-  return shape.size() <= 1 || 8 * shape.back() * size_in_bytes(buffer.dtype) % machine.vector_bits == 0;
+  return shape.size() <= 1 ||
+         8 * shape.back() * size_in_bytes(buffer.dtype) % machine.vector_bits == 0;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Which results are stored past the caches: those that are defined once, never read again here, and together with what
-// is read exceed by far the last cache that a core can count on. Then no line is fetched before it is overwritten.
+// Which results are stored past the caches: those that are defined once, never read again here, and
+// together with what is read exceed by far the last cache that a core can count on. Then no line is
+// fetched before it is overwritten.
 #pragma once
 
 #include <set>
@@ -11,8 +12,8 @@
 
 namespace polyte::schedule {
 
-// In the order of the interface. None of those in whose memory a nest keeps a temporary. Sizes of the Program must be
-// numbers.
+// In the order of the interface. None of those in whose memory a nest keeps a temporary. Sizes of
+// the Program must be numbers.
 std::vector<std::string> streamed_results(const ir::Program& program, const Machine& machine,
                                           const std::set<std::string>& reused);
 double bytes_of_interface(const ir::Program& program);

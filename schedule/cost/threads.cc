@@ -5,7 +5,8 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr double kRegionCycles = 10'000;  // work is handed over, and the last is waited for: assumed
+// Work is handed over, and the last is waited for: assumed.
+constexpr double kRegionCycles = 10'000;
 
 constexpr double kNearly = 1.25;  // as good as the best
 
@@ -15,7 +16,8 @@ bool is_worth_threads(const Machine& machine, double cycles) {
   return machine.cores > 1 && cycles >= 2 * kRegionCycles;
 }
 
-std::string loop_for_threads(const Machine& machine, double cycles, std::span<const CountedLoop> loops,
+std::string loop_for_threads(const Machine& machine, double cycles,
+                             std::span<const CountedLoop> loops,
                              const std::set<std::string>& open) {
   if (!is_worth_threads(machine, cycles)) return "";
   std::string best, sure;
@@ -27,8 +29,8 @@ std::string loop_for_threads(const Machine& machine, double cycles, std::span<co
   };
   for (const CountedLoop& loop : loops) {
     const std::int64_t rounds = ceil_div(loop.trips, machine.cores);
-    const double time =
-        cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) + regions * kRegionCycles;
+    const double time = cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) +
+                        regions * kRegionCycles;
     if (loop.coincident) take(loop, time, best, least);
     if (loop.coincident && !open.contains(loop.iterator)) take(loop, time, sure, least_of_sure);
     regions *= static_cast<double>(loop.trips);

@@ -19,15 +19,18 @@ class TileRows {
   TileRows(const NestAccesses& nest, const TileLoops& tile, const Machine& machine)
       : nest_(nest), tile_(tile), machine_(machine) {}
 
-  // Read in place, by subscripts that are sums of loops, in a few short rows. Of what is read beyond its ends a copy
-  // is.
+  // Read in place, by subscripts that are sums of loops, in a few short rows. Of what is read
+  // beyond its ends a copy is.
   bool is_in_rows(const NestAccess& access) const {
-    if (!access.load || !access.each_step || access.load->otherwise || tile_.packed.contains(access.buffer))
+    if (!access.load || !access.each_step || access.load->otherwise ||
+        tile_.packed.contains(access.buffer))
       return false;
-    if (access.elements() * static_cast<double>(access.element_bytes) < static_cast<double>(machine_.l2.bytes))
+    if (access.elements() * static_cast<double>(access.element_bytes) <
+        static_cast<double>(machine_.l2.bytes))
       return false;
-    const bool is_plain = std::ranges::all_of(
-        access.load->indices, [](const ir::Index& index) { return !index.indirect && !index.affine.has_division(); });
+    const bool is_plain = std::ranges::all_of(access.load->indices, [](const ir::Index& index) {
+      return !index.indirect && !index.affine.has_division();
+    });
     return is_plain && steps() <= kMostSummed && row_of(access) && !goes_on(access);
   }
 
@@ -59,7 +62,9 @@ class TileRows {
   const TileLoops& tile_;
   const Machine& machine_;
 
-  std::int64_t extent(std::size_t loop) const { return std::max<std::int64_t>(1, nest_.loops[loop].extent); }
+  std::int64_t extent(std::size_t loop) const {
+    return std::max<std::int64_t>(1, nest_.loops[loop].extent);
+  }
   std::int64_t trips(std::size_t loop) const { return ceil_div(extent(loop), tile_.points[loop]); }
 
   double steps() const {
@@ -73,13 +78,16 @@ class TileRows {
     return access.footprint(tile_.points, false, machine_.l1.line_bytes) / machine_.l1.line_bytes;
   }
 
-  static std::int64_t span(const NestAccess& access, std::size_t dimension, const std::vector<std::int64_t>& points) {
+  static std::int64_t span(const NestAccess& access, std::size_t dimension,
+                           const std::vector<std::int64_t>& points) {
     std::int64_t span = 1;
-    for (std::size_t l = 0; l < points.size(); ++l) span += access.subscripts[dimension][l] * (points[l] - 1);
+    for (std::size_t l = 0; l < points.size(); ++l)
+      span += access.subscripts[dimension][l] * (points[l] - 1);
     return span;
   }
 
-  // The innermost dimension along which the tile reads several rows; those behind it lie along a row.
+  // The innermost dimension along which the tile reads several rows; those behind it lie along
+  // a row.
   std::optional<std::size_t> row_of(const NestAccess& access) const {
     for (std::size_t d = access.shape.size(); d-- > 1;)
       if (span(access, d - 1, tile_.points) > 1) return d - 1;
@@ -93,17 +101,20 @@ class TileRows {
     return false;
   }
 
-  // The innermost loops go on along a row for a page, or rows are read whole and lie one behind the other.
+  // The innermost loops go on along a row for a page, or rows are read whole and lie one behind
+  // the other.
   bool goes_on(const NestAccess& access) const {
     const std::size_t row = *row_of(access);
     std::vector<std::int64_t> points = tile_.points;
     bool is_whole = true;
-    for (auto loop = tile_.order.rbegin(); loop != tile_.order.rend() && !moves(access, *loop, row); ++loop) {
+    for (auto loop = tile_.order.rbegin(); loop != tile_.order.rend() && !moves(access, *loop, row);
+         ++loop) {
       is_whole = is_whole && (trips(*loop) == 1 || !access.moves_with(*loop));
       points[*loop] = extent(*loop);
     }
     std::int64_t elements = 1, pitch = 1;
-    for (std::size_t d = access.shape.size(); d-- > row + 1; pitch *= std::max<std::int64_t>(1, access.shape[d]))
+    for (std::size_t d = access.shape.size(); d-- > row + 1;
+         pitch *= std::max<std::int64_t>(1, access.shape[d]))
       elements += (span(access, d, points) - 1) * pitch;
     const std::int64_t line = machine_.l1.line_bytes;
     return elements * access.element_bytes >= kPageBytes ||
@@ -113,12 +124,14 @@ class TileRows {
 
 }  // namespace
 
-std::vector<TileAhead> operands_ahead(const NestAccesses& nest, const TileLoops& tile, double cycles,
-                                      const Machine& machine) {
+std::vector<TileAhead> operands_ahead(const NestAccesses& nest, const TileLoops& tile,
+                                      double cycles, const Machine& machine) {
   const TileRows rows(nest, tile, machine);
   std::vector<TileAhead> all;
   for (const NestAccess& access : nest.all) {
-    const auto is_other = [&](const NestAccess& each) { return &each != &access && each.buffer == access.buffer; };
+    const auto is_other = [&](const NestAccess& each) {
+      return &each != &access && each.buffer == access.buffer;
+    };
     if (!rows.is_in_rows(access) || std::ranges::any_of(nest.all, is_other)) continue;
     if (const auto ahead = rows.ahead(access, cycles)) all.push_back(*ahead);
   }

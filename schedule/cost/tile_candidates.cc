@@ -13,10 +13,12 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
-// An element into a panel: along the lanes, across, across where the lanes' lines fall into few sets of the cache.
+// An element into a panel: along the lanes, across, across where the lanes' lines fall into few
+// sets of the cache.
 constexpr double kCopyCycles = 0.5, kTurnCycles = 1, kCrowdedTurnCycles = 5;
 constexpr double kPanelCycles = 200;  // to begin with
-constexpr double kCutTiles = 0.25;    // whole tiles that one cut at a diagonal costs besides, for each accumulator
+// Whole tiles that one cut at a diagonal costs besides, for each accumulator.
+constexpr double kCutTiles = 0.25;
 
 // Cheapest first; equals stay in their order.
 void keep_cheapest(std::vector<TileCandidate>& all, std::size_t count) {
@@ -37,15 +39,18 @@ class TileFinder {
   std::vector<TileCandidate> cheapest_steps() const {
     std::vector<std::size_t> lanes{none()}, rows{none()};
     for (const std::string& loop : q_.candidates)
-      if (may_have("lane") && nest_.extent(loop) > 1 && suits_lanes(loop)) lanes.push_back(nest_.loop_number(loop));
-    for (const std::string& loop : std::views::reverse(q_.candidates))  // of equals the one that is nearer in memory
+      if (may_have("lane") && nest_.extent(loop) > 1 && suits_lanes(loop))
+        lanes.push_back(nest_.loop_number(loop));
+    // Of equals the one that is nearer in memory.
+    for (const std::string& loop : std::views::reverse(q_.candidates))
       if (may_have("row") && nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
     std::vector<TileCandidate> all;
     if (q_.form && q_.form->has("turn")) lanes.clear();
     for (const std::size_t lane : lanes)
       for (const std::size_t row : rows)
         for (const std::size_t outer : rows)
-          if (are_apart(lane, row, outer) && may_be("lane", lane) && may_be("row", row) && may_be("outer_row", outer))
+          if (are_apart(lane, row, outer) && may_be("lane", lane) && may_be("row", row) &&
+              may_be("outer_row", outer))
             for (const std::set<std::string>& packed : panel_choices(lane, row))
               if (!gathers_few(lane, packed)) add_tiles({lane, row, outer, packed, false}, all);
     for (const std::string& loop : q_.turned) {
@@ -65,7 +70,9 @@ class TileFinder {
 
   std::size_t none() const { return nest_.loops.size(); }
   std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
-  std::int64_t extent(std::size_t loop) const { return loop == none() ? 1 : nest_.extent(name(loop)); }
+  std::int64_t extent(std::size_t loop) const {
+    return loop == none() ? 1 : nest_.extent(name(loop));
+  }
 
   bool may_have(const char* loop) const { return !q_.form || q_.form->has(loop); }
 
@@ -81,8 +88,8 @@ class TileFinder {
   // As the template that asks wants its tile.
   bool is_asked_for(const TileLoopNumbers& at, const RegisterTile& tile) const {
     if (!q_.form) return true;
-    const std::int64_t lanes =
-        std::min<std::int64_t>(extent(at.lane), std::int64_t{tile.vectors} * machine_.lanes(nest_.dtype));
+    const std::int64_t lanes = std::min<std::int64_t>(
+        extent(at.lane), std::int64_t{tile.vectors} * machine_.lanes(nest_.dtype));
     return (at.row == none() || allows(q_.form->rows, tile.rows)) &&
            (at.outer_row == none() || allows(q_.form->outer_rows, tile.outer_rows)) &&
            (at.lane == none() || allows(q_.form->lanes, lanes));
@@ -93,13 +100,16 @@ class TileFinder {
     if (row == lane && row != none()) return false;
     if (outer == none()) return true;
     if (q_.main->reductions.empty() || !may_have("outer_row")) return false;
-    return lane != none() && row != none() && outer != lane && outer != row && 2 * extent(row) < accumulators();
+    return lane != none() && row != none() && outer != lane && outer != row &&
+           2 * extent(row) < accumulators();
   }
 
-  // A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue takes up may lie
-  // across memory.
+  // A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue
+  // takes up may lie across memory.
   bool suits_lanes(const std::string& loop) const {
-    const auto carries = [&](const ir::Statement* s) { return can_carry_lanes(*q_.program, *s, loop); };
+    const auto carries = [&](const ir::Statement* s) {
+      return can_carry_lanes(*q_.program, *s, loop);
+    };
     if (!carries(q_.main) || !std::ranges::all_of(q_.others, carries)) return false;
     const std::int64_t stride = ir::stride_of(*q_.program, q_.main->writes[0], loop).value_or(0);
     const bool is_kept = stays_inside(*q_.program, q_.main->writes[0].buffer, *q_.main, q_.others);
@@ -110,17 +120,20 @@ class TileFinder {
   bool gathers_few(std::size_t lane, const std::set<std::string>& packed) const {
     if (lane == none() || extent(lane) >= machine_.lanes(nest_.dtype)) return false;
     return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
-      return access.each_step && access.load && access.strides[lane] > 1 && !packed.contains(access.buffer);
+      return access.each_step && access.load && access.strides[lane] > 1 &&
+             !packed.contains(access.buffer);
     });
   }
 
   // Every choice of what lies in panels: constants always do.
   std::vector<std::set<std::string>> panel_choices(std::size_t lane, std::size_t row) const {
     std::vector<std::set<std::string>> choices{{}};
-    if (lane == none() || q_.main->reductions.empty() || (q_.form && !q_.form->packs)) return choices;
+    if (lane == none() || q_.main->reductions.empty() || (q_.form && !q_.form->packs))
+      return choices;
     for (const NestAccess& access : nest_.all) {
       if (!access.load || !access.each_step) continue;
-      if (choices.front().contains(access.buffer) || choices.back().contains(access.buffer)) continue;
+      if (choices.front().contains(access.buffer) || choices.back().contains(access.buffer))
+        continue;
       if (!can_pack(*q_.program, *q_.main, *access.load, name(lane), name(row))) continue;
       const bool is_free = q_.program->buffer(access.buffer).role == ir::Role::Const;
       const std::size_t count = choices.size();
@@ -134,16 +147,19 @@ class TileFinder {
 
   int accumulators() const { return machine_.vector_registers - 2; }
 
-  // A bound of one in terms of the other: tiles that divide each other are cut along the lanes alone.
+  // A bound of one in terms of the other: tiles that divide each other are cut along the
+  // lanes alone.
   bool are_coupled(std::size_t lane, std::size_t row) const {
-    return lane != none() && row != none() && std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
+    return lane != none() && row != none() &&
+           std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
              return c.expr.uses(name(lane)) && c.expr.uses(name(row));
            });
   }
 
   // Of the tiles in a triangle: each row of them has one at the diagonal.
   double cut_share(const TileLoopNumbers& at, int vectors) const {
-    const double tiles = static_cast<double>(extent(at.lane)) / (2.0 * vectors * machine_.lanes(nest_.dtype));
+    const double tiles =
+        static_cast<double>(extent(at.lane)) / (2.0 * vectors * machine_.lanes(nest_.dtype));
     return 1 / std::max(1.0, tiles);
   }
 
@@ -159,7 +175,9 @@ class TileFinder {
   }
 
   // The part of a loop that a tile may take.
-  std::int64_t most_of(std::int64_t extent) const { return std::max<std::int64_t>(1, ceil_div(extent, q_.parts)); }
+  std::int64_t most_of(std::int64_t extent) const {
+    return std::max<std::int64_t>(1, ceil_div(extent, q_.parts));
+  }
 
   std::int64_t most_vectors(const TileLoopNumbers& at) const {
     const std::int64_t all = steps_.lane_vectors(at.lane);
@@ -170,7 +188,8 @@ class TileFinder {
   void add_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
     for (int vectors : {2, 1, 3, 4, 8}) {
       if (vectors > most_vectors(at)) continue;
-      if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;  // rows fill the registers
+      // Rows fill the registers.
+      if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;
       std::vector<TileCandidate> tiles;
       const int most = (accumulators() - vectors) / vectors;
       const bool is_coupled = are_coupled(at.lane, at.row);
@@ -178,25 +197,32 @@ class TileFinder {
         if (is_coupled && vectors * machine_.lanes(nest_.dtype) % rows != 0) return;
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
         if (!is_asked_for(at, tile)) return;
-        const double cut = is_coupled ? kCutTiles * static_cast<double>(rows * vectors) * cut_share(at, vectors) : 0;
+        const double cut =
+            is_coupled ? kCutTiles * static_cast<double>(rows * vectors) * cut_share(at, vectors)
+                       : 0;
         tiles.push_back({at, tile, steps_.cycles(at, tile) * (1 + cut), panel_cycles(at, tile)});
       };
       if (at.outer_row == none()) {
-        for (std::int64_t r = std::min<std::int64_t>(most_of(extent(at.row)), most); r >= 1; --r) add(r, 1);
+        for (std::int64_t r = std::min<std::int64_t>(most_of(extent(at.row)), most); r >= 1; --r)
+          add(r, 1);
       } else {  // the whole of the inner loop
-        for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / extent(at.row)); r >= 2; --r)
-          if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers) add(extent(at.row), r);
+        for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / extent(at.row));
+             r >= 2; --r)
+          if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers)
+            add(extent(at.row), r);
       }
       keep_cheapest(tiles, kMostHeights);
       all.insert(all.end(), tiles.begin(), tiles.end());
     }
   }
 
-  double copy_cycles(const NestAccess& access, const TileLoopNumbers& at, const RegisterTile& tile) const {
+  double copy_cycles(const NestAccess& access, const TileLoopNumbers& at,
+                     const RegisterTile& tile) const {
     const std::size_t panel = access.moves_with(at.lane) ? at.lane : at.row;
     const int size = panel == at.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
     if (access.strides[panel] <= 1) return kCopyCycles;
-    const bool crowded = conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
+    const bool crowded =
+        conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
     return crowded ? kCrowdedTurnCycles : kTurnCycles;
   }
 

@@ -1,5 +1,6 @@
-// The register tiles worth pricing further: for each pair of lane and row loops and each set of operands in panels the
-// best heights of each width, cheapest first by their steps and copies. Where a row loop is short, a second one joins.
+// The register tiles worth pricing further: for each pair of lane and row loops and each set of
+// operands in panels the best heights of each width, cheapest first by their steps and copies.
+// Where a row loop is short, a second one joins.
 #pragma once
 
 #include <vector>

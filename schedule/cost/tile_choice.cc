@@ -15,15 +15,20 @@ constexpr double kUnhidden = 0.1;      // of what the less busy resources do
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
-constexpr double kWorthSharing = 1.2;              // times the cheapest tile, for one of which threads get a part each
-constexpr double kPaddedCopyCycles = 0.5;          // an element of a padded copy
-constexpr double kCheapCopy = 0.1;                 // of the steps that read it
-constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
-constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
-constexpr double kOfOpenSize = 1.25;               // a run may have a part of the tile, or one row
-// Lines that follow each other are fetched ahead, in so many streams at once; where a run begins they are waited for.
+// Times the cheapest tile, for one of which threads get a part each.
+constexpr double kWorthSharing = 1.2;
+constexpr double kPaddedCopyCycles = 0.5;  // an element of a padded copy
+constexpr double kCheapCopy = 0.1;         // of the steps that read it
+// A page beyond these is looked up in the second level.
+constexpr double kPageWalk = 7, kNearPages = 64;
+// And beyond these in the tables, which nothing hides.
+constexpr double kFarWalk = 64, kFarPages = 2048;
+constexpr double kOfOpenSize = 1.25;  // a run may have a part of the tile, or one row
+// Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
+// they are waited for.
 constexpr double kRunStart = 10, kNearRunStart = 2, kStreams = 16;
-constexpr double kRowCycles = 0.2;  // a line that comes in one of several streams of its tensor, for each more
+// A line that comes in one of several streams of its tensor, for each more.
+constexpr double kRowCycles = 0.2;
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
 
 class TileChooser {
@@ -49,7 +54,8 @@ class TileChooser {
   // Some loop around the tile has iterations that threads may share.
   bool leaves_iterations(const TileChoice& choice) const {
     return std::ranges::any_of(q_.candidates, [&](const std::string& loop) {
-      const std::int64_t points = loop == choice.lane        ? choice.tile.vectors * machine_.lanes(nest_.dtype)
+      const std::int64_t points = loop == choice.lane
+                                      ? choice.tile.vectors * machine_.lanes(nest_.dtype)
                                   : loop == choice.row       ? choice.tile.rows
                                   : loop == choice.outer_row ? choice.tile.outer_rows
                                                              : 1;
@@ -64,7 +70,9 @@ class TileChooser {
 
   std::size_t none() const { return nest_.loops.size(); }
   std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
-  std::int64_t extent(std::size_t loop) const { return loop == none() ? 1 : nest_.extent(name(loop)); }
+  std::int64_t extent(std::size_t loop) const {
+    return loop == none() ? 1 : nest_.extent(name(loop));
+  }
 
   std::int64_t reduction_steps() const {
     std::int64_t product = 1;
@@ -78,11 +86,14 @@ class TileChooser {
     std::int64_t size = 0;
   };
 
-  // One long reduction may be blocked: so that a panel stays in cache, so that its rows lie on few pages, or, where
-  // nothing is used twice, so that few rows are read at once, each along its length.
+  // One long reduction may be blocked: so that a panel stays in cache, so that its rows lie on
+  // few pages, or, where nothing is used twice, so that few rows are read at once, each along
+  // its length.
   std::vector<Block> blocks(const TileCandidate& candidate) const {
-    if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned) return {};
-    if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};  // what leaves the registers leaves in vectors
+    if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned)
+      return {};
+    // What leaves the registers leaves in vectors.
+    if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};
     std::vector<Block> all;
     const auto add = [&](std::int64_t size) {
       if (size < reduction_steps()) all.push_back({q_.main->reductions[0], size});
@@ -90,7 +101,8 @@ class TileChooser {
     if (q_.form && !q_.form->block.empty()) {
       for (const std::int64_t size : q_.form->block) add(size);
     } else if (candidate.at.row != none()) {
-      const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane), reduction_steps(), nest_.dtype};
+      const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane),
+                                   reduction_steps(), nest_.dtype};
       add(choose_reduction_block(machine_, shape, candidate.tile));
       if (walks_pages(candidate)) add(static_cast<std::int64_t>(kNearPages));
     } else if (streams_only(candidate)) {
@@ -104,7 +116,8 @@ class TileChooser {
     std::vector<std::int64_t> all;
     for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, {}));
     return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
-      return access.each_step && !candidate.at.packed.contains(access.buffer) && access.pages(all) > kNearPages;
+      return access.each_step && !candidate.at.packed.contains(access.buffer) &&
+             access.pages(all) > kNearPages;
     });
   }
 
@@ -120,14 +133,16 @@ class TileChooser {
 
   std::int64_t points(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
     if (loop == candidate.at.lane)
-      return std::min<std::int64_t>(extent(loop), std::int64_t{candidate.tile.vectors} * machine_.lanes(nest_.dtype));
+      return std::min<std::int64_t>(
+          extent(loop), std::int64_t{candidate.tile.vectors} * machine_.lanes(nest_.dtype));
     if (loop == candidate.at.row) return candidate.tile.rows;
     if (loop == candidate.at.outer_row) return candidate.tile.outer_rows;
     if (!nest_.loops[loop].reduction) return 1;
     return name(loop) == block.loop ? block.size : extent(loop);
   }
 
-  // The loops around in isl's or the text's order, the tile's last; those of one iteration and the fixed ones apart.
+  // The loops around in isl's or the text's order, the tile's last; those of one iteration and
+  // the fixed ones apart.
   struct Around {
     std::vector<std::size_t> fixed, moving, single;
   };
@@ -151,20 +166,23 @@ class TileChooser {
     return around;
   }
 
-  // Which operands a loop moves: those along the lanes, those along the rows, or both: lane_free, row_free, batch.
+  // Which operands a loop moves: those along the lanes, those along the rows, or both: lane_free,
+  // row_free, batch.
   std::string side_of(std::size_t loop, const TileCandidate& candidate) const {
     bool with_lanes = false, with_rows = false;
     for (const NestAccess& access : nest_.all) {
       if (!access.load || !access.each_step || !access.moves_with(loop)) continue;
       const bool along_lanes = candidate.at.lane != none() && access.moves_with(candidate.at.lane);
-      const bool along_rows = candidate.at.row == none() ? !along_lanes : access.moves_with(candidate.at.row);
+      const bool along_rows =
+          candidate.at.row == none() ? !along_lanes : access.moves_with(candidate.at.row);
       if (along_lanes != along_rows) (along_lanes ? with_lanes : with_rows) = true;
     }
     return with_lanes == with_rows ? "batch" : with_lanes ? "lane_free" : "row_free";
   }
 
   // The order of a template, with the loops that this tile has.
-  std::vector<std::size_t> order_of(const TileForm& form, const TileCandidate& candidate, const Block& block) const {
+  std::vector<std::size_t> order_of(const TileForm& form, const TileCandidate& candidate,
+                                    const Block& block) const {
     std::vector<std::size_t> order;
     const auto add = [&](std::size_t loop) {
       if (loop != none()) order.push_back(loop);
@@ -189,15 +207,18 @@ class TileChooser {
     const double extra = candidate.copies + page_walks(candidate, tile);
     const auto consider = [&] {
       if (runs_backwards(tile.order)) return;
-      const double cycles = price(candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
-      if (best.cycles < 0 || cycles < best.cycles * kNoise) best = choice(candidate, block, tile, cycles);
+      const double cycles = price(
+          candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
+      if (best.cycles < 0 || cycles < best.cycles * kNoise)
+        best = choice(candidate, block, tile, cycles);
     };
     if (q_.form) {
       tile.order = order_of(*q_.form, candidate, block);
       return consider();
     }
     const Around around = loops_around(candidate, block);
-    // Positions among those that move: the identity first, so that equals keep the order that was given.
+    // Positions among those that move: the identity first, so that equals keep the order that
+    // was given.
     const std::size_t still = around.moving.size() - std::min(around.moving.size(), kMostOrdered);
     std::vector<std::size_t> positions;
     for (std::size_t i = still; i < around.moving.size(); ++i) positions.push_back(i);
@@ -211,8 +232,8 @@ class TileChooser {
     } while (std::ranges::next_permutation(positions).found);
   }
 
-  // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The other way round i
-  // would begin inside a tile.
+  // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The
+  // other way round i would begin inside a tile.
   bool runs_backwards(const std::vector<std::size_t>& order) const {
     for (const ir::Constraint& constraint : q_.main->domain) {
       if (constraint.equality) continue;
@@ -246,7 +267,8 @@ class TileChooser {
   double boxes(const std::vector<std::int64_t>& points) const {
     double count = 1;
     for (std::size_t l = 0; l < none(); ++l)
-      count *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+      count *= static_cast<double>(
+          ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
     return count;
   }
 
@@ -256,7 +278,8 @@ class TileChooser {
     for (const NestAccess& access : nest_.all) {
       if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
       const double pages = access.pages(tile.points);
-      if (pages > kNearPages) walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
+      if (pages > kNearPages)
+        walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
     }
     return walks * boxes(tile.points);
   }
@@ -268,8 +291,8 @@ class TileChooser {
     return nest_.accumulator.elements() / machine_.lanes(nest_.dtype) * times;
   }
 
-  // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost loop around goes on
-  // with each.
+  // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost
+  // loop around goes on with each.
   double run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
     if (candidate.at.lane == none()) return 0;
     if (q_.main->reductions.empty()) return definition_starts(candidate, tile);
@@ -288,7 +311,8 @@ class TileChooser {
     return starts * kRunStart;
   }
 
-  // Of a definition each element is read and written once: what starts a run, or is one stream too many, waits.
+  // Of a definition each element is read and written once: what starts a run, or is one stream
+  // too many, waits.
   double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
     if (tile.order.empty()) return 0;
     std::vector<std::int64_t> points = tile.points;
@@ -304,25 +328,29 @@ class TileChooser {
     for (const NestAccess& access : nest_.all)
       if (access.strides[candidate.at.lane] != 0) starts += access.runs(points).count;
     const double rows = streams / static_cast<double>(nest_.all.size());
-    return starts * times * (bytes < static_cast<double>(machine_.l2.bytes) ? kNearRunStart : kRunStart) +
+    return starts * times *
+               (bytes < static_cast<double>(machine_.l2.bytes) ? kNearRunStart : kRunStart) +
            (rows - 1) * kRowCycles * bytes / static_cast<double>(machine_.l1.line_bytes);
   }
 
-  // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside the steps.
+  // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside
+  // the steps.
   std::set<std::string> guards_in_place(const TileCandidate& candidate) const {
     std::set<std::string> buffers;
     for (const NestAccess& access : nest_.all) {
       if (!access.load || !access.load->otherwise || !access.each_step) continue;
-      const bool disagree = std::ranges::any_of(access.load->guard, [&](const ir::Constraint& guard) {
-        return candidate.at.lane != none() && guard.expr.uses(name(candidate.at.lane));
-      });
+      const bool disagree =
+          std::ranges::any_of(access.load->guard, [&](const ir::Constraint& guard) {
+            return candidate.at.lane != none() && guard.expr.uses(name(candidate.at.lane));
+          });
       if (!disagree && access.elements() * kPaddedCopyCycles > candidate.cycles * kCheapCopy)
         buffers.insert(access.buffer);
     }
     return buffers;
   }
 
-  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile, double cycles) const {
+  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile,
+                    double cycles) const {
     TileChoice result{name(candidate.at.lane),
                       name(candidate.at.row),
                       name(candidate.at.outer_row),
@@ -349,10 +377,14 @@ class TileChooser {
 
 }  // namespace
 
-bool is_short_block(const TileChoice& choice) { return !choice.block.empty() && choice.row.empty(); }
+bool is_short_block(const TileChoice& choice) {
+  return !choice.block.empty() && choice.row.empty();
+}
 
-std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads) {
-  if (choice.block.empty() || !choice.row.empty() || choice.order.size() != 2 || threads < 2) return 0;
+std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes,
+                            int threads) {
+  if (choice.block.empty() || !choice.row.empty() || choice.order.size() != 2 || threads < 2)
+    return 0;
   if (choice.order.front().iterator != choice.block) return 0;
   const std::int64_t tile = choice.tile.vectors * lanes;
   return extent < 2 * threads * tile ? 0 : ceil_div(ceil_div(extent, threads), tile) * tile;
@@ -367,7 +399,8 @@ TileChoice choose_tile(const TileQuestion& question, const Machine& machine) {
   in_parts.parts = machine.cores;
   TileChoice shared = TileChooser(in_parts, machine).run();
   if (shared.cycles < 0) return best;
-  return chooser.leaves_iterations(shared) && shared.cycles < best.cycles * kWorthSharing ? shared : best;
+  return chooser.leaves_iterations(shared) && shared.cycles < best.cycles * kWorthSharing ? shared
+                                                                                          : best;
 }
 
 }  // namespace polyte::schedule

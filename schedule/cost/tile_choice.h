@@ -1,8 +1,10 @@
-// The register tile of one nest by cost: which loop carries the lanes, which is unrolled into rows, how large, in which
-// order the loops around it run, what is packed in panels, whether the reduction is blocked.
-// Every pair of loops is priced by what one step of the tile issues (FMAs, loads by how the lanes meet memory, stores
-// at the end), the best pairs also by what the caches exchange in each order (schedule/cost/traffic.h). The resources
-// work at the same time, so the busiest counts, and a little of the others.
+// The register tile of one nest by cost: which loop carries the lanes, which is unrolled into
+// rows, how large, in which order the loops around it run, what is packed in panels, whether the
+// reduction is blocked.
+// Every pair of loops is priced by what one step of the tile issues (FMAs, loads by how the lanes
+// meet memory, stores at the end), the best pairs also by what the caches exchange in each order
+// (schedule/cost/traffic.h). The resources work at the same time, so the busiest counts, and a
+// little of the others.
 #pragma once
 
 #include <map>
@@ -19,14 +21,16 @@
 
 namespace polyte::schedule {
 
-// What a template leaves open: the loops that its tile may have, their sizes, and the order around the tile, which is
-// its own.
+// What a template leaves open: the loops that its tile may have, their sizes, and the order around
+// the tile, which is its own.
 struct TileForm {
-  // Outermost first: lane, row, block, and the free loops: all, or by the operands that they move, lane_free, row_free,
-  // batch for both. A second row loop is one of them.
+  // Outermost first: lane, row, block, and the free loops: all, or by the operands that they move,
+  // lane_free, row_free, batch for both. A second row loop is one of them.
   std::vector<std::string> order;
-  std::set<std::string> loops;                            // lane, row, outer_row may be there; block and turn are
-  std::map<std::string, std::string> fixed;               // lane, row, outer_row -> the loop it has to be; empty: none
+  // Lane, row, outer_row may be there; block and turn are.
+  std::set<std::string> loops;
+  // Lane, row, outer_row -> the loop it has to be; empty: none.
+  std::map<std::string, std::string> fixed;
   bool packs = true;                                      // operands may lie in panels
   std::set<std::int64_t> rows, outer_rows, lanes, block;  // sizes in elements; empty: any
 
@@ -39,36 +43,42 @@ struct TileQuestion {
   std::vector<const ir::Statement*> others;  // initial values and epilogue at its points
   std::vector<PricedLoop> loops;             // of main
   std::vector<std::string> candidates;       // may carry lanes or rows
-  std::vector<std::string> turned;           // lanes of reductions whose operands can be transposed in registers
-  std::vector<std::string> fixed_order;      // free loops that stay outermost, in this order
-  int parts = 1;                   // that a tile leaves of its rows, else of its lanes, where there are so many
+  // Lanes of reductions whose operands can be transposed in registers.
+  std::vector<std::string> turned;
+  std::vector<std::string> fixed_order;  // free loops that stay outermost, in this order
+  // That a tile leaves of its rows, else of its lanes, where there are so many.
+  int parts = 1;
   const TileForm* form = nullptr;  // of a template; null: anything
 };
 
 struct TileChoice {
   std::string lane, row, outer_row;  // empty: none
   RegisterTile tile;
-  bool turned = false;             // one vector, in squares with the innermost reduction loop
-  std::vector<PlannedLoop> order;  // the loops around, outermost first: h, f.o of the lane, row or blocked loop
+  bool turned = false;  // one vector, in squares with the innermost reduction loop
+  // The loops around, outermost first: h, f.o of the lane, row or blocked loop.
+  std::vector<PlannedLoop> order;
   std::set<std::string> packed;    // buffers that want panels
   std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
   std::string block;               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
-  // Inputs fetched ahead of the tile: at a loop around, so many iterations of that or another one before.
+  // Inputs fetched ahead of the tile: at a loop around, so many iterations of that or another
+  // one before.
   struct Ahead {
     std::string operand, at, along;
     std::int64_t distance = 1;
   };
   std::vector<Ahead> ahead;
-  double cycles = 0;  // predicted, for the whole nest; below 0: no tile has the form that was asked for
+  // Predicted, for the whole nest; below 0: no tile has the form that was asked for.
+  double cycles = 0;
 };
 
 // So few steps that they are written one after the other.
 bool is_short_block(const TileChoice& choice);
 
-// Blocks of a reduction are a loop outside that of the lanes: so that threads share lanes all the same, these are cut
-// in a part for each before. 0: no need.
-std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads);
+// Blocks of a reduction are a loop outside that of the lanes: so that threads share lanes all the
+// same, these are cut in a part for each before. 0: no need.
+std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes,
+                            int threads);
 
 TileChoice choose_tile(const TileQuestion& question, const Machine& machine);
 

@@ -12,10 +12,13 @@ constexpr std::int64_t kReductionBlock = 512;
 
 }  // namespace
 
-std::int64_t choose_reduction_block(const Machine& machine, const ContractionShape& shape, const RegisterTile& tile) {
+std::int64_t choose_reduction_block(const Machine& machine, const ContractionShape& shape,
+                                    const RegisterTile& tile) {
   if (shape.k <= kWholeReduction) return std::max<std::int64_t>(1, shape.k);
-  const std::int64_t panel_bytes = std::int64_t{tile.vectors} * machine.lanes(shape.dtype) * size_in_bytes(shape.dtype);
-  const std::int64_t fits = std::max<std::int64_t>(64, machine.l2.bytes / 2 / std::max<std::int64_t>(1, panel_bytes));
+  const std::int64_t panel_bytes =
+      std::int64_t{tile.vectors} * machine.lanes(shape.dtype) * size_in_bytes(shape.dtype);
+  const std::int64_t fits =
+      std::max<std::int64_t>(64, machine.l2.bytes / 2 / std::max<std::int64_t>(1, panel_bytes));
   const std::int64_t target = std::min(kReductionBlock, fits);
   const std::int64_t blocks = std::max<std::int64_t>(1, (shape.k + target / 2) / target);
   return ceil_div(ceil_div(shape.k, blocks), 8) * 8;

@@ -40,7 +40,8 @@ class TiledNestPlanner {
   // In every statement that has the iterator which the loop counts.
   void split(const PlannedLoop& loop, const TileSize& size) {
     for (const ir::Statement* s : nest_.statements)
-      if (std::ranges::find(s->iterators, loop.iterator) != s->iterators.end()) split(*s, loop.name, size);
+      if (std::ranges::find(s->iterators, loop.iterator) != s->iterators.end())
+        split(*s, loop.name, size);
   }
 
   void splits() {
@@ -54,13 +55,15 @@ class TiledNestPlanner {
 
   NestPath tile() const {
     NestPath path;
-    if (!choice_.outer_row.empty()) path.push_back({within_tile(choice_.outer_row), LoopKind::Unrolled});
+    if (!choice_.outer_row.empty())
+      path.push_back({within_tile(choice_.outer_row), LoopKind::Unrolled});
     if (!choice_.row.empty()) path.push_back({within_tile(choice_.row), LoopKind::Unrolled});
     if (!choice_.lane.empty()) path.push_back({within_tile(lane_), LoopKind::Vector});
     return path;
   }
 
-  // The steps of the reduction; where lanes are turned the last of them are the other side of the squares.
+  // The steps of the reduction; where lanes are turned the last of them are the other side
+  // of the squares.
   NestPath steps() const {
     NestPath path;
     for (const std::string& loop : nest_.update->reductions) {
@@ -70,7 +73,8 @@ class TiledNestPlanner {
       } else if (loop != choice_.block) {
         path.push_back({loop});
       } else {
-        path.push_back({within_tile(loop), is_short_block(choice_) ? LoopKind::Unrolled : LoopKind::Serial});
+        path.push_back(
+            {within_tile(loop), is_short_block(choice_) ? LoopKind::Unrolled : LoopKind::Serial});
       }
     }
     return path;
@@ -94,6 +98,8 @@ std::string lane_loop(const TileChoice& choice, std::int64_t share) {
   return share > 0 ? within_tile(choice.lane) : choice.lane;
 }
 
-NestPlan plan_tiled_nest(const TiledNest& nest, int number) { return TiledNestPlanner(nest, number).run(); }
+NestPlan plan_tiled_nest(const TiledNest& nest, int number) {
+  return TiledNestPlanner(nest, number).run();
+}
 
 }  // namespace polyte::schedule

@@ -13,7 +13,8 @@ constexpr double kL2Rate = 24, kL3Rate = 8, kMemoryRate = 4;
 
 class Footprints {
  public:
-  Footprints(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) : nest_(nest), tile_(tile) {
+  Footprints(const NestAccesses& nest, const TileLoops& tile, const Machine& machine)
+      : nest_(nest), tile_(tile) {
     line_ = machine.l1.line_bytes;
     std::vector<std::int64_t> points = tile.points;
     bytes_.resize(tile.order.size() + 1);
@@ -29,13 +30,15 @@ class Footprints {
       }
       occupied_[depth] = occupied(points);
       for_each_access([&](const NestAccess& access, double times) {
-        bytes_[depth].push_back(times * access.footprint(points, tile_.packed.contains(access.buffer), line_));
+        bytes_[depth].push_back(
+            times * access.footprint(points, tile_.packed.contains(access.buffer), line_));
       });
     }
   }
 
-  // Into a cache of so many bytes. Where two iterations of the loop outside of what fits do as well, what they share
-  // stays, and its iterations fetch what they touch together: rows of an image under a filter that slides down.
+  // Into a cache of so many bytes. Where two iterations of the loop outside of what fits do as
+  // well, what they share stays, and its iterations fetch what they touch together: rows of an
+  // image under a filter that slides down.
   double traffic(double capacity) const {
     std::size_t depth = tile_.order.size();
     while (depth > 0 && occupied_[depth - 1] <= capacity) --depth;
@@ -43,7 +46,8 @@ class Footprints {
     const bool slides = fits && depth > 0 && window_[depth - 1] <= capacity;
     double sum = 0;
     for (std::size_t a = 0; a < bytes_[depth].size(); ++a)
-      sum += slides ? bytes_[depth - 1][a] * fetches(a, depth - 1, !access(a).moves_with(tile_.order[depth - 1]))
+      sum += slides ? bytes_[depth - 1][a] *
+                          fetches(a, depth - 1, !access(a).moves_with(tile_.order[depth - 1]))
                     : bytes_[depth][a] * fetches(a, depth, fits);
     return sum;
   }
@@ -66,20 +70,25 @@ class Footprints {
     double bytes = 0;
     for_each_access([&](const NestAccess& access, double times) {
       const bool packed = tile_.packed.contains(access.buffer);
-      bytes += times * access.footprint(points, packed, line_) * (packed ? 1 : access.crowding(points, line_));
+      bytes += times * access.footprint(points, packed, line_) *
+               (packed ? 1 : access.crowding(points, line_));
     });
     return bytes;
   }
 
-  const NestAccess& access(std::size_t a) const { return a < nest_.all.size() ? nest_.all[a] : nest_.accumulator; }
+  const NestAccess& access(std::size_t a) const {
+    return a < nest_.all.size() ? nest_.all[a] : nest_.accumulator;
+  }
 
-  // Iterations of the loops outside; those next to it leave what does not move with them where it is, if it waits.
+  // Iterations of the loops outside; those next to it leave what does not move with them where
+  // it is, if it waits.
   double fetches(std::size_t a, std::size_t depth, bool waits) const {
     double count = 1;
     while (depth-- > 0) {
       const std::size_t loop = tile_.order[depth];
       waits = waits && !access(a).moves_with(loop);
-      if (!waits) count *= static_cast<double>(ceil_div(nest_.loops[loop].extent, tile_.points[loop]));
+      if (!waits)
+        count *= static_cast<double>(ceil_div(nest_.loops[loop].extent, tile_.points[loop]));
     }
     return count;
   }
@@ -88,11 +97,14 @@ class Footprints {
 }  // namespace
 
 double bytes_per_cycle(double bytes, const Machine& machine) {
-  const auto fits = [&](const Cache& cache) { return bytes <= kUsableShare * static_cast<double>(cache.bytes); };
+  const auto fits = [&](const Cache& cache) {
+    return bytes <= kUsableShare * static_cast<double>(cache.bytes);
+  };
   return fits(machine.l2) ? kL2Rate : fits(machine.l3) ? kL3Rate : kMemoryRate;
 }
 
-std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) {
+std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile,
+                                   const Machine& machine) {
   const Footprints footprints(nest, tile, machine);
   const auto into = [&](const Cache& cache, double rate) {
     return footprints.traffic(static_cast<double>(cache.bytes) * kUsableShare) / rate;

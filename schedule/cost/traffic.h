@@ -1,9 +1,12 @@
-// Bytes that the caches of a nest exchange, by footprints: what the loops from some depth inwards touch fits in a cache
-// or does not, and what fits is fetched once for each iteration of the loops outside that it moves with.
+// Bytes that the caches of a nest exchange, by footprints: what the loops from some depth inwards
+// touch fits in a cache or does not, and what fits is fetched once for each iteration of the loops
+// outside that it moves with.
 //
-//   for j.o, i.o { tile 14 x 32 over all k }     B[k, j] waits in L2 while i.o runs; A[i, k] streams once per j.o
+//   for j.o, i.o { tile 14 x 32 over all k }    B[k, j] waits in L2 while i.o runs; A[i, k] streams
+//                                               once per j.o
 //
-//   for q.o, h { tile 16 pixels, taps r, s }      rows h + r of x: of three, two are there from the h before
+//   for q.o, h { tile 16 pixels, taps r, s }    rows h + r of x: of three, two are there from the h
+//                                               before
 //
 // Prices orders of loops and sizes of blocks; capacity by three quarters of a cache.
 #pragma once
@@ -25,10 +28,12 @@ struct TileLoops {                   // a proposal
   bool blocked = false;              // a reduction is among the loops around
 };
 
-// At which data of this size is read again, from the nearest cache beyond the first that holds it, or from memory.
+// At which data of this size is read again, from the nearest cache beyond the first that holds
+// it, or from memory.
 double bytes_per_cycle(double bytes, const Machine& machine);
 
 // Cycles that each boundary between caches is busy, nearest first: L1-L2, L2-L3, L3-memory.
-std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile, const Machine& machine);
+std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile,
+                                   const Machine& machine);
 
 }  // namespace polyte::schedule

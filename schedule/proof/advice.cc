@@ -1,5 +1,6 @@
-// Advice for a dependence that runs backwards: small changes of the schedule that the same test accepts. Nothing
-// is suggested that was not checked: a shift of the sink's loop, or separate loops for source and sink.
+// Advice for a dependence that runs backwards: small changes of the schedule that the same test
+// accepts. Nothing is suggested that was not checked: a shift of the sink's loop, or separate loops
+// for source and sink.
 #include <algorithm>
 #include <set>
 
@@ -19,10 +20,12 @@ const std::string& sink_name(const Basis& basis, const OrderViolation& v) {
   return basis.model.statements[static_cast<std::size_t>(v.dependence->sink)].statement->body.name;
 }
 const std::string& source_name(const Basis& basis, const OrderViolation& v) {
-  return basis.model.statements[static_cast<std::size_t>(v.dependence->source)].statement->body.name;
+  return basis.model.statements[static_cast<std::size_t>(v.dependence->source)]
+      .statement->body.name;
 }
 
-State shifted(const State& state, const std::string& statement, const std::string& loop, int amount) {
+State shifted(const State& state, const std::string& statement, const std::string& loop,
+              int amount) {
   State next = state;
   for (ScheduledStatement& s : next.statements) {
     if (s.body.name != statement) continue;
@@ -33,9 +36,11 @@ State shifted(const State& state, const std::string& statement, const std::strin
   return next;
 }
 
-std::string shift_advice(const Basis& basis, const State& state, const OrderViolation& v, const IslContext& context) {
+std::string shift_advice(const Basis& basis, const State& state, const OrderViolation& v,
+                         const IslContext& context) {
   if (v.loop.empty() || v.dependence->source == v.dependence->sink) return "";
-  for (const Leaf* leaf : leaves_of(state.tree))  // placed in the first or last iteration: no shift says another
+  // Placed in the first or last iteration: no shift says another.
+  for (const Leaf* leaf : leaves_of(state.tree))
     for (const When& when : leaf_said(*leaf, state.tree).when)
       if (leaf->statement == sink_name(basis, v) && when.loop == v.loop) return "";
   for (int amount = 1; amount <= kMaxShift; ++amount) {
@@ -45,17 +50,19 @@ std::string shift_advice(const Basis& basis, const State& state, const OrderViol
   return "";
 }
 
-// The tree with the loop `name` above `statement` distributed over the children of the sequence below it.
+// The tree with the loop `name` above `statement` distributed over the children of the sequence
+// below it.
 struct Distribution {
   Tree nest;          // the new sequence; null: none
   std::string under;  // the loop around it; empty at the root
 };
 
-Tree distributed(const Tree& tree, const std::string& name, const std::string& statement, Distribution& found,
-                 const std::string& around) {
+Tree distributed(const Tree& tree, const std::string& name, const std::string& statement,
+                 Distribution& found, const std::string& around) {
   if (const auto* sequence = std::get_if<Sequence>(&tree->op)) {
     std::vector<Tree> children;
-    for (const Tree& child : sequence->children) children.push_back(distributed(child, name, statement, found, around));
+    for (const Tree& child : sequence->children)
+      children.push_back(distributed(child, name, statement, found, around));
     return make_sequence(std::move(children));
   }
   const auto* loop = std::get_if<Loop>(&tree->op);
@@ -120,12 +127,12 @@ std::string contract_advice(const Basis& basis, const State& state, const OrderV
 
 }  // namespace
 
-std::vector<std::string> order_advice(const Basis& basis, const State& state, const OrderViolation& violation,
-                                      const IslContext& context) {
+std::vector<std::string> order_advice(const Basis& basis, const State& state,
+                                      const OrderViolation& violation, const IslContext& context) {
   std::vector<std::string> advice;
-  for (std::string text :
-       {shift_advice(basis, state, violation, context), distribution_advice(basis, state, violation, context),
-        contract_advice(basis, state, violation, context)}) {
+  for (std::string text : {shift_advice(basis, state, violation, context),
+                           distribution_advice(basis, state, violation, context),
+                           contract_advice(basis, state, violation, context)}) {
     if (!text.empty()) advice.push_back(std::move(text));
   }
   return advice;

@@ -23,7 +23,8 @@ std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std
         isl::set active = access.cells.domain();
         isl::space space = active.get_space();
         isl::set low = to_set(space, body.iterators, model.params, {ir::less_than(index, 0)});
-        isl::set high = to_set(space, body.iterators, model.params, {ir::at_least(index, buffer.shape[i])});
+        isl::set high =
+            to_set(space, body.iterators, model.params, {ir::at_least(index, buffer.shape[i])});
         isl::set outside = active.intersect(low.unite(high));
         if (outside.is_empty()) continue;
         Point point = first_point(outside, model.params);
@@ -35,8 +36,9 @@ std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std
         c.size_names = model.params;
         c.sink = make_instance(body, point.values);
         c.watch = cell_text(access.text, body, point, 0);
-        c.scheduled = to_string(c.sink) + (access.write ? " writes " : " reads ") + c.watch + ", and '" + buffer.name +
-                      "' has " + ir::to_string(buffer.shape[i]) + " elements in dimension " + std::to_string(i);
+        c.scheduled = to_string(c.sink) + (access.write ? " writes " : " reads ") + c.watch +
+                      ", and '" + buffer.name + "' has " + ir::to_string(buffer.shape[i]) +
+                      " elements in dimension " + std::to_string(i);
         refusal.counterexamples.push_back(std::move(c));
         return refusal;
       }

@@ -20,7 +20,8 @@ struct AccessBelow {
 std::vector<AccessBelow> accesses_below(const IslModel& model, int buffer, const Loop& loop) {
   std::vector<AccessBelow> found;
   for (const std::string& name : statements_below(model.state->tree, loop.id)) {
-    const IslStatement& s = model.statements[static_cast<std::size_t>(statement_index(model, name))];
+    const IslStatement& s =
+        model.statements[static_cast<std::size_t>(statement_index(model, name))];
     for (const IslAccess& access : s.accesses) {
       if (access.buffer == buffer) found.push_back({&s, &access, &row_at(*s.statement, loop.name)});
     }
@@ -48,7 +49,8 @@ bool is_function_of_cell(const std::vector<AccessBelow>& accesses, int depth) {
 
 bool cell_fixes_iteration(const IslModel& model, int buffer, LoopId loop_id) {
   const Loop* loop = find_loop(model.state->tree, loop_id);
-  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(static_cast<int>(loop_id)) + " is not in the tree");
+  POLYTE_CHECK(loop != nullptr,
+               "loop " + std::to_string(static_cast<int>(loop_id)) + " is not in the tree");
   const std::vector<AccessBelow> accesses = accesses_below(model, buffer, *loop);
   return accesses.empty() || is_said_by_subscripts(accesses) ||
          is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));

@@ -1,5 +1,6 @@
-// Where a cell fixes the iteration of a loop, that loop orders no two accesses of one cell and carries nothing
-// through the buffer. A cheap test that sources and races share; `false` only means that it is not shown.
+// Where a cell fixes the iteration of a loop, that loop orders no two accesses of one cell and
+// carries nothing through the buffer. A cheap test that sources and races share; `false` only means
+// that it is not shown.
 #pragma once
 
 #include "schedule/proof/isl_bridge.h"

@@ -25,31 +25,34 @@ struct Overloaded : Cases... {
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-// An expression with its reads and index values numbered instead of said. Pre-order, as accesses_of lists reads.
+// An expression with its reads and index values numbered instead of said. Pre-order, as accesses_of
+// lists reads.
 class OperationText {
  public:
   std::vector<ir::Affine> indices;
 
   std::string of(const ir::Expr& e) {
     const std::string type = std::string(to_string(e->type)) + " ";
-    return std::visit(Overloaded{[&](const ir::Literal&) { return type + ir::to_string(e); },
-                                 [&](const ir::IndexValue& o) { return type + number(o.value); },
-                                 [&](const ir::Load& o) { return load(o); },
-                                 [&](const ir::Unary& o) { return type + to_string(o.op) + list({o.a}); },
-                                 [&](const ir::Binary& o) { return type + to_string(o.op) + list({o.a, o.b}); },
-                                 [&](const ir::Fma& o) { return type + "fma" + list({o.a, o.b, o.c}); },
-                                 [&](const ir::Select& o) { return type + "if" + list({o.condition, o.a, o.b}); },
-                                 [&](const ir::Cast& o) { return type + "cast" + list({o.a}); },
-                                 [&](const ir::Broadcast& o) { return type + "broadcast" + list({o.a}); },
-                                 [&](const ir::LaneRead& o) { return type + "lane_read" + list({o.load}); }},
-                      e->op);
+    return std::visit(
+        Overloaded{[&](const ir::Literal&) { return type + ir::to_string(e); },
+                   [&](const ir::IndexValue& o) { return type + number(o.value); },
+                   [&](const ir::Load& o) { return load(o); },
+                   [&](const ir::Unary& o) { return type + to_string(o.op) + list({o.a}); },
+                   [&](const ir::Binary& o) { return type + to_string(o.op) + list({o.a, o.b}); },
+                   [&](const ir::Fma& o) { return type + "fma" + list({o.a, o.b, o.c}); },
+                   [&](const ir::Select& o) { return type + "if" + list({o.condition, o.a, o.b}); },
+                   [&](const ir::Cast& o) { return type + "cast" + list({o.a}); },
+                   [&](const ir::Broadcast& o) { return type + "broadcast" + list({o.a}); },
+                   [&](const ir::LaneRead& o) { return type + "lane_read" + list({o.load}); }},
+        e->op);
   }
 
   // Subscripts that are read at run time; of the others only the place.
   std::string subscripts(const std::vector<ir::Index>& all) {
     std::string text = "[";
     for (const ir::Index& index : all)
-      text += (text == "[" ? "" : ", ") + (index.indirect ? number(index.affine) + " + " + of(index.indirect) : "_");
+      text += (text == "[" ? "" : ", ") +
+              (index.indirect ? number(index.affine) + " + " + of(index.indirect) : "_");
     return text + "]";
   }
 
@@ -63,7 +66,8 @@ class OperationText {
 
   std::string load(const ir::Load& o) {
     std::string text = "#" + std::to_string(reads_++);
-    const bool gathers = std::ranges::any_of(o.indices, [](const ir::Index& i) { return i.indirect != nullptr; });
+    const bool gathers =
+        std::ranges::any_of(o.indices, [](const ir::Index& i) { return i.indirect != nullptr; });
     if (gathers) text += subscripts(o.indices);
     if (o.otherwise) of(o.otherwise);  // the value of a guard is a source; reads in it count
     return text;
@@ -124,7 +128,8 @@ std::string rewrite_text(const Rewrite& rewrite) {
 std::size_t rows_down_to(const State& state, LoopId loop) {
   if (loop == kKernel) return 0;
   const std::vector<std::string> below = statements_below(state.tree, loop);
-  POLYTE_CHECK(!below.empty(), "loop " + std::to_string(static_cast<int>(loop)) + " has no statement");
+  POLYTE_CHECK(!below.empty(),
+               "loop " + std::to_string(static_cast<int>(loop)) + " has no statement");
   const std::vector<const Loop*> path = path_to(state.tree, below.front());
   const auto at = std::ranges::find(path, loop, &Loop::id);
   return static_cast<std::size_t>(at - path.begin()) + 1;
@@ -139,9 +144,10 @@ class SideWriter {
     const ScheduledStatement& s = *model_.statements[index].statement;
     const isl::space space =
         set_space(context_, model_.params, tuple_ + std::to_string(index), s.body.iterators.size());
-    const isl::set domain =
-        to_set(space, s.body.iterators, model_.params, s.body.domain).intersect_params(model_.context);
-    CertificateStatement out{.id = tuple_ + std::to_string(index), .name = s.body.name, .kind = kind_text(s.kind)};
+    const isl::set domain = to_set(space, s.body.iterators, model_.params, s.body.domain)
+                                .intersect_params(model_.context);
+    CertificateStatement out{
+        .id = tuple_ + std::to_string(index), .name = s.body.name, .kind = kind_text(s.kind)};
     out.combiner = s.kind == StatementKind::Update ? ir::to_string(s.body.combiner) : "none";
     out.domain = text_of(domain);
     out.time = text_of(time_of(index, domain));
@@ -160,16 +166,18 @@ class SideWriter {
   const IslModel& model_;
   std::string tuple_;
 
-  isl::map map_to(const std::string& tuple, const std::vector<ir::Affine>& values, const ScheduledStatement& s,
-                  const isl::set& domain) const {
+  isl::map map_to(const std::string& tuple, const std::vector<ir::Affine>& values,
+                  const ScheduledStatement& s, const isl::set& domain) const {
     std::vector<isl::aff> coordinates;
     for (const ir::Affine& value : values)
       coordinates.push_back(to_aff(domain.get_space(), s.body.iterators, model_.params, value));
-    isl_map* map = isl_map_from_multi_aff(to_multi_aff(domain.get_space(), tuple, coordinates).release());
+    isl_map* map =
+        isl_map_from_multi_aff(to_multi_aff(domain.get_space(), tuple, coordinates).release());
     return isl::manage(isl_map_intersect_domain(map, domain.copy()));
   }
 
-  isl::map phi(const ScheduledStatement& s, const isl::set& domain, const IslModel& reference) const {
+  isl::map phi(const ScheduledStatement& s, const isl::set& domain,
+               const IslModel& reference) const {
     return map_to("R" + std::to_string(statement_index(reference, s.reference)), s.phi, s, domain);
   }
 
@@ -181,14 +189,18 @@ class SideWriter {
     return isl::manage(isl_map_intersect_domain(map, domain.copy()));
   }
 
-  void add_operation(const ScheduledStatement& s, const isl::set& domain, CertificateStatement& out) const {
+  void add_operation(const ScheduledStatement& s, const isl::set& domain,
+                     CertificateStatement& out) const {
     OperationText text;
-    for (const ir::Expr& value : s.body.values) out.operation += (out.operation.empty() ? "" : "; ") + text.of(value);
+    for (const ir::Expr& value : s.body.values)
+      out.operation += (out.operation.empty() ? "" : "; ") + text.of(value);
     if (s.body.guard) out.operation += " when " + text.of(s.body.guard);
     for (const ir::Access& write : s.body.writes)
-      if (std::ranges::any_of(write.indices, [](const ir::Index& i) { return i.indirect != nullptr; }))
+      if (std::ranges::any_of(write.indices,
+                              [](const ir::Index& i) { return i.indirect != nullptr; }))
         out.operation += " at " + text.subscripts(write.indices);
-    for (const ir::Affine& index : text.indices) out.indices.push_back(text_of(map_to("", {index}, s, domain)));
+    for (const ir::Affine& index : text.indices)
+      out.indices.push_back(text_of(map_to("", {index}, s, domain)));
   }
 
   void add_accesses(std::size_t index, const isl::set& domain, CertificateStatement& out) const {
@@ -196,12 +208,14 @@ class SideWriter {
     for (const AccessRef& ref : accesses_of(s)) out.accesses.push_back(make_access(s, ref, domain));
   }
 
-  CertificateAccess make_access(const ScheduledStatement& s, const AccessRef& ref, const isl::set& domain) const {
+  CertificateAccess make_access(const ScheduledStatement& s, const AccessRef& ref,
+                                const isl::set& domain) const {
     const int index = buffer_index(model_, ref.access.buffer);
     const IslBuffer& buffer = model_.buffers.at(static_cast<std::size_t>(index));
     std::vector<ir::Affine> values = scope_rows(s, buffer);
     const std::size_t scoped = values.size();
-    CertificateAccess out{.buffer = "B" + std::to_string(index), .write = ref.write, .own = ref.own};
+    CertificateAccess out{
+        .buffer = "B" + std::to_string(index), .write = ref.write, .own = ref.own};
     out.exact = !(s.body.guard && ref.write);
     std::vector<unsigned> free_dimensions;
     for (const ir::Index& i : ref.access.indices) {
@@ -210,7 +224,8 @@ class SideWriter {
     }
     isl::set active = domain;
     if (!ref.guard.empty()) {
-      active = domain.intersect(to_set(domain.get_space(), s.body.iterators, model_.params, ref.guard));
+      active =
+          domain.intersect(to_set(domain.get_space(), s.body.iterators, model_.params, ref.guard));
       out.outside = text_of(domain.subtract(active));
       out.fill = OperationText().of(ref.load->otherwise);
     }
@@ -234,7 +249,8 @@ class SideWriter {
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = "d#" + std::to_string(i);
     const ir::Affine at = ir::Affine::symbol(names[d]);
     return isl_map_intersect_range(
-        map, to_set(space, names, model_.params, {ir::at_least(at, 0), ir::less_than(at, extent)}).release());
+        map, to_set(space, names, model_.params, {ir::at_least(at, 0), ir::less_than(at, extent)})
+                 .release());
   }
 
   std::vector<ir::Affine> scope_rows(const ScheduledStatement& s, const IslBuffer& buffer) const {
@@ -246,8 +262,8 @@ class SideWriter {
   }
 };
 
-std::string box_of(const IslContext& context, const IslModel& model, const IslBuffer& buffer, const std::string& id,
-                   std::size_t rows) {
+std::string box_of(const IslContext& context, const IslModel& model, const IslBuffer& buffer,
+                   const std::string& id, std::size_t rows) {
   std::vector<std::string> names;
   std::vector<ir::Constraint> bounds;
   for (std::size_t i = 0; i < rows; ++i) names.push_back("row#" + std::to_string(i));
@@ -264,8 +280,9 @@ CertificateBuffer make_buffer(const IslContext& context, const IslModel& model, 
   const IslBuffer& buffer = model.buffers[index];
   const State& state = *model.state;
   const auto id = [](int i) { return "B" + std::to_string(i); };
-  CertificateBuffer out{
-      .id = id(static_cast<int>(index)), .name = buffer.name, .of = id(buffer_index(model, buffer.of))};
+  CertificateBuffer out{.id = id(static_cast<int>(index)),
+                        .name = buffer.name,
+                        .of = id(buffer_index(model, buffer.of))};
   const bool staged = buffer.name != buffer.of;
   out.role = staged ? "staged" : ir::to_string(state.basis->buffer(buffer.name).role);
   out.dtype = to_string(state.dtype_of(buffer.name));
@@ -284,8 +301,10 @@ std::vector<CertificateLoop> concurrent_loops(const IslModel& model) {
   if (!model.state->tree) return loops;
   const std::vector<LoopId> of_lanes = loops_of_lanes(*model.state);
   map_loops(model.state->tree, [&](const Loop& loop) {
-    if (!is_concurrent(loop.kind) && std::ranges::find(of_lanes, loop.id) == of_lanes.end()) return loop;
-    CertificateLoop out{.name = loop.name, .kind = loop.kind == LoopKind::Vector ? "vector" : "parallel"};
+    if (!is_concurrent(loop.kind) && std::ranges::find(of_lanes, loop.id) == of_lanes.end())
+      return loop;
+    CertificateLoop out{.name = loop.name,
+                        .kind = loop.kind == LoopKind::Vector ? "vector" : "parallel"};
     out.depth = model.depth_of_loop.at(loop.id);
     for (const std::string& name : statements_below(model.state->tree, loop.id))
       out.statements.push_back("S" + std::to_string(statement_index(model, name)));
@@ -298,13 +317,15 @@ std::vector<CertificateLoop> concurrent_loops(const IslModel& model) {
 Certificate certificate_in(const IslContext& context, const State& state) {
   const State reference = reference_state(state.basis);
   const IslModel then = make_model(context, reference), now = make_model(context, state);
-  Certificate out{
-      .name = state.basis->name, .reference = ir::print(*state.reference), .basis = ir::print(*state.basis)};
+  Certificate out{.name = state.basis->name,
+                  .reference = ir::print(*state.reference),
+                  .basis = ir::print(*state.basis)};
   for (const Rewrite& rewrite : state.rewrites) out.rewrites.push_back(rewrite_text(rewrite));
   out.contract = contract_text(state);
   out.params = now.params;
   out.context = text_of(isl::manage(isl_set_params(now.context.copy())));
-  for (std::size_t i = 0; i < now.buffers.size(); ++i) out.buffers.push_back(make_buffer(context, now, i));
+  for (std::size_t i = 0; i < now.buffers.size(); ++i)
+    out.buffers.push_back(make_buffer(context, now, i));
   for (std::size_t i = 0; i < then.statements.size(); ++i) {
     out.program.push_back(SideWriter(context, then, "R").write(i, nullptr));
     const ir::Statement& body = then.statements[i].statement->body;
@@ -315,7 +336,8 @@ Certificate certificate_in(const IslContext& context, const State& state) {
   }
   for (std::size_t i = 0; i < now.statements.size(); ++i)
     out.schedule.push_back(SideWriter(context, now, "S").write(i, &then));
-  const bool any = std::ranges::any_of(out.buffers, [](const CertificateBuffer& b) { return b.of_threads; });
+  const bool any =
+      std::ranges::any_of(out.buffers, [](const CertificateBuffer& b) { return b.of_threads; });
   for (std::size_t i = 0; any && i < now.statements.size(); ++i)
     out.schedule[i].thread = text_of(threads_of(now, i).intersect_domain(now.statements[i].domain));
   out.concurrent = concurrent_loops(now);

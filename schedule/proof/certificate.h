@@ -1,7 +1,9 @@
-// Certificate: what a verdict rests on, in words that another program can judge without ours. Sets and maps are isl's
-// text. docs/certificate.md defines every entry; tools/verify_certificate reads it and shares no code with the proof.
+// Certificate: what a verdict rests on, in words that another program can judge without ours. Sets
+// and maps are isl's text. docs/certificate.md defines every entry; tools/verify_certificate reads
+// it and shares no code with the proof.
 //
-// Statement i of the reference is the tuple "R<i>", of the schedule "S<i>"; buffer j is "B<j>" on both sides.
+// Statement i of the reference is the tuple "R<i>", of the schedule "S<i>"; buffer j is "B<j>"
+// on both sides.
 #pragma once
 
 #include <string>
@@ -13,7 +15,8 @@ namespace polyte::schedule {
 
 struct CertificateAccess {
   std::string buffer = {};  // B<j>
-  std::string cells = {};   // instance -> cell, where the guard holds; a dimension read at run time is all its extent
+  // Instance -> cell, where the guard holds; a dimension read at run time is all its extent.
+  std::string cells = {};
   bool write = false;
   bool own = false;          // an update's reading of the element that it writes
   bool exact = true;         // false: which cell, or whether at all, is known at run time only
@@ -25,17 +28,22 @@ struct CertificateStatement {
   std::string id, name, kind;
   std::string combiner = {};  // "none" assigns
   std::string domain = {};
-  std::string time = {};       // instance -> time vector, the same length for all statements of one side
-  std::string phi = {};        // instance -> instance of the reference; empty for copies and in the reference
-  std::string operation = {};  // what it computes; its reads are #0, #1 ... and its index values @0, @1 ...
+  std::string time = {};  // instance -> time vector, the same length for all statements of one side
+  // Instance -> instance of the reference; empty for copies and in the reference.
+  std::string phi = {};
+  // What it computes; its reads are #0, #1 ... and its index values @0, @1 ...
+  std::string operation = {};
   std::vector<std::string> indices = {};  // instance -> value of @0, @1 ...
   std::vector<CertificateAccess> accesses = {};
   std::vector<std::string> iterators = {};
-  std::vector<std::string> reductions = {};  // of an update: those of a sum, or of what stands for one
-  std::vector<std::string> permitted = {};   // of a reference update: over which the contract lets terms change places
+  // Of an update: those of a sum, or of what stands for one.
+  std::vector<std::string> reductions = {};
+  // Of a reference update: over which the contract lets terms change places.
+  std::vector<std::string> permitted = {};
   bool atomic = false, padded = false;
   std::string thread = {};  // instance -> the number of its thread, where some buffer is of threads
-  int prefix = 0;           // leading iterators that say for which iteration of its site an instance was computed
+  // Leading iterators that say for which iteration of its site an instance was computed.
+  int prefix = 0;
 };
 
 struct CertificateBuffer {
@@ -47,7 +55,8 @@ struct CertificateBuffer {
   int alloc_rows = 0;      // of them, those that tell its memory apart
   std::string place = {};  // the buffer in whose memory it lies
   bool at_compile_time = false;
-  bool of_threads = false;  // registers of a block of a GPU: each cell is touched by one of its threads
+  // Registers of a block of a GPU: each cell is touched by one of its threads.
+  bool of_threads = false;
 };
 
 struct CertificateLoop {

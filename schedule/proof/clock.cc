@@ -17,7 +17,8 @@ isl::map in_phase(isl_map* time, int position) {
 }
 
 bool accesses(const IslStatement& s, int buffer) {
-  return std::any_of(s.accesses.begin(), s.accesses.end(), [&](const IslAccess& a) { return a.buffer == buffer; });
+  return std::any_of(s.accesses.begin(), s.accesses.end(),
+                     [&](const IslAccess& a) { return a.buffer == buffer; });
 }
 
 // The value of a constant; none for any other.
@@ -36,13 +37,15 @@ std::optional<std::int64_t> constant_of(const isl::aff& value) {
 //   dimensions down to the scope   are equal, as they are coordinates of the cell
 //   a loop that the cell fixes     is equal too: its value is replaced by 0
 //
-// isl's dataflow doubles its cases with each dimension in which the order is open, so each one less
-// counts.
-std::vector<isl::aff> Clock::full_time(int statement, int buffer, std::map<LoopId, bool>& fixed) const {
+// isl's dataflow doubles its cases with each dimension in which the order is open, so each
+// one less counts.
+std::vector<isl::aff> Clock::full_time(int statement, int buffer,
+                                       std::map<LoopId, bool>& fixed) const {
   const IslStatement& s = model_.statements[static_cast<std::size_t>(statement)];
   std::vector<isl::aff> values = s.time;
   const LoopId scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
-  const int outside = scope != kKernel ? model_.depth_of_loop.at(scope) + 1 : 0;  // dimensions that are the cells' own
+  // Dimensions that are the cells' own.
+  const int outside = scope != kKernel ? model_.depth_of_loop.at(scope) + 1 : 0;
   for (const Loop* loop : path_to(model_.state->tree, s.statement->body.name)) {
     const int depth = model_.depth_of_loop.at(loop->id);
     if (depth < outside) continue;
@@ -69,7 +72,9 @@ const Clock::Times& Clock::times_of(int buffer) {
   const std::size_t dimensions = full.empty() ? 0 : full.begin()->second.size();
   for (std::size_t d = 0; d < dimensions; ++d) {
     const std::optional<std::int64_t> first = constant_of(full.begin()->second[d]);
-    const auto same = [&](const auto& entry) { return first && constant_of(entry.second[d]) == first; };
+    const auto same = [&](const auto& entry) {
+      return first && constant_of(entry.second[d]) == first;
+    };
     if (std::all_of(full.begin(), full.end(), same)) continue;
     for (auto& [statement, values] : full) slot->second[statement].push_back(values[d]);
   }
@@ -79,14 +84,16 @@ const Clock::Times& Clock::times_of(int buffer) {
 isl::map Clock::of_statement(int statement, int buffer) {
   const isl::set& domain = model_.statements[static_cast<std::size_t>(statement)].domain;
   isl::multi_aff time = to_multi_aff(domain.get_space(), "", times_of(buffer).at(statement));
-  return in_phase(isl_map_intersect_domain(isl_map_from_multi_aff(time.release()), domain.copy()), 0);
+  return in_phase(isl_map_intersect_domain(isl_map_from_multi_aff(time.release()), domain.copy()),
+                  0);
 }
 
 // One leading dimension, the phase: IN -1, statements 0, OUT 1.
 isl::map Clock::of_virtual(const isl::set& cells, int buffer, int position) {
   const Times& times = times_of(buffer);
   const auto dimensions = static_cast<unsigned>(times.empty() ? 0 : times.begin()->second.size());
-  isl_space* range = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(cells.get())), dimensions);
+  isl_space* range =
+      isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(cells.get())), dimensions);
   isl_map* time = isl_map_from_domain_and_range(cells.copy(), isl_set_universe(range));
   for (unsigned d = 0; d < dimensions; ++d) time = isl_map_fix_si(time, isl_dim_out, d, 0);
   return in_phase(time, position);

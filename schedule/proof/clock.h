@@ -1,6 +1,7 @@
-// Times of the accesses of one buffer, with IN before and OUT after everything. Times are compared only between
-// accesses of one cell, so what the cell fixes is left out: the dimensions down to a buffer's scope, loops whose
-// iteration follows from the cell, and what is the same constant for all. Flow over what remains is cheap.
+// Times of the accesses of one buffer, with IN before and OUT after everything. Times are compared
+// only between accesses of one cell, so what the cell fixes is left out: the dimensions down to a
+// buffer's scope, loops whose iteration follows from the cell, and what is the same constant for
+// all. Flow over what remains is cheap.
 #pragma once
 
 #include "schedule/proof/isl_bridge.h"
@@ -17,7 +18,8 @@ class Clock {
   isl::map of_virtual(const isl::set& cells, int buffer, int position);
 
  private:
-  using Times = std::map<int, std::vector<isl::aff>>;  // by statement; one value a dimension that counts
+  // By statement; one value a dimension that counts.
+  using Times = std::map<int, std::vector<isl::aff>>;
 
   const IslModel& model_;
   std::map<int, Times> times_;  // by buffer

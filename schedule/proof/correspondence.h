@@ -1,5 +1,5 @@
-// Instances of a State as those of its basis. phi is a function, not injective where something is computed again; IN
-// and the values of guards stand for themselves.
+// Instances of a State as those of its basis. phi is a function, not injective where something is
+// computed again; IN and the values of guards stand for themselves.
 #pragma once
 
 #include "schedule/proof/reads.h"

@@ -1,6 +1,7 @@
-// defer_division, proved on its own. Before: o = 0;  o += a / b * c, b the same in all terms of an element.
-// After: u = 0;  u += a * c;  o = u / b. Of real numbers both are the same wherever an element has a term: without one,
-// o is 0 whatever b is. The quotient may have a definition, p = a / b, that o's update alone reads: then p = a after.
+// defer_division, proved on its own. Before: o = 0;  o += a / b * c, b the same in all terms of
+// an element. After: u = 0;  u += a * c;  o = u / b. Of real numbers both are the same wherever
+// an element has a term: without one, o is 0 whatever b is. The quotient may have a definition,
+// p = a / b, that o's update alone reads: then p = a after.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -32,9 +33,12 @@ class DeferralCheck {
       return fault(rewrite_.tensor + " has no update");
     at_ = static_cast<std::size_t>(update - before_.statements.begin());
     if (auto why = find_divisor()) return fault(*why);
-    if (auto why = replaced_group(undivided_, after_, {at_ - 1, at_ + 1}, {rewrite_.other})) return fault(*why);
-    if (after_.statements.size() != before_.statements.size() + 1) return fault("it has other statements");
-    if (!state_.may_reorder(*update)) return fault("the contract does not let its terms be rounded otherwise");
+    if (auto why = replaced_group(undivided_, after_, {at_ - 1, at_ + 1}, {rewrite_.other}))
+      return fault(*why);
+    if (after_.statements.size() != before_.statements.size() + 1)
+      return fault("it has other statements");
+    if (!state_.may_reorder(*update))
+      return fault("the contract does not let its terms be rounded otherwise");
     if (auto why = wrong_sum()) return fault(*why);
     if (auto why = wrong_quotient()) return fault(*why);
     return without_terms();
@@ -51,7 +55,8 @@ class DeferralCheck {
   CommonDivisor parts_;
 
   Refusal fault(const std::string& why) const {
-    return rewrite_fault("the quotient of " + rewrite_.other + " is not " + rewrite_.tensor + ": " + why);
+    return rewrite_fault("the quotient of " + rewrite_.other + " is not " + rewrite_.tensor + ": " +
+                         why);
   }
   const ir::Statement& init() const { return before_.statements[at_ - 1]; }
   const ir::Statement& update() const { return before_.statements[at_]; }
@@ -85,7 +90,8 @@ class DeferralCheck {
     expected.values = {parts_.term};
     if (!ir::equal(expected, sum)) return sum.name + " adds something else";
     const ir::Buffer &was = before_.buffer(rewrite_.tensor), &is = after_.buffer(rewrite_.other);
-    if (was.dtype != is.dtype || was.shape != is.shape) return rewrite_.other + " is of another type or size";
+    if (was.dtype != is.dtype || was.shape != is.shape)
+      return rewrite_.other + " is of another type or size";
     return std::nullopt;
   }
 
@@ -93,13 +99,14 @@ class DeferralCheck {
     const ir::Statement& quotient = after_.statements[at_ + 1];
     ir::Bindings point;
     for (std::size_t d = 0; d < update().writes.front().indices.size(); ++d)
-      point[*update().writes.front().indices[d].affine.as_symbol()] = init().writes.front().indices[d].affine;
+      point[*update().writes.front().indices[d].affine.as_symbol()] =
+          init().writes.front().indices[d].affine;
     ir::Statement expected = init();
     expected.name = quotient.name;
     const DType type = before_.buffer(rewrite_.tensor).dtype;
-    expected.values = {ir::make_binary(ir::BinaryOp::Div,
-                                       ir::make_load(type, rewrite_.other, init().writes.front().indices),
-                                       ir::substitute(parts_.divisor, point))};
+    expected.values = {ir::make_binary(
+        ir::BinaryOp::Div, ir::make_load(type, rewrite_.other, init().writes.front().indices),
+        ir::substitute(parts_.divisor, point))};
     if (!ir::equal(expected, quotient)) return quotient.name + " divides something else";
     return std::nullopt;
   }
@@ -107,19 +114,23 @@ class DeferralCheck {
   std::optional<Refusal> without_terms() const {
     const IslAccess& begun = access_of(was_.model, at_ - 1, rewrite_.tensor, true);
     const IslAccess& updated = access_of(was_.model, at_, rewrite_.tensor, true);
-    const isl::set empty = begun.cells.range().subtract(updated.cells.range()).intersect_params(was_.model.context);
+    const isl::set empty =
+        begun.cells.range().subtract(updated.cells.range()).intersect_params(was_.model.context);
     if (empty.is_empty()) return std::nullopt;
-    const Point point = first_point(isl::manage(isl_set_from_params(isl_set_params(empty.copy()))), was_.model.params);
+    const Point point = first_point(isl::manage(isl_set_from_params(isl_set_params(empty.copy()))),
+                                    was_.model.params);
     std::string sizes;
     for (const auto& [name, value] : point.params)
       sizes += (sizes.empty() ? " at " : ", ") + name + "=" + std::to_string(value);
-    return fault("an element has no term" + sizes + ", and would be 0 / " + ir::to_string(parts_.divisor));
+    return fault("an element has no term" + sizes + ", and would be 0 / " +
+                 ir::to_string(parts_.divisor));
   }
 };
 
 }  // namespace
 
-std::optional<Refusal> check_deferred(const State& state, const Rewrite& rewrite, const Basis& before) {
+std::optional<Refusal> check_deferred(const State& state, const Rewrite& rewrite,
+                                      const Basis& before) {
   return DeferralCheck(state, rewrite, before).run();
 }
 

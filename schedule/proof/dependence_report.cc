@@ -16,8 +16,9 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::uint64_t kDirectQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all are listed
-constexpr std::size_t kMostDistances = 9;           // beyond it the box around them
+// isl operations of the direct pairs; beyond it all are listed.
+constexpr std::uint64_t kDirectQuota = 50'000'000;
+constexpr std::size_t kMostDistances = 9;  // beyond it the box around them
 
 using Distance = std::vector<DistanceRange>;
 
@@ -28,7 +29,9 @@ DistanceRange hull(const DistanceRange& a, const DistanceRange& b) {
   return both;
 }
 
-bool is_within(const DistanceRange& inner, const DistanceRange& outer) { return hull(inner, outer) == outer; }
+bool is_within(const DistanceRange& inner, const DistanceRange& outer) {
+  return hull(inner, outer) == outer;
+}
 
 bool is_within(const Distance& inner, const Distance& outer) {
   for (std::size_t d = 0; d < inner.size(); ++d)
@@ -36,7 +39,9 @@ bool is_within(const Distance& inner, const Distance& outer) {
   return true;
 }
 
-std::int64_t order_key(const std::optional<std::int64_t>& bound, std::int64_t none) { return bound.value_or(none); }
+std::int64_t order_key(const std::optional<std::int64_t>& bound, std::int64_t none) {
+  return bound.value_or(none);
+}
 
 bool comes_before(const Distance& a, const Distance& b) {
   constexpr std::int64_t kFar = std::int64_t{1} << 40;
@@ -60,8 +65,9 @@ std::vector<Distance> tidied(std::vector<Distance> all) {
   std::vector<Distance> kept;
   for (std::size_t i = 0; i < all.size(); ++i) {
     bool is_needed = true;
+    // Alike: the first.
     for (std::size_t j = 0; j < all.size() && is_needed; ++j)
-      if (j != i && is_within(all[i], all[j])) is_needed = is_within(all[j], all[i]) && i < j;  // alike: the first
+      if (j != i && is_within(all[i], all[j])) is_needed = is_within(all[j], all[i]) && i < j;
     if (is_needed) kept.push_back(all[i]);
   }
   std::ranges::sort(kept, comes_before);
@@ -78,7 +84,10 @@ std::optional<std::int64_t> whole_number(isl_val* value) {
 class Reporter {
  public:
   Reporter(IslContext& context, const std::shared_ptr<const ir::Program>& program, Pairs pairs)
-      : context_(context), state_(reference_state(program)), model_(make_model(context, state_)), names_(model_) {
+      : context_(context),
+        state_(reference_state(program)),
+        model_(make_model(context, state_)),
+        names_(model_) {
     report_.program = program;
     report_.direct = pairs == Pairs::Direct;
     report_.context = text_of(names_.readable_params(model_.context));
@@ -95,20 +104,26 @@ class Reporter {
   const IslNames names_;
   DependenceReport report_;
 
-  const ir::Statement& statement(int i) const { return model_.statements[static_cast<std::size_t>(i)].statement->body; }
+  const ir::Statement& statement(int i) const {
+    return model_.statements[static_cast<std::size_t>(i)].statement->body;
+  }
 
   void add_statement(std::size_t i) {
     const IslStatement& s = model_.statements[i];
-    ReportedStatement out{s.statement->body.name, names_.statement(i), s.statement->body.iterators, {}, {}, {}, {}};
-    out.domain = text_of(names_.readable(isl::manage(isl_set_remove_redundancies(s.domain.copy())), i));
-    const isl::map time = isl::manage(isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "", s.time).release()));
-    out.order = text_of(
-        names_.readable(isl::manage(isl_map_remove_redundancies(time.intersect_domain(s.domain).release())), i));
+    ReportedStatement out{
+        s.statement->body.name, names_.statement(i), s.statement->body.iterators, {}, {}, {}, {}};
+    out.domain =
+        text_of(names_.readable(isl::manage(isl_set_remove_redundancies(s.domain.copy())), i));
+    const isl::map time = isl::manage(
+        isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "", s.time).release()));
+    out.order = text_of(names_.readable(
+        isl::manage(isl_map_remove_redundancies(time.intersect_domain(s.domain).release())), i));
     for (const IslAccess& access : s.accesses) {
-      isl_map* cells =
-          isl_map_set_tuple_id(access.cells.copy(), isl_dim_out,
-                               isl_id_alloc(context_.get().get(), isl_name(access.text.buffer).c_str(), nullptr));
-      out.touches.push_back(text_of(names_.readable(isl::manage(isl_map_remove_redundancies(cells)), i)));
+      isl_map* cells = isl_map_set_tuple_id(
+          access.cells.copy(), isl_dim_out,
+          isl_id_alloc(context_.get().get(), isl_name(access.text.buffer).c_str(), nullptr));
+      out.touches.push_back(
+          text_of(names_.readable(isl::manage(isl_map_remove_redundancies(cells)), i)));
       out.writes.push_back(access.write);
     }
     report_.statements.push_back(std::move(out));
@@ -125,8 +140,8 @@ class Reporter {
       if (!is_quota(context_, e)) throw_isl_fault(context_, e, "dataflow");
       context_.limit(0);
       report_.direct = false;
-      report_.notes.push_back("which dependences are direct is not found within " + std::to_string(kDirectQuota) +
-                              " operations: all of them are listed");
+      report_.notes.push_back("which dependences are direct is not found within " +
+                              std::to_string(kDirectQuota) + " operations: all of them are listed");
       return all_pairs(model_);
     }
   }
@@ -147,7 +162,8 @@ class Reporter {
                            .sizes = {},
                            .relation = {}};
     for (const std::string& loop : source.iterators)
-      if (std::ranges::find(sink.iterators, loop) != sink.iterators.end()) out.loops.push_back(loop);
+      if (std::ranges::find(sink.iterators, loop) != sink.iterators.end())
+        out.loops.push_back(loop);
     out.distances = distances_of(related.pairs, source, sink, out.loops);
     const Point point = first_point(isl::manage(isl_map_wrap(related.pairs.copy())), model_.params);
     const auto split = static_cast<std::ptrdiff_t>(source.iterators.size());
@@ -166,7 +182,8 @@ class Reporter {
 
   // Sink minus source over these loops, as a set; the sizes are any.
   static std::vector<Distance> distances_of(const isl::map& pairs, const ir::Statement& source,
-                                            const ir::Statement& sink, const std::vector<std::string>& loops) {
+                                            const ir::Statement& sink,
+                                            const std::vector<std::string>& loops) {
     if (loops.empty()) return {};
     const isl::set wrapped = isl::manage(isl_map_wrap(pairs.copy()));
     isl_local_space* local = isl_local_space_from_space(isl_set_get_space(wrapped.get()));
@@ -176,14 +193,17 @@ class Reporter {
         return static_cast<unsigned>(std::ranges::find(s.iterators, loop) - s.iterators.begin());
       };
       const auto first = static_cast<unsigned>(source.iterators.size());
-      isl_aff* there = isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set, first + at(sink));
+      isl_aff* there =
+          isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set, first + at(sink));
       isl_aff* here = isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set, at(source));
       differences.push_back(isl::manage(isl_aff_sub(there, here)));
     }
     isl_local_space_free(local);
-    isl_map* to_differences = isl_map_from_multi_aff(to_multi_aff(wrapped.get_space(), "", differences).release());
+    isl_map* to_differences =
+        isl_map_from_multi_aff(to_multi_aff(wrapped.get_space(), "", differences).release());
     isl_set* found = isl_set_apply(wrapped.copy(), to_differences);
-    found = isl_set_project_out(found, isl_dim_param, 0, static_cast<unsigned>(isl_set_dim(found, isl_dim_param)));
+    found = isl_set_project_out(found, isl_dim_param, 0,
+                                static_cast<unsigned>(isl_set_dim(found, isl_dim_param)));
     const isl::set differences_found = isl::manage(found);
     if (auto few = few_points(differences_found)) return tidied(std::move(*few));
     return boxes_of(differences_found.coalesce(), loops.size());
@@ -198,7 +218,8 @@ class Reporter {
     differences.foreach_point([&](const isl::point& point) {
       Distance distance;
       for (isl_size d = 0; d < isl_set_dim(differences.get(), isl_dim_set); ++d) {
-        const auto value = whole_number(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
+        const auto value = whole_number(
+            isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
         distance.push_back({value, value});
       }
       all.push_back(std::move(distance));
@@ -213,9 +234,10 @@ class Reporter {
       isl_set* one = isl_set_from_basic_set(isl_basic_set_copy(part.get()));
       Distance box;
       for (std::size_t d = 0; d < count; ++d) {
-        isl_aff* value = isl_aff_var_on_domain(isl_local_space_from_space(isl_set_get_space(one)), isl_dim_set,
-                                               static_cast<unsigned>(d));
-        box.push_back({whole_number(isl_set_min_val(one, value)), whole_number(isl_set_max_val(one, value))});
+        isl_aff* value = isl_aff_var_on_domain(isl_local_space_from_space(isl_set_get_space(one)),
+                                               isl_dim_set, static_cast<unsigned>(d));
+        box.push_back(
+            {whole_number(isl_set_min_val(one, value)), whole_number(isl_set_max_val(one, value))});
         isl_aff_free(value);
       }
       isl_set_free(one);
@@ -231,8 +253,10 @@ class Reporter {
     for (std::size_t d = 0; d < box.size(); ++d) {
       const auto at = static_cast<unsigned>(d);
       isl_ctx* ctx = isl_set_get_ctx(all);
-      if (box[d].min) all = isl_set_lower_bound_val(all, isl_dim_set, at, isl_val_int_from_si(ctx, *box[d].min));
-      if (box[d].max) all = isl_set_upper_bound_val(all, isl_dim_set, at, isl_val_int_from_si(ctx, *box[d].max));
+      if (box[d].min)
+        all = isl_set_lower_bound_val(all, isl_dim_set, at, isl_val_int_from_si(ctx, *box[d].min));
+      if (box[d].max)
+        all = isl_set_upper_bound_val(all, isl_dim_set, at, isl_val_int_from_si(ctx, *box[d].max));
     }
     return isl::manage(all).is_subset(differences);
   }
@@ -240,7 +264,9 @@ class Reporter {
 
 }  // namespace
 
-bool operator==(const DistanceRange& a, const DistanceRange& b) { return a.min == b.min && a.max == b.max; }
+bool operator==(const DistanceRange& a, const DistanceRange& b) {
+  return a.min == b.min && a.max == b.max;
+}
 
 std::string to_string(const DistanceRange& range) {
   if (!range.min && !range.max) return "*";
@@ -252,7 +278,8 @@ std::string to_string(const DistanceRange& range) {
 
 DependenceReport report_dependences(std::shared_ptr<const ir::Program> program, Pairs pairs) {
   IslContext context;
-  return translated(context, "dependences", [&] { return Reporter(context, program, pairs).run(); });
+  return translated(context, "dependences",
+                    [&] { return Reporter(context, program, pairs).run(); });
 }
 
 }  // namespace polyte::schedule

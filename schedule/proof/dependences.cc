@@ -15,13 +15,16 @@ namespace {
 // Part of the one step in which an update reads, combines and writes its element.
 bool is_own(const IslAccess& access) { return access.write || access.own; }
 
-// Accesses of one pair of statements with equal keys relate the same instances: buffer, subscripts and guard. What an
-// expression reads and what an update reads of its own element are two things, whatever their subscripts.
+// Accesses of one pair of statements with equal keys relate the same instances: buffer, subscripts
+// and guard. What an expression reads and what an update reads of its own element are two things,
+// whatever their subscripts.
 std::string access_key(const IslAccess& access) {
   std::string text = access.text.buffer;
   for (const ir::Index& index : access.text.indices)
-    text += '|' + ir::to_string(index.affine) + (index.indirect ? ir::to_string(index.indirect) : "");
-  for (const ir::Constraint& c : access.guard) text += (c.equality ? "|0==" : "|0<=") + ir::to_string(c.expr);
+    text +=
+        '|' + ir::to_string(index.affine) + (index.indirect ? ir::to_string(index.indirect) : "");
+  for (const ir::Constraint& c : access.guard)
+    text += (c.equality ? "|0==" : "|0<=") + ir::to_string(c.expr);
   return text + (is_own(access) ? "|own" : "");
 }
 
@@ -58,11 +61,14 @@ class DependenceBuilder {
   bool is_update(int i) const { return at(i).statement->body.combiner != ir::Combiner::None; }
 
   void add_pair(int source, int sink) {
-    // Flow first: where two kinds relate the same cells, the message speaks of the value that is read.
-    for (DependenceKind kind : {DependenceKind::Flow, DependenceKind::Anti, DependenceKind::Output}) {
+    // Flow first: where two kinds relate the same cells, the message speaks of the value that
+    // is read.
+    for (DependenceKind kind :
+         {DependenceKind::Flow, DependenceKind::Anti, DependenceKind::Output}) {
       for (const IslAccess& a : at(source).accesses) {
         for (const IslAccess& b : at(sink).accesses) {
-          bool related = a.buffer == b.buffer && (a.write || b.write) && kind_of(a.write, b.write) == kind;
+          bool related =
+              a.buffer == b.buffer && (a.write || b.write) && kind_of(a.write, b.write) == kind;
           if (related) add(kind, source, sink, a, b);
         }
       }
@@ -70,10 +76,12 @@ class DependenceBuilder {
   }
 
   void add(DependenceKind kind, int source, int sink, const IslAccess& a, const IslAccess& b) {
-    const std::string key = std::to_string(source) + ">" + std::to_string(sink) + access_key(a) + ">" + access_key(b);
+    const std::string key =
+        std::to_string(source) + ">" + std::to_string(sink) + access_key(a) + ">" + access_key(b);
     if (!seen_.insert(key).second) return;
     if (is_never_before(basis_, source, sink)) return;
-    const isl::map forwards = forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
+    const isl::map forwards =
+        forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
     if (forwards.is_empty()) return;
     const bool updates = is_update(source) && is_update(sink) && is_own(a) && is_own(b);
     result_.push_back({kind, source, sink, a.buffer, a.text, b.text, updates, forwards});
@@ -94,7 +102,9 @@ std::string to_string(DependenceKind kind) {
   return "";
 }
 
-std::vector<Dependence> compute_dependences(const IslModel& basis) { return DependenceBuilder(basis).build(); }
+std::vector<Dependence> compute_dependences(const IslModel& basis) {
+  return DependenceBuilder(basis).build();
+}
 
 // What of a dependence a State has to keep. Between the steps of two updates of one class nothing,
 // if any order has the same bits (the empty map); where the contract names loops, the pairs that
@@ -105,11 +115,13 @@ isl::map ordered_pairs(const Dependence& d, const IslModel& basis, const State& 
   const ir::Statement& second = basis.statements[static_cast<std::size_t>(d.sink)].statement->body;
   const std::optional<UpdateClass> one = class_of(state, first), other = class_of(state, second);
   if (!one || one != other) return d.pairs;
-  if (!is_reduction(d) || is_reorderable(first)) return isl::manage(isl_map_empty(isl_map_get_space(d.pairs.get())));
+  if (!is_reduction(d) || is_reorderable(first))
+    return isl::manage(isl_map_empty(isl_map_get_space(d.pairs.get())));
   isl_map* pairs = d.pairs.copy();
   for (const std::string& iterator : reorderable_iterators(state, first)) {
     const auto at = std::ranges::find(first.iterators, iterator) - first.iterators.begin();
-    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
+    pairs =
+        isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
   }
   return isl::manage(pairs);
 }

@@ -13,7 +13,8 @@
 namespace polyte::schedule {
 namespace {
 
-using Key = std::tuple<int, int, int, DependenceKind, bool>;  // source, sink, buffer, kind, reduction
+// Source, sink, buffer, kind, reduction.
+using Key = std::tuple<int, int, int, DependenceKind, bool>;
 
 class Joined {
  public:
@@ -40,13 +41,14 @@ class Joined {
   std::map<Key, isl::map> found_;
 
   bool is_exact(int statement, int buffer) const {
-    return std::ranges::all_of(basis_.statements[static_cast<std::size_t>(statement)].accesses,
-                               [&](const IslAccess& access) { return access.buffer != buffer || access.exact; });
+    return std::ranges::all_of(
+        basis_.statements[static_cast<std::size_t>(statement)].accesses,
+        [&](const IslAccess& access) { return access.buffer != buffer || access.exact; });
   }
 };
 
-// Reads that a statement states are accesses of a tuple of their own, so that what an update does to its element is
-// told apart from them: S<i> updates, R<i> reads.
+// Reads that a statement states are accesses of a tuple of their own, so that what an update does
+// to its element is told apart from them: S<i> updates, R<i> reads.
 constexpr const char* kStated = "R";
 
 bool is_stated(const IslAccess& access) { return !access.write && !access.own; }
@@ -54,7 +56,8 @@ bool is_stated(const IslAccess& access) { return !access.write && !access.own; }
 isl::map tagged(isl::map from_instances, std::size_t statement, bool stated) {
   if (!stated) return from_instances;
   isl_map* map = from_instances.release();
-  isl_id* id = isl_id_alloc(isl_map_get_ctx(map), (kStated + std::to_string(statement)).c_str(), nullptr);
+  isl_id* id =
+      isl_id_alloc(isl_map_get_ctx(map), (kStated + std::to_string(statement)).c_str(), nullptr);
   return isl::manage(isl_map_set_tuple_id(map, isl_dim_in, id));
 }
 
@@ -68,9 +71,10 @@ class DirectFinder {
     order_ = none();
     for (std::size_t i = 0; i < basis_.statements.size(); ++i) {
       const IslStatement& s = basis_.statements[i];
-      const isl::map time =
-          isl::manage(isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "time", s.time).release()));
-      for (const bool stated : {false, true}) order_ = order_.unite(as_union(tagged(time, i, stated)));
+      const isl::map time = isl::manage(
+          isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "time", s.time).release()));
+      for (const bool stated : {false, true})
+        order_ = order_.unite(as_union(tagged(time, i, stated)));
     }
   }
 
@@ -84,9 +88,13 @@ class DirectFinder {
   Joined joined_;
   isl::union_map order_;
 
-  static isl::union_map as_union(const isl::map& map) { return isl::manage(isl_union_map_from_map(map.copy())); }
+  static isl::union_map as_union(const isl::map& map) {
+    return isl::manage(isl_union_map_from_map(map.copy()));
+  }
 
-  isl::union_map none() const { return isl::manage(isl_union_map_empty(isl_set_get_space(basis_.context.get()))); }
+  isl::union_map none() const {
+    return isl::manage(isl_union_map_empty(isl_set_get_space(basis_.context.get())));
+  }
 
   void add_buffer(int buffer) {
     isl::union_map reads = none(), writes = none(), may_writes = none();
@@ -103,7 +111,8 @@ class DirectFinder {
     add(DependenceKind::Anti, buffer, all_writes, none(), reads, writes);
   }
 
-  // From each sink back to the last source, and to those that may be it; what lies before a kill is none.
+  // From each sink back to the last source, and to those that may be it; what lies before a
+  // kill is none.
   void add(DependenceKind kind, int buffer, const isl::union_map& sink, const isl::union_map& must,
            const isl::union_map& may, const std::optional<isl::union_map>& kill) {
     isl_union_access_info* info = isl_union_access_info_from_sink(sink.copy());
@@ -126,7 +135,8 @@ class DirectFinder {
     isl_map* pairs = each.copy();
     for (const auto& [side, statement] : {std::pair{isl_dim_in, source}, {isl_dim_out, sink}})
       pairs = isl_map_set_tuple_id(
-          pairs, side, isl_id_alloc(isl_map_get_ctx(pairs), ("S" + std::to_string(statement)).c_str(), nullptr));
+          pairs, side,
+          isl_id_alloc(isl_map_get_ctx(pairs), ("S" + std::to_string(statement)).c_str(), nullptr));
     joined_.add({source, sink, buffer, kind, reduction}, isl::manage(pairs));
   }
 

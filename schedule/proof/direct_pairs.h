@@ -1,5 +1,6 @@
-// Dependences joined by what a reader tells apart: kind, statements, tensor. `direct_pairs` has those without a write
-// of the element between (isl's dataflow analysis); `all_pairs` all, as the proof has them. Internal to schedule/proof.
+// Dependences joined by what a reader tells apart: kind, statements, tensor. `direct_pairs` has
+// those without a write of the element between (isl's dataflow analysis); `all_pairs` all, as the
+// proof has them. Internal to schedule/proof.
 #pragma once
 
 #include "schedule/proof/dependences.h"

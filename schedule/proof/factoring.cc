@@ -1,10 +1,11 @@
-// rfactor, proved on its own. Before: T op= v, one update an instance, by the statement that the rewrite names. After,
-// in its place; other updates of T stay where they are:
+// rfactor, proved on its own. Before: T op= v, one update an instance, by the statement that the
+// rewrite names. After, in its place; other updates of T stay where they are:
 //   P = identity;   P[e, cell of T] op= v, the same instances;   T[cell] op= P[.., cell]
-// The path of updates of a cell becomes a tree whose inner nodes are partial results: each value is still consumed
-// once if every partial result that got an update is read exactly once, into its own cell of T; those that got none
-// add the identity. What e is does not matter. In an ordered region that holds of each of its iterations by itself: the
-// parts of one are filled, updated and read in it, before the next.
+// The path of updates of a cell becomes a tree whose inner nodes are partial results: each value is
+// still consumed once if every partial result that got an update is read exactly once, into its own
+// cell of T; those that got none add the identity. What e is does not matter. In an ordered region
+// that holds of each of its iterations by itself: the parts of one are filled, updated and read in
+// it, before the next.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -16,7 +17,9 @@
 namespace polyte::schedule {
 namespace {
 
-bool is_tuple(ir::Combiner combiner) { return combiner == ir::Combiner::ArgMin || combiner == ir::Combiner::ArgMax; }
+bool is_tuple(ir::Combiner combiner) {
+  return combiner == ir::Combiner::ArgMin || combiner == ir::Combiner::ArgMax;
+}
 
 // The last subscripts of `longer` are those of `shorter`.
 bool ends_with(const std::vector<ir::Index>& longer, const std::vector<ir::Index>& shorter) {
@@ -24,7 +27,8 @@ bool ends_with(const std::vector<ir::Index>& longer, const std::vector<ir::Index
   const std::size_t extra = longer.size() - shorter.size();
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     const ir::Index &a = longer[extra + i], &b = shorter[i];
-    if (a.affine != b.affine || !a.indirect != !b.indirect || (a.indirect && !ir::equal(a.indirect, b.indirect)))
+    if (a.affine != b.affine || !a.indirect != !b.indirect ||
+        (a.indirect && !ir::equal(a.indirect, b.indirect)))
       return false;
   }
   return true;
@@ -32,18 +36,23 @@ bool ends_with(const std::vector<ir::Index>& longer, const std::vector<ir::Index
 
 class FactorCheck {
  public:
-  FactorCheck(const State& state, const Rewrite& rewrite, const ir::Program& before, const Basis& after)
+  FactorCheck(const State& state, const Rewrite& rewrite, const ir::Program& before,
+              const Basis& after)
       : state_(state), rewrite_(rewrite), before_(before), after_(after) {}
 
   std::optional<Refusal> run() {
-    const auto at = std::find_if(before_.statements.begin(), before_.statements.end(), [&](const ir::Statement& s) {
-      return s.name == rewrite_.update && s.combiner != ir::Combiner::None &&
-             s.writes.front().buffer == rewrite_.tensor;
-    });
-    if (at == before_.statements.end()) return fault(rewrite_.update + " does not update " + rewrite_.tensor);
+    const auto at = std::find_if(
+        before_.statements.begin(), before_.statements.end(), [&](const ir::Statement& s) {
+          return s.name == rewrite_.update && s.combiner != ir::Combiner::None &&
+                 s.writes.front().buffer == rewrite_.tensor;
+        });
+    if (at == before_.statements.end())
+      return fault(rewrite_.update + " does not update " + rewrite_.tensor);
     first_ = static_cast<std::size_t>(at - before_.statements.begin());
-    if (after_.program->statements.size() != before_.statements.size() + 2) return fault("statements are missing");
-    if (auto why = replaced_group(before_, *after_.program, {first_, first_ + 1}, {rewrite_.other})) return fault(*why);
+    if (after_.program->statements.size() != before_.statements.size() + 2)
+      return fault("statements are missing");
+    if (auto why = replaced_group(before_, *after_.program, {first_, first_ + 1}, {rewrite_.other}))
+      return fault(*why);
     update_ = &*at;
     if (auto why = wrong_update()) return fault(*why);
     if (auto why = wrong_regions()) return fault(*why);
@@ -51,7 +60,8 @@ class FactorCheck {
     if (auto why = wrong_merge()) return fault(*why);
     if (auto why = wrong_users()) return fault(*why);
     if (auto refusal = wrong_terms()) return refusal;
-    if (!may_be_parted()) return fault("the contract does not let its updates run in another order");
+    if (!may_be_parted())
+      return fault("the contract does not let its updates run in another order");
     return wrong_cells();
   }
 
@@ -76,12 +86,15 @@ class FactorCheck {
     as_before.name = update_->name;
     as_before.writes = update_->writes;
     as_before.reductions = update_->reductions;
-    if (!ir::equal(as_before, *update_)) return part.name + " does not do what " + update_->name + " did";
+    if (!ir::equal(as_before, *update_))
+      return part.name + " does not do what " + update_->name + " did";
     if (part.writes.size() != 1 || part.writes[0].buffer != rewrite_.other ||
         !ends_with(part.writes[0].indices, update_->writes[0].indices))
       return part.name + " mixes cells of " + rewrite_.tensor;
-    if (after_.program->buffer(rewrite_.other).dtype != before_.buffer(rewrite_.tensor).dtype) return "another type";
-    for (std::size_t i = 0; i + update_->writes[0].indices.size() < part.writes[0].indices.size(); ++i)
+    if (after_.program->buffer(rewrite_.other).dtype != before_.buffer(rewrite_.tensor).dtype)
+      return "another type";
+    for (std::size_t i = 0; i + update_->writes[0].indices.size() < part.writes[0].indices.size();
+         ++i)
       if (part.writes[0].indices[i].indirect) return "the part is known at run time only";
     return std::nullopt;
   }
@@ -92,7 +105,8 @@ class FactorCheck {
     for (std::size_t i : {std::size_t{0}, std::size_t{2}}) {
       const ir::Statement& s = now(i);
       if (s.region_depth != update_->region_depth || s.iterators.size() < depth ||
-          !std::equal(s.iterators.begin(), s.iterators.begin() + update_->region_depth, update_->iterators.begin()))
+          !std::equal(s.iterators.begin(), s.iterators.begin() + update_->region_depth,
+                      update_->iterators.begin()))
         return s.name + " is in another region";
     }
     return std::nullopt;
@@ -103,7 +117,8 @@ class FactorCheck {
     if (init.combiner != ir::Combiner::None || init.guard || init.writes.size() != 1 ||
         init.writes[0].buffer != rewrite_.other)
       return init.name + " is no initial value";
-    const ir::Expr neutral = ir::identity_of(update_->combiner, after_.program->buffer(rewrite_.other).dtype);
+    const ir::Expr neutral =
+        ir::identity_of(update_->combiner, after_.program->buffer(rewrite_.other).dtype);
     if (!ir::equal(init.values[0], neutral)) return init.name + " is not neutral";
     return std::nullopt;
   }
@@ -124,8 +139,9 @@ class FactorCheck {
   bool may_be_parted() const {
     const std::vector<ir::Index>& indices = now(1).writes[0].indices;
     const std::size_t own = indices.size() - update_->writes[0].indices.size();
-    return std::all_of(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(own),
-                       [&](const ir::Index& index) { return may_exchange(state_, *update_, index.affine); });
+    return std::all_of(
+        indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(own),
+        [&](const ir::Index& index) { return may_exchange(state_, *update_, index.affine); });
   }
 
   // The parts are nobody else's.
@@ -136,16 +152,17 @@ class FactorCheck {
     return std::nullopt;
   }
 
-  // Terms that read the tensor read other cells than those that are summed up in the same iteration of the regions:
-  // these have their new values only at the end of it.
+  // Terms that read the tensor read other cells than those that are summed up in the same iteration
+  // of the regions: these have their new values only at the end of it.
   std::optional<Refusal> wrong_terms() const {
     const isl::set summed = cells_in_time(2, rewrite_.tensor, true).range();
     const IslStatement& part = after_.model.statements[first_ + 1];
     const int tensor = access(2, rewrite_.tensor, true).buffer;
     for (const IslAccess& term : part.accesses)
-      if (!term.write && term.buffer == tensor && !in_time(first_ + 1, term).range().is_disjoint(summed))
-        return Refusal(RefusalKind::Malformed,
-                       update_->name + " reads " + rewrite_.tensor + ": its updates depend on each other");
+      if (!term.write && term.buffer == tensor &&
+          !in_time(first_ + 1, term).range().is_disjoint(summed))
+        return Refusal(RefusalKind::Malformed, update_->name + " reads " + rewrite_.tensor +
+                                                   ": its updates depend on each other");
     return std::nullopt;
   }
 
@@ -160,7 +177,8 @@ class FactorCheck {
     const std::vector<std::string>& iterators = after_.program->statements[statement].iterators;
     std::vector<isl::aff> time;
     for (auto at = iterators.begin(); at != iterators.begin() + update_->region_depth; ++at)
-      time.push_back(to_aff(domain.get_space(), iterators, after_.model.params, ir::Affine::symbol(*at)));
+      time.push_back(
+          to_aff(domain.get_space(), iterators, after_.model.params, ir::Affine::symbol(*at)));
     isl_map* when = isl_map_from_multi_aff(to_multi_aff(domain.get_space(), "T", time).release());
     isl_map* both = isl_map_flat_range_product(when, touched.cells.copy());
     return isl::manage(isl_map_reset_tuple_id(both, isl_dim_out));
@@ -187,13 +205,16 @@ class FactorCheck {
   // Cells of T that the update before reached: those of the parts without the part.
   isl::set cells_updated(const isl::set& parts, const isl::set& like) const {
     const std::size_t rank = before_.buffer(rewrite_.tensor).shape.size();
-    const auto extra = static_cast<unsigned>(after_.program->buffer(rewrite_.other).shape.size() - rank);
+    const auto extra =
+        static_cast<unsigned>(after_.program->buffer(rewrite_.other).shape.size() - rank);
     isl_set* cells = isl_set_project_out(parts.copy(), isl_dim_set, 0, extra);
-    isl_id* tuple = isl_id_alloc(isl_set_get_ctx(cells), isl_set_get_tuple_name(like.get()), nullptr);
+    isl_id* tuple =
+        isl_id_alloc(isl_set_get_ctx(cells), isl_set_get_tuple_name(like.get()), nullptr);
     return isl::manage(isl_set_set_tuple_id(cells, tuple));
   }
 
-  // What inputs and earlier statements have surely written, those in regions by the iteration of the update's.
+  // What inputs and earlier statements have surely written, those in regions by the iteration
+  // of the update's.
   isl::set defined_before() const {
     const IslModel& model = after_.model;
     const IslAccess& merged = access(2, rewrite_.tensor, true);
@@ -202,9 +223,9 @@ class FactorCheck {
     defined = defined.subtract(defined);
     for (std::size_t i = 0; i < first_; ++i) {
       const ir::Statement& s = after_.program->statements[i];
-      const bool is_beside =
-          s.region_depth == update_->region_depth &&
-          std::equal(s.iterators.begin(), s.iterators.begin() + s.region_depth, now(2).iterators.begin());
+      const bool is_beside = s.region_depth == update_->region_depth &&
+                             std::equal(s.iterators.begin(), s.iterators.begin() + s.region_depth,
+                                        now(2).iterators.begin());
       if (s.region_depth > 0 && !is_beside) continue;
       for (const IslAccess& a : model.statements[i].accesses)
         if (a.write && a.exact && a.buffer == merged.buffer)
@@ -214,15 +235,16 @@ class FactorCheck {
   }
 
   isl::set at_any_time(const isl::set& cells) const {
-    isl_set* set = isl_set_insert_dims(cells.copy(), isl_dim_set, 0, static_cast<unsigned>(update_->region_depth));
+    isl_set* set = isl_set_insert_dims(cells.copy(), isl_dim_set, 0,
+                                       static_cast<unsigned>(update_->region_depth));
     return isl::manage(isl_set_reset_tuple_id(set));
   }
 };
 
 }  // namespace
 
-std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
-                                    const Basis& after) {
+std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite,
+                                    const ir::Program& before, const Basis& after) {
   return FactorCheck(state, rewrite, before, after).run();
 }
 

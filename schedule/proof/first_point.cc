@@ -15,17 +15,18 @@ namespace {
 
 // The least value of a coordinate, if it has one.
 std::optional<isl::val> least_value(const isl::set& part, unsigned dimension) {
-  isl_aff* coordinate =
-      isl_aff_var_on_domain(isl_local_space_from_space(isl_set_get_space(part.get())), isl_dim_set, dimension);
+  isl_aff* coordinate = isl_aff_var_on_domain(
+      isl_local_space_from_space(isl_set_get_space(part.get())), isl_dim_set, dimension);
   isl::val least = isl::manage(isl_set_min_val(part.get(), coordinate));
   isl_aff_free(coordinate);
   if (isl_val_is_int(least.get()) != isl_bool_true) return std::nullopt;
   return least;
 }
 
-// The lexicographically first point of a set without parameters; a dimension without a least value has any. One integer
-// program a dimension and basic set: isl_set_lexmin has all other dimensions in its context, and took minutes where
-// divisions are many. (isl_set_min_val takes 0 for the least value of an empty part of a union.)
+// The lexicographically first point of a set without parameters; a dimension without a least value
+// has any. One integer program a dimension and basic set: isl_set_lexmin has all other dimensions
+// in its context, and took minutes where divisions are many. (isl_set_min_val takes 0 for the least
+// value of an empty part of a union.)
 isl_point* lexmin_point(const isl::set& set) {
   std::vector<isl::set> parts;
   set.foreach_basic_set([&](const isl::basic_set& part) {
@@ -58,7 +59,8 @@ Point first_point(const isl::set& set, const std::vector<std::string>& params) {
   isl_size param_count = isl_set_dim(smallest, isl_dim_param);
   // Parameters become leading dimensions: the smallest sizes come first.
   smallest = isl_set_reset_tuple_id(isl_set_flatten(isl_set_reset_tuple_id(smallest)));
-  smallest = isl_set_move_dims(smallest, isl_dim_set, 0, isl_dim_param, 0, static_cast<unsigned>(param_count));
+  smallest = isl_set_move_dims(smallest, isl_dim_set, 0, isl_dim_param, 0,
+                               static_cast<unsigned>(param_count));
   isl_point* point = lexmin_point(isl::manage(smallest));
   auto coordinate = [&](isl_size i) {
     isl_val* value = isl_point_get_coordinate_val(point, isl_dim_set, static_cast<int>(i));
@@ -68,7 +70,8 @@ Point first_point(const isl::set& set, const std::vector<std::string>& params) {
   };
   Point result;
   for (isl_size i = 0; i < param_count; ++i) {
-    const char* name = isl_space_get_dim_name(set.get_space().get(), isl_dim_param, static_cast<unsigned>(i));
+    const char* name =
+        isl_space_get_dim_name(set.get_space().get(), isl_dim_param, static_cast<unsigned>(i));
     result.params[name ? name : params.at(static_cast<std::size_t>(i))] = coordinate(i);
   }
   for (isl_size i = 0; i < dims; ++i) result.values.push_back(coordinate(param_count + i));

@@ -1,4 +1,5 @@
-// The times of another tool's schedule as expressions of ours, and whether a State has the same order.
+// The times of another tool's schedule as expressions of ours, and whether a State has the
+// same order.
 #include <isl/aff.h>
 #include <isl/local_space.h>
 #include <isl/map.h>
@@ -15,7 +16,8 @@ constexpr std::uint64_t kRowsQuota = 50'000'000;  // isl operations
 
 std::optional<std::int64_t> integer(isl_val* value) {
   const isl::val managed = isl::manage(value);
-  if (isl_val_is_int(managed.get()) != isl_bool_true || isl_val_n_abs_num_chunks(managed.get(), 8) > 1)
+  if (isl_val_is_int(managed.get()) != isl_bool_true ||
+      isl_val_n_abs_num_chunks(managed.get(), 8) > 1)
     return std::nullopt;
   return isl_val_get_num_si(managed.get());
 }
@@ -26,27 +28,31 @@ struct Quotient {
   std::int64_t denominator = 1;
 };
 
-std::optional<Quotient> quotient_of(const isl::aff& aff, const std::vector<std::string>& iterators) {
+std::optional<Quotient> quotient_of(const isl::aff& aff,
+                                    const std::vector<std::string>& iterators) {
   const auto denominator = integer(isl_aff_get_denominator_val(aff.get()));
   if (!denominator) return std::nullopt;
-  const isl::aff whole = isl::manage(isl_aff_scale_val(aff.copy(), isl_aff_get_denominator_val(aff.get())));
+  const isl::aff whole =
+      isl::manage(isl_aff_scale_val(aff.copy(), isl_aff_get_denominator_val(aff.get())));
   const auto constant = integer(isl_aff_get_constant_val(whole.get()));
   if (!constant) return std::nullopt;
   ir::Affine sum = *constant;
   for (const auto type : {isl_dim_in, isl_dim_param, isl_dim_div})
     for (isl_size d = 0; d < isl_aff_dim(whole.get(), type); ++d) {
-      const auto factor = integer(isl_aff_get_coefficient_val(whole.get(), type, static_cast<int>(d)));
+      const auto factor =
+          integer(isl_aff_get_coefficient_val(whole.get(), type, static_cast<int>(d)));
       if (!factor) return std::nullopt;
       if (*factor == 0) continue;
       if (type == isl_dim_div) {
-        const auto inner = quotient_of(isl::manage(isl_aff_get_div(whole.get(), static_cast<int>(d))), iterators);
+        const auto inner =
+            quotient_of(isl::manage(isl_aff_get_div(whole.get(), static_cast<int>(d))), iterators);
         if (!inner) return std::nullopt;
         sum = sum + ir::floor_div(inner->numerator, inner->denominator) * *factor;
         continue;
       }
-      const std::string name = type == isl_dim_in
-                                   ? iterators[static_cast<std::size_t>(d)]
-                                   : isl_aff_get_dim_name(whole.get(), isl_dim_param, static_cast<unsigned>(d));
+      const std::string name = type == isl_dim_in ? iterators[static_cast<std::size_t>(d)]
+                                                  : isl_aff_get_dim_name(whole.get(), isl_dim_param,
+                                                                         static_cast<unsigned>(d));
       sum = sum + ir::Affine::symbol(name) * *factor;
     }
   return Quotient{sum, *denominator};
@@ -54,7 +60,8 @@ std::optional<Quotient> quotient_of(const isl::aff& aff, const std::vector<std::
 
 }  // namespace
 
-std::optional<ir::Affine> affine_of(const isl::aff& aff, const std::vector<std::string>& iterators) {
+std::optional<ir::Affine> affine_of(const isl::aff& aff,
+                                    const std::vector<std::string>& iterators) {
   const auto quotient = quotient_of(aff, iterators);
   if (!quotient || quotient->denominator != 1) return std::nullopt;
   return quotient->numerator;
@@ -64,13 +71,14 @@ namespace {
 
 using Impl = ForeignSchedule::Impl;
 
-// An iterator that has this value on all instances, where there is one: isl takes what stands for it in the domain.
+// An iterator that has this value on all instances, where there is one: isl takes what stands
+// for it in the domain.
 std::optional<ir::Affine> as_iterator(const IslStatement& statement, const isl::pw_aff& row) {
   const std::vector<std::string>& iterators = statement.statement->body.iterators;
   for (std::size_t d = 0; d < iterators.size(); ++d) {
     isl_local_space* local = isl_local_space_from_space(isl_set_get_space(statement.domain.get()));
-    const isl::pw_aff value =
-        isl::manage(isl_pw_aff_from_aff(isl_aff_var_on_domain(local, isl_dim_set, static_cast<unsigned>(d))));
+    const isl::pw_aff value = isl::manage(
+        isl_pw_aff_from_aff(isl_aff_var_on_domain(local, isl_dim_set, static_cast<unsigned>(d))));
     const isl::set same = isl::manage(isl_pw_aff_eq_set(row.copy(), value.copy()));
     if (statement.domain.is_subset(same)) return ir::Affine::symbol(iterators[d]);
   }
@@ -80,7 +88,8 @@ std::optional<ir::Affine> as_iterator(const IslStatement& statement, const isl::
 std::optional<ir::Affine> row_of(const IslStatement& statement, const isl::pw_aff& row) {
   std::optional<ir::Affine> value;
   if (isl_pw_aff_n_piece(row.get()) == 1)
-    value = affine_of(isl::manage(isl_pw_aff_as_aff(row.copy())), statement.statement->body.iterators);
+    value =
+        affine_of(isl::manage(isl_pw_aff_as_aff(row.copy())), statement.statement->body.iterators);
   if (value && (value->is_constant() || value->as_symbol())) return value;
   const auto plain = as_iterator(statement, row);
   return plain ? plain : value;
@@ -89,20 +98,23 @@ std::optional<ir::Affine> row_of(const IslStatement& statement, const isl::pw_af
 std::optional<std::vector<ir::Affine>> rows_of(const Impl& impl, std::size_t i) {
   const IslStatement& statement = impl.basis.model.statements[i];
   if (statement.domain.is_empty())  // anything will do
-    return std::vector<ir::Affine>(static_cast<std::size_t>(isl_map_dim(impl.times[i].get(), isl_dim_out)));
+    return std::vector<ir::Affine>(
+        static_cast<std::size_t>(isl_map_dim(impl.times[i].get(), isl_dim_out)));
   isl_pw_multi_aff* all = isl_pw_multi_aff_from_map(impl.times[i].copy());
-  const isl::pw_multi_aff times =
-      isl::manage(isl_pw_multi_aff_coalesce(isl_pw_multi_aff_gist(all, impl.times[i].domain().release())));
+  const isl::pw_multi_aff times = isl::manage(
+      isl_pw_multi_aff_coalesce(isl_pw_multi_aff_gist(all, impl.times[i].domain().release())));
   std::vector<ir::Affine> rows;
   for (isl_size d = 0; d < isl_pw_multi_aff_dim(times.get(), isl_dim_out); ++d) {
-    const auto value = row_of(statement, isl::manage(isl_pw_multi_aff_get_pw_aff(times.get(), static_cast<int>(d))));
+    const auto value = row_of(
+        statement, isl::manage(isl_pw_multi_aff_get_pw_aff(times.get(), static_cast<int>(d))));
     if (!value) return std::nullopt;
     rows.push_back(*value);
   }
   return rows;
 }
 
-// Statement i of the basis at the times of a State; none where the State has no such statement as it is.
+// Statement i of the basis at the times of a State; none where the State has no such statement
+// as it is.
 std::optional<isl::map> times_in(const Impl& impl, const IslModel& model, std::size_t i) {
   const int at = statement_index(model, impl.basis.model.statements[i].statement->body.name);
   if (at < 0) return std::nullopt;
@@ -129,7 +141,8 @@ bool has_same_order(const Impl& impl, const State& state) {
         return isl::manage(isl_map_lex_lt_map(a.copy(), b.copy()));
       };
       // What runs at one time there may run in any order here.
-      if (!earlier(impl.times[i], impl.times[j]).is_subset(earlier(times[i], times[j]))) return false;
+      if (!earlier(impl.times[i], impl.times[j]).is_subset(earlier(times[i], times[j])))
+        return false;
     }
   return true;
 }
@@ -150,7 +163,8 @@ std::vector<ForeignRows> ForeignSchedule::rows(std::string& why) const {
       all.push_back({name, *std::move(rows)});
     }
   } catch (const isl::exception& e) {
-    if (!is_quota(impl_->context, e)) throw_isl_fault(impl_->context, e, "schedule of another tool");
+    if (!is_quota(impl_->context, e))
+      throw_isl_fault(impl_->context, e, "schedule of another tool");
     why = "isl did not finish within " + std::to_string(kRowsQuota) + " operations";
     return {};
   }
@@ -162,7 +176,8 @@ bool ForeignSchedule::is_order_of(const State& state) const {
   try {
     return has_same_order(*impl_, state);
   } catch (const isl::exception& e) {
-    if (!is_quota(impl_->context, e)) throw_isl_fault(impl_->context, e, "schedule of another tool");
+    if (!is_quota(impl_->context, e))
+      throw_isl_fault(impl_->context, e, "schedule of another tool");
     return false;
   }
 }

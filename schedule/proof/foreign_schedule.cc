@@ -53,7 +53,8 @@ isl::map with_open_sizes(const Impl& impl, isl_map* map) {
     const Size size = find_size(impl, isl_map_get_dim_name(map, isl_dim_param, at));
     if (size.value) {
       map = isl_map_project_out(
-          isl_map_fix_val(map, isl_dim_param, at, isl_val_int_from_si(isl_map_get_ctx(map), *size.value)),
+          isl_map_fix_val(map, isl_dim_param, at,
+                          isl_val_int_from_si(isl_map_get_ctx(map), *size.value)),
           isl_dim_param, at, 1);
       continue;
     }
@@ -75,14 +76,17 @@ std::size_t find_statement(const Impl& impl, const isl::map& map) {
     const auto got = static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in));
     if (isl_map_domain_is_wrapping(map.get()) != isl_bool_true && got == count) return i;
     refuse(impl, known.back() + " has " + std::to_string(count) + " iterators (" +
-                     join_words(impl.names->iterators(i)) + "), here it has " + std::to_string(got));
+                     join_words(impl.names->iterators(i)) + "), here it has " +
+                     std::to_string(got));
   }
-  refuse(impl, std::string(tuple ? "'" + std::string(tuple) + "' is" : "an instance without a name is") +
-                   " no statement of the program, which has " + join_words(known));
+  refuse(impl,
+         std::string(tuple ? "'" + std::string(tuple) + "' is" : "an instance without a name is") +
+             " no statement of the program, which has " + join_words(known));
 }
 
 isl_map* with_tuple(isl_map* map, std::size_t statement) {
-  isl_id* id = isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(statement)).c_str(), nullptr);
+  isl_id* id =
+      isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(statement)).c_str(), nullptr);
   return isl_map_set_tuple_id(map, isl_dim_in, id);
 }
 
@@ -95,8 +99,9 @@ void check_lengths(const Impl& impl, const Times& found) {
     if (!found[i]) continue;
     if (!first) first = i;
     if (length(*first) == length(i)) continue;
-    refuse(impl, "the time of " + impl.names->statement(*first) + " has " + std::to_string(length(*first)) +
-                     " values, that of " + impl.names->statement(i) + " has " + std::to_string(length(i)) +
+    refuse(impl, "the time of " + impl.names->statement(*first) + " has " +
+                     std::to_string(length(*first)) + " values, that of " +
+                     impl.names->statement(i) + " has " + std::to_string(length(i)) +
                      ": expected as many of each, or nothing says which comes first");
   }
 }
@@ -134,8 +139,8 @@ void take_times(Impl& impl) {
       continue;
     }
     isl_space* space = isl_space_from_domain(isl_set_get_space(instances.get()));
-    impl.times.push_back(
-        isl::manage(isl_map_empty(isl_space_add_dims(space, isl_dim_out, static_cast<unsigned>(length)))));
+    impl.times.push_back(isl::manage(
+        isl_map_empty(isl_space_add_dims(space, isl_dim_out, static_cast<unsigned>(length)))));
   }
 }
 
@@ -148,8 +153,8 @@ const Refusal* ForeignVerdict::first_refusal() const {
   return nullptr;
 }
 
-ForeignSchedule::ForeignSchedule(std::shared_ptr<const ir::Program> program, const std::string& text,
-                                 const std::string& origin)
+ForeignSchedule::ForeignSchedule(std::shared_ptr<const ir::Program> program,
+                                 const std::string& text, const std::string& origin)
     : impl_(std::make_unique<Impl>()) {
   Impl& impl = *impl_;
   impl.origin = origin;
@@ -163,8 +168,8 @@ ForeignSchedule::ForeignSchedule(std::shared_ptr<const ir::Program> program, con
     take_times(impl);
   } catch (const isl::exception& e) {
     if (!is_quota(impl.context, e)) throw_isl_fault(impl.context, e, "schedule of another tool");
-    throw UserError(ExitStatus::ResourceLimit,
-                    origin + ": reading it takes isl more than " + std::to_string(kReadQuota) + " operations");
+    throw UserError(ExitStatus::ResourceLimit, origin + ": reading it takes isl more than " +
+                                                   std::to_string(kReadQuota) + " operations");
   }
 }
 ForeignSchedule::~ForeignSchedule() = default;

@@ -1,4 +1,5 @@
-// Judging a schedule of another tool: each instance once, each dependence forwards, each mark of a tree as it says.
+// Judging a schedule of another tool: each instance once, each dependence forwards, each mark of
+// a tree as it says.
 #include <isl/aff.h>
 #include <isl/local_space.h>
 #include <isl/map.h>
@@ -25,7 +26,8 @@ isl::map late_pairs(const isl::map& source, const isl::map& sink) {
 
 std::string numbers(const std::vector<std::int64_t>& values) {
   std::string text = "[";
-  for (const std::int64_t value : values) text += (text.size() > 1 ? ", " : "") + std::to_string(value);
+  for (const std::int64_t value : values)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(value);
   return text + "]";
 }
 
@@ -34,13 +36,15 @@ std::string image_text(const isl::map& map, const Point& at, std::size_t first) 
   isl_set* instance = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));
   isl_ctx* ctx = isl_set_get_ctx(instance);
   for (isl_size d = 0; d < isl_set_dim(instance, isl_dim_set); ++d)
-    instance = isl_set_fix_val(instance, isl_dim_set, static_cast<unsigned>(d),
-                               isl_val_int_from_si(ctx, at.values.at(first + static_cast<std::size_t>(d))));
+    instance = isl_set_fix_val(
+        instance, isl_dim_set, static_cast<unsigned>(d),
+        isl_val_int_from_si(ctx, at.values.at(first + static_cast<std::size_t>(d))));
   for (isl_size d = 0; d < isl_set_dim(instance, isl_dim_param); ++d) {
-    const auto value = at.params.find(isl_set_get_dim_name(instance, isl_dim_param, static_cast<unsigned>(d)));
+    const auto value =
+        at.params.find(isl_set_get_dim_name(instance, isl_dim_param, static_cast<unsigned>(d)));
     if (value != at.params.end())
-      instance =
-          isl_set_fix_val(instance, isl_dim_param, static_cast<unsigned>(d), isl_val_int_from_si(ctx, value->second));
+      instance = isl_set_fix_val(instance, isl_dim_param, static_cast<unsigned>(d),
+                                 isl_val_int_from_si(ctx, value->second));
   }
   const isl::set image = isl::manage(isl_set_apply(instance, map.copy()));
   return image.is_empty() ? "no time" : numbers(first_point(image, {}).values);
@@ -66,12 +70,14 @@ isl::map at_smallest_sizes(const isl::map& pairs) {
     if (part.is_empty()) return;
     const isl::aff sum = sum_over(isl_basic_set_get_space(part.get()), isl_dim_set, sizes);
     const isl::val mine = isl::manage(isl_set_min_val(isl::set(part).get(), sum.get()));
-    if (isl_val_is_int(mine.get()) == isl_bool_true && (least.is_null() || mine.lt(least))) least = mine;
+    if (isl_val_is_int(mine.get()) == isl_bool_true && (least.is_null() || mine.lt(least)))
+      least = mine;
   });
   if (least.is_null()) return pairs;
-  const isl::aff sum = sum_over(isl_space_domain(isl_map_get_space(pairs.get())), isl_dim_param, sizes);
-  isl_aff* over =
-      isl_aff_sub(sum.copy(), isl_aff_val_on_domain(isl_aff_get_domain_local_space(sum.get()), least.copy()));
+  const isl::aff sum =
+      sum_over(isl_space_domain(isl_map_get_space(pairs.get())), isl_dim_param, sizes);
+  isl_aff* over = isl_aff_sub(
+      sum.copy(), isl_aff_val_on_domain(isl_aff_get_domain_local_space(sum.get()), least.copy()));
   isl_set* exact = isl_set_params(isl_set_from_basic_set(isl_aff_zero_basic_set(over)));
   return isl::manage(isl_map_intersect_params(pairs.copy(), exact));
 }
@@ -96,7 +102,8 @@ class Judge {
 
   ForeignVerdict run() {
     ForeignVerdict verdict;
-    for (std::size_t i = 0; i < model_.statements.size() && !verdict.refusal; ++i) verdict.refusal = check_instances(i);
+    for (std::size_t i = 0; i < model_.statements.size() && !verdict.refusal; ++i)
+      verdict.refusal = check_instances(i);
     if (!verdict.refusal) verdict.refusal = check_order();
     for (std::size_t i = 0; i < impl_.text.sets.size() && !verdict.refusal; ++i)
       verdict.refusal = check_set(impl_.text.sets[i]);
@@ -110,16 +117,20 @@ class Judge {
   State state_;
   IslModel model_;  // with the contract
 
-  const ir::Statement& statement(std::size_t i) const { return model_.statements[i].statement->body; }
+  const ir::Statement& statement(std::size_t i) const {
+    return model_.statements[i].statement->body;
+  }
 
   const std::vector<Dependence>& dependences() {
-    if (impl_.basis.dependences.empty()) impl_.basis.dependences = compute_dependences(impl_.basis.model);
+    if (impl_.basis.dependences.empty())
+      impl_.basis.dependences = compute_dependences(impl_.basis.model);
     return impl_.basis.dependences;
   }
 
   // --- each instance at one time
 
-  Refusal about(std::size_t i, const std::string& headline, const isl::set& instances, const std::string& what) {
+  Refusal about(std::size_t i, const std::string& headline, const isl::set& instances,
+                const std::string& what) {
     const Point point = first_point(instances, model_.params);
     Refusal refusal(RefusalKind::Illegal, headline);
     Counterexample c;
@@ -136,11 +147,14 @@ class Judge {
     const isl::set& instances = model_.statements[i].domain;
     const isl::map& times = impl_.times[i];
     const isl::set missing = instances.subtract(times.domain());
-    if (!missing.is_empty()) return about(i, name + " would leave an instance out", missing, " has no time");
+    if (!missing.is_empty())
+      return about(i, name + " would leave an instance out", missing, " has no time");
     if (impl_.text.is_tree && impl_.written[i]) {  // the domain of a tree is what it runs
-      const isl::set extra = impl_.written[i]->domain().intersect_params(model_.context).subtract(instances);
+      const isl::set extra =
+          impl_.written[i]->domain().intersect_params(model_.context).subtract(instances);
       if (!extra.is_empty())
-        return about(i, name + " would run where it has no instance", extra, " is no instance of the program");
+        return about(i, name + " would run where it has no instance", extra,
+                     " is no instance of the program");
     }
     if (times.is_single_valued()) return std::nullopt;
     isl_map* twice = isl_map_range_product(times.copy(), times.copy());
@@ -158,9 +172,11 @@ class Judge {
     const Point point = first_point(isl::manage(isl_map_wrap(smallest.copy())), model_.params);
     Counterexample c = counterexample_of(impl_.basis, d, point);
     const std::string from = image_text(impl_.times[static_cast<std::size_t>(d.source)], point, 0);
-    const std::string to = image_text(impl_.times[static_cast<std::size_t>(d.sink)], point, c.source.iterators.size());
-    c.scheduled = from == to ? "both run at " + from + ": nothing orders them"
-                             : to_string(c.sink) + " at " + to + ", " + to_string(c.source) + " at " + from;
+    const std::string to =
+        image_text(impl_.times[static_cast<std::size_t>(d.sink)], point, c.source.iterators.size());
+    c.scheduled =
+        from == to ? "both run at " + from + ": nothing orders them"
+                   : to_string(c.sink) + " at " + to + ", " + to_string(c.source) + " at " + from;
     Refusal refusal(RefusalKind::Illegal, headline);
     refusal.counterexamples.push_back(std::move(c));
     return refusal;
@@ -171,8 +187,9 @@ class Judge {
     for (const Dependence& d : dependences()) {
       const isl::map pairs = ordered_pairs(d, impl_.basis.model, *model_.state);
       if (pairs.is_empty()) continue;
-      const isl::map wrong = pairs.intersect(
-          late_pairs(impl_.times[static_cast<std::size_t>(d.source)], impl_.times[static_cast<std::size_t>(d.sink)]));
+      const isl::map wrong =
+          pairs.intersect(late_pairs(impl_.times[static_cast<std::size_t>(d.source)],
+                                     impl_.times[static_cast<std::size_t>(d.sink)]));
       if (wrong.is_empty()) continue;
       Refusal refusal = about(d, wrong, headline_of(impl_.basis, d));
       if (!smallest || total_of(refusal) < total_of(*smallest)) smallest = std::move(refusal);
@@ -191,10 +208,11 @@ class Judge {
     for (const Dependence& d : dependences())
       for (const Times& a : children)
         for (const Times& b : children) {
-          const auto &source = a[static_cast<std::size_t>(d.source)], &sink = b[static_cast<std::size_t>(d.sink)];
+          const auto &source = a[static_cast<std::size_t>(d.source)],
+                     &sink = b[static_cast<std::size_t>(d.sink)];
           if (&a == &b || !source || !sink) continue;
-          const isl::map wrong =
-              ordered_pairs(d, impl_.basis.model, *model_.state).intersect(source->apply_range(sink->reverse()));
+          const isl::map wrong = ordered_pairs(d, impl_.basis.model, *model_.state)
+                                     .intersect(source->apply_range(sink->reverse()));
           if (wrong.is_empty()) continue;
           Refusal refusal = about(d, wrong, headline_of(impl_.basis, d));
           refusal.counterexamples.front().scheduled =
@@ -209,13 +227,14 @@ class Judge {
   using Times = std::vector<std::optional<isl::map>>;
 
   void check_band(const IslBand& band, std::vector<JudgedMark>& marks) {
-    const Times outside = times_by_statement(impl_, band.outside), rows = times_by_statement(impl_, band.rows);
+    const Times outside = times_by_statement(impl_, band.outside),
+                rows = times_by_statement(impl_, band.rows);
     const auto count = static_cast<isl_size>(band.coincident.size());
     const std::string title = "band " + band_text(rows, count);
     for (isl_size m = 0; m < count; ++m)
       if (band.coincident[static_cast<std::size_t>(m)])
-        marks.push_back(
-            judged(title + ": " + row_text(rows, m) + " coincident", outside, rows, {static_cast<unsigned>(m), true}));
+        marks.push_back(judged(title + ": " + row_text(rows, m) + " coincident", outside, rows,
+                               {static_cast<unsigned>(m), true}));
     if (count > 1 && band.permutable) {
       JudgedMark mark{title + ": permutable", {}};
       for (isl_size m = 0; m < count && !mark.refusal; ++m)
@@ -230,11 +249,14 @@ class Judge {
   std::string row_text(const Times& rows, isl_size member) const {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i]) continue;
-      isl_pw_multi_aff* all = isl_pw_multi_aff_from_map(rows[i]->gist_domain(rows[i]->domain()).release());
-      const isl::pw_aff row = isl::manage(isl_pw_multi_aff_get_pw_aff(all, static_cast<int>(member)));
+      isl_pw_multi_aff* all =
+          isl_pw_multi_aff_from_map(rows[i]->gist_domain(rows[i]->domain()).release());
+      const isl::pw_aff row =
+          isl::manage(isl_pw_multi_aff_get_pw_aff(all, static_cast<int>(member)));
       isl_pw_multi_aff_free(all);
       if (isl_pw_aff_n_piece(row.get()) != 1) break;
-      if (const auto value = affine_of(isl::manage(isl_pw_aff_as_aff(row.copy())), statement(i).iterators))
+      if (const auto value =
+              affine_of(isl::manage(isl_pw_aff_as_aff(row.copy())), statement(i).iterators))
         return ir::to_string(*value);
     }
     return "loop " + std::to_string(member + 1);
@@ -251,35 +273,40 @@ class Judge {
     bool coincident = false;  // else it only must not run backwards
   };
 
-  JudgedMark judged(const std::string& text, const Times& outside, const Times& rows, const Member& member) {
+  JudgedMark judged(const std::string& text, const Times& outside, const Times& rows,
+                    const Member& member) {
     JudgedMark mark{text, {}};
     for (const Dependence& d : dependences()) {
-      const auto source = static_cast<std::size_t>(d.source), sink = static_cast<std::size_t>(d.sink);
+      const auto source = static_cast<std::size_t>(d.source),
+                 sink = static_cast<std::size_t>(d.sink);
       if (!rows[source] || !rows[sink] || !outside[source] || !outside[sink]) continue;
-      isl::map pairs = member.coincident ? d.pairs : ordered_pairs(d, impl_.basis.model, *model_.state);
+      isl::map pairs =
+          member.coincident ? d.pairs : ordered_pairs(d, impl_.basis.model, *model_.state);
       const isl::map together = outside[source]->apply_range(outside[sink]->reverse());
       pairs = pairs.intersect(together);
       if (pairs.is_empty()) continue;
       const auto row = [&](const isl::map& all) {
         const auto count = static_cast<unsigned>(isl_map_dim(all.get(), isl_dim_out));
-        isl_map* one = isl_map_project_out(all.copy(), isl_dim_out, member.at + 1, count - member.at - 1);
+        isl_map* one =
+            isl_map_project_out(all.copy(), isl_dim_out, member.at + 1, count - member.at - 1);
         return isl::manage(isl_map_project_out(one, isl_dim_out, 0, member.at));
       };
       const isl::map x = row(*rows[source]), y = row(*rows[sink]);
       isl::map wrong = pairs.intersect(isl::manage(isl_map_lex_gt_map(x.copy(), y.copy())));
-      if (member.coincident) wrong = wrong.unite(pairs.intersect(isl::manage(isl_map_lex_lt_map(x.copy(), y.copy()))));
+      if (member.coincident)
+        wrong = wrong.unite(pairs.intersect(isl::manage(isl_map_lex_lt_map(x.copy(), y.copy()))));
       if (wrong.is_empty()) continue;
-      mark.refusal = about(
-          d, wrong,
-          member.coincident ? "its iterations depend on each other" : "one of its loops runs against a dependence");
+      mark.refusal = about(d, wrong,
+                           member.coincident ? "its iterations depend on each other"
+                                             : "one of its loops runs against a dependence");
     }
     return mark;
   }
 };
 
 Refusal undecided() {
-  return {RefusalKind::Unknown,
-          "the proof took more than its budget of " + std::to_string(kVerdictQuota) + " operations"};
+  return {RefusalKind::Unknown, "the proof took more than its budget of " +
+                                    std::to_string(kVerdictQuota) + " operations"};
 }
 
 }  // namespace
@@ -289,7 +316,8 @@ ForeignVerdict ForeignSchedule::judge(Terms terms) const {
   try {
     return Judge(*impl_, terms).run();
   } catch (const isl::exception& e) {
-    if (!is_quota(impl_->context, e)) throw_isl_fault(impl_->context, e, "schedule of another tool");
+    if (!is_quota(impl_->context, e))
+      throw_isl_fault(impl_->context, e, "schedule of another tool");
     ForeignVerdict verdict;
     verdict.refusal = undecided();
     return verdict;

@@ -20,8 +20,12 @@ isl::set as_set_of(const isl::union_set& instances, const isl::set& domain) {
 
 }  // namespace
 
-Generations::Generations(const Basis& basis, const State& contract, std::string tensor, SourceFinder& then)
-    : basis_(basis), tensor_(std::move(tensor)), begin_(no_pairs(basis.model)), previous_(no_pairs(basis.model)) {
+Generations::Generations(const Basis& basis, const State& contract, std::string tensor,
+                         SourceFinder& then)
+    : basis_(basis),
+      tensor_(std::move(tensor)),
+      begin_(no_pairs(basis.model)),
+      previous_(no_pairs(basis.model)) {
   classify(contract);
   if (!any()) return;
   find_later_beginnings(then);
@@ -31,8 +35,9 @@ Generations::Generations(const Basis& basis, const State& contract, std::string 
 void Generations::classify(const State& contract) {
   for (std::size_t i = 0; i < basis_.model.statements.size(); ++i) {
     const ir::Statement& s = basis_.model.statements[i].statement->body;
-    const bool updates = s.combiner != ir::Combiner::None &&
-                         std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == tensor_; });
+    const bool updates =
+        s.combiner != ir::Combiner::None &&
+        std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == tensor_; });
     const std::optional<UpdateClass> found = updates ? class_of(contract, s) : std::nullopt;
     if (!found) continue;
     classes_.emplace(static_cast<int>(i), *found);
@@ -49,8 +54,8 @@ std::vector<Sink> Generations::own_reads(int statement) const {
 // First step: which updates begin a generation although they accumulate. u does where its own read
 // has, in R, an update of another class as its source:
 //
-//   P: m[i] max= a[i, k]      class max
-//   S: m[i] += b[t, i]        class sum; S(t = 0) reads what P has made: it begins the next generation
+//   P: m[i] max= a[i, k]   class max
+//   S: m[i] += b[t, i]     class sum; S(t = 0) reads what P has made: it begins the next generation
 //
 // `then` asks for the last writer among all writers, so one question per own read suffices.
 void Generations::find_later_beginnings(SourceFinder& then) {
@@ -60,7 +65,8 @@ void Generations::find_later_beginnings(SourceFinder& then) {
     isl::union_set others = no_instances(basis_.model);
     for (const auto& [other, other_class] : classes_)
       if (other_class != own_class)
-        others = others.unite(to_union(basis_.model.statements[static_cast<std::size_t>(other)].domain));
+        others =
+            others.unite(to_union(basis_.model.statements[static_cast<std::size_t>(other)].domain));
     if (!others.is_empty())
       for (const Sink& sink : own_reads(statement))
         later = later.unite(as_set_of(then.sources(sink).intersect_range(others).domain(), domain));
@@ -72,7 +78,8 @@ void Generations::find_later_beginnings(SourceFinder& then) {
 // relaxed update the later beginnings only, of every other statement all.
 isl::set Generations::beginnings_of(int statement) const {
   const auto later = later_.find(statement);
-  return later == later_.end() ? basis_.model.statements[static_cast<std::size_t>(statement)].domain : later->second;
+  return later == later_.end() ? basis_.model.statements[static_cast<std::size_t>(statement)].domain
+                               : later->second;
 }
 
 // Second step: G(u), by dataflow in which the beginnings are the only writers (docs/proof.md, 3).

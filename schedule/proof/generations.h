@@ -4,9 +4,10 @@
 //   P: m[i] max= a[t, i, k]   joins it, whatever the order of k
 //   S: m[i] += b[t, i]        reads what P has finished, and begins another
 //
-// Updates of one class (schedule/state/contract.h) belong to the generation that runs when they come. What begins one:
-// a write that does not accumulate, the tensor's value before the kernel, an update that nothing permits to reorder,
-// and the first update after one of another class. A generation is named by the instance that begins it.
+// Updates of one class (schedule/state/contract.h) belong to the generation that runs when they
+// come. What begins one: a write that does not accumulate, the tensor's value before the kernel,
+// an update that nothing permits to reorder, and the first update after one of another class. A
+// generation is named by the instance that begins it.
 #pragma once
 
 #include <set>
@@ -28,10 +29,11 @@ class Generations {
   // This relaxed update changes places by the contract, in the loops that it names.
   bool is_by_contract(int statement) const { return by_contract_.contains(statement); }
 
-  // The range of `sources` (instances of the basis): updates that may change places become what begins their
-  // generation; everything else is its own.
+  // The range of `sources` (instances of the basis): updates that may change places become what
+  // begins their generation; everything else is its own.
   isl::union_map begun_by(const isl::union_map& sources) const;
-  // Relaxed update -> what begins its generation, and what begins the one that this generation continues.
+  // Relaxed update -> what begins its generation, and what begins the one that this
+  // generation continues.
   const isl::union_map& of_updates() const { return begin_; }
   isl::union_map before() const { return begin_.apply_range(previous_); }
 

@@ -27,20 +27,26 @@ void for_each_pair(const isl::map& relation, const Visit& visit) {
     Numbers numbers;
     for (isl_size d = 0; d < isl_set_dim(all.get(), isl_dim_set); ++d)
       numbers.push_back(
-          isl::manage(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d))).get_num_si());
-    visit(Numbers(numbers.begin(), numbers.begin() + split), Numbers(numbers.begin() + split, numbers.end()));
+          isl::manage(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)))
+              .get_num_si());
+    visit(Numbers(numbers.begin(), numbers.begin() + split),
+          Numbers(numbers.begin() + split, numbers.end()));
   });
 }
 
 // i // 4, and t + (i - t) // 3, which is (2*t + i) // 3; not i % 4, which is i - 4*(i // 4).
 bool is_tile_row(const ir::Affine& row) {
-  return std::ranges::any_of(row.terms(), [](const ir::Term& term) { return term.atom.div && term.coefficient > 0; });
+  return std::ranges::any_of(
+      row.terms(), [](const ir::Term& term) { return term.atom.div && term.coefficient > 0; });
 }
 
 class Points {
  public:
   Points(const State& state, std::vector<std::string> statements, std::size_t most)
-      : state_(state), statements_(std::move(statements)), most_(most), reference_(reference_state(state.reference)) {}
+      : state_(state),
+        statements_(std::move(statements)),
+        most_(most),
+        reference_(reference_state(state.reference)) {}
 
   InstancePoints run() {
     const IslModel basis = make_model(context_, reference_);
@@ -59,7 +65,9 @@ class Points {
   InstancePoints result_;
   std::map<std::pair<std::string, Numbers>, std::size_t> index_;
 
-  bool is_wanted(const std::string& name) const { return std::ranges::find(statements_, name) != statements_.end(); }
+  bool is_wanted(const std::string& name) const {
+    return std::ranges::find(statements_, name) != statements_.end();
+  }
 
   void add_points(const IslModel& basis) {
     for (const IslStatement& s : basis.statements) {
@@ -68,8 +76,9 @@ class Points {
       const isl::val count = isl::manage(isl_set_count_val(s.domain.get()));
       if (isl_val_is_int(count.get()) != isl_bool_true ||
           isl_val_cmp_si(count.get(), static_cast<long>(most_ - result_.points.size())) > 0)
-        throw UserError(ExitStatus::ResourceLimit, "'" + name + "' has too many instances for a picture of at most " +
-                                                       std::to_string(most_) + ": give smaller sizes, --shape");
+        throw UserError(ExitStatus::ResourceLimit,
+                        "'" + name + "' has too many instances for a picture of at most " +
+                            std::to_string(most_) + ": give smaller sizes, --shape");
       for_each_pair(s.domain.identity(), [&](const Numbers& instance, const Numbers&) {
         index_[{name, instance}] = result_.points.size();
         result_.points.push_back({name, instance});
@@ -80,19 +89,21 @@ class Points {
   // Of an instance that runs several times the first.
   void add_times(const IslModel& basis) {
     const IslModel model = make_model(context_, state_);
-    std::map<std::size_t, std::pair<Numbers, Numbers>> first;  // by point: time, and that of its tile
+    // By point: time, and that of its tile.
+    std::map<std::size_t, std::pair<Numbers, Numbers>> first;
     for (std::size_t i = 0; i < model.statements.size(); ++i) {
       const IslStatement& s = model.statements[i];
       if (!is_wanted(s.statement->reference)) continue;
       const auto phi = phi_of(model, static_cast<int>(i), basis);
       if (!phi) continue;
-      const isl::map time =
-          isl::manage(isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "", s.time).release()));
+      const isl::map time = isl::manage(
+          isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "", s.time).release()));
       const std::size_t length = tile_length(model, *s.statement);
       for_each_pair(phi->reverse().apply_range(time.intersect_domain(s.domain)),
                     [&](const Numbers& instance, const Numbers& at) {
                       const std::size_t point = index_.at({s.statement->reference, instance});
-                      const Numbers tile(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(length));
+                      const Numbers tile(at.begin(),
+                                         at.begin() + static_cast<std::ptrdiff_t>(length));
                       const auto [known, is_new] = first.try_emplace(point, at, tile);
                       if (!is_new && at < known->second.first) known->second = {at, tile};
                     });
@@ -109,7 +120,8 @@ class Points {
     }
   }
 
-  // How much of its time says in which tile an instance is; of the outermost loop, where there are no tiles.
+  // How much of its time says in which tile an instance is; of the outermost loop, where there
+  // are no tiles.
   static std::size_t tile_length(const IslModel& model, const ScheduledStatement& s) {
     std::size_t length = 0;
     for (const Loop* loop : path_to(model.state->tree, s.body.name))
@@ -123,10 +135,13 @@ class Points {
     std::vector<RelatedPairs> all = direct_pairs(basis);
     sort_stably(all, {}, &RelatedPairs::kind);  // of two between the same points the flow is kept
     for (const RelatedPairs& related : all) {
-      const auto name = [&](int i) { return basis.statements[static_cast<std::size_t>(i)].statement->body.name; };
+      const auto name = [&](int i) {
+        return basis.statements[static_cast<std::size_t>(i)].statement->body.name;
+      };
       if (!is_wanted(name(related.source)) || !is_wanted(name(related.sink))) continue;
       for_each_pair(related.pairs, [&](const Numbers& from, const Numbers& to) {
-        const std::size_t a = index_.at({name(related.source), from}), b = index_.at({name(related.sink), to});
+        const std::size_t a = index_.at({name(related.source), from}),
+                          b = index_.at({name(related.sink), to});
         arrows.try_emplace({a, b}, InstanceArrow{a, b, to_string(related.kind), related.reduction});
       });
     }
@@ -136,9 +151,11 @@ class Points {
 
 }  // namespace
 
-InstancePoints points_of(const State& state, const std::vector<std::string>& statements, std::size_t most) {
+InstancePoints points_of(const State& state, const std::vector<std::string>& statements,
+                         std::size_t most) {
   const IslContext context;
-  return translated(context, "points of a picture", [&] { return Points(state, statements, most).run(); });
+  return translated(context, "points of a picture",
+                    [&] { return Points(state, statements, most).run(); });
 }
 
 }  // namespace polyte::schedule

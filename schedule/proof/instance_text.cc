@@ -19,7 +19,9 @@ std::string cell_text(const ir::Access& access, const ir::Statement& statement, 
   std::string text = access.buffer + "[";
   for (std::size_t i = 0; i < access.indices.size(); ++i) {
     text += i ? ", " : "";
-    text += access.indices[i].indirect ? "*" : std::to_string(ir::evaluate(access.indices[i].affine, values));
+    text += access.indices[i].indirect
+                ? "*"
+                : std::to_string(ir::evaluate(access.indices[i].affine, values));
   }
   return text + "]";
 }

@@ -1,6 +1,7 @@
-// What isl throws, in our words: a spent quota, memory that is not there (std::bad_alloc), or a fault, an internal
-// error. Inside the C library either becomes a null object, and isl's C++ interface calls the next use of it an invalid
-// argument ("NULL input"): what happened first is the last error of the context.
+// What isl throws, in our words: a spent quota, memory that is not there (std::bad_alloc), or
+// a fault, an internal error. Inside the C library either becomes a null object, and isl's C++
+// interface calls the next use of it an invalid argument ("NULL input"): what happened first is the
+// last error of the context.
 #pragma once
 
 #include <new>
@@ -16,9 +17,11 @@ inline bool is_quota(const IslContext& context, const isl::exception& e) {
          isl_ctx_last_error(context.get().get()) == isl_error_quota;
 }
 
-[[noreturn]] inline void throw_isl_fault(const IslContext& context, const isl::exception& e, const std::string& who) {
+[[noreturn]] inline void throw_isl_fault(const IslContext& context, const isl::exception& e,
+                                         const std::string& who) {
   const bool no_memory = dynamic_cast<const isl::exception_alloc*>(&e) != nullptr;
-  if (no_memory || isl_ctx_last_error(context.get().get()) == isl_error_alloc) throw std::bad_alloc();
+  if (no_memory || isl_ctx_last_error(context.get().get()) == isl_error_alloc)
+    throw std::bad_alloc();
   const char* first = isl_ctx_last_error_msg(context.get().get());
   throw InternalError(who + ": " + e.what() + (first ? ", after: " + std::string(first) : ""));
 }

@@ -80,9 +80,10 @@ void join(std::vector<ir::Affine>& coordinates, const CellDigits& d) {
   coordinates[d.low] = 0;
 }
 
-// What saves most comes first, until nothing does: of a tile in registers the digits of a subscript that a layout has
-// taken apart, then the loop outside.
-std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses, const std::vector<std::int64_t>& shape) {
+// What saves most comes first, until nothing does: of a tile in registers the digits of a subscript
+// that a layout has taken apart, then the loop outside.
+std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses,
+                                    const std::vector<std::int64_t>& shape) {
   std::vector<CellDigits> found;
   if (accesses.empty()) return found;
   const std::size_t all = accesses.front().coordinates.size(), rows = all - shape.size();
@@ -112,7 +113,9 @@ std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses, const st
 
 class ModelBuilder {
  public:
-  ModelBuilder(const IslContext& context, const State& state) : context_(context) { model_.state = &state; }
+  ModelBuilder(const IslContext& context, const State& state) : context_(context) {
+    model_.state = &state;
+  }
 
   IslModel build() {
     const State& state = *model_.state;
@@ -130,22 +133,26 @@ class ModelBuilder {
 
   void add_buffers() {
     for (const ir::Buffer& buffer : model_.state->basis->buffers) {
-      IslBuffer b{buffer.name, buffer.name, buffer.shape, kKernel, kKernel, buffer.role != ir::Role::Temp, false,
-                  false,       {}};
-      b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut;
+      IslBuffer b{buffer.name, buffer.name, buffer.shape,
+                  kKernel,     kKernel,     buffer.role != ir::Role::Temp,
+                  false,       false,       {}};
+      b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const ||
+                buffer.role == ir::Role::InOut;
       b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
       model_.buffers.push_back(std::move(b));
     }
     for (const StagedBuffer& staged : model_.state->staged) {
-      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, staged.allocated_at(), false, false, false, {}};
+      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, staged.allocated_at(), false,
+                  false,       false,     {}};
       for (std::int64_t extent : staged.shape) b.shape.emplace_back(extent);
       b.digits = digits_of(staged);
       model_.buffers.push_back(std::move(b));
     }
     for (std::size_t i = 0; i < model_.buffers.size(); ++i) {
       const auto reused = model_.state->reused.find(model_.buffers[i].name);
-      model_.buffers[i].place =
-          reused == model_.state->reused.end() ? static_cast<int>(i) : buffer_index(model_, reused->second);
+      model_.buffers[i].place = reused == model_.state->reused.end()
+                                    ? static_cast<int>(i)
+                                    : buffer_index(model_, reused->second);
     }
   }
 
@@ -156,11 +163,13 @@ class ModelBuilder {
       isl_id* id = isl_id_alloc(context_.get().get(), param.c_str(), nullptr);
       isl_size at = isl_space_dim(space.get(), isl_dim_param);
       space = isl::manage(isl_space_add_dims(space.release(), isl_dim_param, 1));
-      space = isl::manage(isl_space_set_dim_id(space.release(), isl_dim_param, static_cast<unsigned>(at), id));
+      space = isl::manage(
+          isl_space_set_dim_id(space.release(), isl_dim_param, static_cast<unsigned>(at), id));
     }
     isl::space as_set = isl::manage(isl_space_set_from_params(space.copy()));
     std::vector<ir::Constraint> known = model_.state->basis->context;
-    for (const std::string& param : model_.params) known.push_back(ir::at_least(ir::Affine::symbol(param), 0));
+    for (const std::string& param : model_.params)
+      known.push_back(ir::at_least(ir::Affine::symbol(param), 0));
     for (const IslBuffer& buffer : model_.buffers) {
       for (const ir::Affine& extent : buffer.shape) {
         if (!extent.is_constant()) known.push_back(ir::at_least(extent, 0));
@@ -173,18 +182,21 @@ class ModelBuilder {
     const ScheduledStatement& s = model_.state->statements[index];
     IslStatement out;
     out.statement = &s;
-    isl::space space = set_space(context_, model_.params, "S" + std::to_string(index), s.body.iterators.size());
+    isl::space space =
+        set_space(context_, model_.params, "S" + std::to_string(index), s.body.iterators.size());
     out.domain = to_set(space, s.body.iterators, model_.params, s.body.domain);
     out.domain = isl::manage(isl_set_intersect_params(out.domain.release(), model_.context.copy()));
-    for (const AccessRef& ref : accesses_of(s)) out.accesses.push_back(make_access(s, space, out.domain, ref));
+    for (const AccessRef& ref : accesses_of(s))
+      out.accesses.push_back(make_access(s, space, out.domain, ref));
     model_.statements.push_back(std::move(out));
   }
 
-  IslAccess make_access(const ScheduledStatement& s, const isl::space& space, const isl::set& domain,
-                        const AccessRef& ref) {
+  IslAccess make_access(const ScheduledStatement& s, const isl::space& space,
+                        const isl::set& domain, const AccessRef& ref) {
     IslAccess access;
     access.buffer = buffer_index(model_, ref.access.buffer);
-    POLYTE_CHECK(access.buffer >= 0, "statement '" + s.body.name + "' accesses unknown '" + ref.access.buffer + "'");
+    POLYTE_CHECK(access.buffer >= 0,
+                 "statement '" + s.body.name + "' accesses unknown '" + ref.access.buffer + "'");
     access.write = ref.write;
     access.own = ref.own;
     access.text = ref.access;
@@ -199,14 +211,16 @@ class ModelBuilder {
     }
     for (const CellDigits& d : buffer.digits) join(values, d);
     std::vector<isl::aff> coordinates;
-    for (const ir::Affine& value : values) coordinates.push_back(to_aff(space, s.body.iterators, model_.params, value));
+    for (const ir::Affine& value : values)
+      coordinates.push_back(to_aff(space, s.body.iterators, model_.params, value));
     std::string tuple = "B" + std::to_string(access.buffer);
     isl_map* cells = isl_map_from_multi_aff(to_multi_aff(space, tuple, coordinates).release());
     for (unsigned dim : free_dims) cells = isl_map_eliminate(cells, isl_dim_out, dim, 1);
     if (!free_dims.empty()) {
       access.exact = false;
       isl::space target = set_space(context_, model_.params, tuple, values.size());
-      cells = isl_map_intersect_range(cells, box_set(target, model_.params, scoped, buffer.shape).release());
+      cells = isl_map_intersect_range(
+          cells, box_set(target, model_.params, scoped, buffer.shape).release());
     }
     if (s.body.guard && ref.write) access.exact = false;
     isl::set active = domain;
@@ -229,7 +243,8 @@ class ModelBuilder {
     throw InternalError("statement '" + s.body.name + "' uses a buffer outside its scope");
   }
 
-  // Rows down to the scope and subscripts of every access of the buffer; empty where one is read at run time.
+  // Rows down to the scope and subscripts of every access of the buffer; empty where one is read
+  // at run time.
   std::vector<ScopedAccess> accesses_to(const StagedBuffer& buffer) {
     std::vector<ScopedAccess> found;
     for (const ScheduledStatement& s : model_.state->statements) {
@@ -265,7 +280,8 @@ class ModelBuilder {
   isl::aff time(const OrderBuilder& builder, const IslStatement& s, std::size_t d) {
     isl::space space = s.domain.get_space();
     auto steps = builder.steps.find(s.statement->body.name);
-    POLYTE_CHECK(steps != builder.steps.end(), "statement '" + s.statement->body.name + "' is not in the tree");
+    POLYTE_CHECK(steps != builder.steps.end(),
+                 "statement '" + s.statement->body.name + "' is not in the tree");
     ir::Affine value = 0;
     if (d < steps->second.size()) {
       const auto& step = steps->second[d];
@@ -277,6 +293,8 @@ class ModelBuilder {
 
 }  // namespace
 
-IslModel make_model(const IslContext& context, const State& state) { return ModelBuilder(context, state).build(); }
+IslModel make_model(const IslContext& context, const State& state) {
+  return ModelBuilder(context, state).build();
+}
 
 }  // namespace polyte::schedule

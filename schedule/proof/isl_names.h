@@ -1,6 +1,6 @@
-// Names for isl's own text, where a reader or another tool is to find a Program's: statement acc.update is the tuple
-// acc_update (isl's names have no dots), iterators and sizes keep theirs. Within the proof tuples are numbered
-// (isl_bridge.h); these are for what goes out and comes in.
+// Names for isl's own text, where a reader or another tool is to find a Program's: statement
+// acc.update is the tuple acc_update (isl's names have no dots), iterators and sizes keep theirs.
+// Within the proof tuples are numbered (isl_bridge.h); these are for what goes out and comes in.
 #pragma once
 
 #include "schedule/proof/isl_bridge.h"
@@ -19,7 +19,8 @@ class IslNames {
   const std::vector<std::string>& iterators(std::size_t i) const { return iterators_[i]; }
   const std::vector<std::string>& params() const { return params_; }
 
-  // Instances of statement i, or pairs of them, under these names. A range without a statement keeps its own.
+  // Instances of statement i, or pairs of them, under these names. A range without a statement
+  // keeps its own.
   isl::set readable(isl::set instances, std::size_t i) const;
   isl::map readable(isl::map from_instances, std::size_t i) const;
   isl::map readable(isl::map pairs, std::size_t i, std::size_t j) const;

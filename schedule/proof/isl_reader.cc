@@ -12,10 +12,12 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
-constexpr int kDeepest = 100;          // brackets within each other: isl's parser calls itself for each
+// Brackets within each other: isl's parser calls itself for each.
+constexpr int kDeepest = 100;
 constexpr std::size_t kMostSigns = 8;  // - - - x, the same
 constexpr std::size_t kMostWords = 200;
-constexpr std::size_t kMostDigits = 9;  // of a number: what a counterexample shows has to fit a word
+// Of a number: what a counterexample shows has to fit a word.
+constexpr std::size_t kMostDigits = 9;
 
 [[noreturn]] void refuse(const std::string& origin, std::size_t line, const std::string& what) {
   throw UserError(ExitStatus::InvalidInput, origin + ":" + std::to_string(line) + ": " + what);
@@ -33,7 +35,8 @@ std::string content(const std::string& line) { return line.substr(0, line.find('
 
 std::size_t count_of(const std::string& word, const std::string& text) {
   std::size_t count = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++count;
   return count;
 }
 
@@ -90,13 +93,16 @@ std::size_t unreadable_line(const IslContext& context, const std::string& text) 
   std::size_t begin = open + 1;
   const auto line_at = [&](std::size_t at) {
     const std::size_t first = std::min(text.find_first_not_of(" \t\n", at), text.size());
-    return static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n')) +
+    return static_cast<std::size_t>(
+               std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n')) +
            1;
   };
   while (begin < text.size()) {
     const std::size_t end = std::min({text.find(';', begin), text.find('}', begin), text.size()});
     const std::string part = sizes + "{" + text.substr(begin, end - begin) + "}";
-    const auto read = [&] { return isl_union_map_read_from_str(context.get().get(), part.c_str()); };
+    const auto read = [&] {
+      return isl_union_map_read_from_str(context.get().get(), part.c_str());
+    };
     if (!is_readable(context, read)) return line_at(begin);
     if (end == text.size() || text[end] == '}') break;
     begin = end + 1;
@@ -113,14 +119,17 @@ IslText read_map(const IslContext& context, const std::string& text, const std::
   }
   if (!map)
     refuse(origin, unreadable_line(context, text),
-           "expected isl's union map, a statement and its time: { S[i, j] -> [i, 0, j]; T[i] -> [i, 1, 0] }");
+           "expected isl's union map, a statement and its time: { S[i, j] -> [i, 0, j]; T[i] -> "
+           "[i, 1, 0] }");
   return {.times = isl::manage(map)};
 }
 
 }  // namespace
 
-IslText read_isl_schedule(const IslContext& context, const std::string& text, const std::string& origin) {
-  if (text.size() > kMostBytes) throw UserError(ExitStatus::ResourceLimit, origin + ": a schedule of more than 1 MiB");
+IslText read_isl_schedule(const IslContext& context, const std::string& text,
+                          const std::string& origin) {
+  if (text.size() > kMostBytes)
+    throw UserError(ExitStatus::ResourceLimit, origin + ": a schedule of more than 1 MiB");
   const std::vector<std::string> lines = lines_of(text);
   Limits limits(origin);
   for (const std::string& line : lines) limits.look_at(content(line));
@@ -128,11 +137,14 @@ IslText read_isl_schedule(const IslContext& context, const std::string& text, co
   for (const std::string& line : lines)
     if (start.size() < 64) start += content(line);
   const std::size_t first = start.find_first_not_of(" \t{");
-  if (first == std::string::npos) refuse(origin, 1, "nothing in it, expected isl's union map or schedule tree");
+  if (first == std::string::npos)
+    refuse(origin, 1, "nothing in it, expected isl's union map or schedule tree");
   if (start.compare(first, 6, "domain") == 0) return read_isl_tree(context, text, origin);
   const char opening = start[start.find_first_not_of(" \t")];
   if (opening != '{' && opening != '[')
-    refuse(origin, 1, "expected isl's union map, { S[i] -> [i] }, or a schedule tree that begins with domain:");
+    refuse(
+        origin, 1,
+        "expected isl's union map, { S[i] -> [i] }, or a schedule tree that begins with domain:");
   return read_map(context, text, origin);
 }
 

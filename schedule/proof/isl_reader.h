@@ -1,13 +1,14 @@
-// Schedules in isl's text, written by another tool or by hand, and not trusted: a union map, or a schedule tree (YAML).
-// What cannot be read is a UserError that names the line and what was expected; isl itself says neither. Internal to
-// schedule/proof.
+// Schedules in isl's text, written by another tool or by hand, and not trusted: a union map, or
+// a schedule tree (YAML). What cannot be read is a UserError that names the line and what was
+// expected; isl itself says neither. Internal to schedule/proof.
 #pragma once
 
 #include "schedule/proof/isl_bridge.h"
 
 namespace polyte::schedule {
 
-// A band of a tree: its rows for the instances below it, and what the bands and sequences outside say of these.
+// A band of a tree: its rows for the instances below it, and what the bands and sequences outside
+// say of these.
 struct IslBand {
   isl::union_map outside, rows;
   bool permutable = false;
@@ -23,17 +24,21 @@ struct IslSet {
 };
 
 struct IslText {
-  isl::union_map times;  // instance -> time; of a tree flattened, shorter times filled up with zeros
+  // Instance -> time; of a tree flattened, shorter times filled up with zeros.
+  isl::union_map times;
   bool is_tree = false;
   std::vector<IslBand> bands = {};
   std::vector<IslSet> sets = {};
 };
 
-// UserError(InvalidInput), also where it is deeper than such a text ever is; ResourceLimit beyond 1 MiB.
-IslText read_isl_schedule(const IslContext& context, const std::string& text, const std::string& origin);
+// UserError(InvalidInput), also where it is deeper than such a text ever is; ResourceLimit beyond
+// 1 MiB.
+IslText read_isl_schedule(const IslContext& context, const std::string& text,
+                          const std::string& origin);
 
 // --- isl_tree_reader.cc
 
-IslText read_isl_tree(const IslContext& context, const std::string& text, const std::string& origin);
+IslText read_isl_tree(const IslContext& context, const std::string& text,
+                      const std::string& origin);
 
 }  // namespace polyte::schedule

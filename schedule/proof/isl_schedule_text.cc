@@ -22,9 +22,11 @@ class TreeWriter {
 
   isl::schedule write() const {
     const Tree& tree = model_.state->tree;
-    isl_schedule* schedule = tree ? visit(tree) : isl_schedule_empty(isl_set_get_space(model_.context.get()));
+    isl_schedule* schedule =
+        tree ? visit(tree) : isl_schedule_empty(isl_set_get_space(model_.context.get()));
     if (!model_.params.empty())
-      schedule = isl_schedule_insert_context(schedule, names_.readable_params(model_.context).release());
+      schedule =
+          isl_schedule_insert_context(schedule, names_.readable_params(model_.context).release());
     return isl::manage(schedule);
   }
 
@@ -32,7 +34,9 @@ class TreeWriter {
   const IslModel& model_;
   const IslNames names_;
 
-  isl::set instances(std::size_t i) const { return names_.readable(model_.statements[i].domain, i); }
+  isl::set instances(std::size_t i) const {
+    return names_.readable(model_.statements[i].domain, i);
+  }
 
   isl_schedule* visit(const Tree& tree) const {
     if (const auto* leaf = std::get_if<Leaf>(&tree->op)) {
@@ -51,18 +55,20 @@ class TreeWriter {
     for (const Leaf* leaf : leaves_of(loop.body)) {
       const auto i = static_cast<std::size_t>(statement_index(model_, leaf->statement));
       const ScheduledStatement& s = *model_.statements[i].statement;
-      const isl::aff row = to_aff(instances(i).get_space(), s.body.iterators, model_.params, row_at(s, loop.name));
+      const isl::aff row =
+          to_aff(instances(i).get_space(), s.body.iterators, model_.params, row_at(s, loop.name));
       isl_union_pw_aff* one = isl_union_pw_aff_from_aff(row.copy());
       rows = rows ? isl_union_pw_aff_union_add(rows, one) : one;
     }
-    isl_schedule* schedule =
-        isl_schedule_insert_partial_schedule(visit(loop.body), isl_multi_union_pw_aff_from_union_pw_aff(rows));
+    isl_schedule* schedule = isl_schedule_insert_partial_schedule(
+        visit(loop.body), isl_multi_union_pw_aff_from_union_pw_aff(rows));
     isl_schedule_node* band = isl_schedule_node_child(isl_schedule_get_root(schedule), 0);
     isl_schedule_free(schedule);
     band = isl_schedule_node_band_member_set_coincident(band, 0, is_concurrent(loop.kind) ? 1 : 0);
     if (loop.kind == LoopKind::Unrolled)
       band = isl_schedule_node_band_member_set_ast_loop_type(band, 0, isl_ast_loop_unroll);
-    isl_id* mark = isl_id_alloc(isl_schedule_node_get_ctx(band), print_loop(loop.name, loop.kind).c_str(), nullptr);
+    isl_id* mark = isl_id_alloc(isl_schedule_node_get_ctx(band),
+                                print_loop(loop.name, loop.kind).c_str(), nullptr);
     band = isl_schedule_node_insert_mark(band, mark);
     schedule = isl_schedule_node_get_schedule(band);
     isl_schedule_node_free(band);

@@ -17,7 +17,8 @@ namespace {
 
 class TreeReader {
  public:
-  TreeReader(const IslContext& context, const std::string& origin) : context_(context), origin_(origin) {}
+  TreeReader(const IslContext& context, const std::string& origin)
+      : context_(context), origin_(origin) {}
 
   IslText read(const Yaml& root) {
     if (!root.map()) fail(root.line, "expected a map that begins with domain:");
@@ -26,7 +27,8 @@ class TreeReader {
     check_keys(root, {"domain", "child"});
     const isl::union_set instances = set_of(*domain, "domain");
     isl_union_map* start = isl_union_map_from_domain_and_range(
-        instances.copy(), isl_union_set_from_set(isl_set_universe(isl_space_set_alloc(ctx(), 0, 0))));
+        instances.copy(),
+        isl_union_set_from_set(isl_set_universe(isl_space_set_alloc(ctx(), 0, 0))));
     visit(root.find("child"), isl::manage(start), 0);
     IslText text;
     text.is_tree = true;
@@ -57,7 +59,8 @@ class TreeReader {
     constexpr std::array kOthers = {"guard", "extension", "contraction", "expansion"};
     for (const auto& [key, value] : *node.map()) {
       if (std::ranges::find(kOthers, key) != kOthers.end())
-        fail(value.line, "'" + key + "': a tree whose nodes add, group or guard instances is not judged");
+        fail(value.line,
+             "'" + key + "': a tree whose nodes add, group or guard instances is not judged");
       if (std::ranges::find(known, key) != known.end()) continue;
       std::string list;
       for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
@@ -71,7 +74,8 @@ class TreeReader {
   }
 
   template <class Read>
-  auto read_by_isl(const Yaml& value, const std::string& key, const std::string& expected, Read parse) const {
+  auto read_by_isl(const Yaml& value, const std::string& key, const std::string& expected,
+                   Read parse) const {
     const std::string& text = text_of(value, key);
     isl_ctx_reset_error(ctx());
     auto* object = parse(ctx(), text.c_str());
@@ -80,17 +84,20 @@ class TreeReader {
   }
 
   isl::union_set set_of(const Yaml& value, const std::string& key) const {
-    return read_by_isl(value, key, "a set such as { S[i] : 0 <= i < 8 }", isl_union_set_read_from_str);
+    return read_by_isl(value, key, "a set such as { S[i] : 0 <= i < 8 }",
+                       isl_union_set_read_from_str);
   }
 
   // `times`: of the instances that reach the node.
   void visit(const Yaml* node, const isl::union_map& times, unsigned length) {
     if (!node) return leaves_.push_back({times, length});
-    if (!node->map()) fail(node->line, "expected a node, a map with one of schedule, sequence, set, filter, mark");
+    if (!node->map())
+      fail(node->line, "expected a node, a map with one of schedule, sequence, set, filter, mark");
     if (node->find("schedule")) return visit_band(*node, times, length);
     if (const Yaml* children = node->find("sequence"))
       return visit_children(*node, *children, "sequence", times, length);
-    if (const Yaml* children = node->find("set")) return visit_children(*node, *children, "set", times, length);
+    if (const Yaml* children = node->find("set"))
+      return visit_children(*node, *children, "set", times, length);
     if (const Yaml* filter = node->find("filter")) {
       check_keys(*node, {"filter", "child"});
       return visit(node->find("child"), times.intersect_domain(set_of(*filter, "filter")), length);
@@ -110,30 +117,35 @@ class TreeReader {
   void visit_band(const Yaml& node, const isl::union_map& times, unsigned length) {
     check_keys(node, {"schedule", "permutable", "coincident", "options", "child"});
     const Yaml& rows = *node.find("schedule");
-    const auto schedule =
-        read_by_isl(rows, "schedule", "rows such as [{ S[i] -> [(i)] }]", isl_multi_union_pw_aff_read_from_str);
-    const auto members = static_cast<unsigned>(isl_multi_union_pw_aff_dim(schedule.get(), isl_dim_set));
+    const auto schedule = read_by_isl(rows, "schedule", "rows such as [{ S[i] -> [(i)] }]",
+                                      isl_multi_union_pw_aff_read_from_str);
+    const auto members =
+        static_cast<unsigned>(isl_multi_union_pw_aff_dim(schedule.get(), isl_dim_set));
     if (members == 0) fail(rows.line, "schedule: expected a row at least");
     IslBand band;
     band.line = node.line;
     band.outside = times;
     isl_union_map* map = isl_union_map_from_multi_union_pw_aff(schedule.copy());
     band.rows = isl::manage(isl_union_map_intersect_domain(map, times.domain().release()));
-    if (const Yaml* permutable = node.find("permutable")) band.permutable = flag_of(*permutable, "permutable", *this);
+    if (const Yaml* permutable = node.find("permutable"))
+      band.permutable = flag_of(*permutable, "permutable", *this);
     band.coincident.resize(members);
     if (const Yaml* coincident = node.find("coincident")) {
       const Yaml::Sequence* flags = coincident->sequence();
       if (!flags || flags->size() != members)
-        fail(coincident->line, "coincident: expected [ ] with " + std::to_string(members) + " of 0 or 1");
-      for (unsigned m = 0; m < members; ++m) band.coincident[m] = flag_of((*flags)[m], "coincident", *this);
+        fail(coincident->line,
+             "coincident: expected [ ] with " + std::to_string(members) + " of 0 or 1");
+      for (unsigned m = 0; m < members; ++m)
+        band.coincident[m] = flag_of((*flags)[m], "coincident", *this);
     }
-    const isl::union_map longer = isl::manage(isl_union_map_flat_range_product(times.copy(), band.rows.copy()));
+    const isl::union_map longer =
+        isl::manage(isl_union_map_flat_range_product(times.copy(), band.rows.copy()));
     bands_.push_back(std::move(band));
     visit(node.find("child"), longer, length + members);
   }
 
-  void visit_children(const Yaml& node, const Yaml& children, const std::string& key, const isl::union_map& times,
-                      unsigned length) {
+  void visit_children(const Yaml& node, const Yaml& children, const std::string& key,
+                      const isl::union_map& times, unsigned length) {
     check_keys(node, {key, "child"});
     if (node.find("child")) fail(node.line, key + ": its children are those of its filters");
     if (!children.sequence()) fail(children.line, key + ": expected filters, each behind a dash");
@@ -154,8 +166,8 @@ class TreeReader {
   isl::union_map with_number(const isl::union_map& times, int number) const {
     isl_set* point = isl_set_universe(isl_space_set_alloc(ctx(), 0, 1));
     point = isl_set_fix_si(point, isl_dim_set, 0, number);
-    isl_union_map* numbers =
-        isl_union_map_from_domain_and_range(times.domain().release(), isl_union_set_from_set(point));
+    isl_union_map* numbers = isl_union_map_from_domain_and_range(times.domain().release(),
+                                                                 isl_union_set_from_set(point));
     return isl::manage(isl_union_map_flat_range_product(times.copy(), numbers));
   }
 
@@ -174,7 +186,8 @@ class TreeReader {
 
 }  // namespace
 
-IslText read_isl_tree(const IslContext& context, const std::string& text, const std::string& origin) {
+IslText read_isl_tree(const IslContext& context, const std::string& text,
+                      const std::string& origin) {
   return TreeReader(context, origin).read(parse_yaml(text, origin));
 }
 

@@ -1,11 +1,13 @@
-// rewrite online, proved on its own. Before: M max= e;  A += exp(e - M) * v.  After, in a loop over L that takes each
-// update once: M.old = M;  M max= e;  A = M.old == -inf ? 0 : A * exp(M.old - M);  A += exp(e - M) * v.
-// With real numbers, A holds the sum of exp(e - M) * v over the terms so far after each iteration, M being the maximum
-// so far: exp(a) * exp(b) = exp(a + b) carries it from one maximum to the next, and at the end M is the one that
-// readers see. That needs: every update in one iteration, every cell with an update scaled once per iteration, by
-// the maximum that its terms refer to, and sums that begin at 0. A definition w = exp(e - M) may stand in the loop,
-// behind M's update: then the sums, and definitions of it behind that are rounded, read what their own iteration has
-// put there, and nobody else reads it.
+// rewrite online, proved on its own. Before: M max= e;  A += exp(e - M) * v.  After, in a loop over
+// L that takes each update once: M.old = M;  M max= e;  A = M.old == -inf ? 0 : A * exp(M.old - M);
+// A += exp(e - M) * v.
+// With real numbers, A holds the sum of exp(e - M) * v over the terms so far after each iteration,
+// M being the maximum so far: exp(a) * exp(b) = exp(a + b) carries it from one maximum to the next,
+// and at the end M is the one that readers see. That needs: every update in one iteration, every
+// cell with an update scaled once per iteration, by the maximum that its terms refer to, and sums
+// that begin at 0. A definition w = exp(e - M) may stand in the loop, behind M's update: then the
+// sums, and definitions of it behind that are rounded, read what their own iteration has put there,
+// and nobody else reads it.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -20,7 +22,12 @@ namespace {
 class OnlineCheck {
  public:
   OnlineCheck(const State& state, const Rewrite& rewrite, const Basis& before, const Basis& after)
-      : state_(state), rewrite_(rewrite), before_(*before.program), after_(*after.program), was_(before), is_(after) {}
+      : state_(state),
+        rewrite_(rewrite),
+        before_(*before.program),
+        after_(*after.program),
+        was_(before),
+        is_(after) {}
 
   std::optional<Refusal> run() {
     if (auto why = wrong_group()) return fault(*why);
@@ -49,7 +56,8 @@ class OnlineCheck {
   ir::Affine begin_, stop_;
 
   Refusal fault(const std::string& why) const {
-    return rewrite_fault("the sums that run along with " + rewrite_.tensor + " do not end as they should: " + why);
+    return rewrite_fault("the sums that run along with " + rewrite_.tensor +
+                         " do not end as they should: " + why);
   }
 
   std::size_t position(const ir::Program& program, const std::string& name) const {
@@ -62,14 +70,16 @@ class OnlineCheck {
     return std::find(rewrite_.sums.begin(), rewrite_.sums.end(), buffer) != rewrite_.sums.end();
   }
 
-  // [inits] loop L { M.old; M.update; w; A.scale; A.update; .. } where M.update .. the last sum were.
+  // [inits] loop L { M.old; M.update; w; A.scale; A.update; .. } where M.update .. the last
+  // sum were.
   std::optional<std::string> wrong_group() {
     for (const ir::Statement& s : before_.statements) {
       const std::string& buffer = s.writes.front().buffer;
       if (buffer == rewrite_.tensor && s.combiner == ir::Combiner::Max && !maximum_) maximum_ = &s;
       if (is_sum(buffer) && s.combiner == ir::Combiner::Sum) sums_.push_back(&s);
     }
-    if (!maximum_ || sums_.size() != rewrite_.sums.size() || sums_.empty()) return "statements are missing";
+    if (!maximum_ || sums_.size() != rewrite_.sums.size() || sums_.empty())
+      return "statements are missing";
     first_ = position(before_, maximum_->name);
     const std::size_t last = position(before_, sums_.back()->name);
     const std::vector<const ir::Statement*> candidates = softmax_weights(before_, rewrite_.tensor);
@@ -80,12 +90,14 @@ class OnlineCheck {
         weights_.push_back(&s);
         continue;
       }
-      if (!is_sum(s.writes.front().buffer) || s.combiner != ir::Combiner::None) return s.name + " is in between";
+      if (!is_sum(s.writes.front().buffer) || s.combiner != ir::Combiner::None)
+        return s.name + " is in between";
       sum_inits_.push_back(&s);
     }
     inits_ = sum_inits_.size();
     end_ = first_ + inits_ + 2 + weights_.size() + 2 * sums_.size();
-    if (after_.statements.size() != before_.statements.size() - (last + 1 - first_) + (end_ - first_))
+    if (after_.statements.size() !=
+        before_.statements.size() - (last + 1 - first_) + (end_ - first_))
       return "statements are missing";
     const ir::Region* region = nullptr;
     for (const ir::Item& item : after_.order) {
@@ -98,18 +110,21 @@ class OnlineCheck {
     begin_ = region->begin;
     stop_ = region->end;
     for (std::size_t i = 0; i < inits_; ++i)
-      if (!ir::equal(after_.statements[first_ + i], *sum_inits_[i])) return sum_inits_[i]->name + " has changed";
+      if (!ir::equal(after_.statements[first_ + i], *sum_inits_[i]))
+        return sum_inits_[i]->name + " has changed";
     return replaced_group(before_, after_, {first_, last + 1}, {rewrite_.other},
                           GroupRegion{inits_, region_text(region->iterator, begin_, stop_, 1)});
   }
 
-  // The statement after is the one before at other points, each point once, in exactly one iteration of L.
+  // The statement after is the one before at other points, each point once, in exactly one
+  // iteration of L.
   std::optional<std::string> wrong_points(std::size_t index, const ir::Statement& then) const {
     const ir::Statement& now = after_.statements[index];
     const auto found = rewrite_.points.find(then.name);
     if (found == rewrite_.points.end() || now.name != then.name) return then.name + " is missing";
     const ir::Bindings& points = found->second;
-    if (now.region_depth != 1 || now.iterators.front() != rewrite_.loop) return now.name + " is not in the loop";
+    if (now.region_depth != 1 || now.iterators.front() != rewrite_.loop)
+      return now.name + " is not in the loop";
     ir::Statement moved = then;
     moved.iterators = now.iterators;
     moved.region_depth = now.region_depth;
@@ -131,10 +146,13 @@ class OnlineCheck {
       values.push_back(to_aff(domain.get_space(), now.iterators, is_.model.params, point->second));
     }
     const isl::multi_aff to = to_multi_aff(domain.get_space(), "S" + std::to_string(old), values);
-    const isl::map back = isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(to.copy()), domain.copy()));
+    const isl::map back =
+        isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(to.copy()), domain.copy()));
     if (!back.is_injective()) return now.name + " runs an update twice";
-    if (!was_.model.statements[old].domain.is_subset(back.range())) return now.name + " leaves an update out";
-    if (!back.range().is_subset(was_.model.statements[old].domain)) return now.name + " runs what was no update";
+    if (!was_.model.statements[old].domain.is_subset(back.range()))
+      return now.name + " leaves an update out";
+    if (!back.range().is_subset(was_.model.statements[old].domain))
+      return now.name + " runs what was no update";
     return std::nullopt;
   }
 
@@ -143,15 +161,18 @@ class OnlineCheck {
     const IslAccess& access = access_of(is_.model, index, buffer, write);
     const isl::set& domain = is_.model.statements[index].domain;
     const ir::Statement& s = after_.statements[index];
-    const isl::aff row = to_aff(domain.get_space(), s.iterators, is_.model.params, ir::Affine::symbol(rewrite_.loop));
-    isl_map* iteration = isl_map_from_multi_aff(to_multi_aff(domain.get_space(), "L", {row}).release());
+    const isl::aff row = to_aff(domain.get_space(), s.iterators, is_.model.params,
+                                ir::Affine::symbol(rewrite_.loop));
+    isl_map* iteration =
+        isl_map_from_multi_aff(to_multi_aff(domain.get_space(), "L", {row}).release());
     return isl::manage(isl_map_flat_range_product(iteration, access.cells.copy()));
   }
 
   std::optional<std::string> wrong_maximum() const {
     const std::size_t at = first_ + inits_;
     if (auto why = wrong_points(at + 1, *maximum_)) return why;
-    if (!state_.may_reorder(*maximum_)) return maximum_->name + " is no maximum whose terms may change places";
+    if (!state_.may_reorder(*maximum_))
+      return maximum_->name + " is no maximum whose terms may change places";
     for (const std::string& sum : rewrite_.sums)
       if (touches(*maximum_, sum)) return maximum_->name + " reads " + sum;
     const ir::Statement& old = after_.statements[at];
@@ -159,7 +180,8 @@ class OnlineCheck {
         old.writes.front().buffer != rewrite_.other || old.region_depth != 1)
       return old.name + " does not keep the maximum";
     const auto* load = std::get_if<ir::Load>(&old.values.front()->op);
-    if (!load || load->buffer != rewrite_.tensor || load->otherwise) return old.name + " does not keep the maximum";
+    if (!load || load->buffer != rewrite_.tensor || load->otherwise)
+      return old.name + " does not keep the maximum";
     for (std::size_t d = 0; d < load->indices.size(); ++d)
       if (load->indices[d].indirect || old.writes.front().indices[d].indirect ||
           load->indices[d].affine != old.writes.front().indices[d].affine)
@@ -176,17 +198,22 @@ class OnlineCheck {
     const ir::Statement whole = with_weights(then, weights_);
     const auto sum = softmax_sum(whole, rewrite_.tensor);
     if (!sum) return then.name + " is no sum of exp(.. - " + rewrite_.tensor + ")";
-    if (!state_.may_reorder(then)) return "the contract does not let " + buffer + " be scaled in between";
+    if (!state_.may_reorder(then))
+      return "the contract does not let " + buffer + " be scaled in between";
     for (const ir::Load* load : ir::loads_of(whole.values.front()))
-      if (is_sum(load->buffer) || is_weight(load->buffer)) return then.name + " reads " + load->buffer;
+      if (is_sum(load->buffer) || is_weight(load->buffer))
+        return then.name + " reads " + load->buffer;
     for (const ir::Statement& s : before_.statements)
-      if (&s != &then && s.writes.front().buffer == buffer && (s.combiner != ir::Combiner::None || !is_zero(s)))
+      if (&s != &then && s.writes.front().buffer == buffer &&
+          (s.combiner != ir::Combiner::None || !is_zero(s)))
         return s.name + " does not begin at 0";
     const IslModel& model = is_.model;
     const IslAccess& cells = access_of(model, scale_at + 1, buffer, true);
-    if (model.buffers[static_cast<std::size_t>(cells.buffer)].input) return buffer + " does not begin at 0";
+    if (model.buffers[static_cast<std::size_t>(cells.buffer)].input)
+      return buffer + " does not begin at 0";
     const ir::Statement& scale = after_.statements[scale_at];
-    if (scale.combiner != ir::Combiner::None || scale.guard || scale.region_depth != 1 || scale.writes.size() != 1)
+    if (scale.combiner != ir::Combiner::None || scale.guard || scale.region_depth != 1 ||
+        scale.writes.size() != 1)
       return scale.name + " does not scale";
     ir::Statement expected = scale;
     expected.writes = then.writes;
@@ -195,13 +222,17 @@ class OnlineCheck {
     return wrong_scales(scale_at, buffer);
   }
 
-  std::size_t scale_position(std::size_t which) const { return first_ + inits_ + 2 + weights_.size() + 2 * which; }
-
-  bool is_weight(const std::string& buffer) const {
-    return std::ranges::any_of(weights_, [&](const ir::Statement* w) { return w->writes.front().buffer == buffer; });
+  std::size_t scale_position(std::size_t which) const {
+    return first_ + inits_ + 2 + weights_.size() + 2 * which;
   }
 
-  // Every element is computed once, in the iteration in which the sums and later weights read it, and they alone.
+  bool is_weight(const std::string& buffer) const {
+    return std::ranges::any_of(
+        weights_, [&](const ir::Statement* w) { return w->writes.front().buffer == buffer; });
+  }
+
+  // Every element is computed once, in the iteration in which the sums and later weights read
+  // it, and they alone.
   std::optional<std::string> wrong_weight(std::size_t which) const {
     const std::size_t at = first_ + inits_ + 2 + which;
     const std::string& buffer = weights_[which]->writes.front().buffer;
@@ -211,7 +242,8 @@ class OnlineCheck {
       if (i == at || !touches(after_.statements[i], buffer)) continue;
       const bool is_later_weight = i > at && i < scale_position(0);
       const auto sum = std::ranges::find(sums_, after_.statements[i].name, &ir::Statement::name);
-      if (sum == sums_.end() && !is_later_weight) return after_.statements[i].name + " touches " + buffer;
+      if (sum == sums_.end() && !is_later_weight)
+        return after_.statements[i].name + " touches " + buffer;
       if (!subset(with_iteration(i, buffer, false).range(), computed))
         return after_.statements[i].name + " reads " + buffer + " of another iteration";
     }
@@ -223,18 +255,21 @@ class OnlineCheck {
     return literal && literal->real == 0 && literal->integer == 0;
   }
 
-  // Each cell that has an update is scaled once in every iteration of L; M.old knows what is read of it.
+  // Each cell that has an update is scaled once in every iteration of L; M.old knows what is
+  // read of it.
   std::optional<std::string> wrong_scales(std::size_t scale_at, const std::string& buffer) const {
     const isl::map scaled = with_iteration(scale_at, buffer, true);
     if (!scaled.is_injective()) return buffer + " is scaled twice";
     const IslAccess& updated = access_of(is_.model, scale_at + 1, buffer, true);
     const isl::space one = isl::manage(isl_space_set_tuple_id(
-        isl_space_add_dims(isl_space_set_from_params(isl_set_get_space(is_.model.context.get())), isl_dim_set, 1),
+        isl_space_add_dims(isl_space_set_from_params(isl_set_get_space(is_.model.context.get())),
+                           isl_dim_set, 1),
         isl_dim_set, isl_id_alloc(isl_set_get_ctx(is_.model.context.get()), "L", nullptr)));
     const isl::set all = to_set(one, {rewrite_.loop}, is_.model.params,
                                 {ir::at_least(ir::Affine::symbol(rewrite_.loop), begin_),
                                  ir::less_than(ir::Affine::symbol(rewrite_.loop), stop_)});
-    const isl::set needed = isl::manage(isl_set_flat_product(all.copy(), updated.cells.range().release()));
+    const isl::set needed =
+        isl::manage(isl_set_flat_product(all.copy(), updated.cells.range().release()));
     if (!subset(needed, scaled.range())) return "a cell of " + buffer + " is not scaled";
     const isl::set kept = with_iteration(first_ + inits_, rewrite_.other, true).range();
     const isl::set read = with_iteration(scale_at, rewrite_.other, false).range();

@@ -73,8 +73,10 @@ class Reader {
   std::vector<std::string> params_;
 
   [[noreturn]] void fail(const std::string& message) const {
-    const int line = lines_.empty() ? 1 : lines_[std::min(at_ == 0 ? 0 : at_ - 1, lines_.size() - 1)].number;
-    throw UserError(ExitStatus::InvalidInput, origin_ + ":" + std::to_string(line) + ": " + message);
+    const int line =
+        lines_.empty() ? 1 : lines_[std::min(at_ == 0 ? 0 : at_ - 1, lines_.size() - 1)].number;
+    throw UserError(ExitStatus::InvalidInput,
+                    origin_ + ":" + std::to_string(line) + ": " + message);
   }
 
   std::string names_of_statements() const {
@@ -88,7 +90,9 @@ class Reader {
     return lines_[at_++];
   }
 
-  bool is(const std::string& word) const { return at_ < lines_.size() && lines_[at_].words[0] == word; }
+  bool is(const std::string& word) const {
+    return at_ < lines_.size() && lines_[at_].words[0] == word;
+  }
 
   void expect(const std::string& word) {
     const Line& line = next(word);
@@ -99,13 +103,15 @@ class Reader {
     std::int64_t value = 0;
     const char* begin = word.data() + (word.starts_with("+") ? 1 : 0);
     const auto [end, error] = std::from_chars(begin, word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) fail("expected " + what + ", got '" + word + "'");
+    if (error != std::errc() || end != word.data() + word.size())
+      fail("expected " + what + ", got '" + word + "'");
     return value;
   }
 
   std::int64_t count_of(const std::string& word, const std::string& what) const {
     const std::int64_t value = integer(word, what);
-    if (value < 0 || value > kMost) fail("expected " + what + " from 0 to " + std::to_string(kMost) + ", got " + word);
+    if (value < 0 || value > kMost)
+      fail("expected " + what + " from 0 to " + std::to_string(kMost) + ", got " + word);
     return value;
   }
 
@@ -136,14 +142,17 @@ class Reader {
     Matrix matrix{sizes[2], sizes[3], sizes[4], sizes[5], {}, line.number};
     const std::int64_t columns = 2 + sizes[2] + sizes[3] + sizes[4] + sizes[5];
     if (sizes[1] != columns)
-      fail("the relation has " + std::to_string(sizes[1]) + " columns, its dimensions make " + std::to_string(columns));
+      fail("the relation has " + std::to_string(sizes[1]) + " columns, its dimensions make " +
+           std::to_string(columns));
     for (std::int64_t i = 0; i < sizes[0]; ++i) {
       const Line& row = next("a row of a relation");
       if (static_cast<std::int64_t>(row.words.size()) != columns)
-        fail("expected " + std::to_string(columns) + " numbers, got " + std::to_string(row.words.size()));
+        fail("expected " + std::to_string(columns) + " numbers, got " +
+             std::to_string(row.words.size()));
       std::vector<std::int64_t> values;
       for (const std::string& word : row.words) values.push_back(integer(word, "a number"));
-      if (values[0] != 0 && values[0] != 1) fail("a row begins with 0 (equality) or 1 (inequality)");
+      if (values[0] != 0 && values[0] != 1)
+        fail("a row begins with 0 (equality) or 1 (inequality)");
       matrix.rows.push_back(std::move(values));
     }
     return matrix;
@@ -162,8 +171,8 @@ class Reader {
       for (const std::string& param : program_.params) params_.push_back(isl_name(param));
     }
     if (static_cast<std::int64_t>(params_.size()) != count)
-      fail("the relations have " + std::to_string(count) + " parameters, " + std::to_string(params_.size()) +
-           " are named");
+      fail("the relations have " + std::to_string(count) + " parameters, " +
+           std::to_string(params_.size()) + " are named");
     for (const std::string& param : params_)
       if (isl_name(param) != param) fail("'" + param + "' is no name of a size");
   }
@@ -179,14 +188,16 @@ class Reader {
       for (const Matrix& part : parts) text += (text.empty() ? "" : "; ") + map_text(s, part);
     }
     if (text.empty()) fail(s.name + " has no scattering");
-    for (std::int64_t extensions = number("the number of extensions of " + s.name); extensions > 0; --extensions)
+    for (std::int64_t extensions = number("the number of extensions of " + s.name); extensions > 0;
+         --extensions)
       skip_extension();
     return text;
   }
 
   void skip_extension() {
     const std::string tag = next("an extension").words[0];
-    if (!tag.starts_with("<") || tag.size() < 3) fail("expected an extension such as <body>, got '" + tag + "'");
+    if (!tag.starts_with("<") || tag.size() < 3)
+      fail("expected an extension such as <body>, got '" + tag + "'");
     const std::string close = "</" + tag.substr(1);
     while (!is(close)) next(close);
     next(close);
@@ -203,8 +214,8 @@ class Reader {
 
   std::string map_text(const ir::Statement& s, const Matrix& m) const {
     if (m.params != static_cast<std::int64_t>(params_.size()))
-      fail("the scattering of " + s.name + " has " + std::to_string(m.params) + " parameters, expected " +
-           std::to_string(params_.size()));
+      fail("the scattering of " + s.name + " has " + std::to_string(m.params) +
+           " parameters, expected " + std::to_string(params_.size()));
     const auto names = [](const std::string& stem, std::int64_t count) {
       std::vector<std::string> result;
       for (std::int64_t i = 0; i < count; ++i) result.push_back(stem + std::to_string(i) + "_");
@@ -213,7 +224,8 @@ class Reader {
     const std::vector<std::string> outputs = names("c", m.outputs), inputs = names("i", m.inputs),
                                    locals = names("e", m.locals);
     std::vector<std::string> columns{outputs};
-    for (const auto* more : {&inputs, &locals, &params_}) columns.insert(columns.end(), more->begin(), more->end());
+    for (const auto* more : {&inputs, &locals, &params_})
+      columns.insert(columns.end(), more->begin(), more->end());
     std::string rows;
     for (const std::vector<std::int64_t>& row : m.rows) {
       std::string sum = std::to_string(row.back());
@@ -239,7 +251,8 @@ bool is_openscop(const std::string& text) {
   return !lines.empty() && lines[0].words[0] == "<OpenScop>";
 }
 
-std::string isl_text_of_openscop(const std::string& text, const ir::Program& program, const std::string& origin) {
+std::string isl_text_of_openscop(const std::string& text, const ir::Program& program,
+                                 const std::string& origin) {
   return Reader(text, program, origin).run();
 }
 

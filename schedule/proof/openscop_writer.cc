@@ -11,10 +11,12 @@ namespace {
 
 using ir::Affine;
 
-// Rows over columns with names; floors become columns of their own, each with the two rows that say what it is.
+// Rows over columns with names; floors become columns of their own, each with the two rows that say
+// what it is.
 class Relation {
  public:
-  Relation(std::vector<std::string> outputs, std::vector<std::string> inputs, const std::vector<std::string>& params)
+  Relation(std::vector<std::string> outputs, std::vector<std::string> inputs,
+           const std::vector<std::string>& params)
       : outputs_(std::move(outputs)), inputs_(std::move(inputs)), params_(params) {}
 
   void add(bool equality, const Affine& value, const std::string& comment) {
@@ -26,13 +28,16 @@ class Relation {
   void add(const ir::Constraint& c) { add(c.equality, c.expr, to_string(c)); }
   // outputs[at] == value
   void define(std::size_t at, const Affine& value) {
-    add(true, value - Affine::symbol(outputs_[at]), shown(outputs_[at]) + " == " + to_string(value));
+    add(true, value - Affine::symbol(outputs_[at]),
+        shown(outputs_[at]) + " == " + to_string(value));
   }
 
   std::string text(const std::string& type) const {
-    const std::size_t columns = 2 + outputs_.size() + inputs_.size() + divisions_.size() + params_.size();
+    const std::size_t columns =
+        2 + outputs_.size() + inputs_.size() + divisions_.size() + params_.size();
     std::string text = type + "\n";
-    for (const std::size_t number : {rows_.size(), columns, outputs_.size(), inputs_.size(), divisions_.size()})
+    for (const std::size_t number :
+         {rows_.size(), columns, outputs_.size(), inputs_.size(), divisions_.size()})
       text += std::to_string(number) + " ";
     text += std::to_string(params_.size()) + "\n# e/i| ";
     std::vector<std::string> locals;
@@ -59,7 +64,8 @@ class Relation {
   std::vector<Division> divisions_;
   std::vector<Row> rows_;
 
-  static std::string local(std::size_t i) { return "l" + std::to_string(i + 1) + "."; }  // no name of a Program
+  // No name of a Program.
+  static std::string local(std::size_t i) { return "l" + std::to_string(i + 1) + "."; }
 
   static std::string shown(const std::string& name) { return name.substr(0, name.find('.')); }
 
@@ -81,7 +87,8 @@ class Relation {
   std::string column_of(const ir::FloorDiv& div) {
     const Affine numerator = flatten(div.numerator).value;
     for (std::size_t i = 0; i < divisions_.size(); ++i)
-      if (divisions_[i].numerator == numerator && divisions_[i].denominator == div.denominator) return local(i);
+      if (divisions_[i].numerator == numerator && divisions_[i].denominator == div.denominator)
+        return local(i);
     divisions_.push_back({numerator, div.denominator});
     const std::string name = local(divisions_.size() - 1);
     const Affine rest = numerator - Affine::symbol(name) * div.denominator;
@@ -121,10 +128,13 @@ class Writer {
   }
 
   std::string operator()() {
-    text_ = "<OpenScop>\n\n# =============================================== Global\n# Language\nC\n\n# Context\n";
+    text_ =
+        "<OpenScop>\n"
+        "\n# =============================================== Global\n# Language\nC\n\n# Context\n";
     Relation context({}, {}, params_);
     for (const ir::Constraint& c : state_.reference->context) context.add(c);
-    text_ += context.text("CONTEXT") + "\n# Parameters are " + (params_.empty() ? "not " : "") + "provided\n";
+    text_ += context.text("CONTEXT") + "\n# Parameters are " + (params_.empty() ? "not " : "") +
+             "provided\n";
     text_ += params_.empty() ? "0\n" : "1\n<strings>\n" + strings() + "\n</strings>\n";
     text_ += "\n# Number of statements\n" + std::to_string(state_.statements.size()) + "\n";
     for (std::size_t i = 0; i < state_.statements.size(); ++i) statement(i);
@@ -158,7 +168,8 @@ class Writer {
     return buffers_.size();
   }
 
-  // Places in sequences and rows of loops in turn; rows as loops by name, for each statement to put in its own.
+  // Places in sequences and rows of loops in turn; rows as loops by name, for each statement
+  // to put in its own.
   struct Step {
     std::int64_t place = 0;
     std::string loop;  // empty: the place alone
@@ -174,8 +185,9 @@ class Writer {
       return;
     }
     const std::string& name = std::get<Leaf>(tree->op).statement;
-    const auto s = std::find_if(state_.statements.begin(), state_.statements.end(),
-                                [&](const ScheduledStatement& other) { return other.body.name == name; });
+    const auto s =
+        std::find_if(state_.statements.begin(), state_.statements.end(),
+                     [&](const ScheduledStatement& other) { return other.body.name == name; });
     std::vector<Affine>& time = times_[name];
     for (const Step& step : path) {
       time.emplace_back(step.place);
@@ -192,28 +204,36 @@ class Writer {
     relations.push_back(domain.text("DOMAIN"));
     const std::vector<Affine>& time = times_[s.name];
     std::vector<std::string> outputs;
-    for (std::size_t i = 0; i < time.size(); ++i) outputs.push_back("c" + std::to_string(i + 1) + ".");
+    for (std::size_t i = 0; i < time.size(); ++i)
+      outputs.push_back("c" + std::to_string(i + 1) + ".");
     Relation scattering(outputs, s.iterators, params_);
     for (std::size_t i = 0; i < time.size(); ++i) scattering.define(i, time[i]);
     relations.push_back(scattering.text("SCATTERING"));
     for (const ir::Access& write : s.writes) {
-      const bool gathers = std::any_of(write.indices.begin(), write.indices.end(),
-                                       [](const ir::Index& index) { return index.indirect != nullptr; });
-      relations.push_back(access(s, write.buffer, write.indices, {}, gathers || s.guard ? "MAY_WRITE" : "WRITE"));
-      if (s.combiner != ir::Combiner::None) relations.push_back(access(s, write.buffer, write.indices, {}, "READ"));
+      const bool gathers =
+          std::any_of(write.indices.begin(), write.indices.end(),
+                      [](const ir::Index& index) { return index.indirect != nullptr; });
+      relations.push_back(
+          access(s, write.buffer, write.indices, {}, gathers || s.guard ? "MAY_WRITE" : "WRITE"));
+      if (s.combiner != ir::Combiner::None)
+        relations.push_back(access(s, write.buffer, write.indices, {}, "READ"));
     }
     for (const ir::Load* load : ir::reads_of(s))
       relations.push_back(access(s, load->buffer, load->indices, load->guard, "READ"));
-    text_ += "\n# =============================================== Statement " + std::to_string(number + 1) + ": " +
-             s.name + "\n# Number of relations describing the statement:\n" + std::to_string(relations.size()) + "\n\n";
+    text_ += "\n# =============================================== Statement " +
+             std::to_string(number + 1) + ": " + s.name +
+             "\n# Number of relations describing the statement:\n" +
+             std::to_string(relations.size()) + "\n\n";
     for (const std::string& relation : relations) text_ += relation + "\n";
     body(s);
   }
 
-  std::string access(const ir::Statement& s, const std::string& buffer, const std::vector<ir::Index>& indices,
+  std::string access(const ir::Statement& s, const std::string& buffer,
+                     const std::vector<ir::Index>& indices,
                      const std::vector<ir::Constraint>& guard, const std::string& type) {
     std::vector<std::string> outputs{"Arr."};
-    for (std::size_t i = 0; i < indices.size(); ++i) outputs.push_back("[" + std::to_string(i + 1) + "]");
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      outputs.push_back("[" + std::to_string(i + 1) + "]");
     Relation relation(outputs, s.iterators, params_);
     relation.define(0, static_cast<std::int64_t>(number_of(buffer)));
     for (std::size_t i = 0; i < indices.size(); ++i)
@@ -240,23 +260,29 @@ class Writer {
     for (std::size_t i = 0; i < s.writes.size(); ++i) {
       std::string target = s.writes[i].buffer;
       for (const ir::Index& index : s.writes[i].indices)
-        target += "[" + to_string(index.affine) + (index.indirect ? " + " + to_string(index.indirect) : "") + "]";
-      const std::string sign = s.combiner == ir::Combiner::None      ? " = "
-                               : s.combiner == ir::Combiner::Sum     ? " += "
-                               : s.combiner == ir::Combiner::Product ? " *= "
-                                                                     : " " + to_string(s.combiner) + "= ";
+        target += "[" + to_string(index.affine) +
+                  (index.indirect ? " + " + to_string(index.indirect) : "") + "]";
+      const std::string sign = s.combiner == ir::Combiner::None  ? " = "
+                               : s.combiner == ir::Combiner::Sum ? " += "
+                               : s.combiner == ir::Combiner::Product
+                                   ? " *= "
+                                   : " " + to_string(s.combiner) + "= ";
       text += (i == 0 ? "" : " ") + target + sign + with_c_brackets(to_string(s.values[i])) + ";";
     }
     text_ += "# Number of Statement Extensions\n1\n<body>\n# Number of original iterators\n" +
              std::to_string(s.iterators.size()) + "\n";
-    if (!s.iterators.empty()) text_ += "# List of original iterators\n" + joined(s.iterators, " ") + "\n";
+    if (!s.iterators.empty())
+      text_ += "# List of original iterators\n" + joined(s.iterators, " ") + "\n";
     text_ += "# Statement body expression\n" + text + "\n</body>\n";
   }
 
   void extensions() {
-    text_ += "\n# =============================================== Extensions\n<arrays>\n# Number of arrays\n" +
-             std::to_string(buffers_.size()) + "\n# Mapping array-identifiers/array-names\n";
-    for (std::size_t i = 0; i < buffers_.size(); ++i) text_ += std::to_string(i + 1) + " " + buffers_[i] + "\n";
+    text_ +=
+        "\n# =============================================== Extensions\n"
+        "<arrays>\n# Number of arrays\n" +
+        std::to_string(buffers_.size()) + "\n# Mapping array-identifiers/array-names\n";
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      text_ += std::to_string(i + 1) + " " + buffers_[i] + "\n";
     text_ += "</arrays>\n\n";
   }
 };

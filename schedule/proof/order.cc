@@ -14,7 +14,8 @@ namespace polyte::schedule {
 // phi is the identity: each instance of the reference runs once, and not as a copy or in padding.
 // Only of such statements does the order of dependences decide; all others are asked for sources.
 bool keeps_instances(const ScheduledStatement& s) {
-  if (s.kind == StatementKind::Copy || s.lifted > 0 || s.padded || s.phi.size() != s.body.iterators.size())
+  if (s.kind == StatementKind::Copy || s.lifted > 0 || s.padded ||
+      s.phi.size() != s.body.iterators.size())
     return false;
   for (std::size_t i = 0; i < s.phi.size(); ++i) {
     if (s.phi[i].as_symbol() != s.body.iterators[i]) return false;
@@ -24,8 +25,8 @@ bool keeps_instances(const ScheduledStatement& s) {
 
 namespace {
 
-// For each statement of the basis, those of the model that run its instances: itself, or the parts that a cut has made
-// of it; none where the order walk does not decide.
+// For each statement of the basis, those of the model that run its instances: itself, or the parts
+// that a cut has made of it; none where the order walk does not decide.
 std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model) {
   std::vector<std::vector<int>> parts(basis.model.statements.size());
   for (std::size_t i = 0; i < model.statements.size(); ++i) {
@@ -41,8 +42,10 @@ std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model
 isl::map between(const isl::map& pairs, const IslModel& model, int source, int sink) {
   isl_map* map = pairs.copy();
   isl_ctx* ctx = isl_map_get_ctx(map);
-  map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_alloc(ctx, ("S" + std::to_string(source)).c_str(), nullptr));
-  map = isl_map_set_tuple_id(map, isl_dim_out, isl_id_alloc(ctx, ("S" + std::to_string(sink)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_in,
+                             isl_id_alloc(ctx, ("S" + std::to_string(source)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_out,
+                             isl_id_alloc(ctx, ("S" + std::to_string(sink)).c_str(), nullptr));
   const auto is_part = [&](int statement) {
     const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(statement)].statement;
     return s.body.name != s.reference;
@@ -55,15 +58,17 @@ isl::map between(const isl::map& pairs, const IslModel& model, int source, int s
   return isl::manage(map);
 }
 
-// Pairs of two statements of the basis as those of two that run their instances, some again in every iteration of a
-// site: those of one iteration.
-isl::map between_any(const isl::map& pairs, const Basis& basis, const IslModel& model, int source, int sink) {
+// Pairs of two statements of the basis as those of two that run their instances, some again in
+// every iteration of a site: those of one iteration.
+isl::map between_any(const isl::map& pairs, const Basis& basis, const IslModel& model, int source,
+                     int sink) {
   const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(source)].statement;
   const ScheduledStatement& t = *model.statements[static_cast<std::size_t>(sink)].statement;
   if (keeps_instances(s) && keeps_instances(t)) return between(pairs, model, source, sink);
   const isl::map phi = *phi_of(model, source, basis.model), to = *phi_of(model, sink, basis.model);
   isl_map* mapped = phi.apply_range(pairs).apply_range(to.reverse()).release();
-  for (int d = 0; d < std::min(s.lifted, t.lifted); ++d) mapped = isl_map_equate(mapped, isl_dim_in, d, isl_dim_out, d);
+  for (int d = 0; d < std::min(s.lifted, t.lifted); ++d)
+    mapped = isl_map_equate(mapped, isl_dim_in, d, isl_dim_out, d);
   return isl::manage(mapped);
 }
 
@@ -76,7 +81,8 @@ bool is_backwards(const Dependence& d, const Basis& basis, const IslModel& model
   for (std::size_t source = 0; source < model.statements.size(); ++source)
     for (std::size_t sink = 0; runs(source, d.source) && sink < model.statements.size(); ++sink) {
       const int from = static_cast<int>(source), to = static_cast<int>(sink);
-      if (runs(sink, d.sink) && find_backwards(model, from, to, between_any(d.pairs, basis, model, from, to)))
+      if (runs(sink, d.sink) &&
+          find_backwards(model, from, to, between_any(d.pairs, basis, model, from, to)))
         return true;
     }
   return false;
@@ -167,7 +173,9 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
         const auto wrong = find_backwards(model, source, sink, between(pairs, model, source, sink));
         if (!wrong) continue;
         OrderViolation found = locate(d, *wrong, model);
-        found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);
+        found.loop =
+            loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name,
+                    found.depth);
         if (!worst || smaller(found, *worst)) worst = found;
       }
     }
@@ -177,17 +185,22 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
 
 namespace {
 
-// Updates by one combiner: of one sum, which may be of two statements. Pairs of two statements are two pairs.
+// Updates by one combiner: of one sum, which may be of two statements. Pairs of two statements
+// are two pairs.
 bool is_one_sum(const Basis& basis, const Dependence& d) {
-  const ir::Statement& first = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
-  const ir::Statement& second = basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
-  return is_reduction(d) || (d.updates && first.combiner == second.combiner && first.writes.size() == 1);
+  const ir::Statement& first =
+      basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  const ir::Statement& second =
+      basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
+  return is_reduction(d) ||
+         (d.updates && first.combiner == second.combiner && first.writes.size() == 1);
 }
 
 }  // namespace
 
 std::string headline_of(const Basis& basis, const Dependence& d) {
-  if (is_one_sum(basis, d)) return "the updates of one element would change their order, and the contract is exact";
+  if (is_one_sum(basis, d))
+    return "the updates of one element would change their order, and the contract is exact";
   switch (d.kind) {
     case DependenceKind::Flow:
       return "a value would be read before it is written";
@@ -200,8 +213,10 @@ std::string headline_of(const Basis& basis, const Dependence& d) {
 }
 
 Counterexample counterexample_of(const Basis& basis, const Dependence& d, const Point& point) {
-  const ir::Statement& source = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
-  const ir::Statement& sink = basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
+  const ir::Statement& source =
+      basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  const ir::Statement& sink =
+      basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
   const auto split = static_cast<std::ptrdiff_t>(source.iterators.size());
   Counterexample c;
   c.source = make_instance(source, {point.values.begin(), point.values.begin() + split});
@@ -210,10 +225,11 @@ Counterexample counterexample_of(const Basis& basis, const Dependence& d, const 
   c.size_names = basis.model.params;
   c.watch = cell_text(d.source_access, source, point, 0);
   c.dependence = to_string(d.kind) + " of " +
-                 access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) + ", from " +
-                 source.name + " to " + sink.name;
-  c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") + c.watch + ", then " +
-                to_string(c.sink) + (d.kind == DependenceKind::Flow ? " reads it" : " writes it");
+                 access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) +
+                 ", from " + source.name + " to " + sink.name;
+  c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") +
+                c.watch + ", then " + to_string(c.sink) +
+                (d.kind == DependenceKind::Flow ? " reads it" : " writes it");
   return c;
 }
 
@@ -227,7 +243,8 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
 
 }  // namespace
 
-std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, const std::vector<std::string>& moved) {
+std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model,
+                                   const std::vector<std::string>& moved) {
   const State& state = *model.state;
   const Basis& basis = impl.basis_of(state);
   std::optional<OrderViolation> violation = find_order_violation(basis, model, moved);
@@ -246,7 +263,9 @@ std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& m
     return basis.model.statements[static_cast<std::size_t>(i)].statement->body;
   };
   std::vector<std::string> names;
-  const auto is_known = [&](int i) { return std::ranges::find(names, body(i).name) != names.end(); };
+  const auto is_known = [&](int i) {
+    return std::ranges::find(names, body(i).name) != names.end();
+  };
   bool spent = false;  // what is not decided counts as reordered
   for (const Dependence& d : basis.dependences) {
     if (!d.updates || (is_known(d.source) && is_known(d.sink))) continue;

@@ -1,9 +1,11 @@
-// Owners: registers that outlive a loop of threads. Storage in registers between blocks and threads is spread over the
-// threads of the block; a thread reaches its own registers, so one thread has to make all writes to a cell, and what
-// reads it has to be in the warp of the thread that writes it: lanes of a warp can read each other's registers
-// (lower/exchange_lanes.h). That two threads read a cell is nothing more: somebody has written it. The number of an
-// instance's thread is the value of its loop of threads (32 * warp + lane); what stands in no such loop runs on thread
-// 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration has its own. Those that a
+// Owners: registers that outlive a loop of threads. Storage in registers between blocks and threads
+// is spread over the threads of the block; a thread reaches its own registers, so one thread has to
+// make all writes to a cell, and what reads it has to be in the warp of the thread that writes it:
+// lanes of a warp can read each other's registers (lower/exchange_lanes.h). That two threads read a
+// cell is nothing more: somebody has written it. The number of an instance's thread is the value of
+// its loop of threads (32 * warp + lane); what stands in no such loop runs on thread
+// 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration has
+//    its own. Those that a
 // loop of warps allocates are still spread over 32 lanes.
 #include <isl/map.h>
 
@@ -29,7 +31,8 @@ ir::Affine thread_of(const State& state, const ScheduledStatement& s) {
 
 bool is_of_one_thread(const IslModel& model, const StagedBuffer& staged) {
   for (const Loop* loop : all_loops(model.state->tree)) {
-    const bool is_around = loop->id == staged.allocated_at() || find_loop(loop->body, staged.allocated_at());
+    const bool is_around =
+        loop->id == staged.allocated_at() || find_loop(loop->body, staged.allocated_at());
     if (is_around && (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane)) return true;
   }
   return false;
@@ -39,7 +42,8 @@ bool is_of_one_thread(const IslModel& model, const StagedBuffer& staged) {
 isl::map numbers_of(const IslModel& model, std::size_t statement, std::int64_t threads) {
   const IslStatement& s = model.statements[statement];
   const ir::Affine number = ir::floor_div(thread_of(*model.state, *s.statement), threads);
-  const isl::aff value = to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, number);
+  const isl::aff value =
+      to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, number);
   return isl::manage(isl_map_from_aff(value.copy()));
 }
 
@@ -79,14 +83,18 @@ class OwnerCheck {
 
   // Pairs of instances at one place, on threads that may not both touch it so.
   isl::map strangers(const Touch& x, const Touch& y) const {
-    const isl::map one_place =
-        places(model_, x.statement, *x.access).apply_range(places(model_, y.statement, *y.access).reverse());
+    const isl::map one_place = places(model_, x.statement, *x.access)
+                                   .apply_range(places(model_, y.statement, *y.access).reverse());
     const std::vector<isl::map>& unit = both_write(x, y) ? threads_ : warps_;
     const isl::map together = of(unit, x).apply_range(of(unit, y).reverse());
     return one_place.intersect_domain(domain(x)).intersect_range(domain(y)).subtract(together);
   }
-  static bool both_write(const Touch& x, const Touch& y) { return x.access->write && y.access->write; }
-  static bool one_writes(const Touch& x, const Touch& y) { return x.access->write || y.access->write; }
+  static bool both_write(const Touch& x, const Touch& y) {
+    return x.access->write && y.access->write;
+  }
+  static bool one_writes(const Touch& x, const Touch& y) {
+    return x.access->write || y.access->write;
+  }
   static const isl::map& of(const std::vector<isl::map>& unit, const Touch& x) {
     return unit[static_cast<std::size_t>(x.statement)];
   }
@@ -110,11 +118,13 @@ class OwnerCheck {
   }
   std::int64_t thread_at(const Touch& x, const Instance& instance, ir::Values values) const {
     for (const auto& [name, value] : instance.iterators) values[name] = value;
-    const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(x.statement)].statement;
+    const ScheduledStatement& s =
+        *model_.statements[static_cast<std::size_t>(x.statement)].statement;
     return ir::evaluate(thread_of(*model_.state, s), values);
   }
 
-  Refusal refusal(const IslBuffer& buffer, const Touch& x, const Touch& y, const isl::map& pairs) const {
+  Refusal refusal(const IslBuffer& buffer, const Touch& x, const Touch& y,
+                  const isl::map& pairs) const {
     Refusal result;
     const bool is_exact = x.access->exact && y.access->exact;
     result.kind = is_exact ? RefusalKind::Illegal : RefusalKind::Unknown;
@@ -132,11 +142,13 @@ class OwnerCheck {
     c.sink = make_instance(body(y), {point.values.begin() + split, point.values.end()});
     c.watch = cell_text(x.access->text, body(x), point, 0);
     const auto deed = [&](const Touch& touch, const Instance& instance, const std::string& what) {
-      return to_string(instance) + " on thread " + std::to_string(thread_at(touch, instance, c.sizes)) +
+      return to_string(instance) + " on thread " +
+             std::to_string(thread_at(touch, instance, c.sizes)) +
              (touch.access->write ? " writes " : " reads ") + what;
     };
     c.scheduled = deed(x, c.source, c.watch) + ", " + deed(y, c.sink, "it");
-    result.headline += c.watch + (both_write(x, y) ? " would belong to two threads" : " is read in another warp");
+    result.headline +=
+        c.watch + (both_write(x, y) ? " would belong to two threads" : " is read in another warp");
     result.counterexamples.push_back(std::move(c));
     result.advice.push_back("set_scope " + buffer.of + " shared");
     return result;
@@ -145,7 +157,9 @@ class OwnerCheck {
 
 }  // namespace
 
-isl::map threads_of(const IslModel& model, std::size_t statement) { return numbers_of(model, statement, 1); }
+isl::map threads_of(const IslModel& model, std::size_t statement) {
+  return numbers_of(model, statement, 1);
+}
 
 bool is_spread(const IslModel& model, const IslBuffer& buffer) {
   const StagedBuffer* const staged = spread_registers(*model.state, buffer);

@@ -1,6 +1,7 @@
-// Values computed before the statement that reads them, proved on their own: the Program before is the one after with
-// the new definition inlined (inlining.cc, the other way round). Then every element that is read is one that was
-// defined, earlier, and the definition, which may run at more points than the statement did, keeps inside its tensors.
+// Values computed before the statement that reads them, proved on their own: the Program before
+// is the one after with the new definition inlined (inlining.cc, the other way round). Then every
+// element that is read is one that was defined, earlier, and the definition, which may run at more
+// points than the statement did, keeps inside its tensors.
 #include <isl/map.h>
 
 #include "schedule/proof/rewrites.h"
@@ -9,7 +10,8 @@ namespace polyte::schedule {
 namespace {
 
 // What a read of the tensor finds that no run of the definition has left there.
-std::optional<Refusal> undefined_read(const IslModel& model, std::size_t definition, const std::string& tensor) {
+std::optional<Refusal> undefined_read(const IslModel& model, std::size_t definition,
+                                      const std::string& tensor) {
   const isl::set defined = access_of(model, definition, tensor, true).cells.range();
   const int buffer = buffer_index(model, tensor);
   for (std::size_t reader = 0; reader < model.statements.size(); ++reader)
@@ -26,8 +28,8 @@ std::optional<Refusal> undefined_read(const IslModel& model, std::size_t definit
 
 }  // namespace
 
-std::optional<Refusal> check_precomputed(const std::shared_ptr<const ir::Program>& before, const Basis& after,
-                                         const Rewrite& rewrite) {
+std::optional<Refusal> check_precomputed(const std::shared_ptr<const ir::Program>& before,
+                                         const Basis& after, const Rewrite& rewrite) {
   Rewrite inverse = rewrite;
   inverse.after = before;
   if (auto refusal = check_inlining(after, inverse)) {
@@ -35,8 +37,11 @@ std::optional<Refusal> check_precomputed(const std::shared_ptr<const ir::Program
     return refusal;
   }
   const int definition = statement_index(after.model, rewrite.other);
-  if (definition < 0) return rewrite_fault("no statement " + rewrite.other + " computes " + rewrite.tensor);
-  if (auto refusal = undefined_read(after.model, static_cast<std::size_t>(definition), rewrite.tensor)) return refusal;
+  if (definition < 0)
+    return rewrite_fault("no statement " + rewrite.other + " computes " + rewrite.tensor);
+  if (auto refusal =
+          undefined_read(after.model, static_cast<std::size_t>(definition), rewrite.tensor))
+    return refusal;
   return check_bounds(after.model, {});
 }
 

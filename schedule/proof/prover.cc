@@ -8,7 +8,8 @@ namespace polyte::schedule {
 
 const Basis& Prover::Impl::basis_of(const std::shared_ptr<const ir::Program>& program) {
   std::unique_ptr<Basis>& slot = bases[program.get()];
-  if (!slot) {  // kept only when it is whole: a basis without its dependences would allow everything
+  // Kept only when it is whole: a basis without its dependences would allow everything.
+  if (!slot) {
     auto basis = std::make_unique<Basis>();
     basis->program = program;
     basis->state = reference_state(program);
@@ -74,14 +75,16 @@ std::optional<Refusal> guarded(Prover::Impl& impl, Test test) {
     return test();
   } catch (const isl::exception& e) {
     if (is_quota(impl.context, e))
-      return undecided("the proof took more than its budget of " + std::to_string(impl.options.quota) + " operations");
+      return undecided("the proof took more than its budget of " +
+                       std::to_string(impl.options.quota) + " operations");
     throw_isl_fault(impl.context, e, kLibrary);
   }
 }
 
 }  // namespace
 
-Prover::Prover(std::shared_ptr<const ir::Program> reference, ProverOptions options) : impl_(std::make_unique<Impl>()) {
+Prover::Prover(std::shared_ptr<const ir::Program> reference, ProverOptions options)
+    : impl_(std::make_unique<Impl>()) {
   impl_->options = options;
   impl_->reference = std::move(reference);
 }
@@ -89,13 +92,17 @@ Prover::~Prover() = default;
 Prover::Prover(Prover&&) noexcept = default;
 Prover& Prover::operator=(Prover&&) noexcept = default;
 
-std::optional<Refusal> Prover::check_order(const State& state, const std::vector<std::string>& moved) {
-  return guarded(*impl_, [&] { return schedule::check_order(*impl_, make_model(impl_->context, state), moved); });
+std::optional<Refusal> Prover::check_order(const State& state,
+                                           const std::vector<std::string>& moved) {
+  return guarded(*impl_, [&] {
+    return schedule::check_order(*impl_, make_model(impl_->context, state), moved);
+  });
 }
 std::optional<Refusal> Prover::check_independent(const State& state, LoopId loop_id) {
   return check_independent(state, std::vector{loop_id});
 }
-std::optional<Refusal> Prover::check_independent(const State& state, const std::vector<LoopId>& loops) {
+std::optional<Refusal> Prover::check_independent(const State& state,
+                                                 const std::vector<LoopId>& loops) {
   std::optional<IslModel> model;
   for (const LoopId loop : loops) {
     const auto refusal = guarded(*impl_, [&] {
@@ -109,8 +116,11 @@ std::optional<Refusal> Prover::check_independent(const State& state, const std::
 std::optional<Refusal> Prover::check_owners(const State& state) {
   return guarded(*impl_, [&] { return schedule::check_owners(make_model(impl_->context, state)); });
 }
-std::optional<Refusal> Prover::check_bounds(const State& state, const std::vector<std::string>& statements) {
-  return guarded(*impl_, [&] { return schedule::check_bounds(make_model(impl_->context, state), statements); });
+std::optional<Refusal> Prover::check_bounds(const State& state,
+                                            const std::vector<std::string>& statements) {
+  return guarded(*impl_, [&] {
+    return schedule::check_bounds(make_model(impl_->context, state), statements);
+  });
 }
 std::optional<Refusal> Prover::check_storage(const State& state, const std::string& buffer) {
   return guarded(*impl_, [&] {

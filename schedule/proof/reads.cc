@@ -8,7 +8,9 @@ namespace polyte::schedule {
 
 namespace {
 
-isl_id* make_id(isl_ctx* ctx, const std::string& name) { return isl_id_alloc(ctx, name.c_str(), nullptr); }
+isl_id* make_id(isl_ctx* ctx, const std::string& name) {
+  return isl_id_alloc(ctx, name.c_str(), nullptr);
+}
 
 std::string fill_name(const ScheduledStatement& s, int read) {
   const ir::Load* load = accesses_of(s).at(static_cast<std::size_t>(read)).load;
@@ -41,19 +43,23 @@ isl::map identity_onto(const isl::set& from, const std::string& tuple) {
 
 // The virtual statement `tuple` over the cells of a buffer.
 isl::map virtual_accesses(const IslModel& model, int buffer, const std::string& tuple) {
-  return identity_onto(cells_of(model, buffer, tuple + std::to_string(buffer)), "B" + std::to_string(buffer));
+  return identity_onto(cells_of(model, buffer, tuple + std::to_string(buffer)),
+                       "B" + std::to_string(buffer));
 }
 
 }  // namespace
 
-isl::union_map to_union(const isl::map& map) { return isl::manage(isl_union_map_from_map(map.copy())); }
+isl::union_map to_union(const isl::map& map) {
+  return isl::manage(isl_union_map_from_map(map.copy()));
+}
 
 std::vector<Sink> reads_of(const IslModel& model, int statement, const std::string& family) {
   std::vector<Sink> sinks;
   const IslStatement& s = model.statements[static_cast<std::size_t>(statement)];
   for (std::size_t k = 0; k < s.accesses.size(); ++k) {
     const IslAccess& access = s.accesses[k];
-    if (access.write || model.buffers[static_cast<std::size_t>(access.buffer)].of != family) continue;
+    if (access.write || model.buffers[static_cast<std::size_t>(access.buffer)].of != family)
+      continue;
     Sink sink{statement, static_cast<int>(k), access.buffer, access.cells, access.outside,
               "",        access.exact,        access.own};
     sink.fill = fill_name(*s.statement, static_cast<int>(k));
@@ -66,13 +72,16 @@ Sink out_sink(const IslModel& model, int buffer) {
   return Sink{-1, 0, buffer, virtual_accesses(model, buffer, "OUT"), {}, "", true};
 }
 
-isl::map in_cells(const IslModel& model, int buffer) { return virtual_accesses(model, buffer, "IN"); }
+isl::map in_cells(const IslModel& model, int buffer) {
+  return virtual_accesses(model, buffer, "IN");
+}
 
 isl::union_map with_fill(const isl::union_map& sources, const Sink& sink) {
   if (!sink.outside) return sources;
-  isl_space* space = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(sink.outside->get())), 0);
-  isl_set* fill =
-      isl_set_set_tuple_id(isl_set_universe(space), make_id(isl_set_get_ctx(sink.outside->get()), sink.fill));
+  isl_space* space =
+      isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(sink.outside->get())), 0);
+  isl_set* fill = isl_set_set_tuple_id(isl_set_universe(space),
+                                       make_id(isl_set_get_ctx(sink.outside->get()), sink.fill));
   isl_map* map = isl_map_from_domain_and_range(sink.outside->copy(), fill);
   return sources.unite(isl::manage(isl_union_map_from_map(map)));
 }

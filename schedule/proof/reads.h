@@ -1,6 +1,7 @@
-// The reads of a model as sinks of values: who executes each, which cells it takes, and what it takes instead where its
-// guard is false. What a caller reads of a result when all has run is one as well (OUT); what it gave before is a
-// source (IN). Both are virtual statements over the cells of the buffer.
+// The reads of a model as sinks of values: who executes each, which cells it takes, and what it
+// takes instead where its guard is false. What a caller reads of a result when all has run is
+// one as well (OUT); what it gave before is a source (IN). Both are virtual statements over the
+// cells of the buffer.
 #pragma once
 
 #include "schedule/proof/isl_bridge.h"

@@ -1,11 +1,14 @@
-// The criterion for a tensor whose updates run in another order than in the reference (docs/proof.md, "Relaxed"): the
-// same generations, each made of the same updates, and every read sees of its generation what it sees there.
+// The criterion for a tensor whose updates run in another order than in the reference
+// (docs/proof.md, "Relaxed"): the same generations, each made of the same updates, and every read
+// sees of its generation what it sees there.
 //
-//   links    every update continues its generation (or begins it from the one before); no value is continued
-//            twice: so the updates of a generation at one location form one path, from what begins it
-//   reads    a read takes a value of the same generation: the end of the path where no update comes after it in the
-//            reference, else exactly the updates that come before it there
-//   again    what is computed in every iteration of a site has, in each iteration that is read, all its updates
+//   links    every update continues its generation (or begins it from the one before); no value
+//            is continued twice: so the updates of a generation at one location form one path,
+//            from what begins it
+//   reads    a read takes a value of the same generation: the end of the path where no update comes
+//            after it in the reference, else exactly the updates that come before it there
+//   again    what is computed in every iteration of a site has, in each iteration that is read,
+//            all its updates
 #pragma once
 
 #include "schedule/proof/correspondence.h"

@@ -1,6 +1,7 @@
-// The chain of rewrites from the reference Program to the one that is scheduled. Each step is proved from its two
-// Programs, whoever made them; what holds between neighbours holds from end to end. The shape that all steps but
-// inlining have: the same statements in the same order, but for one group that takes the place of some.
+// The chain of rewrites from the reference Program to the one that is scheduled. Each step is
+// proved from its two Programs, whoever made them; what holds between neighbours holds from end to
+// end. The shape that all steps but inlining have: the same statements in the same order, but for
+// one group that takes the place of some.
 #include "schedule/proof/rewrites.h"
 
 #include <algorithm>
@@ -14,8 +15,10 @@ Refusal rewrite_fault(const std::string& headline) {
   return refusal;
 }
 
-std::string region_text(const std::string& iterator, const ir::Affine& begin, const ir::Affine& end, int step) {
-  return "loop " + iterator + " " + ir::to_string(begin) + " " + ir::to_string(end) + " " + std::to_string(step);
+std::string region_text(const std::string& iterator, const ir::Affine& begin, const ir::Affine& end,
+                        int step) {
+  return "loop " + iterator + " " + ir::to_string(begin) + " " + ir::to_string(end) + " " +
+         std::to_string(step);
 }
 
 namespace {
@@ -53,22 +56,27 @@ std::vector<std::string> flat_order(const ir::Program& program) {
 
 }  // namespace
 
-std::optional<std::string> replaced_group(const ir::Program& before, const ir::Program& after, const Group& group,
+std::optional<std::string> replaced_group(const ir::Program& before, const ir::Program& after,
+                                          const Group& group,
                                           const std::vector<std::string>& temporaries,
                                           const std::optional<GroupRegion>& region) {
   for (const std::string& name : temporaries) {
     const ir::Buffer* buffer = after.find_buffer(name);
-    if (!buffer || buffer->role != ir::Role::Temp || before.find_buffer(name)) return name + " is no new temporary";
+    if (!buffer || buffer->role != ir::Role::Temp || before.find_buffer(name))
+      return name + " is no new temporary";
   }
-  if (!ir::equal(surroundings(before, {}), surroundings(after, temporaries))) return "another interface";
-  const auto extra = static_cast<std::ptrdiff_t>(after.statements.size() - before.statements.size());
+  if (!ir::equal(surroundings(before, {}), surroundings(after, temporaries)))
+    return "another interface";
+  const auto extra =
+      static_cast<std::ptrdiff_t>(after.statements.size() - before.statements.size());
   const auto new_end = static_cast<std::ptrdiff_t>(group.end) + extra;
   if (new_end < static_cast<std::ptrdiff_t>(group.begin)) return "statements are missing";
   const auto end = static_cast<std::size_t>(new_end);
   for (std::size_t i = 0; i < before.statements.size(); ++i) {
     if (i >= group.begin && i < group.end) continue;
     const std::size_t there = i < group.begin ? i : i - group.end + end;
-    if (!ir::equal(before.statements[i], after.statements[there])) return before.statements[i].name + " has changed";
+    if (!ir::equal(before.statements[i], after.statements[there]))
+      return before.statements[i].name + " has changed";
   }
   std::vector<std::string> expected, members;
   for (std::size_t i = group.begin; i < end; ++i) {
@@ -90,9 +98,10 @@ std::optional<std::string> replaced_group(const ir::Program& before, const ir::P
   return std::nullopt;
 }
 
-std::optional<std::string> dropped_statement(const ir::Program& before, const ir::Program& after, std::size_t gone,
-                                             const std::string& temporary) {
-  if (!ir::equal(surroundings(before, {temporary}), surroundings(after, {}))) return "another interface";
+std::optional<std::string> dropped_statement(const ir::Program& before, const ir::Program& after,
+                                             std::size_t gone, const std::string& temporary) {
+  if (!ir::equal(surroundings(before, {temporary}), surroundings(after, {})))
+    return "another interface";
   if (after.statements.size() + 1 != before.statements.size()) return "statements are missing";
   std::vector<std::string> expected;
   for (const std::string& item : flat_order(before)) {
@@ -105,9 +114,11 @@ std::optional<std::string> dropped_statement(const ir::Program& before, const ir
   return std::nullopt;
 }
 
-const IslAccess& access_of(const IslModel& model, std::size_t statement, const std::string& buffer, bool write) {
+const IslAccess& access_of(const IslModel& model, std::size_t statement, const std::string& buffer,
+                           bool write) {
   for (const IslAccess& a : model.statements[statement].accesses)
-    if (a.write == write && model.buffers[static_cast<std::size_t>(a.buffer)].name == buffer) return a;
+    if (a.write == write && model.buffers[static_cast<std::size_t>(a.buffer)].name == buffer)
+      return a;
   POLYTE_CHECK(false, "an access to '" + buffer + "' is missing");
 }
 
@@ -130,7 +141,8 @@ bool same_operation(const ir::Expr& now, const ir::Expr& then,
     const auto& b = std::get<ir::Select>(then->op);
     return match(a->condition, b.condition) && match(a->a, b.a) && match(a->b, b.b);
   }
-  if (const auto* a = std::get_if<ir::Cast>(&now->op)) return match(a->a, std::get<ir::Cast>(then->op).a);
+  if (const auto* a = std::get_if<ir::Cast>(&now->op))
+    return match(a->a, std::get<ir::Cast>(then->op).a);
   return false;
 }
 
@@ -144,11 +156,13 @@ bool touches(const ir::Statement& s, const std::string& buffer) {
 
 namespace {
 
-// What is proved of the Program after a rewrite holds where its tensors have sizes: that has to be everywhere.
+// What is proved of the Program after a rewrite holds where its tensors have sizes: that has
+// to be everywhere.
 std::optional<Refusal> lost_sizes(const IslModel& before, const IslModel& after) {
   const isl::set lost = before.context.subtract(after.context);
   if (lost.is_empty()) return std::nullopt;
-  const Point point = first_point(isl::manage(isl_set_from_params(isl_set_params(lost.copy()))), before.params);
+  const Point point =
+      first_point(isl::manage(isl_set_from_params(isl_set_params(lost.copy()))), before.params);
   std::string sizes;
   for (const auto& [name, value] : point.params)
     sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(value);
@@ -185,10 +199,12 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
         break;
     }
     if (refusal) return refusal;
-    if (auto lost = lost_sizes(impl.basis_of(before).model, impl.basis_of(rewrite.after).model)) return lost;
+    if (auto lost = lost_sizes(impl.basis_of(before).model, impl.basis_of(rewrite.after).model))
+      return lost;
     before = rewrite.after;
   }
-  if (before != state.basis) return rewrite_fault("the Program was rewritten without a step that says how");
+  if (before != state.basis)
+    return rewrite_fault("the Program was rewritten without a step that says how");
   return std::nullopt;
 }
 

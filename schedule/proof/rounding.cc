@@ -27,8 +27,9 @@ double unit_roundoff(DType type) {
 
 namespace {
 
-// gamma(n) = n u / (1 - n u), u the unit roundoff of the type: |computed - true| <= gamma(n) * sum of |terms| for n
-// roundings on the way of a term (Higham, Accuracy and Stability, 3.1). Not a number where n u >= 1.
+// gamma(n) = n u / (1 - n u), u the unit roundoff of the type: |computed - true| <= gamma(n) * sum
+// of |terms| for n roundings on the way of a term (Higham, Accuracy and Stability, 3.1). Not a
+// number where n u >= 1.
 double gamma(double roundings, DType type) {
   const double product = roundings * unit_roundoff(type);
   return product < 1 ? product / (1 - product) : std::numeric_limits<double>::infinity();
@@ -42,7 +43,8 @@ std::string number(double value) {
 }
 
 // Updates of one cell by this statement of the Program, at most; nullopt where a size is open.
-std::optional<double> terms_of(const std::shared_ptr<const ir::Program>& program, const std::string& update) {
+std::optional<double> terms_of(const std::shared_ptr<const ir::Program>& program,
+                               const std::string& update) {
   const State plain = reference_state(program);
   const ScheduledStatement& s = plain.at(update);
   double terms = 1;
@@ -53,15 +55,18 @@ std::optional<double> terms_of(const std::shared_ptr<const ir::Program>& program
   }
   return terms;
 }
-std::optional<double> terms_of(const State& state, const std::string& update) { return terms_of(state.basis, update); }
+std::optional<double> terms_of(const State& state, const std::string& update) {
+  return terms_of(state.basis, update);
+}
 
 // With the updates of its tensor that may change places with it.
 std::optional<double> terms_of_class(const State& state, const ir::Statement& update) {
   double all = 0;
   for (const ir::Statement& s : state.basis->statements) {
     const auto found = class_of(state, s);
-    const bool is_of_class = s.name == update.name || (found && found == class_of(state, update) &&
-                                                       s.writes.front().buffer == update.writes.front().buffer);
+    const bool is_of_class =
+        s.name == update.name || (found && found == class_of(state, update) &&
+                                  s.writes.front().buffer == update.writes.front().buffer);
     const auto terms = is_of_class ? terms_of(state, s.name) : 0;
     if (!terms) return std::nullopt;
     all += *terms;
@@ -81,13 +86,15 @@ bool has_one_update(const State& state, const std::string& tensor) {
          }) == 1;
 }
 
-std::string bound(const State& state, const ir::Statement& update, const std::optional<double>& roundings) {
+std::string bound(const State& state, const ir::Statement& update,
+                  const std::optional<double>& roundings) {
   const DType type = state.dtype_of(update.writes.front().buffer);
   const std::string of = update.combiner == ir::Combiner::Product ? "|product|" : "sum of |terms|";
   if (!roundings) return "|error| <= gamma(number of terms) * " + of;
   const double value = gamma(*roundings, type);
   return "|error| <= gamma(" + number(*roundings) + ") * " + of + ", gamma(" + number(*roundings) +
-         ") = " + (std::isfinite(value) ? number(value) : "unbounded") + " for " + std::string(to_string(type));
+         ") = " + (std::isfinite(value) ? number(value) : "unbounded") + " for " +
+         std::string(to_string(type));
 }
 
 // rfactor: a term is rounded on the way through its part, then the part on the way through the sum.
@@ -99,8 +106,9 @@ std::string factor_note(const State& state, const Rewrite& rewrite) {
   std::optional<double> both;
   if (inner && outer) both = *inner + *outer;
   const bool is_alone = has_one_update(state, rewrite.tensor);
-  return rewrite.tensor + (is_alone ? "" : " by " + rewrite.update) + " is added up in parts over " + rewrite.loop +
-         " (" + rewrite.other + "): " + bound(state, *merge, both);
+  return rewrite.tensor + (is_alone ? "" : " by " + rewrite.update) +
+         " is added up in parts over " + rewrite.loop + " (" + rewrite.other +
+         "): " + bound(state, *merge, both);
 }
 
 using Weights = std::vector<const ir::Statement*>;
@@ -129,7 +137,8 @@ bool takes_exponential(const ir::Expr& e, const Weights& weights) {
   return found;
 }
 
-// The narrowest type that weights are rounded to, in the expression and in the definitions that it reads.
+// The narrowest type that weights are rounded to, in the expression and in the definitions that
+// it reads.
 DType narrowest_weight(const ir::Expr& e, const Weights& weights) {
   DType narrowest = e->type;
   const auto take = [&](DType type) {
@@ -149,11 +158,13 @@ std::string weights_note(const Rewrite& rewrite, const std::string& update) {
   const ir::Expr& value = rewrite.after->statement(update).values.front();
   const DType narrowest = narrowest_weight(value, weights_of(rewrite));
   if (narrowest == value->type) return "";
-  return ", and " + number(2 * unit_roundoff(narrowest)) + " * sum of |terms| for weights rounded to " +
-         std::string(to_string(narrowest)) + " beside another maximum";
+  return ", and " + number(2 * unit_roundoff(narrowest)) +
+         " * sum of |terms| for weights rounded to " + std::string(to_string(narrowest)) +
+         " beside another maximum";
 }
 
-// A scale multiplies by an exponential of at most 4 units in the last place: 8 roundings, and its own.
+// A scale multiplies by an exponential of at most 4 units in the last place: 8 roundings, and
+// its own.
 std::string online_note(const State& state, const Rewrite& rewrite, const std::string& sum) {
   const ir::Statement* update = update_of(state, sum);
   if (!update) return "";
@@ -162,9 +173,10 @@ std::string online_note(const State& state, const Rewrite& rewrite, const std::s
   const auto scales = extent_of(plain, {scale.name}, rewrite.loop);
   const auto inner = terms_of(state, update->name);
   std::optional<double> all;
-  if (scales && inner) all = *inner * static_cast<double>(*scales) + 10 * static_cast<double>(*scales);
-  return sum + " is scaled to the running maximum " + rewrite.tensor + " at each step of " + rewrite.loop + ": " +
-         bound(state, *update, all) + weights_note(rewrite, update->name);
+  if (scales && inner)
+    all = *inner * static_cast<double>(*scales) + 10 * static_cast<double>(*scales);
+  return sum + " is scaled to the running maximum " + rewrite.tensor + " at each step of " +
+         rewrite.loop + ": " + bound(state, *update, all) + weights_note(rewrite, update->name);
 }
 
 // A quotient is rounded once, a product with a reciprocal twice.
@@ -181,7 +193,8 @@ std::string reciprocal_note(const ir::Program& before, const Rewrite& rewrite) {
   return s.name + " multiplies by the reciprocal of " + divisors +
          ": |error| <= gamma(2) * |quotient|, gamma(2) = " + number(gamma(2, type)) + " for " +
          std::string(to_string(type)) +
-         " (1.5 units in the last place, where a division has 0.5), as long as the reciprocal is a normal number";
+         " (1.5 units in the last place, where a division has 0.5), as long as the reciprocal is a "
+         "normal number";
 }
 
 // Terms are rounded once less, the sum once more.
@@ -190,8 +203,9 @@ std::string deferred_note(const State& state, const Rewrite& rewrite) {
   const ir::Expr& quotient = rewrite.after->statement(rewrite.tensor).values.front();
   auto roundings = terms_of(rewrite.after, update.name);
   if (roundings) *roundings += 1;
-  const std::string text = rewrite.tensor + " is divided by " + ir::to_string(std::get<ir::Binary>(quotient->op).b) +
-                           " once, after the sum " + rewrite.other + ": " + bound(state, update, roundings);
+  const std::string text =
+      rewrite.tensor + " is divided by " + ir::to_string(std::get<ir::Binary>(quotient->op).b) +
+      " once, after the sum " + rewrite.other + ": " + bound(state, update, roundings);
   if (rewrite.update.empty()) return text + ", as long as the sum is a normal number";
   const ir::Statement& definition = rewrite.after->statement(rewrite.update);
   const DType type = definition.values.front()->type;
@@ -202,8 +216,9 @@ std::string deferred_note(const State& state, const Rewrite& rewrite) {
          " before it is divided, as long as it and the sum are normal numbers";
 }
 
-// An instruction that adds several products at once truncates where a float's addition rounds, so that each term counts
-// twice (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, 2021; NVIDIA publishes nothing).
+// An instruction that adds several products at once truncates where a float's addition rounds, so
+// that each term counts twice (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor
+// cores, 2021; NVIDIA publishes nothing).
 std::string instruction_note(const State& state, const TensorizedLoop& tensorized) {
   const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
   if (!row || !row->rounds) return "";
@@ -232,11 +247,12 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
   for (const std::string& name : prover.reordered(state)) {
     const ir::Statement& update = state.basis->statement(name);
     const std::string& tensor = update.writes.front().buffer;
-    const std::string note =
-        tensor + " is combined in another order: " + bound(state, update, terms_of_class(state, update));
+    const std::string note = tensor + " is combined in another order: " +
+                             bound(state, update, terms_of_class(state, update));
     if (!is_reorderable(update) && said.insert(note).second) add(note);
   }
-  for (const TensorizedLoop& tensorized : state.tensorized) add(instruction_note(state, tensorized));
+  for (const TensorizedLoop& tensorized : state.tensorized)
+    add(instruction_note(state, tensorized));
   for (const ScheduledStatement& s : state.statements)
     if (s.atomic && !is_reorderable(state.basis->statement(s.reference)))
       add(s.body.writes.front().buffer + " is combined in the order of the threads: " +

@@ -40,7 +40,8 @@ const SourceFinder::Writers& SourceFinder::writers_of(int buffer) {
     for (const IslAccess& access : model_.statements[i].accesses) {
       if (!access.write || access.buffer != buffer) continue;
       const int statement = static_cast<int>(i);
-      const isl::map cells = writing_ ? access.cells.intersect_domain(writing_(statement)) : access.cells;
+      const isl::map cells =
+          writing_ ? access.cells.intersect_domain(writing_(statement)) : access.cells;
       w.add(cells, clock_.of_statement(statement, buffer));
     }
   }
@@ -49,17 +50,22 @@ const SourceFinder::Writers& SourceFinder::writers_of(int buffer) {
 
 void SourceFinder::Writers::add(const isl::map& more_cells, const isl::map& more_times) {
   isl::union_map more = to_union(more_cells);
-  injective = injective && more_cells.is_injective() && cells.range().intersect(more.range()).is_empty();
+  injective =
+      injective && more_cells.is_injective() && cells.range().intersect(more.range()).is_empty();
   cells = cells.unite(more);
   times = times.unite(to_union(more_times));
 }
 
-// The pairs (sink -> source) whose source has run before the sink; the others found nothing written.
-isl::union_map SourceFinder::in_order(const isl::union_map& claimed, const Writers& writers, const Sink& sink) {
+// The pairs (sink -> source) whose source has run before the sink; the others found
+// nothing written.
+isl::union_map SourceFinder::in_order(const isl::union_map& claimed, const Writers& writers,
+                                      const Sink& sink) {
   if (all_forwards(claimed, sink)) return claimed;
   isl::union_map times = writers.times.unite(to_union(time_of(sink)));
-  isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.release()));
-  isl::union_map late = isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.release()));
+  isl::multi_union_pw_aff order =
+      isl::manage(isl_multi_union_pw_aff_from_union_map(times.release()));
+  isl::union_map late =
+      isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.release()));
   return claimed.subtract(late);
 }
 
@@ -71,21 +77,26 @@ bool SourceFinder::all_forwards(const isl::union_map& claimed, const Sink& sink)
   claimed.foreach_map([&](isl::map map) {
     const std::string source = isl_map_get_tuple_name(map.get(), isl_dim_out);
     if (source[0] != 'S') return;
-    forwards = forwards && !find_backwards(model_, std::stoi(source.substr(1)), sink.statement, map.reverse());
+    forwards = forwards &&
+               !find_backwards(model_, std::stoi(source.substr(1)), sink.statement, map.reverse());
   });
   return forwards;
 }
 
-isl::union_map SourceFinder::flow(const isl::union_map& reads, const Writers& writers, const Sink& sink) {
+isl::union_map SourceFinder::flow(const isl::union_map& reads, const Writers& writers,
+                                  const Sink& sink) {
   isl_union_access_info* info = isl_union_access_info_from_sink(reads.copy());
   info = isl_union_access_info_set_must_source(info, writers.cells.copy());
-  info = isl_union_access_info_set_schedule_map(info, writers.times.unite(to_union(time_of(sink))).release());
+  info = isl_union_access_info_set_schedule_map(
+      info, writers.times.unite(to_union(time_of(sink))).release());
   isl_union_flow* result = isl_union_access_info_compute_flow(info);
   const isl::union_map found = isl::manage(isl_union_flow_get_must_dependence(result)).reverse();
   const isl::union_map not_written = isl::manage(isl_union_flow_get_must_no_source(result));
   isl_union_flow_free(result);
-  // A read that is in neither would be judged by nobody: later versions of isl lose some (docs/proof.md).
-  POLYTE_CHECK(reads.domain().is_subset(found.domain().unite(not_written.domain())), "isl's dataflow leaves reads out");
+  // A read that is in neither would be judged by nobody: later versions of isl lose
+  // some (docs/proof.md).
+  POLYTE_CHECK(reads.domain().is_subset(found.domain().unite(not_written.domain())),
+               "isl's dataflow leaves reads out");
   return found;
 }
 

@@ -1,6 +1,7 @@
-// Sources of reads in one model (a State's or a basis'): who wrote the value that a read takes, before it, and last.
-// Where every cell is written once, the writer of the cell is the source if it comes before; elsewhere isl computes
-// flow. Asked about some writers only, it looks through the others: who wrote last among these.
+// Sources of reads in one model (a State's or a basis'): who wrote the value that a read takes,
+// before it, and last. Where every cell is written once, the writer of the cell is the source if
+// it comes before; elsewhere isl computes flow. Asked about some writers only, it looks through the
+// others: who wrote last among these.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,8 @@ class SourceFinder {
   explicit SourceFinder(const IslModel& model, Writing writing = {})
       : model_(model), clock_(model), writing_(std::move(writing)) {}
 
-  // sink instance -> source instance (a statement's tuple, or IN<buffer>), for the reads that read something.
+  // sink instance -> source instance (a statement's tuple, or IN<buffer>), for the reads
+  // that read something.
   isl::union_map sources(const Sink& sink);
 
  private:

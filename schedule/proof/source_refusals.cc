@@ -27,15 +27,16 @@ std::optional<isl::map> first_map(const isl::union_map& maps) {
 
 }  // namespace
 
-Refusal SourceRefusals::wrong_path(const Sink& sink, const isl::union_map& pairs, const std::string& headline,
-                                   const std::string& does) const {
+Refusal SourceRefusals::wrong_path(const Sink& sink, const isl::union_map& pairs,
+                                   const std::string& headline, const std::string& does) const {
   const isl::map map = *first_map(pairs);
   const Point point = first_point(isl::manage(isl_map_wrap(map.copy())), model_.params);
   const auto own = static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in));
   Counterexample c;
   c.sizes = point.params;
   c.size_names = model_.params;
-  c.sink = sink_instance(sink, {point.values.begin(), point.values.begin() + static_cast<std::ptrdiff_t>(own)});
+  c.sink = sink_instance(
+      sink, {point.values.begin(), point.values.begin() + static_cast<std::ptrdiff_t>(own)});
   c.scheduled = to_string(c.sink) + does + describe(map, point, model_);
   return illegal(headline, c);
 }
@@ -59,7 +60,8 @@ Counterexample SourceRefusals::example_of(const isl::map& pairs, Point& point) c
 Refusal SourceRefusals::counted_twice(const isl::union_map& pairs) const {
   Point point;
   Counterexample c = example_of(*first_map(pairs), point);
-  c.scheduled = to_string(c.source) + " and " + to_string(c.sink) + " both go on from one value of " + family_;
+  c.scheduled = to_string(c.source) + " and " + to_string(c.sink) +
+                " both go on from one value of " + family_;
   return illegal("a partial sum would be counted twice", c);
 }
 
@@ -77,8 +79,8 @@ Refusal SourceRefusals::cut_in_two(const isl::union_map& twins, const isl::union
   const std::string again = to_string(c.sink);
   const isl::map onward = *first_map(links.intersect_range(to_union(pairs.range())).reverse());
   c = example_of(onward, point);
-  c.scheduled = to_string(c.sink) + " does not go on from the others, but from " + to_string(c.source) + ", and " +
-                again + " begins the same sum";
+  c.scheduled = to_string(c.sink) + " does not go on from the others, but from " +
+                to_string(c.source) + ", and " + again + " begins the same sum";
   return illegal("a sum would be cut in two", c);
 }
 
@@ -89,34 +91,43 @@ Refusal SourceRefusals::changed_order(int statement, const isl::map& pairs) cons
   c.watch = cell_text(s.accesses.back().text, s.statement->body, point, 0);
   c.reference = to_string(c.source) + " updates " + c.watch + ", then " + to_string(c.sink);
   c.scheduled = to_string(c.sink) + " comes first";
-  return illegal("updates of one element would change their order, and the contract does not let these loops", c);
+  return illegal(
+      "updates of one element would change their order, and the contract does not let these loops",
+      c);
 }
 
-std::string SourceRefusals::describe(const isl::map& map, const Point& point, const IslModel& of) const {
+std::string SourceRefusals::describe(const isl::map& map, const Point& point,
+                                     const IslModel& of) const {
   const char* tuple = isl_map_get_tuple_name(map.get(), isl_dim_out);
   std::string name = tuple ? tuple : "";
-  std::vector<std::int64_t> values(point.values.begin() + isl_map_dim(map.get(), isl_dim_in), point.values.end());
+  std::vector<std::int64_t> values(point.values.begin() + isl_map_dim(map.get(), isl_dim_in),
+                                   point.values.end());
   if (name.rfind("FILL ", 0) == 0) return "the padding value " + name.substr(5);
   std::string cell;
   for (std::int64_t v : values) cell += (cell.empty() ? "" : ", ") + std::to_string(v);
   if (name[0] == 'I') return "the input " + family_ + "[" + cell + "]";
-  const ir::Statement& s = of.statements[static_cast<std::size_t>(std::stoi(name.substr(1)))].statement->body;
+  const ir::Statement& s =
+      of.statements[static_cast<std::size_t>(std::stoi(name.substr(1)))].statement->body;
   return to_string(make_instance(s, values));
 }
 
-Instance SourceRefusals::sink_instance(const Sink& sink, const std::vector<std::int64_t>& values) const {
+Instance SourceRefusals::sink_instance(const Sink& sink,
+                                       const std::vector<std::int64_t>& values) const {
   if (sink.statement < 0) {
     Instance out{"the result " + family_, {}};
-    for (std::size_t i = 0; i < values.size(); ++i) out.iterators.emplace_back("d" + std::to_string(i), values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      out.iterators.emplace_back("d" + std::to_string(i), values[i]);
     return out;
   }
-  return make_instance(model_.statements[static_cast<std::size_t>(sink.statement)].statement->body, values);
+  return make_instance(model_.statements[static_cast<std::size_t>(sink.statement)].statement->body,
+                       values);
 }
 
 std::string SourceRefusals::sink_cell(const Sink& sink, const Point& point) const {
   if (sink.statement < 0) return family_;
   const IslStatement& s = model_.statements[static_cast<std::size_t>(sink.statement)];
-  return cell_text(s.accesses[static_cast<std::size_t>(sink.read)].text, s.statement->body, point, 0);
+  return cell_text(s.accesses[static_cast<std::size_t>(sink.read)].text, s.statement->body, point,
+                   0);
 }
 
 Refusal SourceRefusals::undefined_read(const Sink& sink, const isl::union_set& instances) const {
@@ -144,7 +155,8 @@ Refusal SourceRefusals::wrong_source(const Sink& sink, const isl::union_map& wro
   c.size_names = model_.params;
   c.sink = sink_instance(sink, reader.values);
   c.watch = sink_cell(sink, reader);
-  c.scheduled = to_string(c.sink) + " reads " + c.watch + " and gets " + describe(map, point, reference_);
+  c.scheduled =
+      to_string(c.sink) + " reads " + c.watch + " and gets " + describe(map, point, reference_);
   c.reference = to_string(c.sink) + " gets " + expected_source(map, reader, expected);
   return illegal("a read would get another value", c);
 }
@@ -153,7 +165,8 @@ std::string SourceRefusals::expected_source(const isl::map& map, const Point& re
                                             const isl::union_map& expected) const {
   isl_set* at = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));
   for (std::size_t i = 0; i < reader.values.size(); ++i) {
-    at = isl_set_fix_si(at, isl_dim_set, static_cast<unsigned>(i), static_cast<int>(reader.values[i]));
+    at = isl_set_fix_si(at, isl_dim_set, static_cast<unsigned>(i),
+                        static_cast<int>(reader.values[i]));
   }
   isl::union_map here = expected.intersect_domain(isl::manage(isl_union_set_from_set(at)));
   std::optional<isl::map> first = first_map(here);

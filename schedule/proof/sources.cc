@@ -1,7 +1,8 @@
-// The end-to-end criterion (docs/proof.md): every read's source, followed through copies, is the reference's. Values
-// are uninterpreted, so equal sources and equal expressions give equal results, by induction along the execution. Where
-// that fails and updates may change places, the relaxed criterion decides (relaxed_sources.h). Only tensors whose
-// accesses or instances changed are examined; the rest is decided by the order walk.
+// The end-to-end criterion (docs/proof.md): every read's source, followed through copies, is the
+// reference's. Values are uninterpreted, so equal sources and equal expressions give equal results,
+// by induction along the execution. Where that fails and updates may change places, the relaxed
+// criterion decides (relaxed_sources.h). Only tensors whose accesses or instances changed are
+// examined; the rest is decided by the order walk.
 #include <isl/map.h>
 #include <isl/set.h>
 #include <isl/union_map.h>
@@ -38,14 +39,17 @@ class FamilyCheck {
         refusals_(model, basis.model, family_) {}
 
   std::optional<Refusal> run() {
-    if (!decidable()) return not_decided("accesses of '" + family_ + "' are not affine, and its storage has changed");
+    if (!decidable())
+      return not_decided("accesses of '" + family_ +
+                         "' are not affine, and its storage has changed");
     follow_copies();
     std::vector<ReadSources> reads;
     std::optional<Refusal> inexact;
     for (const Sink& sink : sinks()) {
       std::optional<ReadSources> read = find(sink);
       if (!read)
-        return not_decided("a chain of copies of '" + family_ + "' is longer than " + std::to_string(kMaxCopyRounds));
+        return not_decided("a chain of copies of '" + family_ + "' is longer than " +
+                           std::to_string(kMaxCopyRounds));
       if (auto refusal = check_defined(*read)) return refusal;
       if (!inexact) inexact = check_exact(*read);
       reads.push_back(*std::move(read));
@@ -69,7 +73,9 @@ class FamilyCheck {
     for (const IslModel* model : {&basis_.model, &model_}) {
       for (const IslStatement& s : model->statements) {
         for (const IslAccess& access : s.accesses) {
-          if (model->buffers[static_cast<std::size_t>(access.buffer)].of == family_ && !access.exact) return false;
+          if (model->buffers[static_cast<std::size_t>(access.buffer)].of == family_ &&
+              !access.exact)
+            return false;
         }
       }
     }
@@ -83,11 +89,13 @@ class FamilyCheck {
       for (std::size_t i = 0; i < model_.statements.size(); ++i) {
         const StatementKind kind = model_.statements[i].statement->kind;
         if (kind == StatementKind::Copy || (kind == StatementKind::Update) != updates) continue;
-        for (Sink& sink : reads_of(model_, static_cast<int>(i), family_)) result.push_back(std::move(sink));
+        for (Sink& sink : reads_of(model_, static_cast<int>(i), family_))
+          result.push_back(std::move(sink));
       }
     }
     const int buffer = buffer_index(model_, family_);
-    if (model_.buffers[static_cast<std::size_t>(buffer)].output) result.push_back(out_sink(model_, buffer));
+    if (model_.buffers[static_cast<std::size_t>(buffer)].output)
+      result.push_back(out_sink(model_, buffer));
     return result;
   }
 
@@ -103,7 +111,8 @@ class FamilyCheck {
 
   bool is_copy(const char* tuple) const {
     const int at = statement_of_tuple(tuple);
-    return at >= 0 && model_.statements[static_cast<std::size_t>(at)].statement->kind == StatementKind::Copy;
+    return at >= 0 &&
+           model_.statements[static_cast<std::size_t>(at)].statement->kind == StatementKind::Copy;
   }
 
   // Sources after copies; nullopt if a chain does not end.
@@ -111,7 +120,8 @@ class FamilyCheck {
     for (int round = 0; round < kMaxCopyRounds; ++round) {
       isl::union_map of_copies = no_pairs(model_), others = no_pairs(model_);
       sources.foreach_map([&](isl::map map) {
-        isl::union_map& part = is_copy(isl_map_get_tuple_name(map.get(), isl_dim_out)) ? of_copies : others;
+        isl::union_map& part =
+            is_copy(isl_map_get_tuple_name(map.get(), isl_dim_out)) ? of_copies : others;
         part = part.unite(to_union(map));
       });
       if (of_copies.is_empty()) return sources;
@@ -122,11 +132,14 @@ class FamilyCheck {
 
   Sink reference_sink(const Sink& sink) {
     if (sink.statement < 0) return out_sink(basis_.model, buffer_index(basis_.model, family_));
-    const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
-    for (Sink& candidate : reads_of(basis_.model, statement_index(basis_.model, s.reference), family_)) {
+    const ScheduledStatement& s =
+        *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
+    for (Sink& candidate :
+         reads_of(basis_.model, statement_index(basis_.model, s.reference), family_)) {
       if (candidate.read == sink.read) return std::move(candidate);
     }
-    throw InternalError("a read of '" + family_ + "' in '" + s.body.name + "' has no counterpart in the reference");
+    throw InternalError("a read of '" + family_ + "' in '" + s.body.name +
+                        "' has no counterpart in the reference");
   }
 
   std::optional<ReadSources> find(const Sink& sink) {
@@ -134,11 +147,13 @@ class FamilyCheck {
     if (!actual) return std::nullopt;
     const Sink original = reference_sink(sink);
     const isl::union_map reference = with_fill(then_.sources(original), original);
-    return ReadSources{sink, *std::move(actual), reference, correspondence_.of_sink(sink).apply_range(reference)};
+    return ReadSources{sink, *std::move(actual), reference,
+                       correspondence_.of_sink(sink).apply_range(reference)};
   }
 
-  // Instances of a padded statement that the reference has not. What they read has to exist; what they make is no
-  // value of the reference, so that a read that takes it has another source than there.
+  // Instances of a padded statement that the reference has not. What they read has to exist;
+  // what they make is no value of the reference, so that a read that takes it has another
+  // source than there.
   isl::union_set beyond_reference(const Sink& sink) {
     if (sink.statement < 0) return no_instances(model_);
     const IslStatement& s = model_.statements[static_cast<std::size_t>(sink.statement)];
@@ -162,25 +177,28 @@ class FamilyCheck {
     return std::nullopt;
   }
 
-  // Asked of instances of the reference: phi is defined wherever the sink reads, and the sources that the reference has
-  // are written without divisions, where those that are expected of the sink, which fused its loops, are not.
+  // Asked of instances of the reference: phi is defined wherever the sink reads, and the sources
+  // that the reference has are written without divisions, where those that are expected of the
+  // sink, which fused its loops, are not.
   std::optional<Refusal> check_exact(const ReadSources& read) {
     const isl::union_map actual = correspondence_.of_range(read.actual);
-    if (actual.apply_domain(correspondence_.of_sink(read.sink)).is_subset(read.reference)) return std::nullopt;
+    if (actual.apply_domain(correspondence_.of_sink(read.sink)).is_subset(read.reference))
+      return std::nullopt;
     return refusals_.wrong_source(read.sink, actual.subtract(read.expected), read.expected);
   }
 };
 
 bool runs(const IslModel& model, const std::string& reference) {
-  return std::ranges::any_of(model.statements,
-                             [&](const IslStatement& s) { return s.statement->reference == reference; });
+  return std::ranges::any_of(
+      model.statements, [&](const IslStatement& s) { return s.statement->reference == reference; });
 }
 
 bool changed(const IslModel& model, const Basis& basis, const std::string& buffer) {
   bool written = false;
   for (const IslStatement& s : basis.model.statements) {
     for (const IslAccess& a : s.accesses) {
-      if (!a.write || basis.model.buffers[static_cast<std::size_t>(a.buffer)].name != buffer) continue;
+      if (!a.write || basis.model.buffers[static_cast<std::size_t>(a.buffer)].name != buffer)
+        continue;
       written = true;
       if (!runs(model, s.statement->body.name)) return true;
     }
@@ -198,8 +216,8 @@ bool changed(const IslModel& model, const Basis& basis, const std::string& buffe
   return false;
 }
 
-// Statements that keep their instances must run all of them, once, and no others: by themselves, or in the parts that a
-// cut has made of them.
+// Statements that keep their instances must run all of them, once, and no others: by themselves, or
+// in the parts that a cut has made of them.
 void check_domains(const Basis& basis, const IslModel& model) {
   for (const IslStatement& then : basis.model.statements) {
     std::optional<isl::set> now;
@@ -208,8 +226,10 @@ void check_domains(const Basis& basis, const IslModel& model) {
       if (s.statement->reference != then.statement->body.name) continue;
       all_keep = all_keep && keeps_instances(*s.statement);
       if (!keeps_instances(*s.statement)) continue;
-      const isl::set part = isl::manage(isl_set_set_tuple_id(s.domain.copy(), isl_set_get_tuple_id(then.domain.get())));
-      POLYTE_CHECK(!now || now->intersect(part).is_empty(), "'" + s.statement->body.name + "' repeats instances");
+      const isl::set part = isl::manage(
+          isl_set_set_tuple_id(s.domain.copy(), isl_set_get_tuple_id(then.domain.get())));
+      POLYTE_CHECK(!now || now->intersect(part).is_empty(),
+                   "'" + s.statement->body.name + "' repeats instances");
       now = now ? now->unite(part) : part;
     }
     if (!now) continue;
@@ -220,7 +240,8 @@ void check_domains(const Basis& basis, const IslModel& model) {
 
 }  // namespace
 
-std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const std::string& buffer) {
+std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model,
+                                     const std::string& buffer) {
   check_domains(basis, model);
   for (const IslBuffer& b : basis.model.buffers) {
     if ((!buffer.empty() && b.name != buffer) || !changed(model, basis, b.name)) continue;

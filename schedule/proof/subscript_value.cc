@@ -17,11 +17,13 @@ std::optional<Affine> over_subscripts(const ValueAtAccess& at) {
     const ir::Index& index = at.access->indices[d];
     if (index.indirect) continue;
     if (const auto iterator = (index.affine - index.affine.constant()).as_symbol())
-      iterators.try_emplace(*iterator, Affine::symbol(subscript_symbol(d)) - index.affine.constant());
+      iterators.try_emplace(*iterator,
+                            Affine::symbol(subscript_symbol(d)) - index.affine.constant());
   }
   std::set<std::string> used;
   at.value.collect_symbols(used);
-  const bool is_plain = std::ranges::all_of(used, [&](const std::string& name) { return iterators.contains(name); });
+  const bool is_plain =
+      std::ranges::all_of(used, [&](const std::string& name) { return iterators.contains(name); });
   return is_plain ? std::optional(ir::substitute(at.value, iterators)) : std::nullopt;
 }
 
@@ -29,7 +31,8 @@ std::optional<Affine> over_subscripts(const ValueAtAccess& at) {
 // the element.
 bool is_function_of_plain_subscripts(const std::vector<ValueAtAccess>& all) {
   const std::optional<Affine> first = over_subscripts(all.front());
-  return first && std::ranges::all_of(all, [&](const ValueAtAccess& at) { return over_subscripts(at) == first; });
+  return first && std::ranges::all_of(
+                      all, [&](const ValueAtAccess& at) { return over_subscripts(at) == first; });
 }
 
 double coefficient_of(const Affine& e, const ir::Atom& atom) {
@@ -38,7 +41,8 @@ double coefficient_of(const Affine& e, const ir::Atom& atom) {
   return 0;
 }
 
-using Row = std::vector<double>;  // of an atom: its coefficient in each subscript, then in the value
+// Of an atom: its coefficient in each subscript, then in the value.
+using Row = std::vector<double>;
 
 std::vector<Row> equations_of(const ValueAtAccess& at) {
   std::vector<Row> rows;
@@ -78,7 +82,8 @@ std::vector<std::int64_t> guess_factors(const ValueAtAccess& at) {
     if (pivots.size() == taken) continue;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const double times = rows[r][d] / rows[taken][d];
-      for (std::size_t c = 0; c <= dimensions && r != taken; ++c) rows[r][c] -= times * rows[taken][c];
+      for (std::size_t c = 0; c <= dimensions && r != taken; ++c)
+        rows[r][c] -= times * rows[taken][c];
     }
   }
   for (std::size_t r = 0; r < pivots.size(); ++r)

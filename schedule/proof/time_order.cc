@@ -10,10 +10,13 @@ namespace {
 
 // Constant in both and so decided without a set: -1, 0, 1 for source before, with, after sink.
 std::optional<int> constant_order(const isl::aff& a, const isl::aff& b) {
-  if (isl_aff_is_cst(a.get()) != isl_bool_true || isl_aff_is_cst(b.get()) != isl_bool_true) return std::nullopt;
+  if (isl_aff_is_cst(a.get()) != isl_bool_true || isl_aff_is_cst(b.get()) != isl_bool_true)
+    return std::nullopt;
   isl_val* x = isl_aff_get_constant_val(a.get());
   isl_val* y = isl_aff_get_constant_val(b.get());
-  const int order = isl_val_lt(x, y) == isl_bool_true ? -1 : isl_val_gt(x, y) == isl_bool_true ? 1 : 0;
+  const int order = isl_val_lt(x, y) == isl_bool_true   ? -1
+                    : isl_val_gt(x, y) == isl_bool_true ? 1
+                                                        : 0;
   isl_val_free(x);
   isl_val_free(y);
   return order;
@@ -36,21 +39,25 @@ std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b,
   if (pairs.is_empty()) return std::nullopt;
   const int dims = static_cast<int>(source.time.size());
   for (int d = 0; d < dims; ++d) {
-    const isl::aff &x = source.time[static_cast<std::size_t>(d)], &y = sink.time[static_cast<std::size_t>(d)];
+    const isl::aff &x = source.time[static_cast<std::size_t>(d)],
+                   &y = sink.time[static_cast<std::size_t>(d)];
     if (std::optional<int> order = constant_order(x, y)) {
       if (*order < 0) return std::nullopt;
       if (*order > 0) return BackwardPairs{d, pairs};
       continue;
     }
-    isl::map late = isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_gt_map(as_piece(x), as_piece(y))));
+    isl::map late =
+        isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_gt_map(as_piece(x), as_piece(y))));
     if (!late.is_empty()) return BackwardPairs{d, late};
-    pairs = isl::manage(isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
+    pairs = isl::manage(
+        isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
     if (pairs.is_empty()) return std::nullopt;
   }
   return BackwardPairs{dims, pairs};
 }
 
-// A dimension whose times are constants decides for all pairs at once, so that most pairs of statements need no set.
+// A dimension whose times are constants decides for all pairs at once, so that most pairs of
+// statements need no set.
 isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs) {
   const IslStatement& source = model.statements[static_cast<std::size_t>(a)];
   const IslStatement& sink = model.statements[static_cast<std::size_t>(b)];
@@ -62,9 +69,11 @@ isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs) {
       if (*order > 0) return forwards;
       continue;
     }
-    isl::map early = isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_lt_map(as_piece(x), as_piece(y))));
+    isl::map early =
+        isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_lt_map(as_piece(x), as_piece(y))));
     if (!early.is_empty()) forwards = forwards.unite(early);
-    pairs = isl::manage(isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
+    pairs = isl::manage(
+        isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
   }
   return forwards;
 }

@@ -41,7 +41,9 @@ class OneCopy {
   }
 
   int held() const { return of_; }  // the buffer that is copied, after cells_held()
-  bool moves(int statement) const { return is_one_of(ins_, statement) || is_one_of(outs_, statement); }
+  bool moves(int statement) const {
+    return is_one_of(ins_, statement) || is_one_of(outs_, statement);
+  }
 
  private:
   struct Transfer {
@@ -58,7 +60,9 @@ class OneCopy {
   Accesses direct_;          // to what is copied, in the same iteration of the scope
 
   const IslBuffer& buffer(int at) const { return model_.buffers[static_cast<std::size_t>(at)]; }
-  const IslStatement& statement(int at) const { return model_.statements[static_cast<std::size_t>(at)]; }
+  const IslStatement& statement(int at) const {
+    return model_.statements[static_cast<std::size_t>(at)];
+  }
 
   static bool is_one_of(const std::vector<Transfer>& transfers, int statement) {
     return std::ranges::find(transfers, statement, &Transfer::statement) != transfers.end();
@@ -68,7 +72,8 @@ class OneCopy {
     std::vector<int> all;
     for (std::size_t i = 0; i < model_.statements.size(); ++i) {
       const auto path = path_to(model_.state->tree, model_.statements[i].statement->body.name);
-      if (buffer_.scope_loop == kKernel || std::ranges::find(path, buffer_.scope_loop, &Loop::id) != path.end())
+      if (buffer_.scope_loop == kKernel ||
+          std::ranges::find(path, buffer_.scope_loop, &Loop::id) != path.end())
         all.push_back(static_cast<int>(i));
     }
     return all;
@@ -111,17 +116,20 @@ class OneCopy {
     if (!transfer.from || !transfer.to) return false;
     const bool is_in = transfer.to->buffer == copy_;
     const int other = is_in ? transfer.from->buffer : transfer.to->buffer;
-    if (other == copy_ || buffer(other).of != buffer_.of || (of_ >= 0 && of_ != other)) return false;
+    if (other == copy_ || buffer(other).of != buffer_.of || (of_ >= 0 && of_ != other))
+      return false;
     of_ = other;
     (is_in ? ins_ : outs_).push_back(transfer);
     return true;
   }
 
-  // In each iteration of the scope the copies in come first and those back last: by the dimension of the order below
-  // it.
+  // In each iteration of the scope the copies in come first and those back last: by the dimension
+  // of the order below it.
   bool is_between() const {
     const std::size_t depth =
-        buffer_.scope_loop == kKernel ? 0 : static_cast<std::size_t>(model_.depth_of_loop.at(buffer_.scope_loop)) + 1;
+        buffer_.scope_loop == kKernel
+            ? 0
+            : static_cast<std::size_t>(model_.depth_of_loop.at(buffer_.scope_loop)) + 1;
     std::vector<long> before, between, behind;
     const auto add = [&](std::vector<long>& into, int at) {
       const auto& time = statement(at).time;
@@ -151,8 +159,8 @@ class OneCopy {
     return all;
   }
 
-  // What is read of the copy has been copied into it, and what is written is copied back. What is copied back was
-  // copied in where it comes back to where it came from.
+  // What is read of the copy has been copied into it, and what is written is copied back. What is
+  // copied back was copied in where it comes back to where it came from.
   bool is_whole() const {
     const isl::set in = filled(ins_, true);
     if (!reads_.empty() && !cells_of(reads_).is_subset(in)) return false;
@@ -171,20 +179,25 @@ class OneCopy {
 
   // Instance -> iteration of the scope.
   isl::map rows_of(int at) const {
-    const isl::multi_aff rows = buffer_.scope_loop == kKernel ? to_multi_aff(statement(at).domain.get_space(), "", {})
-                                                              : rows_down_to(model_, at, buffer_.scope_loop, true);
+    const isl::multi_aff rows = buffer_.scope_loop == kKernel
+                                    ? to_multi_aff(statement(at).domain.get_space(), "", {})
+                                    : rows_down_to(model_, at, buffer_.scope_loop, true);
     return isl::manage(isl_map_from_multi_aff(rows.copy()));
   }
 
   // Iteration of the scope -> cell.
-  isl::map in_scope(int at, const isl::map& cells) const { return rows_of(at).reverse().apply_range(cells); }
+  isl::map in_scope(int at, const isl::map& cells) const {
+    return rows_of(at).reverse().apply_range(cells);
+  }
 
-  // Whether two cells of the copy hold the value of one in the same iteration: a write to either is not seen in the
-  // other.
+  // Whether two cells of the copy hold the value of one in the same iteration: a write to either is
+  // not seen in the other.
   bool holds_twice() const {
-    std::optional<isl::map> places;  // iteration of the scope and cell that is copied -> copy's cell
+    // Iteration of the scope and cell that is copied -> copy's cell.
+    std::optional<isl::map> places;
     for (const Transfer& in : ins_) {
-      isl_map* copied = isl_map_flat_range_product(rows_of(in.statement).release(), in.from->cells.copy());
+      isl_map* copied =
+          isl_map_flat_range_product(rows_of(in.statement).release(), in.from->cells.copy());
       const isl::map here = isl::manage(isl_map_reverse(copied)).apply_range(in.to->cells);
       places = places ? places->unite(here) : here;
     }
@@ -196,7 +209,9 @@ class OneCopy {
     for (const AccessOf& direct : direct_) {
       const isl::map there = in_scope(direct.statement, direct.access->cells);
       for (const AccessOf& write : writes_)
-        if (!there.intersect(in_scope(write.statement, write.access->cells.apply_range(held))).is_empty()) return false;
+        if (!there.intersect(in_scope(write.statement, write.access->cells.apply_range(held)))
+                 .is_empty())
+          return false;
       if (!direct.access->write) continue;
       for (const Transfer& in : ins_)
         if (!there.intersect(in_scope(in.statement, in.from->cells)).is_empty()) return false;

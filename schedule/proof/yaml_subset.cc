@@ -53,7 +53,8 @@ class Lexer {
   int line_ = 1;
 
   YamlToken next() {
-    YamlToken token{YamlToken::Kind::Mark, std::string(1, text_[at_]), line_, static_cast<int>(at_ - begin_of_line_)};
+    YamlToken token{YamlToken::Kind::Mark, std::string(1, text_[at_]), line_,
+                    static_cast<int>(at_ - begin_of_line_)};
     if (std::string("{}[],:-").find(text_[at_]) != std::string::npos) {
       ++at_;
       return token;
@@ -61,15 +62,18 @@ class Lexer {
     if (text_[at_] == '"') {
       const std::size_t close = text_.find('"', at_ + 1);
       if (close == std::string::npos) fail(line_, "a quote is not closed");
-      token = {YamlToken::Kind::Quoted, text_.substr(at_ + 1, close - at_ - 1), line_, token.column};
+      token = {YamlToken::Kind::Quoted, text_.substr(at_ + 1, close - at_ - 1), line_,
+               token.column};
       line_ += static_cast<int>(std::ranges::count(token.text, '\n'));
-      if (const std::size_t newline = text_.rfind('\n', close); newline != std::string::npos && newline > at_)
+      if (const std::size_t newline = text_.rfind('\n', close);
+          newline != std::string::npos && newline > at_)
         begin_of_line_ = newline + 1;
       at_ = close + 1;
       return token;
     }
     std::size_t end = at_;
-    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || text_[end] == '_'))
+    while (end < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || text_[end] == '_'))
       ++end;
     if (end == at_) fail(line_, "expected a key, a string in quotes, a bracket or a number");
     token = {YamlToken::Kind::Word, text_.substr(at_, end - at_), line_, token.column};
@@ -80,11 +84,13 @@ class Lexer {
 
 class Parser {
  public:
-  Parser(const std::string& text, const std::string& origin) : lexer_(text, origin), tokens_(lexer_.all()) {}
+  Parser(const std::string& text, const std::string& origin)
+      : lexer_(text, origin), tokens_(lexer_.all()) {}
 
   Yaml run() {
     Yaml root = value();
-    if (here().kind != YamlToken::Kind::End) fail("expected the end, or a key in line with those above");
+    if (here().kind != YamlToken::Kind::End)
+      fail("expected the end, or a key in line with those above");
     return root;
   }
 
@@ -97,7 +103,9 @@ class Parser {
   const YamlToken& here() const { return tokens_[at_]; }
   const YamlToken& after() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
 
-  [[noreturn]] void fail(const std::string& what) const { lexer_.fail(here().line, what + ", got " + here().text); }
+  [[noreturn]] void fail(const std::string& what) const {
+    lexer_.fail(here().line, what + ", got " + here().text);
+  }
 
   void take(char mark) {
     if (!here().is(mark)) fail(std::string("expected ") + mark);
@@ -105,7 +113,8 @@ class Parser {
   }
 
   Yaml value() {
-    if (++depth_ > kDeepest) lexer_.fail(here().line, "more than " + std::to_string(kDeepest) + " levels");
+    if (++depth_ > kDeepest)
+      lexer_.fail(here().line, "more than " + std::to_string(kDeepest) + " levels");
     Yaml result;
     result.line = here().line;
     if (here().is('{'))
@@ -148,8 +157,8 @@ class Parser {
     return all;
   }
 
-  // Keys that stand below each other; what is below a key stands further in, the dashes of a sequence may stand
-  // below it.
+  // Keys that stand below each other; what is below a key stands further in, the dashes of a
+  // sequence may stand below it.
   Yaml::Map block_map() {
     Yaml::Map map;
     const int column = here().column;
@@ -186,6 +195,8 @@ const Yaml* Yaml::find(const std::string& key) const {
   return nullptr;
 }
 
-Yaml parse_yaml(const std::string& text, const std::string& origin) { return Parser(text, origin).run(); }
+Yaml parse_yaml(const std::string& text, const std::string& origin) {
+  return Parser(text, origin).run();
+}
 
 }  // namespace polyte::schedule

@@ -1,6 +1,7 @@
-// The YAML in which isl prints schedule trees, in blocks or in braces, and no more of that language: maps, sequences,
-// strings in quotes, plain words. isl's own reader takes a number for a pointer where it expects a string, so what is
-// not trusted is read here, and isl is given the sets and maps alone.
+// The YAML in which isl prints schedule trees, in blocks or in braces, and no more of that
+// language: maps, sequences, strings in quotes, plain words. isl's own reader takes a number for
+// a pointer where it expects a string, so what is not trusted is read here, and isl is given the
+// sets and maps alone.
 #pragma once
 
 #include <string>

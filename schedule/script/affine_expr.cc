@@ -15,8 +15,8 @@ constexpr int kDeepestAffine = 200;  // brackets and signs within each other
 // Recursive descent over the tokens; the first problem wins and every later step is void.
 class AffineParser {
  public:
-  AffineParser(const std::string& text, const std::vector<std::string>& symbols, const std::string& what,
-               const std::map<std::string, std::int64_t>& values)
+  AffineParser(const std::string& text, const std::vector<std::string>& symbols,
+               const std::string& what, const std::map<std::string, std::int64_t>& values)
       : text_(text), symbols_(symbols), what_(what), values_(values), tokens_(tokenize(text)) {}
 
   Result<Affine> run() {
@@ -93,7 +93,8 @@ class AffineParser {
 
   Affine factor() {
     if (depth_ == kDeepestAffine && problem_.empty())  // not with the text, which may be long
-      problem_ = "'" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepestAffine) + " deep";
+      problem_ = "'" + text_.substr(0, 20) + "...': it is nested more than " +
+                 std::to_string(kDeepestAffine) + " deep";
     if (!problem_.empty()) return 0;
     ++depth_;
     const Affine value = bare_factor();
@@ -111,7 +112,8 @@ class AffineParser {
     const Token token = peek();
     if (token.kind == Token::Kind::Number) return number(token);
     if (token.kind == Token::Kind::Name) return name(token);
-    fail(token.kind == Token::Kind::End ? "it ends too early" : "'" + token.text + "' is not expected here");
+    fail(token.kind == Token::Kind::End ? "it ends too early"
+                                        : "'" + token.text + "' is not expected here");
     return 0;
   }
 
@@ -126,7 +128,8 @@ class AffineParser {
 
   Affine name(const Token& token) {
     ++at_;
-    if (std::find(symbols_.begin(), symbols_.end(), token.text) != symbols_.end()) return Affine::symbol(token.text);
+    if (std::find(symbols_.begin(), symbols_.end(), token.text) != symbols_.end())
+      return Affine::symbol(token.text);
     const auto value = values_.find(token.text);
     if (value != values_.end()) return value->second;
     std::string known;
@@ -138,7 +141,8 @@ class AffineParser {
 
 }  // namespace
 
-Result<Affine> parse_affine(const std::string& text, const std::vector<std::string>& symbols, const std::string& what,
+Result<Affine> parse_affine(const std::string& text, const std::vector<std::string>& symbols,
+                            const std::string& what,
                             const std::map<std::string, std::int64_t>& values) {
   return AffineParser(text, symbols, what, values).run();
 }

@@ -73,7 +73,8 @@ void parse_precompute(LineParser& line, std::vector<Operation>& into) {
   line.expect("]");
   line.expect("=");
   directive.value = line.rest();
-  if (directive.value.empty()) LineParser::fail("expected a value after =, got the end of the line");
+  if (directive.value.empty())
+    LineParser::fail("expected a value after =, got the end of the line");
   into.push_back(directive);
 }
 
@@ -103,8 +104,8 @@ std::string print_online(const Online& d) {
 }
 
 std::string print_split_reduction(const SplitReduction& d) {
-  return "split_reduction " + d.tensor + ": " + d.loop + " by " + d.parts.text + " as " + d.partial + " " +
-         print(d.form);
+  return "split_reduction " + d.tensor + ": " + d.loop + " by " + d.parts.text + " as " +
+         d.partial + " " + print(d.form);
 }
 
 std::string print_reassociate(const Reassociate& d) {
@@ -113,10 +114,13 @@ std::string print_reassociate(const Reassociate& d) {
 
 std::string print_reciprocal(const Reciprocal& d) { return "reciprocal " + d.statement; }
 
-std::string print_defer_division(const DeferDivision& d) { return "defer_division " + d.tensor + " as " + d.sum; }
+std::string print_defer_division(const DeferDivision& d) {
+  return "defer_division " + d.tensor + " as " + d.sum;
+}
 
 std::string print_precompute(const Precompute& d) {
-  return "precompute " + d.statement + ": " + d.tensor + "[" + list(d.iterators, ", ") + "] = " + d.value;
+  return "precompute " + d.statement + ": " + d.tensor + "[" + list(d.iterators, ", ") +
+         "] = " + d.value;
 }
 
 std::string print_atomic(const Atomic& d) { return "atomic " + list(d.statements, ", "); }
@@ -128,10 +132,12 @@ const std::vector<DirectiveRow>& algebra_directives() {
       directive<Rfactor, print_rfactor, rfactor>("rewrite", parse_rewrite),
       directive<Rfactor, print_rfactor, rfactor>("rfactor", parse_rfactor),
       directive<Online, print_online, online>("", nullptr),
-      directive<SplitReduction, print_split_reduction, split_reduction>("split_reduction", parse_split_reduction),
+      directive<SplitReduction, print_split_reduction, split_reduction>("split_reduction",
+                                                                        parse_split_reduction),
       directive<Reassociate, print_reassociate, reassociate>("reassociate", parse_reassociate),
       directive<Reciprocal, print_reciprocal, reciprocal>("reciprocal", parse_reciprocal),
-      directive<DeferDivision, print_defer_division, defer_division>("defer_division", parse_defer_division),
+      directive<DeferDivision, print_defer_division, defer_division>("defer_division",
+                                                                     parse_defer_division),
       directive<Precompute, print_precompute, precompute>("precompute", parse_precompute),
       directive<Atomic, print_atomic, atomic>("atomic", parse_atomic),
   };

@@ -13,8 +13,10 @@ void parse_specialize(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Specialize{{line.rest()}, {}, {}});
 }
 
-// The branch for the sizes at hand. Kernels have constant sizes, so this is decided here and not at run time.
-Applied apply_specialize(const State& state, const Specialize& d, ScriptEnvironment& environment, Prover* prover) {
+// The branch for the sizes at hand. Kernels have constant sizes, so this is decided here and not
+// at run time.
+Applied apply_specialize(const State& state, const Specialize& d, ScriptEnvironment& environment,
+                         Prover* prover) {
   const auto holds = evaluate_size(d.condition.text, environment.values);
   if (!holds) return malformed(holds.error().reason);
   State current = state;
@@ -56,7 +58,8 @@ std::string print_specialize(const Specialize& d) {
 
 const std::vector<DirectiveRow>& block_directives() {
   static const std::vector<DirectiveRow> kTable = {
-      with_environment<Specialize, print_specialize, apply_specialize>("specialize", parse_specialize),
+      with_environment<Specialize, print_specialize, apply_specialize>("specialize",
+                                                                       parse_specialize),
       directive<Transaction, print_transaction, transaction>("", nullptr),
   };
   return kTable;

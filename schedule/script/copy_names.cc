@@ -18,7 +18,8 @@ NestTree named(const NestTree& copy, const CopyNames& names) {
   if (const auto* loop = std::get_if<NestLoop>(&copy->op))
     return nest_path({{loop->name, loop->kind}}, named(loop->body, names));
   if (const auto* leaf = std::get_if<NestLeaf>(&copy->op))
-    if (const auto found = names.find(leaf->statement); found != names.end()) return nest_statement(found->second);
+    if (const auto found = names.find(leaf->statement); found != names.end())
+      return nest_statement(found->second);
   return copy;
 }
 
@@ -46,7 +47,8 @@ void name_copies(std::span<const Directive> before, std::span<Directive> nest) {
       const Stage* copy = as_copy(other);
       return copy && copy->tensor == stage->tensor;
     });
-    if (earlier > 0) names[stage->tensor + ".in"] = stage->tensor + ".in_" + std::to_string(earlier + 1);
+    if (earlier > 0)
+      names[stage->tensor + ".in"] = stage->tensor + ".in_" + std::to_string(earlier + 1);
   }
   if (names.empty()) return;
   for (Directive& directive : nest)

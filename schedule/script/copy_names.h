@@ -1,5 +1,6 @@
-// Several nests of a kernel may stage one tensor: a copy for each, and the second one's statement is x.in_2 (stage). A
-// scheduler that writes one nest after another calls the copies of each x.in; here they get the names that they have.
+// Several nests of a kernel may stage one tensor: a copy for each, and the second one's statement
+// is x.in_2 (stage). A scheduler that writes one nest after another calls the copies of each x.in;
+// here they get the names that they have.
 #pragma once
 
 #include <span>

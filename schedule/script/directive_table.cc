@@ -7,8 +7,9 @@ namespace polyte::schedule {
 const std::vector<DirectiveRow>& all_directives() {
   static const std::vector<DirectiveRow> kTable = [] {
     std::vector<DirectiveRow> all;
-    for (const auto& family : {setting_directives(), loop_directives(), map_directives(), placement_directives(),
-                               algebra_directives(), block_directives(), storage_directives()})
+    for (const auto& family :
+         {setting_directives(), loop_directives(), map_directives(), placement_directives(),
+          algebra_directives(), block_directives(), storage_directives()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

@@ -1,6 +1,6 @@
-// The directives of the language, one row each: the word, how a line goes on, how it prints, what applies it, and what
-// it may leave undone. A new directive is its struct (directives.h), its primitive, and a row in the table of its
-// family.
+// The directives of the language, one row each: the word, how a line goes on, how it prints, what
+// applies it, and what it may leave undone. A new directive is its struct (directives.h), its
+// primitive, and a row in the table of its family.
 #pragma once
 
 #include <string>
@@ -21,8 +21,9 @@ struct DirectiveRow {
   std::size_t type = 0;       // which of Operation's; several words may write one
   std::string (*print)(const Operation&) = nullptr;
   Applied (*apply)(const State&, const Operation&, ScriptEnvironment&, Prover*) = nullptr;
-  IdleParts idle = nullptr;  // what it may leave undone; null: nothing that an unchanged State would not show
-  bool is_setting = false;   // it changes the environment, never the State
+  // What it may leave undone; null: nothing that an unchanged State would not show.
+  IdleParts idle = nullptr;
+  bool is_setting = false;  // it changes the environment, never the State
 };
 
 const std::vector<DirectiveRow>& setting_directives();    // param, where, let
@@ -49,23 +50,26 @@ constexpr std::size_t kTypeOf = position_in<D>(static_cast<const Operation*>(nul
 // The row of a primitive.
 template <class D, auto kPrint, auto kApply>
 DirectiveRow directive(const char* word, ParseLine parse, IdleParts idle = nullptr) {
-  return {
-      word,
-      parse,
-      kTypeOf<D>,
-      [](const Operation& operation) { return kPrint(std::get<D>(operation)); },
-      [](const State& state, const Operation& operation, ScriptEnvironment& environment, Prover* prover) -> Applied {
-        return kApply(state, std::get<D>(operation), PrimitiveContext{environment, prover});
-      },
-      idle};
+  return {word,
+          parse,
+          kTypeOf<D>,
+          [](const Operation& operation) { return kPrint(std::get<D>(operation)); },
+          [](const State& state, const Operation& operation, ScriptEnvironment& environment,
+             Prover* prover) -> Applied {
+            return kApply(state, std::get<D>(operation), PrimitiveContext{environment, prover});
+          },
+          idle};
 }
 
 // The row of what writes the environment, or applies other directives in it.
 template <class D, auto kPrint, auto kApply>
 DirectiveRow with_environment(const char* word, ParseLine parse) {
-  return {word, parse, kTypeOf<D>, [](const Operation& operation) { return kPrint(std::get<D>(operation)); },
+  return {word, parse, kTypeOf<D>,
+          [](const Operation& operation) { return kPrint(std::get<D>(operation)); },
           [](const State& state, const Operation& operation, ScriptEnvironment& environment,
-             Prover* prover) -> Applied { return kApply(state, std::get<D>(operation), environment, prover); }};
+             Prover* prover) -> Applied {
+            return kApply(state, std::get<D>(operation), environment, prover);
+          }};
 }
 
 }  // namespace polyte::schedule

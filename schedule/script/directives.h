@@ -1,4 +1,5 @@
-// The directives of the Script language, one type each; docs/script-text.md says what each line means.
+// The directives of the Script language, one type each; docs/script-text.md says what each
+// line means.
 #pragma once
 
 #include <memory>
@@ -18,9 +19,10 @@ struct Size {
   std::string text;
 };
 
-// One type a primitive. A bare loop is that of every statement that owns such a loop (split), or of the only one
-// (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize and parallel take selectors too:
-// `all` for the statement, a pattern (`*.i`, `*`), `innermost` or `outermost` for the loop.
+// One type a primitive. A bare loop is that of every statement that owns such a loop (split), or
+// of the only one (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize
+// and parallel take selectors too: `all` for the statement, a pattern (`*.i`, `*`), `innermost` or
+// `outermost` for the loop.
 struct SetParam {
   std::string name;
   Size value;                     // "?": a hole, filled by name before the script is used
@@ -34,8 +36,8 @@ struct Let {
   std::string name;
   std::string text;
 };  // a size or a fragment of a path
-// split m by 12 tail cut: m = 12 * m.o + m.i. `into`: the factor is the number of outer iterations. `from`: where the
-// tiles count from; empty: 0.
+// split m by 12 tail cut: m = 12 * m.o + m.i. `into`: the factor is the number of outer iterations.
+// `from`: where the tiles count from; empty: 0.
 struct Split {
   LoopName loop;
   Size factor;
@@ -82,7 +84,8 @@ struct Map {
   std::vector<Item> items;
   std::vector<std::string> loops;
 };
-// map S, T: w = t.o + i.o for t.o: these loops replaced by expressions over current ones, in their places.
+// map S, T: w = t.o + i.o for t.o: these loops replaced by expressions over current ones,
+// in their places.
 struct Remap {
   std::vector<std::string> statements;  // empty: every statement that owns the loops
   std::vector<std::string> loops;
@@ -146,8 +149,9 @@ struct UnrollAndJam {
 // One loop as two, one after the other: below a point and from it on.
 struct Cut {
   LoopName loop;
-  Size at;                              // over the loops outside
-  std::vector<std::string> parts = {};  // names of the two: they are loops of their own then; empty: one loop still
+  Size at;  // over the loops outside
+  // Names of the two: they are loops of their own then; empty: one loop still.
+  std::vector<std::string> parts = {};
 };
 // The first (last) iterations of a loop by themselves.
 struct Peel {
@@ -179,10 +183,12 @@ struct Rfactor {
   LoopName loop;
   std::string partial;
 };
-// split_reduction T: k by 8 as P tree: a split, and an rfactor or several; how the parts are combined.
+// split_reduction T: k by 8 as P tree: a split, and an rfactor or several; how the parts
+// are combined.
 struct SplitReduction {
-  enum class Form { Interleaved, Blocks, Halves };  // part l has the terms l, l + 8, ..; those of one block; by halves
-  std::string tensor;                               // or the update statement
+  // Part l has the terms l, l + 8, ..; those of one block; by halves.
+  enum class Form { Interleaved, Blocks, Halves };
+  std::string tensor;  // or the update statement
   std::string loop;
   Size parts;
   std::string partial;
@@ -197,11 +203,13 @@ struct Reassociate {
 struct Reciprocal {
   std::string statement;
 };
-// defer_division T as P: terms of the sum T that share a divisor are added up in P, which is divided at the end.
+// defer_division T as P: terms of the sum T that share a divisor are added up in P, which is
+// divided at the end.
 struct DeferDivision {
   std::string tensor, sum;
 };
-// rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX, in one pass.
+// rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX,
+// in one pass.
 struct Online {
   std::vector<std::string> sums;
   std::string from;
@@ -211,7 +219,8 @@ struct Online {
 struct Atomic {
   std::vector<std::string> statements;
 };
-// precompute S: t[i, j] = value: the inverse. The value of S, in terms of its iterators, as a new temporary.
+// precompute S: t[i, j] = value: the inverse. The value of S, in terms of its iterators,
+// as a new temporary.
 struct Precompute {
   std::string statement;
   std::string tensor;
@@ -223,18 +232,21 @@ struct InlineAll {};  // compute_inline all: every plain definition that can be 
 struct ComputeAt {
   std::string producer;
   LoopName at;
-  std::string per = {};  // sliding window: nothing twice since this loop began, or "root"; empty: all anew
+  // Sliding window: nothing twice since this loop began, or "root"; empty: all anew.
+  std::string per = {};
 };
 struct ComputeRoot {
   std::string tensor;
 };  // all of it, before the nests that read it
-// Gives what is computed at an inner loop storage at this one ("root": the whole kernel) and lets it slide.
+// Gives what is computed at an inner loop storage at this one ("root": the whole kernel) and
+// lets it slide.
 struct StoreAt {
   std::string tensor;
   LoopName at;
   std::optional<Memory> memory = {};
 };
-// Puts a statement into the nest of its producers, in the first or last iteration of loops it does not own.
+// Puts a statement into the nest of its producers, in the first or last iteration of loops it
+// does not own.
 struct ReverseComputeAt {
   std::string consumer;
   LoopName at;
@@ -245,12 +257,14 @@ struct Place {
   std::string statement;
   std::vector<When> when;
 };
-// nest par n.o > { .. }: order, placement and kinds of all statements that it names. `name`: what the nest is called.
+// nest par n.o > { .. }: order, placement and kinds of all statements that it names. `name`: what
+// the nest is called.
 struct Nest {
   std::string name;
   NestTree tree;
 };
-// stage X at L in register: accesses below L go to a buffer of its own, filled and written back where needed.
+// stage X at L in register: accesses below L go to a buffer of its own, filled and written
+// back where needed.
 struct Stage {
   enum class Form { Stage, CacheRead, CacheWrite, Pack, Registers };  // how it was written
   Form form = Form::Stage;
@@ -262,11 +276,13 @@ struct Stage {
   bool fold = false;                // the layout may put elements of different times in one place
   Size pad;                         // elements added to the innermost extent's stride; empty: 0
   bool when_compile = false;
-  bool updates_only = false;  // what is written, and what updates update; other reads stay as they are
-  NestTree copy;              // loops of the copy statements (leaf X.in or X.out); null: the default
+  // What is written, and what updates update; other reads stay as they are.
+  bool updates_only = false;
+  NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
 };
 
-// The storage that there is, changed in place. A dimension is named as the copies' loops are: u, or n.i of a layout.
+// The storage that there is, changed in place. A dimension is named as the copies' loops are: u,
+// or n.i of a layout.
 struct FoldStorage {
   std::string tensor;
   std::string dimension;
@@ -292,7 +308,8 @@ struct HoistStorage {
 struct Reuse {
   std::string tensor, temporary;
 };
-// swizzle X by 4 every 2: chunks of 4 elements change places within each 128 bytes of X, by the number of their row.
+// swizzle X by 4 every 2: chunks of 4 elements change places within each 128 bytes of X, by the
+// number of their row.
 struct Swizzle {
   std::string tensor;
   Size chunk;
@@ -319,7 +336,8 @@ struct SetTail {
   LoopName loop;
   Tail tail = Tail::Guard;
 };
-// pipeline X at L depth 3: the copy for the next iteration but one is made in this one. double_buffer X at L: depth 2.
+// pipeline X at L depth 3: the copy for the next iteration but one is made in this one.
+// double_buffer X at L: depth 2.
 struct DoubleBuffer {
   std::string tensor;
   LoopName at;
@@ -329,9 +347,10 @@ struct DoubleBuffer {
 struct Prefetch {
   std::string tensor;
   LoopName at;
-  Size distance = {};      // in iterations of the loop; empty: 1
-  int level = 1;           // of the cache
-  std::string along = {};  // a loop outside, whose iterations the distance counts; empty: the loop itself
+  Size distance = {};  // in iterations of the loop; empty: 1
+  int level = 1;       // of the cache
+  // A loop outside, whose iterations the distance counts; empty: the loop itself.
+  std::string along = {};
 };
 struct ComputeWith {
   std::string statement, with;
@@ -345,7 +364,8 @@ struct Tensorize {
   LoopName loop;
   std::string intrinsic;
 };
-// pad X: u to 16: the copy into X fills along u up to a multiple, with zeros where there is no element.
+// pad X: u to 16: the copy into X fills along u up to a multiple, with zeros where there
+// is no element.
 struct Pad {
   std::string tensor;
   std::string dimension;
@@ -353,8 +373,9 @@ struct Pad {
 };
 
 struct Directive;
-// `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied and proved as one
-// (the states between them may be illegal). What expand_to_directives makes of a Nest.
+// `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied
+// and proved as one (the states between them may be illegal). What expand_to_directives makes
+// of a Nest.
 struct Transaction {
   std::vector<Directive> steps;
 };
@@ -365,15 +386,17 @@ struct Specialize {
   std::vector<Directive> then, otherwise;
 };
 
-// Every directive there is. The fuzzer's coverage lists their words in this order (driver/judge/fuzz/coverage.cc).
+// Every directive there is. The fuzzer's coverage lists their words in this
+// order (driver/judge/fuzz/coverage.cc).
 using AnyOperation =
-    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
-                 Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
-                 Parallel, Bind, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic,
-                 Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
-                 BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
-                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision,
-                 View, Precompute>;
+    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map,
+                 Remap, Skew, Shift, Reverse, Rename, AffineMap, Interchange, Wavefront,
+                 UnrollAndJam, Cut, Peel, Unroll, Vectorize, Parallel, Bind, ComputeInline,
+                 InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
+                 ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
+                 BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout,
+                 DoubleBuffer, ComputeWith, Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize,
+                 Transaction, Reciprocal, Swizzle, DeferDivision, View, Precompute>;
 // What one directive says.
 struct Operation : AnyOperation {
   using AnyOperation::AnyOperation;

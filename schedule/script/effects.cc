@@ -15,27 +15,32 @@ namespace polyte::schedule {
 namespace {
 
 bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
-  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), [](const LoopRow& x, const LoopRow& y) {
-    return x.loop == y.loop && x.value == y.value && x.tail == y.tail && x.cuts == y.cuts;
-  });
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
+                    [](const LoopRow& x, const LoopRow& y) {
+                      return x.loop == y.loop && x.value == y.value && x.tail == y.tail &&
+                             x.cuts == y.cuts;
+                    });
 }
 
 bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
-  return a.name == b.name && a.shape == b.shape && a.memory == b.memory && a.scope_loop == b.scope_loop &&
-         a.alloc_loop == b.alloc_loop && a.swizzle == b.swizzle;
+  return a.name == b.name && a.shape == b.shape && a.memory == b.memory &&
+         a.scope_loop == b.scope_loop && a.alloc_loop == b.alloc_loop && a.swizzle == b.swizzle;
 }
 
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
-  return a.basis == b.basis && a.reassociated == b.reassociated && a.prefetches.size() == b.prefetches.size() &&
-         a.nontemporal == b.nontemporal && a.reused == b.reused && a.tensorized.size() == b.tensorized.size() &&
-         std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
+  return a.basis == b.basis && a.reassociated == b.reassociated &&
+         a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal &&
+         a.reused == b.reused && a.tensorized.size() == b.tensorized.size() &&
+         std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(),
+                    same_storage) &&
          print_nest(a.tree) == print_nest(b.tree) &&
-         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
-                    [](const auto& x, const auto& y) {
-                      return x.body.name == y.body.name && x.atomic == y.atomic && x.padded == y.padded &&
-                             same_rows(x, y) && x.body.domain == y.body.domain;
+         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(),
+                    b.statements.end(), [](const auto& x, const auto& y) {
+                      return x.body.name == y.body.name && x.atomic == y.atomic &&
+                             x.padded == y.padded && same_rows(x, y) &&
+                             x.body.domain == y.body.domain;
                     });
 }
 
@@ -100,11 +105,13 @@ std::vector<LoopCut> new_cuts(const State& before, const State& after) {
   return cuts;
 }
 
-// Where a cut falls outside the loop of its statement, what that loop is; empty where it parts it or that is not known.
+// Where a cut falls outside the loop of its statement, what that loop is; empty where it parts it
+// or that is not known.
 std::string uncut_loop(const State& before, const LoopCut& cut) {
   const ir::Ranges ranges = loop_ranges(before, *cut.statement);
   const auto range = ranges.find(cut.loop);
-  if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max) return "";
+  if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max)
+    return "";
   const std::int64_t first = *range->second.min, last = *range->second.max;
   if (cut.at.constant() > first && cut.at.constant() <= last) return "";
   return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last);
@@ -120,19 +127,22 @@ std::string uncut_loop(const State& before, const std::vector<LoopCut>& cuts) {
   return loop;
 }
 
-// Where the loop is short at the sizes at hand: what is legal whatever they are is no fault at some.
+// Where the loop is short at the sizes at hand: what is legal whatever they are is no fault
+// at some.
 std::string cut_note(const State& before, const State& after) {
   const std::vector<LoopCut> cuts = new_cuts(before, after);
   const std::string loop = uncut_loop(before, cuts);
   if (loop.empty()) return "";
-  return loop + ": a cut at " + ir::to_string(cuts.back().at) + " leaves one part empty, it has no effect";
+  return loop + ": a cut at " + ir::to_string(cuts.back().at) +
+         " leaves one part empty, it has no effect";
 }
 
 // A peel of all iterations, for every statement, leaves one part: the loop as it was.
 std::string peel_note(const State& before, const State& after, const Peel& peel) {
   const std::string loop = uncut_loop(before, new_cuts(before, after));
   if (loop.empty()) return "";
-  return loop + ": with its " + (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
+  return loop + ": with its " + (peel.first ? "first " : "last ") +
+         (peel.count.text.empty() ? "1" : peel.count.text) +
          " peeled nothing is left, it has no effect";
 }
 
@@ -141,12 +151,15 @@ std::string prefetch_note(const State& after, const PrefetchHint& hint) {
   const Loop& loop = *find_loop(after.tree, hint.along);
   const auto trips = trips_of(after, loop);
   if (trips && *trips <= hint.distance)
-    return loop.name + " runs " + std::to_string(*trips) + " iterations, " + std::to_string(hint.distance) +
-           " ahead is past its end: it has no effect there";
+    return loop.name + " runs " + std::to_string(*trips) + " iterations, " +
+           std::to_string(hint.distance) + " ahead is past its end: it has no effect there";
   const auto box = ahead_of(after, hint);
-  const bool moves = !box || std::any_of(box->origin.begin(), box->origin.end(),
-                                         [&](const ir::Affine& origin) { return origin.uses(loop.name); });
-  return moves ? "" : "every iteration of " + loop.name + " reads the same of " + hint.buffer + ": it has no effect";
+  const bool moves =
+      !box || std::any_of(box->origin.begin(), box->origin.end(),
+                          [&](const ir::Affine& origin) { return origin.uses(loop.name); });
+  return moves ? ""
+               : "every iteration of " + loop.name + " reads the same of " + hint.buffer +
+                     ": it has no effect";
 }
 
 using Notes = std::vector<std::string>;
@@ -161,18 +174,21 @@ void collect_names(const std::string& text, std::set<std::string>& into) {
 
 }  // namespace
 
-Notes idle_kind(const State& before, const Operation&, const State& after, const ScriptEnvironment&) {
+Notes idle_kind(const State& before, const Operation&, const State& after,
+                const ScriptEnvironment&) {
   Notes notes;
   for (const Loop* loop : new_kinds(before, after))
     if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
   return notes;
 }
 
-Notes idle_cut(const State& before, const Operation&, const State& after, const ScriptEnvironment&) {
+Notes idle_cut(const State& before, const Operation&, const State& after,
+               const ScriptEnvironment&) {
   return said(cut_note(before, after));
 }
 
-Notes idle_peel(const State& before, const Operation& operation, const State& after, const ScriptEnvironment&) {
+Notes idle_peel(const State& before, const Operation& operation, const State& after,
+                const ScriptEnvironment&) {
   return said(peel_note(before, after, std::get<Peel>(operation)));
 }
 
@@ -180,22 +196,24 @@ Notes idle_prefetch(const State&, const Operation&, const State& after, const Sc
   return said(prefetch_note(after, after.prefetches.back()));
 }
 
-Notes idle_stage(const State&, const Operation& operation, const State&, const ScriptEnvironment& environment) {
+Notes idle_stage(const State&, const Operation& operation, const State&,
+                 const ScriptEnvironment& environment) {
   const std::string& text = std::get<Stage>(operation).pad.text;
   if (text.empty()) return {};
   const auto pad = evaluate_size(text, environment.values);
   return said(pad && *pad == 0 ? "pad 0 has no effect" : "");
 }
 
-std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
-                                    const ScriptEnvironment& environment) {
+std::vector<std::string> idle_parts(const State& before, const Directive& directive,
+                                    const State& after, const ScriptEnvironment& environment) {
   const DirectiveRow& row = row_of(directive.operation);
   if (row.is_setting) return {};
   if (is_same(before, after)) return {"it has no effect"};
   Notes notes;
   const auto lanes = environment.values.find("L");
   for (const Loop* loop : new_kinds(before, after))
-    if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
+    if (std::string note =
+            kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
         !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
       notes.push_back(note);
   const Notes own = row.idle ? row.idle(before, directive.operation, after, environment) : Notes{};
@@ -206,12 +224,14 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
 std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
   std::vector<std::pair<int, std::string>> unused;
   std::set<std::string> used;  // by the directives that come after
-  for (auto directive = script.directives.rbegin(); directive != script.directives.rend(); ++directive) {
+  for (auto directive = script.directives.rbegin(); directive != script.directives.rend();
+       ++directive) {
     const SetParam* param = std::get_if<SetParam>(&directive->operation);
     const Let* let = std::get_if<Let>(&directive->operation);
     if (param && !used.contains(param->name))
       unused.emplace_back(directive->line, "param " + param->name + " is not used");
-    if (let && !used.contains(let->name)) unused.emplace_back(directive->line, "let " + let->name + " is not used");
+    if (let && !used.contains(let->name))
+      unused.emplace_back(directive->line, "let " + let->name + " is not used");
     Directive plain = *directive;
     plain.provenance = Provenance::Person;
     collect_names(print(plain), used);

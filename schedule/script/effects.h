@@ -1,5 +1,5 @@
-// Effects: what a directive did not do although it was said. Never a silent no-op: each is one line for a person, and
-// an error under --strict.
+// Effects: what a directive did not do although it was said. Never a silent no-op: each is one line
+// for a person, and an error under --strict.
 //
 //   unroll m.i  has no effect: m.i runs once
 //   vectorize n.i  n.i runs 6 iterations, no multiple of the 4 lanes of f32: some lanes stay idle
@@ -15,22 +15,24 @@
 namespace polyte::schedule {
 
 // What one kind of directive may leave undone, as lines; `operation` led from `before` to `after`.
-using IdleParts = std::vector<std::string> (*)(const State& before, const Operation& operation, const State& after,
+using IdleParts = std::vector<std::string> (*)(const State& before, const Operation& operation,
+                                               const State& after,
                                                const ScriptEnvironment& environment);
-std::vector<std::string> idle_kind(const State& before, const Operation& operation, const State& after,
-                                   const ScriptEnvironment& environment);
-std::vector<std::string> idle_cut(const State& before, const Operation& operation, const State& after,
-                                  const ScriptEnvironment& environment);
-std::vector<std::string> idle_peel(const State& before, const Operation& operation, const State& after,
-                                   const ScriptEnvironment& environment);
-std::vector<std::string> idle_prefetch(const State& before, const Operation& operation, const State& after,
-                                       const ScriptEnvironment& environment);
-std::vector<std::string> idle_stage(const State& before, const Operation& operation, const State& after,
-                                    const ScriptEnvironment& environment);
+std::vector<std::string> idle_kind(const State& before, const Operation& operation,
+                                   const State& after, const ScriptEnvironment& environment);
+std::vector<std::string> idle_cut(const State& before, const Operation& operation,
+                                  const State& after, const ScriptEnvironment& environment);
+std::vector<std::string> idle_peel(const State& before, const Operation& operation,
+                                   const State& after, const ScriptEnvironment& environment);
+std::vector<std::string> idle_prefetch(const State& before, const Operation& operation,
+                                       const State& after, const ScriptEnvironment& environment);
+std::vector<std::string> idle_stage(const State& before, const Operation& operation,
+                                    const State& after, const ScriptEnvironment& environment);
 
-// What the directive that led from one State to the next left undone. `lanes`: of a vector of the script's type.
-std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
-                                    const ScriptEnvironment& environment);
+// What the directive that led from one State to the next left undone. `lanes`: of a vector of
+// the script's type.
+std::vector<std::string> idle_parts(const State& before, const Directive& directive,
+                                    const State& after, const ScriptEnvironment& environment);
 // Params and lets that no later line mentions, each with its line.
 std::vector<std::pair<int, std::string>> unused_names(const Script& script);
 

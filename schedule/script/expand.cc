@@ -1,11 +1,13 @@
-// A nest as classic directives, and back. A tree is its leaves in order, the path of each, and the depth that each
-// shares with the one before; so `order`, `place`, `merge .. through` and the kinds say the same:
+// A nest as classic directives, and back. A tree is its leaves in order, the path of each, and
+// the depth that each shares with the one before; so `order`, `place`, `merge .. through` and the
+// kinds say the same:
 //
 //   nest par n.o > k.o > { m > <n.i> > init when first k.o;  k.i > m > <n.i> > update }
 //
 //   {
-//     order init: n.o > k.o > m > n.i         place init when first k.o     parallel init:n.o   vectorize init:n.i
-//     order update: n.o > k.o > k.i > m > n.i merge init, update through k.o                    vectorize update:n.i
+//     order init: n.o > k.o > m > n.i         place init when first k.o
+//     order update: n.o > k.o > k.i > m > n.i merge init, update through k.o
+//     parallel init:n.o   vectorize init:n.i   vectorize update:n.i
 //   }
 #include <algorithm>
 #include <span>
@@ -25,7 +27,8 @@ struct PathedLeaf {
 
 class NestFlattener {
  public:
-  explicit NestFlattener(const std::map<std::string, std::string>& fragments) : fragments_(fragments) {}
+  explicit NestFlattener(const std::map<std::string, std::string>& fragments)
+      : fragments_(fragments) {}
   std::vector<PathedLeaf> run(const NestTree& tree) {
     visit(tree);
     return std::move(leaves_);
@@ -65,7 +68,8 @@ class NestFlattener {
 
 std::size_t shared_depth(const PathedLeaf& a, const PathedLeaf& b) {
   std::size_t depth = 0;
-  while (depth < a.nodes.size() && depth < b.nodes.size() && a.nodes[depth] == b.nodes[depth]) ++depth;
+  while (depth < a.nodes.size() && depth < b.nodes.size() && a.nodes[depth] == b.nodes[depth])
+    ++depth;
   return depth;
 }
 
@@ -100,14 +104,18 @@ Transaction expanded(const std::vector<PathedLeaf>& leaves) {
     std::vector<std::string> names;
     for (const NestLoop& loop : each.path) names.push_back(loop.name);
     steps.push_back(Order{statement, names});
-    if (!each.leaf.at.empty()) steps.push_back(ComputeAt{statement, {"", each.leaf.at}, each.leaf.per});
+    if (!each.leaf.at.empty())
+      steps.push_back(ComputeAt{statement, {"", each.leaf.at}, each.leaf.per});
     if (!each.leaf.when.empty()) steps.push_back(Place{statement, each.leaf.when});
     const std::size_t shared = i == 0 ? 0 : shared_depth(leaves[i - 1], each);
-    if (shared > 0) steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1], {}});
-    for (std::size_t d = shared; d < each.path.size(); ++d) add_kind(statement, each.path[d], steps);
+    if (shared > 0)
+      steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1], {}});
+    for (std::size_t d = shared; d < each.path.size(); ++d)
+      add_kind(statement, each.path[d], steps);
   }
   Transaction transaction;
-  for (Operation& step : steps) transaction.steps.push_back({std::move(step), Provenance::Person, 0});
+  for (Operation& step : steps)
+    transaction.steps.push_back({std::move(step), Provenance::Person, 0});
   return transaction;
 }
 
@@ -124,12 +132,16 @@ class TransactionReader {
         l.leaf.per = at->per;
       });
     if (const Merge* merge = std::get_if<Merge>(&step)) return add_merge(*merge);
-    if (const Parallel* loop = std::get_if<Parallel>(&step)) return add_kind(loop->loop, LoopKind::Parallel);
+    if (const Parallel* loop = std::get_if<Parallel>(&step))
+      return add_kind(loop->loop, LoopKind::Parallel);
     if (const Bind* loop = std::get_if<Bind>(&step)) return add_kind(loop->loop, loop->kind);
-    if (const Vectorize* loop = std::get_if<Vectorize>(&step)) return add_kind(loop->loop, LoopKind::Vector);
-    if (const Unroll* loop = std::get_if<Unroll>(&step)) return add_kind(loop->loop, LoopKind::Unrolled);
+    if (const Vectorize* loop = std::get_if<Vectorize>(&step))
+      return add_kind(loop->loop, LoopKind::Vector);
+    if (const Unroll* loop = std::get_if<Unroll>(&step))
+      return add_kind(loop->loop, LoopKind::Unrolled);
     return malformed(
-        "a transaction holds map, tile and split first, then one nest, or order, place, compute_at, merge, "
+        "a transaction holds map, tile and split first, then one nest, or order, place, "
+        "compute_at, merge, "
         "parallel, bind, vectorize and unroll");
   }
 
@@ -167,20 +179,25 @@ class TransactionReader {
       if (merge.statements.size() != 2 || a.leaf.statement != merge.statements[0] ||
           b.leaf.statement != merge.statements[1])
         continue;
-      for (std::size_t d = 0; d < a.path.size() && d < b.path.size() && a.path[d].name == b.path[d].name; ++d) {
+      for (std::size_t d = 0;
+           d < a.path.size() && d < b.path.size() && a.path[d].name == b.path[d].name; ++d) {
         b.nodes[d] = a.nodes[d];
         b.path[d].kind = a.path[d].kind;
         if (a.path[d].name == merge.through) return std::nullopt;
       }
     }
-    return malformed("in a transaction merge joins a statement with the one before, through a loop of both paths");
+    return malformed(
+        "in a transaction merge joins a statement with the one before, through a loop of both "
+        "paths");
   }
   std::optional<Refusal> add_kind(const LoopName& name, LoopKind kind) {
     int node = -1;
     for (const PathedLeaf& leaf : leaves_)
       for (std::size_t d = 0; d < leaf.path.size(); ++d)
-        if (leaf.leaf.statement == name.statement && leaf.path[d].name == name.loop) node = leaf.nodes[d];
-    if (node < 0) return malformed("in a transaction " + print(name) + " names no loop of an order");
+        if (leaf.leaf.statement == name.statement && leaf.path[d].name == name.loop)
+          node = leaf.nodes[d];
+    if (node < 0)
+      return malformed("in a transaction " + print(name) + " names no loop of an order");
     for (PathedLeaf& leaf : leaves_)
       for (std::size_t d = 0; d < leaf.path.size(); ++d)
         if (leaf.nodes[d] == node) leaf.path[d].kind = kind;
@@ -196,7 +213,8 @@ class TransactionReader {
         continue;
       }
       std::size_t last = i + 1;
-      while (last < end && depth < leaves_[last].nodes.size() && leaves_[last].nodes[depth] == first.nodes[depth])
+      while (last < end && depth < leaves_[last].nodes.size() &&
+             leaves_[last].nodes[depth] == first.nodes[depth])
         ++last;
       children.push_back(nest_path({first.path[depth]}, build(i, last, depth + 1)));
       i = last;
@@ -209,8 +227,8 @@ class TransactionReader {
 
 namespace {
 
-// Steps that say what the loops are, not in which order: nothing is proved before the nest is known. `named`: the
-// statements of that nest.
+// Steps that say what the loops are, not in which order: nothing is proved before the nest is
+// known. `named`: the statements of that nest.
 class LoopsOfTransaction {
  public:
   LoopsOfTransaction(const State& state, const Names& named, const PrimitiveContext& context)
@@ -244,7 +262,8 @@ class LoopsOfTransaction {
   std::optional<Refusal> take(const Map& map) {
     has_maps_ = true;
     for (const Map::Item& item : map.items)  // else it would not be proved
-      if (!has(named_, item.statement)) return malformed(item.statement + " is mapped and does not stand in the nest");
+      if (!has(named_, item.statement))
+        return malformed(item.statement + " is mapped and does not stand in the nest");
     return map_rows(state_, map, context_);
   }
 
@@ -255,7 +274,8 @@ class LoopsOfTransaction {
       problem_ = next.error();
   }
 
-  // The tree has the loops of before the maps: each statement gets a nest of its own rows until the nest comes.
+  // The tree has the loops of before the maps: each statement gets a nest of its own rows until
+  // the nest comes.
   void put_apart() {
     if (!has_maps_) return;
     std::vector<NestTree> nests;
@@ -271,7 +291,8 @@ class LoopsOfTransaction {
   void divide(const Operation& step) {
     const Tile* t = std::get_if<Tile>(&step);
     const Tail tail = t ? t->tail : std::get<Split>(step).tail;
-    if (tail == Tail::Round || tail == Tail::Shift)  // these have a proof of their own, and none is asked for here
+    // These have a proof of their own, and none is asked for here.
+    if (tail == Tail::Round || tail == Tail::Shift)
       problem_ = malformed("in a transaction a tail is guard, mask or cut");
     else
       set(t ? tile(state_, *t, context_) : split(state_, std::get<Split>(step), context_));
@@ -279,7 +300,8 @@ class LoopsOfTransaction {
 };
 
 bool is_about_loops(const Directive& step) {
-  return std::holds_alternative<Map>(step.operation) || std::holds_alternative<Tile>(step.operation) ||
+  return std::holds_alternative<Map>(step.operation) ||
+         std::holds_alternative<Tile>(step.operation) ||
          std::holds_alternative<Split>(step.operation);
 }
 
@@ -303,7 +325,8 @@ Result<NestTree, Refusal> nest_of_steps(std::span<const Directive> steps) {
 
 }  // namespace
 
-Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context) {
+Applied transaction(const State& state, const Transaction& directive,
+                    const PrimitiveContext& context) {
   const std::span<const Directive> steps = directive.steps;
   const auto first_of_nest = std::ranges::find_if_not(steps, is_about_loops);
   const std::size_t count = static_cast<std::size_t>(first_of_nest - steps.begin());
@@ -322,7 +345,8 @@ using Fragments = std::map<std::string, std::string>;
 std::vector<Operation> splits_of(const Tile& tile) {
   std::vector<Operation> splits;
   for (std::size_t i = 0; i < tile.loops.size() && i < tile.factors.size(); ++i)
-    splits.emplace_back(Split{{tile.statement, tile.loops[i]}, tile.factors[i], false, {}, tile.tail});
+    splits.emplace_back(
+        Split{{tile.statement, tile.loops[i]}, tile.factors[i], false, {}, tile.tail});
   return splits;
 }
 
@@ -331,7 +355,8 @@ Transaction flat(const Transaction& transaction, const Fragments& fragments) {
   Transaction result;
   for (const Directive& step : transaction.steps) {
     if (const Tile* tile = std::get_if<Tile>(&step.operation)) {
-      for (Operation& split : splits_of(*tile)) result.steps.push_back({std::move(split), step.provenance, 0});
+      for (Operation& split : splits_of(*tile))
+        result.steps.push_back({std::move(split), step.provenance, 0});
     } else if (const Nest* nest = std::get_if<Nest>(&step.operation)) {
       for (Directive& each : expanded(NestFlattener(fragments).run(nest->tree)).steps)
         result.steps.push_back(std::move(each));
@@ -342,9 +367,12 @@ Transaction flat(const Transaction& transaction, const Fragments& fragments) {
   return result;
 }
 
-void expand_all(const std::vector<Directive>& directives, Fragments fragments, std::vector<Directive>& into) {
+void expand_all(const std::vector<Directive>& directives, Fragments fragments,
+                std::vector<Directive>& into) {
   for (const Directive& directive : directives) {
-    const auto add = [&](Operation operation) { into.push_back({std::move(operation), directive.provenance, 0}); };
+    const auto add = [&](Operation operation) {
+      into.push_back({std::move(operation), directive.provenance, 0});
+    };
     if (const Let* let = std::get_if<Let>(&directive.operation); let && is_path_text(let->text)) {
       fragments[let->name] = let->text;
     } else if (const Tile* t = std::get_if<Tile>(&directive.operation)) {

@@ -20,10 +20,12 @@ std::optional<State> after(const ScriptPoint& start, const Script& script, std::
   return state;
 }
 
-// The directive that brought the fault with which a script ends: it is there after it and not before. By halves, as
-// each look is a proof; a fault that comes and goes on the way is found at one of the places where it comes.
+// The directive that brought the fault with which a script ends: it is there after it and not
+// before. By halves, as each look is a proof; a fault that comes and goes on the way is found at
+// one of the places where it comes.
 template <class HasFault>
-const Directive* breaking_directive(const ScriptPoint& start, const Script& script, const HasFault& has_fault) {
+const Directive* breaking_directive(const ScriptPoint& start, const Script& script,
+                                    const HasFault& has_fault) {
   std::size_t legal = 0, faulty = script.directives.size();
   while (faulty - legal > 1) {
     const std::size_t middle = legal + (faulty - legal) / 2;
@@ -35,7 +37,8 @@ const Directive* breaking_directive(const ScriptPoint& start, const Script& scri
 }
 
 // Storage of its own where something is recomputed, each proved to settle all.
-std::vector<std::string> storage_advice(const State& state, ScriptEnvironment environment, Prover& prover) {
+std::vector<std::string> storage_advice(const State& state, ScriptEnvironment environment,
+                                        Prover& prover) {
   std::vector<std::string> advice;
   for (const Leaf* leaf : leaves_of(state.tree)) {
     const NestLeaf said = leaf_said(*leaf, state.tree);
@@ -56,8 +59,10 @@ std::vector<std::string> storage_advice(const State& state, ScriptEnvironment en
 }
 
 const LoopName* raced_loop(const Directive& directive) {
-  if (const Parallel* parallel = std::get_if<Parallel>(&directive.operation)) return &parallel->loop;
-  if (const Vectorize* vectorize = std::get_if<Vectorize>(&directive.operation)) return &vectorize->loop;
+  if (const Parallel* parallel = std::get_if<Parallel>(&directive.operation))
+    return &parallel->loop;
+  if (const Vectorize* vectorize = std::get_if<Vectorize>(&directive.operation))
+    return &vectorize->loop;
   return nullptr;
 }
 
@@ -93,22 +98,25 @@ Refusal located(Refusal refusal, const Directive& directive) {
   return refusal;
 }
 
-Refusal explained(Refusal refusal, const ScriptPoint& start, const ScriptPoint& end, const Script& script,
-                  Prover& prover) {
+Refusal explained(Refusal refusal, const ScriptPoint& start, const ScriptPoint& end,
+                  const Script& script, Prover& prover) {
   if (!refusal.directive.empty()) return refusal;
   const auto race = check_all_races(end.state, prover);
   const bool is_race = race && race->headline == refusal.headline;
   if (is_race)
     for (std::string& text : storage_advice(end.state, end.environment, prover))
       refusal.advice.push_back(std::move(text));
-  // Races over what is recomputed are judged at the end only: a stage that comes later may settle them.
-  const auto has_race = [&](const State& state) { return check_all_races(state, prover).has_value(); };
+  // Races over what is recomputed are judged at the end only: a stage that comes later may
+  // settle them.
+  const auto has_race = [&](const State& state) {
+    return check_all_races(state, prover).has_value();
+  };
   const auto has_same = [&](const State& state) {
     const auto found = prover.check_end_to_end(state);
     return found && found->headline == refusal.headline;
   };
-  const Directive* directive =
-      is_race ? breaking_directive(start, script, has_race) : breaking_directive(start, script, has_same);
+  const Directive* directive = is_race ? breaking_directive(start, script, has_race)
+                                       : breaking_directive(start, script, has_same);
   return directive ? located(std::move(refusal), *directive) : refusal;
 }
 

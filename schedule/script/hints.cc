@@ -15,15 +15,18 @@ const StagedBuffer* staged(const State& state, const std::string& buffer) {
   return nullptr;
 }
 
-std::vector<BoxAccess> reads_below(const State& state, const Loop& loop, const std::string& buffer) {
+std::vector<BoxAccess> reads_below(const State& state, const Loop& loop,
+                                   const std::string& buffer) {
   std::vector<BoxAccess> result;
   for (const Leaf* leaf : leaves_of(loop.body))
     for (const AccessRef& ref : accesses_of(state.at(leaf->statement)))
-      if (!ref.write && ref.access.buffer == buffer) result.push_back({&state.at(leaf->statement), ref.access.indices});
+      if (!ref.write && ref.access.buffer == buffer)
+        result.push_back({&state.at(leaf->statement), ref.access.indices});
   return result;
 }
 
-// The loops that stand still while one iteration of the hint's loop runs, but for those of vector lanes.
+// The loops that stand still while one iteration of the hint's loop runs, but for those of
+// vector lanes.
 LoopNames standing(const State& state, const std::string& statement, LoopId below) {
   LoopNames names;
   for (const Loop* loop : path_to(state.tree, statement)) {
@@ -35,43 +38,51 @@ LoopNames standing(const State& state, const std::string& statement, LoopId belo
 
 // Nothing can be brought near that does not exist before the iteration of the counted loop begins.
 std::optional<Refusal> check_storage(const State& state, const StagedBuffer& b, const Loop& loop) {
-  if (b.memory == Memory::Register) return malformed(b.name + " is kept in registers: there is nothing to prefetch");
+  if (b.memory == Memory::Register)
+    return malformed(b.name + " is kept in registers: there is nothing to prefetch");
   const LoopId place = b.allocated_at();
   if (place != kKernel && (place == loop.id || find_loop(loop.body, place)))
-    return malformed(b.name + " begins anew in every iteration of " + find_loop(state.tree, place)->name +
-                     ": nothing of it is there ahead of time");
+    return malformed(b.name + " begins anew in every iteration of " +
+                     find_loop(state.tree, place)->name + ": nothing of it is there ahead of time");
   return std::nullopt;
 }
 
 std::optional<Refusal> check_prefetch(const State& state, const PrefetchHint& hint) {
   const Loop* loop = find_loop(state.tree, hint.loop);
   const Loop* along = find_loop(state.tree, hint.along);
-  if (!loop) return malformed(hint.buffer + " is prefetched at a loop that would be gone: prefetch comes after");
-  if (!along) return malformed(hint.buffer + " is prefetched along a loop that would be gone: prefetch comes after");
+  if (!loop)
+    return malformed(hint.buffer +
+                     " is prefetched at a loop that would be gone: prefetch comes after");
+  if (!along)
+    return malformed(hint.buffer +
+                     " is prefetched along a loop that would be gone: prefetch comes after");
   if (along != loop && !find_loop(along->body, hint.loop))
-    return malformed(hint.buffer + " is prefetched along " + along->name + ", which would not be outside " +
-                     loop->name + ": prefetch comes after");
+    return malformed(hint.buffer + " is prefetched along " + along->name +
+                     ", which would not be outside " + loop->name + ": prefetch comes after");
   for (const Loop* lanes : {loop, along})
     if (lanes->kind == LoopKind::Vector)
-      return malformed(lanes->name + " is a vector loop, its iterations are lanes: prefetch " + hint.buffer +
-                       " at a loop outside it");
+      return malformed(lanes->name + " is a vector loop, its iterations are lanes: prefetch " +
+                       hint.buffer + " at a loop outside it");
   if (reads_below(state, *loop, hint.buffer).empty())
-    return malformed("nothing below " + loop->name + " reads " + hint.buffer + ": there is nothing to prefetch");
+    return malformed("nothing below " + loop->name + " reads " + hint.buffer +
+                     ": there is nothing to prefetch");
   if (const StagedBuffer* b = staged(state, hint.buffer)) return check_storage(state, *b, *along);
   return std::nullopt;
 }
 
 // True where the statement reads what lies in the memory of the buffer (`reuse`).
 bool holds_read(const State& state, const ScheduledStatement& s, const std::string& buffer) {
-  return std::ranges::any_of(state.reused,
-                             [&](const auto& pair) { return pair.second == buffer && reads(s, pair.first); });
+  return std::ranges::any_of(state.reused, [&](const auto& pair) {
+    return pair.second == buffer && reads(s, pair.first);
+  });
 }
 
 // Statements of one nest of the root that write the buffer, and one that reads it there.
 std::optional<Refusal> check_stream(const State& state, const std::string& buffer) {
   const StagedBuffer* b = staged(state, buffer);
   if (b && b->memory != Memory::Heap)
-    return malformed(buffer + " lives in " + ir::to_string(b->memory) + ": its stores do not go to memory at all");
+    return malformed(buffer + " lives in " + ir::to_string(b->memory) +
+                     ": its stores do not go to memory at all");
   for (const Tree& nest : top_level(state.tree)) {
     std::string writer, reader;
     for (const Leaf* leaf : leaves_of(nest)) {
@@ -105,7 +116,8 @@ void leave_shared(AheadBox& box, const std::string& loop) {
 }
 
 // From the counted loop to that of the hint, both included; innermost first.
-std::vector<std::string> loops_between(const State& state, const PrefetchHint& hint, const std::string& statement) {
+std::vector<std::string> loops_between(const State& state, const PrefetchHint& hint,
+                                       const std::string& statement) {
   std::vector<std::string> names;
   for (const Loop* loop : path_to(state.tree, statement)) {
     if (!names.empty() || loop->id == hint.along) names.push_back(loop->name);

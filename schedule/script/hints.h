@@ -1,5 +1,5 @@
-// Hints: prefetches and stores past the caches. They change no value, so nothing about them needs a proof; what they
-// need is that they still mean something, which is checked after every directive.
+// Hints: prefetches and stores past the caches. They change no value, so nothing about them needs a
+// proof; what they need is that they still mean something, which is checked after every directive.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,10 @@ namespace polyte::schedule {
 
 inline constexpr std::int64_t kCacheLine = 64;  // bytes
 
-// What the hint's loop touches of the buffer `distance` iterations of the counted loop later: the box of elements, over
-// the loops that run one iteration at a time (those of vector lanes are inside the box). Without what the iteration
-// before, of either loop or one between them, touches too and has brought: of windows that overlap, what is new.
+// What the hint's loop touches of the buffer `distance` iterations of the counted loop later:
+// the box of elements, over the loops that run one iteration at a time (those of vector lanes are
+// inside the box). Without what the iteration before, of either loop or one between them, touches
+// too and has brought: of windows that overlap, what is new.
 struct AheadBox {
   std::vector<ir::Affine> origin;
   std::vector<std::int64_t> extent;

@@ -44,12 +44,14 @@ void collect_holes(const std::vector<Directive>& directives, std::vector<const D
 std::string what_lacks(const Directive& directive) {
   if (const SetParam* param = std::get_if<SetParam>(&directive.operation))
     return param->name + " has no value yet: give it one with --param " + param->name + "=VALUE" +
-           (param->domain.empty() ? "" : ", one of {" + list(param->domain) + "}") + ", or let polyte complete fill it";
+           (param->domain.empty() ? "" : ", one of {" + list(param->domain) + "}") +
+           ", or let polyte complete fill it";
   if (const Let* let = std::get_if<Let>(&directive.operation))
     return let->name + " has no value yet: give it one with --param " + let->name +
            "=PATH, or let polyte complete fill it";
   const bool is_nest = std::holds_alternative<Nest>(directive.operation);
-  return std::string(is_nest ? "the rest is open" : "a size is open") + ": polyte complete fills it";
+  return std::string(is_nest ? "the rest is open" : "a size is open") +
+         ": polyte complete fills it";
 }
 
 // A tree with what `let` says in the place of its names.
@@ -85,9 +87,11 @@ bool is_rest(const NestTree& tree) {
 }
 
 bool has_holes(const NestTree& tree) {
-  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) return loop->name == kRestHole || has_holes(loop->body);
+  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op))
+    return loop->name == kRestHole || has_holes(loop->body);
   if (const NestSequence* sequence = std::get_if<NestSequence>(&tree->op))
-    return std::ranges::any_of(sequence->children, [](const NestTree& child) { return has_holes(child); });
+    return std::ranges::any_of(sequence->children,
+                               [](const NestTree& child) { return has_holes(child); });
   return is_rest(tree);
 }
 
@@ -98,9 +102,11 @@ std::vector<Size*> size_holes(Directive& directive) {
     for (Size& size : tile->factors) collect(size, holes);
   if (Unroll* unroll = std::get_if<Unroll>(&directive.operation)) collect(unroll->by, holes);
   if (UnrollAndJam* jam = std::get_if<UnrollAndJam>(&directive.operation)) collect(jam->by, holes);
-  if (SplitReduction* parts = std::get_if<SplitReduction>(&directive.operation)) collect(parts->parts, holes);
+  if (SplitReduction* parts = std::get_if<SplitReduction>(&directive.operation))
+    collect(parts->parts, holes);
   if (SetParam* param = std::get_if<SetParam>(&directive.operation)) collect(param->value, holes);
-  if (Transaction* together = std::get_if<Transaction>(&directive.operation)) collect(together->steps, holes);
+  if (Transaction* together = std::get_if<Transaction>(&directive.operation))
+    collect(together->steps, holes);
   if (Specialize* branches = std::get_if<Specialize>(&directive.operation)) {
     collect(branches->then, holes);
     collect(branches->otherwise, holes);
@@ -121,7 +127,8 @@ std::optional<Refusal> refuse_holes(const Script& script) {
   Refusal refusal(RefusalKind::Malformed, what_lacks(*holes.front()));
   for (std::size_t i = 1; i < holes.size(); ++i) {
     const std::string place = holes[i]->file.empty() ? "" : holes[i]->file + ":";
-    refusal.details.emplace_back("also open", place + std::to_string(holes[i]->line) + ": " + print(*holes[i]));
+    refusal.details.emplace_back("also open",
+                                 place + std::to_string(holes[i]->line) + ": " + print(*holes[i]));
   }
   return located(refusal, *holes.front());
 }
@@ -131,7 +138,8 @@ PartialScript parts_of(const Script& script) {
   std::map<std::string, std::string> fragments;
   for (const Directive& each : script.directives) {
     const Let* let = std::get_if<Let>(&each.operation);
-    if (let && (let->text == kRestHole || is_path_text(let->text))) fragments[let->name] = let->text;
+    if (let && (let->text == kRestHole || is_path_text(let->text)))
+      fragments[let->name] = let->text;
   }
   for (const Directive& each : script.directives) {
     const Let* let = std::get_if<Let>(&each.operation);
@@ -145,7 +153,8 @@ PartialScript parts_of(const Script& script) {
     parts.nests.push_back(each);
     std::get<Nest>(parts.nests.back().operation).tree = tree;
   }
-  if (script.directives.empty()) parts.nests.push_back({Nest{"", nest_statement(kRestHole)}, Provenance::Person, 0});
+  if (script.directives.empty())
+    parts.nests.push_back({Nest{"", nest_statement(kRestHole)}, Provenance::Person, 0});
   return parts;
 }
 

@@ -4,7 +4,8 @@
 //   nest par n.o > ...         the rest of a nest, and the lines that it needs
 //   ...                        lines
 //
-// In a NestTree a hole is a leaf or a loop of the name `...`, which no statement and no loop can have.
+// In a NestTree a hole is a leaf or a loop of the name `...`, which no statement and no loop
+// can have.
 #pragma once
 
 #include <optional>
@@ -30,8 +31,9 @@ std::optional<Refusal> refuse_holes(const Script& script);
 // A script around its holes.
 struct PartialScript {
   std::vector<Directive> before;  // with the sizes that are holes
-  std::vector<Directive> nests;   // with holes; of a line `...` the whole tree is one. Fragments are expanded
-  std::vector<Directive> after;   // behind the first of them
+  // With holes; of a line `...` the whole tree is one. Fragments are expanded.
+  std::vector<Directive> nests;
+  std::vector<Directive> after;                    // behind the first of them
   bool is_open() const { return !nests.empty(); }  // lines may be added, in the place of the nests
 };
 // A script of a header alone is open everywhere.

@@ -9,8 +9,9 @@ namespace polyte::schedule {
 
 namespace {
 
-const std::set<std::string> kStops = {"by",   "into",   "from", "tail", "where", "as",   "at",    "in",    "for",
-                                      "with", "layout", "pad",  "when", "copy",  "fold", "level", "along", "every"};
+const std::set<std::string> kStops = {"by",   "into", "from", "tail",  "where",  "as",
+                                      "at",   "in",   "for",  "with",  "layout", "pad",
+                                      "when", "copy", "fold", "level", "along",  "every"};
 
 }  // namespace
 
@@ -32,7 +33,9 @@ void LineParser::expect_end() {
   if (!at_end()) fail("'" + peek().text + "' is not expected here");
 }
 
-std::string LineParser::shown() const { return at_end() ? "the end of the line" : "'" + peek().text + "'"; }
+std::string LineParser::shown() const {
+  return at_end() ? "the end of the line" : "'" + peek().text + "'";
+}
 
 std::string LineParser::rest() {
   const std::size_t begin = peek().begin;
@@ -49,7 +52,8 @@ std::string LineParser::name(const std::string& what) {
 std::vector<std::string> LineParser::names(const std::string& separator, const std::string& what) {
   std::vector<std::string> result = {name(what)};
   while (accept(separator)) result.push_back(name(what));
-  if (separator == ">" && is(",")) fail("expected '>' between loops, from the outer to the inner, got ','");
+  if (separator == ">" && is(","))
+    fail("expected '>' between loops, from the outer to the inner, got ','");
   return result;
 }
 
@@ -60,9 +64,12 @@ std::string LineParser::raw(bool stop_at_comma) {
     const std::string& t = peek().text;
     if (t == "?")
       fail(
-          "a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it needs a name to be "
+          "a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it "
+          "needs a name to be "
           "filled by: param F = ? on a line before, and F here");
-    if (depth == 0 && (kStops.count(t) > 0 || t == ")" || t == "]" || t == "}" || t == "{" || t == ";")) break;
+    if (depth == 0 &&
+        (kStops.count(t) > 0 || t == ")" || t == "]" || t == "}" || t == "{" || t == ";"))
+      break;
     if (depth == 0 && stop_at_comma && t == ",") break;
     if (t == "(" || t == "[") ++depth;
     if (t == ")" || t == "]") --depth;
@@ -95,7 +102,8 @@ LoopName LineParser::selected_loop() {
 std::string LineParser::loop_pattern() {
   if (!is_name() && !is("*")) fail("expected a loop, got " + shown());
   std::string pattern = tokens_[at_].text;
-  for (std::size_t end = tokens_[at_++].end; peek().begin == end && (is("*") || is(".") || is_name()); ++at_) {
+  for (std::size_t end = tokens_[at_++].end;
+       peek().begin == end && (is("*") || is(".") || is_name()); ++at_) {
     pattern += peek().text;
     end = peek().end;
   }
@@ -123,8 +131,10 @@ Tail LineParser::tail_strategy() {
 
 Memory LineParser::memory() {
   const std::string word = name("a memory");
-  const auto* memory = std::ranges::find_if(ir::kMemories, [&](Memory m) { return to_string(m) == word; });
-  if (memory == std::end(ir::kMemories)) fail("memory '" + word + "': expected register, stack, shared or heap");
+  const auto* memory =
+      std::ranges::find_if(ir::kMemories, [&](Memory m) { return to_string(m) == word; });
+  if (memory == std::end(ir::kMemories))
+    fail("memory '" + word + "': expected register, stack, shared or heap");
   return *memory;
 }
 
@@ -149,13 +159,15 @@ NestTree LineParser::leaf() {
   result.statement = name("a loop or a statement");
   if (accept("at")) result.at = name("a loop");
   result.per = once_per();
-  if (!result.per.empty() && result.at.empty()) fail("'once per' goes with 'at': S at LOOP once per " + result.per);
+  if (!result.per.empty() && result.at.empty())
+    fail("'once per' goes with 'at': S at LOOP once per " + result.per);
   if (accept("when")) result.when = when();
   return std::make_shared<const NestNode>(NestNode{std::move(result)});
 }
 
 NestTree LineParser::loop_node(const std::string& loop, LoopKind kind) {
-  if (!accept(">")) fail("expected '>' after loop " + loop + ", got " + shown() + " (a nest ends in statements)");
+  if (!accept(">"))
+    fail("expected '>' after loop " + loop + ", got " + shown() + " (a nest ends in statements)");
   return nest_path({{loop, kind}}, node());
 }
 
@@ -181,9 +193,11 @@ NestTree LineParser::node() {
 
 NestTree LineParser::bare_node() {
   if (is("?")) fail("a hole of a nest is written '...', and '?' asks for a size");
-  if (accept(kRestHole)) return is(">") ? loop_node(kRestHole, LoopKind::Serial) : nest_statement(kRestHole);
+  if (accept(kRestHole))
+    return is(">") ? loop_node(kRestHole, LoopKind::Serial) : nest_statement(kRestHole);
   if (accept("{")) return sequence();
-  if (const LoopKind kind = kind_before_name(); kind != LoopKind::Serial) return loop_node(name("a loop"), kind);
+  if (const LoopKind kind = kind_before_name(); kind != LoopKind::Serial)
+    return loop_node(name("a loop"), kind);
   if (accept("[")) {
     const std::string loop = name("a loop");
     expect("]");
@@ -194,14 +208,17 @@ NestTree LineParser::bare_node() {
     expect(">");
     return loop_node(loop, LoopKind::Vector);
   }
-  if (peek().kind == Token::Kind::Name && is(">", 1)) return loop_node(name("a loop"), LoopKind::Serial);
+  if (peek().kind == Token::Kind::Name && is(">", 1))
+    return loop_node(name("a loop"), LoopKind::Serial);
   return leaf();
 }
 
-// par n, block n: the word is read where a name stands after it; it may be a loop's own name, or a statement's.
+// par n, block n: the word is read where a name stands after it; it may be a loop's own name,
+// or a statement's.
 LoopKind LineParser::kind_before_name() {
   const bool is_leaf = (is("when", 1) || is("at", 1)) && !is(">", 2);
-  if (is_leaf || peek().kind != Token::Kind::Name || peek(1).kind != Token::Kind::Name) return LoopKind::Serial;
+  if (is_leaf || peek().kind != Token::Kind::Name || peek(1).kind != Token::Kind::Name)
+    return LoopKind::Serial;
   const auto kind = kind_of_word(peek().text);
   if (kind) ++at_;
   return kind.value_or(LoopKind::Serial);
@@ -236,8 +253,9 @@ Result<NestPath> parse_path(const std::string& text) {
 }
 
 bool is_path_text(const std::string& text) {
-  const bool marked = text.find('>') != std::string::npos || text.find('[') != std::string::npos ||
-                      (text.find(' ') != std::string::npos && kind_of_word(text.substr(0, text.find(' '))));
+  const bool marked =
+      text.find('>') != std::string::npos || text.find('[') != std::string::npos ||
+      (text.find(' ') != std::string::npos && kind_of_word(text.substr(0, text.find(' '))));
   const auto path = parse_path(text);
   return path && (marked || (*path).front().name.find('.') != std::string::npos);
 }

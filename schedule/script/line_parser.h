@@ -1,5 +1,6 @@
-// Recursive descent over the tokens of one logical line: words, names, sizes, paths and nests, from which each
-// directive's own syntax is built (directive_table.h). A problem ends its line by throwing LineProblem.
+// Recursive descent over the tokens of one logical line: words, names, sizes, paths and nests,
+// from which each directive's own syntax is built (directive_table.h). A problem ends its line
+// by throwing LineProblem.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,9 @@ class LineParser {
   std::size_t at_ = 0;
   int depth_ = 0;  // of nodes of a nest
 
-  const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  const Token& peek(std::size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
   std::string loop_pattern();
   NestTree bare_node();
   LoopKind kind_before_name();

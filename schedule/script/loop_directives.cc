@@ -13,7 +13,8 @@ void parse_split(LineParser& line, std::vector<Operation>& into) {
     Split split;
     split.loop = {selector, line.name("a loop")};
     split.into = line.accept("into");
-    if (!split.into && !line.accept("by")) LineParser::fail("expected 'by' or 'into', got " + line.shown());
+    if (!split.into && !line.accept("by"))
+      LineParser::fail("expected 'by' or 'into', got " + line.shown());
     split.factor = line.size_or_hole();
     if (line.accept("from")) split.from = line.size();
     into.push_back(split);
@@ -25,7 +26,8 @@ void parse_split(LineParser& line, std::vector<Operation>& into) {
 void parse_tile(LineParser& line, std::vector<Operation>& into) {
   Tile tile;
   tile.statement = line.optional_selector();
-  if (tile.statement.empty() && !line.is("(")) tile.statement = line.name("a statement");  // tile y (i, j) by ..
+  // Tile y (i, j) by ..
+  if (tile.statement.empty() && !line.is("(")) tile.statement = line.name("a statement");
   line.expect("(");
   tile.loops = line.names(",", "a loop");
   line.expect(")");
@@ -47,7 +49,8 @@ void parse_order(LineParser& line, std::vector<Operation>& into) {
   const std::string statement = line.name("a statement");
   line.expect(":");
   // No path: its loops in their order, as `nest S` has them.
-  into.push_back(Order{statement, line.at_end() ? std::vector<std::string>{} : line.names(">", "a loop")});
+  into.push_back(
+      Order{statement, line.at_end() ? std::vector<std::string>{} : line.names(">", "a loop")});
 }
 
 // Two at a time, from the outermost; what is written as one line is as many.
@@ -56,7 +59,8 @@ void parse_fuse(LineParser& line, std::vector<Operation>& into) {
   std::vector<LoopName> loops;
   do {
     loops.push_back(line.loop_name());
-    if (loops.back().statement.empty()) loops.back().statement = loops.size() == 1 ? selector : loops[0].statement;
+    if (loops.back().statement.empty())
+      loops.back().statement = loops.size() == 1 ? selector : loops[0].statement;
   } while (line.accept(","));
   line.expect("as");
   const std::string name = line.name("a name for the fused loop");
@@ -85,7 +89,9 @@ void parse_merge(LineParser& line, std::vector<Operation>& into) {
   into.push_back(merge);
 }
 
-void parse_distribute(LineParser& line, std::vector<Operation>& into) { into.push_back(Distribute{line.loop_name()}); }
+void parse_distribute(LineParser& line, std::vector<Operation>& into) {
+  into.push_back(Distribute{line.loop_name()});
+}
 
 // unroll acc: m.i, n.i by 4
 void parse_unroll(LineParser& line, std::vector<Operation>& into) {
@@ -168,7 +174,8 @@ void parse_bind(LineParser& line, std::vector<Operation>& into) {
   line.expect("to");
   const std::string word = line.name("block, thread, warp or lane");
   const auto kind = kind_of_word(word);
-  if (!kind || !ir::is_of_device(*kind)) line.fail("'" + word + "': expected block, thread, warp or lane");
+  if (!kind || !ir::is_of_device(*kind))
+    line.fail("'" + word + "': expected block, thread, warp or lane");
   for (const LoopName& loop : loops) into.push_back(Bind{loop, *kind});
 }
 
@@ -179,11 +186,13 @@ std::string print_split(const Split& d) {
 }
 
 std::string print_tile(const Tile& d) {
-  return "tile " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by (" + list(d.factors) + ")" +
-         tail_text(d.tail);
+  return "tile " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by (" + list(d.factors) +
+         ")" + tail_text(d.tail);
 }
 
-std::string print_reorder(const Reorder& d) { return "reorder " + selector(d.statement) + list(d.loops, " > "); }
+std::string print_reorder(const Reorder& d) {
+  return "reorder " + selector(d.statement) + list(d.loops, " > ");
+}
 
 std::string print_order(const Order& d) {
   return "order " + d.statement + ":" + (d.loops.empty() ? "" : " " + list(d.loops, " > "));
@@ -191,20 +200,23 @@ std::string print_order(const Order& d) {
 
 std::string print_fuse(const Fuse& d) {  // the statement once, as it is read
   const bool is_same = d.inner.statement == d.outer.statement;
-  return "fuse " + print(d.outer) + ", " + (is_same ? d.inner.loop : print(d.inner)) + " as " + d.name;
+  return "fuse " + print(d.outer) + ", " + (is_same ? d.inner.loop : print(d.inner)) + " as " +
+         d.name;
 }
 
 std::string print_merge(const Merge& d) {
   std::string text = "merge " + list(d.statements, ", ") + " through " + d.through;
   for (const Merge::Shift& shift : d.with)
-    text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop + (shift.by.text[0] == '-' ? "" : "+") +
-            shift.by.text;
+    text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop +
+            (shift.by.text[0] == '-' ? "" : "+") + shift.by.text;
   return text;
 }
 
 std::string print_distribute(const Distribute& d) { return "distribute " + print(d.loop); }
 
-std::string print_set_tail(const SetTail& d) { return "tail " + print(d.loop) + " " + print(d.tail); }
+std::string print_set_tail(const SetTail& d) {
+  return "tail " + print(d.loop) + " " + print(d.tail);
+}
 
 std::string print_unroll(const Unroll& d) {
   return "unroll " + print(d.loop) + (d.by.text.empty() ? "" : " by " + d.by.text);
@@ -214,18 +226,24 @@ std::string print_unroll_and_jam(const UnrollAndJam& d) {
   return "unroll_and_jam " + print(d.loop) + " by " + d.by.text;
 }
 
-std::string print_cut(const Cut& d) { return "cut " + print(d.loop) + " at " + d.at.text + parts(d.parts); }
-
-std::string print_peel(const Peel& d) {
-  return "peel " + print(d.loop) + (d.first ? " first" : " last") + (d.count.text.empty() ? "" : " " + d.count.text) +
-         parts(d.parts);
+std::string print_cut(const Cut& d) {
+  return "cut " + print(d.loop) + " at " + d.at.text + parts(d.parts);
 }
 
-std::string print_tensorize(const Tensorize& d) { return "tensorize " + print(d.loop) + " with " + d.intrinsic; }
+std::string print_peel(const Peel& d) {
+  return "peel " + print(d.loop) + (d.first ? " first" : " last") +
+         (d.count.text.empty() ? "" : " " + d.count.text) + parts(d.parts);
+}
+
+std::string print_tensorize(const Tensorize& d) {
+  return "tensorize " + print(d.loop) + " with " + d.intrinsic;
+}
 
 std::string print_vectorize(const Vectorize& d) { return "vectorize " + print(d.loop); }
 
-std::string print_bind(const Bind& d) { return "bind " + print(d.loop) + " to " + to_string(d.kind); }
+std::string print_bind(const Bind& d) {
+  return "bind " + print(d.loop) + " to " + to_string(d.kind);
+}
 
 std::string print_parallel(const Parallel& d) { return "parallel " + print(d.loop); }
 
@@ -254,11 +272,13 @@ const std::vector<DirectiveRow>& loop_directives() {
       directive<Distribute, print_distribute, distribute>("distribute", parse_distribute),
       directive<SetTail, print_set_tail, set_tail>("tail", parse_tail),
       directive<Unroll, print_unroll, unroll>("unroll", parse_unroll, idle_kind),
-      directive<UnrollAndJam, print_unroll_and_jam, unroll_and_jam>("unroll_and_jam", parse_unroll_and_jam),
+      directive<UnrollAndJam, print_unroll_and_jam, unroll_and_jam>("unroll_and_jam",
+                                                                    parse_unroll_and_jam),
       directive<Cut, print_cut, cut>("cut", parse_cut, idle_cut),
       directive<Peel, print_peel, peel>("peel", parse_peel, idle_peel),
       directive<Tensorize, print_tensorize, tensorize>("tensorize", parse_tensorize),
-      directive<Vectorize, print_vectorize, vectorize>("vectorize", parse_kind<Vectorize>, idle_kind),
+      directive<Vectorize, print_vectorize, vectorize>("vectorize", parse_kind<Vectorize>,
+                                                       idle_kind),
       directive<Parallel, print_parallel, parallel>("parallel", parse_kind<Parallel>, idle_kind),
       directive<Bind, print_bind, bind>("bind", parse_bind, idle_kind),
   };

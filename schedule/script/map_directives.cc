@@ -57,7 +57,9 @@ void parse_map(LineParser& line, std::vector<Operation>& into) {
   into.push_back(remap);
 }
 
-std::string new_name(LineParser& line) { return line.accept("as") ? line.name("a name for the loop") : ""; }
+std::string new_name(LineParser& line) {
+  return line.accept("as") ? line.name("a name for the loop") : "";
+}
 
 void parse_skew(LineParser& line, std::vector<Operation>& into) {
   Skew skew{line.named_loop(), {}, ""};
@@ -138,9 +140,13 @@ std::string print_remap(const Remap& d) {
   return "map " + selector(list(d.statements, ", ")) + text + " for " + list(d.replaced, ", ");
 }
 
-std::string print_skew(const Skew& d) { return "skew " + spaced(d.loop) + " by " + d.by.text + named(d.name); }
+std::string print_skew(const Skew& d) {
+  return "skew " + spaced(d.loop) + " by " + d.by.text + named(d.name);
+}
 
-std::string print_shift(const Shift& d) { return "shift " + spaced(d.loop) + " by " + d.by.text + named(d.name); }
+std::string print_shift(const Shift& d) {
+  return "shift " + spaced(d.loop) + " by " + d.by.text + named(d.name);
+}
 
 std::string print_reverse(const Reverse& d) { return "reverse " + spaced(d.loop) + named(d.name); }
 
@@ -148,9 +154,10 @@ std::string print_rename(const Rename& d) { return "rename " + spaced(d.loop) + 
 
 std::string print_affine_map(const AffineMap& d) {
   std::string rows;
-  for (const std::vector<Size>& row : d.matrix) rows += (rows.empty() ? "[" : ", [") + list(row) + "]";
-  return "affine " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by [" + rows + "] as (" +
-         list(d.names, ", ") + ")";
+  for (const std::vector<Size>& row : d.matrix)
+    rows += (rows.empty() ? "[" : ", [") + list(row) + "]";
+  return "affine " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by [" + rows +
+         "] as (" + list(d.names, ", ") + ")";
 }
 
 std::string print_interchange(const Interchange& d) {
@@ -158,7 +165,8 @@ std::string print_interchange(const Interchange& d) {
 }
 
 std::string print_wavefront(const Wavefront& d) {
-  return "wavefront " + selector(d.statement) + d.name + " = " + d.value.text + " for " + d.replaced;
+  return "wavefront " + selector(d.statement) + d.name + " = " + d.value.text + " for " +
+         d.replaced;
 }
 
 }  // namespace

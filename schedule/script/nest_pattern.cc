@@ -21,7 +21,8 @@ void collect(const NestTree& tree, std::set<std::string>& into) {
 using Nests = std::span<const NestTree>;
 
 Nests children_of(const NestTree& tree) {
-  if (const NestSequence* sequence = std::get_if<NestSequence>(&tree->op)) return sequence->children;
+  if (const NestSequence* sequence = std::get_if<NestSequence>(&tree->op))
+    return sequence->children;
   return {&tree, 1};
 }
 
@@ -41,7 +42,9 @@ class Matcher {
   bool strict_, may_choose_;  // of a sequence, one child that matches is enough
 
   static bool same(const std::vector<When>& a, const std::vector<When>& b) {
-    const auto is_same = [](const When& x, const When& y) { return x.first == y.first && x.loop == y.loop; };
+    const auto is_same = [](const When& x, const When& y) {
+      return x.first == y.first && x.loop == y.loop;
+    };
     return std::ranges::equal(a, b, is_same);
   }
 
@@ -55,7 +58,8 @@ class Matcher {
   bool is_loop(const NestLoop& wanted, const NestTree& tree) const {
     const NestLoop* loop = std::get_if<NestLoop>(&tree->op);
     if (!loop) return chosen(tree, [&](const NestTree& child) { return is_loop(wanted, child); });
-    const bool same_kind = loop->kind == wanted.kind || (!strict_ && wanted.kind == LoopKind::Serial);
+    const bool same_kind =
+        loop->kind == wanted.kind || (!strict_ && wanted.kind == LoopKind::Serial);
     return loop->name == wanted.name && same_kind && run(wanted.body, loop->body);
   }
 
@@ -74,7 +78,8 @@ class Matcher {
   bool are_children(Nests patterns, Nests trees) const {
     if (patterns.empty()) return trees.empty();
     if (is_rest(patterns.front()))
-      return are_children(patterns.subspan(1), trees) || (!trees.empty() && are_children(patterns, trees.subspan(1)));
+      return are_children(patterns.subspan(1), trees) ||
+             (!trees.empty() && are_children(patterns, trees.subspan(1)));
     // One pattern may stand for several trees side by side only as `...`.
     return !trees.empty() && run(patterns.front(), trees.front()) &&
            are_children(patterns.subspan(1), trees.subspan(1));
@@ -109,7 +114,8 @@ bool matches(const NestTree& pattern, const NestTree& kernel, bool strict) {
     return nest && statements_in(nest) == named && Matcher(strict, false).run(pattern, nest);
   }
   const Nests nests = children_of(kernel);
-  return std::ranges::any_of(nests, [&](const NestTree& nest) { return Matcher(strict, true).run(pattern, nest); });
+  return std::ranges::any_of(
+      nests, [&](const NestTree& nest) { return Matcher(strict, true).run(pattern, nest); });
 }
 
 }  // namespace polyte::schedule

@@ -13,27 +13,38 @@ Directive directive_of(const PlannedDistribution& apart) {
 
 class NestWriter {
  public:
-  NestWriter(const NestPlan& plan, std::vector<Directive>& into) : plan_(plan), into_(into), before_(into.size()) {}
+  NestWriter(const NestPlan& plan, std::vector<Directive>& into)
+      : plan_(plan), into_(into), before_(into.size()) {}
 
   void run() {
     for (const PlannedCut& cut : plan_.cuts) write(cut);
     const std::size_t first = into_.size();
     for (const PlannedMap& map : plan_.maps) write(map);
     if (plan_.tile) write(*plan_.tile);
-    for (const PlannedReciprocal& reciprocal : plan_.reciprocals) add(Reciprocal{reciprocal.statement}, reciprocal.by);
-    for (const PlannedInline& inlined : plan_.inlined) add(ComputeInline{inlined.tensor}, inlined.by);
-    for (const PlannedDeferral& each : plan_.deferrals) add(DeferDivision{each.tensor, each.sum}, each.by);
+    for (const PlannedReciprocal& reciprocal : plan_.reciprocals)
+      add(Reciprocal{reciprocal.statement}, reciprocal.by);
+    for (const PlannedInline& inlined : plan_.inlined)
+      add(ComputeInline{inlined.tensor}, inlined.by);
+    for (const PlannedDeferral& each : plan_.deferrals)
+      add(DeferDivision{each.tensor, each.sum}, each.by);
     for (const PlannedParam& param : plan_.params)
       add(SetParam{numbered(param.name), {factor(param.size)}, {}}, param.by);
-    for (const auto& split : plan_.splits) std::visit([this](const auto& each) { write(each); }, split);
+    for (const auto& split : plan_.splits)
+      std::visit([this](const auto& each) { write(each); }, split);
     if (plan_.tree) add(Nest{"", plan_.tree}, plan_.tree_by);
     if (plan_.is_one_step) put_together(first);
     for (const PlannedStage& stage : plan_.stages) write(stage);
-    for (const PlannedReuse& reuse : plan_.reuses) add(Reuse{reuse.result, reuse.temporary}, reuse.by);
+    for (const PlannedReuse& reuse : plan_.reuses)
+      add(Reuse{reuse.result, reuse.temporary}, reuse.by);
     for (const PlannedPrefetch& prefetch : plan_.prefetches)
-      add(Prefetch{prefetch.operand, prefetch.at, {std::to_string(prefetch.distance)}, prefetch.level, prefetch.along},
+      add(Prefetch{prefetch.operand,
+                   prefetch.at,
+                   {std::to_string(prefetch.distance)},
+                   prefetch.level,
+                   prefetch.along},
           prefetch.by);
-    for (const PlannedStep& step : plan_.steps) std::visit([this](const auto& each) { write(each); }, step);
+    for (const PlannedStep& step : plan_.steps)
+      std::visit([this](const auto& each) { write(each); }, step);
     const std::span<Directive> all(into_);
     name_copies(all.first(before_), all.subspan(before_));
   }
@@ -59,8 +70,10 @@ class NestWriter {
 
   // A person turns the factor of a parameter, so that it is there even where it is 1.
   std::string factor(const TileSize& size) const {
-    if (const Vectors* vectors = std::get_if<Vectors>(&size)) return std::to_string(vectors->count) + "*L";
-    if (const Elements* elements = std::get_if<Elements>(&size)) return std::to_string(elements->count);
+    if (const Vectors* vectors = std::get_if<Vectors>(&size))
+      return std::to_string(vectors->count) + "*L";
+    if (const Elements* elements = std::get_if<Elements>(&size))
+      return std::to_string(elements->count);
     return numbered(std::get<Param>(size).name);
   }
   std::string text(const TileSize& size) const {
@@ -84,7 +97,11 @@ class NestWriter {
   }
 
   void write(const PlannedSplit& split) {
-    add(Split{{split.statement, split.loop}, {text(split.size)}, false, {}, split.is_guarded ? Tail::Guard : Tail::Cut},
+    add(Split{{split.statement, split.loop},
+              {text(split.size)},
+              false,
+              {},
+              split.is_guarded ? Tail::Guard : Tail::Cut},
         split.by);
   }
 
@@ -118,23 +135,37 @@ class NestWriter {
         parts.by);
   }
 
-  void write(const PlannedOnline& online) { add(Online{online.sums, online.maximum, {"", online.loop}}, online.by); }
+  void write(const PlannedOnline& online) {
+    add(Online{online.sums, online.maximum, {"", online.loop}}, online.by);
+  }
 
   void write(const PlannedDistribution& apart) { into_.push_back(directive_of(apart)); }
 
-  void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
+  void write(const PlannedRename& rename) {
+    add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by);
+  }
 
-  void write(const PlannedCut& cut) { add(Cut{cut.loop, {ir::to_string(cut.at)}, {cut.below, cut.rest}}, cut.by); }
-  void write(const PlannedTail& tail) { add(SetTail{tail.loop, tail.is_rounded ? Tail::Round : Tail::Cut}, tail.by); }
-  void write(const PlannedReorder& reorder) { add(Reorder{reorder.statement, reorder.loops}, reorder.by); }
-  void write(const PlannedPad& pad) { add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by); }
+  void write(const PlannedCut& cut) {
+    add(Cut{cut.loop, {ir::to_string(cut.at)}, {cut.below, cut.rest}}, cut.by);
+  }
+  void write(const PlannedTail& tail) {
+    add(SetTail{tail.loop, tail.is_rounded ? Tail::Round : Tail::Cut}, tail.by);
+  }
+  void write(const PlannedReorder& reorder) {
+    add(Reorder{reorder.statement, reorder.loops}, reorder.by);
+  }
+  void write(const PlannedPad& pad) {
+    add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by);
+  }
   void write(const PlannedSwizzle& swizzle) {
     add(Swizzle{swizzle.tensor, {std::to_string(swizzle.chunk)}, {}}, swizzle.by);
   }
   void write(const PlannedPipeline& pipeline) {
     add(DoubleBuffer{pipeline.tensor, pipeline.at, {std::to_string(pipeline.depth)}}, pipeline.by);
   }
-  void write(const PlannedTensorize& tensorize) { add(Tensorize{tensorize.loop, tensorize.intrinsic}, tensorize.by); }
+  void write(const PlannedTensorize& tensorize) {
+    add(Tensorize{tensorize.loop, tensorize.intrinsic}, tensorize.by);
+  }
 
   std::string text(const LayoutIndex& index) const {
     switch (index.part) {
@@ -164,20 +195,25 @@ class NestWriter {
     for (const std::string& loop : stage.copy_loops) loops.push_back({loop});
     if (!loops.empty()) directive.copy = nest_path(loops, nest_statement(stage.tensor + ".in"));
     add(std::move(directive), stage.by);
-    if (!stage.shared_loop.empty()) add(Parallel{{stage.tensor + ".in", stage.shared_loop}}, stage.by);
+    if (!stage.shared_loop.empty())
+      add(Parallel{{stage.tensor + ".in", stage.shared_loop}}, stage.by);
   }
 };
 
 }  // namespace
 
-void write_nest(const NestPlan& plan, std::vector<Directive>& into) { NestWriter(plan, into).run(); }
+void write_nest(const NestPlan& plan, std::vector<Directive>& into) {
+  NestWriter(plan, into).run();
+}
 
 Script write_script(const ir::Program& program, const std::string& arm, const Machine& machine,
                     const KernelPlan& plan) {
   std::set<std::string> reassociated;
-  for (const NestPlan& nest : plan.nests) reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
+  for (const NestPlan& nest : plan.nests)
+    reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
   Script script = own_script(program, arm, machine, reassociated);
-  for (const PlannedDistribution& each : plan.apart) script.directives.push_back(directive_of(each));
+  for (const PlannedDistribution& each : plan.apart)
+    script.directives.push_back(directive_of(each));
   for (const NestPlan& nest : plan.nests) {
     const std::size_t before = script.directives.size();
     write_nest(nest, script.directives);

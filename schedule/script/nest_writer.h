@@ -1,5 +1,5 @@
-// Directives of what a scheduler has planned: the one place where decisions become a Script. Both schedulers end here,
-// so that a plan is never put together as text and read back.
+// Directives of what a scheduler has planned: the one place where decisions become a Script. Both
+// schedulers end here, so that a plan is never put together as text and read back.
 #pragma once
 
 #include "schedule/script/script.h"
@@ -12,6 +12,7 @@ namespace polyte::schedule {
 void write_nest(const NestPlan& plan, std::vector<Directive>& into);
 
 // The script of a kernel. `arm`: the scheduler, as the header names it: "template", "poly", "isl".
-Script write_script(const ir::Program& program, const std::string& arm, const Machine& machine, const KernelPlan& plan);
+Script write_script(const ir::Program& program, const std::string& arm, const Machine& machine,
+                    const KernelPlan& plan);
 
 }  // namespace polyte::schedule

@@ -32,7 +32,8 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
 
 Result<Script> scheduled_reworded(
     const ir::Program& program, const Machine& machine,
-    const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>& schedule) {
+    const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
+        schedule) {
   ir::Program seen = program;
   Precomputing statements;
   std::vector<Directive> lines;

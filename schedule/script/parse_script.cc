@@ -1,5 +1,5 @@
-// A script file: its header, then one logical line a directive. A problem ends its line; the next line is still read,
-// so that every problem of a file is reported at once.
+// A script file: its header, then one logical line a directive. A problem ends its line; the next
+// line is still read, so that every problem of a file is reported at once.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -22,15 +22,16 @@ std::string all_words() {
 }
 
 // How the directives that a person writes first are written, for lines that are not.
-constexpr std::pair<const char*, const char*> kForms[] = {{"split", "split m by 8"},
-                                                          {"tile", "tile (m, n) by (8, 16)"},
-                                                          {"reorder", "reorder m > k > n"},
-                                                          {"vectorize", "vectorize n.i, after split n by 8"},
-                                                          {"unroll", "unroll n.i, after split n by 8"},
-                                                          {"parallel", "parallel m"},
-                                                          {"fuse", "fuse m, n as q"},
-                                                          {"stage", "stage acc at m.o in register"},
-                                                          {"compute_at", "compute_at acc at m"}};
+constexpr std::pair<const char*, const char*> kForms[] = {
+    {"split", "split m by 8"},
+    {"tile", "tile (m, n) by (8, 16)"},
+    {"reorder", "reorder m > k > n"},
+    {"vectorize", "vectorize n.i, after split n by 8"},
+    {"unroll", "unroll n.i, after split n by 8"},
+    {"parallel", "parallel m"},
+    {"fuse", "fuse m, n as q"},
+    {"stage", "stage acc at m.o in register"},
+    {"compute_at", "compute_at acc at m"}};
 
 std::string form_of(const std::string& word) {
   for (const auto& [known, form] : kForms)
@@ -54,18 +55,20 @@ std::string nearest_word(const std::string& word) {
 void check_directive_word(const std::string& word) {
   const auto is_word = [&](const DirectiveRow& row) { return row.parse && word == row.word; };
   if (std::ranges::any_of(all_directives(), is_word)) return;
-  if (word == "schedule") LineParser::fail("a script has one header, on its first line; what is included has none");
+  if (word == "schedule")
+    LineParser::fail("a script has one header, on its first line; what is included has none");
   const std::string meant = nearest_word(word);
-  LineParser::fail("'" + word + "' is not a directive" +
-                   (meant.empty() ? " (" + all_words() + " are)" : ": did you mean " + meant + "?"));
+  LineParser::fail(
+      "'" + word + "' is not a directive" +
+      (meant.empty() ? " (" + all_words() + " are)" : ": did you mean " + meant + "?"));
 }
 
 std::vector<Operation> parse_directive(const std::string& text) {
   LineParser line(text);
   const std::string word = line.name("a directive");
   check_directive_word(word);
-  const auto row =
-      std::ranges::find_if(all_directives(), [&](const DirectiveRow& each) { return each.parse && word == each.word; });
+  const auto row = std::ranges::find_if(
+      all_directives(), [&](const DirectiveRow& each) { return each.parse && word == each.word; });
   std::vector<Operation> operations;
   try {
     row->parse(line, operations);
@@ -88,18 +91,21 @@ std::vector<std::string> words_of(const std::string& text) {
 void parse_contract(const std::vector<std::string>& words, std::size_t at, Script& script) {
   if (words[at] == "exact" || words[at] == "unsafe") {
     script.contract = words[at] == "exact" ? Contract::Exact : Contract::Unsafe;
-    if (at + 1 < words.size()) throw LineProblem{"'" + words[at + 1] + "' is not expected after " + words[at]};
+    if (at + 1 < words.size())
+      throw LineProblem{"'" + words[at + 1] + "' is not expected after " + words[at]};
     return;
   }
   if (words[at] != "reassoc")
     throw LineProblem{"'" + words[at] + "' is no type or contract (exact, reassoc LOOPS, unsafe)"};
   script.contract = Contract::Reassoc;
   std::string loops;
-  for (std::size_t i = at + 1; i < words.size(); ++i) loops += words[i] + (words[i].back() == ',' ? "" : ",");
+  for (std::size_t i = at + 1; i < words.size(); ++i)
+    loops += words[i] + (words[i].back() == ',' ? "" : ",");
   std::istringstream stream(loops);
   for (std::string loop; std::getline(stream, loop, ',');)
     if (!loop.empty()) script.reassociable.push_back(loop);
-  if (script.reassociable.empty()) throw LineProblem{"reassoc names the loops whose order may change"};
+  if (script.reassociable.empty())
+    throw LineProblem{"reassoc names the loops whose order may change"};
 }
 
 constexpr int kMostThreads = 1024;
@@ -110,10 +116,12 @@ void parse_threads(const std::vector<std::string>& words, std::size_t& at, Scrip
   const std::string count = at + 1 < words.size() ? words[at + 1] : "";
   const char* end = count.data() + count.size();
   const auto [rest, error] = std::from_chars(count.data(), end, script.threads);
-  const bool has_unit = at + 2 < words.size() && (words[at + 2] == "thread" || words[at + 2] == "threads");
-  if (error != std::errc() || rest != end || script.threads < 1 || script.threads > kMostThreads || !has_unit)
-    throw LineProblem{"'with' says how many threads share the loops, 1 to " + std::to_string(kMostThreads) +
-                      ": with 8 threads"};
+  const bool has_unit =
+      at + 2 < words.size() && (words[at + 2] == "thread" || words[at + 2] == "threads");
+  if (error != std::errc() || rest != end || script.threads < 1 || script.threads > kMostThreads ||
+      !has_unit)
+    throw LineProblem{"'with' says how many threads share the loops, 1 to " +
+                      std::to_string(kMostThreads) + ": with 8 threads"};
   at += 3;
 }
 
@@ -121,7 +129,8 @@ void parse_threads(const std::vector<std::string>& words, std::size_t& at, Scrip
 void parse_header(const std::string& text, Script& script) {
   const std::vector<std::string> words = words_of(text);
   if (words.size() < 4 || words[0] != "schedule" || words[2] != "for")
-    throw LineProblem{"a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"};
+    throw LineProblem{
+        "a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"};
   script.name = words[1];
   const std::size_t at_sign = words[3].find('@');
   script.program = words[3].substr(0, at_sign);
@@ -146,7 +155,8 @@ void parse_header(const std::string& text, Script& script) {
 // The directives of a file: a stack of one for transactions, one of blocks for `specialize`.
 class ScriptParser {
  public:
-  ScriptParser(const std::string& origin, const Includer& includer) : origin_(origin), includer_(includer) {}
+  ScriptParser(const std::string& origin, const Includer& includer)
+      : origin_(origin), includer_(includer) {}
 
   Script run(std::string_view text) {
     const std::vector<LogicalLine> lines = logical_lines(text);
@@ -194,7 +204,8 @@ class ScriptParser {
   }
 
   void open_else(const LogicalLine& line) {
-    while (!blocks_.empty() && line.indent < blocks_.back().indent) close_blocks(blocks_.back().indent);
+    while (!blocks_.empty() && line.indent < blocks_.back().indent)
+      close_blocks(blocks_.back().indent);
     if (!blocks_.empty() && blocks_.back().in_else) close_blocks(blocks_.back().indent);
     if (blocks_.empty() || blocks_.back().indent != line.indent || blocks_.back().in_else)
       throw LineProblem{"'else' without a specialize above it, as far in"};
@@ -229,9 +240,11 @@ class ScriptParser {
     const std::size_t begin = text.find('"') + 1, end = text.find('"', begin);
     if (begin == 0 || end != text.size() - 1) throw LineProblem{"expected include \"FILE\""};
     if (!includer_) throw LineProblem{"this script comes from no file: it cannot include one"};
-    if (transaction_) throw LineProblem{"include stands between directives, not within '{' and '}'"};
+    if (transaction_)
+      throw LineProblem{"include stands between directives, not within '{' and '}'"};
     const std::string name = text.substr(begin, end - begin);
-    const IncludedText file = includer_(name, open_files_.empty() ? origin_ : open_files_.back().path);
+    const IncludedText file =
+        includer_(name, open_files_.empty() ? origin_ : open_files_.back().path);
     if (std::filesystem::path(origin_).lexically_normal() == file.path)
       throw LineProblem{"a cycle: " + name + " is this script"};
     std::string chain;
@@ -250,7 +263,8 @@ class ScriptParser {
   std::string file() const { return open_names_.empty() ? std::string() : open_files_.back().path; }
 
   void report(int line, const std::string& text) {
-    problems_.push_back((open_names_.empty() ? origin_ : file()) + ":" + std::to_string(line) + ": " + text);
+    problems_.push_back((open_names_.empty() ? origin_ : file()) + ":" + std::to_string(line) +
+                        ": " + text);
   }
 
   void parse_line(const LogicalLine& line) {

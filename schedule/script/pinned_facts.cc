@@ -24,8 +24,9 @@ std::string loop_name(const State& state, LoopId id) {
 }
 
 std::string storage_text(const State& state, const StagedBuffer& buffer) {
-  std::string text = buffer.name + " for " + buffer.of + " at " + loop_name(state, buffer.scope_loop) + " in " +
-                     to_string(buffer.memory) + (buffer.at_compile_time ? " when compile" : "") + " of";
+  std::string text = buffer.name + " for " + buffer.of + " at " +
+                     loop_name(state, buffer.scope_loop) + " in " + to_string(buffer.memory) +
+                     (buffer.at_compile_time ? " when compile" : "") + " of";
   for (const std::int64_t extent : buffer.shape) text += " " + std::to_string(extent);
   return text;
 }
@@ -38,7 +39,8 @@ void add_hints(const State& state, std::set<PinnedFact>& facts) {
         std::to_string(hint.level));
   for (const std::string& buffer : state.nontemporal) say("stream " + buffer);
   for (const auto& [temporary, tensor] : state.reused) say("reuse " + tensor + " for " + temporary);
-  for (const TensorizedLoop& loop : state.tensorized) say("tensorize " + loop.name + " with " + loop.intrinsic);
+  for (const TensorizedLoop& loop : state.tensorized)
+    say("tensorize " + loop.name + " with " + loop.intrinsic);
   for (const Rewrite& rewrite : state.rewrites)
     say("the rewrite of " + rewrite.tensor + (rewrite.other.empty() ? "" : " as " + rewrite.other) +
         (rewrite.loop.empty() ? "" : " over " + rewrite.loop));
@@ -51,16 +53,19 @@ std::set<PinnedFact> facts_of(const State& state) {
   for (const ScheduledStatement& s : state.statements) {
     for (const LoopRow& row : s.rows) {
       facts.insert({s.body.name, row.value, ""});
-      if (row.tail && *row.tail != Tail::Guard) facts.insert({s.body.name, row.value, print(*row.tail)});
+      if (row.tail && *row.tail != Tail::Guard)
+        facts.insert({s.body.name, row.value, print(*row.tail)});
     }
     if (s.atomic) facts.insert({"", {}, "atomic " + s.body.name});
   }
   for (const Leaf* leaf : leaves_of(state.tree)) {
     const NestLeaf said = leaf_said(*leaf, state.tree);
     if (!said.when.empty()) facts.insert({"", {}, leaf->statement + print(said.when)});
-    if (!said.at.empty()) facts.insert({"", {}, leaf->statement + " at " + said.at + print_per(said.per)});
+    if (!said.at.empty())
+      facts.insert({"", {}, leaf->statement + " at " + said.at + print_per(said.per)});
   }
-  for (const StagedBuffer& buffer : state.staged) facts.insert({"", {}, storage_text(state, buffer)});
+  for (const StagedBuffer& buffer : state.staged)
+    facts.insert({"", {}, storage_text(state, buffer)});
   add_hints(state, facts);
   return facts;
 }
@@ -115,7 +120,8 @@ bool has_loop(const ScheduledStatement& s, const ir::Affine& value) {
   if (counts(value)) return true;
   for (const LoopRow& row : s.rows)
     for (const std::int64_t size : sizes_in(row.value, value))
-      if (size > 1 && ir::floor_div(value, size) == row.value && has_loop(s, ir::mod(value, size))) return true;
+      if (size > 1 && ir::floor_div(value, size) == row.value && has_loop(s, ir::mod(value, size)))
+        return true;
   return false;
 }
 
@@ -126,8 +132,11 @@ std::string missing(const State& state, const PinnedFact& fact) {
   const ScheduledStatement* s = state.find(fact.statement);
   if (!s) return "there is no statement " + fact.statement + " any more";
   if (fact.words.empty())
-    return has_loop(*s, fact.value) ? "" : fact.statement + " has no loop that counts " + ir::to_string(fact.value);
-  const auto row = std::ranges::find(s->rows, fact.value, &LoopRow::value);  // in parts it has tails of its own
+    return has_loop(*s, fact.value)
+               ? ""
+               : fact.statement + " has no loop that counts " + ir::to_string(fact.value);
+  // In parts it has tails of its own.
+  const auto row = std::ranges::find(s->rows, fact.value, &LoopRow::value);
   if (row == s->rows.end() || (row->tail && print(*row->tail) == fact.words)) return "";
   return "the tail of " + fact.statement + ":" + row->loop + " is not " + fact.words;
 }

@@ -1,5 +1,5 @@
-// What is true of a State that a line of a script may have made so, each fact by itself: loops by what they count,
-// storage, hints. The order of loops is no fact, but a form (pins.h).
+// What is true of a State that a line of a script may have made so, each fact by itself: loops by
+// what they count, storage, hints. The order of loops is no fact, but a form (pins.h).
 #pragma once
 
 #include <set>
@@ -19,11 +19,12 @@ struct PinnedFact {
 };
 
 std::set<PinnedFact> facts_of(const State& state);
-// What says that a fact about a loop is not true of a State, "S has no loop that counts k//32"; of any other fact that
-// it is gone. Empty: it is true.
+// What says that a fact about a loop is not true of a State, "S has no loop that counts k//32"; of
+// any other fact that it is gone. Empty: it is true.
 std::string missing(const State& state, const PinnedFact& fact);
 
-// Whether a value is the part of another that a chain of `.o` and `.i` says, by whatever sizes: k//32 of k, ".o".
+// Whether a value is the part of another that a chain of `.o` and `.i` says, by whatever sizes:
+// k//32 of k, ".o".
 bool is_part(const ir::Affine& value, const ir::Affine& whole, std::string_view chain);
 inline constexpr std::string_view kPartChains[] = {"", ".o", ".i", ".i.o", ".i.i", ".o.o", ".o.i"};
 

@@ -23,7 +23,8 @@ std::set<std::string> statements_of(const Directive& line) {
 }
 
 // Loops of which a line has changed the kind, each by its first statement.
-std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before, const State& after) {
+std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before,
+                                                           const State& after) {
   std::vector<std::pair<std::string, const Loop*>> found;
   std::set<LoopId> seen;
   for (const Leaf* leaf : leaves_of(after.tree)) {
@@ -33,7 +34,8 @@ std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before, 
     for (const Loop* loop : path_to(after.tree, leaf->statement)) {
       const auto old = was.find(loop->name);
       const LoopKind kind = old == was.end() ? LoopKind::Serial : old->second;
-      if (kind != loop->kind && seen.insert(loop->id).second) found.emplace_back(leaf->statement, loop);
+      if (kind != loop->kind && seen.insert(loop->id).second)
+        found.emplace_back(leaf->statement, loop);
     }
   }
   return found;
@@ -54,19 +56,23 @@ NestTree fused(const NestPath& path, const std::string& a, const std::string& b)
 
 // --- what lines pin
 
-// `end`: the State behind all lines above the holes; what a later line of the person has undone is no pin.
+// `end`: the State behind all lines above the holes; what a later line of the person has undone
+// is no pin.
 namespace {
 
 class LineForms {
  public:
-  LineForms(const State& before, const State& after, const State& end) : before_(before), after_(after), end_(end) {}
+  LineForms(const State& before, const State& after, const State& end)
+      : before_(before), after_(after), end_(end) {}
 
   std::vector<PinnedForm> run(const Directive& line) {
     if (const auto whole = statements_of(line); !whole.empty()) add_whole(whole);
-    if (const Reorder* reorder = std::get_if<Reorder>(&line.operation)) add_order(reorder->statement, reorder->loops);
+    if (const Reorder* reorder = std::get_if<Reorder>(&line.operation))
+      add_order(reorder->statement, reorder->loops);
     if (const Interchange* two = std::get_if<Interchange>(&line.operation))
       add_order(two->statement, {two->inner, two->outer});
-    if (const Merge* merge = std::get_if<Merge>(&line.operation)) add_fused(merge->statements, merge->through);
+    if (const Merge* merge = std::get_if<Merge>(&line.operation))
+      add_fused(merge->statements, merge->through);
     if (const ComputeWith* with = std::get_if<ComputeWith>(&line.operation))
       add_fused({with->with, with->statement}, with->through);
     if (const Distribute* apart = std::get_if<Distribute>(&line.operation)) add_apart(apart->loop);
@@ -80,11 +86,13 @@ class LineForms {
   std::vector<PinnedForm> forms_;
 
   void add(NestTree pattern, bool strict = false) {
-    if (matches(pattern, nest_of(end_.tree, end_.tree), strict)) forms_.push_back({std::move(pattern), strict});
+    if (matches(pattern, nest_of(end_.tree, end_.tree), strict))
+      forms_.push_back({std::move(pattern), strict});
   }
 
   void add_whole(const std::set<std::string>& statements) {
-    if (const NestTree nest = restricted(nest_of(end_.tree, end_.tree), statements)) add(nest, true);
+    if (const NestTree nest = restricted(nest_of(end_.tree, end_.tree), statements))
+      add(nest, true);
   }
 
   // `... > [i] > ... > S`
@@ -97,7 +105,8 @@ class LineForms {
       const auto selected = select_statements(end_, selector);
       if (!selector.empty() && !has(selected, leaf->statement)) continue;
       NestTree pattern = gap(nest_statement(leaf->statement));
-      for (std::size_t i = loops.size(); i > 0; --i) pattern = gap(nest_path({{loops[i - 1]}}, std::move(pattern)));
+      for (std::size_t i = loops.size(); i > 0; --i)
+        pattern = gap(nest_path({{loops[i - 1]}}, std::move(pattern)));
       add(std::move(pattern));
     }
   }
@@ -130,19 +139,22 @@ void Pins::add_pin(const Directive& line, const State& before, const State& afte
   for (const PinnedFact& fact : facts_of(after))
     if (!had.contains(fact) && missing(state_, fact).empty()) pin.facts.push_back(fact);
   const std::set<PinnedFact> still = facts_of(state_);
-  std::erase_if(pin.facts, [&](const PinnedFact& fact) { return fact.statement.empty() && !still.contains(fact); });
+  std::erase_if(pin.facts, [&](const PinnedFact& fact) {
+    return fact.statement.empty() && !still.contains(fact);
+  });
   pin.forms = LineForms(before, after, state_).run(line);
   if (!pin.facts.empty() || !pin.forms.empty()) pins_.push_back(std::move(pin));
 }
 
-Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program, const Script& script,
-                               const Machine& machine, ProofLevel proof) {
+Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program,
+                               const Script& script, const Machine& machine, ProofLevel proof) {
   Pins pins;
   pins.parts_ = parts_of(script);
   Script above = script;
   above.directives = pins.parts_.before;
   std::vector<State> states;
-  const ReplayOptions options{proof, [&](const Directive&, const State& state, double) { states.push_back(state); }};
+  const ReplayOptions options{
+      proof, [&](const Directive&, const State& state, double) { states.push_back(state); }};
   auto state = replay(program, above, machine, options);
   if (!state) return state.error();
   pins.state_ = *state;
@@ -169,23 +181,27 @@ Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program
 
 std::string Pins::meaning_of(const State& state, const Loop& loop) const {
   std::vector<std::string> below = statements_below(state.tree, loop.id);
-  std::erase_if(below, [&](const std::string& statement) { return !state_.find(statement); });  // copies, parts of sums
+  // Copies, parts of sums.
+  std::erase_if(below, [&](const std::string& statement) { return !state_.find(statement); });
   std::vector<std::string> names;
   for (const std::string_view chain : kPartChains)
     for (const std::string& statement : below)
-      for (const LoopRow& row : state_.at(statement).rows) names.push_back(row.loop + std::string(chain));
+      for (const LoopRow& row : state_.at(statement).rows)
+        names.push_back(row.loop + std::string(chain));
   // A loop, or the part of one that the rest of the name says.
   const auto counts = [&](const std::string& statement, const std::string& name) {
     const LoopRow* row = row_of(state.at(statement), loop.name);
     return row && std::ranges::any_of(state_.at(statement).rows, [&](const LoopRow& meant) {
-             const std::string_view chain = std::string_view(name).substr(std::min(name.size(), meant.loop.size()));
+             const std::string_view chain =
+                 std::string_view(name).substr(std::min(name.size(), meant.loop.size()));
              return name == meant.loop + std::string(chain) &&
                     std::ranges::find(kPartChains, chain) != std::end(kPartChains) &&
                     is_part(row->value, meant.value, chain);
            });
   };
   const auto is_meant = [&](const std::string& name) {
-    return std::ranges::all_of(below, [&](const std::string& statement) { return counts(statement, name); });
+    return std::ranges::all_of(
+        below, [&](const std::string& statement) { return counts(statement, name); });
   };
   const bool is_known = std::ranges::find(names, loop.name) != names.end();
   if (is_known && is_meant(loop.name)) return loop.name;
@@ -216,7 +232,8 @@ void collect_paths(const NestTree& tree, std::vector<std::string> above,
     if (loop->name != kRestHole) above.push_back(loop->name);
     collect_paths(loop->body, std::move(above), into);
   } else {
-    for (const NestTree& child : std::get<NestSequence>(tree->op).children) collect_paths(child, above, into);
+    for (const NestTree& child : std::get<NestSequence>(tree->op).children)
+      collect_paths(child, above, into);
   }
 }
 
@@ -231,7 +248,8 @@ std::string other_form(const NestTree& pattern, const NestTree& nest) {
     if (found == there.end()) return "there is no statement " + statement;
     for (const std::string& loop : loops)
       if (!has(found->second, loop))
-        return statement + " has no loop " + loop + " (its loops are " + join_words(found->second) + ")";
+        return statement + " has no loop " + loop + " (its loops are " + join_words(found->second) +
+               ")";
   }
   return "the nest has another form: " + print(nest);
 }
@@ -260,7 +278,8 @@ std::vector<BrokenPin> Pins::broken_in(const State& filled, const State& end) co
 }
 
 std::string print(const BrokenPin& broken) {
-  const std::string line = broken.line.line > 0 ? "line " + std::to_string(broken.line.line) + ": " : "";
+  const std::string line =
+      broken.line.line > 0 ? "line " + std::to_string(broken.line.line) + ": " : "";
   return line + print(broken.line) + ": " + broken.why;
 }
 
@@ -288,24 +307,29 @@ bool is_filled_from(const Directive& open, Directive line) {
   if (!text.starts_with(pieces.front())) return false;
   std::size_t at = pieces.front().size();
   for (std::size_t i = 1; i < pieces.size(); ++i) {
-    const std::size_t found =
-        i + 1 == pieces.size() ? text.size() - std::min(text.size(), pieces[i].size()) : text.find(pieces[i], at + 1);
-    if (found == std::string::npos || found <= at || text.compare(found, pieces[i].size(), pieces[i]) != 0)
+    const std::size_t found = i + 1 == pieces.size()
+                                  ? text.size() - std::min(text.size(), pieces[i].size())
+                                  : text.find(pieces[i], at + 1);
+    if (found == std::string::npos || found <= at ||
+        text.compare(found, pieces[i].size(), pieces[i]) != 0)
       return false;
     at = found + pieces[i].size();
   }
   return true;
 }
 
-void compare_lines(std::span<const Directive> open, std::span<const Directive> lines, std::vector<BrokenPin>& broken) {
+void compare_lines(std::span<const Directive> open, std::span<const Directive> lines,
+                   std::vector<BrokenPin>& broken) {
   for (std::size_t i = 0; i < open.size(); ++i)
-    if (!is_filled_from(open[i], lines[i])) broken.push_back({open[i], "it is now: " + print(lines[i])});
+    if (!is_filled_from(open[i], lines[i]))
+      broken.push_back({open[i], "it is now: " + print(lines[i])});
 }
 
 }  // namespace
 
-std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& program, const Script& partial,
-                                   const Script& completed, const Machine& machine) {
+std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& program,
+                                   const Script& partial, const Script& completed,
+                                   const Machine& machine) {
   std::vector<BrokenPin> broken;
   PartialScript parts = parts_of(partial);
   const std::span<const Directive> lines(completed.directives);
@@ -316,15 +340,19 @@ std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& pro
   compare_lines(parts.after, lines.subspan(last), broken);
   if (!broken.empty()) return broken;
   Script above = partial;  // with the sizes of the finished one
-  above.directives.assign(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(parts.before.size()));
+  above.directives.assign(lines.begin(),
+                          lines.begin() + static_cast<std::ptrdiff_t>(parts.before.size()));
   above.directives.insert(above.directives.end(), parts.nests.begin(), parts.nests.end());
-  above.digest = completed.digest, above.target = completed.target, above.threads = completed.threads;
-  above.dtype = completed.dtype, above.contract = completed.contract, above.reassociable = completed.reassociable;
+  above.digest = completed.digest, above.target = completed.target,
+  above.threads = completed.threads;
+  above.dtype = completed.dtype, above.contract = completed.contract,
+  above.reassociable = completed.reassociable;
   const auto pins = Pins::of(program, above, machine, ProofLevel::Off);
   if (!pins) return {{lines.front(), pins.error().headline}};
   std::vector<State> states;
-  const ReplayOptions options{ProofLevel::Off,
-                              [&](const Directive&, const State& state, double) { states.push_back(state); }};
+  const ReplayOptions options{ProofLevel::Off, [&](const Directive&, const State& state, double) {
+                                states.push_back(state);
+                              }};
   const auto end = replay(program, completed, machine, options);
   if (!end) return {{lines.back(), end.error().headline}};
   return pins->broken_in(last == 0 ? reference_state(program) : states[last - 1], *end);

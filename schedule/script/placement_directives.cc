@@ -7,7 +7,8 @@ namespace {
 
 void parse_compute_inline(LineParser& line, std::vector<Operation>& into) {
   if (line.accept("all")) return into.push_back(InlineAll{});
-  for (const std::string& tensor : line.names(",", "a tensor")) into.push_back(ComputeInline{tensor});
+  for (const std::string& tensor : line.names(",", "a tensor"))
+    into.push_back(ComputeInline{tensor});
 }
 
 void parse_compute_at(LineParser& line, std::vector<Operation>& into) {
@@ -97,14 +98,15 @@ std::string print_nest_directive(const Nest& d) {
 
 const std::vector<DirectiveRow>& placement_directives() {
   static const std::vector<DirectiveRow> kTable = {
-      directive<ComputeInline, print_compute_inline, compute_inline>("compute_inline", parse_compute_inline),
+      directive<ComputeInline, print_compute_inline, compute_inline>("compute_inline",
+                                                                     parse_compute_inline),
       directive<InlineAll, print_inline_all, inline_all>("", nullptr),
       directive<ComputeAt, print_compute_at, compute_at>("compute_at", parse_compute_at),
       directive<ComputeRoot, print_compute_root, compute_root>("compute_root", parse_compute_root),
       directive<StoreAt, print_store_at, store_at>("store_at", parse_store_at),
       directive<ComputeWith, print_compute_with, compute_with>("compute_with", parse_compute_with),
-      directive<ReverseComputeAt, print_reverse_compute_at, reverse_compute_at>("reverse_compute_at",
-                                                                                parse_reverse_compute_at),
+      directive<ReverseComputeAt, print_reverse_compute_at, reverse_compute_at>(
+          "reverse_compute_at", parse_reverse_compute_at),
       directive<Place, print_place, place>("place", parse_place),
       directive<Nest, print_nest_directive, nest>("nest", parse_nest),
   };

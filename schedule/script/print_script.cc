@@ -40,20 +40,24 @@ std::string print_header(const Script& script) {
   if (!script.digest.empty()) text += "@" + script.digest;
   if (!script.target.empty()) text += "  on " + script.target;
   if (script.threads > 0)
-    text += " with " + std::to_string(script.threads) + (script.threads == 1 ? " thread" : " threads");
+    text +=
+        " with " + std::to_string(script.threads) + (script.threads == 1 ? " thread" : " threads");
   return text + "  " + std::string(to_string(script.dtype)) + "  " + print_contract(script) + "\n";
 }
 
 // Directives that were written on one line stay on it: params, and splits of one selector and tail.
 bool continues(const Directive& a, const Directive& b) {
-  if (a.line == 0 || a.line != b.line || a.file != b.file || a.provenance != b.provenance) return false;
-  if (std::holds_alternative<SetParam>(a.operation)) return std::holds_alternative<SetParam>(b.operation);
+  if (a.line == 0 || a.line != b.line || a.file != b.file || a.provenance != b.provenance)
+    return false;
+  if (std::holds_alternative<SetParam>(a.operation))
+    return std::holds_alternative<SetParam>(b.operation);
   const Split* x = std::get_if<Split>(&a.operation);
   const Split* y = std::get_if<Split>(&b.operation);
   return x && y && x->loop.statement == y->loop.statement && x->tail == y->tail;
 }
 
-std::string print_group(const std::vector<Directive>& directives, std::size_t begin, std::size_t end) {
+std::string print_group(const std::vector<Directive>& directives, std::size_t begin,
+                        std::size_t end) {
   if (end == begin + 1) return print(directives[begin]);
   std::string text;
   for (std::size_t i = begin; i < end; ++i) {
@@ -65,7 +69,8 @@ std::string print_group(const std::vector<Directive>& directives, std::size_t be
   }
   const Directive& last = directives[end - 1];
   if (const Split* split = std::get_if<Split>(&last.operation))
-    return "split " + selector(split->loop.statement) + text + tail_text(split->tail) + print(last.provenance);
+    return "split " + selector(split->loop.statement) + text + tail_text(split->tail) +
+           print(last.provenance);
   return "param " + text + print(last.provenance);
 }
 

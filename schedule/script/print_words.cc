@@ -14,10 +14,14 @@ std::string list(const std::vector<Size>& sizes) {
   return text;
 }
 
-std::string selector(const std::string& statement) { return statement.empty() ? "" : statement + ": "; }
+std::string selector(const std::string& statement) {
+  return statement.empty() ? "" : statement + ": ";
+}
 
 std::string spaced(const LoopName& loop) { return selector(loop.statement) + loop.loop; }
-std::string parts(const std::vector<std::string>& names) { return names.empty() ? "" : " as " + list(names, ", "); }
+std::string parts(const std::vector<std::string>& names) {
+  return names.empty() ? "" : " as " + list(names, ", ");
+}
 std::string named(const std::string& name) { return name.empty() ? "" : " as " + name; }
 
 std::string print(Tail tail) {
@@ -45,7 +49,8 @@ std::string split_item(const Split& split) {
 }
 
 std::string param_item(const SetParam& param) {
-  return param.name + " = " + param.value.text + (param.domain.empty() ? "" : " in {" + list(param.domain) + "}");
+  return param.name + " = " + param.value.text +
+         (param.domain.empty() ? "" : " in {" + list(param.domain) + "}");
 }
 
 std::string tail_text(Tail tail) { return "   tail " + print(tail); }

@@ -17,7 +17,8 @@ std::string named(const std::string& name);                // " as x" or nothing
 std::string print(Tail tail);
 std::string tail_text(Tail tail);
 std::string print_per(const std::string& loop);  // " once per t" or nothing
-std::string split_item(const Split& split);      // the part that repeats in `split m by 4, n by 8   tail cut`
+// The part that repeats in `split m by 4, n by 8   tail cut`.
+std::string split_item(const Split& split);
 std::string param_item(const SetParam& param);
 
 }  // namespace polyte::schedule

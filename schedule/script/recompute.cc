@@ -14,11 +14,12 @@ namespace {
 using ir::Affine;
 using ir::Constraint;
 
-// Counts the points of a domain: its first `outer` iterators are enumerated, the others have to form a box there.
+// Counts the points of a domain: its first `outer` iterators are enumerated, the others have
+// to form a box there.
 class Counter {
  public:
-  Counter(std::vector<std::string> iterators, std::vector<Constraint> domain, ir::Ranges ranges, std::size_t outer,
-          std::int64_t limit)
+  Counter(std::vector<std::string> iterators, std::vector<Constraint> domain, ir::Ranges ranges,
+          std::size_t outer, std::int64_t limit)
       : iterators_(std::move(iterators)), ranges_(std::move(ranges)), outer_(outer), left_(limit) {
     by_depth_.resize(iterators_.size() + 1);
     for (Constraint& c : domain) by_depth_[depth_of(c)].push_back(std::move(c));
@@ -111,7 +112,8 @@ class Counter {
   }
 };
 
-std::int64_t count(const State& state, const ScheduledStatement& s, std::size_t outer, std::int64_t limit) {
+std::int64_t count(const State& state, const ScheduledStatement& s, std::size_t outer,
+                   std::int64_t limit) {
   return Counter(s.body.iterators, s.body.domain, iterator_ranges(state, s), outer, limit).run();
 }
 
@@ -129,7 +131,8 @@ std::vector<Recompute> recompute_factors(const State& state, std::int64_t limit)
     if (s.lifted == 0 || s.kind == StatementKind::Copy) continue;
     const std::int64_t instances = count(state, s, static_cast<std::size_t>(s.lifted), limit);
     const std::int64_t reference = count(plain, plain.at(s.reference), 0, limit);
-    if (instances >= 0 && reference >= 0) factors.push_back({title(state, s), instances, reference});
+    if (instances >= 0 && reference >= 0)
+      factors.push_back({title(state, s), instances, reference});
   }
   return factors;
 }

@@ -7,9 +7,10 @@
 namespace polyte::schedule {
 namespace {
 
-// That of the text, which has lines; that of the scheduler's own data where the text is accepted, or not read.
-Refusal refusal_of_text(const RefusedScript& refused, const std::shared_ptr<const ir::Program>& program,
-                        const Machine& machine) {
+// That of the text, which has lines; that of the scheduler's own data where the text is accepted,
+// or not read.
+Refusal refusal_of_text(const RefusedScript& refused,
+                        const std::shared_ptr<const ir::Program>& program, const Machine& machine) {
   try {
     const Script script = parse_script(print(refused.script), refused.script.name);
     const auto state = replay(program, script, machine, {});
@@ -21,7 +22,8 @@ Refusal refusal_of_text(const RefusedScript& refused, const std::shared_ptr<cons
 
 }  // namespace
 
-std::string print_refused(const RefusedScript& refused, const std::shared_ptr<const ir::Program>& program,
+std::string print_refused(const RefusedScript& refused,
+                          const std::shared_ptr<const ir::Program>& program,
                           const Machine& machine) {
   const Refusal refusal = refusal_of_text(refused, program, machine);
   std::string text = "# " + refused.what + "\n";

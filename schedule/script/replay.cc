@@ -26,20 +26,21 @@ Refusal stale(std::string headline) {
   return refusal;
 }
 
-std::optional<Refusal> check_header(const Script& script, const ir::Program& program, const Machine& machine) {
+std::optional<Refusal> check_header(const Script& script, const ir::Program& program,
+                                    const Machine& machine) {
   if (!script.digest.empty()) {
     const std::string digest = ir::digest(program);
     if (digest != script.digest && ir::digest_of_text(program) != script.digest)
-      return stale("the script is stale: it is for " + script.program + "@" + script.digest + ", this program is " +
-                   program.name + "@" + digest);
+      return stale("the script is stale: it is for " + script.program + "@" + script.digest +
+                   ", this program is " + program.name + "@" + digest);
   }
   if (!script.program.empty() && script.program != program.name)
     return malformed("the script is for program " + script.program + ", this is " + program.name);
   if (script.target.empty() || script.target == machine.cpu) return std::nullopt;
   const Processor* const processor = find_processor(script.target);
   if (!processor)
-    return malformed("the script is for " + script.target + ", a processor whose vectors are not known; this one is " +
-                     machine.cpu);
+    return malformed("the script is for " + script.target +
+                     ", a processor whose vectors are not known; this one is " + machine.cpu);
   if (processor->vector_bits != machine.vector_bits)
     return malformed("the script is for " + script.target + " with vectors of " +
                      std::to_string(processor->vector_bits) + " bits, " + machine.cpu + " has " +
@@ -54,13 +55,15 @@ std::string place_of(const Directive& directive) {
 
 void note_idle(const State& before, const Directive& directive, const State& after,
                const ScriptEnvironment& environment, std::vector<std::string>& notes) {
-  if (directive.provenance != Provenance::Person) return;  // a scheduler's choice, the same for all sizes
+  // A scheduler's choice, the same for all sizes.
+  if (directive.provenance != Provenance::Person) return;
   for (const std::string& note : idle_parts(before, directive, after, environment))
     notes.push_back(place_of(directive) + ": " + print(directive) + ": " + note);
 }
 
 void note_unused(const Script& script, std::vector<std::string>& notes) {
-  for (const auto& [line, text] : unused_names(script)) notes.push_back("line " + std::to_string(line) + ": " + text);
+  for (const auto& [line, text] : unused_names(script))
+    notes.push_back("line " + std::to_string(line) + ": " + text);
 }
 
 State initial_state(std::shared_ptr<const ir::Program> program, const Script& script) {
@@ -70,7 +73,8 @@ State initial_state(std::shared_ptr<const ir::Program> program, const Script& sc
   return state;
 }
 
-// What holds after every directive, whichever it was: hints, storage that lies in other storage, instructions.
+// What holds after every directive, whichever it was: hints, storage that lies in other
+// storage, instructions.
 using AfterCheck = std::optional<Refusal> (*)(const State&, Prover*);
 constexpr AfterCheck kAfterChecks[] = {
     [](const State& state, Prover*) { return check_hints(state); },
@@ -83,7 +87,8 @@ constexpr AfterCheck kAfterChecks[] = {
 
 }  // namespace
 
-ScriptEnvironment initial_environment(const Script& script, const ir::Program& program, const Machine& machine) {
+ScriptEnvironment initial_environment(const Script& script, const ir::Program& program,
+                                      const Machine& machine) {
   ScriptEnvironment environment;
   environment.values = program.sizes;
   environment.values["L"] = machine.lanes(script.dtype);
@@ -98,10 +103,13 @@ ScriptEnvironment initial_environment(const Script& script, const ir::Program& p
   return environment;
 }
 
-Result<State, Refusal> apply(const State& state, const Directive& directive, ScriptEnvironment& environment,
-                             Prover* prover) {
-  Applied applied = row_of(directive.operation).apply(state, directive.operation, environment, prover);
-  if (!applied) return applied.error().directive.empty() ? located(applied.error(), directive) : applied.error();
+Result<State, Refusal> apply(const State& state, const Directive& directive,
+                             ScriptEnvironment& environment, Prover* prover) {
+  Applied applied =
+      row_of(directive.operation).apply(state, directive.operation, environment, prover);
+  if (!applied)
+    return applied.error().directive.empty() ? located(applied.error(), directive)
+                                             : applied.error();
   for (const AfterCheck check : kAfterChecks)
     if (auto refusal = check(*applied, prover)) return located(*refusal, directive);
   if (const std::vector<std::string> problems = verify(*applied); !problems.empty())
@@ -109,8 +117,8 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
   return applied;
 }
 
-Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script, const Machine& machine,
-                              const ReplayOptions& options) {
+Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script,
+                              const Machine& machine, const ReplayOptions& options) {
   if (auto refusal = check_header(script, *program, machine)) return *refusal;
   if (auto refusal = refuse_holes(script)) return *refusal;
   if (options.notes) note_unused(script, *options.notes);
@@ -120,14 +128,16 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
   const ScriptEnvironment at_start = environment;
   std::optional<Prover> prover;
   if (options.proof != ProofLevel::Off) prover.emplace(program);
-  const bool step_by_step = options.proof == ProofLevel::Directive || options.proof == ProofLevel::Full;
+  const bool step_by_step =
+      options.proof == ProofLevel::Directive || options.proof == ProofLevel::Full;
   for (const Directive& directive : script.directives) {
     std::optional<Applied> applied;
-    const double milliseconds =
-        milliseconds_of([&] { applied = apply(state, directive, environment, step_by_step ? &*prover : nullptr); });
+    const double milliseconds = milliseconds_of(
+        [&] { applied = apply(state, directive, environment, step_by_step ? &*prover : nullptr); });
     if (!*applied)
-      return step_by_step ? with_race_advice(applied->error(), state, directive, environment, *prover)
-                          : applied->error();
+      return step_by_step
+                 ? with_race_advice(applied->error(), state, directive, environment, *prover)
+                 : applied->error();
     if (options.notes) note_idle(state, directive, **applied, environment, *options.notes);
     state = std::move(**applied);
     if (options.on_applied) options.on_applied(directive, state, milliseconds);

@@ -12,14 +12,17 @@ namespace polyte::schedule {
 enum class ProofLevel {
   Off,        // structure only: for tuning candidates; the winner is proved
   Directive,  // each directive's own obligation
-  Final,      // the end-to-end criterion on the final State alone: for scripts that a program has written
-  Full        // both
+  // The end-to-end criterion on the final State alone: for scripts that a program has written.
+  Final,
+  Full  // both
 };
 
 struct ReplayOptions {
   ProofLevel proof = ProofLevel::Full;
-  std::function<void(const Directive&, const State&, double milliseconds)> on_applied;  // may be empty
-  std::vector<std::string>* notes = nullptr;  // receives what a directive did not do although it was said
+  // May be empty.
+  std::function<void(const Directive&, const State&, double milliseconds)> on_applied;
+  // Receives what a directive did not do although it was said.
+  std::vector<std::string>* notes = nullptr;
 };
 
 // Applies one directive. `environment` holds the values of params and lets so far.
@@ -27,14 +30,16 @@ struct ScriptEnvironment {
   std::map<std::string, std::int64_t> values;    // params, sizes, L, registers, cores
   std::map<std::string, std::string> fragments;  // let tile = [m.i] > <n.i>
 };
-ScriptEnvironment initial_environment(const Script& script, const ir::Program& program, const Machine& machine);
-Result<State, Refusal> apply(const State& state, const Directive& directive, ScriptEnvironment& environment,
+ScriptEnvironment initial_environment(const Script& script, const ir::Program& program,
+                                      const Machine& machine);
+Result<State, Refusal> apply(const State& state, const Directive& directive,
+                             ScriptEnvironment& environment,
                              Prover* prover);  // null: structure only
 
-// The State at the end, or the first refusal (with its line). A stale digest is a Stale refusal, another program's
-// name or a target whose vector length differs a Malformed one.
-Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script, const Machine& machine,
-                              const ReplayOptions& options);
+// The State at the end, or the first refusal (with its line). A stale digest is a Stale refusal,
+// another program's name or a target whose vector length differs a Malformed one.
+Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script,
+                              const Machine& machine, const ReplayOptions& options);
 
 // The same schedule, each step a classic directive (a nest as its order, place, merge and kinds).
 Script expand_to_directives(const Script& script, const State& final_state);

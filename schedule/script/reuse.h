@@ -1,5 +1,5 @@
-// Where elements lie: those of a temporary in the memory of a tensor that is written later; those of a view where the
-// tensor has them as it is declared.
+// Where elements lie: those of a temporary in the memory of a tensor that is written later; those
+// of a view where the tensor has them as it is declared.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 namespace polyte::schedule {
 
-// The same State with every access to reused storage as an access to the tensor that it lies in, and no view; what
-// lowering runs.
+// The same State with every access to reused storage as an access to the tensor that it lies in,
+// and no view; what lowering runs.
 State as_stored(const State& state);
 // The same State, its basis too, with tensors in the shapes in which the reference declares them.
 State without_views(const State& state);
 
-// The first temporary that has no element left for the memory that it was given; nothing where all stand.
+// The first temporary that has no element left for the memory that it was given; nothing where
+// all stand.
 std::optional<Refusal> check_reused(const State& state);
 
 }  // namespace polyte::schedule

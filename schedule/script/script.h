@@ -1,5 +1,6 @@
-// Script: how a Program is computed, as an ordered list of directives that a person can read, edit and replay.
-// Both schedulers write it. docs/script-text.md has the grammar and the meaning of each line.
+// Script: how a Program is computed, as an ordered list of directives that a person can read,
+// edit and replay. Both schedulers write it. docs/script-text.md has the grammar and the meaning
+// of each line.
 //
 //   schedule dense_relu/1 for dense_relu@7c3f91 on znver5 f32 exact
 //   param Mr = 12, Nr = 2*L, Kc = 384   where (Mr + 1) * Nr/L <= registers - 2
@@ -7,8 +8,9 @@
 //   nest  par n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; ... }
 //   stage acc at m.o in register
 //
-// Sizes are integer expressions over params, L (lanes of a vector of the script's type), registers, cores and the
-// Program's constant sizes; they stay symbolic in the Script and are evaluated at replay, in textual order.
+// Sizes are integer expressions over params, L (lanes of a vector of the script's type), registers,
+// cores and the Program's constant sizes; they stay symbolic in the Script and are evaluated at
+// replay, in textual order.
 #pragma once
 
 #include <functional>
@@ -33,33 +35,39 @@ struct Directive {
 
 // A value; nothing in it is proved. schedule::replay applies it to a Program.
 struct Script {
-  std::string name;                       // "dense_relu/1"
-  std::string program;                    // the Program's name
-  std::string digest;                     // ir::digest of the Program; empty: not checked
-  std::string target;                     // LLVM CPU name; empty: any
-  int threads = 0;                        // that loops were shared among, the value of `cores`; 0: this machine's
+  std::string name;     // "dense_relu/1"
+  std::string program;  // the Program's name
+  std::string digest;   // ir::digest of the Program; empty: not checked
+  std::string target;   // LLVM CPU name; empty: any
+  // That loops were shared among, the value of `cores`; 0: this machine's.
+  int threads = 0;
   DType dtype = DType::F32;               // the type whose lanes L counts
   Contract contract = Contract::Exact;    // whether loops may add terms in another order
   std::vector<std::string> reassociable;  // loops of `reassoc`
-  bool says_dtype = false, says_contract = false;  // the header that was read does; else a completion may choose
-  std::vector<Directive> directives;               // applied in this order
+  // The header that was read does; else a completion may choose.
+  bool says_dtype = false, says_contract = false;
+  std::vector<Directive> directives;  // applied in this order
 };
 
 std::string print(const Script& script);        // what was included stands in its place
 std::string print(const Directive& directive);  // its line, with who chose it
 
-// Text of the file that `include "name"` means, seen from the file `from`; UserError where there is none.
+// Text of the file that `include "name"` means, seen from the file `from`; UserError where there
+// is none.
 struct IncludedText {
   std::string path;  // tells files apart, for cycles
   std::string text;
 };
-using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;  // as said above
+// As said above.
+using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;
 // UserError(InvalidInput), all problems. Without an includer a script includes nothing.
-Script parse_script(std::string_view text, const std::string& origin, const Includer& includer = {});
+Script parse_script(std::string_view text, const std::string& origin,
+                    const Includer& includer = {});
 // The script in a file, which may include files of its folder and below.
 Script read_script(const std::string& path);
 
-// Gives params and lets other values, holes above all: `Mr=14`. UserError(Usage) lists the names there are.
+// Gives params and lets other values, holes above all: `Mr=14`. UserError(Usage) lists the names
+// there are.
 void fill(Script& script, const std::map<std::string, std::string>& values);
 
 }  // namespace polyte::schedule

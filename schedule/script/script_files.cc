@@ -16,31 +16,37 @@ namespace fs = std::filesystem;
 std::string read_file(const fs::path& path, const std::string& shown) {
   constexpr std::uintmax_t kLimit = 16U << 20U;
   std::error_code error;
-  if (!fs::exists(path, error)) throw UserError(ExitStatus::InvalidInput, shown + ": there is no such file");
+  if (!fs::exists(path, error))
+    throw UserError(ExitStatus::InvalidInput, shown + ": there is no such file");
   std::ifstream file(path, std::ios::binary);
-  if (fs::is_directory(path, error) || !file) throw UserError(ExitStatus::InvalidInput, shown + ": cannot be read");
+  if (fs::is_directory(path, error) || !file)
+    throw UserError(ExitStatus::InvalidInput, shown + ": cannot be read");
   std::string text;  // of a pipe too, which has no size
   for (std::vector<char> piece(1U << 16U);
        file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0;) {
     text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kLimit) throw UserError(ExitStatus::ResourceLimit, shown + ": more than 16 MiB of text");
+    if (text.size() > kLimit)
+      throw UserError(ExitStatus::ResourceLimit, shown + ": more than 16 MiB of text");
   }
   return text;
 }
 
 // Below `folder` once links and dots are resolved.
 bool is_inside(const fs::path& path, const fs::path& folder) {
-  const fs::path relative =
-      fs::weakly_canonical(fs::absolute(path)).lexically_relative(fs::weakly_canonical(fs::absolute(folder)));
+  const fs::path relative = fs::weakly_canonical(fs::absolute(path))
+                                .lexically_relative(fs::weakly_canonical(fs::absolute(folder)));
   return !relative.empty() && *relative.begin() != "..";
 }
 
-fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
 
 IncludedText included(const std::string& name, const std::string& from, const fs::path& root) {
   const fs::path path = (folder_of(from) / name).lexically_normal();
   if (fs::path(name).is_absolute() || !is_inside(path, root))
-    throw UserError(ExitStatus::InvalidInput, "include \"" + name + "\" leaves the folder of the script");
+    throw UserError(ExitStatus::InvalidInput,
+                    "include \"" + name + "\" leaves the folder of the script");
   return {path.string(), read_file(path, "include \"" + name + "\"")};
 }
 
@@ -59,7 +65,8 @@ bool fill_one(Script& script, const std::string& name, const std::string& value)
   for (Directive& directive : script.directives) {
     if (SetParam* param = std::get_if<SetParam>(&directive.operation); param && param->name == name)
       param->value.text = value, found = true;
-    if (Let* let = std::get_if<Let>(&directive.operation); let && let->name == name) let->text = value, found = true;
+    if (Let* let = std::get_if<Let>(&directive.operation); let && let->name == name)
+      let->text = value, found = true;
   }
   return found;
 }
@@ -79,8 +86,8 @@ void fill(Script& script, const std::map<std::string, std::string>& values) {
   for (const auto& [name, value] : values) {
     if (fill_one(script, name, value)) continue;
     const std::string names = names_of(script);
-    problems.push_back("--param " + name + "=" + value + ": the script has no param or let '" + name + "'" +
-                       (names.empty() ? "" : " (it has " + names + ")"));
+    problems.push_back("--param " + name + "=" + value + ": the script has no param or let '" +
+                       name + "'" + (names.empty() ? "" : " (it has " + names + ")"));
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }

@@ -11,8 +11,10 @@ bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) 
 bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 std::string trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
   return std::string(text);
 }
 
@@ -52,7 +54,8 @@ std::vector<Token> tokenize(const std::string& text) {
     if (is_name_start(text[at])) {
       kind = Token::Kind::Name;
       while (at < text.size() &&
-             (is_name_part(text[at]) || (text[at] == '.' && at + 1 < text.size() && is_name_part(text[at + 1]))))
+             (is_name_part(text[at]) ||
+              (text[at] == '.' && at + 1 < text.size() && is_name_part(text[at + 1]))))
         ++at;
     } else if (std::isdigit(static_cast<unsigned char>(text[at]))) {
       kind = Token::Kind::Number;
@@ -82,7 +85,8 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (const std::size_t mark = physical.find('#'); mark != std::string_view::npos) {
-      if (mark + 1 < physical.size() && physical[mark + 1] == ':') take_provenance(physical.substr(mark + 2), open);
+      if (mark + 1 < physical.size() && physical[mark + 1] == ':')
+        take_provenance(physical.substr(mark + 2), open);
       physical = physical.substr(0, mark);
     }
     const std::string part = trimmed(physical);

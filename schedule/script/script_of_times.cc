@@ -56,8 +56,8 @@ class NestOfTimes {
     for (const TileLoop& tile : tiles_)
       for (const auto& [statement, row] : tile.of)
         if (!tile.complete.contains(statement))
-          return Decline{"tiles of " + ir::to_string(row) + " by " + std::to_string(tile.size) + " of '" + statement +
-                         "' have no loop within them"};
+          return Decline{"tiles of " + ir::to_string(row) + " by " + std::to_string(tile.size) +
+                         " of '" + statement + "' have no loop within them"};
     plan_.maps = maps();
     plan_.is_one_step = !plan_.maps.empty();
     plan_.tree_by = Provenance::Person;
@@ -78,17 +78,20 @@ class NestOfTimes {
   std::size_t length_ = 0;
   std::set<std::string> names_;  // of tensors, sizes and tiled loops
   std::vector<TileLoop> tiles_;
-  std::map<std::string, std::vector<std::pair<std::string, ir::Affine>>> loops_;  // by statement: name and row
+  // By statement: name and row.
+  std::map<std::string, std::vector<std::pair<std::string, ir::Affine>>> loops_;
   NestPlan plan_;
 
   // `taken`: names on the path, which a loop of another branch may have again.
-  NestTree visit(const std::vector<std::string>& statements, std::size_t depth, std::set<std::string> taken) {
+  NestTree visit(const std::vector<std::string>& statements, std::size_t depth,
+                 std::set<std::string> taken) {
     if (depth == length_) return leaves(statements);
     Rows rows;
     for (const std::string& statement : statements) rows[statement] = times_.at(statement)[depth];
     if (std::ranges::all_of(rows, [](const auto& entry) { return entry.second.is_constant(); }))
       return visit_places(rows, statements, depth, taken);
-    const std::string name = add_tile(rows) ? tiles_of(tiles_.back().name) : point_loop(rows, taken);
+    const std::string name =
+        add_tile(rows) ? tiles_of(tiles_.back().name) : point_loop(rows, taken);
     return nest_path({{name}}, visit(statements, depth + 1, std::move(taken)));
   }
 
@@ -99,10 +102,11 @@ class NestOfTimes {
     return nest_sequence(std::move(all));
   }
 
-  NestTree visit_places(const Rows& rows, const std::vector<std::string>& statements, std::size_t depth,
-                        const std::set<std::string>& taken) {
+  NestTree visit_places(const Rows& rows, const std::vector<std::string>& statements,
+                        std::size_t depth, const std::set<std::string>& taken) {
     std::map<std::int64_t, std::vector<std::string>> places;
-    for (const std::string& statement : statements) places[rows.at(statement).constant()].push_back(statement);
+    for (const std::string& statement : statements)
+      places[rows.at(statement).constant()].push_back(statement);
     std::vector<NestTree> children;
     for (const auto& [place, there] : places) children.push_back(visit(there, depth + 1, taken));
     return nest_sequence(std::move(children));
@@ -116,7 +120,8 @@ class NestOfTimes {
       tile.size = division->denominator;
       tile.of[statement] = division->numerator;
     }
-    tile.name = fresh(wanted_name(tile.of), names_);  // `tile` means all loops of a name: no other has it
+    // `tile` means all loops of a name: no other has it.
+    tile.name = fresh(wanted_name(tile.of), names_);
     tiles_.push_back(std::move(tile));
     return true;
   }
@@ -142,13 +147,15 @@ class NestOfTimes {
     return name;
   }
 
-  // An iterator's own where that is the row of some statement, its capital where the row only brings it in.
+  // An iterator's own where that is the row of some statement, its capital where the row only
+  // brings it in.
   std::string wanted_name(const Rows& rows) const {
     for (const auto& [statement, row] : rows)
       if (const auto symbol = row.as_symbol()) return *symbol;
     for (const auto& [statement, row] : rows)
       for (const std::string& it : program_.statement(statement).iterators | std::views::reverse)
-        if (row.uses(it)) return std::string(1, static_cast<char>(std::toupper(it[0]))) + it.substr(1);
+        if (row.uses(it))
+          return std::string(1, static_cast<char>(std::toupper(it[0]))) + it.substr(1);
     return "c";
   }
 
@@ -173,7 +180,8 @@ class NestOfTimes {
       if (is_plain(s, loops, item.values)) continue;
       auto same = std::ranges::find(all, loops, &PlannedMap::loops);
       if (same == all.end())
-        same = all.insert(all.end(), PlannedMap{.items = {}, .loops = loops, .by = Provenance::Person});
+        same = all.insert(all.end(),
+                          PlannedMap{.items = {}, .loops = loops, .by = Provenance::Person});
       same->items.push_back(std::move(item));
     }
     return all;
@@ -181,7 +189,8 @@ class NestOfTimes {
 
   bool is_plain(const ir::Statement& s, const std::vector<std::string>& loops,
                 const std::vector<ir::Affine>& rows) const {
-    if (!tiles_.empty() || loops.size() != s.iterators.size()) return false;  // `tile` is of what a map has made
+    // `tile` is of what a map has made.
+    if (!tiles_.empty() || loops.size() != s.iterators.size()) return false;
     for (std::size_t i = 0; i < loops.size(); ++i)
       if (rows[i].as_symbol() != loops[i]) return false;
     return std::ranges::is_permutation(loops, s.iterators);
@@ -190,8 +199,8 @@ class NestOfTimes {
 
 }  // namespace
 
-Result<Script> script_of_times(const ir::Program& program, std::span<const ForeignRows> times, Terms terms,
-                               const Machine& machine) {
+Result<Script> script_of_times(const ir::Program& program, std::span<const ForeignRows> times,
+                               Terms terms, const Machine& machine) {
   Result<NestPlan> plan = NestOfTimes(program, times).run();
   if (!plan) return plan.error();
   if (terms == Terms::AnyOrder)

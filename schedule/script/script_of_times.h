@@ -1,6 +1,7 @@
 // Another tool's times of the statements of a Program as a Script: `map` rows, tiles and one nest.
 //
-//   { B[t, i] -> [t/16, (2t + i)/64, t, 2t + i, 0]; A[t, i] -> [t/16, (2t + i + 1)/64, t, 2t + i + 1, 1] }
+//   { B[t, i] -> [t/16, (2t + i)/64, t, 2t + i, 0];
+//     A[t, i] -> [t/16, (2t + i + 1)/64, t, 2t + i + 1, 1] }
 //
 //   map   B (t, 2*t + i), A (t, 2*t + i + 1) as (t, I)
 //   tile  (t, I) by (16, 64) tail cut
@@ -16,9 +17,9 @@
 
 namespace polyte::schedule {
 
-// Not proved, and not compared with what the times say (ForeignSchedule::is_order_of): who asks does both. Declines
-// where a tile has no loop within it.
-Result<Script> script_of_times(const ir::Program& program, std::span<const ForeignRows> times, Terms terms,
-                               const Machine& machine);
+// Not proved, and not compared with what the times say (ForeignSchedule::is_order_of): who asks
+// does both. Declines where a tile has no loop within it.
+Result<Script> script_of_times(const ir::Program& program, std::span<const ForeignRows> times,
+                               Terms terms, const Machine& machine);
 
 }  // namespace polyte::schedule

@@ -1,5 +1,5 @@
-// Text of nests and paths, shared by the parser and by fragments (`let tile = [m.i] > <n.i>`), and how parts of a
-// directive print. docs/script-text.md is the grammar.
+// Text of nests and paths, shared by the parser and by fragments (`let tile = [m.i] > <n.i>`), and
+// how parts of a directive print. docs/script-text.md is the grammar.
 #pragma once
 
 #include "schedule/script/script.h"
@@ -7,7 +7,8 @@
 
 namespace polyte::schedule {
 
-// One line, without comment and provenance; several where it says several. Throws LineProblem (line_parser.h).
+// One line, without comment and provenance; several where it says several. Throws
+// LineProblem (line_parser.h).
 std::vector<Operation> parse_directive(const std::string& text);
 // Throws LineProblem unless a directive begins so.
 void check_directive_word(const std::string& word);

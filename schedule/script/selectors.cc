@@ -59,13 +59,15 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
     for (const Loop* loop : path_to(state.tree, statement)) {
       const bool is_new = seen.insert(loop->id).second;
       if (is_new && is_meant(name.loop, *loop, is_first)) meant.push_back({statement, loop->name});
-      if (std::find(there.begin(), there.end(), loop->name) == there.end()) there.push_back(loop->name);
+      if (std::find(there.begin(), there.end(), loop->name) == there.end())
+        there.push_back(loop->name);
       is_first = false;
     }
   }
   if (!meant.empty()) return meant;
-  return malformed("no loop of " + (all ? std::string("any statement") : name.statement) + " is meant by " + name.loop +
-                   " (loops are " + (there.empty() ? "none" : join_words(there)) + ")");
+  return malformed("no loop of " + (all ? std::string("any statement") : name.statement) +
+                   " is meant by " + name.loop + " (loops are " +
+                   (there.empty() ? "none" : join_words(there)) + ")");
 }
 
 }  // namespace polyte::schedule

@@ -26,7 +26,9 @@ void parse_param(LineParser& line, std::vector<Operation>& into) {
   if (line.accept("where")) into.push_back(Where{{line.raw(false)}});
 }
 
-void parse_where(LineParser& line, std::vector<Operation>& into) { into.push_back(Where{{line.raw(false)}}); }
+void parse_where(LineParser& line, std::vector<Operation>& into) {
+  into.push_back(Where{{line.raw(false)}});
+}
 
 void parse_let(LineParser& line, std::vector<Operation>& into) {
   const std::string name = line.name("a name");
@@ -37,7 +39,8 @@ void parse_let(LineParser& line, std::vector<Operation>& into) {
 
 // --- applying
 
-std::optional<Refusal> define(const std::string& name, const std::string& text, ScriptEnvironment& environment) {
+std::optional<Refusal> define(const std::string& name, const std::string& text,
+                              ScriptEnvironment& environment) {
   const auto value = evaluate_size(text, environment.values);
   if (!value) return malformed(value.error().reason);
   environment.values[name] = *value;
@@ -67,7 +70,8 @@ std::optional<Refusal> set(const SetParam& param, ScriptEnvironment& environment
   domain += domain.empty() ? "" : "}";
   if (auto refusal = define(param.name, param.value.text, environment)) return refusal;
   const std::int64_t value = environment.values.at(param.name);
-  if (values.empty() || std::find(values.begin(), values.end(), value) != values.end()) return std::nullopt;
+  if (values.empty() || std::find(values.begin(), values.end(), value) != values.end())
+    return std::nullopt;
   return malformed(param.name + " is " + std::to_string(value) + ", not one of " + domain);
 }
 
@@ -76,7 +80,8 @@ Applied unless(std::optional<Refusal> refusal, const State& state) {
   return state;
 }
 
-Applied apply_set_param(const State& state, const SetParam& d, ScriptEnvironment& environment, Prover*) {
+Applied apply_set_param(const State& state, const SetParam& d, ScriptEnvironment& environment,
+                        Prover*) {
   return unless(set(d, environment), state);
 }
 
@@ -90,7 +95,9 @@ Applied apply_let(const State& state, const Let& d, ScriptEnvironment& environme
 Applied apply_where(const State& state, const Where& d, ScriptEnvironment& environment, Prover*) {
   const auto holds = evaluate_size(d.condition.text, environment.values);
   if (!holds) return malformed(holds.error().reason);
-  if (*holds == 0) return malformed("the condition does not hold: " + why_false(d.condition.text, environment.values));
+  if (*holds == 0)
+    return malformed("the condition does not hold: " +
+                     why_false(d.condition.text, environment.values));
   return state;
 }
 

@@ -38,8 +38,8 @@ class SizeParser {
   }
   std::int64_t too_deep() {
     if (problem_.empty())  // not with the text, which may be long
-      problem_ =
-          "size '" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepestSize) + " deep";
+      problem_ = "size '" + text_.substr(0, 20) + "...': it is nested more than " +
+                 std::to_string(kDeepestSize) + " deep";
     at_ = text_.size();
     return 0;
   }
@@ -51,7 +51,8 @@ class SizeParser {
     if (text_.compare(at_, token.size(), token) != 0) return false;
     const bool is_word = std::isalpha(static_cast<unsigned char>(token.front())) != 0;
     const std::size_t end = at_ + token.size();
-    if (is_word && end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_'))
+    if (is_word && end < text_.size() &&
+        (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_'))
       return false;
     at_ = end;
     return true;
@@ -156,7 +157,8 @@ class SizeParser {
   }
   std::int64_t name() {
     std::string word;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
       word += text_[at_++];
     const auto found = values_.find(word);
     if (word.empty()) {
@@ -166,7 +168,8 @@ class SizeParser {
     }
     if (found != values_.end()) return found->second;
     std::string known;
-    for (const auto& [known_name, value] : values_) known += (known.empty() ? "" : ", ") + known_name;
+    for (const auto& [known_name, value] : values_)
+      known += (known.empty() ? "" : ", ") + known_name;
     fail("'" + word + "' is not known (known are " + known + ")");
     return 0;
   }
@@ -177,7 +180,8 @@ class SizeParser {
 namespace {
 
 // Splits at the top level, outside parentheses; the words or signs that divide are dropped.
-std::vector<std::string> parts_of(const std::vector<Token>& tokens, const std::string& text, const std::string& at) {
+std::vector<std::string> parts_of(const std::vector<Token>& tokens, const std::string& text,
+                                  const std::string& at) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
   int depth = 0;
@@ -198,7 +202,8 @@ std::string sides_of(const std::string& text, const std::map<std::string, std::i
     depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
     if (depth != 0 || std::string("<>=!").find(text[i]) == std::string::npos) continue;
     const std::size_t length = i + 1 < text.size() && text[i + 1] == '=' ? 2 : 1;
-    const auto left = evaluate_size(text.substr(0, i), values), right = evaluate_size(text.substr(i + length), values);
+    const auto left = evaluate_size(text.substr(0, i), values),
+               right = evaluate_size(text.substr(i + length), values);
     if (!left || !right) return "";
     return std::to_string(*left) + " " + text.substr(i, length) + " " + std::to_string(*right);
   }
@@ -219,14 +224,16 @@ std::string why_false(const std::string& text, const std::map<std::string, std::
   std::string known;
   for (const auto& [name, value] : values) {
     const std::vector<Token> tokens = tokenize(failing);
-    const bool used = std::any_of(tokens.begin(), tokens.end(), [&, n = name](const Token& t) { return t.text == n; });
+    const bool used = std::any_of(tokens.begin(), tokens.end(),
+                                  [&, n = name](const Token& t) { return t.text == n; });
     if (used) known += (known.empty() ? "" : ", ") + name + " = " + std::to_string(value);
   }
   const std::string sides = is_one_of ? std::string() : sides_of(failing, values);
   return sides + (sides.empty() || known.empty() ? "" : " where ") + known;
 }
 
-Result<std::int64_t> evaluate_size(const std::string& text, const std::map<std::string, std::int64_t>& values) {
+Result<std::int64_t> evaluate_size(const std::string& text,
+                                   const std::map<std::string, std::int64_t>& values) {
   try {
     return SizeParser(text, values).run();
   } catch (const UserError& error) {  // more than 63 bits

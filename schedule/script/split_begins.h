@@ -1,6 +1,6 @@
-// Where tiles count from. `split m by 12` counts from 0, so that a loop over 1..501 has a first tile of 11 iterations,
-// whose bound max(0, 1 - 12*m.o) stands in every tile: no vectors, no sums in registers. `split m by 12 from 1` has
-// whole tiles and a tail at the end.
+// Where tiles count from. `split m by 12` counts from 0, so that a loop over 1..501 has a first
+// tile of 11 iterations, whose bound max(0, 1 - 12*m.o) stands in every tile: no vectors, no sums
+// in registers. `split m by 12 from 1` has whole tiles and a tail at the end.
 #pragma once
 
 #include <span>
@@ -9,8 +9,9 @@
 
 namespace polyte::schedule {
 
-// In the directives of one nest that a scheduler has written: splits of an iterator count from its first value, where
-// that is a number; of statements that share the loop, and so its tiles, from the least.
+// In the directives of one nest that a scheduler has written: splits of an iterator count from
+// its first value, where that is a number; of statements that share the loop, and so its tiles,
+// from the least.
 void count_from_begins(const ir::Program& program, std::span<Directive> nest);
 
 }  // namespace polyte::schedule

@@ -126,7 +126,8 @@ void parse_prefetch(LineParser& line, std::vector<Operation>& into) {
   if (line.accept("along")) directive.along = line.name("a loop");
   if (line.accept("level")) {
     const std::string level = line.raw();
-    if (level.size() != 1 || level < "0" || level > "9") line.fail("a cache level is 1, 2 or 3, not " + level);
+    if (level.size() != 1 || level < "0" || level > "9")
+      line.fail("a cache level is 1, 2 or 3, not " + level);
     directive.level = level[0] - '0';
   }
   into.push_back(directive);
@@ -171,10 +172,12 @@ void parse_stage(LineParser& line, std::vector<Operation>& into) {
     } else if (line.accept("copy")) {
       stage.copy = line.node();
     } else {
-      line.fail(line.shown() + " is not expected in a stage (at, in, layout, fold, pad, when compile, copy are)");
+      line.fail(line.shown() +
+                " is not expected in a stage (at, in, layout, fold, pad, when compile, copy are)");
     }
   }
-  if (stage.fold && stage.layout.empty()) line.fail("fold goes with a layout: fold layout (u, x) [u%3, x]");
+  if (stage.fold && stage.layout.empty())
+    line.fail("fold goes with a layout: fold layout (u, x) [u%3, x]");
   into.push_back(stage);
 }
 
@@ -184,8 +187,10 @@ std::string print_stage(const Stage& stage) {
   static const char* const kForms[] = {"stage", "cache_read", "cache_write", "pack", "registers"};
   std::string text = std::string(kForms[static_cast<int>(stage.form)]) + " " + stage.tensor;
   if (stage.at) text += " at " + print(*stage.at);
-  if (stage.memory && stage.form != Stage::Form::Registers) text += " in " + ir::to_string(*stage.memory);
-  if (!stage.layout.empty()) text += " layout (" + list(stage.names, ", ") + ") [" + list(stage.layout, ", ") + "]";
+  if (stage.memory && stage.form != Stage::Form::Registers)
+    text += " in " + ir::to_string(*stage.memory);
+  if (!stage.layout.empty())
+    text += " layout (" + list(stage.names, ", ") + ") [" + list(stage.layout, ", ") + "]";
   if (stage.fold) text += " fold";
   if (!stage.pad.text.empty()) text += " pad " + stage.pad.text;
   if (stage.when_compile) text += " when compile";
@@ -203,22 +208,29 @@ std::string print_bound_storage(const BoundStorage& d) {
 }
 
 std::string print_storage_align(const StorageAlign& d) {
-  const std::string text = "storage_align " + d.tensor + ": " + d.dimension + " by " + d.factor.text;
+  const std::string text =
+      "storage_align " + d.tensor + ": " + d.dimension + " by " + d.factor.text;
   return d.offset.text.empty() ? text : text + " from " + d.offset.text;
 }
 
-std::string print_hoist_storage(const HoistStorage& d) { return "hoist_storage " + d.tensor + " at " + print(d.at); }
+std::string print_hoist_storage(const HoistStorage& d) {
+  return "hoist_storage " + d.tensor + " at " + print(d.at);
+}
 
 std::string print_reuse(const Reuse& d) { return "reuse " + d.tensor + " for " + d.temporary; }
 
 std::string print_swizzle(const Swizzle& d) {
-  return "swizzle " + d.tensor + " by " + d.chunk.text + (d.every.text.empty() ? "" : " every " + d.every.text);
+  return "swizzle " + d.tensor + " by " + d.chunk.text +
+         (d.every.text.empty() ? "" : " every " + d.every.text);
 }
 
-std::string print_set_scope(const SetScope& d) { return "set_scope " + d.tensor + " " + ir::to_string(d.memory); }
+std::string print_set_scope(const SetScope& d) {
+  return "set_scope " + d.tensor + " " + ir::to_string(d.memory);
+}
 
 std::string print_transform_layout(const TransformLayout& d) {
-  return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" + list(d.layout, ", ") + "]";
+  return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" +
+         list(d.layout, ", ") + "]";
 }
 
 std::string print_view(const View& d) {
@@ -229,37 +241,47 @@ std::string print_view(const View& d) {
 
 std::string print_double_buffer(const DoubleBuffer& d) {
   const std::string where = d.tensor + " at " + print(d.at);
-  return d.depth.text.empty() ? "double_buffer " + where : "pipeline " + where + " depth " + d.depth.text;
+  return d.depth.text.empty() ? "double_buffer " + where
+                              : "pipeline " + where + " depth " + d.depth.text;
 }
 
 std::string print_prefetch(const Prefetch& d) {
   return "prefetch " + d.tensor + " at " + print(d.at) + " distance " +
-         (d.distance.text.empty() ? "1" : d.distance.text) + (d.along.empty() ? "" : " along " + d.along) + " level " +
-         std::to_string(d.level);
+         (d.distance.text.empty() ? "1" : d.distance.text) +
+         (d.along.empty() ? "" : " along " + d.along) + " level " + std::to_string(d.level);
 }
 
 std::string print_store_non_temporal(const StoreNonTemporal& d) { return "stream " + d.tensor; }
 
-std::string print_pad(const Pad& d) { return "pad " + d.tensor + ": " + d.dimension + " to " + d.multiple.text; }
+std::string print_pad(const Pad& d) {
+  return "pad " + d.tensor + ": " + d.dimension + " to " + d.multiple.text;
+}
 
 }  // namespace
 
 const std::vector<DirectiveRow>& storage_directives() {
   static const std::vector<DirectiveRow> kTable = {
       directive<Stage, print_stage, stage>("stage", parse_stage<Stage::Form::Stage>, idle_stage),
-      directive<Stage, print_stage, stage>("cache_read", parse_stage<Stage::Form::CacheRead>, idle_stage),
-      directive<Stage, print_stage, stage>("cache_write", parse_stage<Stage::Form::CacheWrite>, idle_stage),
+      directive<Stage, print_stage, stage>("cache_read", parse_stage<Stage::Form::CacheRead>,
+                                           idle_stage),
+      directive<Stage, print_stage, stage>("cache_write", parse_stage<Stage::Form::CacheWrite>,
+                                           idle_stage),
       directive<Stage, print_stage, stage>("pack", parse_stage<Stage::Form::Pack>, idle_stage),
       directive<Stage, print_stage, stage>("registers", parse_registers, idle_stage),
       directive<FoldStorage, print_fold_storage, fold_storage>("fold_storage", parse_fold_storage),
-      directive<BoundStorage, print_bound_storage, bound_storage>("bound_storage", parse_bound_storage),
-      directive<StorageAlign, print_storage_align, storage_align>("storage_align", parse_storage_align),
-      directive<HoistStorage, print_hoist_storage, hoist_storage>("hoist_storage", parse_hoist_storage),
+      directive<BoundStorage, print_bound_storage, bound_storage>("bound_storage",
+                                                                  parse_bound_storage),
+      directive<StorageAlign, print_storage_align, storage_align>("storage_align",
+                                                                  parse_storage_align),
+      directive<HoistStorage, print_hoist_storage, hoist_storage>("hoist_storage",
+                                                                  parse_hoist_storage),
       directive<Reuse, print_reuse, reuse>("reuse", parse_reuse),
       directive<SetScope, print_set_scope, set_scope>("set_scope", parse_set_scope),
-      directive<TransformLayout, print_transform_layout, transform_layout>("transform_layout", parse_transform_layout),
+      directive<TransformLayout, print_transform_layout, transform_layout>("transform_layout",
+                                                                           parse_transform_layout),
       directive<View, print_view, view>("view", parse_view),
-      directive<DoubleBuffer, print_double_buffer, double_buffer>("double_buffer", parse_double_buffer),
+      directive<DoubleBuffer, print_double_buffer, double_buffer>("double_buffer",
+                                                                  parse_double_buffer),
       directive<DoubleBuffer, print_double_buffer, double_buffer>("pipeline", parse_pipeline),
       directive<Prefetch, print_prefetch, prefetch>("prefetch", parse_prefetch, idle_prefetch),
       directive<StoreNonTemporal, print_store_non_temporal, stream>("stream", parse_stream),

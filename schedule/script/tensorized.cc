@@ -29,8 +29,8 @@ Result<Chain, Refusal> chain_of(const Loop& loop) {
     if (std::holds_alternative<Sequence>(at->body->op)) {
       std::vector<std::string> statements;
       for (const Leaf* leaf : leaves_of(at->body)) statements.push_back(leaf->statement);
-      return malformed("the nest of " + loop.name + " holds " + std::to_string(statements.size()) + " statements (" +
-                       join_words(statements) + "), an instruction is one");
+      return malformed("the nest of " + loop.name + " holds " + std::to_string(statements.size()) +
+                       " statements (" + join_words(statements) + "), an instruction is one");
     }
     if (!inner) chain.leaf = std::get_if<Leaf>(&at->body->op);
     at = inner;
@@ -39,11 +39,13 @@ Result<Chain, Refusal> chain_of(const Loop& loop) {
 }
 
 bool uses_loop(const Chain& chain, const ir::Affine& e) {
-  return std::any_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* loop) { return e.uses(loop->name); });
+  return std::any_of(chain.loops.begin(), chain.loops.end(),
+                     [&](const Loop* loop) { return e.uses(loop->name); });
 }
 
 bool has_loop(const Chain& chain, LoopId id) {
-  return std::any_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* loop) { return loop->id == id; });
+  return std::any_of(chain.loops.begin(), chain.loops.end(),
+                     [&](const Loop* loop) { return loop->id == id; });
 }
 
 // What else happens in the iterations of these loops, or in parts of them.
@@ -57,16 +59,19 @@ std::optional<Refusal> check_company(const State& state, const Chain& chain) {
   }
   for (const PrefetchHint& hint : state.prefetches)
     if (has_loop(chain, hint.loop))
-      return malformed(hint.buffer + " is prefetched at a loop of the nest: prefetch at a loop outside it");
+      return malformed(hint.buffer +
+                       " is prefetched at a loop of the nest: prefetch at a loop outside it");
   for (const Loop* loop : chain.loops) {
     const LoopRow* row = row_of(state.at(chain.leaf->statement), loop->name);
-    if (row && !row->cuts.empty()) return malformed(loop->name + " runs in two parts, an instruction runs all of it");
+    if (row && !row->cuts.empty())
+      return malformed(loop->name + " runs in two parts, an instruction runs all of it");
   }
   return std::nullopt;
 }
 
 // Every iteration of the loops' box has an instance.
-std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement& s, const ir::Ranges& ranges) {
+std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement& s,
+                                   const ir::Ranges& ranges) {
   for (const Loop* loop : chain.loops) {
     const auto range = ranges.find(loop->name);
     if (range == ranges.end() || !range->second.min || !range->second.max)
@@ -75,12 +80,15 @@ std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement&
   for (const ir::Constraint& c : loop_constraints(s)) {
     if (!uses_loop(chain, c.expr) || ir::truth_of(c, ranges) == ir::Truth::True) continue;
     Refusal refusal = conservative("not every tile of " + chain.loops.front()->name + " is whole");
-    refusal.details = {{"not always", ir::to_string(ir::Constraint{ir::simplified(c.expr, ranges), c.equality})},
-                       {"needed", "sizes that the tiles divide, or a last tile that runs whole (tail round)"}};
+    refusal.details = {
+        {"not always", ir::to_string(ir::Constraint{ir::simplified(c.expr, ranges), c.equality})},
+        {"needed", "sizes that the tiles divide, or a last tile that runs whole (tail round)"}};
     return refusal;
   }
-  if (s.body.guard) return malformed(s.body.name + " has a condition on data, an instruction has none");
-  if (s.body.writes.size() != 1) return malformed(s.body.name + " writes two tensors, an instruction writes one");
+  if (s.body.guard)
+    return malformed(s.body.name + " has a condition on data, an instruction has none");
+  if (s.body.writes.size() != 1)
+    return malformed(s.body.name + " writes two tensors, an instruction writes one");
   return std::nullopt;
 }
 
@@ -90,7 +98,8 @@ ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir
     if (!load) return leaf;
     ir::Load copy = *load;
     for (ir::Index& index : copy.indices) index.affine = ir::simplified(index.affine, ranges);
-    return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+    return std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
   });
 }
 
@@ -98,7 +107,8 @@ ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ran
   const ir::Access& write = s.body.writes.front();
   const ir::Expr current = ir::make_load(state.dtype_of(write.buffer), write.buffer, write.indices);
   const ir::Expr value = ir::combined_values(s.body, {current}).front();
-  ir::Store store{write.buffer, write.indices, over_loops(value, s, ranges), {}, {s.reference, {}}, s.atomic};
+  ir::Store store{write.buffer, write.indices,     over_loops(value, s, ranges),
+                  {},           {s.reference, {}}, s.atomic};
   store.nontemporal = state.nontemporal.count(write.buffer) > 0;
   for (ir::Index& index : store.indices) {
     index.affine = ir::simplified(ir::substitute(index.affine, s.inverse), ranges);
@@ -108,26 +118,31 @@ ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ran
 }
 
 // The tiles of all loops, what cuts them short as a condition of the store.
-Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain, const ScheduledStatement& s,
-                                   const ir::Ranges& ranges) {
-  if (s.body.guard) return malformed(s.body.name + " has a condition on data, an instruction has none");
-  if (s.body.writes.size() != 1) return malformed(s.body.name + " writes two tensors, an instruction writes one");
+Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain,
+                                   const ScheduledStatement& s, const ir::Ranges& ranges) {
+  if (s.body.guard)
+    return malformed(s.body.name + " has a condition on data, an instruction has none");
+  if (s.body.writes.size() != 1)
+    return malformed(s.body.name + " writes two tensors, an instruction writes one");
   ir::Ranges whole = ranges;
   for (const Loop* loop : chain.loops) {
     const auto extent = tile_extent(state, s, loop->name);
-    if (!extent) return conservative(loop->name + " has no constant extent: an instruction needs one");
+    if (!extent)
+      return conservative(loop->name + " has no constant extent: an instruction needs one");
     whole[loop->name] = {0, *extent - 1};
   }
   std::vector<ir::Constraint> conditions;
   for (const ir::Constraint& c : loop_constraints(s)) {
     const ir::Constraint simple{ir::simplified(c.expr, whole), c.equality};
-    if (uses_loop(chain, simple.expr) && ir::truth_of(simple, whole) != ir::Truth::True) conditions.push_back(simple);
+    if (uses_loop(chain, simple.expr) && ir::truth_of(simple, whole) != ir::Truth::True)
+      conditions.push_back(simple);
   }
   ir::Stmt nest = store_of(state, s, whole);
   if (!conditions.empty()) nest = ir::make_if({std::move(conditions), nullptr, std::move(nest)});
   for (std::size_t i = chain.loops.size(); i-- > 0;) {
     const std::string& name = chain.loops[i]->name;
-    nest = ir::make_for({name, {0}, {*whole.at(name).max + 1}, LoopKind::Serial, name, std::move(nest)});
+    nest = ir::make_for(
+        {name, {0}, {*whole.at(name).max + 1}, LoopKind::Serial, name, std::move(nest)});
   }
   return nest;
 }
@@ -143,7 +158,8 @@ Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop, bool 
   for (const Loop* outer : path_to(state.tree, chain->leaf->statement)) {
     if (outer->id == loop.id) break;
     if (outer->kind == LoopKind::Vector)
-      return malformed(loop.name + " is inside the vector loop " + outer->name + ": an instruction is a vector itself");
+      return malformed(loop.name + " is inside the vector loop " + outer->name +
+                       ": an instruction is a vector itself");
   }
   const ScheduledStatement& s = state.at(chain->leaf->statement);
   const ir::Ranges ranges = loop_ranges(state, s);
@@ -153,19 +169,22 @@ Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop, bool 
   for (std::size_t i = chain->loops.size(); i-- > 0;) {
     const std::string& name = chain->loops[i]->name;
     const ir::Interval& range = ranges.at(name);
-    nest = ir::make_for({name, {*range.min}, {*range.max + 1}, LoopKind::Serial, name, std::move(nest)});
+    nest = ir::make_for(
+        {name, {*range.min}, {*range.max + 1}, LoopKind::Serial, name, std::move(nest)});
   }
   return nest;
 }
 
-std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& intrinsic, const ir::Stmt& nest) {
+std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& intrinsic,
+                                       const ir::Stmt& nest) {
   const auto strides = [&](const std::string& buffer) {
     const std::vector<ir::Affine> shape = state.shape_of(buffer);
     std::vector<std::optional<std::int64_t>> result(shape.size());
     std::optional<std::int64_t> stride = 1;
     for (std::size_t d = shape.size(); d-- > 0;) {
       result[d] = stride;
-      stride = stride && shape[d].is_constant() ? std::optional(*stride * shape[d].constant()) : std::nullopt;
+      stride = stride && shape[d].is_constant() ? std::optional(*stride * shape[d].constant())
+                                                : std::nullopt;
     }
     return result;
   };
@@ -183,33 +202,40 @@ namespace {
 std::vector<const ScheduledStatement*> copies_into(const State& state, const std::string& buffer) {
   std::vector<const ScheduledStatement*> copies;
   for (const ScheduledStatement& s : state.statements)
-    if (s.kind == StatementKind::Copy && s.body.writes.front().buffer == buffer) copies.push_back(&s);
+    if (s.kind == StatementKind::Copy && s.body.writes.front().buffer == buffer)
+      copies.push_back(&s);
   return copies;
 }
 
-// Where an iterator of a copy runs: along a dimension of the buffer, or along two, as the digits of its number.
+// Where an iterator of a copy runs: along a dimension of the buffer, or along two, as the digits
+// of its number.
 struct Along {
   std::size_t dimension = 0;
   std::optional<std::size_t> digits;  // the lower ones
 
-  std::int64_t extent(const StagedBuffer& b) const { return b.shape[dimension] * (digits ? b.shape[*digits] : 1); }
+  std::int64_t extent(const StagedBuffer& b) const {
+    return b.shape[dimension] * (digits ? b.shape[*digits] : 1);
+  }
   ir::Affine number(const std::vector<ir::Index>& at, const StagedBuffer& b) const {
     const ir::Affine& upper = at[dimension].affine;
     return digits ? upper * b.shape[*digits] + at[*digits].affine : upper;
   }
 };
 
-std::optional<Along> along(const std::vector<ir::Index>& indices, const ir::Affine& own, const StagedBuffer& b) {
+std::optional<Along> along(const std::vector<ir::Index>& indices, const ir::Affine& own,
+                           const StagedBuffer& b) {
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (indices[d].affine == own) return Along{d, std::nullopt};
     for (std::size_t e = 0; e < indices.size(); ++e)
-      if (indices[d].affine == ir::floor_div(own, b.shape[e]) && indices[e].affine == ir::mod(own, b.shape[e]))
+      if (indices[d].affine == ir::floor_div(own, b.shape[e]) &&
+          indices[e].affine == ir::mod(own, b.shape[e]))
         return Along{d, e};
   }
   return std::nullopt;
 }
 
-// The copy writes every element of a box of the buffer: each of its own iterators runs along it, all of it.
+// The copy writes every element of a box of the buffer: each of its own iterators runs along it,
+// all of it.
 bool fills_all(const State& state, const ScheduledStatement& copy, const StagedBuffer& b) {
   const ir::Ranges ranges = iterator_ranges(state, copy);
   const auto& indices = copy.body.writes.front().indices;
@@ -231,36 +257,42 @@ bool fills_all(const State& state, const ScheduledStatement& copy, const StagedB
   return true;
 }
 
-// Of a loop around copy and reader, the copy's iterator as the reader has it. A copy that runs ahead has other loops;
-// there it is what chooses among the buffers.
-ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterator, const ir::Load& read,
-                       const StagedBuffer& b) {
+// Of a loop around copy and reader, the copy's iterator as the reader has it. A copy that runs
+// ahead has other loops; there it is what chooses among the buffers.
+ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterator,
+                       const ir::Load& read, const StagedBuffer& b) {
   const std::vector<ir::Index>& written = copy.body.writes.front().indices;
   for (std::size_t d = 0; d < written.size(); ++d) {
     if (written[d].affine != ir::mod(ir::Affine::symbol(iterator), b.shape[d])) continue;
-    const ir::Affine& chosen = read.indices[d].affine;  // e % depth; e alone where it is always less
+    // e % depth; e alone where it is always less.
+    const ir::Affine& chosen = read.indices[d].affine;
     for (const ir::Term& term : chosen.terms())
-      if (term.atom.div && term.atom.div->denominator == b.shape[d] && term.coefficient == -b.shape[d])
+      if (term.atom.div && term.atom.div->denominator == b.shape[d] &&
+          term.coefficient == -b.shape[d])
         return chosen + ir::floor_div(term.atom.div->numerator, b.shape[d]) * b.shape[d];
     return chosen;
   }
   return copy.inverse.at(iterator);
 }
 
-// Where `beyond` fails, over the reader's loops, the copy has written zeros; or it does not fail where the copy runs.
-bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read, const StagedBuffer& b,
-                  const ir::Constraint& beyond, const ir::Ranges& ranges) {
+// Where `beyond` fails, over the reader's loops, the copy has written zeros; or it does not fail
+// where the copy runs.
+bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read,
+                  const StagedBuffer& b, const ir::Constraint& beyond, const ir::Ranges& ranges) {
   ir::Ranges around = ranges;
   const ir::Ranges of_copy = iterator_ranges(state, copy);
   ir::Bindings element;
   for (std::size_t i = 0; i < static_cast<std::size_t>(copy.lifted); ++i) {
-    const ir::Affine& outer = element[copy.body.iterators[i]] = outer_value(copy, copy.body.iterators[i], read, b);
+    const ir::Affine& outer = element[copy.body.iterators[i]] =
+        outer_value(copy, copy.body.iterators[i], read, b);
     const auto range = of_copy.find(copy.body.iterators[i]);
-    if (const auto loop = outer.as_symbol(); loop && range != of_copy.end()) around[*loop] = range->second;
+    if (const auto loop = outer.as_symbol(); loop && range != of_copy.end())
+      around[*loop] = range->second;
   }
   if (ir::truth_of(beyond, around) == ir::Truth::True) return true;
   const auto* load = std::get_if<ir::Load>(&copy.body.values.front()->op);
-  const auto* zero = load && load->otherwise ? std::get_if<ir::Literal>(&load->otherwise->op) : nullptr;
+  const auto* zero =
+      load && load->otherwise ? std::get_if<ir::Literal>(&load->otherwise->op) : nullptr;
   if (!zero || zero->real != 0 || zero->integer != 0) return false;
   for (std::size_t i = static_cast<std::size_t>(copy.lifted); i < copy.body.iterators.size(); ++i) {
     const std::string& own = copy.body.iterators[i];
@@ -268,28 +300,35 @@ bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::
       element[own] = where->number(read.indices, b);
   }
   return std::ranges::any_of(load->guard, [&](const ir::Constraint& c) {
-    return !c.equality &&
-           ir::simplified(ir::substitute(c.expr, element), ranges) == ir::simplified(beyond.expr, ranges);
+    return !c.equality && ir::simplified(ir::substitute(c.expr, element), ranges) ==
+                              ir::simplified(beyond.expr, ranges);
   });
 }
 
-// Of one operand of an instruction: all that it reads of a tile is there, and zero beyond the sum's terms.
-bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::Load& read, const StagedBuffer& b,
-                    const ir::WarpMatch& match, const std::set<std::string>& of_sum) {
+// Of one operand of an instruction: all that it reads of a tile is there, and zero beyond the
+// sum's terms.
+bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::Load& read,
+                    const StagedBuffer& b, const ir::WarpMatch& match,
+                    const std::set<std::string>& of_sum) {
   const std::vector<ir::Constraint>& conditions = match.conditions;
   ir::Ranges ranges = loop_ranges(state, s);
-  for (std::size_t i = 0; i < match.loops.size(); ++i) ranges[match.loops[i]] = {0, match.extents[i] - 1};
+  for (std::size_t i = 0; i < match.loops.size(); ++i)
+    ranges[match.loops[i]] = {0, match.extents[i] - 1};
   for (std::size_t d = 0; d < read.indices.size(); ++d) {
     const ir::Affine& index = read.indices[d].affine;
-    if (std::ranges::none_of(match.loops, [&](const std::string& loop) { return index.uses(loop); })) continue;
+    if (std::ranges::none_of(match.loops,
+                             [&](const std::string& loop) { return index.uses(loop); }))
+      continue;
     const ir::Interval touched = ir::range_of(index, ranges);
-    if (!touched.min || *touched.min < 0 || !touched.max || *touched.max >= b.shape[d]) return false;
+    if (!touched.min || *touched.min < 0 || !touched.max || *touched.max >= b.shape[d])
+      return false;
   }
   const auto copies = copies_into(state, b.name);
   return !copies.empty() && std::ranges::all_of(copies, [&](const ScheduledStatement* copy) {
-    return fills_all(state, *copy, b) && std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
-             const bool is_of_sum =
-                 std::ranges::any_of(of_sum, [&](const std::string& loop) { return c.expr.uses(loop); });
+    return fills_all(state, *copy, b) &&
+           std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
+             const bool is_of_sum = std::ranges::any_of(
+                 of_sum, [&](const std::string& loop) { return c.expr.uses(loop); });
              return !is_of_sum || writes_zeros(state, *copy, read, b, c, ranges);
            });
   });
@@ -315,7 +354,8 @@ std::set<std::string> zero_filled(const State& state) {
       read.buffer = match->operands[n].buffer;
       read.indices = *match->operands[n].indices;
       const auto b = std::ranges::find(state.staged, read.buffer, &StagedBuffer::name);
-      const bool is_filled = b != state.staged.end() && is_zero_filled(state, s, read, *b, *match, of_sum);
+      const bool is_filled =
+          b != state.staged.end() && is_zero_filled(state, s, read, *b, *match, of_sum);
       (is_filled ? filled : others).insert(read.buffer);
     }
   }
@@ -336,7 +376,8 @@ std::optional<Refusal> check_tensorized(const State& state) {
     } else if (const auto mismatch = difference(state, intrinsic, *nest)) {
       why = mismatch->difference;
     }
-    if (!why.empty()) return malformed(shown + "would be something else (" + why + "): tensorize comes after");
+    if (!why.empty())
+      return malformed(shown + "would be something else (" + why + "): tensorize comes after");
   }
   return std::nullopt;
 }

@@ -19,7 +19,8 @@ const char* const kGroup = "group";  // no loop's name: of four warps
 
 class Checker {
  public:
-  Checker(const State& state, const TensorizedLoop& tensorized, const ir::Intrinsic& row, const ir::WarpMatch& match)
+  Checker(const State& state, const TensorizedLoop& tensorized, const ir::Intrinsic& row,
+          const ir::WarpMatch& match)
       : state_(state),
         row_(row),
         match_(match),
@@ -54,18 +55,23 @@ class Checker {
   void check_group() {
     const auto count = tile_extent(state_, s_, warp_->name);
     if (!count || *count % ir::kWarpsOfGroup != 0)
-      return report(row_.name + " is an instruction of four warps side by side: " + warp_->name + " runs " +
+      return report(row_.name + " is an instruction of four warps side by side: " + warp_->name +
+                    " runs " +
                     (count ? std::to_string(*count) + " times" : "an unknown number of times") +
                     ", expected a multiple of 4");
     whole_ = loop_ranges(state_, s_);
     whole_[warp_->name] = {0, *count - 1};
     whole_[kGroup] = {0, *count / ir::kWarpsOfGroup - 1};
-    for (std::size_t i = 0; i < match_.loops.size(); ++i) whole_[match_.loops[i]] = {0, match_.extents[i] - 1};
+    for (std::size_t i = 0; i < match_.loops.size(); ++i)
+      whole_[match_.loops[i]] = {0, match_.extents[i] - 1};
     for (const ir::Constraint& c : loop_constraints(s_)) {
       const ir::Constraint simple{ir::simplified(c.expr, whole_), c.equality};
-      if (!simple.expr.uses(warp_->name) || ir::truth_of(simple, whole_) == ir::Truth::True) continue;
-      return report(row_.name + " is an instruction of four warps side by side, and not all of them run where " +
-                    ir::to_string(simple) + " fails: expected sizes that their rows divide");
+      if (!simple.expr.uses(warp_->name) || ir::truth_of(simple, whole_) == ir::Truth::True)
+        continue;
+      return report(
+          row_.name +
+          " is an instruction of four warps side by side, and not all of them run where " +
+          ir::to_string(simple) + " fails: expected sizes that their rows divide");
     }
   }
 
@@ -78,22 +84,26 @@ class Checker {
     const std::int64_t bytes = size_in_bytes(b->dtype), line = ir::kSharedLine / bytes;
     const std::int64_t length = b->shape.empty() ? 1 : b->shape.back();
     if (length != line)
-      return report(row_.name + " reads " + shown + " in lines of 128 bytes, and its last dimension has " +
-                    std::to_string(length) + " elements: expected " + std::to_string(line));
+      return report(row_.name + " reads " + shown +
+                    " in lines of 128 bytes, and its last dimension has " + std::to_string(length) +
+                    " elements: expected " + std::to_string(line));
     if (b->swizzle != ir::matrix_swizzle(bytes))
-      return report(row_.name + " reads " + shown + " swizzled by 16 bytes: say `swizzle " + b->of + " by " +
-                    std::to_string(ir::kSwizzledChunk / bytes) + "`");
+      return report(row_.name + " reads " + shown + " swizzled by 16 bytes: say `swizzle " + b->of +
+                    " by " + std::to_string(ir::kSwizzledChunk / bytes) + "`");
     if (!lies_as_read(operand, *b))
       return report(row_.name + " does not find " + shown + " in shared memory: expected its " +
                     (operand == 0 ? "64 rows" : std::to_string(match_.extents[1]) + " columns") +
-                    " in lines of their terms, [.., " + std::to_string(line) + " terms], or lines of " +
-                    std::to_string(line) + " of them, [.., terms, " + std::to_string(line) + "]" +
+                    " in lines of their terms, [.., " + std::to_string(line) +
+                    " terms], or lines of " + std::to_string(line) + " of them, [.., terms, " +
+                    std::to_string(line) + "]" +
                     (operand == 0 ? ", 16 rows per warp" : ", the same ones for the four warps"));
     if (!match_.conditions.empty() && !zero_filled(state_).contains(buffer))
-      report("sizes cut tiles of " + shown + " short, and " + row_.name + " reads all of it: pad fills it with zeros");
+      report("sizes cut tiles of " + shown + " short, and " + row_.name +
+             " reads all of it: pad fills it with zeros");
   }
 
-  // As linear places: the group's tile itself, and that it begins where eight lines do, or within one.
+  // As linear places: the group's tile itself, and that it begins where eight lines do, or
+  // within one.
   bool lies_as_read(std::size_t operand, const StagedBuffer& b) const {
     const Affine place = linear(match_.operands[operand], b);
     const std::vector<std::size_t> loops = ir::loops_of_operand(row_, operand);
@@ -107,13 +117,15 @@ class Checker {
     if (operand == 1)
       for (std::int64_t warp = 1; warp < ir::kWarpsOfGroup; ++warp)
         if (at(0, 0, warp) != first) return false;
-    const auto matrix =
-        ir::shared_matrix(operand == 0 ? rows * ir::kWarpsOfGroup : rows, match_.extents[2], size_in_bytes(b.dtype),
-                          [&](std::int64_t i, std::int64_t k) { return at(i % rows, k, i / rows) - first; });
+    const auto matrix = ir::shared_matrix(
+        operand == 0 ? rows * ir::kWarpsOfGroup : rows, match_.extents[2], size_in_bytes(b.dtype),
+        [&](std::int64_t i, std::int64_t k) { return at(i % rows, k, i / rows) - first; });
     return matrix &&
            begins_well(
-               ir::simplified(ir::substitute(place, {{side, 0}, {sum, 0}, {warp_->name, Affine::symbol(kGroup) * 4}}),
-                              whole_),
+               ir::simplified(
+                   ir::substitute(place,
+                                  {{side, 0}, {sum, 0}, {warp_->name, Affine::symbol(kGroup) * 4}}),
+                   whole_),
                matrix->across, size_in_bytes(b.dtype));
   }
 
@@ -122,7 +134,8 @@ class Checker {
     Affine within = base.constant() % together;  // a line
     for (const ir::Term& term : base.terms()) {
       if (term.coefficient % together == 0) continue;
-      if (across || term.atom.div || term.coefficient % (ir::kSwizzledChunk / bytes) != 0) return false;
+      if (across || term.atom.div || term.coefficient % (ir::kSwizzledChunk / bytes) != 0)
+        return false;
       within = within + Affine::symbol(term.atom.symbol) * term.coefficient;
     }
     const ir::Interval range = ir::range_of(within, whole_);

@@ -6,8 +6,11 @@
 namespace polyte::schedule {
 namespace {
 
-// A loop of the contract means every loop split from it, and a part of a loop the iterator it came from.
-bool is_same_or_part(const std::string& a, const std::string& b) { return a == b || a.starts_with(b + "."); }
+// A loop of the contract means every loop split from it, and a part of a loop the iterator
+// it came from.
+bool is_same_or_part(const std::string& a, const std::string& b) {
+  return a == b || a.starts_with(b + ".");
+}
 
 bool names(const std::set<std::string>& loops, const std::string& iterator) {
   return std::ranges::any_of(loops, [&](const std::string& loop) {
@@ -17,10 +20,13 @@ bool names(const std::set<std::string>& loops, const std::string& iterator) {
 
 }  // namespace
 
-bool relaxes_order(const State& state) { return state.contract != Contract::Exact || !state.reassociated.empty(); }
+bool relaxes_order(const State& state) {
+  return state.contract != Contract::Exact || !state.reassociated.empty();
+}
 
 bool has_reciprocals(const State& state) {
-  return std::ranges::any_of(state.rewrites, [](const Rewrite& r) { return r.kind == Rewrite::Kind::Reciprocal; });
+  return std::ranges::any_of(state.rewrites,
+                             [](const Rewrite& r) { return r.kind == Rewrite::Kind::Reciprocal; });
 }
 
 namespace {
@@ -30,12 +36,14 @@ bool may_be_one_element(const ir::Access& write, const ir::Load& load) {
   for (std::size_t i = 0; i < write.indices.size(); ++i) {
     const ir::Index &a = write.indices[i], &b = load.indices[i];
     if (a.indirect || b.indirect) continue;
-    if (a.affine != b.affine) return false;  // another element, or one that the order of reads and updates keeps
+    // Another element, or one that the order of reads and updates keeps.
+    if (a.affine != b.affine) return false;
   }
   return true;
 }
 
-// Of a pair: each element of one tensor goes with one of the other. Else two pairs share half of what they are.
+// Of a pair: each element of one tensor goes with one of the other. Else two pairs share half of
+// what they are.
 bool is_one_pair(const ir::Statement& update) {
   const auto moving = [](const ir::Access& write) {
     std::set<std::string> subscripts;
@@ -44,13 +52,15 @@ bool is_one_pair(const ir::Statement& update) {
     return subscripts;
   };
   const auto is_read = [](const ir::Access& write) {
-    return std::ranges::any_of(write.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+    return std::ranges::any_of(write.indices,
+                               [](const ir::Index& index) { return index.indirect != nullptr; });
   };
   const ir::Access &value = update.writes.front(), &position = update.writes.back();
   return !is_read(value) && !is_read(position) && moving(value) == moving(position);
 }
 
-// Its value, guard or a subscript reads the very element that it updates: then it is no term that is added.
+// Its value, guard or a subscript reads the very element that it updates: then it is no term
+// that is added.
 bool reads_itself(const ir::Statement& update) {
   ScheduledStatement plain;
   plain.body = update;
@@ -74,14 +84,16 @@ std::vector<std::string> untold_iterators(const ir::Statement& update) {
   return untold;
 }
 
-// The position tells any two terms of one element apart. Where it does not, two zeros that compare equal may be of
-// different signs, and the order decides which one stays.
+// The position tells any two terms of one element apart. Where it does not, two zeros that compare
+// equal may be of different signs, and the order decides which one stays.
 bool has_unique_position(const ir::Statement& update) {
   const std::vector<std::string> untold = untold_iterators(update);
   if (untold.size() != 1) return untold.empty();
   const std::string& k = untold.front();
   ir::Expr position = update.values.back();
-  const auto keeps_apart = [&] { return !is_float(position->type) && size_in_bytes(position->type) >= 4; };
+  const auto keeps_apart = [&] {
+    return !is_float(position->type) && size_in_bytes(position->type) >= 4;
+  };
   while (const auto* cast = std::get_if<ir::Cast>(&position->op)) {
     if (!keeps_apart()) return false;
     position = cast->a;
@@ -98,7 +110,8 @@ bool has_unique_position(const ir::Statement& update) {
 
 bool is_reorderable(const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None || reads_itself(update)) return false;
-  const bool of_floats = std::ranges::any_of(update.values, [](const ir::Expr& e) { return is_float(e->type); });
+  const bool of_floats =
+      std::ranges::any_of(update.values, [](const ir::Expr& e) { return is_float(e->type); });
   switch (update.combiner) {
     case ir::Combiner::Sum:
     case ir::Combiner::Product:
@@ -119,7 +132,8 @@ std::set<std::string> reorderable_iterators(const State& state, const ir::Statem
     const auto own = state.reassociated.find(name);
     return own != state.reassociated.end() && names(own->second, iterator);
   };
-  const bool has_own_name = !state.basis->find_buffer(update.name);  // else the word is for that tensor
+  // Else the word is for that tensor.
+  const bool has_own_name = !state.basis->find_buffer(update.name);
   std::erase_if(all, [&](const std::string& iterator) {
     if (is_said_of(update.writes.front().buffer, iterator)) return false;
     if (has_own_name && is_said_of(update.name, iterator)) return false;
@@ -144,7 +158,8 @@ bool may_exchange(const State& state, const ir::Statement& update, const ir::Aff
 
 bool State::may_reorder(const ir::Statement& update) const {
   if (is_reorderable(update)) return true;
-  return !update.reductions.empty() && reorderable_iterators(*this, update).size() == update.reductions.size();
+  return !update.reductions.empty() &&
+         reorderable_iterators(*this, update).size() == update.reductions.size();
 }
 
 }  // namespace polyte::schedule

@@ -1,7 +1,8 @@
-// What the contract of a State lets change: for each reduction, the iterators whose terms may change places. Under
-// `reassoc k` two terms of one sum may change places where they differ in k; terms with the same k keep their order.
-// Where no order changes a bit (integers, minima, maxima, bitwise operations) all may, whatever the contract. Terms
-// that two statements add to one element may change places where all of both may (UpdateClass).
+// What the contract of a State lets change: for each reduction, the iterators whose terms may
+// change places. Under `reassoc k` two terms of one sum may change places where they differ in k;
+// terms with the same k keep their order. Where no order changes a bit (integers, minima, maxima,
+// bitwise operations) all may, whatever the contract. Terms that two statements add to one element
+// may change places where all of both may (UpdateClass).
 #pragma once
 
 #include <optional>
@@ -15,11 +16,12 @@ bool relaxes_order(const State& state);
 // True where a division became a product with a reciprocal, which is rounded once more.
 bool has_reciprocals(const State& state);
 
-// Updates of one class act on an element in any order, whatever their statements. An update that has none, and one of
-// another class, keep their order with all others.
+// Updates of one class act on an element in any order, whatever their statements. An update that
+// has none, and one of another class, keep their order with all others.
 struct UpdateClass {
   ir::Combiner combiner = ir::Combiner::None;
-  std::string statement;  // empty: of any. Else only its own, and of these the ones that the contract permits
+  // Empty: of any. Else only its own, and of these the ones that the contract permits.
+  std::string statement;
   bool operator==(const UpdateClass&) const = default;
 };
 std::optional<UpdateClass> class_of(const State& state, const ir::Statement& update);

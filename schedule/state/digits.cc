@@ -30,12 +30,14 @@ std::set<std::string> inner_loops(const ScheduledStatement& s, const LoopNames& 
 }
 
 // Constraints over the loops of `outer` that every instance of the statement satisfies.
-std::vector<Constraint> project(const State& state, const ScheduledStatement& s, const LoopNames& outer) {
+std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
+                                const LoopNames& outer) {
   const std::set<std::string> inner = inner_loops(s, outer);
   const Ranges ranges = loop_ranges(state, s);
   std::vector<Constraint> projected;
   const auto add = [&](const Constraint& c) {
-    if (!c.expr.is_constant() && std::find(projected.begin(), projected.end(), c) == projected.end())
+    if (!c.expr.is_constant() &&
+        std::find(projected.begin(), projected.end(), c) == projected.end())
       projected.push_back(c);
   };
   for (const Constraint& c : loop_constraints(s)) {
@@ -57,15 +59,17 @@ std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
   for (std::size_t i = 0; i < projected.size(); ++i) {
     std::set<std::string> symbols;
     projected[i].expr.collect_symbols(symbols);
-    const bool is_interval =
-        symbols.size() == 1 && projected[i].expr.terms().size() == 1 && !projected[i].expr.terms().front().atom.div;
-    if (projected[i].equality || is_interval || ir::truth_of(projected[i], ranges) != ir::Truth::True)
+    const bool is_interval = symbols.size() == 1 && projected[i].expr.terms().size() == 1 &&
+                             !projected[i].expr.terms().front().atom.div;
+    if (projected[i].equality || is_interval ||
+        ir::truth_of(projected[i], ranges) != ir::Truth::True)
       kept.push_back(projected[i]);
   }
   return kept;
 }
 
-ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s, const LoopNames& outer) {
+ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s,
+                            const LoopNames& outer) {
   std::vector<std::string> order;
   for (const LoopRow& row : s.rows)
     if (outer.count(row.loop) > 0) order.push_back(row.loop);
@@ -73,9 +77,11 @@ ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s, con
   return ir::DomainFacts(order, domain, state.basis->params, state.basis->context);
 }
 
-// Candidates b with sign * (loop - b) >= 0 for all instances; the tightest, if one is provably that.
-std::optional<Affine> extreme_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                    const LoopNames& outer, int sign, const ir::Bindings& known) {
+// Candidates b with sign * (loop - b) >= 0 for all instances; the tightest, if one is
+// provably that.
+std::optional<Affine> extreme_value(const State& state, const ScheduledStatement& s,
+                                    const std::string& loop, const LoopNames& outer, int sign,
+                                    const ir::Bindings& known) {
   std::set<std::string> inner = inner_loops(s, outer);
   inner.erase(loop);
   const Ranges ranges = loop_ranges(state, s);
@@ -86,7 +92,8 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
     const Affine rest = expr - Affine::symbol(loop) * a;
     const auto bound = ir::most_over(rest, inner, ranges);  // a * loop + bound >= 0
     if (!bound || bound->uses(loop)) continue;
-    candidates.push_back(ir::substitute(a > 0 ? -ir::floor_div(*bound, a) : ir::floor_div(*bound, -a), known));
+    candidates.push_back(
+        ir::substitute(a > 0 ? -ir::floor_div(*bound, a) : ir::floor_div(*bound, -a), known));
   }
   const auto at = ranges.find(loop);
   if (at != ranges.end()) {
@@ -95,12 +102,13 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
   }
   const ir::DomainFacts facts = outer_facts(state, s, outer);
   for (const Affine& candidate : candidates) {
-    const bool tightest = std::all_of(candidates.begin(), candidates.end(), [&](const Affine& other) {
-      return facts.proves({(candidate - other) * sign, false});
-    });
+    const bool tightest = std::all_of(
+        candidates.begin(), candidates.end(),
+        [&](const Affine& other) { return facts.proves({(candidate - other) * sign, false}); });
     if (tightest) return candidate;
   }
-  if (is_empty(state, s)) return Affine(0);  // of a statement without an instance any bound is the tightest
+  // Of a statement without an instance any bound is the tightest.
+  if (is_empty(state, s)) return Affine(0);
   return std::nullopt;
 }
 
@@ -124,7 +132,8 @@ Ranges iterator_ranges(const State& state, const ScheduledStatement& s) {
 Ranges loop_ranges(const State& state, const ScheduledStatement& s) {
   const Ranges iterators = iterator_ranges(state, s);
   Ranges ranges = parameter_ranges(state);
-  for (const LoopRow& row : s.rows) ranges[row.loop] = ir::range_of(ir::simplified(row.value, iterators), iterators);
+  for (const LoopRow& row : s.rows)
+    ranges[row.loop] = ir::range_of(ir::simplified(row.value, iterators), iterators);
   ir::tighten(ranges, ir::inequalities_of(loop_constraints(s)));
   return ranges;
 }
@@ -137,14 +146,17 @@ Ranges loop_ranges(const State& state, const std::vector<std::string>& statement
       const auto [at, is_new] = all.emplace(loop, range);
       if (is_new) continue;
       Interval& into = at->second;
-      into.min = into.min && range.min ? std::optional(std::min(*into.min, *range.min)) : std::nullopt;
-      into.max = into.max && range.max ? std::optional(std::max(*into.max, *range.max)) : std::nullopt;
+      into.min =
+          into.min && range.min ? std::optional(std::min(*into.min, *range.min)) : std::nullopt;
+      into.max =
+          into.max && range.max ? std::optional(std::max(*into.max, *range.max)) : std::nullopt;
     }
   }
   return all;
 }
 
-std::optional<std::int64_t> extent_of(const State& state, const std::vector<std::string>& statements,
+std::optional<std::int64_t> extent_of(const State& state,
+                                      const std::vector<std::string>& statements,
                                       const std::string& loop) {
   const Ranges ranges = loop_ranges(state, statements);
   const auto at = ranges.find(loop);
@@ -168,7 +180,8 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
   }
   for (const Constraint& c : candidates) {
     if (std::find(kept.begin(), kept.end(), c) != kept.end()) continue;
-    if (std::ranges::all_of(facts, [&](const ir::DomainFacts& of) { return of.proves(c); })) kept.push_back(c);
+    if (std::ranges::all_of(facts, [&](const ir::DomainFacts& of) { return of.proves(c); }))
+      kept.push_back(c);
   }
   const Ranges ranges = loop_ranges(state, alive);
   for (const std::string& loop : outer) {
@@ -183,7 +196,8 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
   return kept;
 }
 
-std::string unbounded_loop(const std::vector<Constraint>& constraints, const std::vector<std::string>& loops) {
+std::string unbounded_loop(const std::vector<Constraint>& constraints,
+                           const std::vector<std::string>& loops) {
   const auto bounds = [&](const std::string& loop, int sign) {
     return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& c) {
       const std::int64_t factor = c.expr.coefficient(loop);
@@ -197,17 +211,20 @@ std::string unbounded_loop(const std::vector<Constraint>& constraints, const std
   return "";
 }
 
-std::optional<Affine> first_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                  const LoopNames& outer, const ir::Bindings& known) {
+std::optional<Affine> first_value(const State& state, const ScheduledStatement& s,
+                                  const std::string& loop, const LoopNames& outer,
+                                  const ir::Bindings& known) {
   return extreme_value(state, s, loop, outer, 1, known);
 }
 
-std::optional<Affine> last_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                 const LoopNames& outer, const ir::Bindings& known) {
+std::optional<Affine> last_value(const State& state, const ScheduledStatement& s,
+                                 const std::string& loop, const LoopNames& outer,
+                                 const ir::Bindings& known) {
   return extreme_value(state, s, loop, outer, -1, known);
 }
 
-bool proves(const State& state, const ScheduledStatement& s, const LoopNames& outer, const Constraint& c) {
+bool proves(const State& state, const ScheduledStatement& s, const LoopNames& outer,
+            const Constraint& c) {
   return outer_facts(state, s, outer).proves(c);
 }
 
@@ -217,15 +234,17 @@ bool is_empty(const State& state, const ScheduledStatement& s) {
   return std::any_of(s.body.domain.begin(), s.body.domain.end(), is_false);
 }
 
-std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s, const Affine& index,
-                                       const LoopNames& outer, std::string& why) {
+std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s,
+                                       const Affine& index, const LoopNames& outer,
+                                       std::string& why) {
   const std::set<std::string> inner = inner_loops(s, outer);
   const ir::Ranges ranges = loop_ranges(state, s);
   Affine over_loops = ir::substitute(index, s.inverse);
   ir::Parts parts;
   const auto mixes = [&] {
     parts = ir::parts_of(over_loops, inner);
-    return std::any_of(outer.begin(), outer.end(), [&](const std::string& loop) { return parts.with.uses(loop); });
+    return std::any_of(outer.begin(), outer.end(),
+                       [&](const std::string& loop) { return parts.with.uses(loop); });
   };
   if (mixes()) {
     over_loops = ir::simplified(over_loops, ranges);
@@ -236,7 +255,8 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
     }
   }
   Interval rest = ir::range_of(parts.with, ranges);
-  if (parts.without.is_constant()) {  // the whole index is inside: its iterators know better than digits
+  // The whole index is inside: its iterators know better than digits.
+  if (parts.without.is_constant()) {
     const Interval whole = ir::range_of(index, iterator_ranges(state, s));
     const auto moved = [&](const std::optional<std::int64_t>& bound) {
       return bound ? std::optional(*bound - parts.without.constant()) : std::nullopt;
@@ -244,7 +264,8 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
     ir::narrow(rest, {moved(whole.min), moved(whole.max)});
   }
   if (!rest.min || !rest.max) {
-    why = "index " + ir::to_string(over_loops) + " of " + s.body.name + " has no constant range below the site";
+    why = "index " + ir::to_string(over_loops) + " of " + s.body.name +
+          " has no constant range below the site";
     return std::nullopt;
   }
   return OffsetPart{parts.without, *rest.min, *rest.max};
@@ -260,7 +281,8 @@ ir::Bindings wrong_inverses(const State& state, const ScheduledStatement& s) {
     const auto found = s.inverse.find(iterator);
     if (found == s.inverse.end()) continue;
     const Affine got = ir::substitute(found->second, values);
-    if (facts.truth({got - Affine::symbol(iterator), true}) != ir::Truth::True) wrong[iterator] = got;
+    if (facts.truth({got - Affine::symbol(iterator), true}) != ir::Truth::True)
+      wrong[iterator] = got;
   }
   if (!wrong.empty() && is_empty(state, s)) wrong.clear();
   return wrong;

@@ -10,8 +10,8 @@
 
 namespace polyte::schedule {
 
-// As the statements subscript the tensor, those that write it first: an iterator of its own, each once; else d and the
-// dimension's number. What `given` names already stays.
+// As the statements subscript the tensor, those that write it first: an iterator of its own, each
+// once; else d and the dimension's number. What `given` names already stays.
 std::vector<std::string> dimension_names(const ir::Program& program, const std::string& buffer,
                                          std::vector<std::string> given);
 

@@ -12,7 +12,8 @@ namespace {
 
 bool uses_any(const ir::Expr& e, const std::vector<std::string>& iterators) {
   const std::set<std::string> symbols = ir::symbols_of(e);
-  return std::ranges::any_of(iterators, [&](const std::string& iterator) { return symbols.contains(iterator); });
+  return std::ranges::any_of(
+      iterators, [&](const std::string& iterator) { return symbols.contains(iterator); });
 }
 
 bool has_node(const ir::Expr& e, const std::function<bool(const ir::ExprNode&)>& wanted) {
@@ -23,7 +24,8 @@ bool has_node(const ir::Expr& e, const std::function<bool(const ir::ExprNode&)>&
 
 bool is_constant(const ir::Expr& e) {
   return !has_node(e, [](const ir::ExprNode& node) {
-    return std::holds_alternative<ir::Load>(node.op) || std::holds_alternative<ir::IndexValue>(node.op);
+    return std::holds_alternative<ir::Load>(node.op) ||
+           std::holds_alternative<ir::IndexValue>(node.op);
   });
 }
 
@@ -35,7 +37,8 @@ bool is_one(const ir::Expr& e) {
 bool reads_own_result(const ir::Statement& s, const ir::Expr& e) {
   return has_node(e, [&](const ir::ExprNode& node) {
     const auto* load = std::get_if<ir::Load>(&node.op);
-    return load && std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == load->buffer; });
+    return load && std::ranges::any_of(
+                       s.writes, [&](const ir::Access& w) { return w.buffer == load->buffer; });
   });
 }
 
@@ -44,7 +47,8 @@ bool is_division(const ir::Expr& e) {
   return binary && binary->op == ir::BinaryOp::Div;
 }
 
-// Each free iterator is one of the element's subscripts: the element says in which iterations it is updated.
+// Each free iterator is one of the element's subscripts: the element says in which iterations
+// it is updated.
 bool has_plain_element(const ir::Statement& update) {
   std::set<std::string> named;
   for (const ir::Index& index : update.writes.front().indices) {
@@ -52,7 +56,8 @@ bool has_plain_element(const ir::Statement& update) {
     if (index.indirect || !symbol || !named.insert(*symbol).second) return false;
   }
   return std::ranges::all_of(update.iterators, [&](const std::string& iterator) {
-    return named.contains(iterator) != (std::ranges::find(update.reductions, iterator) != update.reductions.end());
+    return named.contains(iterator) !=
+           (std::ranges::find(update.reductions, iterator) != update.reductions.end());
   });
 }
 
@@ -67,13 +72,15 @@ std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Stat
   if (auto left = common_divisor_of(binary->a, update))
     return CommonDivisor{ir::make_binary(ir::BinaryOp::Mul, left->term, binary->b), left->divisor};
   if (auto right = common_divisor_of(binary->b, update))
-    return CommonDivisor{ir::make_binary(ir::BinaryOp::Mul, binary->a, right->term), right->divisor};
+    return CommonDivisor{ir::make_binary(ir::BinaryOp::Mul, binary->a, right->term),
+                         right->divisor};
   return std::nullopt;
 }
 
 bool is_plain_sum(const ir::Statement& update) {
   return update.combiner == ir::Combiner::Sum && !update.guard && update.writes.size() == 1 &&
-         update.region_depth == 0 && is_float(update.values.front()->type) && has_plain_element(update);
+         update.region_depth == 0 && is_float(update.values.front()->type) &&
+         has_plain_element(update);
 }
 
 // Between these two, which no region holds, nothing writes what the expression reads.
@@ -84,13 +91,14 @@ bool stays_between(const ir::Program& program, const ir::Expr& e, const ir::Stat
   };
   const auto from = is(first.name), to = is(second.name);
   const std::vector<const ir::Load*> loads = ir::loads_of(e);
-  return from < to && std::none_of(
-                          from + 1, to,
-                          [&](const ir::Statement& s) {
-                            return std::ranges::any_of(s.writes, [&](const ir::Access& write) {
-                              return std::ranges::find(loads, write.buffer, &ir::Load::buffer) != loads.end();
-                            });
-                          });
+  return from < to &&
+         std::none_of(
+             from + 1, to,
+             [&](const ir::Statement& s) {
+               return std::ranges::any_of(s.writes, [&](const ir::Access& write) {
+                 return std::ranges::find(loads, write.buffer, &ir::Load::buffer) != loads.end();
+               });
+             });
 }
 
 // Of a product, a factor that is an element of a definition, which may be converted.
@@ -105,22 +113,27 @@ std::vector<const ir::Load*> factors_of(const ir::Expr& e) {
 }
 
 // The one definition of a temporary that this update reads once, and nothing else at all.
-const ir::Statement* own_definition(const ir::Program& program, const ir::Statement& update, const ir::Load& read) {
+const ir::Statement* own_definition(const ir::Program& program, const ir::Statement& update,
+                                    const ir::Load& read) {
   if (program.buffer(read.buffer).role != ir::Role::Temp || read.otherwise) return nullptr;
   const ir::Statement* definition = nullptr;
   for (const ir::Statement& s : program.statements) {
     std::ptrdiff_t reads = 0;
     for (const ir::Load* load : ir::reads_of(s)) reads += load->buffer == read.buffer ? 1 : 0;
     if (reads != (s.name == update.name ? 1 : 0)) return nullptr;
-    if (std::ranges::none_of(s.writes, [&](const ir::Access& w) { return w.buffer == read.buffer; })) continue;
-    if (definition || s.combiner != ir::Combiner::None || s.guard || s.region_depth > 0 || s.writes.size() != 1)
+    if (std::ranges::none_of(s.writes,
+                             [&](const ir::Access& w) { return w.buffer == read.buffer; }))
+      continue;
+    if (definition || s.combiner != ir::Combiner::None || s.guard || s.region_depth > 0 ||
+        s.writes.size() != 1)
       return nullptr;
     definition = &s;
   }
   return definition && has_plain_element(*definition) ? definition : nullptr;
 }
 
-// exp(x - M[..]), M[..] being the maximum of x over more iterators than those of its own, and both as they were then.
+// exp(x - M[..]), M[..] being the maximum of x over more iterators than those of its own, and both
+// as they were then.
 bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
   const auto* load = std::get_if<ir::Load>(&e->op);
   for (const ir::Statement& max : program.statements) {
@@ -130,10 +143,12 @@ bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
       if (weight->writes.front().buffer != load->buffer) continue;
       const auto* exponential = std::get_if<ir::Unary>(&weight->values.front()->op);
       const auto* difference = exponential ? std::get_if<ir::Binary>(&exponential->a->op) : nullptr;
-      if (!difference || difference->op != ir::BinaryOp::Sub || !ir::equal(difference->a, max.values.front())) continue;
+      if (!difference || difference->op != ir::BinaryOp::Sub ||
+          !ir::equal(difference->a, max.values.front()))
+        continue;
       const auto* top = std::get_if<ir::Load>(&difference->b->op);
-      const bool is_own = top && std::ranges::equal(top->indices, max.writes.front().indices, {}, &ir::Index::affine,
-                                                    &ir::Index::affine);
+      const bool is_own = top && std::ranges::equal(top->indices, max.writes.front().indices, {},
+                                                    &ir::Index::affine, &ir::Index::affine);
       if (is_own && std::ranges::is_permutation(weight->domain, max.domain) &&
           stays_between(program, exponential->a, max, *weight))
         return true;
@@ -147,7 +162,8 @@ bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
 std::vector<ir::Expr> divisions_of(const ir::Statement& s) {
   std::vector<ir::Expr> divisions;
   for (const ir::Expr& value : s.values)
-    with_reciprocals(value, [&](const ir::Expr& division) { return divisions.push_back(division), false; });
+    with_reciprocals(
+        value, [&](const ir::Expr& division) { return divisions.push_back(division), false; });
   return divisions;
 }
 
@@ -158,12 +174,14 @@ std::string why_not_shared(const ir::Statement& s, const ir::Expr& division) {
   if (is_one(dividend)) return text + " is a reciprocal already";
   if (is_constant(divisor)) return text + " divides by a constant";
   if (reads_own_result(s, divisor)) return text + " divides by what " + s.name + " computes";
-  const bool is_shared = std::any_of(s.iterators.begin() + s.region_depth, s.iterators.end(),
-                                     [&](const std::string& iterator) { return !uses_any(divisor, {iterator}); });
+  const bool is_shared =
+      std::any_of(s.iterators.begin() + s.region_depth, s.iterators.end(),
+                  [&](const std::string& iterator) { return !uses_any(divisor, {iterator}); });
   return is_shared ? "" : text + " has another divisor in every iteration";
 }
 
-ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::Expr& division)>& chosen) {
+ir::Expr with_reciprocals(const ir::Expr& e,
+                          const std::function<bool(const ir::Expr& division)>& chosen) {
   const auto in = [&](const ir::Expr& operand) { return with_reciprocals(operand, chosen); };
   if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, in(o->a));
   if (const auto* o = std::get_if<ir::Binary>(&e->op)) {
@@ -173,8 +191,10 @@ ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::
     const ir::Expr one = ir::make_literal(e->type, 1);
     return ir::make_binary(ir::BinaryOp::Mul, a, ir::make_binary(ir::BinaryOp::Div, one, b));
   }
-  if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(in(o->a), in(o->b), in(o->c));
-  if (const auto* o = std::get_if<ir::Select>(&e->op)) return ir::make_select(in(o->condition), in(o->a), in(o->b));
+  if (const auto* o = std::get_if<ir::Fma>(&e->op))
+    return ir::make_fma(in(o->a), in(o->b), in(o->c));
+  if (const auto* o = std::get_if<ir::Select>(&e->op))
+    return ir::make_select(in(o->condition), in(o->a), in(o->b));
   if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, in(o->a));
   return e;
 }
@@ -183,7 +203,8 @@ std::optional<CommonDivisor> common_divisor(const ir::Statement& update) {
   return is_plain_sum(update) ? common_divisor_of(update.values.front(), update) : std::nullopt;
 }
 
-std::optional<DefinedQuotient> defined_quotient(const ir::Program& program, const ir::Statement& update) {
+std::optional<DefinedQuotient> defined_quotient(const ir::Program& program,
+                                                const ir::Statement& update) {
   if (!is_plain_sum(update)) return std::nullopt;
   for (const ir::Load* read : factors_of(update.values.front())) {
     const ir::Statement* definition = own_definition(program, update, *read);
@@ -199,8 +220,10 @@ std::optional<DefinedQuotient> defined_quotient(const ir::Program& program, cons
       point[*definition->writes.front().indices[d].affine.as_symbol()] = read->indices[d].affine;
     const ir::Expr divisor = ir::substitute(quotient->b, point);
     const bool is_same = !uses_any(divisor, update.reductions);
-    if (is_same && !reads_own_result(update, divisor) && stays_between(program, quotient->b, *definition, update))
-      return DefinedQuotient{definition, cast ? ir::make_cast(value->type, quotient->a) : quotient->a, divisor};
+    if (is_same && !reads_own_result(update, divisor) &&
+        stays_between(program, quotient->b, *definition, update))
+      return DefinedQuotient{definition,
+                             cast ? ir::make_cast(value->type, quotient->a) : quotient->a, divisor};
   }
   return std::nullopt;
 }

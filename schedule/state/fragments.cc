@@ -9,7 +9,8 @@
 namespace polyte::schedule {
 namespace {
 
-// A staged buffer that an instruction takes an operand from: along which of its dimensions tiles lie, and how long.
+// A staged buffer that an instruction takes an operand from: along which of its dimensions tiles
+// lie, and how long.
 struct Spread {
   const StagedBuffer* buffer = nullptr;
   std::string instruction;
@@ -69,7 +70,8 @@ class FragmentChecker {
   // The subscripts of an access over the loops, also those that run once.
   static std::vector<ir::Affine> over_loops(const ScheduledStatement& s, const ir::Access& access) {
     std::vector<ir::Affine> result;
-    for (const ir::Index& index : access.indices) result.push_back(ir::substitute(index.affine, s.inverse));
+    for (const ir::Index& index : access.indices)
+      result.push_back(ir::substitute(index.affine, s.inverse));
     return result;
   }
 
@@ -99,7 +101,8 @@ class FragmentChecker {
     }
   }
 
-  // Not all terms of the tile are there: a condition on a loop along which the accumulator stands still.
+  // Not all terms of the tile are there: a condition on a loop along which the accumulator
+  // stands still.
   bool cuts_sum(const ScheduledStatement& s, const Loop& outermost) const {
     ir::Ranges whole = loop_ranges(state_, s);
     std::vector<std::string> of_sum;
@@ -108,18 +111,20 @@ class FragmentChecker {
       const auto extent = tile_extent(state_, s, at->name);
       if (!extent) return true;
       whole[at->name] = {0, *extent - 1};
-      if (std::ranges::none_of(sums, [&](const ir::Affine& e) { return e.uses(at->name); })) of_sum.push_back(at->name);
+      if (std::ranges::none_of(sums, [&](const ir::Affine& e) { return e.uses(at->name); }))
+        of_sum.push_back(at->name);
     }
     return std::ranges::any_of(loop_constraints(s), [&](const ir::Constraint& c) {
       const ir::Constraint simple{ir::simplified(c.expr, whole), c.equality};
-      const bool is_of_sum =
-          std::ranges::any_of(of_sum, [&](const std::string& name) { return simple.expr.uses(name); });
+      const bool is_of_sum = std::ranges::any_of(
+          of_sum, [&](const std::string& name) { return simple.expr.uses(name); });
       return is_of_sum && ir::truth_of(simple, whole) != ir::Truth::True;
     });
   }
 
-  void add_operand(const TensorizedLoop& tensorized, const StagedBuffer& b, const ScheduledStatement& s,
-                   const ir::Access& access, const std::vector<const Loop*>& path, const Loop& outermost) {
+  void add_operand(const TensorizedLoop& tensorized, const StagedBuffer& b,
+                   const ScheduledStatement& s, const ir::Access& access,
+                   const std::vector<const Loop*>& path, const Loop& outermost) {
     Spread own{&b, tensorized.intrinsic, {}};
     const std::vector<ir::Affine> subscripts = over_loops(s, access);
     bool inside = false;
@@ -130,17 +135,19 @@ class FragmentChecker {
       for (std::size_t d = 0; d < subscripts.size(); ++d) {
         if (!subscripts[d].uses(loop->name)) continue;
         const std::int64_t extent = tile.value_or(0);
-        if (extent == 0 || !ir::tile_base(subscripts[d], loop->name, extent) || own.tile.contains(d))
-          return report(b.name + ", kept in registers, is no whole tile for " + tensorized.intrinsic + ": " +
-                        loop->name + " in its subscript " + ir::to_string(subscripts[d]) +
-                        ", expected it and multiples of " + std::to_string(extent));
+        if (extent == 0 || !ir::tile_base(subscripts[d], loop->name, extent) ||
+            own.tile.contains(d))
+          return report(b.name + ", kept in registers, is no whole tile for " +
+                        tensorized.intrinsic + ": " + loop->name + " in its subscript " +
+                        ir::to_string(subscripts[d]) + ", expected it and multiples of " +
+                        std::to_string(extent));
         own.tile[d] = extent;
       }
     }
     const auto [at, fresh] = spread_.emplace(b.name, own);
     if (!fresh && at->second.tile != own.tile)
-      report(b.name + " is kept in registers for two instructions in two ways: " + at->second.instruction + " and " +
-             tensorized.intrinsic);
+      report(b.name + " is kept in registers for two instructions in two ways: " +
+             at->second.instruction + " and " + tensorized.intrinsic);
   }
 
   // Another statement: the loops along the tiles that it touches.
@@ -152,8 +159,8 @@ class FragmentChecker {
       const auto at = spread_.find(ref.access.buffer);
       if (at == spread_.end()) continue;
       if (!warp_of(path)) {
-        report(statement + " touches " + at->first + ", registers of a warp for " + at->second.instruction +
-               ": bind a loop around it to warp, and none to lane");
+        report(statement + " touches " + at->first + ", registers of a warp for " +
+               at->second.instruction + ": bind a loop around it to warp, and none to lane");
         continue;
       }
       const std::vector<ir::Affine> subscripts = over_loops(s, ref.access);
@@ -164,12 +171,15 @@ class FragmentChecker {
           const auto range = ranges.find(loop->name);
           const bool fits = range != ranges.end() && range->second.min && range->second.max &&
                             *range->second.min >= 0 && *range->second.max < extent;
-          if (fits && !ir::is_threaded(loop->kind) && ir::tile_base(subscripts[d], loop->name, extent)) along = loop;
+          if (fits && !ir::is_threaded(loop->kind) &&
+              ir::tile_base(subscripts[d], loop->name, extent))
+            along = loop;
         }
         if (!along) {
-          report(statement + " does not touch " + at->first + " tile by tile, as " + at->second.instruction +
-                 " has it: in subscript " + ir::to_string(subscripts[d]) + " no loop runs from 0 up to " +
-                 std::to_string(extent) + " beside multiples of " + std::to_string(extent));
+          report(statement + " does not touch " + at->first + " tile by tile, as " +
+                 at->second.instruction + " has it: in subscript " + ir::to_string(subscripts[d]) +
+                 " no loop runs from 0 up to " + std::to_string(extent) + " beside multiples of " +
+                 std::to_string(extent));
           continue;
         }
         own.push_back(along->id);
@@ -196,8 +206,8 @@ class FragmentChecker {
       const auto inside = std::ranges::find_if(path, [&](const Loop* loop) {
         return std::ranges::find(shared_.at(statement), loop->id) != shared_.at(statement).end();
       });
-      const bool is_own =
-          std::any_of(inside, path.end(), [&](const Loop* loop) { return loop->id == b->allocated_at(); });
+      const bool is_own = std::any_of(
+          inside, path.end(), [&](const Loop* loop) { return loop->id == b->allocated_at(); });
       if (!is_own)
         report(statement + ", whose points lanes share, touches " + b->name +
                ", registers that no instruction spreads over lanes: keep it in shared");
@@ -216,20 +226,24 @@ class FragmentChecker {
       };
       if (!std::ranges::all_of(tile, has) || instructions_.contains(statement))
         report(statement + " is in " + find_loop(state_.tree, loop)->name +
-               ", whose iterations lanes share, but not in all loops of the tile: give it a nest of its own");
+               ", whose iterations lanes share, but not in all loops of the tile: give it a nest "
+               "of its own");
     }
   }
 };
 
 }  // namespace
 
-std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s, const std::string& loop) {
+std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s,
+                                        const std::string& loop) {
   std::optional<std::int64_t> extent;
   bool from_zero = false;
   for (const ir::Constraint& c : s.loop_domain) {
-    const ir::Affine most = c.expr + ir::Affine::symbol(loop), least = c.expr - ir::Affine::symbol(loop);
+    const ir::Affine most = c.expr + ir::Affine::symbol(loop),
+                     least = c.expr - ir::Affine::symbol(loop);
     if (c.equality) continue;
-    if (most.is_constant()) extent = std::min(extent.value_or(most.constant() + 1), most.constant() + 1);
+    if (most.is_constant())
+      extent = std::min(extent.value_or(most.constant() + 1), most.constant() + 1);
     from_zero = from_zero || least == ir::Affine(0);
   }
   if (from_zero && extent) return extent;

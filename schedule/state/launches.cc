@@ -52,32 +52,38 @@ class LaunchChecker {
 
   template <class Test>
   const Loop* innermost_above(Test test) const {
-    const auto found =
-        std::ranges::find_if(above_.rbegin(), above_.rend(), [&](const Loop* l) { return test(l->kind); });
+    const auto found = std::ranges::find_if(above_.rbegin(), above_.rend(),
+                                            [&](const Loop* l) { return test(l->kind); });
     return found == above_.rend() ? nullptr : *found;
   }
 
   static std::string text(const Loop& loop) { return print_loop(loop.name, loop.kind); }
 
   void check_place(const Loop& loop) {
-    const Loop* const threads = innermost_above([](LoopKind kind) { return ir::is_of_threads(kind); });
-    const Loop* const blocks = innermost_above([](LoopKind kind) { return kind == LoopKind::Block; });
-    if (loop.kind == LoopKind::Parallel) report(text(loop) + ": a GPU has blocks and threads, expected one of them");
+    const Loop* const threads =
+        innermost_above([](LoopKind kind) { return ir::is_of_threads(kind); });
+    const Loop* const blocks =
+        innermost_above([](LoopKind kind) { return kind == LoopKind::Block; });
+    if (loop.kind == LoopKind::Parallel)
+      report(text(loop) + ": a GPU has blocks and threads, expected one of them");
     if (loop.kind == LoopKind::Block) return check_block(loop);
     if (!ir::is_of_threads(loop.kind)) return;
     if (!blocks) report(text(loop) + " is outside of blocks: bind a loop around it to block");
     if (loop.kind == LoopKind::Lane) {
       if (!threads || threads->kind != LoopKind::Warp)
-        report(text(loop) + " is no lane of a warp: bind the loop around it to warp, or this one to thread");
+        report(text(loop) +
+               " is no lane of a warp: bind the loop around it to warp, or this one to thread");
     } else if (threads) {
-      report(text(loop) + " is inside " + text(*threads) + ", whose iterations are threads already: fuse the two");
+      report(text(loop) + " is inside " + text(*threads) +
+             ", whose iterations are threads already: fuse the two");
     }
   }
 
   // Of what stands in a row inside a loop of blocks.
   void check_alone(const Tree& tree) {
     const auto* loop = std::get_if<Loop>(&tree->op);
-    const Loop* const blocks = innermost_above([](LoopKind kind) { return kind == LoopKind::Block; });
+    const Loop* const blocks =
+        innermost_above([](LoopKind kind) { return kind == LoopKind::Block; });
     if (loop && blocks && loop->kind == LoopKind::Block)
       report(text(*loop) + " stands beside others inside " + text(*blocks) +
              ": blocks start at the launch, expected loops of blocks directly within each other");
@@ -87,9 +93,11 @@ class LaunchChecker {
     const auto is_block = [](const Loop* above) { return above->kind == LoopKind::Block; };
     for (const Loop* above : above_)
       if (above->kind != LoopKind::Serial && above->kind != LoopKind::Block)
-        report(text(loop) + " is inside " + text(*above) + ": loops around blocks are serial, a launch per iteration");
+        report(text(loop) + " is inside " + text(*above) +
+               ": loops around blocks are serial, a launch per iteration");
     const auto first = std::ranges::find_if(above_, is_block);
-    if (const auto between = std::find_if_not(first, above_.end(), is_block); between != above_.end())
+    if (const auto between = std::find_if_not(first, above_.end(), is_block);
+        between != above_.end())
       report(text(loop) + " is inside " + text(**between) + ", which is inside " + text(**first) +
              ": blocks start at the launch, expected loops of blocks directly within each other");
     if (first != above_.end() && is_cut(loop))
@@ -101,11 +109,12 @@ class LaunchChecker {
   }
 
   bool is_cut(const Loop& loop) const {
-    return std::ranges::any_of(statements_below(state_.tree, loop.id), [&](const std::string& statement) {
-      const auto& rows = state_.at(statement).rows;
-      const auto row = std::ranges::find(rows, loop.name, &LoopRow::loop);
-      return row != rows.end() && !row->cuts.empty();
-    });
+    return std::ranges::any_of(
+        statements_below(state_.tree, loop.id), [&](const std::string& statement) {
+          const auto& rows = state_.at(statement).rows;
+          const auto row = std::ranges::find(rows, loop.name, &LoopRow::loop);
+          return row != rows.end() && !row->cuts.empty();
+        });
   }
 
   // Iteration i runs on thread i: numbers from 0 that are known when the kernel is compiled.
@@ -114,13 +123,18 @@ class LaunchChecker {
     const auto range = ranges.find(loop.name);
     if (range == ranges.end()) return;  // nothing runs there
     if (!range->second.min || !range->second.max)
-      return report(text(loop) +
-                    " has as many iterations as a size says: threads are counted when the kernel is "
-                    "compiled; split it and bind the inner loop");
+      return report(
+          text(loop) +
+          " has as many iterations as a size says: threads are counted when the kernel is "
+          "compiled; split it and bind the inner loop");
     const std::int64_t first = *range->second.min, last = *range->second.max;
-    if (first < 0) return report(text(loop) + " begins at " + std::to_string(first) + ", and threads at 0: shift it");
+    if (first < 0)
+      return report(text(loop) + " begins at " + std::to_string(first) +
+                    ", and threads at 0: shift it");
     const bool is_lane = loop.kind == LoopKind::Lane, is_warp = loop.kind == LoopKind::Warp;
-    const std::int64_t most = is_lane ? ir::kLanes : is_warp ? kMostThreads / ir::kLanes : kMostThreads;
+    const std::int64_t most = is_lane   ? ir::kLanes
+                              : is_warp ? kMostThreads / ir::kLanes
+                                        : kMostThreads;
     if (last >= most)
       report(text(loop) + " runs up to " + std::to_string(last) + ": " +
              (is_lane   ? "a warp has 32 lanes"
@@ -132,20 +146,24 @@ class LaunchChecker {
   // Storage of a launch begins and ends with a block, that of a thread with a region.
   void check_memory(const StagedBuffer& buffer) {
     const std::vector<const Loop*> around = loops_around(buffer);
-    const bool in_block = std::ranges::any_of(around, [](const Loop* l) { return l->kind == LoopKind::Block; });
-    const bool in_thread = std::ranges::any_of(around, [](const Loop* l) { return ir::is_of_threads(l->kind); });
+    const bool in_block =
+        std::ranges::any_of(around, [](const Loop* l) { return l->kind == LoopKind::Block; });
+    const bool in_thread =
+        std::ranges::any_of(around, [](const Loop* l) { return ir::is_of_threads(l->kind); });
     const std::string where = buffer.name + " is kept in " + to_string(buffer.memory) + " ";
     if (buffer.memory == Memory::Shared && (!in_block || in_thread))
       report(where + (in_thread ? "inside a loop of threads" : "outside of blocks") +
              ": shared memory belongs to a block, stage it between the two");
     if (buffer.memory == Memory::Heap && in_block)
       report(where +
-             "inside blocks: memory of the device is allocated for a whole launch; stage it in shared or "
+             "inside blocks: memory of the device is allocated for a whole launch; stage it in "
+             "shared or "
              "register, or outside of blocks");
     if (buffer.memory == Memory::Register && !in_block)
       report(where + "outside of blocks: registers end with the launch, stage it inside");
     if (buffer.memory == Memory::Stack && !in_thread)
-      report(where + "outside of threads: a stack belongs to one thread, stage it in shared or register");
+      report(where +
+             "outside of threads: a stack belongs to one thread, stage it in shared or register");
   }
 
   std::vector<const Loop*> loops_around(const StagedBuffer& buffer) const {
@@ -168,13 +186,16 @@ class LaunchChecker {
       bytes += own;
       names += (names.empty() ? "" : ", ") + buffer.name + " " + std::to_string(own);
     }
-    const bool is_aligned = std::ranges::any_of(state_.tensorized, [](const TensorizedLoop& tensorized) {
-      return ir::find_intrinsic(tensorized.intrinsic)->scope == ir::Scope::Warpgroup;
-    });
-    if (is_aligned) bytes += ir::kMatrixAlignment, names += ", alignment " + std::to_string(ir::kMatrixAlignment);
+    const bool is_aligned =
+        std::ranges::any_of(state_.tensorized, [](const TensorizedLoop& tensorized) {
+          return ir::find_intrinsic(tensorized.intrinsic)->scope == ir::Scope::Warpgroup;
+        });
+    if (is_aligned)
+      bytes += ir::kMatrixAlignment, names += ", alignment " + std::to_string(ir::kMatrixAlignment);
     if (bytes > machine_.gpu->shared_block_bytes)
-      report("shared memory of " + std::to_string(bytes) + " bytes (" + names + "): " + machine_.cpu + " has " +
-             std::to_string(machine_.gpu->shared_block_bytes) + " for a block");
+      report("shared memory of " + std::to_string(bytes) + " bytes (" + names +
+             "): " + machine_.cpu + " has " + std::to_string(machine_.gpu->shared_block_bytes) +
+             " for a block");
   }
 };
 
@@ -182,26 +203,30 @@ std::vector<std::string> shared_without_blocks(const State& state) {
   std::vector<std::string> problems;
   for (const StagedBuffer& buffer : state.staged)
     if (buffer.memory == Memory::Shared)
-      problems.push_back(buffer.name +
-                         " is kept in shared memory, which the blocks of a GPU have: no loop is bound to " +
-                         "block; expected register, stack or heap");
+      problems.push_back(
+          buffer.name +
+          " is kept in shared memory, which the blocks of a GPU have: no loop is bound to " +
+          "block; expected register, stack or heap");
   return problems;
 }
 
 }  // namespace
 
 bool is_for_device(const Tree& tree) {
-  return tree && std::ranges::any_of(all_loops(tree), [](const Loop* loop) { return ir::is_of_device(loop->kind); });
+  return tree && std::ranges::any_of(all_loops(tree),
+                                     [](const Loop* loop) { return ir::is_of_device(loop->kind); });
 }
 
 std::optional<Refusal> check_launches(const State& state, const Machine& machine) {
-  std::vector<std::string> problems =
-      is_for_device(state.tree) ? LaunchChecker(state, machine).problems() : shared_without_blocks(state);
+  std::vector<std::string> problems = is_for_device(state.tree)
+                                          ? LaunchChecker(state, machine).problems()
+                                          : shared_without_blocks(state);
   for (std::string& problem : fragment_problems(state)) problems.push_back(std::move(problem));
   if (problems.empty()) return std::nullopt;
   Refusal refusal;
   refusal.kind = RefusalKind::Malformed;
-  for (const std::string& problem : problems) refusal.headline += (refusal.headline.empty() ? "" : "\n  ") + problem;
+  for (const std::string& problem : problems)
+    refusal.headline += (refusal.headline.empty() ? "" : "\n  ") + problem;
   return refusal;
 }
 

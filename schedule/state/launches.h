@@ -1,11 +1,14 @@
-// Launches: what a tree means on a GPU. Every outermost loop of blocks is one launch; the loops around it are the
-// host's, and what stands beside it, in a sequence, is a launch of its own, in order. Below the blocks a loop of
-// threads is a region: its iteration i runs on thread i of the block, and all threads meet at its end.
+// Launches: what a tree means on a GPU. Every outermost loop of blocks is one launch; the loops
+// around it are the host's, and what stands beside it, in a sequence, is a launch of its own, in
+// order. Below the blocks a loop of threads is a region: its iteration i runs on thread i of the
+// block, and all threads meet at its end.
 //
-//   t > { block i > thread j > B; block i > thread j > A }          two launches in each iteration of t
-//   block m.o > { thread t > acc.init; k.o > { thread e > x.in; thread t > acc.update }; thread t > y }
+//   t > { block i > thread j > B; block i > thread j > A }     two launches in each iteration of t
+//   block m.o > { thread t > acc.init; k.o > { thread e > x.in; thread t > acc.update }
+//               ; thread t > y }
 //
-// No barrier can diverge: between two regions no loop of threads is open, so every thread reaches it.
+// No barrier can diverge: between two regions no loop of threads is open, so every thread
+// reaches it.
 #pragma once
 
 #include <optional>
@@ -19,8 +22,9 @@ namespace polyte::schedule {
 // True where a loop is bound to blocks, threads, warps or lanes.
 bool is_for_device(const Tree& tree);
 
-// Malformed, with every problem: kinds that are not nested as a GPU has them, loops of threads whose iterations are no
-// thread's numbers or too many, storage where its memory cannot be: shared memory in trees without blocks, too.
+// Malformed, with every problem: kinds that are not nested as a GPU has them, loops of threads
+// whose iterations are no thread's numbers or too many, storage where its memory cannot be: shared
+// memory in trees without blocks, too.
 std::optional<Refusal> check_launches(const State& state, const Machine& machine);
 
 }  // namespace polyte::schedule

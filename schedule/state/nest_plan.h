@@ -1,6 +1,7 @@
-// What a scheduler has decided about one nest, as data; each part says who decided it. The templates and poly fill it
-// in, the cost model's parts come so, and script/nest_writer.h makes directives of it, part by part in the order of the
-// fields. Of the second nest of a kernel (number 1):
+// What a scheduler has decided about one nest, as data; each part says who decided it. The
+// templates and poly fill it in, the cost model's parts come so, and script/nest_writer.h
+// makes directives of it, part by part in the order of the fields. Of the second nest of a
+// kernel (number 1):
 //
 //   params  {"Mr", Elements{4}}, {"Nr", Vectors{2}}      param Mr1 = 4   param Nr1 = 2*L
 //   splits  {"acc.update", "m", Param{"Mr"}}             split acc.update: m by Mr1   tail cut
@@ -29,7 +30,8 @@ struct Param {
 };
 using TileSize = std::variant<Elements, Vectors, Param>;
 
-// The loops of statements become these, isl's rows; an iteration of a loop is the value of its expression.
+// The loops of statements become these, isl's rows; an iteration of a loop is the value
+// of its expression.
 struct PlannedMap {
   struct Item {
     std::string statement;
@@ -48,8 +50,8 @@ struct PlannedReciprocal {  // a / b of the statement becomes a * (1 / b)
   std::string statement;
   Provenance by = Provenance::TileModel;
 };
-// The definition of a temporary put where it is read; a sum whose terms share a divisor divided once, `sum` before
-// that.
+// The definition of a temporary put where it is read; a sum whose terms share a divisor divided
+// once, `sum` before that.
 struct PlannedInline {
   std::string tensor;
   Provenance by = Provenance::TileModel;
@@ -70,8 +72,9 @@ struct PlannedSplit {
   Provenance by = Provenance::TileModel;
   bool is_guarded = false;
 };
-// A sum in so many parts, kept in `partial` and added last: each has every so many-th term, or neighbours. By halves:
-// a power of two of parts is added up to half as many, in partial_N, down to two.
+// A sum in so many parts, kept in `partial` and added last: each has every so many-th term,
+// or neighbours. By halves: a power of two of parts is added up to half as many, in partial_N,
+// down to two.
 struct PlannedParts {
   std::string sum, loop;
   TileSize size;
@@ -91,7 +94,8 @@ struct PlannedOnline {
   Provenance by = Provenance::TileModel;
 };
 
-// One index of an element where it is stored, over a dimension of the tensor: n, n//Nr, n%Nr, (n//Nr)%count.
+// One index of an element where it is stored, over a dimension of the tensor: n, n//Nr,
+// n%Nr, (n//Nr)%count.
 struct LayoutIndex {
   enum class Part { Whole, Tile, WithinTile, TileOfSome };
   std::string dimension;
@@ -107,9 +111,11 @@ struct PlannedStage {
   std::vector<std::string> dimensions = {};  // their names, for the layout
   std::vector<LayoutIndex> layout = {};      // empty: as the tensor
   std::int64_t pad = 0;                      // elements behind each innermost row
-  std::vector<std::string> copy_loops = {};  // of what is copied in, outermost first, serial; empty: the default
+  // Of what is copied in, outermost first, serial; empty: the default.
+  std::vector<std::string> copy_loops = {};
   bool when_compile = false;
-  bool updates_only = false;     // what is written, and what updates update; other reads stay as they are
+  // What is written, and what updates update; other reads stay as they are.
+  bool updates_only = false;
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
   Provenance by = Provenance::TileModel;
 };
@@ -144,8 +150,8 @@ struct PlannedReorder {
   std::vector<std::string> loops;  // outermost first
   Provenance by = Provenance::TileModel;
 };
-// Of a tensor that is staged in shared memory: its copy is filled up with zeros along a dimension, its elements change
-// places for the banks' sake, it is made some iterations before it is read.
+// Of a tensor that is staged in shared memory: its copy is filled up with zeros along a dimension,
+// its elements change places for the banks' sake, it is made some iterations before it is read.
 struct PlannedPad {
   std::string tensor, dimension;
   std::int64_t multiple = 1;
@@ -167,15 +173,16 @@ struct PlannedTensorize {
   std::string intrinsic;
   Provenance by = Provenance::TileModel;
 };
-struct PlannedCut {  // of a loop that has one statement: below `at` and from there on, each a loop and statement of its
-                     // own
+// Of a loop that has one statement: below `at` and from there on, each a loop and statement
+// of its own.
+struct PlannedCut {
   LoopName loop;
   ir::Affine at;  // over loops outside
   std::string below, rest;
   Provenance by = Provenance::TileModel;
 };
-// The last, incomplete tile of a loop that is split already has loops of its own; or it is rounded up: it runs whole,
-// into padding.
+// The last, incomplete tile of a loop that is split already has loops of its own; or it is rounded
+// up: it runs whole, into padding.
 struct PlannedTail {
   LoopName loop;
   bool is_rounded = false;
@@ -186,18 +193,19 @@ struct PlannedDistribution {
   std::string statement, loop;
   Provenance by = Provenance::TileModel;
 };
-using PlannedDivision =
-    std::variant<PlannedSplit, PlannedParts, PlannedTail, PlannedRename, PlannedOnline, PlannedDistribution>;
-using PlannedStep =
-    std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTail, PlannedBind,
-                 PlannedReorder, PlannedPad, PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
+using PlannedDivision = std::variant<PlannedSplit, PlannedParts, PlannedTail, PlannedRename,
+                                     PlannedOnline, PlannedDistribution>;
+using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut,
+                                 PlannedTail, PlannedBind, PlannedReorder, PlannedPad,
+                                 PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests
   std::vector<PlannedCut> cuts = {};
   std::vector<PlannedMap> maps = {};
   std::optional<PlannedTile> tile = {};
-  bool is_one_step = false;  // maps, tiles, splits and tree are proved together: a map alone need not be legal
+  // Maps, tiles, splits and tree are proved together: a map alone need not be legal.
+  bool is_one_step = false;
   std::vector<PlannedReciprocal> reciprocals = {};
   std::vector<PlannedInline> inlined = {};
   std::vector<PlannedDeferral> deferrals = {};
@@ -208,8 +216,10 @@ struct NestPlan {
   std::vector<PlannedStage> stages = {};
   std::vector<PlannedReuse> reuses = {};
   std::vector<PlannedPrefetch> prefetches = {};
-  std::vector<PlannedStep> steps = {};      // what comes after, one after the other: blocks and threads, parts of sums
-  std::set<std::string> reassociated = {};  // loops whose terms change places: the contract has to name them
+  // What comes after, one after the other: blocks and threads, parts of sums.
+  std::vector<PlannedStep> steps = {};
+  // Loops whose terms change places: the contract has to name them.
+  std::set<std::string> reassociated = {};
 };
 
 // A result that is stored past the caches.
@@ -218,7 +228,8 @@ struct PlannedStream {
   Provenance by = Provenance::TileModel;
 };
 
-// A kernel's nests in the order in which they are said. Of a nest that is not among them the order is the Program's.
+// A kernel's nests in the order in which they are said. Of a nest that is not among them the
+// order is the Program's.
 struct KernelPlan {
   std::vector<NestPlan> nests = {};
   std::vector<PlannedStream> streams = {};

@@ -5,7 +5,8 @@
 namespace polyte::schedule {
 
 NestTree nest_statement(std::string statement, std::vector<When> when) {
-  return std::make_shared<const NestNode>(NestNode{NestLeaf{std::move(statement), std::move(when)}});
+  return std::make_shared<const NestNode>(
+      NestNode{NestLeaf{std::move(statement), std::move(when)}});
 }
 
 NestTree nest_sequence(std::vector<NestTree> children) {
@@ -24,7 +25,8 @@ NestTree nest_sequence(std::vector<NestTree> children) {
 
 NestTree nest_path(const NestPath& path, NestTree body) {
   for (auto loop = path.rbegin(); loop != path.rend(); ++loop)
-    body = std::make_shared<const NestNode>(NestNode{NestLoop{loop->name, loop->kind, std::move(body)}});
+    body = std::make_shared<const NestNode>(
+        NestNode{NestLoop{loop->name, loop->kind, std::move(body)}});
   return body;
 }
 
@@ -32,7 +34,8 @@ NestLeaf leaf_said(const Leaf& leaf, const Tree& root) {
   const auto name = [&](LoopId id) {
     if (id == kKernel) return std::string("root");
     const Loop* loop = find_loop(root, id);
-    POLYTE_CHECK(loop != nullptr, "the leaf '" + leaf.statement + "' means a loop that is not in the tree");
+    POLYTE_CHECK(loop != nullptr,
+                 "the leaf '" + leaf.statement + "' means a loop that is not in the tree");
     return loop->name;
   };
   NestLeaf said{leaf.statement};
@@ -48,7 +51,8 @@ NestTree nest_of(const Tree& part, const Tree& root) {
   if (const Loop* loop = std::get_if<Loop>(&part->op))
     return nest_path({{loop->name, loop->kind}}, nest_of(loop->body, root));
   std::vector<NestTree> children;
-  for (const Tree& child : std::get<Sequence>(part->op).children) children.push_back(nest_of(child, root));
+  for (const Tree& child : std::get<Sequence>(part->op).children)
+    children.push_back(nest_of(child, root));
   return nest_sequence(std::move(children));
 }
 
@@ -60,7 +64,8 @@ NestPath joined(NestPath outer, const NestPath& inner) {
 std::string print(const std::vector<When>& when) {
   std::string text;
   for (const When& each : when)
-    text += std::string(text.empty() ? " when " : " and ") + (each.first ? "first " : "last ") + each.loop;
+    text += std::string(text.empty() ? " when " : " and ") + (each.first ? "first " : "last ") +
+            each.loop;
   return text;
 }
 

@@ -1,5 +1,6 @@
-// The shape of a nest, as `nest` says it: loops with their kinds, braces, statements. A person writes one as text, a
-// scheduler puts one together from paths. Unlike a Tree (tree.h) its loops have no identity yet.
+// The shape of a nest, as `nest` says it: loops with their kinds, braces, statements. A person
+// writes one as text, a scheduler puts one together from paths. Unlike a Tree (tree.h) its loops
+// have no identity yet.
 //
 //   nest_path({{"n.o", LoopKind::Parallel}}, nest_sequence({nest_statement("acc.init"), ...}))
 //   par n.o > { acc.init; ... }
@@ -19,7 +20,8 @@ struct NestLoop {
 struct NestSequence {
   std::vector<NestTree> children;
 };
-// A Pin and a Leaf of the tree (tree.h) in the words of a person: loops by name, "root" for the whole kernel.
+// A Pin and a Leaf of the tree (tree.h) in the words of a person: loops by name, "root" for
+// the whole kernel.
 struct When {
   bool first = true;
   std::string loop;
@@ -44,7 +46,8 @@ struct LoopName {
 };
 
 NestTree nest_statement(std::string statement, std::vector<When> when = {});
-NestTree nest_sequence(std::vector<NestTree> children);   // flattens; one child is returned itself; never empty
+// Flattens; one child is returned itself; never empty.
+NestTree nest_sequence(std::vector<NestTree> children);
 NestTree nest_path(const NestPath& path, NestTree body);  // the body within these loops
 NestPath joined(NestPath outer, const NestPath& inner);   // one below the other
 // A part of the tree `root`, as `nest` would say it; and one leaf of it.
@@ -53,12 +56,14 @@ NestLeaf leaf_said(const Leaf& leaf, const Tree& root);
 std::string print(const NestTree& tree);           // { n.o > acc.init; .. }, on one line
 std::string print(const std::vector<When>& when);  // " when first k.o and last h", or nothing
 
-// The two loops that a split leaves of n: n.o over its tiles, n.i within each. That they are called so is said here
-// only, and no name is taken apart again: who asks where a loop comes from carries that beside the name.
+// The two loops that a split leaves of n: n.o over its tiles, n.i within each. That they are called
+// so is said here only, and no name is taken apart again: who asks where a loop comes from carries
+// that beside the name.
 std::string tiles_of(const std::string& loop);
 std::string within_tile(const std::string& loop);
 
-// A loop that a scheduler plans, before a State has it, with the iterator that it counts: n, n.o and n.i.o count n.
+// A loop that a scheduler plans, before a State has it, with the iterator that it counts: n, n.o
+// and n.i.o count n.
 struct PlannedLoop {
   std::string name;
   std::string iterator = name;

@@ -1,4 +1,5 @@
-// Who chose a directive, and each part of a nest that a scheduler plans. Set where the choice is made.
+// Who chose a directive, and each part of a nest that a scheduler plans. Set where the choice
+// is made.
 #pragma once
 
 namespace polyte::schedule {

@@ -4,7 +4,8 @@ namespace polyte::schedule {
 
 POLYTE_OUT_OF_LINE_DEFAULTS(Counterexample)
 POLYTE_OUT_OF_LINE_DEFAULTS(Refusal)
-Refusal::Refusal(RefusalKind the_kind, std::string words) : kind(the_kind), headline(std::move(words)) {}
+Refusal::Refusal(RefusalKind the_kind, std::string words)
+    : kind(the_kind), headline(std::move(words)) {}
 
 namespace {
 
@@ -47,36 +48,41 @@ std::string verdict(RefusalKind kind) {
 std::string to_string(const Instance& instance) {
   std::string text = instance.statement + "(";
   for (std::size_t i = 0; i < instance.iterators.size(); ++i) {
-    text += (i ? ", " : "") + instance.iterators[i].first + "=" + std::to_string(instance.iterators[i].second);
+    text += (i ? ", " : "") + instance.iterators[i].first + "=" +
+            std::to_string(instance.iterators[i].second);
   }
   return text + ")";
 }
 
-std::string to_string(const Refusal& refusal, const std::string& origin, const std::string& program_file) {
+std::string to_string(const Refusal& refusal, const std::string& origin,
+                      const std::string& program_file) {
   std::string text = refusal.file.empty() ? origin : refusal.file;
   if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
   if (!text.empty()) text += ": ";
-  const bool is_header =
-      refusal.directive.empty() && (refusal.kind == RefusalKind::Malformed || refusal.kind == RefusalKind::Stale);
+  const bool is_header = refusal.directive.empty() && (refusal.kind == RefusalKind::Malformed ||
+                                                       refusal.kind == RefusalKind::Stale);
   if (!is_header)
-    text += (refusal.directive.empty() ? "the schedule" : refusal.directive) + "  " + verdict(refusal.kind) + ": ";
+    text += (refusal.directive.empty() ? "the schedule" : refusal.directive) + "  " +
+            verdict(refusal.kind) + ": ";
   text += refusal.headline + "\n";
   for (const auto& [label, detail] : refusal.details) {
     std::string start = "  " + label;
     start.resize(std::max<std::size_t>(start.size() + 1, 16), ' ');
     text += start + detail + "\n";
   }
-  for (const Counterexample& c : refusal.counterexamples) append_counterexample(text, c, refusal.line);
+  for (const Counterexample& c : refusal.counterexamples)
+    append_counterexample(text, c, refusal.line);
   if (!refusal.advice.empty()) {
     text += "  would be legal: ";
-    for (std::size_t i = 0; i < refusal.advice.size(); ++i) text += (i ? ";  or " : "") + refusal.advice[i];
+    for (std::size_t i = 0; i < refusal.advice.size(); ++i)
+      text += (i ? ";  or " : "") + refusal.advice[i];
     text += "\n";
   }
   bool replayable = !refusal.counterexamples.empty() && !refusal.counterexamples[0].watch.empty() &&
                     refusal.counterexamples[0].watch.find('*') == std::string::npos;
   if (replayable && !program_file.empty()) {
-    text += "  see it happen: polyte interpret " + program_file + " --script " + origin + " --watch '" +
-            refusal.counterexamples[0].watch + "'\n";
+    text += "  see it happen: polyte interpret " + program_file + " --script " + origin +
+            " --watch '" + refusal.counterexamples[0].watch + "'\n";
   }
   return text;
 }

@@ -1,5 +1,6 @@
-// Refusal: why a directive was not applied, in the words a user sees (EXPERIENCE: a refusal). Illegal ones carry
-// a counterexample: the dependence, the two instances, their order before and after, the sizes.
+// Refusal: why a directive was not applied, in the words a user sees (EXPERIENCE: a refusal).
+// Illegal ones carry a counterexample: the dependence, the two instances, their order before
+// and after, the sizes.
 #pragma once
 
 #include <string>
@@ -45,15 +46,18 @@ struct Refusal {
   RefusalKind kind = RefusalKind::Malformed;
   std::string headline;  // "a value would be read before it is written"
   int line = 0;
-  std::string directive;                                          // its text
-  std::vector<Counterexample> counterexamples;                    // one, for Illegal
-  std::vector<std::string> advice;                                // each checked to be legal
-  std::string file = {};                                          // an included one; empty: the script
-  std::vector<std::pair<std::string, std::string>> details = {};  // label and text, one per line below the headline
+  std::string directive;                        // its text
+  std::vector<Counterexample> counterexamples;  // one, for Illegal
+  std::vector<std::string> advice;              // each checked to be legal
+  std::string file = {};                        // an included one; empty: the script
+  // Label and text, one per line below the headline.
+  std::vector<std::pair<std::string, std::string>> details = {};
 };
 
-// The whole message; `origin` is the script's file name, `program_file` that of the replay line (may be empty).
-std::string to_string(const Refusal& refusal, const std::string& origin, const std::string& program_file);
+// The whole message; `origin` is the script's file name, `program_file` that of the replay
+// line (may be empty).
+std::string to_string(const Refusal& refusal, const std::string& origin,
+                      const std::string& program_file);
 ExitStatus exit_status(RefusalKind kind);
 
 }  // namespace polyte::schedule

@@ -22,13 +22,15 @@ std::optional<SoftmaxSum> weight(const ir::Expr& value, const std::string& maxim
   if (!difference || difference->op != ir::BinaryOp::Sub) return std::nullopt;
   const auto* load = std::get_if<ir::Load>(&difference->b->op);
   if (!load || load->buffer != maximum || load->otherwise) return std::nullopt;
-  const bool affine = std::none_of(load->indices.begin(), load->indices.end(),
-                                   [](const ir::Index& index) { return index.indirect != nullptr; });
+  const bool affine =
+      std::none_of(load->indices.begin(), load->indices.end(),
+                   [](const ir::Index& index) { return index.indirect != nullptr; });
   if (!affine) return std::nullopt;
   return SoftmaxSum{load, difference->a};
 }
 
-// The cell is one iterator a dimension, and M's place is over these: all terms of a cell have one maximum.
+// The cell is one iterator a dimension, and M's place is over these: all terms of a cell have
+// one maximum.
 bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
   std::set<std::string> iterators, used;
   for (const ir::Index& index : cell.indices) {
@@ -39,12 +41,14 @@ bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
   return std::includes(iterators.begin(), iterators.end(), used.begin(), used.end());
 }
 
-// The iterators in the order of the dimensions; empty where the definition does not write each element once.
+// The iterators in the order of the dimensions; empty where the definition does not write
+// each element once.
 std::vector<std::string> own_iterators(const ir::Statement& definition) {
   std::vector<std::string> iterators;
   for (const ir::Index& index : definition.writes.front().indices) {
     const auto symbol = index.affine.as_symbol();
-    if (index.indirect || !symbol || std::ranges::find(iterators, *symbol) != iterators.end()) return {};
+    if (index.indirect || !symbol || std::ranges::find(iterators, *symbol) != iterators.end())
+      return {};
     iterators.push_back(*symbol);
   }
   return iterators.size() == definition.iterators.size() ? iterators : std::vector<std::string>();
@@ -52,24 +56,29 @@ std::vector<std::string> own_iterators(const ir::Statement& definition) {
 
 bool reads(const ir::Expr& e, const std::string& buffer) {
   const std::vector<const ir::Load*> loads = ir::loads_of(e);
-  return std::any_of(loads.begin(), loads.end(), [&](const ir::Load* load) { return load->buffer == buffer; });
+  return std::any_of(loads.begin(), loads.end(),
+                     [&](const ir::Load* load) { return load->buffer == buffer; });
 }
 
 }  // namespace
 
-std::vector<const ir::Statement*> softmax_weights(const ir::Program& program, const std::string& maximum) {
+std::vector<const ir::Statement*> softmax_weights(const ir::Program& program,
+                                                  const std::string& maximum) {
   std::vector<const ir::Statement*> weights;
   for (const ir::Statement& s : program.statements) {
-    const bool is_plain = s.combiner == ir::Combiner::None && !s.guard && s.region_depth == 0 && s.writes.size() == 1;
+    const bool is_plain =
+        s.combiner == ir::Combiner::None && !s.guard && s.region_depth == 0 && s.writes.size() == 1;
     if (!is_plain || own_iterators(s).empty()) continue;
     const std::string& tensor = s.writes.front().buffer;
     const auto writes = [&](const ir::Statement& other) {
-      return std::ranges::any_of(other.writes, [&](const ir::Access& write) { return write.buffer == tensor; });
+      return std::ranges::any_of(other.writes,
+                                 [&](const ir::Access& write) { return write.buffer == tensor; });
     };
     const ir::Statement whole = with_weights(s, weights);
     const auto sum = weight(whole.values.front(), maximum);
     if (sum && !reads(sum->exponent, maximum) && !reads(sum->exponent, tensor) &&
-        program.buffer(tensor).role == ir::Role::Temp && std::ranges::count_if(program.statements, writes) == 1)
+        program.buffer(tensor).role == ir::Role::Temp &&
+        std::ranges::count_if(program.statements, writes) == 1)
       weights.push_back(&s);
   }
   return weights;
@@ -85,7 +94,8 @@ ir::Expr with_weight(const ir::Expr& value, const ir::Statement& weight) {
       return leaf;
     const std::vector<std::string> iterators = own_iterators(weight);
     ir::Bindings point;
-    for (std::size_t d = 0; d < iterators.size(); ++d) point[iterators[d]] = load->indices[d].affine;
+    for (std::size_t d = 0; d < iterators.size(); ++d)
+      point[iterators[d]] = load->indices[d].affine;
     return ir::substitute(weight.values.front(), point);
   };
   return ir::rewrite(value, definition);
@@ -93,15 +103,18 @@ ir::Expr with_weight(const ir::Expr& value, const ir::Statement& weight) {
 
 }  // namespace
 
-ir::Statement with_weights(const ir::Statement& update, const std::vector<const ir::Statement*>& weights) {
+ir::Statement with_weights(const ir::Statement& update,
+                           const std::vector<const ir::Statement*>& weights) {
   ir::Statement result = update;
   for (ir::Expr& value : result.values)
-    for (auto weight = weights.rbegin(); weight != weights.rend(); ++weight) value = with_weight(value, **weight);
+    for (auto weight = weights.rbegin(); weight != weights.rend(); ++weight)
+      value = with_weight(value, **weight);
   return result;
 }
 
 std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::string& maximum) {
-  if (update.combiner != ir::Combiner::Sum || update.guard || update.writes.size() != 1) return std::nullopt;
+  if (update.combiner != ir::Combiner::Sum || update.guard || update.writes.size() != 1)
+    return std::nullopt;
   const ir::Expr& value = update.values.front();
   const auto accepted = [&](const std::optional<SoftmaxSum>& sum) {
     return sum && sum->exponent->type == value->type && !reads(sum->exponent, maximum) &&
@@ -110,7 +123,8 @@ std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::st
   if (auto alone = weight(value, maximum); accepted(alone)) return alone;
   const auto* product = std::get_if<ir::Binary>(&value->op);
   if (!product || product->op != ir::BinaryOp::Mul) return std::nullopt;
-  for (const auto& [left, right] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}})
+  for (const auto& [left, right] :
+       {std::pair{product->a, product->b}, std::pair{product->b, product->a}})
     if (auto found = weight(left, maximum))
       if (!reads(right, maximum) && accepted(found)) return found;
   return std::nullopt;
@@ -122,9 +136,11 @@ ir::Expr softmax_scale(const ir::Statement& update, const SoftmaxSum& sum, const
   const ir::Expr before = ir::make_load(type, old, sum.maximum->indices);
   const ir::Expr now = ir::make_load(type, sum.maximum->buffer, sum.maximum->indices);
   const ir::Expr lowest = ir::make_float(type, -std::numeric_limits<double>::infinity());
-  const ir::Expr factor = ir::make_unary(ir::UnaryOp::Exp, ir::make_binary(ir::BinaryOp::Sub, before, now));
-  return ir::make_select(ir::make_binary(ir::BinaryOp::Eq, before, lowest), ir::make_float(type, 0),
-                         ir::make_binary(ir::BinaryOp::Mul, ir::make_load(type, cell.buffer, cell.indices), factor));
+  const ir::Expr factor =
+      ir::make_unary(ir::UnaryOp::Exp, ir::make_binary(ir::BinaryOp::Sub, before, now));
+  return ir::make_select(
+      ir::make_binary(ir::BinaryOp::Eq, before, lowest), ir::make_float(type, 0),
+      ir::make_binary(ir::BinaryOp::Mul, ir::make_load(type, cell.buffer, cell.indices), factor));
 }
 
 }  // namespace polyte::schedule

@@ -23,9 +23,11 @@ bool starts_reduction(const ir::Program& program, std::size_t index) {
     const ir::Statement& other = program.statements[i];
     if (other.writes.front().buffer != s.writes.front().buffer) continue;
     if (other.combiner == ir::Combiner::None) return false;
-    const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());  // one that goes on from a sum is none
-    return std::none_of(loads.begin(), loads.end(),
-                        [&](const ir::Load* load) { return load->buffer == s.writes.front().buffer; });
+    // One that goes on from a sum is none.
+    const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());
+    return std::none_of(loads.begin(), loads.end(), [&](const ir::Load* load) {
+      return load->buffer == s.writes.front().buffer;
+    });
   }
   return false;
 }
@@ -67,7 +69,8 @@ Tree reference_region(State& state, const ir::Program& program, const ir::Region
 Tree reference_nest(State& state, const ir::Statement& s) {
   Tree tree = make_leaf({s.name, {}, {}});
   for (std::size_t i = s.iterators.size(); i > static_cast<std::size_t>(s.region_depth); --i)
-    tree = make_loop({.id = state.fresh_loop(), .name = s.iterators[i - 1], .body = std::move(tree)});
+    tree =
+        make_loop({.id = state.fresh_loop(), .name = s.iterators[i - 1], .body = std::move(tree)});
   return tree;
 }
 
@@ -98,7 +101,8 @@ std::vector<std::string> misplaced(const State& state, const std::string& statem
   const std::vector<const Loop*> path = path_to(state.tree, statement);
   const auto check = [&](LoopId id, const std::string& what) {
     if (std::none_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == id; }))
-      problems.push_back("statement '" + statement + "' is " + what + " a loop that is not above it");
+      problems.push_back("statement '" + statement + "' is " + what +
+                         " a loop that is not above it");
   };
   for (const Leaf* leaf : leaves_of(state.tree)) {
     if (leaf->statement != statement) continue;
@@ -109,7 +113,8 @@ std::vector<std::string> misplaced(const State& state, const std::string& statem
   return problems;
 }
 
-void verify_statement(const State& state, const ScheduledStatement& s, std::vector<std::string>& problems) {
+void verify_statement(const State& state, const ScheduledStatement& s,
+                      std::vector<std::string>& problems) {
   const std::string& name = s.body.name;
   std::vector<std::string> path;
   for (const Loop* loop : path_to(state.tree, name)) {
@@ -120,17 +125,20 @@ void verify_statement(const State& state, const ScheduledStatement& s, std::vect
   for (const std::string& problem : misplaced(state, name)) problems.push_back(problem);
   std::vector<std::string> rows;
   for (const LoopRow& row : s.rows) rows.push_back(row.loop);
-  if (rows != path) problems.push_back("statement '" + name + "': its rows are not the loops above it, in order");
+  if (rows != path)
+    problems.push_back("statement '" + name + "': its rows are not the loops above it, in order");
   for (const std::string& iterator : s.body.iterators)
     if (s.inverse.count(iterator) == 0)
       problems.push_back("statement '" + name + "': iterator '" + iterator + "' has no inverse");
   for (const auto& [iterator, got] : wrong_inverses(state, s))
-    problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator + "': got " +
-                       ir::to_string(got));
+    problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator +
+                       "': got " + ir::to_string(got));
   const bool is_copy = s.kind == StatementKind::Copy;
-  if (is_copy != s.reference.empty()) problems.push_back("statement '" + name + "': only a copy has no reference");
+  if (is_copy != s.reference.empty())
+    problems.push_back("statement '" + name + "': only a copy has no reference");
   if (!is_copy && s.phi.size() != state.basis->statement(s.reference).iterators.size())
-    problems.push_back("statement '" + name + "': phi does not have one value per iterator of '" + s.reference + "'");
+    problems.push_back("statement '" + name + "': phi does not have one value per iterator of '" +
+                       s.reference + "'");
 }
 
 }  // namespace
@@ -182,7 +190,8 @@ ScheduledStatement scheduled_statement(const ir::Program& program, const std::st
 State reference_state(std::shared_ptr<const ir::Program> program) {
   State state;
   state.reference = state.basis = program;
-  for (std::size_t i = 0; i < program->statements.size(); ++i) state.statements.push_back(scheduled(*program, i));
+  for (std::size_t i = 0; i < program->statements.size(); ++i)
+    state.statements.push_back(scheduled(*program, i));
   state.tree = reference_tree(state, *program, program->order);
   return state;
 }
@@ -194,7 +203,8 @@ std::vector<AccessRef> accesses_of(const ScheduledStatement& statement) {
   for (const ir::Access& write : statement.body.writes)
     for (const ir::Index& index : write.indices) add_loads(index.indirect, accesses);
   if (statement.kind == StatementKind::Update)
-    for (const ir::Access& write : statement.body.writes) accesses.push_back({write, false, {}, nullptr, true});
+    for (const ir::Access& write : statement.body.writes)
+      accesses.push_back({write, false, {}, nullptr, true});
   for (const ir::Access& write : statement.body.writes) accesses.push_back({write, true, {}});
   return accesses;
 }
@@ -204,13 +214,15 @@ std::vector<std::string> verify(const State& state) {
   std::map<std::string, int> leaves;
   for (const Leaf* leaf : leaves_of(state.tree)) ++leaves[leaf->statement];
   for (const auto& [name, count] : leaves) {
-    if (count > 1) problems.push_back("statement '" + name + "' has " + std::to_string(count) + " leaves");
+    if (count > 1)
+      problems.push_back("statement '" + name + "' has " + std::to_string(count) + " leaves");
     if (!state.find(name)) problems.push_back("leaf '" + name + "' has no statement");
   }
   std::set<LoopId> ids;
   if (state.tree)
     map_loops(state.tree, [&](const Loop& loop) {
-      if (!ids.insert(loop.id).second) problems.push_back("two loops have the id of '" + loop.name + "'");
+      if (!ids.insert(loop.id).second)
+        problems.push_back("two loops have the id of '" + loop.name + "'");
       return loop;
     });
   for (const ScheduledStatement& s : state.statements) {

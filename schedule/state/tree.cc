@@ -9,7 +9,8 @@ namespace polyte::schedule {
 
 namespace {
 
-void find_path(const Tree& tree, const std::string& statement, std::vector<const Loop*>& path, bool& found) {
+void find_path(const Tree& tree, const std::string& statement, std::vector<const Loop*>& path,
+               bool& found) {
   if (found) return;
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
     found = leaf->statement == statement;
@@ -123,7 +124,8 @@ Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
     return make_loop(std::move(rebuilt));
   }
   std::vector<Tree> children;
-  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(map_leaves(child, f));
+  for (const Tree& child : std::get<Sequence>(tree->op).children)
+    children.push_back(map_leaves(child, f));
   return make_sequence(std::move(children));
 }
 
@@ -140,7 +142,8 @@ Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now) {
 }
 
 Tree without_statement(const Tree& tree, const std::string& statement) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement ? nullptr : tree;
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op))
+    return leaf->statement == statement ? nullptr : tree;
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
     Loop rebuilt = *loop;
     rebuilt.body = without_statement(loop->body, statement);
@@ -179,8 +182,8 @@ std::string print_loop(const std::string& name, LoopKind kind) {
 
 std::optional<LoopKind> kind_of_word(const std::string& word) {
   if (word == "par") return LoopKind::Parallel;
-  const auto* kind =
-      std::ranges::find_if(ir::kLoopKinds, [&](LoopKind k) { return ir::is_of_device(k) && ir::to_string(k) == word; });
+  const auto* kind = std::ranges::find_if(
+      ir::kLoopKinds, [&](LoopKind k) { return ir::is_of_device(k) && ir::to_string(k) == word; });
   return kind == std::end(ir::kLoopKinds) ? std::nullopt : std::optional(*kind);
 }
 

@@ -1,8 +1,10 @@
-// Tree: the order of execution, immutable and small. Loops, sequences and leaves; attributes live on the nodes
-// and survive every rewrite. What a loop's values are is said by the statements' rows (state.h), not here.
+// Tree: the order of execution, immutable and small. Loops, sequences and leaves; attributes live
+// on the nodes and survive every rewrite. What a loop's values are is said by the statements' rows
+// (state.h), not here.
 //
-//   Loop L      the values are the union, over the leaves below that own a row named L, of that row's values
-//               among the instances alive at this prefix, ascending; each value keeps only its instances
+//   Loop L      the values are the union, over the leaves below that own a row named L, of that
+//               row's values among the instances alive at this prefix, ascending; each value keeps
+//               only its instances
 //   Sequence    children in order
 //   Leaf S      the instance of S that the loops above have singled out
 #pragma once
@@ -22,8 +24,8 @@ namespace polyte::schedule {
 using ir::LoopKind;
 using ir::Memory;
 
-// A loop of a State, whatever it is called: given out once (State::fresh_loop), kept by every rewrite that keeps the
-// loop.
+// A loop of a State, whatever it is called: given out once (State::fresh_loop), kept by every
+// rewrite that keeps the loop.
 enum class LoopId : int {};
 inline constexpr LoopId kKernel{-1};  // in the place of a loop: around all of them
 
@@ -48,7 +50,8 @@ struct Pin {
 struct Leaf {
   std::string statement;
   std::vector<Pin> pins;
-  std::optional<LoopId> at;  // compute_at: the loop at whose every iteration it is recomputed; none: it is not
+  // compute_at: the loop at whose every iteration it is recomputed; none: it is not.
+  std::optional<LoopId> at;
   std::optional<LoopId> per =
       {};  // sliding window: nothing that was made since this loop (the kernel) began; none: anew
 };
@@ -57,16 +60,19 @@ struct Node {
 };
 
 Tree make_loop(Loop loop);
-Tree make_sequence(std::vector<Tree> children);  // flattens; one child is returned itself; never empty
+// Flattens; one child is returned itself; never empty.
+Tree make_sequence(std::vector<Tree> children);
 Tree make_leaf(Leaf leaf);
 
-// The loops above a statement's leaf, outermost first. InternalError if the statement is not in the tree.
+// The loops above a statement's leaf, outermost first. InternalError if the statement is not
+// in the tree.
 std::vector<const Loop*> path_to(const Tree& tree, const std::string& statement);
 const Loop* find_loop(const Tree& tree, LoopId id);    // null if absent
 std::vector<const Leaf*> leaves_of(const Tree& tree);  // in text order
 std::vector<const Loop*> all_loops(const Tree& tree);  // the same
 std::vector<std::string> statements_below(const Tree& tree, LoopId id);
-Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);  // body already rewritten
+// Body already rewritten.
+Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.
 Tree without_statement(const Tree& tree, const std::string& statement);
@@ -75,8 +81,8 @@ Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now);
 std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>, block n
 // The kind that a word before a loop's name gives it: par, block, thread, warp, lane.
 std::optional<LoopKind> kind_of_word(const std::string& word);
-// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. What leaves say of loops around a part of a
-// tree has their names from `root`.
+// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. What leaves say of loops
+// around a part of a tree has their names from `root`.
 std::string print_nest(const Tree& tree);
 std::string print_nest(const Tree& part, const Tree& root);
 // The same, a line for each nest of the root; empty for no tree.

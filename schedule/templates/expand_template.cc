@@ -20,7 +20,8 @@ class Scopes {
   template <class T>
   const T* find(std::map<std::string, T> Scope::* table, const std::string& role) const {
     for (auto scope = open_.rbegin(); scope != open_.rend(); ++scope)
-      if (const auto found = ((*scope)->*table).find(role); found != ((*scope)->*table).end()) return &found->second;
+      if (const auto found = ((*scope)->*table).find(role); found != ((*scope)->*table).end())
+        return &found->second;
     return nullptr;
   }
 
@@ -32,7 +33,8 @@ using Tokens = std::vector<Token>;
 
 class Expander {
  public:
-  Expander(const TemplateFile& file, const Scope& scope, const std::map<std::string, std::string>& values)
+  Expander(const TemplateFile& file, const Scope& scope,
+           const std::map<std::string, std::string>& values)
       : file_(file), scopes_(scope), values_(values) {}
 
   std::vector<Directive> run() {
@@ -60,7 +62,8 @@ class Expander {
   std::vector<Directive> result_;
 
   void add(const std::string& text, Provenance by) {
-    for (Operation& operation : parse_directive(text)) result_.push_back({std::move(operation), by});
+    for (Operation& operation : parse_directive(text))
+      result_.push_back({std::move(operation), by});
   }
 
   void expand_line(const std::string& text) {
@@ -75,7 +78,8 @@ class Expander {
     } else if (word == "each") {
       for_each(tokens, 0, [&](std::size_t rest) { expand_line(text.substr(tokens[rest].begin)); });
     } else if (word == "nest") {
-      if (const std::string nest = element(Tokens(tokens.begin() + 1, tokens.end() - 1)); !nest.empty())
+      if (const std::string nest = element(Tokens(tokens.begin() + 1, tokens.end() - 1));
+          !nest.empty())
         add("nest " + nest, Provenance::Template);
     } else if (const auto line = directive(text, tokens)) {
       add(*line, Provenance::Template);
@@ -87,16 +91,20 @@ class Expander {
     return word == "fuse" || word == "bind" ? of_loops(tokens) : plain(text, tokens);
   }
 
-  // fuse STATEMENT: free, row.o as NAME;  bind STATEMENT: free, row.o to KIND. A list stands for its loops.
+  // fuse STATEMENT: free, row.o as NAME;  bind STATEMENT: free, row.o to KIND. A list stands
+  // for its loops.
   std::optional<std::string> of_loops(const Tokens& tokens) const {
     const auto find = [&](const char* text) {
-      return static_cast<std::size_t>(std::ranges::find(tokens, text, &Token::text) - tokens.begin());
+      return static_cast<std::size_t>(std::ranges::find(tokens, text, &Token::text) -
+                                      tokens.begin());
     };
     const std::size_t colon = find(":"), end = std::min(find("as"), find("to"));
-    if (colon != 2 || end + 2 >= tokens.size()) LineParser::fail("expected STATEMENT: LOOPS as NAME, or to KIND");
+    if (colon != 2 || end + 2 >= tokens.size())
+      LineParser::fail("expected STATEMENT: LOOPS as NAME, or to KIND");
     const bool is_kind = tokens[end].text == "to";  // which is no role, whatever it is called
     const auto statement = replaced(tokens[1].text);
-    const auto last = is_kind ? std::optional(tokens[end + 1].text) : replaced(tokens[end + 1].text);
+    const auto last =
+        is_kind ? std::optional(tokens[end + 1].text) : replaced(tokens[end + 1].text);
     const std::string loops = in_brackets(tokens, colon + 1, end);
     if (!statement || !last || loops.empty()) return std::nullopt;
     return tokens[0].text + " " + *statement + ": " + loops + " " + tokens[end].text + " " + *last;
@@ -118,7 +126,8 @@ class Expander {
       filled.name = *scopes_.find(&Scope::names, param->name);
       if (is_hole) filled.value.text = value->second;
       filled.domain.clear();  // it was asked when the hole was filled
-      result_.push_back({std::move(filled), is_hole ? Provenance::TileModel : Provenance::Template});
+      result_.push_back(
+          {std::move(filled), is_hole ? Provenance::TileModel : Provenance::Template});
     }
   }
 
@@ -128,7 +137,8 @@ class Expander {
   template <class F>
   void for_each(const Tokens& tokens, std::size_t at, const F& body) {
     const std::string group = tokens[at + 1].text;
-    if (at + 3 >= tokens.size() || tokens[at + 2].text != ":") LineParser::fail("expected each GROUP: ...");
+    if (at + 3 >= tokens.size() || tokens[at + 2].text != ":")
+      LineParser::fail("expected each GROUP: ...");
     const auto* members = scopes_.find(&Scope::groups, group);
     if (!members) LineParser::fail("a " + file_.structure + " has no group '" + group + "'");
     for (const Scope& member : *members) {
@@ -149,7 +159,8 @@ class Expander {
     return *value + name.substr(dot);
   }
 
-  static std::string text_between(const std::string& text, const Token& before, const Token& after) {
+  static std::string text_between(const std::string& text, const Token& before,
+                                  const Token& after) {
     return text.substr(before.end, after.begin - before.end);
   }
 
@@ -169,7 +180,8 @@ class Expander {
         result += tokens[i].text;
         continue;
       }
-      const auto* list = tokens[i + 1].text == ">" ? scopes_.find(&Scope::lists, tokens[i].text) : nullptr;
+      const auto* list =
+          tokens[i + 1].text == ">" ? scopes_.find(&Scope::lists, tokens[i].text) : nullptr;
       if (list && list->empty()) {
         ++i;
         continue;
@@ -204,7 +216,8 @@ class Expander {
     for (std::size_t i = begin; i < end;) {
       std::size_t comma = i;
       while (comma < end && tokens[comma].text != ",") ++comma;
-      for (const std::string& item : items(tokens, i, comma)) result += (result.empty() ? "" : ", ") + item;
+      for (const std::string& item : items(tokens, i, comma))
+        result += (result.empty() ? "" : ", ") + item;
       i = comma + 1;
     }
     return result;
@@ -215,7 +228,8 @@ class Expander {
       if (const auto* list = scopes_.find(&Scope::lists, tokens[begin].text)) return *list;
     std::string item;
     for (std::size_t i = begin; i < end; ++i) {
-      const auto text = tokens[i].kind == Token::Kind::Name ? replaced(tokens[i].text) : tokens[i].text;
+      const auto text =
+          tokens[i].kind == Token::Kind::Name ? replaced(tokens[i].text) : tokens[i].text;
       if (!text) return {};
       item += *text;
     }
@@ -230,7 +244,8 @@ class Expander {
     std::string result;
     if (tokens.front().text == "each") {
       for_each(tokens, 0, [&](std::size_t rest) {
-        const std::string one = element(Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(rest), tokens.end()));
+        const std::string one =
+            element(Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(rest), tokens.end()));
         if (!one.empty()) result += (result.empty() ? "" : "; ") + one;
       });
       return result;
@@ -252,7 +267,8 @@ class Expander {
     if (at < tokens.size() && (tokens[at].text == "<" || tokens[at].text == "["))
       end = at + 3;
     else if (at < tokens.size() && tokens[at].kind == Token::Kind::Name)
-      end = at + (at + 1 < tokens.size() && tokens[at + 1].kind == Token::Kind::Name ? 2 : 1);  // `warp row.i`
+      // Two in `warp row.i`.
+      end = at + (at + 1 < tokens.size() && tokens[at + 1].kind == Token::Kind::Name ? 2 : 1);
     return end > at && end < tokens.size() && tokens[end].text == ">" ? end - at : 0;
   }
 
@@ -261,14 +277,16 @@ class Expander {
     const std::string& name = tokens[length == 1 ? begin : begin + 1].text;
     const std::string open = length == 1 ? "" : tokens[begin].text + (length == 2 ? " " : ""),
                       close = length == 3 ? tokens[end - 1].text : "";
-    if (const auto fragment = fragments_.find(name); fragment != fragments_.end()) return path(fragment->second);
+    if (const auto fragment = fragments_.find(name); fragment != fragments_.end())
+      return path(fragment->second);
     std::vector<std::string> loops;
     if (const auto* list = scopes_.find(&Scope::lists, name))
       loops = *list;
     else if (const auto loop = replaced(name))
       loops = {*loop};
     std::string result;
-    for (const std::string& loop : loops) result += (result.empty() ? "" : " > ") + open + loop + close;
+    for (const std::string& loop : loops)
+      result += (result.empty() ? "" : " > ") + open + loop + close;
     return result;
   }
 
@@ -289,7 +307,8 @@ class Expander {
 
   std::string braces(const Tokens& tokens) {
     const std::size_t close = closing(tokens, 0);
-    if (close + 1 != tokens.size()) LineParser::fail("'" + tokens[close + 1].text + "' is not expected behind '}'");
+    if (close + 1 != tokens.size())
+      LineParser::fail("'" + tokens[close + 1].text + "' is not expected behind '}'");
     std::string result;
     for (std::size_t begin = 1; begin < close;) {
       std::size_t end = begin;

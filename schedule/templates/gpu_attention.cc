@@ -8,7 +8,8 @@ constexpr std::int64_t kVector = 4;  // floats of an access
 
 class GpuAttention : AttentionRoles {
  public:
-  GpuAttention(const KernelSoFar& kernel, AttentionFound found) : AttentionRoles(kernel, std::move(found)) {}
+  GpuAttention(const KernelSoFar& kernel, AttentionFound found)
+      : AttentionRoles(kernel, std::move(found)) {}
 
   Result<Filling> fill(const TemplateFile& file) {
     if (const auto declined = why_not_by_threads(program(), form_, sizes_)) return *declined;
@@ -36,7 +37,8 @@ class GpuAttention : AttentionRoles {
     for (const std::int64_t rows : of_thread)
       if (tile_.rows / rows >= 8) tile_.thread_rows = rows;
     return choose_keys(
-        file, allowed(file, "Bn"), [&](const AttentionTile& tile) { return tile.shared_bytes(sizes_); }, tile_);
+        file, allowed(file, "Bn"),
+        [&](const AttentionTile& tile) { return tile.shared_bytes(sizes_); }, tile_);
   }
 
   std::vector<std::string> scored_statements() const {
@@ -51,23 +53,26 @@ class GpuAttention : AttentionRoles {
     for (const ir::Statement* s : form_.made_of_scores) add("made", s->name);
     for (const std::string& s : scored) add("scored", s), add("tiled", s);
     for (const char* tensor : {"tops", "parts"})
-      for (const char* part : {".init", ".update"}) add("tiled", filling_.scope.names.at(tensor) + part);
+      for (const char* part : {".init", ".update"})
+        add("tiled", filling_.scope.names.at(tensor) + part);
   }
 
   void kept() {
     std::vector<const ir::Statement*> kept = {form_.scores};
     kept.insert(kept.end(), form_.made_of_scores.begin(), form_.made_of_scores.end());
     for (const ir::Statement* s : kept) {
-      Scope& each = filling_.scope.groups["kept"].emplace_back(Scope{{{"kept", written(*s)}}, {}, {}});
+      Scope& each =
+          filling_.scope.groups["kept"].emplace_back(Scope{{{"kept", written(*s)}}, {}, {}});
       dimensions_of(each, "", written(*s), s->writes[0]);
     }
   }
 
   // `side` is the dimension that threads run along where it is read.
-  void operand(const ir::Load& load, const std::string& other, const std::string& side, std::int64_t vector) {
+  void operand(const ir::Load& load, const std::string& other, const std::string& side,
+               std::int64_t vector) {
     const bool is_along = *load.indices.back().affine.as_symbol() == side;
-    Scope& operand =
-        add_operand(load, copy_loops(load, tile_.rows, tile_.keys), is_along ? vector : 1, tile_.threads());
+    Scope& operand = add_operand(load, copy_loops(load, tile_.rows, tile_.keys),
+                                 is_along ? vector : 1, tile_.threads());
     std::string inner;
     operand.lists["rest"];
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
@@ -87,7 +92,8 @@ class GpuAttention : AttentionRoles {
 
 }  // namespace
 
-std::optional<OpenNest> open_gpu_attention(const KernelSoFar& kernel, std::span<const StatementGroup> groups) {
+std::optional<OpenNest> open_gpu_attention(const KernelSoFar& kernel,
+                                           std::span<const StatementGroup> groups) {
   auto found = find_attention(kernel, groups);
   if (!found) return std::nullopt;
   const auto attention = std::make_shared<GpuAttention>(kernel, *std::move(found));

@@ -4,8 +4,10 @@
 
 namespace polyte::schedule {
 
-std::optional<AttentionFound> find_attention(const KernelSoFar& kernel, std::span<const StatementGroup> groups) {
-  const auto first = static_cast<std::size_t>(statements_of(groups.front()).front() - kernel.program.statements.data());
+std::optional<AttentionFound> find_attention(const KernelSoFar& kernel,
+                                             std::span<const StatementGroup> groups) {
+  const auto first = static_cast<std::size_t>(statements_of(groups.front()).front() -
+                                              kernel.program.statements.data());
   auto form = find_softmax_product(kernel.program, first);
   if (!form) return std::nullopt;
   std::size_t taken = 0, statements = 0;
@@ -22,7 +24,9 @@ AttentionRoles::AttentionRoles(const KernelSoFar& kernel, AttentionFound found)
     return std::max<std::int64_t>(1, find(facts, loop)->extent);
   };
   const ir::Statement& scores = *form_.scores;
-  sizes_ = {.rows = extent(scores, form_.row), .keys = extent(scores, form_.key), .steps = extent(scores, form_.step)};
+  sizes_ = {.rows = extent(scores, form_.row),
+            .keys = extent(scores, form_.key),
+            .steps = extent(scores, form_.step)};
   sizes_.columns = extent(*form_.product, form_.column);
   for (const std::string& loop : form_.batch) sizes_.batches *= extent(scores, loop);
   filling_.groups = found.groups;
@@ -37,7 +41,8 @@ std::string AttentionRoles::fresh(std::string name) const {
 std::int64_t AttentionRoles::most_rows(const TemplateFile& file) const {
   std::int64_t best = 0;
   for (const std::int64_t rows : allowed(file, "Bm")) {
-    const bool fills = sizes_.batches * ceil_div(sizes_.rows, rows) >= kernel_.machine.gpu->multiprocessors;
+    const bool fills =
+        sizes_.batches * ceil_div(sizes_.rows, rows) >= kernel_.machine.gpu->multiprocessors;
     if (best == 0 || (best < sizes_.rows && fills)) best = rows;
   }
   return best;
@@ -57,7 +62,8 @@ void AttentionRoles::describe(std::int64_t rows, std::int64_t keys, std::int64_t
 }
 
 void AttentionRoles::names() {
-  const std::string sum = form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
+  const std::string sum =
+      form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
   filling_.scope.names = {{"row", form_.row},
                           {"key", form_.key},
                           {"step", form_.step},
@@ -102,7 +108,8 @@ void AttentionRoles::statements(const std::vector<std::string>& scored) {
   for (const std::string& s : after) add("statement", s), add("moved", s), add("wide", s);
   for (const std::string& s : {old, total_scale, sum_scale}) add("moved", s);
   for (const std::string& s : {sum_init, sum_scale, sum_update}) add("wide", s);
-  for (const std::string& s : {form_.maximum_init->name, old, form_.maximum->name, total_scale}) add("rowwise", s);
+  for (const std::string& s : {form_.maximum_init->name, old, form_.maximum->name, total_scale})
+    add("rowwise", s);
 }
 
 void AttentionRoles::dimensions_of(Scope& scope, const std::string& role, const std::string& tensor,
@@ -110,7 +117,8 @@ void AttentionRoles::dimensions_of(Scope& scope, const std::string& role, const 
   const std::string prefix = role.empty() ? "" : role + "_";
   scope.lists[prefix + "dims"], scope.lists[prefix + "places"];
   for (std::size_t d = 0; d < element.indices.size(); ++d) {
-    const std::string name = tensor + std::to_string(d), loop = *element.indices[d].affine.as_symbol();
+    const std::string name = tensor + std::to_string(d),
+                      loop = *element.indices[d].affine.as_symbol();
     scope.lists[prefix + "dims"].push_back(name);
     if (loop == form_.row)
       scope.names[prefix + "rows"] = name;
@@ -123,9 +131,12 @@ void AttentionRoles::dimensions_of(Scope& scope, const std::string& role, const 
   }
 }
 
-std::vector<CopyLoop> AttentionRoles::copy_loops(const ir::Load& load, std::int64_t rows, std::int64_t keys) const {
-  const std::map<std::string, std::int64_t> box = {
-      {form_.row, rows}, {form_.key, keys}, {form_.step, sizes_.steps}, {form_.column, sizes_.columns}};
+std::vector<CopyLoop> AttentionRoles::copy_loops(const ir::Load& load, std::int64_t rows,
+                                                 std::int64_t keys) const {
+  const std::map<std::string, std::int64_t> box = {{form_.row, rows},
+                                                   {form_.key, keys},
+                                                   {form_.step, sizes_.steps},
+                                                   {form_.column, sizes_.columns}};
   std::vector<CopyLoop> loops;
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     const auto side = box.find(*load.indices[d].affine.as_symbol());
@@ -134,8 +145,8 @@ std::vector<CopyLoop> AttentionRoles::copy_loops(const ir::Load& load, std::int6
   return loops;
 }
 
-Scope& AttentionRoles::add_operand(const ir::Load& load, const std::vector<CopyLoop>& loops, std::int64_t vector,
-                                   std::int64_t threads) {
+Scope& AttentionRoles::add_operand(const ir::Load& load, const std::vector<CopyLoop>& loops,
+                                   std::int64_t vector, std::int64_t threads) {
   Scope& operand = filling_.scope.groups["operand"].emplace_back();
   operand.names["site"] = (&load == form_.queries ? form_.row : form_.key) + ".o";
   for (const CopyLoop& loop : loops) operand.lists["dims"].push_back(loop.name);

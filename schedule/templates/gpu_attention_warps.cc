@@ -7,12 +7,14 @@ namespace {
 
 class GpuWarpAttention : AttentionRoles {
  public:
-  GpuWarpAttention(const KernelSoFar& kernel, AttentionFound found) : AttentionRoles(kernel, std::move(found)) {}
+  GpuWarpAttention(const KernelSoFar& kernel, AttentionFound found)
+      : AttentionRoles(kernel, std::move(found)) {}
 
   Result<Filling> fill(const TemplateFile& file) {
     const auto by = find_warp_attention(program(), form_, sizes_, kernel_.machine);
     if (!by) return by.error();
-    if (!choose(file, by->score_bytes)) return Decline{"no tile of keys leaves no rest and fits shared memory"};
+    if (!choose(file, by->score_bytes))
+      return Decline{"no tile of keys leaves no rest and fits shared memory"};
     filling_.reassociated = {form_.key, form_.step};
     std::vector<std::string> scored = {form_.scores_init->name, form_.scores->name, score().name};
     for (const std::string& s : scored) add("scored", s), add("matrices", s);
@@ -29,7 +31,8 @@ class GpuWarpAttention : AttentionRoles {
  private:
   WarpAttentionTile tile_;
 
-  const ir::Statement& score() const { return *form_.made_of_scores.back(); }  // what the maximum reads
+  // What the maximum reads.
+  const ir::Statement& score() const { return *form_.made_of_scores.back(); }
   const ir::Statement& multiplied() const { return form_.share ? *form_.share : *form_.weight; }
 
   std::vector<std::string> weighed_statements() const {
@@ -43,7 +46,9 @@ class GpuWarpAttention : AttentionRoles {
     std::set<std::int64_t> lengths = allowed(file, "Bn");
     std::erase_if(lengths, [&](std::int64_t keys) { return sizes_.keys % keys != 0; });
     return choose_keys(
-        file, lengths, [&](const WarpAttentionTile& tile) { return tile.shared_bytes(sizes_, score_bytes); }, tile_);
+        file, lengths,
+        [&](const WarpAttentionTile& tile) { return tile.shared_bytes(sizes_, score_bytes); },
+        tile_);
   }
 
   void names(const WarpAttention& by) {
@@ -70,7 +75,8 @@ class GpuWarpAttention : AttentionRoles {
       for (const char* step : {".init", ".update"}) add("halved", names.at(of_row) + step);
     for (const char* of_row : {"tops", "parts"})
       for (const char* step : {".init", ".update"}) add("parted", names.at(of_row) + step);
-    for (const std::string& s : {names.at("sum_init"), names.at("sum") + ".scale", names.at("sum_update")})
+    for (const std::string& s :
+         {names.at("sum_init"), names.at("sum") + ".scale", names.at("sum_update")})
       add("matrices", s);
   }
 
@@ -78,13 +84,16 @@ class GpuWarpAttention : AttentionRoles {
   void results() {
     std::vector<const ir::Statement*> made = form_.after;
     if (form_.share) made.insert(made.begin(), form_.product);
-    const auto name_of = [&](const ir::Statement* s) { return s == form_.product ? written(*s) : s->name; };
+    const auto name_of = [&](const ir::Statement* s) {
+      return s == form_.product ? written(*s) : s->name;
+    };
     add("matrices", name_of(made.front()));
     filling_.scope.groups["held"];
     made.pop_back();
     for (const ir::Statement* s : made)
       if (stays_inside(program(), written(*s), *s, form_.all()))
-        filling_.scope.groups["held"].push_back({{{"held", written(*s)}, {"site", name_of(s)}}, {}, {}});
+        filling_.scope.groups["held"].push_back(
+            {{{"held", written(*s)}, {"site", name_of(s)}}, {}, {}});
   }
 
   // As it lies in memory, 16 bytes at a time, in rows whose chunks are in other banks.
@@ -104,7 +113,8 @@ class GpuWarpAttention : AttentionRoles {
 
 }  // namespace
 
-std::optional<OpenNest> open_gpu_attention_warps(const KernelSoFar& kernel, std::span<const StatementGroup> groups) {
+std::optional<OpenNest> open_gpu_attention_warps(const KernelSoFar& kernel,
+                                                 std::span<const StatementGroup> groups) {
   auto found = find_attention(kernel, groups);
   if (!found) return std::nullopt;
   const auto attention = std::make_shared<GpuWarpAttention>(kernel, *std::move(found));

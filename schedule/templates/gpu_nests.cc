@@ -1,5 +1,6 @@
-// Holes and roles of templates for GPUs. Sizes follow rules of thumb: what stands in the file is ours, and of the tiles
-// that it allows the largest that leaves every multiprocessor a block is taken.
+// Holes and roles of templates for GPUs. Sizes follow rules of thumb: what stands in the file
+// is ours, and of the tiles that it allows the largest that leaves every multiprocessor a block
+// is taken.
 #include <algorithm>
 #include <iterator>
 
@@ -25,15 +26,20 @@ constexpr std::int64_t kMostOfSlice = 40 * 1024;         // bytes
 using Names = std::map<std::string, std::string>;
 
 // That part of the loop which is even and at most so long.
-std::int64_t even_part(std::int64_t extent, std::int64_t most) { return ceil_div(extent, ceil_div(extent, most)); }
+std::int64_t even_part(std::int64_t extent, std::int64_t most) {
+  return ceil_div(extent, ceil_div(extent, most));
+}
 
 // Neighbouring threads run along the loop whose sectors are fewest.
-std::vector<std::string> in_thread_order(const ir::Program& program, const std::vector<const ir::Statement*>& all,
-                                         const std::vector<IteratorFacts>& facts, std::vector<std::string> loops) {
+std::vector<std::string> in_thread_order(const ir::Program& program,
+                                         const std::vector<const ir::Statement*>& all,
+                                         const std::vector<IteratorFacts>& facts,
+                                         std::vector<std::string> loops) {
   if (loops.empty()) return loops;
   const auto sectors = [&](const std::string& loop) {
     double sum = 0;
-    for (const ir::Statement* s : all) sum += sectors_a_warp(program, *s, loop, find(facts, loop)->extent);
+    for (const ir::Statement* s : all)
+      sum += sectors_a_warp(program, *s, loop, find(facts, loop)->extent);
     return sum;
   };
   auto best = std::prev(loops.end());
@@ -60,7 +66,9 @@ class GpuSum {
 
   bool is_contraction() const { return !roles_.row.empty(); }
 
-  Result<Filling> fill(const TemplateFile& file) const { return is_contraction() ? tile(file) : points(file); }
+  Result<Filling> fill(const TemplateFile& file) const {
+    return is_contraction() ? tile(file) : points(file);
+  }
 
  private:
   const KernelSoFar* kernel_;
@@ -72,7 +80,9 @@ class GpuSum {
   const ir::Program& program() const { return kernel_->program; }
   const ir::Statement& update() const { return *group_.update; }
   const std::string& sum() const { return update().writes[0].buffer; }
-  std::int64_t extent(const std::string& loop) const { return std::max<std::int64_t>(1, find(facts_, loop)->extent); }
+  std::int64_t extent(const std::string& loop) const {
+    return std::max<std::int64_t>(1, find(facts_, loop)->extent);
+  }
   std::string numbered(const std::string& name) const { return name + kernel_->suffix(); }
 
   // The longest of the loops; empty: there is none.
@@ -85,11 +95,12 @@ class GpuSum {
 
   SumRoles find_roles() const {
     const auto contraction = ir::classify_contraction(program(), update());
-    const bool is_plain = std::ranges::all_of(update().writes[0].indices, [](const ir::Index& index) {
-      return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
-    });
-    if (!contraction || !group_.init || !is_plain || contraction->a == contraction->b || contraction->lane.empty() ||
-        contraction->m.empty() || !program().open.empty() ||
+    const bool is_plain =
+        std::ranges::all_of(update().writes[0].indices, [](const ir::Index& index) {
+          return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
+        });
+    if (!contraction || !group_.init || !is_plain || contraction->a == contraction->b ||
+        contraction->lane.empty() || contraction->m.empty() || !program().open.empty() ||
         !can_stage_accumulator(program(), update(), statements_, false))
       return {};
     SumRoles roles{longest(contraction->m, ""), "", contraction->lane, longest(contraction->k, "")};
@@ -99,30 +110,38 @@ class GpuSum {
   }
 
   std::int64_t lanes(const SumRoles& roles) const {
-    return even_part(extent(roles.lane), kLongLane) * (roles.outer_lane.empty() ? 1 : outer_lanes(roles));
+    return even_part(extent(roles.lane), kLongLane) *
+           (roles.outer_lane.empty() ? 1 : outer_lanes(roles));
   }
   std::int64_t outer_lanes(const SumRoles& roles) const {
-    return even_part(extent(roles.outer_lane), std::max<std::int64_t>(1, kLongLane / extent(roles.lane)));
+    return even_part(extent(roles.outer_lane),
+                     std::max<std::int64_t>(1, kLongLane / extent(roles.lane)));
   }
 
   // Threads lie along the lanes in so many; each has the others of the tile.
   static std::int64_t lane_threads(std::int64_t lanes, std::int64_t outer) {
     std::int64_t threads = lanes;
     for (std::int64_t d = lanes; d >= 1; --d)
-      if (lanes % d == 0 && d >= std::min<std::int64_t>(lanes, 4) && d * outer >= 8 && lanes / d <= 8) threads = d;
+      if (lanes % d == 0 && d >= std::min<std::int64_t>(lanes, 4) && d * outer >= 8 &&
+          lanes / d <= 8)
+        threads = d;
     return threads;
   }
 
   Result<Filling> points(const TemplateFile& file) const {
     Filling filling;
     filling.staged = kernel_->staged;
-    std::vector<std::string> free = in_thread_order(program(), statements_, facts_, ir::free_iterators(update()));
+    std::vector<std::string> free =
+        in_thread_order(program(), statements_, facts_, ir::free_iterators(update()));
     if (free.empty()) return Decline{"there is one sum"};
     std::int64_t all = 1, threads = kThreads;
     for (const std::string& loop : free) all *= extent(loop);
-    while (threads > kFewestThreads && ceil_div(all, threads) < kernel_->machine.gpu->multiprocessors) threads /= 2;
+    while (threads > kFewestThreads &&
+           ceil_div(all, threads) < kernel_->machine.gpu->multiprocessors)
+      threads /= 2;
     common(filling);
-    const bool stays = group_.init && can_stage_accumulator(program(), update(), statements_, false);
+    const bool stays =
+        group_.init && can_stage_accumulator(program(), update(), statements_, false);
     filling.scope.names["sum"] = stays ? sum() : "";
     filling.scope.names["inmost"] = free.back();
     filling.scope.names["point"] = numbered("point");
@@ -149,15 +168,19 @@ class GpuSum {
     const std::int64_t bn = even_part(extent(roles_.lane), kLongLane);
     const std::int64_t bh = roles_.outer_lane.empty() ? 1 : outer_lanes(roles_);
     const std::int64_t wn = lane_threads(bn, bh), bm = rows_of(file, bn, bh);
-    const std::int64_t tm = bm % 8 == 0 && bm / 8 * bh * wn >= kFewestThreads * 2 ? 8 : bm % 4 == 0 ? 4 : 1;
+    const std::int64_t tm = bm % 8 == 0 && bm / 8 * bh * wn >= kFewestThreads * 2 ? 8
+                            : bm % 4 == 0                                         ? 4
+                                                                                  : 1;
     std::int64_t kc = 1;
     for (const std::int64_t steps : allowed_values(file, "Kc", kernel_->machine, type()))
-      if (slice_bytes({{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", steps}}) <= kMostOfSlice || kc == 1)
+      if (slice_bytes({{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", steps}}) <= kMostOfSlice ||
+          kc == 1)
         kc = std::min(steps, extent(roles_.block));
     const std::map<std::string, std::int64_t> sizes = {{"Bm", bm}, {"Tm", tm}, {"Bh", bh},
                                                        {"Bn", bn}, {"Wn", wn}, {"Kc", kc}};
     for (const auto& [param, value] : sizes)
-      if (param != "Bh" || !roles_.outer_lane.empty()) filling.values[param] = std::to_string(value);
+      if (param != "Bh" || !roles_.outer_lane.empty())
+        filling.values[param] = std::to_string(value);
     filling.scope.names["lane"] = roles_.lane;
     filling.scope.names["outer_lane"] = roles_.outer_lane;
     filling.scope.names["row"] = roles_.row;
@@ -175,19 +198,24 @@ class GpuSum {
     return filling;
   }
 
-  // Blocks at the edges run whole tiles, on zeros that operands are filled up with: guards for each sum would have the
-  // threads of a warp take different ways. None where an operand has a border of its own.
+  // Blocks at the edges run whole tiles, on zeros that operands are filled up with: guards for
+  // each sum would have the threads of a warp take different ways. None where an operand has a
+  // border of its own.
   std::set<std::string> loops_with_rests(const std::map<std::string, std::int64_t>& sizes) const {
-    if (std::ranges::any_of(ir::reads_of(update()), [](const ir::Load* load) { return load->otherwise != nullptr; }))
+    if (std::ranges::any_of(ir::reads_of(update()),
+                            [](const ir::Load* load) { return load->otherwise != nullptr; }))
       return {};
     std::set<std::string> rests;
-    for (const auto& [loop, param] : {std::pair{roles_.row, "Bm"}, {roles_.outer_lane, "Bh"}, {roles_.lane, "Bn"}})
-      if (!loop.empty() && extent(loop) > sizes.at(param) && extent(loop) % sizes.at(param) != 0) rests.insert(loop);
+    for (const auto& [loop, param] :
+         {std::pair{roles_.row, "Bm"}, {roles_.outer_lane, "Bh"}, {roles_.lane, "Bn"}})
+      if (!loop.empty() && extent(loop) > sizes.at(param) && extent(loop) % sizes.at(param) != 0)
+        rests.insert(loop);
     return rests;
   }
 
   // What is left of its tile: the loop that counts the parts, or the only part.
-  std::string edge_of(const std::string& loop, const std::map<std::string, std::int64_t>& sizes) const {
+  std::string edge_of(const std::string& loop,
+                      const std::map<std::string, std::int64_t>& sizes) const {
     if (loop == roles_.outer_lane) return ".i";
     const bool is_row = loop == roles_.row;
     return sizes.at(is_row ? "Tm" : "Wn") == sizes.at(is_row ? "Bm" : "Bn") ? ".i.i" : ".i.o";
@@ -200,7 +228,9 @@ class GpuSum {
     std::int64_t tiles = 1;
     for (const std::string& loop : ir::free_iterators(update()))
       if (loop != roles_.row)
-        tiles *= ceil_div(extent(loop), loop == roles_.lane ? bn : loop == roles_.outer_lane ? bh : 1);
+        tiles *= ceil_div(extent(loop), loop == roles_.lane         ? bn
+                                        : loop == roles_.outer_lane ? bh
+                                                                    : 1);
     std::int64_t best = 0;
     for (const std::int64_t rows : allowed_values(file, "Bm", kernel_->machine, type())) {
       const bool is_longer = best >= extent(roles_.row);
@@ -249,7 +279,9 @@ class GpuSum {
     filling.scope.lists["steps"].assign(std::next(block), steps.end());
   }
 
-  static std::string dimension(const std::string& tensor, std::size_t d) { return tensor + std::to_string(d); }
+  static std::string dimension(const std::string& tensor, std::size_t d) {
+    return tensor + std::to_string(d);
+  }
 
   void dimensions_of_sum(Filling& filling) const {
     Scope& scope = filling.scope;
@@ -272,17 +304,19 @@ class GpuSum {
     scope.groups["result"];
     const std::vector<const ir::Statement*>& all = statements_;
     std::vector<const ir::Statement*> others;
-    std::ranges::copy_if(all, std::back_inserter(others), [&](const ir::Statement* s) { return s != group_.update; });
+    std::ranges::copy_if(all, std::back_inserter(others),
+                         [&](const ir::Statement* s) { return s != group_.update; });
     if (!stays_inside(program(), sum(), update(), others)) scope.groups["result"].emplace_back();
   }
 
-  void operands(Filling& filling, const std::map<std::string, std::int64_t>& sizes, std::int64_t threads,
-                const std::set<std::string>& rests) const {
+  void operands(Filling& filling, const std::map<std::string, std::int64_t>& sizes,
+                std::int64_t threads, const std::set<std::string>& rests) const {
     for (const ir::Load* load : ir::reads_of(update())) {
       Scope& operand = filling.scope.groups["operand"].emplace_back();
       std::size_t side = load->indices.size() - 1;
       for (std::size_t d = 0; d < load->indices.size(); ++d)
-        if (load->indices[d].affine.uses(roles_.lane) || load->indices[d].affine.uses(roles_.row)) side = d;
+        if (load->indices[d].affine.uses(roles_.lane) || load->indices[d].affine.uses(roles_.row))
+          side = d;
       std::vector<CopyLoop> copies;
       operand.lists["rest"];
       operand.groups["filled"];
@@ -291,18 +325,21 @@ class GpuSum {
         operand.lists["dims"].push_back(name);
         if (d != side) operand.lists["rest"].push_back(name);
         copies.push_back({name, box_width(load->indices[d], ranges(sizes))});
-        const auto is_along = [&](const std::string& loop) { return load->indices[d].affine.uses(loop); };
+        const auto is_along = [&](const std::string& loop) {
+          return load->indices[d].affine.uses(loop);
+        };
         if (std::ranges::any_of(rests, is_along))
           operand.groups["filled"].push_back(
               {{{"filled", name}, {"size", std::to_string(copies.back().extent)}}, {}, {}});
       }
       operand.names["side"] = dimension(load->buffer, side);
-      TurnedCopy turned{copies[side].extent, 1, size_in_bytes(program().buffer(load->buffer).dtype)};
+      TurnedCopy turned{copies[side].extent, 1,
+                        size_in_bytes(program().buffer(load->buffer).dtype)};
       for (std::size_t d = side + 1; d < copies.size(); ++d) turned.neighbours *= copies[d].extent;
       operand.names["padding"] = std::to_string(bank_padding(turned).pad);
       const bool is_turned = side + 1 != copies.size();
-      add_copy(operand, load->buffer, std::move(copies), is_turned ? 1 : copy_vector(program(), *load, ranges(sizes)),
-               threads);
+      add_copy(operand, load->buffer, std::move(copies),
+               is_turned ? 1 : copy_vector(program(), *load, ranges(sizes)), threads);
     }
   }
 };
@@ -314,7 +351,8 @@ struct GpuPoints {
   const ir::Statement* s;
   std::vector<IteratorFacts> facts;
   std::vector<std::string> order;  // the last is the threads'
-  std::string turning;             // along which the read lies in memory, where it strides along the last
+  // Along which the read lies in memory, where it strides along the last.
+  std::string turning;
   const ir::Load* operand = nullptr;
   std::vector<const ir::Statement*> after = {};  // at the same points
 
@@ -324,8 +362,10 @@ struct GpuPoints {
     if (const ir::Statement* shared = sharing_elements())
       return Decline{"iterations of " + shared->name + " share elements"};
     Scope& scope = filling.scope;
-    scope.names = {
-        {"define", s->name}, {"lane", order.back()}, {"turning", turning}, {"point", "point" + kernel->suffix()}};
+    scope.names = {{"define", s->name},
+                   {"lane", order.back()},
+                   {"turning", turning},
+                   {"point", "point" + kernel->suffix()}};
     scope.lists["free"];
     for (const std::string& loop : order)
       if (loop != order.back() && loop != turning) scope.lists["free"].push_back(loop);
@@ -346,7 +386,9 @@ struct GpuPoints {
           return !index.indirect && (index.affine - index.affine.constant()).as_symbol() == loop;
         });
       };
-      if (!ir::stay_at_their_point(*each, *each) || !std::ranges::all_of(each->iterators, names_element)) return each;
+      if (!ir::stay_at_their_point(*each, *each) ||
+          !std::ranges::all_of(each->iterators, names_element))
+        return each;
     }
     return nullptr;
   }
@@ -378,10 +420,13 @@ GpuPoints points_of(const KernelSoFar& kernel, const ir::Statement& s) {
   std::erase_if(points.order, writes_neighbours);
   points.order.insert(points.order.end(), last.begin(), last.end());
   const std::string turning = turning_loop(kernel.program, s, points.order.back());
-  const auto is_long = [&](const std::string& loop) { return find(points.facts, loop)->extent >= kShortLane; };
+  const auto is_long = [&](const std::string& loop) {
+    return find(points.facts, loop)->extent >= kShortLane;
+  };
   const std::vector<const ir::Load*> reads = ir::reads_of(s);
   const auto turned = std::ranges::find_if(reads, [&](const ir::Load* load) {
-    return !turning.empty() && ir::stride_of(kernel.program, *load, turning) == 1 && !load->otherwise &&
+    return !turning.empty() && ir::stride_of(kernel.program, *load, turning) == 1 &&
+           !load->otherwise &&
            ir::stride_of(kernel.program, *load, points.order.back()).value_or(0) > 1;
   });
   const bool pays = turned != reads.end() && is_long(turning) && is_long(points.order.back()) &&
@@ -395,14 +440,16 @@ GpuPoints points_of(const KernelSoFar& kernel, const ir::Statement& s) {
 
 OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group) {
   const auto sum = std::make_shared<GpuSum>(kernel, group);
-  return {sum->is_contraction() ? "gpu_contraction" : "gpu_sum", machine_facts(kernel.machine, DType::F32),
+  return {sum->is_contraction() ? "gpu_contraction" : "gpu_sum",
+          machine_facts(kernel.machine, DType::F32),
           [sum](const TemplateFile& file) { return sum->fill(file); }};
 }
 
 OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group) {
   GpuPoints points = points_of(kernel, *group.plain);
   points.after = group.epilogue;
-  return {points.turning.empty() ? "gpu_pointwise" : "gpu_transpose", machine_facts(kernel.machine, DType::F32),
+  return {points.turning.empty() ? "gpu_pointwise" : "gpu_transpose",
+          machine_facts(kernel.machine, DType::F32),
           [points](const TemplateFile& file) { return points.fill(file); }};
 }
 

@@ -1,5 +1,5 @@
-// Holes and roles of the template for tensor cores. Sizes follow rules of thumb: the largest tile that the file allows
-// and that leaves every multiprocessor a block.
+// Holes and roles of the template for tensor cores. Sizes follow rules of thumb: the largest tile
+// that the file allows and that leaves every multiprocessor a block.
 #include <algorithm>
 #include <bit>
 
@@ -25,12 +25,14 @@ class GpuProduct {
       : kernel_(kernel),
         group_(group),
         statements_(statements_of(group)),
-        products_(group.init ? warp_products(kernel.program, *group.update, kernel.machine, keep_order)
-                             : std::vector<WarpProduct>{}) {
+        products_(group.init
+                      ? warp_products(kernel.program, *group.update, kernel.machine, keep_order)
+                      : std::vector<WarpProduct>{}) {
     for (const IteratorFacts& fact : facts_of(kernel.reference, update()))
       loops_.push_back({fact.name, std::max<std::int64_t>(1, fact.extent), fact.reduction});
     inlined_ = inner_definitions(program(), statements_);
-    for (const ir::Statement* s : inlined_) std::erase(statements_, s), std::erase(group_.epilogue, s);
+    for (const ir::Statement* s : inlined_)
+      std::erase(statements_, s), std::erase(group_.epilogue, s);
   }
 
   Result<Filling> fill(const TemplateFile& file) {
@@ -74,7 +76,8 @@ class GpuProduct {
       if (!operands.insert(load->buffer).second) return false;
     return std::ranges::all_of(update().writes[0].indices,
                                [](const ir::Index& index) {
-                                 return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
+                                 return !index.indirect &&
+                                        (index.affine.as_symbol() || index.affine.is_constant());
                                }) &&
            can_stage_accumulator(program(), update(), statements_, false);
   }
@@ -94,9 +97,10 @@ class GpuProduct {
     tile_.product = *std::ranges::max_element(products_, {}, worth);
   }
 
-  // Of what the file allows the longest that is not longer than the loop, or the shortest; a multiple of the
-  // instruction's tile.
-  std::int64_t longest(const TemplateFile& file, const char* param, std::int64_t tile, std::int64_t most) const {
+  // Of what the file allows the longest that is not longer than the loop, or the shortest; a
+  // multiple of the instruction's tile.
+  std::int64_t longest(const TemplateFile& file, const char* param, std::int64_t tile,
+                       std::int64_t most) const {
     std::int64_t best = 0;
     for (const std::int64_t value : allowed_values(file, param, kernel_.machine, DType::F32))
       if (value % tile == 0 && (best == 0 || best < most)) best = value;
@@ -104,22 +108,26 @@ class GpuProduct {
   }
 
   void choose_sizes(const TemplateFile& file) {
-    const auto& [row, lane, step] = std::tie(tile_.product.row, tile_.product.lane, tile_.product.step);
+    const auto& [row, lane, step] =
+        std::tie(tile_.product.row, tile_.product.lane, tile_.product.step);
     std::int64_t rows = extent(row.loop), lanes = extent(lane.loop), others = 1;
     for (const PricedLoop& loop : loops_)
       if (!loop.reduction && loop.name != row.loop && loop.name != lane.loop) others *= loop.extent;
     for (;;) {
       tile_.block_rows = longest(file, "Bm", row.tile, rows);
       tile_.block_lanes = longest(file, "Bn", lane.tile, lanes);
-      const std::int64_t blocks =
-          others * ceil_div(extent(row.loop), tile_.block_rows) * ceil_div(extent(lane.loop), tile_.block_lanes);
+      const std::int64_t blocks = others * ceil_div(extent(row.loop), tile_.block_rows) *
+                                  ceil_div(extent(lane.loop), tile_.block_lanes);
       const bool is_small = tile_.block_rows <= 2 * row.tile && tile_.block_lanes <= 4 * lane.tile;
       if (blocks >= kernel_.machine.gpu->multiprocessors || is_small) break;
-      (tile_.block_rows >= tile_.block_lanes ? rows : lanes) = std::max(tile_.block_rows, tile_.block_lanes) / 2;
+      (tile_.block_rows >= tile_.block_lanes ? rows : lanes) =
+          std::max(tile_.block_rows, tile_.block_lanes) / 2;
     }
     tile_.warp_rows = std::min(tile_.block_rows, longest(file, "Wm", row.tile, tile_.block_rows));
-    tile_.warp_lanes = std::min(tile_.block_lanes, longest(file, "Wn", lane.tile, tile_.block_lanes));
-    const std::int64_t bytes = size_in_bytes(program().buffer(ir::reads_of(update()).front()->buffer).dtype);
+    tile_.warp_lanes =
+        std::min(tile_.block_lanes, longest(file, "Wn", lane.tile, tile_.block_lanes));
+    const std::int64_t bytes =
+        size_in_bytes(program().buffer(ir::reads_of(update()).front()->buffer).dtype);
     tile_.steps = longest(file, "Kc", step.tile, std::min(extent(step.loop), kSliceBytes / bytes));
     tile_.depth = std::min<std::int64_t>(longest(file, "Depth", 1, kSliceBytes), slices());
   }
@@ -140,12 +148,17 @@ class GpuProduct {
                    {"update", update().name}};
     for (const char* list : {"free", "outer", "dims"}) scope.lists[list];
     for (const PricedLoop& loop : loops_)
-      if (loop.name != product.row.loop && loop.name != product.lane.loop && loop.name != product.step.loop)
+      if (loop.name != product.row.loop && loop.name != product.lane.loop &&
+          loop.name != product.step.loop)
         scope.lists[loop.reduction ? "outer" : "free"].push_back(loop.name);
-    for (const char* group : {"inner", "after", "result", "statement", "operand"}) scope.groups[group];
-    for (const ir::Statement* s : inlined_) scope.groups["inner"].push_back({{{"inner", s->writes[0].buffer}}, {}, {}});
-    for (const ir::Statement* s : group_.epilogue) scope.groups["after"].push_back({{{"after", s->name}}, {}, {}});
-    for (const ir::Statement* s : statements_) scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});
+    for (const char* group : {"inner", "after", "result", "statement", "operand"})
+      scope.groups[group];
+    for (const ir::Statement* s : inlined_)
+      scope.groups["inner"].push_back({{{"inner", s->writes[0].buffer}}, {}, {}});
+    for (const ir::Statement* s : group_.epilogue)
+      scope.groups["after"].push_back({{{"after", s->name}}, {}, {}});
+    for (const ir::Statement* s : statements_)
+      scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});
     std::vector<const ir::Statement*> others = inlined_;
     std::ranges::copy_if(statements_, std::back_inserter(others),
                          [&](const ir::Statement* s) { return s != group_.update; });
@@ -153,10 +166,13 @@ class GpuProduct {
     const std::vector<ir::Index>& element = update().writes[0].indices;
     for (std::size_t d = 0; d < element.size(); ++d) {
       scope.lists["dims"].push_back(sum() + std::to_string(d));
-      if (element[d].affine.as_symbol() == product.row.loop) result.names["rows"] = scope.lists["dims"].back();
-      if (element[d].affine.as_symbol() == product.lane.loop) result.names["lanes"] = scope.lists["dims"].back();
+      if (element[d].affine.as_symbol() == product.row.loop)
+        result.names["rows"] = scope.lists["dims"].back();
+      if (element[d].affine.as_symbol() == product.lane.loop)
+        result.names["lanes"] = scope.lists["dims"].back();
     }
-    if (!stays_inside(program(), sum(), update(), others)) scope.groups["result"].push_back(std::move(result));
+    if (!stays_inside(program(), sum(), update(), others))
+      scope.groups["result"].push_back(std::move(result));
   }
 
   void sizes() {
@@ -170,12 +186,15 @@ class GpuProduct {
 
   // Tiles that sizes cut short have zeros beyond them.
   bool is_cut_short(const ir::Load& load) const {
-    const auto& [row, lane, step] = std::tie(tile_.product.row, tile_.product.lane, tile_.product.step);
+    const auto& [row, lane, step] =
+        std::tie(tile_.product.row, tile_.product.lane, tile_.product.step);
     const std::pair<std::string, std::int64_t> sides[] = {
         {row.loop, tile_.block_rows}, {lane.loop, tile_.block_lanes}, {step.loop, tile_.steps}};
     return std::ranges::any_of(sides, [&](const auto& side) {
       return extent(side.first) % side.second != 0 &&
-             std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(side.first); });
+             std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+               return index.affine.uses(side.first);
+             });
     });
   }
 
@@ -190,7 +209,8 @@ class GpuProduct {
       operand.lists["dims"].push_back(name);
       if (d != read.inmost) operand.lists["rest"].push_back(name);
       if (is_cut_short(load) && read.box[d] > 1)
-        operand.groups["filled"].push_back({{{"filled", name}, {"size", std::to_string(read.box[d])}}, {}, {}});
+        operand.groups["filled"].push_back(
+            {{{"filled", name}, {"size", std::to_string(read.box[d])}}, {}, {}});
       copies.push_back({name, read.box[d]});
     }
     const std::int64_t bytes = size_in_bytes(program().buffer(load.buffer).dtype);

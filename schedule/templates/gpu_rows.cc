@@ -16,7 +16,10 @@ using Names = std::map<std::string, std::string>;
 class GpuRows {
  public:
   GpuRows(const RowQuestion& question, const RowsFound& found, std::string suffix)
-      : program_(*question.program), question_(question), found_(found), suffix_(std::move(suffix)) {}
+      : program_(*question.program),
+        question_(question),
+        found_(found),
+        suffix_(std::move(suffix)) {}
 
   // Of the passes; 0: there are none.
   std::int64_t longest_row() const {
@@ -34,13 +37,16 @@ class GpuRows {
       if (!pass.own.empty() && extent(*pass.body.front(), pass.own.back()) < kShortestRow)
         return Decline{"rows are short"};
     const bool is_short = longest_row() <= kShortRow;
-    filling_.values = {
-        {"Rows", is_short ? "4" : "1"}, {"Threads", is_short ? "32" : "256"}, {"Few", is_short ? "8" : "16"}};
-    std::erase_if(filling_.values, [&](const auto& value) { return !file.params.contains(value.first); });
+    filling_.values = {{"Rows", is_short ? "4" : "1"},
+                       {"Threads", is_short ? "32" : "256"},
+                       {"Few", is_short ? "8" : "16"}};
+    std::erase_if(filling_.values,
+                  [&](const auto& value) { return !file.params.contains(value.first); });
     Scope& scope = filling_.scope;
     scope.lists["rows"] = {chain.rows.begin(), chain.rows.end() - 1};
     scope.names = {{"row", chain.rows.back()}, {"first", found_.statements.back()->name}};
-    for (const ir::Statement* s : found_.statements) add(scope, "statement", {{"statement", s->name}});
+    for (const ir::Statement* s : found_.statements)
+      add(scope, "statement", {{"statement", s->name}});
     for (const char* group : {"kept", "once", "along"}) scope.groups[group];
     for (const RowPass& pass : chain.passes) add_pass(pass);
     return std::move(filling_);
@@ -119,14 +125,17 @@ class GpuRows {
 
 }  // namespace
 
-OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order) {
+OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups,
+                       bool keep_order) {
   std::vector<Statements> statements;
   for (const StatementGroup& group : groups) statements.push_back(statements_of(group));
   const RowQuestion question{&kernel.program, &kernel.reference, &kernel.machine, {}, keep_order};
   const RowsFound found = find_rows(question, statements);
   auto facts = machine_facts(kernel.machine, DType::F32);
-  facts["row_length"] = found.groups == 0 ? 0 : GpuRows(question, found, kernel.suffix()).longest_row();
-  return {"gpu_rows", std::move(facts), [&kernel, question, found](const TemplateFile& file) -> Result<Filling> {
+  facts["row_length"] =
+      found.groups == 0 ? 0 : GpuRows(question, found, kernel.suffix()).longest_row();
+  return {"gpu_rows", std::move(facts),
+          [&kernel, question, found](const TemplateFile& file) -> Result<Filling> {
             if (found.groups == 0) return Decline{"no chain of rows"};
             Result<Filling> filling = GpuRows(question, found, kernel.suffix()).run(file);
             if (filling) filling->staged = kernel.staged;

@@ -21,14 +21,16 @@ bool slides(const ir::Statement& update, const ir::Index& index) {
     return std::ranges::find(update.reductions, it) != update.reductions.end();
   };
   return !index.indirect && std::ranges::any_of(update.iterators, [&](const std::string& step) {
-    return is_sum(step) && index.affine.uses(step) && std::ranges::any_of(update.iterators, [&](const std::string& it) {
+    return is_sum(step) && index.affine.uses(step) &&
+           std::ranges::any_of(update.iterators, [&](const std::string& it) {
              return !is_sum(it) && index.affine.uses(it);
            });
   });
 }
 
 bool same_domain(const ir::Statement& a, const ir::Statement& b) {
-  std::set<ir::Constraint> left(a.domain.begin(), a.domain.end()), right(b.domain.begin(), b.domain.end());
+  std::set<ir::Constraint> left(a.domain.begin(), a.domain.end()),
+      right(b.domain.begin(), b.domain.end());
   return left == right;
 }
 
@@ -37,37 +39,44 @@ bool starts_nest(const ir::Statement& init, const ir::Statement& update) {
 }
 
 // It runs at the point that the accumulator has just finished.
-bool follows_at_point(const ir::Statement& epilogue, const std::vector<const ir::Statement*>& members) {
+bool follows_at_point(const ir::Statement& epilogue,
+                      const std::vector<const ir::Statement*>& members) {
   const ir::Statement& init = *members.front();
   return epilogue.combiner == ir::Combiner::None && epilogue.region_depth == 0 &&
-         std::ranges::is_permutation(epilogue.iterators, init.iterators) && same_domain(epilogue, init) &&
-         ir::stay_at_their_point(epilogue, epilogue) && std::ranges::all_of(members, [&](const ir::Statement* member) {
+         std::ranges::is_permutation(epilogue.iterators, init.iterators) &&
+         same_domain(epilogue, init) && ir::stay_at_their_point(epilogue, epilogue) &&
+         std::ranges::all_of(members, [&](const ir::Statement* member) {
            return ir::stay_at_their_point(epilogue, *member);
          });
 }
 
-// A definition at the point of those before it, of which it reads one, side by side with them along the same loops.
-bool lies_beside(const ir::Program& program, const ir::Statement& s, const std::vector<const ir::Statement*>& members) {
+// A definition at the point of those before it, of which it reads one, side by side with them
+// along the same loops.
+bool lies_beside(const ir::Program& program, const ir::Statement& s,
+                 const std::vector<const ir::Statement*>& members) {
   const ir::Statement& first = *members.front();
   const auto is_even = [&](const std::string& loop) {
     const auto stride = write_stride(program, s, loop);
     if (stride != write_stride(program, first, loop)) return false;
-    return stride != 1 || (can_carry_lanes(program, s, loop) && can_carry_lanes(program, first, loop) &&
-                           turning_loop(program, s, loop).empty() && turning_loop(program, first, loop).empty());
+    return stride != 1 ||
+           (can_carry_lanes(program, s, loop) && can_carry_lanes(program, first, loop) &&
+            turning_loop(program, s, loop).empty() && turning_loop(program, first, loop).empty());
   };
   const auto is_read = [&](const ir::Statement* member) {
-    return std::ranges::any_of(ir::reads_of(s),
-                               [&](const ir::Load* load) { return load->buffer == member->writes[0].buffer; });
+    return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) {
+      return load->buffer == member->writes[0].buffer;
+    });
   };
-  return first.combiner == ir::Combiner::None && first.region_depth == 0 && !first.iterators.empty() &&
-         follows_at_point(s, members) && std::ranges::all_of(first.iterators, is_even) &&
-         std::ranges::any_of(members, is_read);
+  return first.combiner == ir::Combiner::None && first.region_depth == 0 &&
+         !first.iterators.empty() && follows_at_point(s, members) &&
+         std::ranges::all_of(first.iterators, is_even) && std::ranges::any_of(members, is_read);
 }
 
 // C[i, j] += ... on what is there already, each element by itself.
 bool adds_in_place(const ir::Statement& s) {
   if (s.combiner == ir::Combiner::None || s.region_depth > 0 || s.writes.size() != 1) return false;
-  return ir::reads_apart(s, s) && std::ranges::all_of(free_iterators(s), [&](const std::string& it) {
+  return ir::reads_apart(s, s) &&
+         std::ranges::all_of(free_iterators(s), [&](const std::string& it) {
            return std::ranges::any_of(s.writes[0].indices, [&](const ir::Index& index) {
              return !index.indirect && index.affine.as_symbol() == it;
            });
@@ -86,7 +95,8 @@ std::vector<StatementGroup> group_statements(const ir::Program& program) {
       group.update = &all[i + 1];
       std::vector<const ir::Statement*> members{group.init, group.update};
       for (i += 2; i < all.size() && follows_at_point(all[i], members); ++i) {
-        if (i + 1 < all.size() && starts_nest(all[i], all[i + 1])) break;  // it starts the next reduction
+        // It starts the next reduction.
+        if (i + 1 < all.size() && starts_nest(all[i], all[i + 1])) break;
         group.epilogue.push_back(&all[i]);
         members.push_back(&all[i]);
       }
@@ -96,8 +106,11 @@ std::vector<StatementGroup> group_statements(const ir::Program& program) {
     } else {
       group.plain = &all[i];
       std::vector<const ir::Statement*> members{group.plain};
-      const auto starts_sum = [&](std::size_t at) { return at + 1 < all.size() && starts_nest(all[at], all[at + 1]); };
-      for (; i + 1 < all.size() && !starts_sum(i + 1) && lies_beside(program, all[i + 1], members); ++i) {
+      const auto starts_sum = [&](std::size_t at) {
+        return at + 1 < all.size() && starts_nest(all[at], all[at + 1]);
+      };
+      for (; i + 1 < all.size() && !starts_sum(i + 1) && lies_beside(program, all[i + 1], members);
+           ++i) {
         group.epilogue.push_back(&all[i + 1]);
         members.push_back(&all[i + 1]);
       }
@@ -119,7 +132,8 @@ std::vector<IteratorFacts> facts_of(const State& reference, const ir::Statement&
   const ir::Ranges ranges = iterator_ranges(reference, reference.at(statement.name));
   std::vector<IteratorFacts> facts;
   for (const std::string& it : statement.iterators) {
-    IteratorFacts fact{it, 0, 0, std::ranges::find(statement.reductions, it) != statement.reductions.end()};
+    IteratorFacts fact{it, 0, 0,
+                       std::ranges::find(statement.reductions, it) != statement.reductions.end()};
     auto range = ranges.find(it);
     if (range != ranges.end() && range->second.min && range->second.max) {
       fact.begin = *range->second.min;
@@ -145,7 +159,8 @@ void add_chain(Scope& scope, const ir::Program& program, const ir::Statement& fi
   std::vector<const ir::Statement*> all = {&first};
   all.insert(all.end(), after.begin(), after.end());
   for (const char* group : {"after", "kept"}) scope.groups[group];
-  for (const ir::Statement* each : after) scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
+  for (const ir::Statement* each : after)
+    scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
   for (const ir::Statement* each : inner_definitions(program, all))
     if (can_stage_accumulator(program, *each, all, false))
       scope.groups["kept"].push_back({{{"kept", each->writes[0].buffer}}, {}, {}});
@@ -153,12 +168,13 @@ void add_chain(Scope& scope, const ir::Program& program, const ir::Statement& fi
 
 bool reads_windows(const ir::Statement& update) {
   return std::ranges::any_of(ir::reads_of(update), [&](const ir::Load* load) {
-    return std::ranges::any_of(load->indices, [&](const ir::Index& index) { return slides(update, index); });
+    return std::ranges::any_of(load->indices,
+                               [&](const ir::Index& index) { return slides(update, index); });
   });
 }
 
-void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> loops, std::int64_t vector,
-              std::int64_t threads) {
+void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> loops,
+              std::int64_t vector, std::int64_t threads) {
   const std::string last = loops.back().name;
   if (vector > 1) loops.back() = {last + ".o", loops.back().extent / vector};
   const CopyThreads shared = share_copy(loops, threads);
@@ -171,13 +187,17 @@ void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> l
 }
 
 std::map<std::string, std::int64_t> machine_facts(const Machine& machine, DType type) {
-  return {{"L", machine.lanes(type)},    {"cores", machine.cores}, {"registers", machine.vector_registers},
-          {"L1", machine.l1.bytes},      {"L2", machine.l2.bytes}, {"L3", machine.l3.bytes},
+  return {{"L", machine.lanes(type)},
+          {"cores", machine.cores},
+          {"registers", machine.vector_registers},
+          {"L1", machine.l1.bytes},
+          {"L2", machine.l2.bytes},
+          {"L3", machine.l3.bytes},
           {"bytes", size_in_bytes(type)}};
 }
 
-std::set<std::int64_t> allowed_values(const TemplateFile& file, const std::string& param, const Machine& machine,
-                                      DType type) {
+std::set<std::int64_t> allowed_values(const TemplateFile& file, const std::string& param,
+                                      const Machine& machine, DType type) {
   const auto known = file.params.find(param);
   if (known == file.params.end()) return {};
   std::vector<std::string> texts = known->second.domain;
@@ -186,7 +206,8 @@ std::set<std::int64_t> allowed_values(const TemplateFile& file, const std::strin
   for (const std::string& text : texts) {
     const auto value = evaluate_size(text, machine_facts(machine, type));
     if (!value)
-      throw UserError(ExitStatus::InvalidInput, file.origin + ": param " + param + ": " + value.error().reason);
+      throw UserError(ExitStatus::InvalidInput,
+                      file.origin + ": param " + param + ": " + value.error().reason);
     values.insert(*value);
   }
   return values;

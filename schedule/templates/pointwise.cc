@@ -1,5 +1,5 @@
-// Roles of templates for definitions, element by element: the loop with stride 1 carries the lanes. What strides along
-// it is read in square tiles, of the loop along which it does not.
+// Roles of templates for definitions, element by element: the loop with stride 1 carries the lanes.
+// What strides along it is read in square tiles, of the loop along which it does not.
 //
 //   y[n, c, h, w] = ...      around n, c, h   lane w
 //   y[m, n] = x[n, m]        lane n, turning m: x is read along its rows
@@ -26,17 +26,21 @@ struct PointwiseShape {
   std::int64_t phases = 1;         // of the lane loop, each in vectors of its own
 };
 
-PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s, const std::vector<IteratorFacts>& facts) {
+PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s,
+                        const std::vector<IteratorFacts>& facts) {
   const ir::Program& program = kernel.program;
   const std::int64_t lanes = kernel.machine.lanes(program.buffer(s.writes[0].buffer).dtype);
   PointwiseShape shape;
   for (const IteratorFacts& fact : facts)
-    if (write_stride(program, s, fact.name) == 1 && fact.extent > 1 && can_carry_lanes(program, s, fact.name))
+    if (write_stride(program, s, fact.name) == 1 && fact.extent > 1 &&
+        can_carry_lanes(program, s, fact.name))
       shape.lane = fact.name;
   if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
   const IteratorFacts* turning = find(facts, shape.turning);
-  if (!turning || std::min(turning->extent, find(facts, shape.lane)->extent) < lanes) shape.turning.clear();
-  if (const auto phases = lane_phases(program, s); phases && shape.lane.empty() && program.open.empty())
+  if (!turning || std::min(turning->extent, find(facts, shape.lane)->extent) < lanes)
+    shape.turning.clear();
+  if (const auto phases = lane_phases(program, s);
+      phases && shape.lane.empty() && program.open.empty())
     if (phases->fill_vectors(find(facts, phases->loop)->extent, lanes))
       shape.lane = phases->loop, shape.phases = phases->count;
   for (const IteratorFacts& fact : facts)
@@ -46,11 +50,13 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s, const
 
 // Iterations that write the same elements depend on each other.
 bool owns_elements(const ir::Statement& s, const std::string& loop) {
-  return std::ranges::any_of(s.writes[0].indices,
-                             [&](const ir::Index& index) { return !index.indirect && index.affine.uses(loop); });
+  return std::ranges::any_of(s.writes[0].indices, [&](const ir::Index& index) {
+    return !index.indirect && index.affine.uses(loop);
+  });
 }
 
-double cycles_of(const KernelSoFar& kernel, const ir::Statement& s, const std::vector<IteratorFacts>& facts) {
+double cycles_of(const KernelSoFar& kernel, const ir::Statement& s,
+                 const std::vector<IteratorFacts>& facts) {
   TileQuestion question{&kernel.program, &s, {}, {}, {}, {}, {}, 1};
   for (const IteratorFacts& fact : facts) {
     question.loops.push_back({fact.name, fact.extent, false});
@@ -71,7 +77,8 @@ struct PointwiseNest {
   std::vector<CountedLoop> around(const TemplateFile& file, const Scope& scope) const {
     std::vector<CountedLoop> loops;
     const auto add = [&](const std::string& name, const std::string& loop, std::int64_t size) {
-      loops.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop), loop});
+      loops.push_back(
+          {name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop), loop});
     };
     for (const std::string& item : file.around) {
       const std::string role = item.substr(0, item.find('.'));
@@ -89,7 +96,8 @@ struct PointwiseNest {
 
   double cycles() const {
     double sum = cycles_of(kernel, s, facts);
-    for (const ir::Statement* each : after) sum += cycles_of(kernel, *each, facts_of(kernel.reference, *each));
+    for (const ir::Statement* each : after)
+      sum += cycles_of(kernel, *each, facts_of(kernel.reference, *each));
     return sum;
   }
 
@@ -108,8 +116,8 @@ struct PointwiseNest {
     filling.scope.lists["free"] = shape.outer;
     if (shape.phases > 1) filling.values["Phases"] = std::to_string(shape.phases);
     add_chain(filling.scope, kernel.program, s, after);
-    filling.scope.names["threads"] =
-        loop_for_threads(kernel.machine, cycles(), around(file, filling.scope), kernel.program.open);
+    filling.scope.names["threads"] = loop_for_threads(
+        kernel.machine, cycles(), around(file, filling.scope), kernel.program.open);
     return filling;
   }
 };
@@ -124,8 +132,9 @@ OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group) 
   const char* const structure = nest.shape.phases > 1        ? "phases"
                                 : nest.shape.turning.empty() ? "pointwise"
                                                              : "transpose";
-  OpenNest open{structure, machine_facts(kernel.machine, dtype),
-                [nest](const TemplateFile& file) -> Result<Filling> { return nest.fill_holes(file); }};
+  OpenNest open{
+      structure, machine_facts(kernel.machine, dtype),
+      [nest](const TemplateFile& file) -> Result<Filling> { return nest.fill_holes(file); }};
   open.facts["lane_extent"] = nest.shape.lane.empty() ? 0 : find(facts, nest.shape.lane)->extent;
   return open;
 }

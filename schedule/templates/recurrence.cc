@@ -1,4 +1,5 @@
-// Roles of the template for a statement that is alone in an ordered region and reads what it wrote in steps before.
+// Roles of the template for a statement that is alone in an ordered region and reads what it
+// wrote in steps before.
 //
 //   loop t in 1..N
 //     y[b, t] = y[b, t-1] + x[b, t]        steps t, row b
@@ -19,27 +20,31 @@ constexpr std::int64_t kChains = 8;          // side by side: more than an addit
 constexpr std::int64_t kVectorsOfLanes = 8;  // as many chains
 constexpr double kCyclesOfStep = 1.5;
 
-const IteratorFacts* longest(const std::vector<IteratorFacts>& facts, const std::vector<std::string>& among) {
+const IteratorFacts* longest(const std::vector<IteratorFacts>& facts,
+                             const std::vector<std::string>& among) {
   const IteratorFacts* best = nullptr;
   for (const std::string& it : among)
-    if (const IteratorFacts* fact = find(facts, it); fact->extent > 1 && (!best || fact->extent > best->extent))
+    if (const IteratorFacts* fact = find(facts, it);
+        fact->extent > 1 && (!best || fact->extent > best->extent))
       best = fact;
   return best;
 }
 
-// Elements of different iterations of the loop are never the same: in this dimension it moves them further than all
-// other loops and `distance` together.
-bool parts_elements(const ir::Affine& subscript, std::int64_t distance, const std::vector<IteratorFacts>& facts,
-                    const std::string& loop) {
+// Elements of different iterations of the loop are never the same: in this dimension it moves them
+// further than all other loops and `distance` together.
+bool parts_elements(const ir::Affine& subscript, std::int64_t distance,
+                    const std::vector<IteratorFacts>& facts, const std::string& loop) {
   std::int64_t others = std::abs(distance);
   for (const IteratorFacts& fact : facts)
     if (fact.name != loop)
-      others = checked_add(others, checked_mul(std::abs(subscript.coefficient(fact.name)), fact.extent - 1));
+      others = checked_add(
+          others, checked_mul(std::abs(subscript.coefficient(fact.name)), fact.extent - 1));
   return std::abs(subscript.coefficient(loop)) > others;
 }
 
 // No iteration of the loop reads what another one writes.
-bool is_free(const ir::Statement& s, const std::vector<IteratorFacts>& facts, const std::string& loop) {
+bool is_free(const ir::Statement& s, const std::vector<IteratorFacts>& facts,
+             const std::string& loop) {
   const ir::Access& write = s.writes.front();
   const auto is_apart = [&](const std::vector<ir::Index>& other) {
     for (std::size_t d = 0; d < write.indices.size(); ++d) {
@@ -58,7 +63,9 @@ bool is_free(const ir::Statement& s, const std::vector<IteratorFacts>& facts, co
 bool is_alone(const ir::Program& program, const ir::Statement& s) {
   return std::ranges::any_of(program.order, [&](const ir::Item& item) {
     const auto* region = std::get_if<ir::Region>(&item);
-    const auto* only = region && region->body.size() == 1 ? std::get_if<std::size_t>(&region->body.front()) : nullptr;
+    const auto* only = region && region->body.size() == 1
+                           ? std::get_if<std::size_t>(&region->body.front())
+                           : nullptr;
     return only && &program.statements[*only] == &s;
   });
 }
@@ -71,26 +78,29 @@ struct RecurrenceNest {
   std::vector<std::string> free;
 
   Result<Filling> fill_holes() const {
-    if (lane.empty() && row.empty()) return Decline{"each of its instances needs the one before it"};
+    if (lane.empty() && row.empty())
+      return Decline{"each of its instances needs the one before it"};
     const DType type = kernel.program.buffer(s.writes[0].buffer).dtype;
     const std::int64_t rows = row.empty() ? 1 : std::min(kChains, find(facts, row)->extent);
     Filling filling;
     filling.staged = kernel.staged;
-    filling.scope.names = {{"define", s.name}, {"lane", lane}, {"row", row}, {"steps", s.iterators.front()}};
+    filling.scope.names = {
+        {"define", s.name}, {"lane", lane}, {"row", row}, {"steps", s.iterators.front()}};
     filling.scope.lists["free"] = free;
     if (!row.empty()) filling.values["R"] = std::to_string(rows);
     std::vector<CountedLoop> around;
     double steps = 1;
-    for (const IteratorFacts& fact : facts) steps *= static_cast<double>(std::max<std::int64_t>(1, fact.extent));
+    for (const IteratorFacts& fact : facts)
+      steps *= static_cast<double>(std::max<std::int64_t>(1, fact.extent));
     const auto add = [&](const std::string& name, const std::string& loop, std::int64_t size) {
       around.push_back({name, ceil_div(find(facts, loop)->extent, size), true, loop});
     };
     for (const std::string& outer : free) add(outer, outer, 1);
     if (!row.empty()) add(row + ".o", row, rows);
     if (!lane.empty()) add(lane + ".o", lane, kVectorsOfLanes * kernel.machine.lanes(type));
-    filling.scope.names["threads"] =
-        loop_for_threads(kernel.machine, kCyclesOfStep * steps / static_cast<double>(lane.empty() ? 1 : kChains),
-                         around, kernel.program.open);
+    filling.scope.names["threads"] = loop_for_threads(
+        kernel.machine, kCyclesOfStep * steps / static_cast<double>(lane.empty() ? 1 : kChains),
+        around, kernel.program.open);
     return filling;
   }
 };
@@ -108,9 +118,12 @@ std::optional<OpenNest> open_recurrence(const KernelSoFar& kernel, const Stateme
     if (write_stride(kernel.program, s, it) == 1 && find(nest.facts, it)->extent > 1 &&
         can_carry_lanes(kernel.program, s, it))
       nest.lane = it;
-  if (const IteratorFacts* most = nest.lane.empty() ? longest(nest.facts, nest.free) : nullptr) nest.row = most->name;
-  std::erase_if(nest.free, [&](const std::string& it) { return it == nest.lane || it == nest.row; });
-  return OpenNest{"recurrence", machine_facts(kernel.machine, kernel.program.buffer(s.writes[0].buffer).dtype),
+  if (const IteratorFacts* most = nest.lane.empty() ? longest(nest.facts, nest.free) : nullptr)
+    nest.row = most->name;
+  std::erase_if(nest.free,
+                [&](const std::string& it) { return it == nest.lane || it == nest.row; });
+  return OpenNest{"recurrence",
+                  machine_facts(kernel.machine, kernel.program.buffer(s.writes[0].buffer).dtype),
                   [nest](const TemplateFile&) { return nest.fill_holes(); }};
 }
 

@@ -1,5 +1,6 @@
-// Holes and roles of templates for sums with their epilogues: contractions, windows, any other. The cost model says
-// which loops are lanes and rows, how large the tile is, and what is worth a copy in panels; the order is the file's.
+// Holes and roles of templates for sums with their epilogues: contractions, windows, any other. The
+// cost model says which loops are lanes and rows, how large the tile is, and what is worth a copy
+// in panels; the order is the file's.
 //
 //   C[m, n] = sum[k] A[m, k] * B[k, n]     lane n, row m, steps k, panel B (Nr along n)
 #include <algorithm>
@@ -24,16 +25,21 @@ class ReductionFiller {
   }
 
   Result<Filling> run() {
-    if (file_.loop_holes.contains("block") && free_.block.empty()) return Decline{"the sum needs no blocks"};
-    if (file_.loop_holes.contains("turn") && !free_.turned) return Decline{"nothing is turned in registers"};
+    if (file_.loop_holes.contains("block") && free_.block.empty())
+      return Decline{"the sum needs no blocks"};
+    if (file_.loop_holes.contains("turn") && !free_.turned)
+      return Decline{"nothing is turned in registers"};
     if (!choose()) return Decline{"no tile has the form of " + file_.name};
     if (file_.params.contains("Share")) {
-      if (choice_.lane.empty() || !is_worth_threads(machine(), choice_.cycles)) return Decline{"one thread is enough"};
-      share_ = lanes_a_thread(choice_, nest_.extent(choice_.lane), machine().lanes(nest_.dtype()), machine().cores);
+      if (choice_.lane.empty() || !is_worth_threads(machine(), choice_.cycles))
+        return Decline{"one thread is enough"};
+      share_ = lanes_a_thread(choice_, nest_.extent(choice_.lane), machine().lanes(nest_.dtype()),
+                              machine().cores);
       if (share_ == 0) return Decline{"there are no lanes for each thread"};
     }
     roles();
-    if (!places_all_loops()) return Decline{file_.name + " does not say where the other free loops stand"};
+    if (!places_all_loops())
+      return Decline{file_.name + " does not say where the other free loops stand"};
     sizes();
     loops_around();
     copies();
@@ -75,7 +81,8 @@ class ReductionFiller {
     form.block = allowed_values(file_, "Kc", machine(), nest_.dtype());
     for (const std::string& item : file_.around) {
       const std::string role = item.substr(0, item.find('.'));
-      std::erase(form.order, role);  // lane.o > block.o > lane.i.o: the tiles are the innermost ones
+      // lane.o > block.o > lane.i.o: the tiles are the innermost ones.
+      std::erase(form.order, role);
       form.order.push_back(role);
     }
     return form;
@@ -83,10 +90,13 @@ class ReductionFiller {
 
   // Every loop that the lists of the nest hold stands somewhere.
   bool places_all_loops() const {
-    const auto stands = [&](const char* list) { return std::ranges::find(file_.around, list) != file_.around.end(); };
+    const auto stands = [&](const char* list) {
+      return std::ranges::find(file_.around, list) != file_.around.end();
+    };
     if (stands("free")) return true;
-    return std::ranges::all_of(std::array{"batch", "lane_free", "row_free"},
-                               [&](const char* list) { return stands(list) || filling_.scope.lists.at(list).empty(); });
+    return std::ranges::all_of(std::array{"batch", "lane_free", "row_free"}, [&](const char* list) {
+      return stands(list) || filling_.scope.lists.at(list).empty();
+    });
   }
 
   // --- roles
@@ -104,7 +114,8 @@ class ReductionFiller {
     name("turn", choice_.turned ? update().reductions.back() : "");
     filling_.scope.lists = tiled().free_loops();
     for (const std::string& loop : update().reductions)
-      if (loop != choice_.block && loop != filling_.scope.names["turn"]) filling_.scope.lists["steps"].push_back(loop);
+      if (loop != choice_.block && loop != filling_.scope.names["turn"])
+        filling_.scope.lists["steps"].push_back(loop);
     filling_.scope.lists["steps"];
     for (const ir::Statement* s : nest_.statements())
       filling_.scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});
@@ -120,7 +131,8 @@ class ReductionFiller {
     const std::int64_t lanes = tiled().lanes(), vector = machine().lanes(nest_.dtype());
     size("Mr", choice_.row, std::to_string(choice_.tile.rows));
     size("Mo", choice_.outer_row, std::to_string(choice_.tile.outer_rows));
-    size("Nr", choice_.lane, lanes % vector == 0 ? std::to_string(lanes / vector) + "*L" : std::to_string(lanes));
+    size("Nr", choice_.lane,
+         lanes % vector == 0 ? std::to_string(lanes / vector) + "*L" : std::to_string(lanes));
     size("Kc", choice_.block, std::to_string(choice_.block_size));
     if (share_ > 0) filling_.values["Share"] = std::to_string(share_);
   }
@@ -143,25 +155,30 @@ class ReductionFiller {
       const std::string role = item.substr(0, item.find('.'));
       const auto named = filling_.scope.names.find(role);
       if (named == filling_.scope.names.end() || named->second.empty()) continue;
-      const std::int64_t trips = share_ > 0 && item == "lane.o" ? machine().cores : tiled().trips(role);
-      loops.push_back({named->second + item.substr(role.size()), trips, role != "block", named->second});
+      const std::int64_t trips =
+          share_ > 0 && item == "lane.o" ? machine().cores : tiled().trips(role);
+      loops.push_back(
+          {named->second + item.substr(role.size()), trips, role != "block", named->second});
     }
     return loops;
   }
 
   void loops_around() {
     const std::vector<CountedLoop> loops = around();
-    const bool may_stay = can_stage_accumulator(nest_.program(), update(), nest_.statements(), false);
+    const bool may_stay =
+        can_stage_accumulator(nest_.program(), update(), nest_.statements(), false);
     name("sum", may_stay ? update().writes[0].buffer : "");
     name("inmost", loops.empty() ? "" : loops.back().name);
-    name("threads",
-         share_ > 0 ? loops.front().name : loop_for_threads(machine(), choice_.cycles, loops, nest_.program().open));
+    name("threads", share_ > 0
+                        ? loops.front().name
+                        : loop_for_threads(machine(), choice_.cycles, loops, nest_.program().open));
   }
 
   // --- copies of operands
 
   void copies() {
-    for (const char* group : {"weight", "panel", "border", "padded", "ahead"}) filling_.scope.groups[group];
+    for (const char* group : {"weight", "panel", "border", "padded", "ahead"})
+      filling_.scope.groups[group];
     if (choice_.lane.empty() || choice_.turned) return;
     const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
     const TiledReduction reduction{&nest_.program(),
@@ -210,7 +227,8 @@ OpenNest open_reduction(const KernelSoFar& kernel, const StatementGroup& group) 
   const auto nest = std::make_shared<ReductionNest>(kernel, group);
   const auto free = std::make_shared<TileChoice>(nest->choose(nullptr));
   std::map<std::string, std::int64_t> facts = TiledSum(*nest, *free).facts();
-  const bool is_product = static_cast<bool>(ir::classify_contraction(kernel.program, *group.update));
+  const bool is_product =
+      static_cast<bool>(ir::classify_contraction(kernel.program, *group.update));
   const bool is_shared = facts["lane_bytes"] > 0 && facts["row_bytes"] > 0;
   return {is_product && is_shared        ? "contraction"
           : reads_windows(*group.update) ? "window"

@@ -54,9 +54,11 @@ std::int64_t TiledSum::lanes() const {
 }
 
 std::int64_t TiledSum::trips(const std::string& role) const {
-  if (role == "lane") return choice_.lane.empty() ? 1 : ceil_div(nest_.extent(choice_.lane), lanes());
+  if (role == "lane")
+    return choice_.lane.empty() ? 1 : ceil_div(nest_.extent(choice_.lane), lanes());
   if (role == "row") return ceil_div(nest_.extent(choice_.row), choice_.tile.rows);
-  if (role == "outer_row") return ceil_div(nest_.extent(choice_.outer_row), choice_.tile.outer_rows);
+  if (role == "outer_row")
+    return ceil_div(nest_.extent(choice_.outer_row), choice_.tile.outer_rows);
   return choice_.block.empty() ? 1 : ceil_div(nest_.extent(choice_.block), choice_.block_size);
 }
 
@@ -80,7 +82,8 @@ bool TiledSum::moves(const ir::Load& load, const std::string& loop) const {
   return !loop.empty() && ir::stride_of(nest_.program(), load, loop).value_or(1) != 0;
 }
 
-// It moves along the lanes and not along the rows, or the other way round. Without rows: with the lanes or not.
+// It moves along the lanes and not along the rows, or the other way round. Without rows: with the
+// lanes or not.
 bool TiledSum::is_along(const ir::Load& load, bool lanes) const {
   const bool along_lanes = moves(load, choice_.lane);
   const bool along_rows = choice_.row.empty() ? !along_lanes : moves(load, choice_.row);
@@ -109,7 +112,8 @@ std::int64_t TiledSum::bytes_along(bool lanes, const std::vector<std::string>& b
       if (moves(*load, fact.name) && std::ranges::find(batch, fact.name) == batch.end())
         elements *= std::max<std::int64_t>(1, fact.extent);
     const ir::Buffer& buffer = nest_.program().buffer(load->buffer);
-    bytes += std::min(elements, checked_product(ir::constant_shape(buffer))) * size_in_bytes(buffer.dtype);
+    bytes += std::min(elements, checked_product(ir::constant_shape(buffer))) *
+             size_in_bytes(buffer.dtype);
   }
   return bytes;
 }
@@ -133,7 +137,8 @@ std::map<std::string, std::int64_t> TiledSum::facts() const {
   const std::int64_t far = nest_.machine().l2.bytes * 2 / 3;  // beside what passes by
   for (const bool of_lanes : {true, false}) {
     const std::string side = of_lanes ? "lane" : "row";
-    const std::int64_t bytes = bytes_along(of_lanes, loops["batch"]), lines = product_of(loops[side + "_free"]);
+    const std::int64_t bytes = bytes_along(of_lanes, loops["batch"]),
+                       lines = product_of(loops[side + "_free"]);
     facts[side + "_lines"] = lines;
     facts[side + "_panels"] = lines * trips(side);
     facts[side + "_bytes"] = bytes;

@@ -1,5 +1,6 @@
-// A sum and what stands around it, as the cost model and the templates ask for it. With a choice of lanes, rows and
-// sizes: which operands lie along which of them, and the facts that templates.table may ask for.
+// A sum and what stands around it, as the cost model and the templates ask for it. With a choice of
+// lanes, rows and sizes: which operands lie along which of them, and the facts that templates.table
+// may ask for.
 #pragma once
 
 #include <map>
@@ -20,7 +21,9 @@ class ReductionNest {
   const StatementGroup& group() const { return group_; }
   const std::vector<IteratorFacts>& iterators() const { return facts_; }
   DType dtype() const { return dtype_; }
-  std::int64_t extent(const std::string& loop) const { return loop.empty() ? 1 : find(facts_, loop)->extent; }
+  std::int64_t extent(const std::string& loop) const {
+    return loop.empty() ? 1 : find(facts_, loop)->extent;
+  }
   std::vector<const ir::Statement*> statements() const;  // initial value, update, epilogue
 
   TileChoice choose(const TileForm* form) const;  // null: in any order
@@ -40,11 +43,13 @@ class TiledSum {
  public:
   TiledSum(const ReductionNest& nest, const TileChoice& choice) : nest_(nest), choice_(choice) {}
 
-  std::int64_t lanes() const;                            // of a tile
-  std::int64_t trips(const std::string& role) const;     // of the loop over the tiles of lane, row, outer_row or block
-  std::int64_t trips_of(const std::string& loop) const;  // of a free loop: h, h.o of a second row loop
-  // The free loops in the Program's order, by what they move: the operands along the lanes, those along the rows, or
-  // both (lane_free, row_free, batch); and all of them (free).
+  std::int64_t lanes() const;  // of a tile
+  // Of the loop over the tiles of lane, row, outer_row or block.
+  std::int64_t trips(const std::string& role) const;
+  // Of a free loop: h, h.o of a second row loop.
+  std::int64_t trips_of(const std::string& loop) const;
+  // The free loops in the Program's order, by what they move: the operands along the lanes, those
+  // along the rows, or both (lane_free, row_free, batch); and all of them (free).
   std::map<std::string, std::vector<std::string>> free_loops() const;
   std::map<std::string, std::int64_t> facts() const;
 

@@ -1,4 +1,5 @@
-// Holes and roles of templates for chains of rows: softmax, norms, sums and means of rows (schedule/cost/row_chain.h).
+// Holes and roles of templates for chains of rows: softmax, norms, sums and means
+// of rows (schedule/cost/row_chain.h).
 //
 //   top[i] = max[j] x[i, j]                     rows: i    pass: lane j, sum top
 //   e[i, j] = exp(x[i, j] - top[i])             pass: lane j, define e, sum total
@@ -18,7 +19,9 @@
 namespace polyte::schedule {
 namespace {
 
-bool contains(const Statements& all, const ir::Statement* s) { return std::ranges::find(all, s) != all.end(); }
+bool contains(const Statements& all, const ir::Statement* s) {
+  return std::ranges::find(all, s) != all.end();
+}
 
 class RowsFiller {
  public:
@@ -36,7 +39,8 @@ class RowsFiller {
     filling_.groups = found_.groups;
     rows();
     sizes();
-    for (const ir::Statement* s : q_.statements) add(filling_.scope, "statement", {{"statement", s->name}});
+    for (const ir::Statement* s : q_.statements)
+      add(filling_.scope, "statement", {{"statement", s->name}});
     for (const RowPass& pass : chain_.passes) add_pass(pass);
     memory();
     return std::move(filling_);
@@ -49,10 +53,12 @@ class RowsFiller {
   const RowChain& chain_;
   const std::string number_;  // behind the params of this nest; empty: the first
   Filling filling_;
-  std::map<std::string, std::string> places_;             // temporary -> the result in whose memory it lies
-  int of_sums_ = std::numeric_limits<int>::max();         // vectors side by side in passes that sum up,
-  int of_rows_ = std::numeric_limits<int>::max();         // in those whose rows run together,
-  int of_definitions_ = std::numeric_limits<int>::max();  // and in the others
+  // Temporary -> the result in whose memory it lies.
+  std::map<std::string, std::string> places_;
+  int of_sums_ = std::numeric_limits<int>::max();  // vectors side by side in passes that sum up,
+  int of_rows_ = std::numeric_limits<int>::max();  // in those whose rows run together,
+  // And in the others.
+  int of_definitions_ = std::numeric_limits<int>::max();
 
   using Names = std::map<std::string, std::string>;
 
@@ -115,7 +121,8 @@ class RowsFiller {
     if (in_blocks()) filling_.values["R"] = std::to_string(chain_.block);
     if (of_sums_ < std::numeric_limits<int>::max()) filling_.values["Nv"] = vectors(of_sums_);
     if (of_rows_ < std::numeric_limits<int>::max()) filling_.values["Nt"] = vectors(of_rows_);
-    if (of_definitions_ < std::numeric_limits<int>::max()) filling_.values["Np"] = vectors(of_definitions_);
+    if (of_definitions_ < std::numeric_limits<int>::max())
+      filling_.values["Np"] = vectors(of_definitions_);
   }
 
   // As the script calls it: of several nests each has its own.
@@ -124,7 +131,8 @@ class RowsFiller {
   // Of a block's rows as lanes: <i.i>, or i.i where their elements are no neighbours.
   std::string across(const ir::Statement& s) const {
     if (!in_blocks()) return "";
-    const bool suits = ir::stride_of(program_, s.writes[0], row()) == 1 && can_carry_lanes(program_, s, row());
+    const bool suits =
+        ir::stride_of(program_, s.writes[0], row()) == 1 && can_carry_lanes(program_, s, row());
     return suits ? "<" + within_tile(row()) + ">" : within_tile(row());
   }
 
@@ -140,14 +148,16 @@ class RowsFiller {
     Scope& scope = add(filling_.scope, "pass", {});
     for (const char* group : {"define", "sum", "wide", "body", "after"}) scope.groups[group];
     if (!pass.own.empty()) over_a_row(pass, scope);
-    for (const ir::Statement* s : pass.after) add(scope, "after", {{"after", s->name}, {"across", across(*s)}});
+    for (const ir::Statement* s : pass.after)
+      add(scope, "after", {{"after", s->name}, {"across", across(*s)}});
   }
 
   void over_a_row(const RowPass& pass, Scope& scope) {
     scope.names["lane"] = lane(pass);
     scope.lists["own"].assign(pass.own.begin(), pass.own.end() - 1);
     const std::string size = pass.sums.empty() ? "Np" : pass.together > 1 ? "Nt" : "Nv";
-    scope.names["size"] = pass.is_whole ? std::to_string(extent(*pass.body.front(), lane(pass))) : param(size);
+    scope.names["size"] =
+        pass.is_whole ? std::to_string(extent(*pass.body.front(), lane(pass))) : param(size);
     scope.names["around"] = chain_.rows_around(pass);
     scope.names["together"] = pass.together > 1 ? "[" + chain_.rows_together(pass) + "]" : "";
     for (const ir::Statement* s : pass.body) {
@@ -191,7 +201,8 @@ class RowsFiller {
       filling_.scope.groups["grouped"].push_back(sum);
       for (const std::string& part : {wide, narrow})
         for (const char* which : {".init", ".update"})
-          add(filling_.scope, "part", {{"part", part + which}, {"count", std::to_string(pass.together)}});
+          add(filling_.scope, "part",
+              {{"part", part + which}, {"count", std::to_string(pass.together)}});
     }
     if (!is_reorderable(update)) filling_.reassociated.insert(lane(pass));
     return first;
@@ -206,8 +217,8 @@ class RowsFiller {
   }
 
   void memory() {
-    for (const char* group :
-         {"pass", "reciprocal", "square", "line", "wide", "whole", "kept", "reused", "ahead", "grouped", "part"})
+    for (const char* group : {"pass", "reciprocal", "square", "line", "wide", "whole", "kept",
+                              "reused", "ahead", "grouped", "part"})
       filling_.scope.groups[group];
     for (const auto& [temporary, result] : places_) {
       add(filling_.scope, "reused", {{"temporary", temporary}, {"result", result}});
@@ -224,12 +235,14 @@ class RowsFiller {
 
 }  // namespace
 
-OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order) {
+OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups,
+                   bool keep_order) {
   std::vector<Statements> statements;
   for (const StatementGroup& group : groups) statements.push_back(statements_of(group));
   return {"rows", machine_facts(kernel.machine, DType::F32),
           [&kernel, statements, keep_order](const TemplateFile& file) -> Result<Filling> {
-            RowQuestion question{&kernel.program, &kernel.reference, &kernel.machine, {}, keep_order};
+            RowQuestion question{
+                &kernel.program, &kernel.reference, &kernel.machine, {}, keep_order};
             question.blocks = allowed_values(file, "R", kernel.machine, DType::F32);
             RowsFound found = find_rows(question, statements);
             if (found.groups == 0) return Decline{"no chain of rows"};

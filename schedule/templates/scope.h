@@ -8,7 +8,8 @@
 namespace polyte::schedule {
 
 struct Scope {
-  std::map<std::string, std::string> names;               // role -> a name; empty: the nest has none
+  // Role -> a name; empty: the nest has none.
+  std::map<std::string, std::string> names;
   std::map<std::string, std::vector<std::string>> lists;  // role -> loops, or subscripts, in order
   std::map<std::string, std::vector<Scope>> groups;       // `each GROUP:`
 };

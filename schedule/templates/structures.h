@@ -1,4 +1,5 @@
-// What the templates are for: structures of a nest, never operators. Of each, the holes that the cost model can fill.
+// What the templates are for: structures of a nest, never operators. Of each, the holes that the
+// cost model can fill.
 #pragma once
 
 #include <string>

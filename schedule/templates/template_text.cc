@@ -33,7 +33,8 @@ class TemplateParser {
     result_.origin = place_ + file;
     result_.summary = summary_of(result_.text);
     read(file);
-    if (nests_ != 1) report(result_.origin, 1, "a template has one nest, here are " + std::to_string(nests_));
+    if (nests_ != 1)
+      report(result_.origin, 1, "a template has one nest, here are " + std::to_string(nests_));
     return std::move(result_);
   }
 
@@ -77,19 +78,23 @@ class TemplateParser {
 
   void header(const std::string& text) {
     LineParser line(text);
-    if (!line.accept("template")) LineParser::fail("a template begins with: template NAME for STRUCTURE");
+    if (!line.accept("template"))
+      LineParser::fail("a template begins with: template NAME for STRUCTURE");
     result_.name = line.name("a name");
-    if (!line.accept("for")) LineParser::fail("a template begins with: template NAME for STRUCTURE");
+    if (!line.accept("for"))
+      LineParser::fail("a template begins with: template NAME for STRUCTURE");
     result_.structure = line.name("a structure");
     line.expect_end();
     if (place_ + result_.name + kTemplate != result_.origin)
-      LineParser::fail("the template " + result_.name + " stands in a file of its name, " + result_.name + kTemplate);
+      LineParser::fail("the template " + result_.name + " stands in a file of its name, " +
+                       result_.name + kTemplate);
     const auto& known = structures();
     const auto structure = std::ranges::find(known, result_.structure, &Structure::name);
     if (structure == known.end()) {
       std::vector<std::string> names;
       for (const Structure& each : known) names.emplace_back(each.name);
-      LineParser::fail("no structure '" + result_.structure + "' (there are " + join_words(names) + ")");
+      LineParser::fail("no structure '" + result_.structure + "' (there are " + join_words(names) +
+                       ")");
     }
     structure_ = &*structure;
   }
@@ -116,7 +121,8 @@ class TemplateParser {
   // split, or what stands behind each GROUP:.
   static void check_word(const std::vector<Token>& tokens) {
     std::size_t at = 0;
-    while (at + 3 < tokens.size() && tokens[at].text == "each" && tokens[at + 2].text == ":") at += 3;
+    while (at + 3 < tokens.size() && tokens[at].text == "each" && tokens[at + 2].text == ":")
+      at += 3;
     if (tokens[at].text != "let") check_directive_word(tokens[at].text);
   }
 
@@ -124,8 +130,10 @@ class TemplateParser {
     const std::size_t begin = text.find('"') + 1, end = text.find('"', begin);
     if (begin == 0 || end != text.size() - 1) LineParser::fail("expected include \"FILE\"");
     const std::string file = text.substr(begin, end - begin);
-    if (!texts_.contains(file)) LineParser::fail("include \"" + file + "\": there is no such file beside it");
-    if (std::ranges::find(open_, file) != open_.end()) LineParser::fail("a cycle: " + file + " includes itself");
+    if (!texts_.contains(file))
+      LineParser::fail("include \"" + file + "\": there is no such file beside it");
+    if (std::ranges::find(open_, file) != open_.end())
+      LineParser::fail("a cycle: " + file + " includes itself");
     read(file);
   }
 
@@ -158,7 +166,8 @@ class TemplateParser {
   // The plain loops at the beginning of the nest: free > lane.o > row.o.
   void around(const std::vector<Token>& tokens) {
     for (std::size_t i = 1; i + 1 < tokens.size() && tokens[i].kind == Token::Kind::Name; i += 2) {
-      if (tokens[i].text == "par") LineParser::fail("threads are said by a line of their own: parallel update:threads");
+      if (tokens[i].text == "par")
+        LineParser::fail("threads are said by a line of their own: parallel update:threads");
       if (tokens[i + 1].text != ">") break;  // the statement
       result_.around.push_back(tokens[i].text);
     }
@@ -180,7 +189,8 @@ void parse_table(const std::string& text, const std::string& origin, TemplateSet
       if (file == set.files.end())
         LineParser::fail("there is no template " + choice.name);
       else if (file->second.structure != choice.structure)
-        LineParser::fail(choice.name + " is a template for " + file->second.structure + ", not " + choice.structure);
+        LineParser::fail(choice.name + " is a template for " + file->second.structure + ", not " +
+                         choice.structure);
       set.choices.push_back(std::move(choice));
     } catch (const LineProblem& problem) {
       problems.push_back(where + ": " + problem.text);
@@ -188,8 +198,8 @@ void parse_table(const std::string& text, const std::string& origin, TemplateSet
   }
 }
 
-void add_templates(const Texts& texts, const Texts& files, const std::string& place, TemplateSet& set,
-                   std::vector<std::string>& problems) {
+void add_templates(const Texts& texts, const Texts& files, const std::string& place,
+                   TemplateSet& set, std::vector<std::string>& problems) {
   for (const auto& [file, text] : files) {
     if (!file.ends_with(kTemplate)) continue;
     TemplateFile parsed = TemplateParser(texts, place, problems).run(file);
@@ -211,21 +221,25 @@ Texts read_folder(const std::string& folder) {
   constexpr std::uintmax_t kLimit = 1U << 20U;
   std::error_code error;
   if (!fs::is_directory(folder, error))
-    throw UserError(ExitStatus::InvalidInput, "--templates " + folder + ": there is no such folder");
+    throw UserError(ExitStatus::InvalidInput,
+                    "--templates " + folder + ": there is no such folder");
   Texts texts;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string file = entry.path().filename().string();
     if (!file.ends_with(kTemplate) && !file.ends_with(".part") && file != kTable) continue;
     if (entry.file_size(error) > kLimit || error)
-      throw UserError(ExitStatus::ResourceLimit, entry.path().string() + ": more than 1 MiB of text");
+      throw UserError(ExitStatus::ResourceLimit,
+                      entry.path().string() + ": more than 1 MiB of text");
     std::ostringstream text;
     text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
     texts[file] = text.str();
   }
-  if (error) throw UserError(ExitStatus::InvalidInput, "--templates " + folder + ": cannot be read");
+  if (error)
+    throw UserError(ExitStatus::InvalidInput, "--templates " + folder + ": cannot be read");
   if (texts.empty())
     throw UserError(ExitStatus::InvalidInput,
-                    "--templates " + folder + ": no template in it (NAME.sched; polyte templates -o DIR copies ours)");
+                    "--templates " + folder +
+                        ": no template in it (NAME.sched; polyte templates -o DIR copies ours)");
   return texts;
 }
 
@@ -233,7 +247,8 @@ Texts read_folder(const std::string& folder) {
 
 bool TemplateFile::mentions(const std::string& role) const {
   return std::ranges::any_of(lines, [&](const Line& each) {
-    return std::ranges::any_of(tokenize(each.line.text), [&](const Token& token) { return token.text == role; });
+    return std::ranges::any_of(tokenize(each.line.text),
+                               [&](const Token& token) { return token.text == role; });
   });
 }
 

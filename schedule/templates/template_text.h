@@ -1,6 +1,7 @@
-// A template: Script text in which roles stand for the loops, statements and tensors of a nest, and holes for what the
-// cost model decides. What stands in the file is ours: the order of the loops, where sums are kept, what is packed.
-// docs/templates.md is the grammar and lists the roles of each structure.
+// A template: Script text in which roles stand for the loops, statements and tensors of a nest,
+// and holes for what the cost model decides. What stands in the file is ours: the order of the
+// loops, where sums are kept, what is packed. docs/templates.md is the grammar and lists the roles
+// of each structure.
 //
 //   template contraction for contraction
 //   loop  lane = ?, row = ?
@@ -46,7 +47,8 @@ struct TemplateFile {
   bool mentions(const std::string& role) const;
 };
 
-// A line of the table, in order: the first of a structure whose holes can be filled and whose condition holds is taken.
+// A line of the table, in order: the first of a structure whose holes can be filled and whose
+// condition holds is taken.
 struct TemplateChoice {
   std::string structure, name;
   std::string condition;  // over the facts of a filled template; empty: always
@@ -61,15 +63,15 @@ struct TemplateSet {
 // Those of Polyte, from schedule/templates/*.sched and templates.table.
 const TemplateSet& own_templates();
 
-// Polyte's with those of a folder before them: a file of the same name takes the other's place, one that no line of the
-// table names comes first for its structure, and a templates.table of the folder takes the place of ours. UserError
-// lists every problem of every file.
+// Polyte's with those of a folder before them: a file of the same name takes the other's place,
+// one that no line of the table names comes first for its structure, and a templates.table of the
+// folder takes the place of ours. UserError lists every problem of every file.
 TemplateSet templates_with(const std::string& folder);
 // The same, for options; null for no folder.
 std::shared_ptr<const TemplateSet> load_templates(const std::string& folder);
 
-// The files behind the set, with the fragments that they include, as they were written: what a person copies. By file
-// name.
+// The files behind the set, with the fragments that they include, as they were written: what a
+// person copies. By file name.
 const std::map<std::string, std::string>& own_template_texts();
 
 }  // namespace polyte::schedule

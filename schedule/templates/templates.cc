@@ -17,7 +17,9 @@
 namespace polyte::schedule {
 namespace {
 
-const ir::Statement& main_of(const StatementGroup& group) { return group.update ? *group.update : *group.plain; }
+const ir::Statement& main_of(const StatementGroup& group) {
+  return group.update ? *group.update : *group.plain;
+}
 
 // One iteration, or not even a loop: there is nothing that a template could do.
 bool is_single(const State& reference, const StatementGroup& group) {
@@ -28,7 +30,9 @@ bool is_single(const State& reference, const StatementGroup& group) {
 class TemplateScheduler {
  public:
   TemplateScheduler(KernelSoFar& kernel, const TemplateOptions& options)
-      : kernel_(kernel), options_(options), set_(options.templates ? *options.templates : own_templates()) {}
+      : kernel_(kernel),
+        options_(options),
+        set_(options.templates ? *options.templates : own_templates()) {}
 
   // What no template takes stays in reference order beside the others; alone it is declined.
   std::optional<Decline> run() {
@@ -63,8 +67,8 @@ class TemplateScheduler {
 
   bool on_gpu() const { return kernel_.machine.gpu.has_value(); }
 
-  // How many groups the nest has whose template was found: the first of its structure whose condition holds and whose
-  // holes can be filled. 0: there is none, for reason_.
+  // How many groups the nest has whose template was found: the first of its structure whose
+  // condition holds and whose holes can be filled. 0: there is none, for reason_.
   std::size_t take(const OpenNest& nest, const StatementGroup& first) {
     reason_ = "no template for a " + nest.structure;
     for (const TemplateChoice& choice : set_.choices) {
@@ -92,15 +96,17 @@ class TemplateScheduler {
   static bool holds(const TemplateChoice& choice, const OpenNest& nest) {
     if (choice.condition.empty()) return true;
     const auto value = evaluate_size(choice.condition, nest.facts);
-    if (!value) throw UserError(ExitStatus::InvalidInput, choice.where + ": " + value.error().reason);
+    if (!value)
+      throw UserError(ExitStatus::InvalidInput, choice.where + ": " + value.error().reason);
     return *value != 0;
   }
 
   // Of one group that is no chain of rows.
   std::size_t take_one(const StatementGroup& group) {
     const ir::Statement& s = main_of(group);
-    if (is_empty(kernel_.reference, kernel_.reference.at(s.name))) return 1;  // nothing is to schedule
-    if (s.iterators.empty()) return 1;                                        // a single point has no loops
+    // Nothing is to schedule.
+    if (is_empty(kernel_.reference, kernel_.reference.at(s.name))) return 1;
+    if (s.iterators.empty()) return 1;  // a single point has no loops
     const std::size_t taken = group.update ? take_sum(group) : take_plain(group);
     if (taken == 0 && options_.notes && !is_single(kernel_.reference, group))
       options_.notes->push_back("'" + s.name + "' stays in reference order: " + reason_);
@@ -109,7 +115,9 @@ class TemplateScheduler {
 
   std::size_t take_sum(const StatementGroup& group) {
     if (!on_gpu()) return take(open_reduction(kernel_, group), group);
-    if (const std::size_t taken = take(open_gpu_product(kernel_, group, options_.keep_order), group)) return taken;
+    if (const std::size_t taken =
+            take(open_gpu_product(kernel_, group, options_.keep_order), group))
+      return taken;
     return take(open_gpu_sum(kernel_, group), group);
   }
 
@@ -117,9 +125,11 @@ class TemplateScheduler {
     const ir::Statement& s = *group.plain;
     if (s.region_depth == 0 && s.combiner == ir::Combiner::None)
       return take((on_gpu() ? open_gpu_pointwise : open_pointwise)(kernel_, group), group);
-    if (const auto nest = on_gpu() ? std::nullopt : open_recurrence(kernel_, group)) return take(*nest, group);
+    if (const auto nest = on_gpu() ? std::nullopt : open_recurrence(kernel_, group))
+      return take(*nest, group);
     reason_ = "no template for " + s.name +
-              (s.region_depth > 0 ? " in an ordered region" : ", which adds to elements that its iterations share");
+              (s.region_depth > 0 ? " in an ordered region"
+                                  : ", which adds to elements that its iterations share");
     return 0;
   }
 
@@ -140,8 +150,10 @@ class TemplateScheduler {
     if (options_.uses) options_.uses->push_back(use_of(file, filling, first));
   }
 
-  static TemplateUse use_of(const TemplateFile& file, const Filling& filling, const StatementGroup& first) {
-    TemplateUse use{first.init ? first.init->name : main_of(first).name, file.name, file.origin, file.text, {}};
+  static TemplateUse use_of(const TemplateFile& file, const Filling& filling,
+                            const StatementGroup& first) {
+    TemplateUse use{
+        first.init ? first.init->name : main_of(first).name, file.name, file.origin, file.text, {}};
     for (const std::string& loop : file.loop_holes)
       if (const std::string& name = filling.scope.names.at(loop); !name.empty())
         use.roles.push_back(loop + " = " + name);
@@ -151,10 +163,12 @@ class TemplateScheduler {
   }
 };
 
-Result<Script> make_plain(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
+Result<Script> make_plain(const ir::Program& program, const Machine& machine,
+                          const TemplateOptions& options) {
   const std::optional<ir::FreeRegions> free = ir::without_regions(program);
   const ir::Program& plain = free ? free->program : program;
-  const std::optional<ir::Program> steady = machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
+  const std::optional<ir::Program> steady =
+      machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
   const ir::Program& planned = steady ? *steady : plain;
   const State reference = reference_state(std::make_shared<const ir::Program>(planned));
   KernelSoFar kernel{planned, reference, machine};
@@ -170,9 +184,11 @@ Result<Script> make_plain(const ir::Program& program, const Machine& machine, co
 
 }  // namespace
 
-Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
-  return scheduled_reworded(program, machine,
-                            [&](const ir::Program& seen, const auto&) { return make_plain(seen, machine, options); });
+Result<Script> make_template(const ir::Program& program, const Machine& machine,
+                             const TemplateOptions& options) {
+  return scheduled_reworded(program, machine, [&](const ir::Program& seen, const auto&) {
+    return make_plain(seen, machine, options);
+  });
 }
 
 }  // namespace polyte::schedule

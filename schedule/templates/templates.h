@@ -1,8 +1,10 @@
-// Polyte's manual schedules: for each structure of Program (not for each operator) the schedule that a person who knows
-// the machine would write, as a file of Script text with holes (*.sched; docs/templates.md).
+// Polyte's manual schedules: for each structure of Program (not for each operator) the
+// schedule that a person who knows the machine would write, as a file of Script text with
+// holes (*.sched; docs/templates.md).
 //
-// A Program is a sequence of nests. Of each, templates.table says which file it takes, by its structure and sizes; the
-// cost model fills the file's holes; what stands in the file becomes the Script.
+// A Program is a sequence of nests. Of each, templates.table says which file it takes, by
+// its structure and sizes; the cost model fills the file's holes; what stands in the file
+// becomes the Script.
 #pragma once
 
 #include <string>
@@ -23,16 +25,20 @@ struct TemplateUse {
 };
 
 struct TemplateOptions {
-  bool keep_order = false;                         // of floating-point sums: no `reassoc`
-  std::vector<std::string>* notes = nullptr;       // receives which statements stay in reference order, and why
-  const TemplateSet* templates = nullptr;          // null: own_templates()
-  std::vector<TemplateUse>* uses = nullptr;        // receives what the nests took, in order
-  std::vector<std::string>* considered = nullptr;  // not of templates: receives what poly weighed (PolyOptions)
-  std::vector<RefusedScript>* refused = nullptr;   // the same: what it tried and the proof refused
+  bool keep_order = false;  // of floating-point sums: no `reassoc`
+  // Receives which statements stay in reference order, and why.
+  std::vector<std::string>* notes = nullptr;
+  const TemplateSet* templates = nullptr;    // null: own_templates()
+  std::vector<TemplateUse>* uses = nullptr;  // receives what the nests took, in order
+  // Not of templates: receives what poly weighed (PolyOptions).
+  std::vector<std::string>* considered = nullptr;
+  std::vector<RefusedScript>* refused = nullptr;  // the same: what it tried and the proof refused
 };
 
-// A Script whose directives carry Provenance::Template, those of filled holes Provenance::TileModel. Sizes of the
-// Program must be numbers. UserError: a file of `templates` is no Script for the nest that takes it.
-Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options = {});
+// A Script whose directives carry Provenance::Template, those of filled holes
+// Provenance::TileModel. Sizes of the Program must be numbers. UserError: a file of `templates` is
+// no Script for the nest that takes it.
+Result<Script> make_template(const ir::Program& program, const Machine& machine,
+                             const TemplateOptions& options = {});
 
 }  // namespace polyte::schedule

@@ -20,7 +20,8 @@ namespace {
 
 using testing::NamedProgram;
 
-const std::vector<std::string> kFolders = {"bench/suites", "examples/programs", "examples/schedules"};
+const std::vector<std::string> kFolders = {"bench/suites", "examples/programs",
+                                           "examples/schedules"};
 
 codegen::Target neoverse() {
   codegen::Target target = target_named("aarch64:neoverse-n1");
@@ -35,7 +36,8 @@ int elf_machine(const std::string& bytes) {
   return header.e_machine;
 }
 
-// An instruction over the lanes of a vector register, "fmla v0.4s, v1.4s, v2.s[0]", or one that moves a whole one.
+// An instruction over the lanes of a vector register, "fmla v0.4s, v1.4s, v2.s[0]", or one that
+// moves a whole one.
 bool has_neon(const std::string& assembly) {
   static const std::regex kLanes(R"(\tv[0-9]+\.(16b|8b|8h|4h|4s|2s|2d)|\t[ls][dt][a-z]+\tq[0-9]+)");
   return std::regex_search(assembly, kLanes);
@@ -66,7 +68,8 @@ TEST_CASE("every Program compiles to an object, with NEON in it where its loops 
     for (const Arm arm : {Arm::Poly, Arm::Template}) {
       CAPTURE(named.program->name);
       CAPTURE(to_string(arm));
-      const BuiltKernel kernel = build_kernel(named.program, target.machine, testing::unproved(arm));
+      const BuiltKernel kernel =
+          build_kernel(named.program, target.machine, testing::unproved(arm));
       check_object(kernel, target);
       ++count;
       if (!has_lanes(kernel.kernel.program)) continue;
@@ -94,7 +97,8 @@ TEST_CASE("schedules of people compile as well, or the instruction is named that
         check_object(build_kernel(named.program, target.machine, options), target);
         ++compiled;
       } catch (const UserError& error) {
-        CHECK_MESSAGE(std::string(error.what()).find("neoverse-n1") != std::string::npos, error.what());
+        CHECK_MESSAGE(std::string(error.what()).find("neoverse-n1") != std::string::npos,
+                      error.what());
         ++refused;
       }
     }
@@ -114,7 +118,8 @@ TEST_CASE("an artifact says what it is for, and only such a processor runs it") 
   if (kNativeKind == TargetKind::AArch64) return;
   std::vector<runtime::Tensor> tensors = make_tensors(*program);
   CHECK_THROWS_WITH_AS(OperatorRunner(op, tensors, 1),
-                       doctest::Contains("is built for aarch64, this processor is x86_64"), UserError);
+                       doctest::Contains("is built for aarch64, this processor is x86_64"),
+                       UserError);
 }
 
 TEST_CASE("targets are named by kind") {
@@ -124,7 +129,8 @@ TEST_CASE("targets are named by kind") {
   CHECK(target_named("aarch64:generic").machine.vector_bits == 128);
   if (kNativeKind == TargetKind::X86)
     CHECK_THROWS_WITH_AS(target_named("aarch64:native"),
-                         "--target aarch64:native: this processor is x86_64, expected a name", UserError);
+                         "--target aarch64:native: this processor is x86_64, expected a name",
+                         UserError);
 }
 
 }  // namespace polyte::driver

@@ -1,5 +1,6 @@
-// Kernels for AArch64, run under qemu-aarch64, against the same Programs compiled for this machine: data are whole
-// numbers, so every order of a sum gives the same bits. 0: all equal; 1: some differ; 77: a tool is missing.
+// Kernels for AArch64, run under qemu-aarch64, against the same Programs compiled for this machine:
+// data are whole numbers, so every order of a sum gives the same bits. 0: all equal; 1: some
+// differ; 77: a tool is missing.
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,12 +80,14 @@ std::vector<runtime::Tensor> filled_tensors(const ir::Program& program) {
 }
 
 // What start.c reads.
-std::string message_of(std::span<runtime::Tensor> tensors, std::span<runtime::Tensor> packed, std::int64_t scratch) {
+std::string message_of(std::span<runtime::Tensor> tensors, std::span<runtime::Tensor> packed,
+                       std::int64_t scratch) {
   std::string text;
   append(text, static_cast<std::int64_t>(tensors.size() + packed.size()));
   append(text, scratch);
   for (const auto& part : {tensors, packed})
-    for (runtime::Tensor& tensor : part) append(text, static_cast<std::int64_t>(tensor.raw().size()));
+    for (runtime::Tensor& tensor : part)
+      append(text, static_cast<std::int64_t>(tensor.raw().size()));
   for (const auto& part : {tensors, packed})
     for (runtime::Tensor& tensor : part)
       text.append(reinterpret_cast<const char*>(tensor.raw().data()), tensor.raw().size());
@@ -94,7 +97,8 @@ std::string message_of(std::span<runtime::Tensor> tensors, std::span<runtime::Te
 class Emulated {
  public:
   explicit Emulated(const Folder& folder) : folder_(folder) {
-    POLYTE_CHECK(succeeds("clang-19 --target=aarch64-linux-gnu -O1 -ffreestanding -fno-stack-protector -fno-builtin -c "
+    POLYTE_CHECK(succeeds("clang-19 --target=aarch64-linux-gnu -O1 -ffreestanding "
+                          "-fno-stack-protector -fno-builtin -c "
                           "tests/aarch64/start.c -o " +
                           folder_.file("start.o")),
                  "start.c does not compile");
@@ -109,11 +113,12 @@ class Emulated {
     std::vector<runtime::Tensor> packed = pack_constants(kernel, tensors);
     std::ofstream(folder_.file("in"), std::ios::binary)
         << message_of(tensors, packed, object.kernels.front().scratch.total_bytes(1));
-    POLYTE_CHECK(succeeds("ld.lld-19 -static --defsym polyte_kernel_entry=" + kernel.kernel.program.name + " " +
-                          folder_.file("start.o") + " " + folder_.file("kernel.o") + " -o " + folder_.file("program")),
+    POLYTE_CHECK(succeeds("ld.lld-19 -static --defsym polyte_kernel_entry=" +
+                          kernel.kernel.program.name + " " + folder_.file("start.o") + " " +
+                          folder_.file("kernel.o") + " -o " + folder_.file("program")),
                  "the kernel cannot be linked");
-    POLYTE_CHECK(succeeds("qemu-aarch64 -cpu neoverse-n1 " + folder_.file("program") + " <" + folder_.file("in") +
-                          " >" + folder_.file("out")),
+    POLYTE_CHECK(succeeds("qemu-aarch64 -cpu neoverse-n1 " + folder_.file("program") + " <" +
+                          folder_.file("in") + " >" + folder_.file("out")),
                  "the program failed");
     read_results(tensors);
   }
@@ -127,14 +132,16 @@ class Emulated {
     file.read(reinterpret_cast<char*>(&status), sizeof status);
     POLYTE_CHECK(status == 0, "the kernel returned " + std::to_string(status));
     for (runtime::Tensor& tensor : tensors)
-      file.read(reinterpret_cast<char*>(tensor.raw().data()), static_cast<std::streamsize>(tensor.raw().size()));
+      file.read(reinterpret_cast<char*>(tensor.raw().data()),
+                static_cast<std::streamsize>(tensor.raw().size()));
     POLYTE_CHECK(file.good(), "the program wrote too little");
   }
 };
 
 // How many bytes differ between the two processors.
 std::size_t differing_bytes(const NamedProgram& named, Arm arm, const Emulated& emulated) {
-  std::vector<runtime::Tensor> here = filled_tensors(*named.program), there = filled_tensors(*named.program);
+  std::vector<runtime::Tensor> here = filled_tensors(*named.program),
+                               there = filled_tensors(*named.program);
   // Without AVX-512, whose exponentials round elsewhere.
   const CompiledOperator op =
       compile_operator(named.program, codegen::target_for_cpu("x86-64-v3"), testing::unproved(arm));
@@ -142,7 +149,8 @@ std::size_t differing_bytes(const NamedProgram& named, Arm arm, const Emulated& 
   emulated.run(named, arm, there);
   std::size_t count = 0;
   for (std::size_t i = 0; i < here.size(); ++i)
-    for (std::size_t at = 0; at < here[i].raw().size(); ++at) count += here[i].raw()[at] != there[i].raw()[at] ? 1 : 0;
+    for (std::size_t at = 0; at < here[i].raw().size(); ++at)
+      count += here[i].raw()[at] != there[i].raw()[at] ? 1 : 0;
   return count;
 }
 
@@ -154,21 +162,26 @@ bool rounds(const std::string& program) {
 }
 
 int run_all() {
-  if (kNativeKind != TargetKind::X86) return std::puts("skipped: this machine is the target"), kSkipped;
+  if (kNativeKind != TargetKind::X86)
+    return std::puts("skipped: this machine is the target"), kSkipped;
   if (const std::string tool = missing_tool(); !tool.empty())
-    return std::printf("skipped: %s is not here (packages qemu-user, clang-19, lld-19)\n", tool.c_str()), kSkipped;
+    return std::printf("skipped: %s is not here (packages qemu-user, clang-19, lld-19)\n",
+                       tool.c_str()),
+           kSkipped;
   const Folder folder;
   const Emulated emulated(folder);
   int compared = 0, failed = 0;
   std::size_t number = 0;
-  for (const NamedProgram& named : testing::programs_in({"examples/programs", "examples/schedules"}, {24})) {
+  for (const NamedProgram& named :
+       testing::programs_in({"examples/programs", "examples/schedules"}, {24})) {
     if (rounds(named.program->name) || !test::is_swept(number++, 2)) continue;
     for (const Arm arm : {Arm::Naive, Arm::Poly, Arm::Template}) {
       const std::size_t count = differing_bytes(named, arm, emulated);
       ++compared;
       failed += count > 0 ? 1 : 0;
       if (count > 0)
-        std::printf("%s by %s: %zu bytes differ\n", named.program->name.c_str(), to_string(arm).c_str(), count);
+        std::printf("%s by %s: %zu bytes differ\n", named.program->name.c_str(),
+                    to_string(arm).c_str(), count);
     }
   }
   std::printf("%d kernels compared, %d differ\n", compared, failed);

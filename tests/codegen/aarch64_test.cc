@@ -1,5 +1,5 @@
-// AArch64 as a target on any machine: what its objects, its assembly and its refusals are. Whether the code computes
-// what it should is tests/aarch64's question.
+// AArch64 as a target on any machine: what its objects, its assembly and its refusals are. Whether
+// the code computes what it should is tests/aarch64's question.
 #include <doctest/doctest.h>
 #include <elf.h>
 
@@ -67,12 +67,14 @@ TEST_CASE("a processor of another kind is described from here") {
 }
 
 TEST_CASE("a name of the other kind says how it is spelt") {
-  CHECK_THROWS_WITH_AS(target_for_cpu("neoverse-n1", TargetKind::X86),
-                       "unknown cpu 'neoverse-n1'; this is one of another kind: aarch64:neoverse-n1", UserError);
+  CHECK_THROWS_WITH_AS(
+      target_for_cpu("neoverse-n1", TargetKind::X86),
+      "unknown cpu 'neoverse-n1'; this is one of another kind: aarch64:neoverse-n1", UserError);
   CHECK_THROWS_WITH_AS(target_for_cpu("znver4", TargetKind::AArch64),
-                       "unknown cpu 'znver4'; this is one of another kind: x86_64:znver4", UserError);
-  CHECK_THROWS_WITH_AS(target_for_cpu("neoverse-n9", TargetKind::AArch64), doctest::Contains("near names: neoverse-n1"),
+                       "unknown cpu 'znver4'; this is one of another kind: x86_64:znver4",
                        UserError);
+  CHECK_THROWS_WITH_AS(target_for_cpu("neoverse-n9", TargetKind::AArch64),
+                       doctest::Contains("near names: neoverse-n1"), UserError);
 }
 
 TEST_CASE("objects and shared objects are of the target's machine, also beside those of another") {
@@ -103,15 +105,16 @@ TEST_CASE("NEON does in one instruction what the emitter asks") {
 }
 
 TEST_CASE("instructions of x86 are refused by name") {
-  CHECK(ir::missing_for(*ir::find_intrinsic("vnni_dot_i32x4"), arm().machine) == "avx512vnni and avx512vl or avxvnni");
+  CHECK(ir::missing_for(*ir::find_intrinsic("vnni_dot_i32x4"), arm().machine) ==
+        "avx512vnni and avx512vl or avxvnni");
   CHECK(ir::missing_for(*ir::find_intrinsic("madd_i32x4"), arm().machine) == "sse2");
   CHECK(ir::missing_for(*ir::find_intrinsic("fma_f32x4"), arm().machine).empty());
 }
 
 TEST_CASE("stores past the caches need no fence, and a prefetch is one instruction") {
   const std::string text = asm_of(
-      "loops k\n  in x: f32[64]\n  out y: f32[64]\n\n"
-      "  for i in 0..8\n    prefetch x[8*i] level 2\n    nontemporal y[8*i; 8 by 1] = x[8*i; 8 by 1]\n");
+      "loops k\n  in x: f32[64]\n  out y: f32[64]\n\n  for i in 0..8\n"
+      "    prefetch x[8*i] level 2\n    nontemporal y[8*i; 8 by 1] = x[8*i; 8 by 1]\n");
   CHECK(has(text, "prfm"));
   CHECK(has(text, "stnp"));
   CHECK_FALSE(has(text, "dmb"));

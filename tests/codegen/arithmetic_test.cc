@@ -1,5 +1,5 @@
-// Every operation on every type, scalar and in vectors, on every x86-64 level this machine runs, against the
-// interpreters' arithmetic: bit for bit, on special values and random bit patterns.
+// Every operation on every type, scalar and in vectors, on every x86-64 level this machine runs,
+// against the interpreters' arithmetic: bit for bit, on special values and random bit patterns.
 #include "ir/arithmetic.h"
 
 #include <doctest/doctest.h>
@@ -17,10 +17,12 @@ using ir::UnaryOp;
 
 namespace {
 
-constexpr int kCount = 1024;  // elements; the last lanes of a vector loop are masked by construction
+// Elements; the last lanes of a vector loop are masked by construction.
+constexpr int kCount = 1024;
 
-constexpr UnaryOp kExactUnary[] = {UnaryOp::Neg,  UnaryOp::Abs,   UnaryOp::Not,   UnaryOp::Sqrt, UnaryOp::Floor,
-                                   UnaryOp::Ceil, UnaryOp::Round, UnaryOp::Trunc, UnaryOp::Tf32};
+constexpr UnaryOp kExactUnary[] = {UnaryOp::Neg,   UnaryOp::Abs,   UnaryOp::Not,
+                                   UnaryOp::Sqrt,  UnaryOp::Floor, UnaryOp::Ceil,
+                                   UnaryOp::Round, UnaryOp::Trunc, UnaryOp::Tf32};
 constexpr BinaryOp kExactBinary[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div,
                                      BinaryOp::Mod, BinaryOp::Min, BinaryOp::Max, BinaryOp::And,
                                      BinaryOp::Or,  BinaryOp::Xor, BinaryOp::Shl, BinaryOp::Shr,
@@ -70,19 +72,24 @@ ir::Contents patterns(DType type, unsigned seed) {
   std::size_t element = 0;
   for (std::size_t at = 0; at < contents.bytes.size(); at += size, ++element) {
     const std::uint64_t bits = random();
-    const auto put = [&](ir::arithmetic::Scalar value) { ir::arithmetic::store(type, &contents.bytes[at], value); };
+    const auto put = [&](ir::arithmetic::Scalar value) {
+      ir::arithmetic::store(type, &contents.bytes[at], value);
+    };
     switch (bits % 4) {
       case 0:  // any bits
-        for (std::size_t i = 0; i < size; ++i) contents.bytes[at + i] = static_cast<std::byte>(random() & 0xff);
+        for (std::size_t i = 0; i < size; ++i)
+          contents.bytes[at + i] = static_cast<std::byte>(random() & 0xff);
         if (type == DType::Bool) contents.bytes[at] &= std::byte{1};
         break;
       case 1:  // a special value
-        put(ir::arithmetic::cast(type, DType::F64,
-                                 ir::arithmetic::of_real(kSpecials[(bits >> 8) % std::size(kSpecials)])));
+        put(ir::arithmetic::cast(
+            type, DType::F64,
+            ir::arithmetic::of_real(kSpecials[(bits >> 8) % std::size(kSpecials)])));
         break;
       case 2:  // a small number, often equal to its partner
-        put(ir::arithmetic::cast(type, DType::F64,
-                                 ir::arithmetic::of_real(static_cast<double>((bits >> 8) % 9) / 2 - 2)));
+        put(ir::arithmetic::cast(
+            type, DType::F64,
+            ir::arithmetic::of_real(static_cast<double>((bits >> 8) % 9) / 2 - 2)));
         break;
       default:  // infinities and NaN, or the extremes of an integer type
         const double ends[] = {HUGE_VAL, -HUGE_VAL, std::nan("")};
@@ -106,8 +113,8 @@ std::vector<Operation> operations_on(DType type) {
   for (const BinaryOp op : kExactBinary) {
     if (!is_defined(op, type)) continue;
     const bool word = op == BinaryOp::Min || op == BinaryOp::Max;
-    list.push_back(
-        {word ? to_string(op) + "(A, B)" : "(A " + to_string(op) + " B)", ir::is_comparison(op) ? DType::Bool : type});
+    list.push_back({word ? to_string(op) + "(A, B)" : "(A " + to_string(op) + " B)",
+                    ir::is_comparison(op) ? DType::Bool : type});
   }
   if (type != DType::Bool) list.push_back({"fma(A, B, C)", type});
   list.push_back({"select((A < B), C, A)", type});
@@ -121,12 +128,14 @@ std::vector<Operation> operations_on(DType type) {
 std::string program_of(DType type, int lanes) {
   const std::string size = "[" + std::to_string(kCount) + "]\n";
   std::string text = "loops arithmetic\n";
-  for (const char* input : {"a", "b", "c"}) text += std::string("  in ") + input + ": " + name_of(type) + size;
+  for (const char* input : {"a", "b", "c"})
+    text += std::string("  in ") + input + ": " + name_of(type) + size;
   const auto operations = operations_on(type);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     text += "  out y" + std::to_string(i) + ": " + name_of(operations[i].result) + size;
   }
-  const std::string at = lanes == 1 ? "[i]" : "[" + std::to_string(lanes) + "*i; " + std::to_string(lanes) + " by 1]";
+  const std::string at =
+      lanes == 1 ? "[i]" : "[" + std::to_string(lanes) + "*i; " + std::to_string(lanes) + " by 1]";
   text += "\n  for i in 0.." + std::to_string(kCount / lanes) + "\n";
   for (std::size_t i = 0; i < operations.size(); ++i) {
     std::string value = operations[i].text;
@@ -145,7 +154,8 @@ std::string program_of(DType type, int lanes) {
 TEST_CASE("every operation on every type") {
   for (int t = 0; t < kDTypeCount; ++t) {
     const auto type = static_cast<DType>(t);
-    const ir::Environment inputs = {{"a", patterns(type, 1)}, {"b", patterns(type, 2)}, {"c", patterns(type, 3)}};
+    const ir::Environment inputs = {
+        {"a", patterns(type, 1)}, {"b", patterns(type, 2)}, {"c", patterns(type, 3)}};
     for (const int lanes : {1, 4, 16}) {
       const auto program = ir::parse_loop_program(program_of(type, lanes), "test");
       ir::Environment expected = inputs;
@@ -163,8 +173,10 @@ TEST_CASE("every operation on every type") {
 }
 
 TEST_CASE("an operation that its type does not have is refused by name") {
-  auto literal = std::make_shared<const ir::ExprNode>(ir::ExprNode{DType::I32, 1, ir::Literal{0, 4}});
-  auto root = std::make_shared<const ir::ExprNode>(ir::ExprNode{DType::I32, 1, ir::Unary{UnaryOp::Sqrt, literal}});
+  auto literal =
+      std::make_shared<const ir::ExprNode>(ir::ExprNode{DType::I32, 1, ir::Literal{0, 4}});
+  auto root = std::make_shared<const ir::ExprNode>(
+      ir::ExprNode{DType::I32, 1, ir::Unary{UnaryOp::Sqrt, literal}});
   ir::LoopProgram program{"k", {}, {{"y", ir::Role::Out, DType::I32, {ir::Affine(1)}}}, nullptr};
   program.body = ir::make_store({"y", {ir::Index(ir::Affine(0))}, root, {}, {}});
   codegen::Kernel kernel{program, {}};

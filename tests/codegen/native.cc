@@ -17,7 +17,8 @@
 namespace polyte::codegen::testing {
 namespace {
 
-// Memory whose last byte is followed by an unreadable page; `aligned` moves the start down to a multiple of 64.
+// Memory whose last byte is followed by an unreadable page; `aligned` moves the start down
+// to a multiple of 64.
 class GuardedBytes {
  public:
   GuardedBytes(const std::vector<std::byte>& content, bool aligned) : size_(content.size()) {
@@ -52,7 +53,8 @@ std::vector<std::int64_t> extents(const ir::Buffer& buffer, const ir::Values& si
 
 Library::Library(const std::string& bytes) {
   const int fd = memfd_create("kernel", MFD_CLOEXEC);
-  POLYTE_CHECK(::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "write");
+  POLYTE_CHECK(::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+               "write");
   handle_ = ::dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* problem = handle_ == nullptr ? ::dlerror() : nullptr;
   ::close(fd);
@@ -71,14 +73,16 @@ std::vector<Target> runnable_targets() {
   std::vector<Target> targets = {detect_host(), target_for_cpu("x86-64")};
   const Machine host = targets.front().machine;
   if (host.has("sse4.2")) targets.push_back(target_for_cpu("x86-64-v2"));
-  if (host.has("avx2") && host.has("fma") && host.has("f16c")) targets.push_back(target_for_cpu("x86-64-v3"));
+  if (host.has("avx2") && host.has("fma") && host.has("f16c"))
+    targets.push_back(target_for_cpu("x86-64-v3"));
   if (host.has("avx512bw") && host.has("avx512vl") && host.has("avx512dq")) {
     targets.push_back(target_for_cpu("x86-64-v4"));
   }
   return targets;
 }
 
-void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const RunOptions& options) {
+void run_native(const ir::LoopProgram& program, ir::Environment& buffers,
+                const RunOptions& options) {
   Kernel kernel{program, {}};
   if (options.aligned) kernel.aligned.assign(program.buffers.size(), true);
   const ObjectCode object = compile({&kernel, 1}, options.target, options.codegen);
@@ -87,14 +91,16 @@ void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const 
   std::vector<const void*> pointers;
   for (const ir::Buffer& buffer : program.buffers) {
     auto& contents =
-        buffers.try_emplace(buffer.name, zeros(buffer.dtype, extents(buffer, options.sizes))).first->second;
+        buffers.try_emplace(buffer.name, zeros(buffer.dtype, extents(buffer, options.sizes)))
+            .first->second;
     memory.push_back(std::make_unique<GuardedBytes>(contents.bytes, options.aligned));
     pointers.push_back(memory.back()->data());
   }
   std::vector<std::int64_t> sizes;
   for (const std::string& param : program.params) sizes.push_back(options.sizes.at(param));
   pointers.push_back(sizes.data());
-  const auto scratch_bytes = static_cast<std::size_t>(object.kernels.front().scratch.total_bytes(options.workers));
+  const auto scratch_bytes =
+      static_cast<std::size_t>(object.kernels.front().scratch.total_bytes(options.workers));
   const GuardedBytes scratch(std::vector<std::byte>(scratch_bytes, std::byte{0xa5}), true);
   const int code = library.kernel(program.name)(pointers.data(), scratch.data(), options.host);
   POLYTE_CHECK(code == 0, "the kernel returned " + std::to_string(code));
@@ -104,7 +110,8 @@ void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const 
   }
 }
 
-std::string differences(const ir::LoopProgram& program, const ir::Environment& expected, const ir::Environment& got) {
+std::string differences(const ir::LoopProgram& program, const ir::Environment& expected,
+                        const ir::Environment& got) {
   std::string text;
   int count = 0;
   for (const ir::Buffer& buffer : program.buffers) {
@@ -117,8 +124,8 @@ std::string differences(const ir::LoopProgram& program, const ir::Environment& e
       const double a = value_at(want, position), b = value_at(have, position);
       if (is_float(want.dtype) && std::isnan(a) && std::isnan(b)) continue;
       if (++count > 5) return text;
-      text += buffer.name + "[" + std::to_string(position) + "]: expected " + std::to_string(a) + ", got " +
-              std::to_string(b) + "\n";
+      text += buffer.name + "[" + std::to_string(position) + "]: expected " + std::to_string(a) +
+              ", got " + std::to_string(b) + "\n";
     }
   }
   return text;
@@ -134,22 +141,26 @@ std::string against_interpreter(const ir::LoopProgram& program, const ir::Enviro
   return differences(program, expected, got);
 }
 
-std::string against_interpreter(const std::string& text, const ir::Environment& inputs, const RunOptions& options) {
+std::string against_interpreter(const std::string& text, const ir::Environment& inputs,
+                                const RunOptions& options) {
   return against_interpreter(ir::parse_loop_program(text, "test"), inputs, options);
 }
 
 ir::Contents zeros(DType type, std::vector<std::int64_t> shape) {
   const auto count = static_cast<std::size_t>(checked_product(shape));
-  return {type, std::move(shape), std::vector<std::byte>(count * static_cast<std::size_t>(size_in_bytes(type)))};
+  return {type, std::move(shape),
+          std::vector<std::byte>(count * static_cast<std::size_t>(size_in_bytes(type)))};
 }
 
 ir::Contents filled(DType type, std::vector<std::int64_t> shape, unsigned seed) {
   ir::Contents contents = zeros(type, std::move(shape));
   std::mt19937 random(seed);
-  for (std::size_t at = 0; at < contents.bytes.size(); at += static_cast<std::size_t>(size_in_bytes(type))) {
+  for (std::size_t at = 0; at < contents.bytes.size();
+       at += static_cast<std::size_t>(size_in_bytes(type))) {
     const auto number = static_cast<std::int64_t>(random() % 41) - 20;
-    const auto value = is_float(type) ? ir::arithmetic::of_real(static_cast<double>(number) / 4)
-                                      : ir::arithmetic::of_integer(ir::arithmetic::wrap_to(type, number));
+    const auto value = is_float(type)
+                           ? ir::arithmetic::of_real(static_cast<double>(number) / 4)
+                           : ir::arithmetic::of_integer(ir::arithmetic::wrap_to(type, number));
     ir::arithmetic::store(type, &contents.bytes[at], value);
   }
   return contents;
@@ -159,17 +170,20 @@ ir::Contents of_values(DType type, const std::vector<double>& values) {
   ir::Contents contents = zeros(type, {static_cast<std::int64_t>(values.size())});
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = ir::arithmetic::cast(type, DType::F64, ir::arithmetic::of_real(values[i]));
-    ir::arithmetic::store(type, &contents.bytes[i * static_cast<std::size_t>(size_in_bytes(type))], value);
+    ir::arithmetic::store(type, &contents.bytes[i * static_cast<std::size_t>(size_in_bytes(type))],
+                          value);
   }
   return contents;
 }
 
 double value_at(const ir::Contents& contents, std::int64_t position) {
   const auto size = static_cast<std::int64_t>(size_in_bytes(contents.dtype));
-  const auto value = ir::arithmetic::load(contents.dtype, &contents.bytes[static_cast<std::size_t>(position * size)]);
+  const auto value = ir::arithmetic::load(
+      contents.dtype, &contents.bytes[static_cast<std::size_t>(position * size)]);
   if (is_float(contents.dtype)) return value.real;
-  return contents.dtype == DType::U64 ? static_cast<double>(static_cast<std::uint64_t>(value.integer))
-                                      : static_cast<double>(value.integer);
+  return contents.dtype == DType::U64
+             ? static_cast<double>(static_cast<std::uint64_t>(value.integer))
+             : static_cast<double>(value.integer);
 }
 
 }  // namespace polyte::codegen::testing

@@ -1,5 +1,6 @@
-// Runs LoopPrograms natively for the tests: compile, link, open from a memory file, call. Every buffer ends right
-// before an unreadable page, so that a lane that touches too much ends the process.
+// Runs LoopPrograms natively for the tests: compile, link, open from a memory file, call.
+// Every buffer ends right before an unreadable page, so that a lane that touches too much ends
+// the process.
 #pragma once
 
 #include <memory>
@@ -38,15 +39,19 @@ struct RunOptions {
 };
 
 // Out buffers are created (zeros) unless they are there.
-void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const RunOptions& options = {});
+void run_native(const ir::LoopProgram& program, ir::Environment& buffers,
+                const RunOptions& options = {});
 
-// One line a difference (at most five), empty if the buffers of the program agree bit for bit (any NaN equals any).
-std::string differences(const ir::LoopProgram& program, const ir::Environment& expected, const ir::Environment& got);
+// One line a difference (at most five), empty if the buffers of the program agree bit for bit
+// (any NaN equals any).
+std::string differences(const ir::LoopProgram& program, const ir::Environment& expected,
+                        const ir::Environment& got);
 
 // Runs text natively and by the interpreter from the same inputs; the differences.
 std::string against_interpreter(const ir::LoopProgram& program, const ir::Environment& inputs,
                                 const RunOptions& options = {});
-std::string against_interpreter(const std::string& text, const ir::Environment& inputs, const RunOptions& options = {});
+std::string against_interpreter(const std::string& text, const ir::Environment& inputs,
+                                const RunOptions& options = {});
 
 ir::Contents zeros(DType type, std::vector<std::int64_t> shape);
 ir::Contents filled(DType type, std::vector<std::int64_t> shape,

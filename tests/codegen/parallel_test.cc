@@ -10,7 +10,8 @@ using namespace polyte::codegen::testing;
 
 namespace {
 
-// A host that runs the chunks one after the other, last worker first, and remembers what it was asked.
+// A host that runs the chunks one after the other, last worker first, and remembers what
+// it was asked.
 struct RecordingHost {
   struct Call {
     std::int64_t begin, end;
@@ -19,14 +20,21 @@ struct RecordingHost {
   polyte_host host;
 
   explicit RecordingHost(int workers) {
-    host = {sizeof(polyte_host), static_cast<std::uint32_t>(workers), this, &RecordingHost::run, nullptr, nullptr};
+    host = {sizeof(polyte_host),
+            static_cast<std::uint32_t>(workers),
+            this,
+            &RecordingHost::run,
+            nullptr,
+            nullptr};
   }
-  static void run(void* self, polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end) {
+  static void run(void* self, polyte_parallel_body body, void* context, std::int64_t begin,
+                  std::int64_t end) {
     auto& recorder = *static_cast<RecordingHost*>(self);
     recorder.calls.push_back({begin, end});
     const std::int64_t workers = recorder.host.workers;
     for (std::int64_t w = workers - 1; w >= 0; --w) {
-      const std::int64_t first = begin + (end - begin) * w / workers, last = begin + (end - begin) * (w + 1) / workers;
+      const std::int64_t first = begin + (end - begin) * w / workers,
+                         last = begin + (end - begin) * (w + 1) / workers;
       if (first < last) body(context, first, last, w);
     }
   }
@@ -59,7 +67,9 @@ constexpr const char* kText = R"(loops rows
 
 }  // namespace
 
-TEST_CASE("parallel loops: serial without a host, by its parallel_for with one; workers have their own scratch") {
+TEST_CASE(
+    "parallel loops: serial without a host, by its parallel_for with one; workers have their own "
+    "scratch") {
   const ir::Environment inputs = {{"x", filled(DType::F32, {6, 40}, 31)}};
   CHECK(against_interpreter(kText, inputs) == "");
   for (const int workers : {1, 2, 5}) {
@@ -74,7 +84,8 @@ TEST_CASE("parallel loops: serial without a host, by its parallel_for with one; 
 
 TEST_CASE("a host without parallel_for runs the loop serially") {
   const polyte_host host = {sizeof(polyte_host), 1, nullptr, nullptr, nullptr, nullptr};
-  CHECK(against_interpreter(kText, {{"x", filled(DType::F32, {6, 40}, 32)}}, {.host = &host}) == "");
+  CHECK(against_interpreter(kText, {{"x", filled(DType::F32, {6, 40}, 32)}}, {.host = &host}) ==
+        "");
 }
 
 TEST_CASE("scratch: shared part, slice per worker, siblings overlay") {
@@ -117,7 +128,8 @@ TEST_CASE("sizes are read at run time, inside of parallel loops as well") {
     if m <= N - 1
       y[5*m; 5 by 1] = t[5*m; 5 by 1]
 )";
-  for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {7, 3}, {3, 7}, {40, 1}}) {
+  for (const auto& [m, n] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {7, 3}, {3, 7}, {40, 1}}) {
     CAPTURE(m);
     RecordingHost host(3);
     const RunOptions options{.host = &host.host, .workers = 3, .sizes = {{"M", m}, {"N", n}}};

@@ -1,5 +1,6 @@
-// Random LoopPrograms, natively against the interpreter, bit for bit: all types, lanes, masks, guards, floor
-// divisions, register buffers, nested loops with dependent bounds. A failure prints its seed and the loops.
+// Random LoopPrograms, natively against the interpreter, bit for bit: all types, lanes, masks,
+// guards, floor divisions, register buffers, nested loops with dependent bounds. A failure prints
+// its seed and the loops.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -27,7 +28,8 @@ class Generator {
   ir::LoopProgram program() {
     program_.name = "random";
     for (int i = 0; i < 5; ++i) {
-      program_.buffers.push_back({"b" + std::to_string(i), ir::Role::InOut, any_type(), {Affine(kSize)}});
+      program_.buffers.push_back(
+          {"b" + std::to_string(i), ir::Role::InOut, any_type(), {Affine(kSize)}});
     }
     program_.body = nest(static_cast<int>(below(3)) + 1);
     return std::move(program_);
@@ -77,8 +79,12 @@ class Generator {
     ir::Lanes lanes;
     lanes.count = count;
     lanes.strides = {stride};
-    if (chance(30)) lanes.active = chance(50) ? Affine(between(-2, count + 2)) : mod(affine(), count + 3) - Affine(1);
-    if (chance(20)) lanes.skipped = chance(50) ? Affine(between(-2, count + 2)) : mod(affine(), count + 3) - Affine(1);
+    if (chance(30))
+      lanes.active =
+          chance(50) ? Affine(between(-2, count + 2)) : mod(affine(), count + 3) - Affine(1);
+    if (chance(20))
+      lanes.skipped =
+          chance(50) ? Affine(between(-2, count + 2)) : mod(affine(), count + 3) - Affine(1);
     return lanes;
   }
 
@@ -87,18 +93,22 @@ class Generator {
   ir::Stmt nest(int depth) {
     std::vector<ir::Stmt> body;
     const bool has_registers = chance(40);
-    if (has_registers) registers_.push_back({"r" + std::to_string(registers_.size()), any_type(), any_lanes(), 3});
+    if (has_registers)
+      registers_.push_back({"r" + std::to_string(registers_.size()), any_type(), any_lanes(), 3});
     if (has_registers) {
       for (int cell = 0; cell < 3; ++cell) body.push_back(register_store(cell));
     }
     const int count = static_cast<int>(between(1, 3));
-    for (int i = 0; i < count; ++i) body.push_back(depth > 0 && chance(60) ? loop(depth) : statement());
+    for (int i = 0; i < count; ++i)
+      body.push_back(depth > 0 && chance(60) ? loop(depth) : statement());
     if (!has_registers) return ir::make_block(std::move(body));
     const Registers r = registers_.back();
     body.push_back(store_all(r));
     registers_.pop_back();
-    ir::LoopBuffer buffer{
-        r.name + "_" + std::to_string(variables_.size()), r.type, {r.lanes * r.cells}, ir::Memory::Register};
+    ir::LoopBuffer buffer{r.name + "_" + std::to_string(variables_.size()),
+                          r.type,
+                          {r.lanes * r.cells},
+                          ir::Memory::Register};
     buffer.name = r.name;
     return unique_alloc(buffer, ir::make_block(std::move(body)));
   }
@@ -153,7 +163,8 @@ class Generator {
     if (chance(5)) return ir::make_fence();
     if (chance(15)) {
       ir::If branch;
-      branch.conditions = {chance(20) ? ir::equal(mod(affine(), 3), Affine(0)) : ir::at_least(affine(), Affine(0))};
+      branch.conditions = {chance(20) ? ir::equal(mod(affine(), 3), Affine(0))
+                                      : ir::at_least(affine(), Affine(0))};
       if (chance(40)) branch.condition = value(DType::Bool, 1, 2);
       branch.body = statement();
       return ir::make_if(std::move(branch));
@@ -164,7 +175,9 @@ class Generator {
   }
 
   ir::Stmt store(const std::string& buffer, DType type, int lanes) {
-    const std::int64_t stride = lanes == 1 ? 0 : chance(80) ? 1 : between(2, 3) * (chance(30) ? -1 : 1);
+    const std::int64_t stride = lanes == 1   ? 0
+                                : chance(80) ? 1
+                                             : between(2, 3) * (chance(30) ? -1 : 1);
     const std::int64_t span = (lanes - 1) * std::abs(stride) + 1;
     ir::Lanes access = span <= kSize ? lanes_of(lanes, stride) : lanes_of(lanes, 1);
     const bool down = access.strides.front() < 0;
@@ -190,8 +203,8 @@ class Generator {
         ir::Lanes lanes;
         lanes.count = r.lanes;
         lanes.strides = {r.lanes == 1 ? 0 : 1};
-        stores.push_back(
-            ir::make_store({buffer.name, {ir::Index(Affine(cell * r.lanes))}, register_load(r, cell), lanes, {}}));
+        stores.push_back(ir::make_store(
+            {buffer.name, {ir::Index(Affine(cell * r.lanes))}, register_load(r, cell), lanes, {}}));
       }
     }
     return ir::make_block(std::move(stores));
@@ -213,13 +226,16 @@ class Generator {
       if (buffer.dtype != type || chance(30)) continue;
       ir::Load load;
       load.buffer = buffer.name;
-      const std::int64_t stride = lanes == 1 ? 0 : chance(50) ? 1 : between(lanes > 16 ? -1 : -3, lanes > 16 ? 2 : 5);
+      const std::int64_t stride = lanes == 1   ? 0
+                                  : chance(50) ? 1
+                                               : between(lanes > 16 ? -1 : -3, lanes > 16 ? 2 : 5);
       load.lanes = lanes_of(lanes, stride);
       const std::int64_t span = (lanes - 1) * std::abs(stride) + 1;
       if (chance(25)) {  // unguarded it would be outside
         const Affine first = affine();
         load.indices = {ir::Index(first + Affine(stride < 0 ? span - 1 : 0))};
-        load.guard = {ir::at_least(first, Affine(0)), ir::less_than(first, Affine(kSize - span + 1))};
+        load.guard = {ir::at_least(first, Affine(0)),
+                      ir::less_than(first, Affine(kSize - span + 1))};
         load.otherwise = value(type, lanes, 1, registers);
       } else {
         load.indices = {ir::Index(inside(span) + Affine(stride < 0 ? span - 1 : 0))};
@@ -231,10 +247,12 @@ class Generator {
 
   Expr literal(DType type, int lanes) {
     constexpr double kReals[] = {0.0, -0.0, 1, -1, 0.5, 2.5, -3.25, 1e30, -7e-30, 65504, 1e-7};
-    constexpr std::int64_t kIntegers[] = {0, 1, -1, 2, 7, -128, 255, 32767, 2147483647, INT64_MIN, INT64_MAX};
+    constexpr std::int64_t kIntegers[] = {0,   1,     -1,         2,         7,        -128,
+                                          255, 32767, 2147483647, INT64_MIN, INT64_MAX};
     const auto pick = below(11);
-    const Expr scalar = is_float(type) ? ir::make_float(type, kReals[pick])
-                                       : ir::make_int(type, ir::arithmetic::wrap_to(type, kIntegers[pick]));
+    const Expr scalar = is_float(type)
+                            ? ir::make_float(type, kReals[pick])
+                            : ir::make_int(type, ir::arithmetic::wrap_to(type, kIntegers[pick]));
     return ir::make_broadcast(scalar, lanes);
   }
 
@@ -265,11 +283,13 @@ class Generator {
       case 2:
         if (type == DType::Bool && chance(60)) {
           const DType compared = any_type();
-          const auto op = static_cast<BinaryOp>(static_cast<std::uint32_t>(BinaryOp::Eq) + below(4));
+          const auto op =
+              static_cast<BinaryOp>(static_cast<std::uint32_t>(BinaryOp::Eq) + below(4));
           const Expr a = operand(compared);
           return ir::make_binary(op, a, operand(compared));
         }
-        if (const auto op = static_cast<BinaryOp>(below(13)); op != BinaryOp::Pow && is_defined(op, type)) {
+        if (const auto op = static_cast<BinaryOp>(below(13));
+            op != BinaryOp::Pow && is_defined(op, type)) {
           const Expr a = operand(type);
           return ir::make_binary(op, a, operand(type));
         }
@@ -306,7 +326,8 @@ TEST_CASE("random loops") {
     if (!problems.empty()) continue;
     ir::Environment inputs;
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-      inputs[program.buffers[i].name] = contents_for(program.buffers[i].dtype, seed * 7 + static_cast<unsigned>(i));
+      inputs[program.buffers[i].name] =
+          contents_for(program.buffers[i].dtype, seed * 7 + static_cast<unsigned>(i));
     }
     CHECK(against_interpreter(program, inputs, {.target = targets[seed % targets.size()]}) == "");
   }

@@ -18,7 +18,8 @@ TEST_CASE("matrix product in scalar loops") {
       for k in 0..9
         c[5*i + j] = fma(a[9*i + k], b[5*k + j], c[5*i + j])
 )";
-  CHECK(against_interpreter(text, {{"a", filled(DType::F32, {7, 9}, 1)}, {"b", filled(DType::F32, {9, 5}, 2)}}) == "");
+  CHECK(against_interpreter(text, {{"a", filled(DType::F32, {7, 9}, 1)},
+                                   {"b", filled(DType::F32, {9, 5}, 2)}}) == "");
 }
 
 TEST_CASE("bounds with max and min, floor division and mod, empty and one-trip loops") {
@@ -102,7 +103,8 @@ TEST_CASE("heap, stack and register temporaries") {
   CHECK(against_interpreter(text, {{"x", filled(DType::F32, {16}, 7)}}) == "");
 }
 
-TEST_CASE("a subscript outside its dimension is reported, and nothing outside the buffers is touched") {
+TEST_CASE(
+    "a subscript outside its dimension is reported, and nothing outside the buffers is touched") {
   const std::string text = R"(loops gather
   in t: f32[20]
   in p: i32[8]

@@ -34,7 +34,8 @@ TEST_CASE("a named cpu brings its instruction set, the rest is marked as assumed
 }
 
 TEST_CASE("an unknown cpu is refused with near names") {
-  CHECK_THROWS_WITH_AS(target_for_cpu("skylak"), "unknown cpu 'skylak'; near names: skylake, knl, skx", UserError);
+  CHECK_THROWS_WITH_AS(target_for_cpu("skylak"),
+                       "unknown cpu 'skylak'; near names: skylake, knl, skx", UserError);
   CHECK_THROWS_WITH_AS(target_for_cpu("i486"), "cpu 'i486' has no 64-bit mode", UserError);
 }
 
@@ -47,13 +48,15 @@ TEST_CASE("corrupt objects and undefined symbols are errors, not the end of the 
 }
 
 TEST_CASE("what LLVM calls fatal comes back as an error with the kernel's name") {
-  const Kernel kernel{ir::parse_loop_program("loops k\n  out y: f32[1]\n\n  y[0] = f32(0)\n", "t"), {}};
+  const Kernel kernel{ir::parse_loop_program("loops k\n  out y: f32[1]\n\n  y[0] = f32(0)\n", "t"),
+                      {}};
   Target target = target_for_cpu("x86-64");
   target.machine.features = {"-64bit"};
   for (int i = 0; i < 2; ++i) {
-    CHECK_THROWS_WITH_AS(compile({&kernel, 1}, target),
-                         "kernel 'k': LLVM gave up: 64-bit code requested on a subtarget that doesn't support it!",
-                         InternalError);
+    CHECK_THROWS_WITH_AS(
+        compile({&kernel, 1}, target),
+        "kernel 'k': LLVM gave up: 64-bit code requested on a subtarget that doesn't support it!",
+        InternalError);
   }
   CHECK_FALSE(compile({&kernel, 1}, detect_host()).bytes.empty());
 }
@@ -66,10 +69,11 @@ TEST_CASE("kernels compile and link on several threads at once") {
     threads.emplace_back([&, t] {
       const std::string name = "k" + std::to_string(t);
       const Kernel kernel{
-          ir::parse_loop_program("loops " + name +
-                                     "\n  out y: f32[64]\n\n  for i in 0..4\n    y[16*i; 16 by 1] = x16(f32(" +
-                                     std::to_string(t) + "))\n",
-                                 "t"),
+          ir::parse_loop_program(
+              "loops " + name +
+                  "\n  out y: f32[64]\n\n  for i in 0..4\n    y[16*i; 16 by 1] = x16(f32(" +
+                  std::to_string(t) + "))\n",
+              "t"),
           {}};
       const ObjectCode object = compile({&kernel, 1}, host);
       libraries[t] = link({&object.bytes, 1});
@@ -87,7 +91,8 @@ TEST_CASE("kernels compile and link on several threads at once") {
 
 TEST_CASE("several kernels and objects become one library") {
   const auto kernel = [](const std::string& name, const std::string& value) {
-    return Kernel{ir::parse_loop_program("loops " + name + "\n  out y: f32[1]\n\n  y[0] = f32(" + value + ")\n", "t"),
+    return Kernel{ir::parse_loop_program(
+                      "loops " + name + "\n  out y: f32[1]\n\n  y[0] = f32(" + value + ")\n", "t"),
                   {}};
   };
   const Kernel pair[] = {kernel("one", "1"), kernel("two", "2")};
@@ -106,15 +111,15 @@ TEST_CASE("several kernels and objects become one library") {
 }
 
 TEST_CASE("a result that may be an operand is in its alias scope, all others have their own") {
-  Kernel kernel{
-      ir::parse_loop_program(
-          "loops k\n  in x: f32[8]\n  in b: f32[8]\n  out y: f32[8]\n\n  for i in 0..8\n    y[i] = (x[i] + b[i])\n",
-          "t"),
-      {}};
+  Kernel kernel{ir::parse_loop_program("loops k\n  in x: f32[8]\n  in b: f32[8]\n  out y: f32[8]\n"
+                                       "\n  for i in 0..8\n    y[i] = (x[i] + b[i])\n",
+                                       "t"),
+                {}};
   const auto scopes = [&] {
     const std::string text = emit_llvm_ir({&kernel, 1}, detect_host());
     std::size_t count = 0;
-    for (const char* name : {"!\"x\"", "!\"b\"", "!\"y\""}) count += text.find(name) != std::string::npos;
+    for (const char* name : {"!\"x\"", "!\"b\"", "!\"y\""})
+      count += text.find(name) != std::string::npos;
     return count;
   };
   CHECK(scopes() == 3);
@@ -124,8 +129,10 @@ TEST_CASE("a result that may be an operand is in its alias scope, all others hav
 
 TEST_CASE("too much stack is refused") {
   Kernel big{
-      ir::parse_loop_program("loops k\n  out y: f32[1]\n\n  alloc t: f32[5000] in stack\n    y[0] = f32(0)\n", "t"),
+      ir::parse_loop_program(
+          "loops k\n  out y: f32[1]\n\n  alloc t: f32[5000] in stack\n    y[0] = f32(0)\n", "t"),
       {}};
   CHECK_THROWS_WITH_AS(compile({&big, 1}, detect_host()),
-                       "kernel 'k': stack buffers take 20032 bytes, expected at most 16384", UserError);
+                       "kernel 'k': stack buffers take 20032 bytes, expected at most 16384",
+                       UserError);
 }

@@ -1,5 +1,6 @@
-// Every row of the catalogue, natively against what its Program says: all values of the extremes, operands one after
-// the other and broadcast, accumulators in memory and in registers. Rows that this processor lacks are refused.
+// Every row of the catalogue, natively against what its Program says: all values of the extremes,
+// operands one after the other and broadcast, accumulators in memory and in registers. Rows that
+// this processor lacks are refused.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -37,8 +38,8 @@ std::int64_t elements_of(const ir::Buffer& buffer) {
   return count;
 }
 
-// The row's nest over linear buffers, in a loop over three tiles; `still`: a is the same in all lanes of its outermost
-// loop.
+// The row's nest over linear buffers, in a loop over three tiles; `still`: a is the same in all
+// lanes of its outermost loop.
 ir::LoopProgram program_of(const ir::Intrinsic& row, bool still, bool in_registers) {
   std::vector<std::string> vars;
   std::vector<std::int64_t> extents;
@@ -54,23 +55,27 @@ ir::LoopProgram program_of(const ir::Intrinsic& row, bool still, bool in_registe
     const std::vector<std::int64_t> shape = ir::constant_shape(row.program.buffer(buffer));
     ir::Affine at;
     std::int64_t stride = 1;
-    for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) at = at + indices[d].affine * stride;
+    for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d])
+      at = at + indices[d].affine * stride;
     if (still && buffer == "a") at = ir::substitute(at, {{vars.front(), ir::Affine(0)}});
     if (buffer == "c" && in_registers) return std::vector<ir::Index>{at};
-    return std::vector<ir::Index>{at + ir::Affine::symbol("t") * elements_of(row.program.buffer(buffer))};
+    return std::vector<ir::Index>{at + ir::Affine::symbol("t") *
+                                           elements_of(row.program.buffer(buffer))};
   };
   ir::Store copy = *store;
   copy.value = ir::rewrite(store->value, [&](const ir::Expr& leaf) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
     if (!load) return leaf;
     const bool is_sum = load->buffer == "c" && in_registers;
-    return ir::make_load(leaf->type, is_sum ? "r" : load->buffer, linear(load->buffer, load->indices));
+    return ir::make_load(leaf->type, is_sum ? "r" : load->buffer,
+                         linear(load->buffer, load->indices));
   });
   copy.indices = linear("c", store->indices);
   if (in_registers) copy.buffer = "r";
   ir::Stmt body = ir::make_store(std::move(copy));
   for (std::size_t i = vars.size(); i-- > 0;)
-    body = ir::make_for({vars[i], {0}, {extents[i]}, ir::LoopKind::Serial, vars[i], std::move(body)});
+    body =
+        ir::make_for({vars[i], {0}, {extents[i]}, ir::LoopKind::Serial, vars[i], std::move(body)});
   body = ir::make_tensorized({row.name, std::move(body)});
   body = ir::make_for({"t", {0}, {3}, ir::LoopKind::Serial, "t", std::move(body)});
   ir::LoopProgram program;
@@ -85,7 +90,8 @@ ir::LoopProgram program_of(const ir::Intrinsic& row, bool still, bool in_registe
       all.count = static_cast<int>(lanes);
       if (lanes > 1) all.strides = {1};
       ir::Load load{from, {ir::Index(0)}, {}, nullptr, all};
-      const auto value = std::make_shared<const ir::ExprNode>(ir::ExprNode{c.dtype, all.count, std::move(load)});
+      const auto value =
+          std::make_shared<const ir::ExprNode>(ir::ExprNode{c.dtype, all.count, std::move(load)});
       return ir::make_store({to, {ir::Index(0)}, value, all, {}});
     };
     body = ir::make_alloc({{"r", c.dtype, {lanes}, ir::Memory::Register},
@@ -122,7 +128,8 @@ TEST_CASE("instructions compute what their Programs say") {
   }
 }
 
-// The whole point: one instruction, and no loop left of the nest; a broadcast is folded into a load.
+// The whole point: one instruction, and no loop left of the nest; a broadcast is folded into
+// a load.
 TEST_CASE("a product of bytes is one instruction") {
   const codegen::Target target = codegen::target_for_cpu("cascadelake");
   codegen::Kernel kernel{program_of(*ir::find_intrinsic("vnni_dot_i32x16"), true, true), {}};
@@ -137,7 +144,8 @@ TEST_CASE("a processor without the instruction is named") {
   for (const auto& [name, kind] :
        {std::pair{"x86-64-v3", TargetKind::X86}, std::pair{"neoverse-n1", TargetKind::AArch64}}) {
     const std::string why =
-        "kernel 'tiles': tensorize with vnni_dot_i32x8 needs avx512vnni and avx512vl or avxvnni, which ";
+        "kernel 'tiles': tensorize with vnni_dot_i32x8 needs avx512vnni and avx512vl or avxvnni, "
+        "which ";
     CHECK_THROWS_WITH_AS((void)codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu(name, kind)),
                          (why + name + " does not have").c_str(), UserError);
   }

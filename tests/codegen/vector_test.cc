@@ -14,20 +14,23 @@ void check_everywhere(const std::string& text, const ir::Environment& inputs) {
     for (const bool aligned : {false, true}) {
       CAPTURE(target.machine.cpu);
       CAPTURE(aligned);
-      CHECK(against_interpreter(text, inputs, {.target = target, .codegen = {}, .aligned = aligned}) == "");
+      CHECK(against_interpreter(text, inputs,
+                                {.target = target, .codegen = {}, .aligned = aligned}) == "");
     }
   }
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
   return text;
 }
 
-constexpr DType kTypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I8,  DType::I16, DType::I32,
-                            DType::I64, DType::U8,  DType::U16, DType::U32,  DType::U64, DType::Bool};
+constexpr DType kTypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I8,
+                            DType::I16, DType::I32, DType::I64, DType::U8,   DType::U16,
+                            DType::U32, DType::U64, DType::Bool};
 
 }  // namespace
 
@@ -47,7 +50,8 @@ TEST_CASE("contiguous, broadcast, strided and reversed lanes of every type") {
 )";
   for (const DType type : kTypes) {
     CAPTURE(to_string(type));
-    check_everywhere(replaced(text, "T[", std::string(to_string(type)) + "["), {{"x", filled(type, {40}, 11)}});
+    check_everywhere(replaced(text, "T[", std::string(to_string(type)) + "["),
+                     {{"x", filled(type, {40}, 11)}});
   }
 }
 
@@ -67,8 +71,9 @@ TEST_CASE("masked lanes touch only active elements, for every type") {
   for (const DType type : kTypes) {
     CAPTURE(to_string(type));
     const auto sized = replaced(text, "T[", std::string(to_string(type)) + "[");
-    check_everywhere(sized,
-                     {{"x", filled(type, {37}, 12)}, {"y", filled(type, {37}, 13)}, {"z", filled(type, {37}, 14)}});
+    check_everywhere(sized, {{"x", filled(type, {37}, 12)},
+                             {"y", filled(type, {37}, 13)},
+                             {"z", filled(type, {37}, 14)}});
   }
 }
 
@@ -87,8 +92,9 @@ TEST_CASE("lanes before the first that runs are skipped, whatever the bounds are
   for (const DType type : kTypes) {
     CAPTURE(to_string(type));
     const auto sized = replaced(text, "T[", std::string(to_string(type)) + "[");
-    check_everywhere(sized,
-                     {{"x", filled(type, {40}, 12)}, {"y", filled(type, {64}, 13)}, {"z", filled(type, {64}, 14)}});
+    check_everywhere(sized, {{"x", filled(type, {40}, 12)},
+                             {"y", filled(type, {64}, 13)},
+                             {"z", filled(type, {64}, 14)}});
   }
 }
 
@@ -106,7 +112,8 @@ TEST_CASE("a guarded vector read and a masked broadcast of nothing") {
 }
 
 TEST_CASE("vector gather and scatter, plain and masked") {
-  check_everywhere(R"(loops gathers
+  check_everywhere(
+      R"(loops gathers
   in x: f32[64]
   in p: i32[16]
   in q: i64[16]
@@ -121,10 +128,10 @@ TEST_CASE("vector gather and scatter, plain and masked") {
   z[{q[0; 16 by 1]}; 16 by 1] = x[16; 16 by 1]
   z[40 + {q[0; 16 by 1]}; 16 by 1 if 5] = x[16; 16 by 1]
 )",
-                   {{"x", filled(DType::F32, {64}, 16)},
-                    {"p", of_values(DType::I32, {3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 10, 15, 14, 12, 13, 11})},
-                    // a permutation minus the lane number
-                    {"q", of_values(DType::I64, {2, 2, 2, 10, 5, -4, 0, 0, -8, 6, 0, 3, 0, -8, -3, -7})}});
+      {{"x", filled(DType::F32, {64}, 16)},
+       {"p", of_values(DType::I32, {3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 10, 15, 14, 12, 13, 11})},
+       // a permutation minus the lane number
+       {"q", of_values(DType::I64, {2, 2, 2, 10, 5, -4, 0, 0, -8, 6, 0, 3, 0, -8, -3, -7})}});
 }
 
 TEST_CASE("index values in lanes, of integer and float types") {
@@ -215,16 +222,22 @@ TEST_CASE("division by lanes some of which are zero") {
 
 namespace {
 
-// The columns of a square in x as rows of y, some of them twice, with neighbours that are in no square.
+// The columns of a square in x as rows of y, some of them twice, with neighbours that are
+// in no square.
 std::string square(int lanes) {
   const std::string n = std::to_string(lanes), stride = std::to_string(lanes + 3);
-  std::string text = "loops square\n  in x: T[" + std::to_string((lanes + 3) * lanes * 2) + "]\n  out y: T[" +
-                     std::to_string((2 * lanes + 2) * lanes * 2) + "]\n\n  for i in 0..2\n";
+  std::string text = "loops square\n  in x: T[" + std::to_string((lanes + 3) * lanes * 2) +
+                     "]\n  out y: T[" + std::to_string((2 * lanes + 2) * lanes * 2) +
+                     "]\n\n  for i in 0..2\n";
   const std::string part = std::to_string((lanes + 3) * lanes) + "*i";
-  const auto column = [&](int c) { return "x[" + part + " + " + std::to_string(c) + "; " + n + " by " + stride + "]"; };
+  const auto column = [&](int c) {
+    return "x[" + part + " + " + std::to_string(c) + "; " + n + " by " + stride + "]";
+  };
   for (int c = 0; c < lanes + 2; ++c)
-    text += "    y[" + std::to_string((2 * lanes + 2) * lanes) + "*i + " + std::to_string(c * lanes) + "; " + n +
-            " by 1] = " + (c % 3 == 1 ? "max(" + column(c) + ", " + column((c + 2) % lanes) + ")" : column(c)) + "\n";
+    text += "    y[" + std::to_string((2 * lanes + 2) * lanes) + "*i + " +
+            std::to_string(c * lanes) + "; " + n + " by 1] = " +
+            (c % 3 == 1 ? "max(" + column(c) + ", " + column((c + 2) % lanes) + ")" : column(c)) +
+            "\n";
   return text;
 }
 
@@ -242,23 +255,28 @@ TEST_CASE("strided loads that read a square") {
   }
   const std::string text = replaced(square(16), "T[", "f32[");
   const codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
-  const std::string assembly = codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
+  const std::string assembly =
+      codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
   CHECK(assembly.find("vunpcklps\t%zmm") != std::string::npos);
 }
 
 namespace {
 
-// Lanes some elements apart in x, which ends with the last of them (or begins with it), under several masks.
+// Lanes some elements apart in x, which ends with the last of them (or begins with it),
+// under several masks.
 std::string apart(int lanes, int stride, const std::vector<std::string>& masks) {
   const int span = (lanes - 1) * std::abs(stride) + 1;
   const std::string n = std::to_string(lanes), first = std::to_string(stride < 0 ? span - 1 : 0),
                     rows = std::to_string(masks.size());
   std::string text = "loops apart\n  in x: T[" + std::to_string(span) + "]\n  inout y: T[" +
-                     std::to_string(5 * lanes * static_cast<int>(masks.size())) + "]\n\n  for i in 0..5\n";
+                     std::to_string(5 * lanes * static_cast<int>(masks.size())) +
+                     "]\n\n  for i in 0..5\n";
   for (std::size_t m = 0; m < masks.size(); ++m)
-    text += "    y[" + n + "*" + rows + "*i + " + std::to_string(static_cast<int>(m) * lanes) + "; " + n + " by 1" +
-            masks[m] + "] = x[" + first + "; " + n + " by " + std::to_string(stride) + masks[m] + "]\n";
-  return replaced(text, n + "*" + rows + "*", std::to_string(lanes * static_cast<int>(masks.size())) + "*");
+    text += "    y[" + n + "*" + rows + "*i + " + std::to_string(static_cast<int>(m) * lanes) +
+            "; " + n + " by 1" + masks[m] + "] = x[" + first + "; " + n + " by " +
+            std::to_string(stride) + masks[m] + "]\n";
+  return replaced(text, n + "*" + rows + "*",
+                  std::to_string(lanes * static_cast<int>(masks.size())) + "*");
 }
 
 }  // namespace
@@ -298,9 +316,10 @@ TEST_CASE("masked lanes a few elements apart end with the buffer, and are no gat
     check_everywhere(replaced(text, "MASK", mask),
                      {{"x", filled(DType::F32, {9}, 29)}, {"y", filled(DType::F32, {8}, 30)}});
   }
-  const codegen::Kernel kernel{ir::parse_loop_program(replaced(apart(8, 2, {" if 4*i - 1"}), "T[", "f32["), "test"),
-                               {}};
-  const std::string assembly = codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3"));
+  const codegen::Kernel kernel{
+      ir::parse_loop_program(replaced(apart(8, 2, {" if 4*i - 1"}), "T[", "f32["), "test"), {}};
+  const std::string assembly =
+      codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3"));
   CHECK(assembly.find("vmaskmovps") != std::string::npos);
   CHECK(assembly.find("gather") == std::string::npos);
 }
@@ -320,18 +339,20 @@ TEST_CASE("a square in place is no square") {
 
 namespace {
 
-// Two combs of so many teeth, all of the first tooth's stores before those of the second; the teeth come in no order.
+// Two combs of so many teeth, all of the first tooth's stores before those of the second; the
+// teeth come in no order.
 std::string combs(int lanes, int teeth) {
   const std::string n = std::to_string(lanes), size = std::to_string(2 * lanes * teeth);
-  std::string text = "loops combs\n  in x: T[" + std::to_string(2 * lanes * teeth + 8) + "]\n  out y: T[" + size +
-                     "]\n  out z: T[" + size + "]\n\n";
+  std::string text = "loops combs\n  in x: T[" + std::to_string(2 * lanes * teeth + 8) +
+                     "]\n  out y: T[" + size + "]\n  out z: T[" + size + "]\n\n";
   for (int tooth = teeth; tooth-- > 0;)
     for (int comb = 0; comb < 2; ++comb) {
       const std::string from = std::to_string(comb * lanes * teeth + tooth * lanes / 2);
-      const std::string to =
-          "[" + std::to_string(comb * lanes * teeth + tooth) + "; " + n + " by " + std::to_string(teeth);
+      const std::string to = "[" + std::to_string(comb * lanes * teeth + tooth) + "; " + n +
+                             " by " + std::to_string(teeth);
       text += "  y" + to + "] = x[" + from + "; " + n + " by 1]\n";
-      text += "  z" + to + "] = max(x[" + from + "; " + n + " by 1], x[" + from + " + 1; " + n + " by 1])\n";
+      text += "  z" + to + "] = max(x[" + from + "; " + n + " by 1], x[" + from + " + 1; " + n +
+              " by 1])\n";
     }
   return text;
 }
@@ -346,30 +367,36 @@ TEST_CASE("strided stores that fill lines together") {
         if (type == DType::Bool) continue;  // has no order
         CAPTURE(lanes);
         CAPTURE(teeth);
-        const std::string text = replaced(combs(lanes, teeth), "T[", std::string(to_string(type)) + "[");
+        const std::string text =
+            replaced(combs(lanes, teeth), "T[", std::string(to_string(type)) + "[");
         check_everywhere(text, {{"x", filled(type, {2 * lanes * teeth + 8}, 29)}});
       }
   }
   const std::string text = replaced(combs(8, 2), "T[", "f32[");
   const codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
-  CHECK(codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3")).find("vunpcklps") != std::string::npos);
+  CHECK(codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3")).find("vunpcklps") !=
+        std::string::npos);
 }
 
 // One buffer is read between, the teeth of others are short of one, overlap, or have a mask.
 TEST_CASE("strided stores that are no comb") {
   for (const char* body :
-       {"  y[0; 4 by 2] = x[0; 4 by 1]\n  z[0; 4 by 1] = y[0; 4 by 2]\n  y[1; 4 by 2] = z[0; 4 by 1]\n",
+       {"  y[0; 4 by 2] = x[0; 4 by 1]\n"
+        "  z[0; 4 by 1] = y[0; 4 by 2]\n  y[1; 4 by 2] = z[0; 4 by 1]\n",
         "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[3; 4 by 2] = x[4; 4 by 1]\n",
-        "  y[0; 4 by 4] = x[0; 4 by 1]\n  y[1; 4 by 4] = x[4; 4 by 1]\n  y[2; 4 by 4] = x[8; 4 by 1]\n",
+        "  y[0; 4 by 4] = x[0; 4 by 1]\n"
+        "  y[1; 4 by 4] = x[4; 4 by 1]\n  y[2; 4 by 4] = x[8; 4 by 1]\n",
         R"(  y[0; 4 by 2] = x[0; 4 by 1]
   y[1; 4 by 2] = x[4; 4 by 1]
   y[4; 4 by 2] = x[8; 4 by 1]
   y[5; 4 by 2] = x[1; 4 by 1]
 )",
         "  y[0; 4 by 2 if 3] = x[0; 4 by 1 if 3]\n  y[1; 4 by 2] = x[4; 4 by 1]\n",
-        "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[1; 4 by 2] = x[4; 4 by 1]\n  y[0; 4 by 2] = x[8; 4 by 1]\n"}) {
+        "  y[0; 4 by 2] = x[0; 4 by 1]\n"
+        "  y[1; 4 by 2] = x[4; 4 by 1]\n  y[0; 4 by 2] = x[8; 4 by 1]\n"}) {
     CAPTURE(body);
-    const std::string text = std::string("loops p\n  in x: f32[16]\n  inout y: f32[16]\n  inout z: f32[16]\n\n") + body;
+    const std::string text =
+        std::string("loops p\n  in x: f32[16]\n  inout y: f32[16]\n  inout z: f32[16]\n\n") + body;
     check_everywhere(text, {{"x", filled(DType::F32, {16}, 31)},
                             {"y", filled(DType::F32, {16}, 32)},
                             {"z", filled(DType::F32, {16}, 33)}});
@@ -390,14 +417,16 @@ TEST_CASE("hints keep every value") {
   check_everywhere(text, {{"x", filled(DType::F32, {64}, 5)}});
   codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
   const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
-  const std::string either = codegen::emit_asm({&kernel, 1}, target);  // decided by the address at run time
+  // Decided by the address at run time.
+  const std::string either = codegen::emit_asm({&kernel, 1}, target);
   CHECK(either.find("vmovntps") != std::string::npos);
   CHECK(either.find("vmovups") != std::string::npos);
   kernel.aligned = {true, true};
   const std::string assembly = codegen::emit_asm({&kernel, 1}, target);
   CHECK(assembly.find("vmovntps") != std::string::npos);
-  CHECK(assembly.find("sfence") < assembly.find("vmovntps"));                      // before the workers begin
-  CHECK(assembly.find("sfence", assembly.find("vmovntps")) != std::string::npos);  // before each is done
+  CHECK(assembly.find("sfence") < assembly.find("vmovntps"));  // before the workers begin
+  // Before each is done.
+  CHECK(assembly.find("sfence", assembly.find("vmovntps")) != std::string::npos);
   CHECK(assembly.find("prefetcht0") != std::string::npos);
   CHECK(assembly.find("prefetcht2") != std::string::npos);
 }

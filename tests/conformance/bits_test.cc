@@ -1,5 +1,5 @@
-// Equal bits of naive, template, poly and the interpreter, with 1 and 2 threads, on every kernel of the shipped
-// model and of the conformance cases.
+// Equal bits of naive, template, poly and the interpreter, with 1 and 2 threads, on every kernel of
+// the shipped model and of the conformance cases.
 #include <cstdlib>
 
 #include <doctest/doctest.h>
@@ -17,7 +17,8 @@ namespace {
 void expect_no_problem(const driver::BitCheck& check) {
   for (const std::string& problem : check.report().problems) FAIL_CHECK(problem);
   for (const std::string& skipped : check.report().skipped) MESSAGE("skipped: " << skipped);
-  MESSAGE(check.report().kernels << " kernels compared, " << check.report().skipped.size() << " skipped");
+  MESSAGE(check.report().kernels << " kernels compared, " << check.report().skipped.size()
+                                 << " skipped");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// ONNX's cases under poly and template (of template every other one where time counts, tests/sweep.h): the same ones
-// pass, they are those of expected.txt, every other one is refused with its reasons. POLYTE_BLESS=1 (all of both)
-// writes expected.txt and bench/results/conformance.json anew.
+// ONNX's cases under poly and template (of template every other one where time counts,
+// tests/sweep.h): the same ones pass, they are those of expected.txt, every other
+// one is refused with its reasons. POLYTE_BLESS=1 (all of both) writes expected.txt
+// and bench/results/conformance.json anew.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -53,10 +54,12 @@ Names passing(const std::vector<CaseResult>& results, Arm arm) {
 
 std::vector<CaseResult> run_all(const codegen::Target& target) {
   const auto cases = driver::find_cases(testing::suites(), "*");
-  std::vector<CaseResult> results = driver::run_cases(cases, {Arm::Poly}, target, driver::default_jobs());
+  std::vector<CaseResult> results =
+      driver::run_cases(cases, {Arm::Poly}, target, driver::default_jobs());
   auto some = cases;
   std::size_t number = 0;
-  if (!std::getenv("POLYTE_BLESS")) std::erase_if(some, [&](const auto&) { return !test::is_swept(number++, 3); });
+  if (!std::getenv("POLYTE_BLESS"))
+    std::erase_if(some, [&](const auto&) { return !test::is_swept(number++, 3); });
   std::ranges::move(driver::run_cases(some, {Arm::Template}, target, driver::default_jobs()),
                     std::back_inserter(results));
   return results;
@@ -75,13 +78,15 @@ void write_record(const std::vector<CaseResult>& results, const codegen::Target&
   for (const CaseResult& r : results) {
     nlohmann::json& suite = json["suites"][r.name.substr(0, r.name.find('/'))][to_string(r.arm)];
     if (suite.is_null()) suite = nlohmann::json::object();
-    for (const auto outcome : {CaseOutcome::Pass, CaseOutcome::Fail, CaseOutcome::Unsupported, CaseOutcome::Error}) {
+    for (const auto outcome :
+         {CaseOutcome::Pass, CaseOutcome::Fail, CaseOutcome::Unsupported, CaseOutcome::Error}) {
       const int one = outcome == r.outcome ? 1 : 0;
       suite[to_string(outcome)] = suite.value(to_string(outcome), 0) + one;
     }
     const bool passes = r.outcome == CaseOutcome::Pass;
     if (r.arm == Arm::Poly && passes) json["passed"].push_back(r.name);
-    if (r.arm == Arm::Poly && !passes) json["not passed"][r.name] = to_string(r.outcome) + ": " + r.detail;
+    if (r.arm == Arm::Poly && !passes)
+      json["not passed"][r.name] = to_string(r.outcome) + ": " + r.detail;
   }
   std::filesystem::create_directories(std::filesystem::path(kRecord).parent_path());
   std::ofstream(kRecord) << json.dump(1) << "\n";
@@ -94,13 +99,14 @@ std::string missing(const Names& from, const Names& in) {
 }
 
 int count(const Names& names, const std::string& suite) {
-  return static_cast<int>(
-      std::ranges::count_if(names, [&](const std::string& name) { return name.starts_with(suite + "/"); }));
+  return static_cast<int>(std::ranges::count_if(
+      names, [&](const std::string& name) { return name.starts_with(suite + "/"); }));
 }
 
 }  // namespace
 
-TEST_CASE("conformance: poly and template pass the expected cases and refuse the others with reasons") {
+TEST_CASE(
+    "conformance: poly and template pass the expected cases and refuse the others with reasons") {
   if (testing::suites().empty()) {
     MESSAGE("skipped: libonnx-testdata is not installed");
     return;

@@ -23,7 +23,8 @@ TEST_CASE("one execution runs on other memory, and both share threads") {
   REQUIRE(kernel);
   const Workers workers(2);
   CHECK(workers.threads() == 2);
-  Outcome<Execution> one = kernel->prepare_calls({}, workers), other = kernel->prepare_calls({}, workers);
+  Outcome<Execution> one = kernel->prepare_calls({}, workers),
+                     other = kernel->prepare_calls({}, workers);
   REQUIRE(one);
   REQUIRE(other);
   for (Outcome<Execution>* each : {&one, &other}) {
@@ -32,8 +33,9 @@ TEST_CASE("one execution runs on other memory, and both share threads") {
     CHECK((*each)->run_on(data));
     CHECK(y == std::vector<std::int32_t>{2, 4, 6});
   }
-  CHECK(one->run().error().messages ==
-        std::vector<std::string>{"the execution was prepared for calls: run_on takes their memory"});
+  CHECK(
+      one->run().error().messages ==
+      std::vector<std::string>{"the execution was prepared for calls: run_on takes their memory"});
 }
 
 TEST_CASE("run_on leaves what run works on") {
@@ -41,7 +43,8 @@ TEST_CASE("run_on leaves what run works on") {
   const Outcome<Kernel> kernel = compile(*program, {.sizes = {{"i", 1}}});
   REQUIRE(kernel);
   std::vector<std::int32_t> x{1}, y{0}, other_x{5}, other_y{0};
-  Outcome<Execution> execution = kernel->prepare({argument<std::int32_t>("x", x), argument<std::int32_t>("y", y)});
+  Outcome<Execution> execution =
+      kernel->prepare({argument<std::int32_t>("x", x), argument<std::int32_t>("y", y)});
   REQUIRE(execution);
   void* data[] = {other_x.data(), other_y.data()};
   REQUIRE(execution->run_on(data));
@@ -51,7 +54,8 @@ TEST_CASE("run_on leaves what run works on") {
 }
 
 TEST_CASE("a script is checked for all sizes, or for those given") {
-  const Outcome<CheckedScript> open = check(matmul(), {.script = "schedule a/1 for op\nsplit m by 8\n"});
+  const Outcome<CheckedScript> open =
+      check(matmul(), {.script = "schedule a/1 for op\nsplit m by 8\n"});
   REQUIRE(open);
   CHECK(open->nest == "{ m.o > m.i > n > C.init; m.o > m.i > n > k > C.update }");
   CHECK(open->rounding.empty());
@@ -61,7 +65,8 @@ TEST_CASE("a script is checked for all sizes, or for those given") {
 }
 
 TEST_CASE("a refusal comes as data") {
-  const Outcome<CheckedScript> refused = check(matmul(), {.script = "schedule a/1 for op\nparallel C.update:k\n"});
+  const Outcome<CheckedScript> refused =
+      check(matmul(), {.script = "schedule a/1 for op\nparallel C.update:k\n"});
   REQUIRE(!refused);
   CHECK(refused.error().status == ExitStatus::Refused);
   REQUIRE(refused.error().refusal);
@@ -70,8 +75,10 @@ TEST_CASE("a refusal comes as data") {
   CHECK(refusal.line == 2);
   CHECK(refusal.directive == "parallel C.update:k");
   REQUIRE(refusal.counterexamples.size() == 1);
-  CHECK(refusal.counterexamples.front().sizes == std::map<std::string, std::int64_t>{{"M", 1}, {"N", 1}, {"K", 2}});
-  const Outcome<CheckedScript> unreadable = check(matmul(), {.script = "schedule a/1 for op\nsplt m by 8\n"});
+  CHECK(refusal.counterexamples.front().sizes ==
+        std::map<std::string, std::int64_t>{{"M", 1}, {"N", 1}, {"K", 2}});
+  const Outcome<CheckedScript> unreadable =
+      check(matmul(), {.script = "schedule a/1 for op\nsplt m by 8\n"});
   CHECK(unreadable.error().status == ExitStatus::InvalidInput);
   CHECK(!unreadable.error().refusal);
 }
@@ -85,6 +92,7 @@ TEST_CASE("params are filled in, and a scheduler's script is written for so many
       check(matmul(), {.script = written->script, .params = {{"Mr", "4"}}, .sizes = options.sizes});
   REQUIRE(edited);
   CHECK(edited->script.find("param Mr = 4") != std::string::npos);
-  CHECK(!check(matmul(), {.script = written->script, .params = {{"Zz", "4"}}, .sizes = options.sizes}));
+  CHECK(!check(matmul(),
+               {.script = written->script, .params = {{"Zz", "4"}}, .sizes = options.sizes}));
   CHECK(!compile(matmul(), {.sizes = options.sizes, .threads = -1}));
 }

@@ -1,5 +1,5 @@
-// Loops as C: what the C compiler makes of them has the bits of the loops' interpreter, for every example and kernel of
-// PolyBench, naive and by poly; names and types that C has no room for.
+// Loops as C: what the C compiler makes of them has the bits of the loops' interpreter, for every
+// example and kernel of PolyBench, naive and by poly; names and types that C has no room for.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
@@ -62,9 +62,11 @@ std::shared_ptr<const ir::Program> small(const ir::Program& open, std::int64_t f
 // The C text with a function that takes all buffers as one array.
 std::string with_call(std::string text, const ir::LoopProgram& loops) {
   std::string arguments;
-  for (std::size_t i = 0; i < loops.buffers.size(); ++i) arguments += (i ? ", b[" : "b[") + std::to_string(i) + "]";
+  for (std::size_t i = 0; i < loops.buffers.size(); ++i)
+    arguments += (i ? ", b[" : "b[") + std::to_string(i) + "]";
   const std::size_t at = text.rfind("\nvoid ") + 6;
-  return text + "\nvoid call_with(void** b) { " + text.substr(at, text.find('(', at) - at) + "(" + arguments + "); }\n";
+  return text + "\nvoid call_with(void** b) { " + text.substr(at, text.find('(', at) - at) + "(" +
+         arguments + "); }\n";
 }
 
 void run_c(const std::string& text, const ir::LoopProgram& loops, ir::Environment& buffers) {
@@ -72,21 +74,25 @@ void run_c(const std::string& text, const ir::LoopProgram& loops, ir::Environmen
   const std::string source = folder.file("k.c"), library = folder.file("k.so");
   std::ofstream(source) << with_call(text, loops);
   const std::string command =
-      "cc -std=c99 -O1 -fopenmp -ffp-contract=off -Wall -Wno-unknown-pragmas -Wno-unused -Werror -shared -fPIC -o " +
+      "cc -std=c99 -O1 -fopenmp -ffp-contract=off -Wall -Wno-unknown-pragmas -Wno-unused -Werror "
+      "-shared -fPIC -o " +
       library + " " + source + " -lm";
   REQUIRE_MESSAGE(std::system(command.c_str()) == 0, text);
-  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: OpenMP keeps its threads
+  // Stays: OpenMP keeps its threads.
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE(handle != nullptr);
   std::vector<void*> pointers;
   for (const ir::Buffer& buffer : loops.buffers) {
-    const auto contents = buffers.try_emplace(buffer.name, ir::make_contents(buffer.dtype, ir::constant_shape(buffer)));
+    const auto contents = buffers.try_emplace(
+        buffer.name, ir::make_contents(buffer.dtype, ir::constant_shape(buffer)));
     pointers.push_back(contents.first->second.bytes.data());
   }
   reinterpret_cast<void (*)(void**)>(::dlsym(handle, "call_with"))(pointers.data());
 }
 
 // Empty where all buffers of the interface have the same bits; a NaN is as good as another.
-std::string difference(const ir::LoopProgram& loops, const ir::Environment& expected, const ir::Environment& got) {
+std::string difference(const ir::LoopProgram& loops, const ir::Environment& expected,
+                       const ir::Environment& got) {
   for (const ir::Buffer& buffer : loops.buffers) {
     const ir::Contents &a = expected.at(buffer.name), &b = got.at(buffer.name);
     const auto size = static_cast<std::size_t>(size_in_bytes(a.dtype));
@@ -95,7 +101,8 @@ std::string difference(const ir::LoopProgram& loops, const ir::Environment& expe
       const auto position = static_cast<std::int64_t>(at / size);
       const double x = ir::get_real(a, position), y = ir::get_real(b, position);
       if (std::isnan(x) && std::isnan(y)) continue;
-      return buffer.name + "[" + std::to_string(position) + "]: " + std::to_string(x) + ", by C " + std::to_string(y);
+      return buffer.name + "[" + std::to_string(position) + "]: " + std::to_string(x) + ", by C " +
+             std::to_string(y);
     }
   }
   return "";
@@ -135,7 +142,8 @@ void check_folder(const fs::path& folder, std::int64_t first, std::size_t at_lea
 
 // The C of statements over these buffers, in reference order, and its bits.
 std::string check_statements(const std::string& name, const std::string& statements) {
-  const auto program = std::make_shared<const ir::Program>(ir::parse_program("program " + name + "()" + R"(
+  const auto program =
+      std::make_shared<const ir::Program>(ir::parse_program("program " + name + "()" + R"(
   in    x: f32[9]
   in    w: f64[9]
   in    p: i8[9]
@@ -151,7 +159,7 @@ std::string check_statements(const std::string& name, const std::string& stateme
   inout u64_: u64[9]
   inout f: bool[9]
 )" + statements + "\n",
-                                                                             "test"));
+                                                            "test"));
   check(program, Arm::Naive);
   const BuiltKernel kernel = build_kernel(program, machine(), options_of(Arm::Naive));
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*kernel.state, {.machine = machine()});
@@ -160,9 +168,13 @@ std::string check_statements(const std::string& name, const std::string& stateme
 
 }  // namespace
 
-TEST_CASE("the examples as C have the bits of the interpreter") { check_folder("examples/programs", 11, 13); }
+TEST_CASE("the examples as C have the bits of the interpreter") {
+  check_folder("examples/programs", 11, 13);
+}
 
-TEST_CASE("PolyBench as C has the bits of the interpreter") { check_folder("bench/polybench", 17, 30); }
+TEST_CASE("PolyBench as C has the bits of the interpreter") {
+  check_folder("bench/polybench", 17, 30);
+}
 
 TEST_CASE("arithmetic as C: floats") {
   if (!has_cc()) return;
@@ -216,7 +228,8 @@ TEST_CASE("what C cannot say is reported, all of it") {
     FAIL("16-bit floats were written");
   } catch (const UserError& error) {
     CHECK(error.status() == ExitStatus::Unsupported);
-    CHECK(std::string(error.what()).find("kernel 'short' is no C: 'b' is bf16, which C99 has no type for") == 0);
+    CHECK(std::string(error.what())
+              .find("kernel 'short' is no C: 'b' is bf16, which C99 has no type for") == 0);
     CHECK(std::string(error.what()).find("'x' is f16") != std::string::npos);
   }
 }

@@ -19,19 +19,23 @@ using driver::Constants;
 
 std::vector<std::byte> counted(std::size_t count, int first) {
   std::vector<std::byte> bytes(count);
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(first + static_cast<int>(i));
+  for (std::size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<std::byte>(first + static_cast<int>(i));
   return bytes;
 }
 
 // Adds a piece that is made while the pool is filled, as packed weights are.
 std::int64_t add_made(ConstantPool& pool, const std::vector<std::byte>& bytes) {
   return pool
-      .add({static_cast<std::int64_t>(bytes.size())}, [bytes](auto into) { std::ranges::copy(bytes, into[0].begin()); })
+      .add({static_cast<std::int64_t>(bytes.size())},
+           [bytes](auto into) { std::ranges::copy(bytes, into[0].begin()); })
       .front();
 }
 
-bool holds(const Constants& constants, std::int64_t placed, const std::vector<std::byte>& expected) {
-  return std::ranges::equal(std::span(constants.bytes.data() + constants.offset_of(placed), expected.size()), expected);
+bool holds(const Constants& constants, std::int64_t placed,
+           const std::vector<std::byte>& expected) {
+  return std::ranges::equal(
+      std::span(constants.bytes.data() + constants.offset_of(placed), expected.size()), expected);
 }
 
 TEST_CASE("constant pool: equal bytes of different sources are kept once") {
@@ -67,7 +71,8 @@ TEST_CASE("constant pool: pieces of one job, pieces without bytes, and what is l
   CHECK(holds(constants, two[1], large));
   CHECK(holds(constants, last, small));
   CHECK(constants.bytes.bytes() < 5'001'000);
-  for (const std::int64_t placed : {none, again}) CHECK(constants.offset_of(placed) <= constants.bytes.bytes());
+  for (const std::int64_t placed : {none, again})
+    CHECK(constants.offset_of(placed) <= constants.bytes.bytes());
 }
 
 // y = relu(relu(x W1) W2), with two initializers.
@@ -94,7 +99,8 @@ TEST_CASE("constant pool: two layers with the same weights have one copy of them
     const auto compiled = [&](const std::vector<float>& second, driver::Arm by) {
       driver::ModelOptions options;
       options.arm = by;
-      return driver::package_model(two_layers(weights, second), codegen::detect_host(), options).parts;
+      return driver::package_model(two_layers(weights, second), codegen::detect_host(), options)
+          .parts;
     };
     const auto same = compiled(weights, arm), different = compiled(others, arm);
     CAPTURE(driver::to_string(arm));

@@ -20,7 +20,8 @@ PackagedModel compiled(const driver::ModelOptions& options) {
 
 std::string names_of(const PackagedModel& model) {
   std::string names;
-  for (const driver::GroupPlan& group : model.groups) names += (names.empty() ? "" : " ") + group.name;
+  for (const driver::GroupPlan& group : model.groups)
+    names += (names.empty() ? "" : " ") + group.name;
   return names;
 }
 
@@ -44,13 +45,17 @@ TEST_CASE("fusion feedback: a group above a limit is split until it is below, or
   options.limits.recompute = 0.5;  // which nothing keeps
   PackagedModel model = compiled(options);
   CHECK(names_of(model) ==
-        "g0a_conv g0b_relu g1_maxpool g2a_conv g2ba_add g2bb_relu g3_globalaveragepool g4_reshape g5_matmul");
+        "g0a_conv g0b_relu g1_maxpool g2a_conv g2ba_add g2bb_relu g3_globalaveragepool g4_reshape "
+        "g5_matmul");
   CHECK(model.notes.size() >= 3);
   CHECK(model.notes[0] ==
-        "handed back: as group 'g0_conv_relu' it computes 1.00 times what its operators do, the limit is 0.50; split "
+        "handed back: as group 'g0_conv_relu' it computes 1.00 times what its operators do, the "
+        "limit is 0.50; split "
         "between 'conv1' and 'relu1'");
-  const std::string why = graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
-  CHECK(why.find("not fused: handed back: as group 'g0_conv_relu' it computes 1.00 times") != std::string::npos);
+  const std::string why =
+      graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
+  CHECK(why.find("not fused: handed back: as group 'g0_conv_relu' it computes 1.00 times") !=
+        std::string::npos);
   CHECK(testing::same_bits(testing::run_once(std::move(model.parts), 2), expected));
 }
 
@@ -59,7 +64,8 @@ TEST_CASE("fusion feedback: temporaries above the limit") {
   options.arm = driver::Arm::Naive;  // keeps every temporary whole
   PackagedModel before = compiled(options);
   std::int64_t most = 0;
-  for (const driver::BuiltKernel& kernel : before.kernels) most = std::max(most, driver::scratch_bytes(kernel));
+  for (const driver::BuiltKernel& kernel : before.kernels)
+    most = std::max(most, driver::scratch_bytes(kernel));
   REQUIRE(most > 0);
   options.limits.temporaries = most - 1;
   PackagedModel after = compiled(options);
@@ -68,8 +74,8 @@ TEST_CASE("fusion feedback: temporaries above the limit") {
     return note.find("its temporaries need " + std::to_string(most) + " bytes, the limit is " +
                      std::to_string(most - 1)) != std::string::npos;
   }));
-  CHECK(
-      testing::same_bits(testing::run_once(std::move(after.parts), 1), testing::run_once(std::move(before.parts), 1)));
+  CHECK(testing::same_bits(testing::run_once(std::move(after.parts), 1),
+                           testing::run_once(std::move(before.parts), 1)));
 }
 
 TEST_CASE("fusion feedback: what a person asked for stays, and that is said") {

@@ -43,7 +43,8 @@ graph::Graph integer_network() {
 }
 
 runtime::Tensor run_once(runtime::ArtifactParts parts, int threads) {
-  const runtime::Session session(runtime::Artifact::from_parts(std::move(parts)), {.threads = threads});
+  const runtime::Session session(runtime::Artifact::from_parts(std::move(parts)),
+                                 {.threads = threads});
   std::vector<runtime::Tensor> inputs;
   for (const runtime::TensorSpec& spec : session.inputs()) {
     inputs.emplace_back(spec.dtype, spec.shape);
@@ -52,6 +53,8 @@ runtime::Tensor run_once(runtime::ArtifactParts parts, int threads) {
   return session.run(inputs).front().clone();
 }
 
-bool same_bits(const runtime::Tensor& a, const runtime::Tensor& b) { return std::ranges::equal(a.raw(), b.raw()); }
+bool same_bits(const runtime::Tensor& a, const runtime::Tensor& b) {
+  return std::ranges::equal(a.raw(), b.raw());
+}
 
 }  // namespace polyte::testing

@@ -1,4 +1,5 @@
-// Kernels in files, and kept between processes: what comes back is what was compiled, and never a part of it.
+// Kernels in files, and kept between processes: what comes back is what was compiled, and never a
+// part of it.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -62,7 +63,8 @@ std::string content_of(const fs::path& path) {
 
 fs::path only_file(const std::string& folder) {
   std::vector<fs::path> files;
-  for (const fs::directory_entry& each : fs::directory_iterator(folder)) files.push_back(each.path());
+  for (const fs::directory_entry& each : fs::directory_iterator(folder))
+    files.push_back(each.path());
   REQUIRE(files.size() == 1);
   return files.front();
 }
@@ -142,16 +144,17 @@ TEST_CASE("what decides a kernel is in its key") {
   keys.insert(base);
   CHECK(key_of(dense(), {.sizes = kSizes}) == base);
   const Outcome<Program> other = parse_notation("y[m, n] = sum[k] x[m, k] * w[k, n]", DType::F32);
-  const std::vector<std::string> others = {key_of(*other, {.sizes = kSizes}),
-                                           key_of(dense(), {.sizes = {{"M", 5}, {"N", 33}, {"K", 8}}}),
-                                           key_of(dense(), {.scheduler = Scheduler::Template, .sizes = kSizes}),
-                                           key_of(dense(), {.script = "schedule a/1 for dense\n", .sizes = kSizes}),
-                                           key_of(dense(), {.params = {{"Mr", "4"}}, .sizes = kSizes}),
-                                           key_of(dense(), {.sizes = kSizes, .target = "cpu:skylake"}),
-                                           key_of(dense(), {.sizes = kSizes, .threads = 3}),
-                                           key_of(dense(), {.sizes = kSizes, .strict = true}),
-                                           key_of(dense(), {.sizes = kSizes, .exact = true}),
-                                           key_of(dense(), {.sizes = kSizes, .second_judge = false})};
+  const std::vector<std::string> others = {
+      key_of(*other, {.sizes = kSizes}),
+      key_of(dense(), {.sizes = {{"M", 5}, {"N", 33}, {"K", 8}}}),
+      key_of(dense(), {.scheduler = Scheduler::Template, .sizes = kSizes}),
+      key_of(dense(), {.script = "schedule a/1 for dense\n", .sizes = kSizes}),
+      key_of(dense(), {.params = {{"Mr", "4"}}, .sizes = kSizes}),
+      key_of(dense(), {.sizes = kSizes, .target = "cpu:skylake"}),
+      key_of(dense(), {.sizes = kSizes, .threads = 3}),
+      key_of(dense(), {.sizes = kSizes, .strict = true}),
+      key_of(dense(), {.sizes = kSizes, .exact = true}),
+      key_of(dense(), {.sizes = kSizes, .second_judge = false})};
   for (const std::string& key : others) CHECK(keys.insert(key).second);
   CHECK(key_of(dense(), {.sizes = kSizes, .target = "cpu:native"}) == base);
   CHECK(key_of(dense(), {.sizes = kSizes, .target = "cuda:h100"}).empty());
@@ -169,7 +172,8 @@ TEST_CASE("what was not used for longest goes first") {
   for (int i = 0; i < 4; ++i) {
     const std::string key = "k" + std::to_string(i);
     cache.keep(key, stored.op, stored.texts);
-    fs::last_write_time(folder.file("cache/" + key + ".kernel"), Time::clock::now() - std::chrono::hours(9 - i));
+    fs::last_write_time(folder.file("cache/" + key + ".kernel"),
+                        Time::clock::now() - std::chrono::hours(9 - i));
   }
   CHECK(cache.contents().kernels == 4);
   REQUIRE(cache.find("k0"));  // used just now
@@ -187,7 +191,8 @@ TEST_CASE("what was not used for longest goes first") {
 TEST_CASE("a cache that cannot be written is said, and the kernel is there") {
   const testing::TempDir folder;
   std::ofstream(folder.file("file")) << "no folder";
-  const Outcome<Kernel> kernel = compile(dense(), {.sizes = kSizes, .cache = folder.file("file") + "/below"});
+  const Outcome<Kernel> kernel =
+      compile(dense(), {.sizes = kSizes, .cache = folder.file("file") + "/below"});
   REQUIRE(kernel);
   check_result(*kernel);
   REQUIRE(!kernel->notes().empty());
@@ -226,7 +231,8 @@ TEST_CASE("many processes write, and are killed meanwhile") {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      for (int turn = 0;; ++turn) cache.keep("k" + std::to_string(turn % 3), stored.op, stored.texts);
+      for (int turn = 0;; ++turn)
+        cache.keep("k" + std::to_string(turn % 3), stored.op, stored.texts);
     }
     children.push_back(child);
   }
@@ -244,5 +250,6 @@ TEST_CASE("many processes write, and are killed meanwhile") {
   for (const pid_t child : children) waitpid(child, nullptr, 0);
   CHECK(found > 0);
   for (const fs::directory_entry& each : fs::directory_iterator(folder.file("cache")))
-    if (each.path().extension() == ".kernel") CHECK_NOTHROW(read_kernel(each.path(), each.path().stem()));
+    if (each.path().extension() == ".kernel")
+      CHECK_NOTHROW(read_kernel(each.path(), each.path().stem()));
 }

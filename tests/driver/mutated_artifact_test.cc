@@ -1,6 +1,7 @@
-// Artifacts that are whole but put together wrongly: every field of the manifest of a real one is changed, taken out,
-// doubled or exchanged, with all digests right, first in the file, then with the kernels assembled for it anew. A
-// session refuses it, or gives the same results (the file), or at least stays within its memory (anew).
+// Artifacts that are whole but put together wrongly: every field of the manifest of a real one is
+// changed, taken out, doubled or exchanged, with all digests right, first in the file, then with
+// the kernels assembled for it anew. A session refuses it, or gives the same results (the file), or
+// at least stays within its memory (anew).
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -58,7 +59,8 @@ void write_members(const std::string& path, const std::string& manifest, const M
   zip.finish();
 }
 
-// Calls `look` with the whole manifest for each change of one thing in it; the change is undone afterwards.
+// Calls `look` with the whole manifest for each change of one thing in it; the change
+// is undone afterwards.
 class Mutator {
  public:
   Mutator(Json manifest, std::function<void(const Json&, const std::string&)> look)
@@ -98,15 +100,16 @@ class Mutator {
     if (at.is_object()) try_without(at, where);
     if (at.is_object())
       for (const auto& [name, value] : at.items()) walk(value, where + "/" + name);
-    // All elements have the name of their list, so that the numbers of buffers are exchanged for each other.
+    // All elements have the name of their list, so that the numbers of buffers are exchanged
+    // for each other.
     if (at.is_array())
       for (Json& value : at) walk(value, where);
   }
 
   void try_numbers(Json& at, const std::string& key, const std::string& where) {
     const auto old = at.get<std::int64_t>();
-    for (const std::int64_t value :
-         {std::int64_t{0}, std::int64_t{-1}, old + 1, old - 4, old + 64, old * 2, std::int64_t{1} << 45, INT64_MAX})
+    for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, old + 1, old - 4, old + 64,
+                                     old * 2, std::int64_t{1} << 45, INT64_MAX})
       try_value(at, value, where);
     int tries = 0;
     for (const std::int64_t other : numbers_[key])
@@ -167,8 +170,10 @@ std::string results_of(const std::shared_ptr<const Artifact>& artifact) {
 
 enum class Outcome { Refused, Same, Other };
 
-// A limit is a refusal too: a manifest may ask for more memory than there is. A run refuses inputs of other shapes.
-Outcome outcome_of(const std::function<std::shared_ptr<const Artifact>()>& open, const std::string& expected) {
+// A limit is a refusal too: a manifest may ask for more memory than there is. A run refuses
+// inputs of other shapes.
+Outcome outcome_of(const std::function<std::shared_ptr<const Artifact>()>& open,
+                   const std::string& expected) {
   try {
     return results_of(open()) == expected ? Outcome::Same : Outcome::Other;
   } catch (const UserError& error) {
@@ -206,12 +211,16 @@ void check_mutations(const api::ModelOptions& options, const std::string& model)
     ++in_file[found];
     if (found == Outcome::Other) FAIL_CHECK("other results: " << what);
     ++anew[outcome_of(
-        [&] { return Artifact::from_parts(parts_of(*artifact, runtime::manifest_from_json(text, "mutated"))); },
+        [&] {
+          return Artifact::from_parts(
+              parts_of(*artifact, runtime::manifest_from_json(text, "mutated")));
+        },
         expected)];
   }).run();
-  MESSAGE(model << ": in the file " << in_file[Outcome::Refused] << " refused, " << in_file[Outcome::Same]
-                << " harmless; anew " << anew[Outcome::Refused] << " refused, " << anew[Outcome::Same] << " harmless, "
-                << anew[Outcome::Other] << " other results");
+  MESSAGE(model << ": in the file " << in_file[Outcome::Refused] << " refused, "
+                << in_file[Outcome::Same] << " harmless; anew " << anew[Outcome::Refused]
+                << " refused, " << anew[Outcome::Same] << " harmless, " << anew[Outcome::Other]
+                << " other results");
   CHECK(in_file[Outcome::Refused] > 1000);
   CHECK(anew[Outcome::Refused] > 500);
 }

@@ -1,4 +1,5 @@
-// Kernels of open size: scheduled for one, proved for all, and the same as the reference for each that they are run at.
+// Kernels of open size: scheduled for one, proved for all, and the same as the reference for each
+// that they are run at.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -46,7 +47,8 @@ ir::Contents contents_of(const ir::Buffer& buffer, const ir::Values& sizes) {
   for (const ir::Affine& extent : buffer.shape) shape.push_back(ir::evaluate(extent, sizes));
   ir::Contents contents = ir::make_contents(buffer.dtype, shape);
   const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(buffer.dtype);
-  for (std::int64_t i = 0; i < count; ++i) ir::set_real(contents, i, static_cast<double>((i * 7 + i / 5) % 5 - 2));
+  for (std::int64_t i = 0; i < count; ++i)
+    ir::set_real(contents, i, static_cast<double>((i * 7 + i / 5) % 5 - 2));
   return contents;
 }
 
@@ -64,21 +66,24 @@ ir::Environment reference_of(const ir::Program& program, const ir::Values& sizes
 }
 
 // What the kernel's loops compute once its constants are packed. Races are looked for.
-ir::Environment outputs_of(const driver::BuiltKernel& kernel, const ir::LoopProgram& loops, const ir::Values& sizes) {
+ir::Environment outputs_of(const driver::BuiltKernel& kernel, const ir::LoopProgram& loops,
+                           const ir::Values& sizes) {
   ir::Environment buffers = inputs_of(*kernel.program, sizes);
   if (!kernel.packed.empty()) ir::interpret(kernel.packing, buffers, {.sizes = {}, .on_event = {}});
   ir::interpret(loops, buffers, {.sizes = sizes, .on_event = {}});
   return buffers;
 }
 
-std::string different_output(const ir::Program& program, const ir::Environment& a, const ir::Environment& b) {
+std::string different_output(const ir::Program& program, const ir::Environment& a,
+                             const ir::Environment& b) {
   for (const ir::Buffer* buffer : program.interface())
-    if (buffer->role == ir::Role::Out && a.at(buffer->name).bytes != b.at(buffer->name).bytes) return buffer->name;
+    if (buffer->role == ir::Role::Out && a.at(buffer->name).bytes != b.at(buffer->name).bytes)
+      return buffer->name;
   return "";
 }
 
-// Sums of whole numbers are the same in any order; quotients and exponentials are not, so that sums of them stay in
-// theirs.
+// Sums of whole numbers are the same in any order; quotients and exponentials are not, so that sums
+// of them stay in theirs.
 driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Arm arm) {
   driver::KernelOptions options;
   options.arm = arm;
@@ -92,22 +97,26 @@ driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program,
 TEST_CASE("examples with their first size open: the reference's bits at every size") {
   for (const Example& example : kExamples) {
     CAPTURE(example.file);
-    const auto parsed = ir::parse_program(text_of("examples/programs/" + example.file + ".program"), example.file);
+    const auto parsed =
+        ir::parse_program(text_of("examples/programs/" + example.file + ".program"), example.file);
     const auto program = std::make_shared<const ir::Program>(ir::bind(parsed, example.closed));
     REQUIRE(program->params.size() == 1);
-    for (const driver::Arm arm : {driver::Arm::Naive, driver::Arm::Isl, driver::Arm::Poly, driver::Arm::Template}) {
+    for (const driver::Arm arm :
+         {driver::Arm::Naive, driver::Arm::Isl, driver::Arm::Poly, driver::Arm::Template}) {
       CAPTURE(to_string(arm));
       driver::BuiltKernel kernel = kernel_of(program, arm);
-      const bool declines =
-          !driver::write_script(ir::at_typical(*program, kernel.typical), arm, machine(), {.keep_order = true});
-      CHECK(kernel.declined.has_value() == declines);  // ordered regions, whatever their size; nothing is refused
+      const bool declines = !driver::write_script(ir::at_typical(*program, kernel.typical), arm,
+                                                  machine(), {.keep_order = true});
+      // Ordered regions, whatever their size; nothing is refused.
+      CHECK(kernel.declined.has_value() == declines);
       const ir::LoopProgram nest = lower::lower_to_nest(*kernel.state);
       for (const std::int64_t size : {1, 2, 7, 17, 26}) {
         CAPTURE(size);
         const ir::Values sizes{{program->params[0], size}};
         const ir::Environment expected = reference_of(*program, sizes);
         CHECK(different_output(*program, expected, outputs_of(kernel, nest, sizes)) == "");
-        CHECK(different_output(*program, expected, outputs_of(kernel, kernel.kernel.program, sizes)) == "");
+        CHECK(different_output(*program, expected,
+                               outputs_of(kernel, kernel.kernel.program, sizes)) == "");
       }
     }
   }
@@ -123,7 +132,8 @@ TEST_CASE("a padded copy has a size within the loop of open size, and stays with
                                                                              "test"));
   const auto built = [&](const std::string& where) {
     const schedule::Script script = schedule::parse_script(
-        "schedule conv/1 for conv f32 exact\nsplit y.init: n by 4 tail cut\nsplit y.update: n by 4 tail cut\n"
+        "schedule conv/1 for conv f32 exact\n"
+        "split y.init: n by 4 tail cut\nsplit y.update: n by 4 tail cut\n"
         "nest n.o > { f > v > n.i > y.init; f > v > c > s > n.i > y.update }\nstage x" +
             where + "\n",
         "test");
@@ -136,15 +146,17 @@ TEST_CASE("a padded copy has a size within the loop of open size, and stays with
   const driver::BuiltKernel kernel = built(" at y.update:n.o");
   for (const std::int64_t size : {1, 3, 4, 6}) {
     const ir::Values sizes{{"N", size}};
-    CHECK(different_output(*program, reference_of(*program, sizes), outputs_of(kernel, kernel.kernel.program, sizes)) ==
-          "");
+    CHECK(different_output(*program, reference_of(*program, sizes),
+                           outputs_of(kernel, kernel.kernel.program, sizes)) == "");
   }
   CHECK_THROWS_AS(built(""), UserError);  // the whole of x has no size
 }
 
 TEST_CASE("a temporary of open size is a buffer of the interface, behind all others") {
-  const auto program = std::make_shared<const ir::Program>(ir::parse_program(
-      "program p(N)\n  in  x: f32[N, 4]\n  out y: f32[N, 4]\n  t[n, i] = x[n, i] + 1\n  y[n, i] = t[n, 3 - i]\n", "t"));
+  const auto program = std::make_shared<const ir::Program>(
+      ir::parse_program("program p(N)\n  in  x: f32[N, 4]\n"
+                        "  out y: f32[N, 4]\n  t[n, i] = x[n, i] + 1\n  y[n, i] = t[n, 3 - i]\n",
+                        "t"));
   const driver::BuiltKernel kernel = kernel_of(program, driver::Arm::Naive);
   REQUIRE(kernel.kernel.program.buffers.size() == 3);
   CHECK(kernel.kernel.program.buffers[2].name == "t");
@@ -153,7 +165,9 @@ TEST_CASE("a temporary of open size is a buffer of the interface, behind all oth
 
 TEST_CASE("at typical sizes a Program knows which of its iterators are open") {
   const ir::Program program = ir::parse_program(
-      "program p(N)\n  in  x: f32[N, 4]\n  out y: f32[N]\n  y[n] = sum[i, j] x[n, i] for j in 0..n+1\n", "t");
+      "program p(N)\n"
+      "  in  x: f32[N, 4]\n  out y: f32[N]\n  y[n] = sum[i, j] x[n, i] for j in 0..n+1\n",
+      "t");
   const ir::Program typical = ir::at_typical(program, {{"N", 17}});
   CHECK(typical.params.empty());
   CHECK(ir::constant_shape(typical.buffer("x")) == std::vector<std::int64_t>{17, 4});

@@ -35,13 +35,15 @@ runtime::Session session_of(const driver::Network& network, Arm arm, int threads
   options.strict = true;
   driver::PackagedModel compiled = driver::package_model(network, codegen::detect_host(), options);
   for (const driver::BuiltKernel& kernel : compiled.kernels) CHECK_FALSE(kernel.declined);
-  return runtime::Session(runtime::Artifact::from_parts(std::move(compiled.parts)), {.threads = threads});
+  return runtime::Session(runtime::Artifact::from_parts(std::move(compiled.parts)),
+                          {.threads = threads});
 }
 
 // On whole numbers, at these sizes.
 std::vector<runtime::Tensor> outputs_of(const runtime::Session& session, const Sizes& sizes) {
   std::vector<std::int64_t> values;
-  for (const runtime::SymbolSpec& symbol : session.symbols()) values.push_back(sizes.at(symbol.name));
+  for (const runtime::SymbolSpec& symbol : session.symbols())
+    values.push_back(sizes.at(symbol.name));
   std::vector<runtime::Tensor> inputs;
   for (const runtime::TensorSpec& spec : session.inputs()) {
     inputs.emplace_back(spec.dtype, shape_at(spec, values));
@@ -81,12 +83,14 @@ std::vector<Sizes> sizes_of(const std::string& name, const std::vector<std::int6
 
 std::vector<float> numbers(std::int64_t count, std::int64_t seed) {
   std::vector<float> result;
-  for (std::int64_t i = 0; i < count; ++i) result.push_back(static_cast<float>((i * seed + i / 7) % 5 - 2));
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back(static_cast<float>((i * seed + i / 7) % 5 - 2));
   return result;
 }
 
 // Why a model does not stay open.
-std::vector<std::string> problems_of(const Model& model, const std::vector<driver::OpenSymbol>& symbols) {
+std::vector<std::string> problems_of(const Model& model,
+                                     const std::vector<driver::OpenSymbol>& symbols) {
   try {
     driver::ModelOptions options;
     options.fuse = false;
@@ -152,7 +156,8 @@ TEST_CASE("sums over open sizes, and extents that are sums of them") {
     b.output("v");
     b.output("copy");
   };
-  check_all_sizes(model, {{"M"}, {"N"}}, {{{"M", 1}, {"N", 1}}, {{"M", 4}, {"N", 20}}, {{"M", 40}, {"N", 3}}});
+  check_all_sizes(model, {{"M"}, {"N"}},
+                  {{{"M", 1}, {"N", 1}}, {{"M", 4}, {"N", 20}}, {{"M", 40}, {"N", 3}}});
 }
 
 TEST_CASE("places read at run time are within an open dimension") {
@@ -165,9 +170,11 @@ TEST_CASE("places read at run time are within an open dimension") {
   const runtime::Session session = session_of(network_of(model, {{"n", 1, 16, 64}}), Arm::Poly, 2);
   for (const std::int64_t n : {1, 2, 5, 64}) {
     runtime::Tensor x(DType::F32, {n, 4}), p(DType::I32, {3});
-    for (std::int64_t i = 0; i < x.elements(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i);
+    for (std::int64_t i = 0; i < x.elements(); ++i)
+      x.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i);
     const std::int64_t places[] = {n - 1, 0, -n};
-    for (std::size_t i = 0; i < 3; ++i) p.as<std::int32_t>()[i] = static_cast<std::int32_t>(places[i]);
+    for (std::size_t i = 0; i < 3; ++i)
+      p.as<std::int32_t>()[i] = static_cast<std::int32_t>(places[i]);
     const auto run = [&] {
       std::vector<runtime::Tensor> inputs;
       inputs.push_back(x.clone());
@@ -177,7 +184,8 @@ TEST_CASE("places read at run time are within an open dimension") {
     const std::vector<runtime::Tensor> y = run();
     for (std::size_t i = 0; i < 3; ++i)
       CHECK(y[0].as<float>()[i * 4 + 1] == static_cast<float>((places[i] + n) % n * 4 + 1));
-    for (const std::int64_t outside : {n, n + 100, std::int64_t{INT32_MAX}, -n - 1, std::int64_t{INT32_MIN}}) {
+    for (const std::int64_t outside :
+         {n, n + 100, std::int64_t{INT32_MAX}, -n - 1, std::int64_t{INT32_MIN}}) {
       CAPTURE(outside);
       p.as<std::int32_t>()[1] = static_cast<std::int32_t>(outside);
       CHECK_THROWS_WITH_AS(run(), doctest::Contains("outside"), UserError);
@@ -200,8 +208,10 @@ TEST_CASE("a range begins where the network does") {
   check_all_sizes(model, {{"n", 2, 16, 64}}, sizes_of("n", {2, 3, 17, 64}));
   const std::vector<std::string> problems = problems_of(model, {{"n"}});
   REQUIRE(problems.size() == 2);  // down fits: n - 1 is 0
-  CHECK(problems[0] == "n cannot stay open, for not every use is affine; give a size with --shape n=...");
-  CHECK(problems[1].starts_with("node 'up' (Slice) is no affine function of the sizes: starts=1,0 "));
+  CHECK(problems[0] ==
+        "n cannot stay open, for not every use is affine; give a size with --shape n=...");
+  CHECK(
+      problems[1].starts_with("node 'up' (Slice) is no affine function of the sizes: starts=1,0 "));
   CHECK(problems[1].find("sizes=0,8 where n = 1, ") != std::string::npos);
 }
 
@@ -231,8 +241,10 @@ TEST_CASE("what is no affine function of the sizes is refused, each node once") 
   const std::vector<std::string> pooled = problems_of(halves, {{"n", 2, 16, 64}});
   REQUIRE(pooled.size() == 2);  // relu reads what pool is refused for
   CHECK(pooled[1] ==
-        "node 'pool' (MaxPool): its result is no affine function of the sizes: f32[1, 2, 30] where n = 61, "
-        "f32[1, 2, 31] where n = 62, f32[1, 2, 31] where n = 63, f32[1, 2, 1] where n = 2, f32[1, 2, 32] "
+        "node 'pool' (MaxPool): its result is no affine function of the sizes: f32[1, 2, 30] where "
+        "n = 61, "
+        "f32[1, 2, 31] where n = 62, f32[1, 2, 31] where n = 63, f32[1, 2, 1] where n = 2, f32[1, "
+        "2, 32] "
         "where n = 64");
   const Model columns = [](ModelBuilder& b, const Sizes& sizes) {
     b.input("x", {sizes.at("n"), 4});
@@ -243,7 +255,8 @@ TEST_CASE("what is no affine function of the sizes is refused, each node once") 
   const std::vector<std::string> turned = problems_of(columns, {{"n"}});
   REQUIRE(turned.size() == 4);
   CHECK(turned[1] ==
-        "'t' of 'turn' is [4, n]: an open size that is not the outermost extent puts elements at products "
+        "'t' of 'turn' is [4, n]: an open size that is not the outermost extent puts elements at "
+        "products "
         "of sizes");
 }
 
@@ -254,7 +267,8 @@ TEST_CASE("ranges that are none") {
     b.output("y");
   };
   for (const driver::OpenSymbol& symbol :
-       {driver::OpenSymbol{"n", 0, 16, 64}, driver::OpenSymbol{"n", 8, 4, 64}, driver::OpenSymbol{"n", 1, 80, 64}})
+       {driver::OpenSymbol{"n", 0, 16, 64}, driver::OpenSymbol{"n", 8, 4, 64},
+        driver::OpenSymbol{"n", 1, 80, 64}})
     CHECK_THROWS_AS(network_of(model, {symbol}), UserError);
   CHECK(driver::OpenSymbol{"n", 1, 1, 1}.chosen_for() == 67);
   CHECK(driver::OpenSymbol{"n", 1, 100, 128}.chosen_for() == 101);

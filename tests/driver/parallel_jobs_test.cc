@@ -59,6 +59,8 @@ int status_without_threads() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_CASE("where the system gives no thread the caller does all jobs") { CHECK(status_without_threads() == 0); }
+TEST_CASE("where the system gives no thread the caller does all jobs") {
+  CHECK(status_without_threads() == 0);
+}
 
 }  // namespace

@@ -32,9 +32,11 @@ Divisions divisions_of(const std::string& directives) {
 )",
                                                                              "test"));
   const schedule::Script script = schedule::parse_script(
-      "schedule rows/1 for shares f32 exact\n" + directives + "split y: j by 8\nvectorize y: j.i\n", "test");
+      "schedule rows/1 for shares f32 exact\n" + directives + "split y: j by 8\nvectorize y: j.i\n",
+      "test");
   const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
-  const driver::BuiltKernel built = driver::build_kernel(program, target.machine, options_with(script));
+  const driver::BuiltKernel built =
+      driver::build_kernel(program, target.machine, options_with(script));
   std::istringstream lines(codegen::emit_asm({&built.kernel, 1}, target));
   Divisions all;
   int divisions = 0, stores = 0;
@@ -59,15 +61,17 @@ TEST_CASE("a reciprocal is taken once per row") {
 }
 
 TEST_CASE("a script that multiplies by reciprocals is no exact one") {
-  const auto program = std::make_shared<const ir::Program>(
-      ir::parse_program("program p()\n in x: f32[8]\n in w: f32[1]\n out y: f32[8]\n y[i] = x[i] / w[0]\n", "test"));
-  const schedule::Script script = schedule::parse_script("schedule s/1 for p f32 exact\nreciprocal y\n", "test");
+  const auto program = std::make_shared<const ir::Program>(ir::parse_program(
+      "program p()\n in x: f32[8]\n in w: f32[1]\n out y: f32[8]\n y[i] = x[i] / w[0]\n", "test"));
+  const schedule::Script script =
+      schedule::parse_script("schedule s/1 for p f32 exact\nreciprocal y\n", "test");
   driver::KernelOptions options = options_with(script);
   const Machine machine = codegen::target_for_cpu("x86-64-v3").machine;
   CHECK_NOTHROW(driver::build_kernel(program, machine, options));
   options.exact = true;
-  CHECK_THROWS_WITH_AS(driver::build_kernel(program, machine, options),
-                       "script 's/1' multiplies by reciprocals in place of dividing, and --exact is set", UserError);
+  CHECK_THROWS_WITH_AS(
+      driver::build_kernel(program, machine, options),
+      "script 's/1' multiplies by reciprocals in place of dividing, and --exact is set", UserError);
 }
 
 }  // namespace

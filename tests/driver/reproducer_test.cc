@@ -22,8 +22,8 @@ std::string contents(const fs::path& path) {
 TEST_CASE("a reproducer holds what is needed to see the error again") {
   const fs::path input = fs::temp_directory_path() / "polyte_reproducer_input.program";
   std::ofstream(input) << "program p()\n";
-  const std::string folder =
-      polyte::cli::write_reproducer({"op", input.string(), "it's", "x=@" + input.string()}, "a promise was broken");
+  const std::string folder = polyte::cli::write_reproducer(
+      {"op", input.string(), "it's", "x=@" + input.string()}, "a promise was broken");
   REQUIRE(fs::is_directory(folder));
   CHECK(contents(fs::path(folder) / "command.txt") ==
         "polyte 'op' '" + input.string() + "' 'it'\\''s' 'x=@" + input.string() + "'\n");

@@ -1,5 +1,5 @@
-// What was asked of a scheduler and not done is a fact: a field of the kernel, of the manifest and of every JSON, and
-// an error under `strict`.
+// What was asked of a scheduler and not done is a fact: a field of the kernel, of the manifest and
+// of every JSON, and an error under `strict`.
 #include <doctest/doctest.h>
 
 #include "driver/cli/scheduling_report.h"
@@ -63,11 +63,15 @@ TEST_CASE("an arm that declines leaves who was asked, who was used, why and wher
 
 // A loop of one iteration is a loop, wherever it stands.
 TEST_CASE("extents of one: neither scheduler falls back") {
-  const ir::Program product = ir::parse_index_notation("C[b,m,n] = sum[k] A[b,m,k]*B[b,k,n]", DType::F32);
+  const ir::Program product =
+      ir::parse_index_notation("C[b,m,n] = sum[k] A[b,m,k]*B[b,k,n]", DType::F32);
   for (int which = 0; which < 16; ++which)
     for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
-      const auto extent = [&](int bit) { return (which >> bit & 1) != 0 ? std::int64_t{200} : std::int64_t{1}; };
-      const ir::Values sizes = {{"b", extent(0)}, {"m", extent(1)}, {"n", extent(2)}, {"k", extent(3)}};
+      const auto extent = [&](int bit) {
+        return (which >> bit & 1) != 0 ? std::int64_t{200} : std::int64_t{1};
+      };
+      const ir::Values sizes = {
+          {"b", extent(0)}, {"m", extent(1)}, {"n", extent(2)}, {"k", extent(3)}};
       CAPTURE(which);
       CAPTURE(driver::to_string(arm));
       const auto bound = std::make_shared<const ir::Program>(ir::bind(product, sizes));
@@ -88,14 +92,18 @@ TEST_CASE("under strict a fallback is a refusal, with the scheduler's reason") {
           "program 'sweep'), and --strict is set");
   }
   CHECK_NOTHROW(built(kAdd, driver::Arm::Template, true));
-  CHECK_NOTHROW(built(kSweep, driver::Arm::Naive, true));  // the reference order is what was asked for
+  // The reference order is what was asked for.
+  CHECK_NOTHROW(built(kSweep, driver::Arm::Naive, true));
 }
 
 TEST_CASE("the manifest of an artifact has who scheduled each kernel") {
   const codegen::Target target = codegen::detect_host();
-  const driver::CompiledOperator op = driver::compile_operator(program(kSweep), target, asking(driver::Arm::Template));
-  const runtime::ArtifactParts parts = driver::assemble(op, driver::make_tensors(*op.built.program), target);
-  const runtime::ArtifactManifest read = runtime::manifest_from_json(runtime::manifest_to_json(parts.manifest), "test");
+  const driver::CompiledOperator op =
+      driver::compile_operator(program(kSweep), target, asking(driver::Arm::Template));
+  const runtime::ArtifactParts parts =
+      driver::assemble(op, driver::make_tensors(*op.built.program), target);
+  const runtime::ArtifactManifest read =
+      runtime::manifest_from_json(runtime::manifest_to_json(parts.manifest), "test");
   REQUIRE(read.steps.size() == 1);
   const runtime::StepScheduling& how = read.steps[0].scheduling;
   CHECK((how.asked == "template" && how.used == "naive" && how.is_declined()));
@@ -105,12 +113,14 @@ TEST_CASE("the manifest of an artifact has who scheduled each kernel") {
 TEST_CASE("JSON has the same four fields of every kind of work") {
   const cli::Scheduling declined = cli::scheduling_of(built(kSweep, driver::Arm::Template));
   const nlohmann::ordered_json one = cli::scheduling_json(declined, "poly");
-  CHECK(one.dump() == R"({"scheduler_asked":"template","scheduler_used":"naive","declined":{"reason":)"
-                      R"("no template for S in an ordered region","where":"template, program 'sweep'"},)"
-                      R"("identical_to":"poly"})");
+  CHECK(one.dump() ==
+        R"({"scheduler_asked":"template","scheduler_used":"naive","declined":{"reason":)"
+        R"("no template for S in an ordered region","where":"template, program 'sweep'"},)"
+        R"("identical_to":"poly"})");
   cli::Scheduling both = cli::scheduling_of(built(kAdd, driver::Arm::Template));
   CHECK(cli::scheduling_json(both, "").dump() ==
-        R"({"scheduler_asked":"template","scheduler_used":"template","declined":null,"identical_to":null})");
+        R"({"scheduler_asked":"template","scheduler_used":"template",)"
+        R"("declined":null,"identical_to":null})");
   CHECK(cli::arm_title("template", both) == "template");
   both.push_back(declined[0]);
   const nlohmann::ordered_json mixed = cli::scheduling_json(both, "");
@@ -122,7 +132,8 @@ TEST_CASE("JSON has the same four fields of every kind of work") {
 }
 
 TEST_CASE("two arms with the same loops have one digest, others have others") {
-  const driver::BuiltKernel naive = built(kSweep, driver::Arm::Naive), fallen = built(kSweep, driver::Arm::Template),
+  const driver::BuiltKernel naive = built(kSweep, driver::Arm::Naive),
+                            fallen = built(kSweep, driver::Arm::Template),
                             other = built(kAdd, driver::Arm::Naive);
   CHECK(cli::loops_digest({&naive, 1}) == cli::loops_digest({&fallen, 1}));
   CHECK(cli::loops_digest({&naive, 1}) != cli::loops_digest({&other, 1}));

@@ -1,4 +1,5 @@
-// The second judge: what is executed, at which sizes, and what happens where an accepted schedule is wrong.
+// The second judge: what is executed, at which sizes, and what happens where an accepted
+// schedule is wrong.
 #include "driver/compile/second_judge.h"
 
 #include <doctest/doctest.h>
@@ -57,10 +58,10 @@ Machine machine() {
 }
 
 // Accepted without proof: what a wrong proof would say.
-std::string judged(const std::shared_ptr<const ir::Program>& program, const std::string& lines, std::int64_t budget,
-                   std::shared_ptr<const ir::Program> open = nullptr) {
-  const schedule::Script script =
-      schedule::parse_script("schedule s/1 for " + program->name + " f32 exact\n" + lines, "s.sched");
+std::string judged(const std::shared_ptr<const ir::Program>& program, const std::string& lines,
+                   std::int64_t budget, std::shared_ptr<const ir::Program> open = nullptr) {
+  const schedule::Script script = schedule::parse_script(
+      "schedule s/1 for " + program->name + " f32 exact\n" + lines, "s.sched");
   const auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Off, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   return ask_second_judge({*state, script, std::move(open)}, machine(), budget).text;
@@ -69,7 +70,8 @@ std::string judged(const std::shared_ptr<const ir::Program>& program, const std:
 }  // namespace
 
 TEST_CASE("an accepted schedule is executed at small sizes") {
-  const std::string tiles = "split m by 4, n by 8\nnest m.o > n.o > { m.i > n.i > c.init; k > m.i > n.i > c.update }";
+  const std::string tiles =
+      "split m by 4, n by 8\nnest m.o > n.o > { m.i > n.i > c.init; k > m.i > n.i > c.update }";
   const auto open = open_program(kGemm);
   CHECK(judged(open, tiles, 20'000) == "agrees (executed at K=7, M=5, N=10)");
   CHECK(judged(open, tiles, 300) == "agrees (executed at K=7, M=5, N=6)");
@@ -93,8 +95,8 @@ TEST_CASE("an accepted schedule that is wrong is an internal error that shows th
   CHECK(message.find("i > k > P") != std::string::npos);
 }
 
-// One tile holds all of a loop that carries a dependence: at other sizes the same lines are another schedule, which the
-// proof has not accepted.
+// One tile holds all of a loop that carries a dependence: at other sizes the same lines are another
+// schedule, which the proof has not accepted.
 TEST_CASE("what is legal at its sizes alone is not judged at others") {
   constexpr const char* kScan = R"(
 program scan(T, N)
@@ -104,7 +106,8 @@ program scan(T, N)
 )";
   const std::string lines = "split t by 4\nparallel t.o";
   const auto bound = bound_program(kScan, {{"T", 4}, {"N", 100000}});
-  CHECK(judged(bound, lines, 200, open_program(kScan)) == "not run (the script is not legal at N=6, T=5)");
+  CHECK(judged(bound, lines, 200, open_program(kScan)) ==
+        "not run (the script is not legal at N=6, T=5)");
 }
 
 TEST_CASE("a kernel says what its second judge did") {
@@ -142,8 +145,8 @@ program ratio(N)
   q[i] = x[i] / w[0]
 )",
                                      {{"N", 2}});
-  const schedule::Script script =
-      schedule::parse_script("schedule s/1 for ratio f32 exact\nreciprocal below\nreciprocal q", "s.sched");
+  const schedule::Script script = schedule::parse_script(
+      "schedule s/1 for ratio f32 exact\nreciprocal below\nreciprocal q", "s.sched");
   const auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});
   REQUIRE(state);
   ir::Environment inputs = small_integer_environment(*program, 1);
@@ -169,14 +172,19 @@ program products(N)
   y[a] = sum[i] p[i]
 )",
                                      {{"N", 60}});
-  const schedule::Script script = schedule::parse_script("schedule s/1 for products f32 exact\ncompute_inline p", "s");
+  const schedule::Script script =
+      schedule::parse_script("schedule s/1 for products f32 exact\ncompute_inline p", "s");
   auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});
   REQUIRE(state);
-  const ir::Environment inputs = adverse_environment(*program, 1, !schedule_relaxes_rounding(*state));
+  const ir::Environment inputs =
+      adverse_environment(*program, 1, !schedule_relaxes_rounding(*state));
   CHECK(faults_by_execution(*state, machine(), inputs).empty());
   auto fused = std::make_shared<ir::Program>(*state->basis);
-  const ir::Expr term = std::get<ir::Binary>(fused->statements.back().values[0]->op).b;  // without the factor 1
-  for (ir::Expr* value : {&fused->statements.back().values[0], &state->statements.back().body.values[0]}) *value = term;
+  // Without the factor 1.
+  const ir::Expr term = std::get<ir::Binary>(fused->statements.back().values[0]->op).b;
+  for (ir::Expr* value :
+       {&fused->statements.back().values[0], &state->statements.back().body.values[0]})
+    *value = term;
   state->basis = state->rewrites.back().after = fused;
   const auto faults = faults_by_execution(*state, machine(), inputs);
   REQUIRE(faults.size() == 1);
@@ -197,14 +205,17 @@ program sums(N)
 )";
   const auto program = bound_program(kSums, {{"N", 24}});
   const auto replayed = [&](const std::string& lines) {
-    const schedule::Script script = schedule::parse_script("schedule s/1 for sums f32 reassoc k\n" + lines, "s.sched");
-    const auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});
+    const schedule::Script script =
+        schedule::parse_script("schedule s/1 for sums f32 reassoc k\n" + lines, "s.sched");
+    const auto state =
+        schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});
     REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
     return *state;
   };
   const schedule::State state = replayed("split_reduction a: k by 4 as a_l interleaved");
   ir::Environment inputs = small_integer_environment(*program, 1);
-  for (std::int64_t i = 0; i < 24; ++i) ir::set_real(inputs.at("x"), i, 100.0 / static_cast<double>(i + 3));
+  for (std::int64_t i = 0; i < 24; ++i)
+    ir::set_real(inputs.at("x"), i, 100.0 / static_cast<double>(i + 3));
   std::set<std::string> not_compared;
   CHECK(faults_by_execution(state, machine(), inputs, {.not_compared = &not_compared}).empty());
   CHECK(not_compared == std::set<std::string>{"part of ratio"});
@@ -216,12 +227,15 @@ program sums(N)
     found->values.front() = value;
     wrong.reference = another;
     std::string text;
-    for (const lower::TraceFault& fault : faults_by_execution(wrong, machine(), inputs)) text += fault.text + "\n";
+    for (const lower::TraceFault& fault : faults_by_execution(wrong, machine(), inputs))
+      text += fault.text + "\n";
     return text;
   };
-  CHECK(faults_with("total", ir::make_float(DType::F32, 2)) == "the rewritten program computes another total\n");
+  CHECK(faults_with("total", ir::make_float(DType::F32, 2)) ==
+        "the rewritten program computes another total\n");
   // Of `ratio` the numbers that no rounding moves are compared.
-  CHECK(faults_with("first", ir::make_float(DType::F32, 2)) == "the rewritten program computes another ratio\n");
+  CHECK(faults_with("first", ir::make_float(DType::F32, 2)) ==
+        "the rewritten program computes another ratio\n");
 }
 
 }  // namespace polyte::driver

@@ -1,4 +1,5 @@
-// A line of our own script that is refused is left out and said; a kernel for another processor is not run.
+// A line of our own script that is refused is left out and said; a kernel for another processor
+// is not run.
 #include <doctest/doctest.h>
 
 #include "driver/compile/operator.h"
@@ -20,16 +21,20 @@ program gemv(N, K)
 )";
 
 std::shared_ptr<const ir::Program> gemv() {
-  return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(kGemv, "test"), {{"N", 40}, {"K", 64}}));
+  return std::make_shared<const ir::Program>(
+      ir::bind(ir::parse_program(kGemv, "test"), {{"N", 40}, {"K", 64}}));
 }
 
 }  // namespace
 
-TEST_CASE("a refused line that the rest does not need is left out, another is a refusal of the script") {
+TEST_CASE(
+    "a refused line that the rest does not need is left out, another is a refusal of the script") {
   const auto bound = gemv();
   const Machine machine = codegen::detect_host().machine;
-  const auto settle = [&](const std::string& lines, std::vector<schedule::RefusedScript>& left_out) {
-    schedule::Script script = schedule::parse_script("schedule gemv/test for gemv f64 exact\n" + lines, "test");
+  const auto settle = [&](const std::string& lines,
+                          std::vector<schedule::RefusedScript>& left_out) {
+    schedule::Script script =
+        schedule::parse_script("schedule gemv/test for gemv f64 exact\n" + lines, "test");
     schedule::ReplayOptions options;
     options.proof = schedule::ProofLevel::Final;
     return driver::settle_script(bound, script, machine, options, left_out);
@@ -58,7 +63,7 @@ TEST_CASE("a kernel that was compiled for another processor is refused before it
     FAIL("it ran");
   } catch (const UserError& e) {
     CHECK(e.status() == ExitStatus::Artifact);
-    CHECK(std::string(e.what()).find("features that this machine lacks: wings (built for another)") !=
-          std::string::npos);
+    CHECK(std::string(e.what()).find(
+              "features that this machine lacks: wings (built for another)") != std::string::npos);
   }
 }

@@ -26,7 +26,12 @@ struct ModelFile {
   std::filesystem::path path = folder.path / "m.onnx";
   ModelFile() {
     testing::ModelBuilder b;
-    b.input("x", {1, 4}).mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("N");
+    b.input("x", {1, 4})
+        .mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_param("N");
     b.input("axes", {1}, TensorProto::INT64);
     b.floats("w", {1}, {2});
     testing::set(b.node("ReduceSum", {"x", "axes"}, {"s"}), "keepdims", std::int64_t{0});
@@ -72,7 +77,8 @@ TEST_CASE("specialised model: a few are kept, the one that was not used for long
   const ModelFile file;
   driver::ModelOptions options;
   options.arm = driver::Arm::Naive;
-  driver::SpecialisedModel model(file.path, options, codegen::detect_host(), {}, {.threads = 1, .most_kept = 2});
+  driver::SpecialisedModel model(file.path, options, codegen::detect_host(), {},
+                                 {.threads = 1, .most_kept = 2});
   for (const std::int64_t rows : {1, 2, 1, 3, 1}) model.run(inputs_of(rows, 1));
   CHECK(model.compilations() == 3);
   model.run(inputs_of(2, 1));
@@ -88,7 +94,8 @@ TEST_CASE("specialised model: from several threads each kind is compiled once") 
   std::atomic<int> right = 0;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 20; ++i) right += elements(model.run(inputs_of(1 + (t + i) % 2, 1)))[0] == 20;
+      for (int i = 0; i < 20; ++i)
+        right += elements(model.run(inputs_of(1 + (t + i) % 2, 1)))[0] == 20;
     });
   }
   threads.clear();
@@ -104,20 +111,22 @@ TEST_CASE("specialised model: what lacks or is not known is said") {
   CHECK_THROWS_WITH(model.run(inputs), "input 'z': there is no such input");
   inputs = inputs_of(2, 1);
   inputs.erase(inputs.begin());
-  CHECK_THROWS_WITH(model.run(inputs),
-                    "m.onnx: 1 of 2 nodes are not supported\n"
-                    "  's' (ReduceSum, opset 13)    input 1 (the axes) is 'axes', known only at run time; it is "
-                    "supported as a constant, or as an input given with --value");
+  CHECK_THROWS_WITH(
+      model.run(inputs),
+      "m.onnx: 1 of 2 nodes are not supported\n"
+      "  's' (ReduceSum, opset 13)    input 1 (the axes) is 'axes', known only at run time; "
+      "it is supported as a constant, or as an input given with --value");
 }
 
 TEST_CASE("api: a network is compiled by its first run") {
   const ModelFile file;
-  const auto network = api::Network::open(file.path.string(), {.scheduler = api::Scheduler::Naive}, 1);
+  const auto network =
+      api::Network::open(file.path.string(), {.scheduler = api::Scheduler::Naive}, 1);
   REQUIRE(static_cast<bool>(network));
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<std::int64_t> axes = {-1};
-  const auto outputs =
-      network->run({api::tensor<const float>("x", {2, 4}, x), api::tensor<const std::int64_t>("axes", {1}, axes)});
+  const auto outputs = network->run({api::tensor<const float>("x", {2, 4}, x),
+                                     api::tensor<const std::int64_t>("axes", {1}, axes)});
   REQUIRE(static_cast<bool>(outputs));
   REQUIRE(outputs->size() == 1);
   CHECK(outputs->front().shape == std::vector<std::int64_t>{2});

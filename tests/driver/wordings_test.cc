@@ -1,5 +1,5 @@
-// The same computation in other words, or with a loop that a scheduler might walk the wrong way: both schedulers write
-// the fast form, of which nothing falls back to memory or to single elements.
+// The same computation in other words, or with a loop that a scheduler might walk the wrong way:
+// both schedulers write the fast form, of which nothing falls back to memory or to single elements.
 #include <doctest/doctest.h>
 
 #include "driver/compile/build_kernel.h"
@@ -21,8 +21,8 @@ struct Written {
 Written written_for(const char* text, driver::Arm arm, const Machine& machine) {
   driver::KernelOptions options;
   options.arm = arm;
-  const driver::BuiltKernel kernel =
-      driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "test")), machine, options);
+  const driver::BuiltKernel kernel = driver::build_kernel(
+      std::make_shared<const ir::Program>(ir::parse_program(text, "test")), machine, options);
   Written result{schedule::print(kernel.script), {}};
   for (const std::string& note : kernel.notes) result.notes += note + "\n";
   return result;
@@ -44,13 +44,16 @@ void check_registers(std::initializer_list<std::string> texts) {
     }
 }
 
-constexpr const char* kProduct = "program gemm()\n  in  A: f32[96, 96]\n  in  B: f32[96, 96]\n  out C: f32[96, 96]\n";
+constexpr const char* kProduct =
+    "program gemm()\n  in  A: f32[96, 96]\n  in  B: f32[96, 96]\n  out C: f32[96, 96]\n";
 
 }  // namespace
 
-// Behind C lie no neighbours but its own; those of the pool's lines are apart in the tensor, and side by side in the
-// copy alone.
-TEST_CASE("wordings: sums stay in registers behind a dimension of one element, and of lines shorter than a vector") {
+// Behind C lie no neighbours but its own; those of the pool's lines are apart in the tensor, and
+// side by side in the copy alone.
+TEST_CASE(
+    "wordings: sums stay in registers behind a dimension of one element, and of lines shorter than "
+    "a vector") {
   check_registers({R"(
 program gemm()
   in  A: f32[96, 96, 1]
@@ -66,7 +69,8 @@ program pool()
 )"});
 }
 
-TEST_CASE("wordings: sums stay in registers in flat subscripts, and in those of blocks of channels") {
+TEST_CASE(
+    "wordings: sums stay in registers in flat subscripts, and in those of blocks of channels") {
   check_registers({R"(
 program flat()
   in  A: f32[9216]
@@ -79,7 +83,8 @@ program blocks()
   in  x: f32[4, 28, 28, 16]
   in  w: f32[64, 64]
   out y: f32[4, 28, 28, 16]
-  y[f, h, q, g] = sum[c in 0..4, d in 0..16] x[c, h, q, d] * w[16*f + g, 16*c + d]  for f in 0..4, h in 0..28, q in 0..28, g in 0..16
+  y[f, h, q, g] = sum[c in 0..4, d in 0..16] x[c, h, q, d] * w[16*f + g, 16*c + d]
+      for f in 0..4, h in 0..28, q in 0..28, g in 0..16
 )"});
 }
 
@@ -157,7 +162,8 @@ program pool()
     }
 }
 
-// Tiles that counted from 0 would begin with one of no whole width, and every tile would ask where it begins.
+// Tiles that counted from 0 would begin with one of no whole width, and every tile would ask
+// where it begins.
 TEST_CASE("wordings: tiles count from where the loop begins") {
   const char* gemm = R"(
 program gemm()
@@ -175,7 +181,8 @@ program gemm()
   }
 }
 
-// Loops of regions that order nothing are planned as iterators; what several statements had in one is told apart.
+// Loops of regions that order nothing are planned as iterators; what several statements had in
+// one is told apart.
 TEST_CASE("wordings: a product in ordered loops has its tile of registers") {
   const std::string rows = "  loop m in 0..96\n    C[m, n] = sum[k] A[m, k] * B[k, n]\n";
   const std::string terms = "  C[m, n] = 0\n  loop k in 0..96\n    C[m, n] += A[m, k] * B[k, n]\n";
@@ -184,10 +191,12 @@ TEST_CASE("wordings: a product in ordered loops has its tile of registers") {
       "        C[m, n] += A[m, k] * B[k, n]\n";
   check_registers({kProduct + rows, kProduct + terms, kProduct + all});
   for (const driver::Arm arm : kArms)
-    for (const std::string& loops : {rows, terms, all}) CHECK(written((kProduct + loops).c_str(), arm).notes.empty());
+    for (const std::string& loops : {rows, terms, all})
+      CHECK(written((kProduct + loops).c_str(), arm).notes.empty());
 }
 
-// Sums begin under two conditions; what the full tiles left before must not stay alive beside those of the tail.
+// Sums begin under two conditions; what the full tiles left before must not stay alive beside
+// those of the tail.
 TEST_CASE("wordings: a tile's tail keeps its sums in registers") {
   const schedule::Script script = schedule::parse_script(R"(schedule hand/1 for gemm  f32  exact
 split C.init: m by 6   tail cut
@@ -206,12 +215,14 @@ stage C at C.update:m.o in register
       "program gemm()\n  in  A: f32[16, 96]\n  in  B: f32[96, 96]\n  out C: f32[16, 96]\n"
       "  C[m, n] = sum[k] A[m, k] * B[k, n]\n";
   const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
-  const driver::BuiltKernel kernel = driver::build_kernel(
-      std::make_shared<const ir::Program>(ir::parse_program(text, "test")), target.machine, options);
+  const driver::BuiltKernel kernel =
+      driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "test")),
+                           target.machine, options);
   CHECK(codegen::emit_asm({&kernel.kernel, 1}, target).find("32-byte Spill") == std::string::npos);
 }
 
-// Else vectors that go past the caches and others that do not would meet in the lines where rows end.
+// Else vectors that go past the caches and others that do not would meet in the lines where
+// rows end.
 TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
   const auto twice = [](const char* columns) {
     const std::string size = std::string("f32[8000, ") + columns + "]\n";
@@ -220,7 +231,8 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
   for (const driver::Arm arm : kArms) {
     CHECK(written(twice("3000").c_str(), arm).has("stream y"));
     CHECK_FALSE(written(twice("3004").c_str(), arm).has("stream y"));
-    const char* single = "program twice()\n  in  x: f32[24000001]\n  out y: f32[24000001]\n  y[i] = x[i] * 2\n";
+    const char* single =
+        "program twice()\n  in  x: f32[24000001]\n  out y: f32[24000001]\n  y[i] = x[i] * 2\n";
     CHECK(written(single, arm).has("stream y"));  // one end alone
   }
 }
@@ -228,8 +240,9 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
 TEST_CASE("wordings: what wraps around once is moved in vectors") {
   for (const driver::Arm arm : kArms)
     for (const char* shift : {"37", "500", "963"}) {
-      const std::string text = std::string("program roll()\n  in  x: f32[40, 1000]\n  out y: f32[40, 1000]\n") +
-                               "  y[i, j] = x[i, (j + " + shift + ") % 1000]\n";
+      const std::string text =
+          std::string("program roll()\n  in  x: f32[40, 1000]\n  out y: f32[40, 1000]\n") +
+          "  y[i, j] = x[i, (j + " + shift + ") % 1000]\n";
       const Written rolled = written(text.c_str(), arm);
       CAPTURE(rolled.script);
       CHECK(rolled.has("<j.i> > y"));
@@ -237,29 +250,34 @@ TEST_CASE("wordings: what wraps around once is moved in vectors") {
     }
 }
 
-TEST_CASE("wordings: squares follow each other along the loop along which most of the tensors lie") {
+TEST_CASE(
+    "wordings: squares follow each other along the loop along which most of the tensors lie") {
   for (const driver::Arm arm : kArms) {
     const Written sum = written(
-        "program sum()\n  in  x: f32[1000, 1000]\n  in  z: f32[1000, 1000]\n  out y: f32[1000, 1000]\n"
-        "  y[i, j] = x[j, i] + z[i, j]\n",
+        "program sum()\n  in  x: f32[1000, 1000]\n"
+        "  in  z: f32[1000, 1000]\n  out y: f32[1000, 1000]\n  y[i, j] = x[j, i] + z[i, j]\n",
         arm);
     CAPTURE(sum.script);
     CHECK(sum.has("nest i.o > j.o > [i.i] > <j.i> > y"));
     CHECK_FALSE(sum.has("stream"));
     const Written turned = written(
-        "program turned()\n  in  x: f32[4000, 4000]\n  out y: f32[4000, 4000]\n  y[i, j] = x[j, i]\n", arm, "znver4");
+        "program turned()\n"
+        "  in  x: f32[4000, 4000]\n  out y: f32[4000, 4000]\n  y[i, j] = x[j, i]\n",
+        arm, "znver4");
     CAPTURE(turned.script);
     CHECK(turned.has("nest j.o > i.o > [i.i] > <j.i> > y"));
     CHECK(turned.has("stream y"));  // vectors of 64 bytes are whole lines
   }
 }
 
-TEST_CASE("wordings: what divides the loop of its lanes by a few is made in phases, each in vectors") {
+TEST_CASE(
+    "wordings: what divides the loop of its lanes by a few is made in phases, each in vectors") {
   for (const driver::Arm arm : kArms)
-    for (const char* text : {"program up()\n  in  x: f32[8, 50]\n  out y: f32[16, 100]\n  y[i, j] = x[i//2, j//2]\n",
-                             "program deep()\n  in  x: f32[4, 8, 50]\n  out y: f32[16, 100]\n"
-                             "  y[i, j] = x[2*(i % 2) + j % 2, i//2, j//2]\n",
-                             "program four()\n  in  x: f32[8, 50]\n  out y: f32[8, 200]\n  y[i, j] = x[i, j//4]\n"}) {
+    for (const char* text :
+         {"program up()\n  in  x: f32[8, 50]\n  out y: f32[16, 100]\n  y[i, j] = x[i//2, j//2]\n",
+          "program deep()\n  in  x: f32[4, 8, 50]\n  out y: f32[16, 100]\n"
+          "  y[i, j] = x[2*(i % 2) + j % 2, i//2, j//2]\n",
+          "program four()\n  in  x: f32[8, 50]\n  out y: f32[8, 200]\n  y[i, j] = x[i, j//4]\n"}) {
       const Written phases = written(text, arm);
       CAPTURE(phases.script);
       CHECK(phases.has("[j.i] > <j.o.i> > y"));

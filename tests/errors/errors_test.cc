@@ -1,5 +1,5 @@
-// Golden errors: every file of cases/ is a command, the files it reads, and its exit status, stdout and stderr, word
-// for word. POLYTE_BLESS=1 in the environment rewrites the expectations.
+// Golden errors: every file of cases/ is a command, the files it reads, and its exit status, stdout
+// and stderr, word for word. POLYTE_BLESS=1 in the environment rewrites the expectations.
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -58,7 +58,8 @@ GoldenCase parse_case(const std::string& text) {
 std::string print_case(const GoldenCase& c, const Answer& answer) {
   std::string text = "$ polyte" + c.command + "\n";
   for (const auto& [name, contents] : c.files) text += "--- file " + name + "\n" + contents;
-  text += "--- exit " + std::to_string(answer.status) + "\n--- stdout\n" + answer.out + "--- stderr\n" + answer.err;
+  text += "--- exit " + std::to_string(answer.status) + "\n--- stdout\n" + answer.out +
+          "--- stderr\n" + answer.err;
   return text;
 }
 
@@ -77,9 +78,10 @@ class TempFolder {
 
 Answer answer_of(const GoldenCase& c) {
   const TempFolder folder;
-  for (const auto& [name, contents] : c.files) std::ofstream(folder.path / name, std::ios::binary) << contents;
-  const std::string command =
-      "cd '" + folder.path.string() + "' && '" POLYTE_BINARY "'" + c.command + " >stdout.txt 2>stderr.txt </dev/null";
+  for (const auto& [name, contents] : c.files)
+    std::ofstream(folder.path / name, std::ios::binary) << contents;
+  const std::string command = "cd '" + folder.path.string() + "' && '" POLYTE_BINARY "'" +
+                              c.command + " >stdout.txt 2>stderr.txt </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder.path / "stdout.txt"),
           read_file(folder.path / "stderr.txt")};
@@ -89,7 +91,8 @@ Answer answer_of(const GoldenCase& c) {
 
 TEST_CASE("every mistake is answered in the words of its file") {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator("tests/errors/cases")) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator("tests/errors/cases"))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   REQUIRE(files.size() >= 250);
   for (const fs::path& file : files) {

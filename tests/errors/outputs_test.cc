@@ -1,4 +1,5 @@
-// What becomes of results: a stream that cannot be written, a result over its own input, inputs that nobody gave.
+// What becomes of results: a stream that cannot be written, a result over its own input, inputs
+// that nobody gave.
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -13,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with a model, a Program and an artifact; `run` is a shell command in it, `polyte` the binary.
+// A folder with a model, a Program and an artifact; `run` is a shell command in it, `polyte`
+// the binary.
 class Folder {
  public:
   Folder() {
@@ -21,7 +23,8 @@ class Folder {
     REQUIRE(mkdtemp(name.data()) != nullptr);
     path_ = name;
     fs::copy_file("examples/digits/digits.onnx", path_ / "digits.onnx");
-    std::ofstream(path_ / "p.program") << "program p(N)\n  in A: f32[N]\n  out C: f32[N]\n  C[i] = A[i] * 2\n";
+    std::ofstream(path_ / "p.program")
+        << "program p(N)\n  in A: f32[N]\n  out C: f32[N]\n  C[i] = A[i] * 2\n";
     std::ofstream(path_ / "p.sched") << "schedule p/1 for p\nparallel i\n";
   }
   ~Folder() { fs::remove_all(path_); }
@@ -29,7 +32,8 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   int run(const std::string& command) {
-    const std::string all = "cd '" + path_.string() + "' && polyte() { '" POLYTE_BINARY "' \"$@\"; }; { " + command +
+    const std::string all = "cd '" + path_.string() +
+                            "' && polyte() { '" POLYTE_BINARY "' \"$@\"; }; { " + command +
                             "; } 2>stderr.txt </dev/null";
     const int status = std::system(all.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -52,18 +56,22 @@ TEST_CASE("results that stdout does not take are an error of every verb") {
   Folder folder;
   REQUIRE(folder.run("polyte op p.program --shape N=8 --artifact p.polyte") == 0);
   for (const char* command :
-       {"--help", "--version", "compile digits.onnx --emit groups", "op p.program --shape N=8 --emit script",
-        "op p.program --shape N=8 --bench --repetitions 1 --json", "run p.polyte --fill ones --print-top 1",
-        "bench p.polyte --repetitions 1", "inspect digits.onnx --coverage", "inspect p.polyte",
-        "check p.program --script p.sched", "interpret p.program --shape N=2 --watch 'C[0]'",
-        "compare p.program --shape N=8 --repetitions 1", "fuzz schedule --runs 1 --seed 1", "ops", "options",
-        "doctor --json", "opt --list", "opt digits.onnx"}) {
+       {"--help", "--version", "compile digits.onnx --emit groups",
+        "op p.program --shape N=8 --emit script",
+        "op p.program --shape N=8 --bench --repetitions 1 --json",
+        "run p.polyte --fill ones --print-top 1", "bench p.polyte --repetitions 1",
+        "inspect digits.onnx --coverage", "inspect p.polyte", "check p.program --script p.sched",
+        "interpret p.program --shape N=2 --watch 'C[0]'",
+        "compare p.program --shape N=8 --repetitions 1", "fuzz schedule --runs 1 --seed 1", "ops",
+        "options", "doctor --json", "opt --list", "opt digits.onnx"}) {
     CAPTURE(command);
     CHECK(folder.run("polyte " + std::string(command) + " >/dev/full") == 5);
-    CHECK(folder.words().ends_with("stdout: the results cannot be written (a full disk, or a closed stream)\n"));
+    CHECK(folder.words().ends_with(
+        "stdout: the results cannot be written (a full disk, or a closed stream)\n"));
   }
   CHECK(folder.run("polyte options >&-") == 5);
-  CHECK(folder.words() == "stdout: the results cannot be written (a full disk, or a closed stream)\n");
+  CHECK(folder.words() ==
+        "stdout: the results cannot be written (a full disk, or a closed stream)\n");
 }
 
 TEST_CASE("a closed stream is not the next file that is opened") {
@@ -76,19 +84,24 @@ TEST_CASE("a closed stream is not the next file that is opened") {
 
 TEST_CASE("no result is written over what is read, by whatever name") {
   Folder folder;
-  REQUIRE(folder.run("ln digits.onnx hard.onnx && ln -s digits.onnx soft.onnx && ln -s p.sched soft.sched") == 0);
+  REQUIRE(
+      folder.run(
+          "ln digits.onnx hard.onnx && ln -s digits.onnx soft.onnx && ln -s p.sched soft.sched") ==
+      0);
   const std::string model = folder.read("digits.onnx"), schedule = folder.read("p.sched");
   for (const char* name : {"digits.onnx", "./digits.onnx", "hard.onnx", "soft.onnx"}) {
     CAPTURE(name);
     CHECK(folder.run("polyte compile digits.onnx -o " + std::string(name)) == 2);
     CHECK(folder.words().find("read by this command, expected another file") != std::string::npos);
     CHECK(folder.run("polyte run digits.onnx --fill ones -o " + std::string(name)) == 2);
-    CHECK(folder.run("polyte run digits.onnx --fill ones --profile --trace " + std::string(name)) == 2);
+    CHECK(folder.run("polyte run digits.onnx --fill ones --profile --trace " + std::string(name)) ==
+          2);
     CHECK(folder.run("polyte interpret digits.onnx --fill ones -o " + std::string(name)) == 2);
   }
   CHECK(folder.run("polyte compile digits.onnx --script p.sched -o soft.sched") == 2);
   CHECK(folder.words() ==
-        "-o soft.sched: is the same file as 'p.sched', read by this command, expected another file\n");
+        "-o soft.sched: is the same file as 'p.sched', read by this command, expected another "
+        "file\n");
   CHECK(folder.read("digits.onnx") == model);
   CHECK(folder.read("p.sched") == schedule);
   REQUIRE(folder.run("polyte op p.program --shape N=8 --fill ones -o in.npz") == 0);
@@ -100,7 +113,8 @@ TEST_CASE("no result is written over what is read, by whatever name") {
 TEST_CASE("an output that cannot be is said before the work") {
   Folder folder;
   CHECK(folder.run("polyte compile digits.onnx -o nowhere/x.polyte --time-passes") == 3);
-  CHECK(folder.words() == "-o nowhere/x.polyte: cannot be written: folder 'nowhere': No such file or directory\n");
+  CHECK(folder.words() ==
+        "-o nowhere/x.polyte: cannot be written: folder 'nowhere': No such file or directory\n");
   CHECK(folder.run("polyte run digits.onnx --fill ones -o .") == 3);
   CHECK(folder.words() == "-o .: cannot be written: is a folder, expected a file\n");
 }
@@ -131,22 +145,27 @@ TEST_CASE("what nobody gave is not made up, and what was done is said") {
 TEST_CASE("one refused script leaves the others their comparison") {
   Folder folder;
   REQUIRE(folder.run("printf 'schedule bad/1 for p\\nparallel q\\n' > bad.sched") == 0);
-  CHECK(
-      folder.run("polyte compare p.program --shape N=8 --repetitions 1 --schedulers naive --script bad.sched --script "
-                 "p.sched >out.txt") == 1);
+  CHECK(folder.run("polyte compare p.program --shape N=8 --repetitions 1 --schedulers naive "
+                   "--script bad.sched --script "
+                   "p.sched >out.txt") == 1);
   CHECK(folder.words().starts_with("bad.sched:2: "));
   CHECK(folder.read("out.txt").find("p p.sched") != std::string::npos);
-  CHECK(folder.run("polyte bench p.program --shape N=8 --repetitions 1 --script bad.sched >out.txt") == 1);
+  CHECK(folder.run(
+            "polyte bench p.program --shape N=8 --repetitions 1 --script bad.sched >out.txt") == 1);
   CHECK(folder.read("out.txt").find(" us  (") != std::string::npos);
 }
 
-TEST_CASE("options lists every switch of every verb; a script may be a pipe; types have NumPy's names too") {
+TEST_CASE(
+    "options lists every switch of every verb; a script may be a pipe; types have NumPy's names "
+    "too") {
   Folder folder;
   REQUIRE(folder.run("polyte options >options.txt") == 0);
   const std::string all = folder.read("options.txt");
-  for (const char* words : {"\nrun\n", "--print-top", "--no-proof", "--emit-dir", "--by-execution", "\nfuzz\n"})
+  for (const char* words :
+       {"\nrun\n", "--print-top", "--no-proof", "--emit-dir", "--by-execution", "\nfuzz\n"})
     CHECK(all.find(words) != std::string::npos);
-  CHECK(folder.run("cat p.sched | polyte op p.program --shape N=8 --fill ones --script /dev/stdin") == 0);
+  CHECK(folder.run(
+            "cat p.sched | polyte op p.program --shape N=8 --fill ones --script /dev/stdin") == 0);
   CHECK(folder.run("polyte op 'y[i] = x[i]' --shape i=2 --fill ones --dtype float32") == 0);
   CHECK(folder.words().find("  y  f32[2]  min 1  max 1") != std::string::npos);
 }
@@ -155,7 +174,8 @@ TEST_CASE("an archive's member of the wrong type is refused before it is unpacke
   Folder folder;
   std::ofstream(folder.path() / "make.py") << R"(import zipfile
 header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (629145600,), }".ljust(117) + b"\n"
-with zipfile.ZipFile("in.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("A.npy", "w") as member:
+archive = zipfile.ZipFile("in.npz", "w", zipfile.ZIP_DEFLATED)
+with archive, archive.open("A.npy", "w") as member:
     member.write(b"\x93NUMPY\x01\x00" + bytes([len(header), 0]) + header)
     for _ in range(600):
         member.write(bytes(1 << 20))
@@ -167,7 +187,8 @@ with zipfile.ZipFile("in.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.op
   constexpr const char* kLimit = "ulimit -v 400000; ";
 #endif
   CHECK(folder.run(std::string(kLimit) + "polyte interpret p.program --shape N=4 -i in.npz") == 3);
-  CHECK(folder.words() == "input 'A' is u8[629145600], expected f32[4]; in NumPy, A.astype('float32')\n");
+  CHECK(folder.words() ==
+        "input 'A' is u8[629145600], expected f32[4]; in NumPy, A.astype('float32')\n");
 }
 
 TEST_CASE("compare shows a GPU's kernels where no GPU is, and says that nothing was measured") {
@@ -179,9 +200,10 @@ TEST_CASE("compare shows a GPU's kernels where no GPU is, and says that nothing 
   const std::string nothing = folder.read("nothing.json"), emulated = folder.read("emulated.json");
   for (const std::string& text : {nothing, emulated}) {
     for (const char* key :
-         {"\"not_measured\"", "\"barriers\": 0", "\"spill_store_bytes\"", "\"predicted\"", "\"blocks\"",
-          "\"machine_code\"", "\"flops\"", "\"bytes\": 512.0", "\"predicted_least\"", "\"predicted_time\"",
-          "\"bound\": \"launch\"", "\"bound\": \"memory\"", "\"nanoseconds\": 0.152"})
+         {"\"not_measured\"", "\"barriers\": 0", "\"spill_store_bytes\"", "\"predicted\"",
+          "\"blocks\"", "\"machine_code\"", "\"flops\"", "\"bytes\": 512.0", "\"predicted_least\"",
+          "\"predicted_time\"", "\"bound\": \"launch\"", "\"bound\": \"memory\"",
+          "\"nanoseconds\": 0.152"})
       CHECK_MESSAGE(text.find(key) != std::string::npos, key);
     for (const char* key : {"\"real_time\"", "peak_fraction", "ceiling_fraction"})
       CHECK_MESSAGE(text.find(key) == std::string::npos, key);
@@ -192,5 +214,6 @@ TEST_CASE("compare shows a GPU's kernels where no GPU is, and says that nothing 
   CHECK(emulated.find("\"outputs\": \"same bits as p poly\"") != std::string::npos);
   REQUIRE(folder.run("polyte compare digits.onnx --target cuda:h100 >network.txt") == 0);
   CHECK(folder.read("network.txt").find("launches") != std::string::npos);
-  CHECK(folder.run("polyte compare p.program --shape N=64 --target cuda:h100 --driver ./none.so") == 6);
+  CHECK(folder.run("polyte compare p.program --shape N=64 --target cuda:h100 --driver ./none.so") ==
+        6);
 }

@@ -33,26 +33,30 @@ std::string difference(const graph::Tensor& got, const graph::Tensor& expected) 
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
     if (!same && !(std::fabs(a[i] - b[i]) <= 1e-7 + 1e-3 * std::fabs(b[i]))) {
-      return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(b[i]);
+      return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " +
+             std::to_string(b[i]);
     }
   }
   return {};
 }
 
-// Some cases store bf16 tensors labelled u16, or an input of another shape than the model declares: what such a
-// case asks for is not defined. (Importing has checked that outputs have the element types that are declared.)
+// Some cases store bf16 tensors labelled u16, or an input of another shape than the model declares:
+// what such a case asks for is not defined. (Importing has checked that outputs have the element
+// types that are declared.)
 std::string contradiction(const graph::Graph& graph, const std::vector<graph::Tensor>& inputs,
                           const std::vector<graph::Tensor>& outputs) {
   for (std::size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
     const graph::TensorType& declared = graph.value(graph.inputs[i]).type;
     if (!(declared == inputs[i].type)) {
-      return "input is stored as " + to_string(inputs[i].type) + ", declared " + to_string(declared);
+      return "input is stored as " + to_string(inputs[i].type) + ", declared " +
+             to_string(declared);
     }
   }
   for (std::size_t i = 0; i < outputs.size() && i < graph.outputs.size(); ++i) {
     const graph::TensorType& declared = graph.value(graph.outputs[i]).type;
     if (declared.dtype != outputs[i].type.dtype) {
-      return "output is stored as " + to_string(outputs[i].type) + ", declared " + to_string(declared);
+      return "output is stored as " + to_string(outputs[i].type) + ", declared " +
+             to_string(declared);
     }
   }
   return {};
@@ -62,7 +66,8 @@ std::string contradiction(const graph::Graph& graph, const std::vector<graph::Te
 Outcome check_set(const fs::path& folder, const fs::path& set, bool run) {
   std::map<std::string, std::size_t> positions;
   frontend::ImportOptions options;
-  options.offer = [&](const std::string& name, std::size_t position) -> std::optional<graph::Tensor> {
+  options.offer = [&](const std::string& name,
+                      std::size_t position) -> std::optional<graph::Tensor> {
     positions[name] = position;
     const fs::path file = tensor_file(set, "input", position);
     return fs::exists(file) ? std::optional(frontend::read_tensor_file(file)) : std::nullopt;
@@ -71,14 +76,16 @@ Outcome check_set(const fs::path& folder, const fs::path& set, bool run) {
   const graph::Graph& graph = imported.graph;
   std::set<std::size_t> constants;
   for (const std::string& name : imported.specialised) constants.insert(positions.at(name));
-  const std::vector<graph::Tensor> inputs = tensors_of(set, "input", constants), expected = tensors_of(set, "output");
+  const std::vector<graph::Tensor> inputs = tensors_of(set, "input", constants),
+                                   expected = tensors_of(set, "output");
   const std::string contradicts = contradiction(graph, inputs, expected);
   if (!contradicts.empty()) return {Verdict::Unsupported, contradicts};
   if (expected.size() != graph.outputs.size()) return {Verdict::Fail, "number of outputs"};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const graph::TensorType& type = graph.value(graph.outputs[i]).type;
     if (!(type == expected[i].type)) {
-      return {Verdict::Fail, "output is " + to_string(type) + ", expected " + to_string(expected[i].type)};
+      return {Verdict::Fail,
+              "output is " + to_string(type) + ", expected " + to_string(expected[i].type)};
     }
   }
   if (!run) return {Verdict::Pass, {}};
@@ -116,7 +123,8 @@ Outcome check_case(const fs::path& folder, bool run) {
     }
     return {Verdict::Pass, {}};
   } catch (const UserError& error) {
-    return {error.status() == ExitStatus::Unsupported ? Verdict::Unsupported : Verdict::Fail, error.what()};
+    return {error.status() == ExitStatus::Unsupported ? Verdict::Unsupported : Verdict::Fail,
+            error.what()};
   } catch (const std::exception& error) {
     return {Verdict::Fail, error.what()};
   }

@@ -1,4 +1,5 @@
-// ONNX's conformance cases as the tests see them: folders with model.onnx and test_data_set_*/{input,output}_*.pb.
+// ONNX's conformance cases as the tests see them: folders with model.onnx and
+// test_data_set_*/{input,output}_*.pb.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +19,8 @@ struct Outcome {
   Verdict verdict = Verdict::Fail;
   std::string detail;
 };
-// Imports the case, compares the inferred types with those of the stored outputs and, if `run`, the values that
-// the interpreter computes with theirs, by the suite's own tolerance.
+// Imports the case, compares the inferred types with those of the stored outputs and, if `run`, the
+// values that the interpreter computes with theirs, by the suite's own tolerance.
 Outcome check_case(const std::filesystem::path& folder, bool run);
 
 }  // namespace polyte::testing

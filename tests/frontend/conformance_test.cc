@@ -1,4 +1,5 @@
-// The distribution's conformance cases through importer, shape inference, expansion and the Program interpreter.
+// The distribution's conformance cases through importer, shape inference, expansion and
+// the Program interpreter.
 #include <cstdlib>
 #include <map>
 
@@ -10,7 +11,8 @@ using testing::Verdict;
 
 namespace {
 
-// Cases whose stored output is random, or that ask for what differs by rounding only; none is expected to pass.
+// Cases whose stored output is random, or that ask for what differs by rounding only; none
+// is expected to pass.
 void check_suite(const std::string& suite, int least) {
   if (testing::conformance_folder().empty()) {
     MESSAGE("skipped: libonnx-testdata is not installed");
@@ -22,11 +24,13 @@ void check_suite(const std::string& suite, int least) {
     const testing::Outcome outcome = testing::check_case(folder, true);
     ++count[outcome.verdict];
     if (verbose && outcome.verdict != Verdict::Pass)
-      MESSAGE(folder.filename().string() << ": " << static_cast<int>(outcome.verdict) << " " << outcome.detail);
-    CHECK_MESSAGE(outcome.verdict != Verdict::Fail, folder.filename().string() << ": " << outcome.detail);
+      MESSAGE(folder.filename().string()
+              << ": " << static_cast<int>(outcome.verdict) << " " << outcome.detail);
+    CHECK_MESSAGE(outcome.verdict != Verdict::Fail, folder.filename().string()
+                                                        << ": " << outcome.detail);
   }
-  MESSAGE(suite << ": " << count[Verdict::Pass] << " pass, " << count[Verdict::Unsupported] << " unsupported, "
-                << count[Verdict::Fail] << " fail");
+  MESSAGE(suite << ": " << count[Verdict::Pass] << " pass, " << count[Verdict::Unsupported]
+                << " unsupported, " << count[Verdict::Fail] << " fail");
   CHECK(count[Verdict::Pass] >= least);
 }
 

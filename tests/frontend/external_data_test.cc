@@ -1,5 +1,5 @@
-// Tensors whose elements lie in files beside the model: every place where a model may have one, and files of more
-// gigabytes than there is memory to spare.
+// Tensors whose elements lie in files beside the model: every place where a model may have one, and
+// files of more gigabytes than there is memory to spare.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -58,8 +58,8 @@ std::vector<double> output_of(const TemporaryFolder& folder, const ModelBuilder&
   std::vector<graph::Tensor> inputs;
   for (const graph::ValueId id : graph.inputs) {
     const graph::TensorType& type = graph.value(id).type;
-    inputs.push_back(
-        graph::make_tensor(type, std::vector<double>(static_cast<std::size_t>(graph::element_count(type.shape)))));
+    inputs.push_back(graph::make_tensor(
+        type, std::vector<double>(static_cast<std::size_t>(graph::element_count(type.shape)))));
   }
   return elements_as_real(evaluate_graph(graph, inputs).front());
 }
@@ -78,7 +78,8 @@ TEST_CASE("external data: parts of one file, a length that is not said, keys tha
   const TemporaryFolder folder = folder_with_floats(8);
   ModelBuilder b;
   b.input("x", {4});
-  make_external(b.tensor("v", {4}), {{"length", "16"}, {"location", "w.bin"}, {"checksum", "f00d"}});
+  make_external(b.tensor("v", {4}),
+                {{"length", "16"}, {"location", "w.bin"}, {"checksum", "f00d"}});
   make_external(b.tensor("w", {4}), {{"location", "w.bin"}, {"offset", "16"}});
   b.node("Mul", {"v", "w"}, {"p"});
   b.node("Add", {"p", "x"}, {"y"});
@@ -145,7 +146,8 @@ TEST_CASE("external data: beside the model, not beside a link to it") {
   std::ofstream(folder.path / "m.onnx", std::ios::binary) << b.bytes();
   std::filesystem::create_symlink(folder.path / "m.onnx", elsewhere.path / "link.onnx");
   const graph::Graph graph = frontend::import_onnx(elsewhere.path / "link.onnx").graph;
-  const auto weights = std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
+  const auto weights =
+      std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
   REQUIRE(weights != graph.values.end());
   CHECK(element_as_real(weights->tensor(), 3) == 3);
 }
@@ -166,7 +168,8 @@ TEST_CASE("external data: a file that is changed and cut off after it was read c
   b.node("Add", {"x", "w"}, {"y"});
   b.output("y");
   const graph::Graph graph = import_in(folder, b).graph;
-  const auto weights = std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
+  const auto weights =
+      std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
   REQUIRE(weights != graph.values.end());
   values.assign(values.size(), 8);
   write();
@@ -198,7 +201,8 @@ TEST_CASE("external data: the holes of a file of more than 2 GB cost no memory")
   const std::int64_t before = anonymous_kilobytes();
   const graph::Graph graph = import_in(folder, b).graph;
   CHECK(anonymous_kilobytes() - before < 64 * 1024);
-  const auto weights = std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
+  const auto weights =
+      std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
   REQUIRE(weights != graph.values.end());
   CHECK(weights->data->size() == static_cast<std::size_t>(kBytes));
   CHECK(element_as_real(weights->tensor(), kRows * kColumns - 1) == 7);

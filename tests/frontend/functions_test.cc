@@ -1,4 +1,5 @@
-// Functions of the model and branches: scopes, opsets, attributes, and what is said of what fails in them.
+// Functions of the model and branches: scopes, opsets, attributes, and what is said of what
+// fails in them.
 #include <doctest/doctest.h>
 #include "frontend/onnx_import.h"
 #include "graph/evaluate.h"
@@ -42,8 +43,8 @@ onnx::GraphProto& branch(onnx::NodeProto& node, const std::string& label) {
   return *attribute.mutable_g();
 }
 
-onnx::NodeProto& add(onnx::FunctionProto& function, const std::string& op, const std::vector<std::string>& inputs,
-                     const std::string& output) {
+onnx::NodeProto& add(onnx::FunctionProto& function, const std::string& op,
+                     const std::vector<std::string>& inputs, const std::string& output) {
   onnx::NodeProto& node = *function.add_node();
   node.set_op_type(op);
   for (const std::string& input : inputs) node.add_input(input);
@@ -58,7 +59,9 @@ graph::Tensor run(const graph::Graph& graph, const std::vector<double>& x) {
 
 }  // namespace
 
-TEST_CASE("functions: inlined with their own opset, attributes bound, names apart, absent operands absent") {
+TEST_CASE(
+    "functions: inlined with their own opset, attributes bound, names apart, absent operands "
+    "absent") {
   ModelBuilder b(17);
   onnx::FunctionProto& f = *b.model.add_functions();
   f.set_domain("acme");
@@ -99,8 +102,8 @@ TEST_CASE("functions: every problem of a body is named") {
   b.output("y");
   CHECK(function_refusal(b) ==
         "m.onnx: 1 of 1 node is not supported\n"
-        "  'call' (acme::f, opset 13)    in '0' (Teleport): operator not supported; in '1' (Levitate): operator not "
-        "supported");
+        "  'call' (acme::f, opset 13)    in '0' (Teleport): operator not supported; "
+        "in '1' (Levitate): operator not supported");
 }
 
 TEST_CASE("If: a condition at run time selects between branches that see the graph around them") {
@@ -108,7 +111,8 @@ TEST_CASE("If: a condition at run time selects between branches that see the gra
   b.input("x", {2});
   b.input("c", {}, TensorProto::BOOL);
   onnx::NodeProto& node = b.node("If", {"c"}, {"y"}, "if");
-  for (const auto& [label, op] : {std::pair{"then_branch", "Neg"}, std::pair{"else_branch", "Abs"}}) {
+  for (const auto& [label, op] :
+       {std::pair{"then_branch", "Neg"}, std::pair{"else_branch", "Abs"}}) {
     onnx::AttributeProto& attribute = *node.add_attribute();
     attribute.set_name(label);
     attribute.set_type(onnx::AttributeProto::GRAPH);
@@ -122,7 +126,8 @@ TEST_CASE("If: a condition at run time selects between branches that see the gra
   const graph::Graph graph = import_with_functions(b).graph;
   const graph::Tensor x = graph::make_tensor({DType::F32, {2}}, {-3, 5});
   for (const bool c : {true, false}) {
-    const auto y = evaluate_graph(graph, std::vector{x, graph::make_scalar(DType::Bool, c ? 1 : 0)}).front();
+    const auto y =
+        evaluate_graph(graph, std::vector{x, graph::make_scalar(DType::Bool, c ? 1 : 0)}).front();
     CHECK(elements_as_real(y) == (c ? std::vector<double>{3, -5} : std::vector<double>{3, 5}));
   }
 }
@@ -139,7 +144,8 @@ TEST_CASE("functions: each with its own opset, those they call with theirs") {
   b.input("x", {1, 2, 2});
   b.node("outer", {"x"}, {"y"}).set_domain("acme");
   b.output("y");
-  CHECK(elements_as_real(run(import_with_functions(b).graph, {0, 0, 0, 0})) == std::vector<double>(4, 0.75));
+  CHECK(elements_as_real(run(import_with_functions(b).graph, {0, 0, 0, 0})) ==
+        std::vector<double>(4, 0.75));
 }
 
 TEST_CASE("functions: their names are not those of the model, whatever they are") {
@@ -174,11 +180,13 @@ TEST_CASE("functions: a name is computed once") {
   b.node("f", {"x"}, {"y"}, "call").set_domain("acme");
   b.output("y");
   CHECK(function_refusal(b, ExitStatus::InvalidInput) ==
-        "m.onnx: node 'call' (acme::f, opset 13): in '1' (Relu): computes 'y', which is there already; in '2' (Relu): "
+        "m.onnx: node 'call' (acme::f, opset 13): in '1' (Relu): computes 'y', which is there "
+        "already; in '2' (Relu): "
         "computes 'x', which is there already");
 }
 
-TEST_CASE("If: a branch reads what failed around it: that is not checked, and not another problem") {
+TEST_CASE(
+    "If: a branch reads what failed around it: that is not checked, and not another problem") {
   ModelBuilder b;
   b.input("x", {2});
   b.node("Teleport", {"x"}, {"t"}, "first");
@@ -198,7 +206,8 @@ TEST_CASE("If: a branch reads what failed around it: that is not checked, and no
         "  'first' (Teleport, opset 13)    operator not supported");
 }
 
-TEST_CASE("If: branches within branches, an opset of a function between them, names that hide others") {
+TEST_CASE(
+    "If: branches within branches, an opset of a function between them, names that hide others") {
   ModelBuilder b(13);
   add(function(b, "old", 11), "Softmax", {"x"}, "y");  // axis 1 by default
   b.input("x", {1, 2, 2});
@@ -229,7 +238,8 @@ TEST_CASE("If: branches within branches, an opset of a function between them, na
   const graph::Graph graph = import_with_functions(b).graph;
   const graph::Tensor x = graph::make_tensor({DType::F32, {1, 2, 2}}, {0, 0, 0, 0});
   for (const bool c : {true, false}) {
-    const auto y = evaluate_graph(graph, std::vector{x, graph::make_scalar(DType::Bool, c ? 1 : 0)}).front();
+    const auto y =
+        evaluate_graph(graph, std::vector{x, graph::make_scalar(DType::Bool, c ? 1 : 0)}).front();
     CHECK(elements_as_real(y) == std::vector<double>(4, c ? 0.25 : 0.5));
   }
 }
@@ -262,7 +272,8 @@ ModelBuilder with_branches(const char* yes, const char* no) {
 TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken") {
   const ModelBuilder b = with_branches("Relu", "Reshape");
   const std::string words = function_refusal(b);
-  CHECK(words.find("the condition, as else_branch cannot be computed: in 'inner' (Reshape)") != std::string::npos);
+  CHECK(words.find("the condition, as else_branch cannot be computed: in 'inner' (Reshape)") !=
+        std::string::npos);
   CHECK(words.find("'c'") != std::string::npos);
   frontend::ImportOptions options;
   options.values["c"] = graph::make_scalar(DType::Bool, 1);
@@ -278,29 +289,36 @@ TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken"
       CHECK_THROWS_AS(frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", offering), UserError);
       continue;
     }
-    const frontend::Imported offered = frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", offering);
+    const frontend::Imported offered =
+        frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", offering);
     CHECK(offered.specialised == std::vector<std::string>{"c"});
     CHECK(elements_as_real(run(offered.graph, {-3, 5})) == std::vector<double>{0, 5});
   }
 }
 
-TEST_CASE("If: where neither branch can be computed the node is invalid if a branch is, else not supported") {
+TEST_CASE(
+    "If: where neither branch can be computed the node is invalid if a branch is, else not "
+    "supported") {
   CHECK(function_refusal(with_branches("Teleport", "Levitate")) ==
         "m.onnx: 1 of 1 node is not supported\n"
-        "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported; in 'inner' (Levitate): operator not "
-        "supported");
+        "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported; "
+        "in 'inner' (Levitate): operator not supported");
   CHECK(function_refusal(with_branches("Teleport", "Teleport")) ==
         "m.onnx: 1 of 1 node is not supported\n"
         "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported");
-  const std::string mixed = function_refusal(with_branches("Teleport", "Reshape"), ExitStatus::InvalidInput);
-  CHECK(mixed.find("in 'inner' (Teleport): operator not supported; in 'inner' (Reshape)") != std::string::npos);
+  const std::string mixed =
+      function_refusal(with_branches("Teleport", "Reshape"), ExitStatus::InvalidInput);
+  CHECK(mixed.find("in 'inner' (Teleport): operator not supported; in 'inner' (Reshape)") !=
+        std::string::npos);
 }
 
 TEST_CASE("If: the branch that is taken says with its own status why it cannot be computed") {
   frontend::ImportOptions offering;
-  offering.offer = [](const std::string&, std::size_t) { return graph::make_scalar(DType::Bool, 0); };
-  for (const auto& [op, status] :
-       {std::pair{"Teleport", ExitStatus::Unsupported}, std::pair{"Reshape", ExitStatus::InvalidInput}}) {
+  offering.offer = [](const std::string&, std::size_t) {
+    return graph::make_scalar(DType::Bool, 0);
+  };
+  for (const auto& [op, status] : {std::pair{"Teleport", ExitStatus::Unsupported},
+                                   std::pair{"Reshape", ExitStatus::InvalidInput}}) {
     CAPTURE(op);
     try {
       frontend::import_onnx_bytes(with_branches("Relu", op).bytes(), "m.onnx", ".", offering);

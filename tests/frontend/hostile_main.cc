@@ -1,4 +1,5 @@
-// Writes the hostile models and a list of what each must give: "<file> <exit status>", a line per model.
+// Writes the hostile models and a list of what each must give: "<file> <exit status>", a line
+// per model.
 #include <fstream>
 #include <iostream>
 

@@ -1,5 +1,6 @@
-// Models made to break an importer, each with the exit status that it must get. Written to a folder, so that the
-// command line can be tried on the same files: `polyte_hostile_models DIR` writes them and DIR/expected.txt.
+// Models made to break an importer, each with the exit status that it must get. Written to a
+// folder, so that the command line can be tried on the same files: `polyte_hostile_models DIR`
+// writes them and DIR/expected.txt.
 #pragma once
 
 #include <filesystem>

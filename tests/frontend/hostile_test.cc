@@ -1,4 +1,5 @@
-// Every hostile model gets its exit status, in words that name the file and hold no control characters.
+// Every hostile model gets its exit status, in words that name the file and hold
+// no control characters.
 #include <doctest/doctest.h>
 #include "frontend/onnx_import.h"
 #include "tests/frontend/hostile_models.h"
@@ -34,7 +35,8 @@ TEST_CASE("hostile models: every one gets its exit status") {
     CAPTURE(message);
     CHECK(static_cast<int>(status) == static_cast<int>(model.expected));
     if (status == ExitStatus::Success) continue;
-    CHECK(message.find(std::filesystem::path(model.name).filename().string() + ".onnx: ") != std::string::npos);
+    CHECK(message.find(std::filesystem::path(model.name).filename().string() + ".onnx: ") !=
+          std::string::npos);
     CHECK(is_plain(message));
   }
 }

@@ -1,5 +1,5 @@
-// The work of importing, optimising and fusing grows as the model does: counted in bytes allocated and, where the
-// kernel lets a process count them, in instructions.
+// The work of importing, optimising and fusing grows as the model does: counted in bytes allocated
+// and, where the kernel lets a process count them, in instructions.
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -52,7 +52,8 @@ class InstructionCounter {
 
   std::optional<std::int64_t> value() const {
     std::int64_t count = 0;
-    if (descriptor_ < 0 || read(descriptor_, &count, sizeof count) != sizeof count || count == 0) return std::nullopt;
+    if (descriptor_ < 0 || read(descriptor_, &count, sizeof count) != sizeof count || count == 0)
+      return std::nullopt;
     return count;
   }
 

@@ -27,7 +27,8 @@ onnx::ValueInfoProto& ModelBuilder::output(const std::string& name) {
 }
 
 onnx::NodeProto& ModelBuilder::node(const std::string& op, const std::vector<std::string>& inputs,
-                                    const std::vector<std::string>& outputs, const std::string& name) {
+                                    const std::vector<std::string>& outputs,
+                                    const std::string& name) {
   onnx::NodeProto& added = *graph().add_node();
   added.set_op_type(op);
   added.set_name(name);
@@ -51,7 +52,8 @@ onnx::TensorProto& ModelBuilder::floats(const std::string& name, const List& sha
   return added;
 }
 
-onnx::TensorProto& ModelBuilder::integers(const std::string& name, const List& shape, const List& elements) {
+onnx::TensorProto& ModelBuilder::integers(const std::string& name, const List& shape,
+                                          const List& elements) {
   onnx::TensorProto& added = tensor(name, shape, TensorProto::INT64);
   for (std::int64_t element : elements) added.add_int64_data(element);
   return added;
@@ -59,7 +61,8 @@ onnx::TensorProto& ModelBuilder::integers(const std::string& name, const List& s
 
 namespace {
 
-AttributeProto& attribute(onnx::NodeProto& node, const std::string& name, AttributeProto::AttributeType type) {
+AttributeProto& attribute(onnx::NodeProto& node, const std::string& name,
+                          AttributeProto::AttributeType type) {
   AttributeProto& added = *node.add_attribute();
   added.set_name(name);
   added.set_type(type);

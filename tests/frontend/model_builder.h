@@ -16,14 +16,17 @@ class ModelBuilder {
  public:
   explicit ModelBuilder(int opset = 13, int ir_version = 8);
 
-  onnx::ValueInfoProto& input(const std::string& name, const List& shape, int type = onnx::TensorProto::FLOAT);
+  onnx::ValueInfoProto& input(const std::string& name, const List& shape,
+                              int type = onnx::TensorProto::FLOAT);
   onnx::ValueInfoProto& output(const std::string& name);  // type and shape left open
   onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& outputs, const std::string& name = {});
-  onnx::TensorProto& floats(const std::string& name, const List& shape, const std::vector<float>& elements);
+  onnx::TensorProto& floats(const std::string& name, const List& shape,
+                            const std::vector<float>& elements);
   onnx::TensorProto& integers(const std::string& name, const List& shape, const List& elements);
   // An initializer without elements: the caller fills it in.
-  onnx::TensorProto& tensor(const std::string& name, const List& shape, int type = onnx::TensorProto::FLOAT);
+  onnx::TensorProto& tensor(const std::string& name, const List& shape,
+                            int type = onnx::TensorProto::FLOAT);
 
   onnx::ModelProto model;
   onnx::GraphProto& graph() { return *model.mutable_graph(); }

@@ -16,11 +16,13 @@ using testing::ModelBuilder;
 
 namespace {
 
-frontend::Imported import_model(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
+frontend::Imported import_model(const ModelBuilder& b,
+                                const frontend::ImportOptions& options = {}) {
   return frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
 }
 
-std::string error_of(const ModelBuilder& b, ExitStatus expected, const frontend::ImportOptions& options = {}) {
+std::string error_of(const ModelBuilder& b, ExitStatus expected,
+                     const frontend::ImportOptions& options = {}) {
   try {
     import_model(b, options);
   } catch (const UserError& error) {
@@ -64,8 +66,8 @@ TEST_CASE("onnx_import: all unsupported nodes in one table") {
   b.output("y");
   CHECK(error_of(b, ExitStatus::Unsupported) ==
         "m.onnx: 2 of 4 nodes are not supported\n"
-        "  'nms' (NonMaxSuppression, opset 13)    operator not supported\n"
-        "  'cast_9' (Cast, opset 13)              to = STRING: supported are f64 f32 f16 bf16 i8..i64 u8..u64 bool");
+        "  'nms' (NonMaxSuppression, opset 13)    operator not supported\n  'cast_9' (Cast, "
+        "opset 13)              to = STRING: supported are f64 f32 f16 bf16 i8..i64 u8..u64 bool");
 }
 
 TEST_CASE("onnx_import: all invalid nodes at once, each with node, operator, got and expected") {
@@ -88,7 +90,8 @@ TEST_CASE("onnx_import: a cycle names both nodes") {
   b.node("Relu", {"a"}, {"b"}, "second");
   b.output("b");
   CHECK(error_of(b, ExitStatus::InvalidInput) ==
-        "m.onnx: node 'first' reads 'b' before node 'second' computes it: a cycle, or not in topological order");
+        "m.onnx: node 'first' reads 'b' before node 'second' computes it: a cycle, or not in "
+        "topological order");
 }
 
 TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
@@ -98,7 +101,8 @@ TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
   b.node("Relu", {"x"}, {"y"});
   b.output("y");
   CHECK(error_of(b, ExitStatus::Unsupported) ==
-        "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N'; give the shape, or a symbol, with "
+        "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N'; give the shape, or "
+        "a symbol, with "
         "--shape N=SIZE");
   frontend::ImportOptions options;
   options.shapes["x"] = {5, 3};
@@ -109,40 +113,43 @@ TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
         "m.onnx: input 'x' is bound to shape [5, 4], but dimension 1 is 3");
   options.shapes = {{"z", {1}}};
   CHECK(error_of(b, ExitStatus::InvalidInput, options)
-            .find("--shape names 'z', which is no input (there are 'x', 'N')") != std::string::npos);
-  options.shapes = {{"image", {1}}};
-  CHECK(error_of(b, ExitStatus::InvalidInput, options).find("which is no input (there are 'x', 'N')") !=
+            .find("--shape names 'z', which is no input (there are 'x', 'N')") !=
         std::string::npos);
+  options.shapes = {{"image", {1}}};
+  CHECK(error_of(b, ExitStatus::InvalidInput, options)
+            .find("which is no input (there are 'x', 'N')") != std::string::npos);
 }
 
 TEST_CASE("onnx_import: a symbol has one extent, and any input may give it") {
   ModelBuilder b;
   const auto open = [&](const std::string& name, const std::vector<std::string>& symbols) {
-    auto& shape =
-        *b.input(name, testing::List(symbols.size(), 1)).mutable_type()->mutable_tensor_type()->mutable_shape();
-    for (std::size_t d = 0; d < symbols.size(); ++d) shape.mutable_dim(static_cast<int>(d))->set_dim_param(symbols[d]);
+    auto& shape = *b.input(name, testing::List(symbols.size(), 1))
+                       .mutable_type()
+                       ->mutable_tensor_type()
+                       ->mutable_shape();
+    for (std::size_t d = 0; d < symbols.size(); ++d)
+      shape.mutable_dim(static_cast<int>(d))->set_dim_param(symbols[d]);
   };
   open("x", {"N", "C"});
   open("z", {"N", "D"});
   testing::set(b.node("Concat", {"x", "z"}, {"y"}), "axis", std::int64_t{1});
   b.output("y");
-  CHECK(
-      error_of(b, ExitStatus::Unsupported) ==
-      "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'C'; give the shape, or a "
-      "symbol, with --shape N=SIZE\n"
-      "m.onnx: input 'z' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'D'; give the shape, or a "
-      "symbol, with --shape N=SIZE");
+  CHECK(error_of(b, ExitStatus::Unsupported) ==
+        "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'C'; "
+        "give the shape, or a symbol, with --shape N=SIZE\n"
+        "m.onnx: input 'z' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'D'; "
+        "give the shape, or a symbol, with --shape N=SIZE");
   frontend::ImportOptions options;
   options.shapes = {{"x", {2, 3}}, {"D", {4}}};
   const graph::Graph graph = import_model(b, options).graph;
   CHECK(graph.value(graph.outputs[0]).type.shape == graph::Dims{2, 7});
   options.shapes = {{"x", {2, 3}}, {"z", {5, 4}}};
   CHECK(error_of(b, ExitStatus::InvalidInput, options) ==
-        "m.onnx: symbol 'N' is 2 by input 'x' and 5 by input 'z'\n"
-        "m.onnx: node 'y' (Concat, opset 13): input 1 has shape [5, 4], which does not fit [2, 3] along axis 1");
+        "m.onnx: symbol 'N' is 2 by input 'x' and 5 by input 'z'\nm.onnx: node "
+        "'y' (Concat, opset 13): input 1 has shape [5, 4], which does not fit [2, 3] along axis 1");
   options.shapes = {{"N", {2, 3}}, {"C", {1}}, {"D", {1}}};
-  CHECK(error_of(b, ExitStatus::InvalidInput, options).find("--shape gives symbol 'N' 2 extents, expected one") !=
-        std::string::npos);
+  CHECK(error_of(b, ExitStatus::InvalidInput, options)
+            .find("--shape gives symbol 'N' 2 extents, expected one") != std::string::npos);
 }
 
 TEST_CASE("onnx_import: a shape at run time is refused, and taken as a value") {
@@ -153,8 +160,8 @@ TEST_CASE("onnx_import: a shape at run time is refused, and taken as a value") {
   b.output("y");
   CHECK(error_of(b, ExitStatus::Unsupported) ==
         "m.onnx: 1 of 1 node is not supported\n"
-        "  'r' (Reshape, opset 13)    input 1 (the shape) is 's', known only at run time; it is supported as a "
-        "constant, or as an input given with --value");
+        "  'r' (Reshape, opset 13)    input 1 (the shape) is 's', known only at run time; "
+        "it is supported as a constant, or as an input given with --value");
   frontend::ImportOptions options;
   options.values["s"] = graph::make_int64s({3, -1});
   const graph::Graph graph = import_model(b, options).graph;
@@ -177,7 +184,8 @@ TEST_CASE("onnx_import: shape arithmetic is folded while importing") {
   CHECK(graph.value(graph.outputs[0]).type.shape == graph::Dims{2, 12});
 }
 
-TEST_CASE("onnx_import: an initializer that is also an input becomes a constant, and that is said") {
+TEST_CASE(
+    "onnx_import: an initializer that is also an input becomes a constant, and that is said") {
   ModelBuilder b;
   b.input("x", {3});
   b.input("w", {3});
@@ -205,7 +213,8 @@ TEST_CASE("onnx_import: --value replaces the default of an input") {
   const frontend::Imported imported = import_model(b, options);
   CHECK(imported.notes.empty());
   const graph::Tensor x = graph::make_tensor({DType::F32, {3}}, {1, 1, 1});
-  CHECK(elements_as_real(evaluate_graph(imported.graph, std::vector{x})[0]) == std::vector<double>{11, 21, 31});
+  CHECK(elements_as_real(evaluate_graph(imported.graph, std::vector{x})[0]) ==
+        std::vector<double>{11, 21, 31});
   options.values["w"] = graph::make_int64s({1, 2});
   options.shapes["w"] = {3};
   CHECK(error_of(b, ExitStatus::InvalidInput, options) ==
@@ -223,9 +232,9 @@ TEST_CASE("onnx_import: what is invalid, too large and not supported is said at 
   b.output("a");
   CHECK(error_of(b, ExitStatus::InvalidInput) ==
         "m.onnx: node 'soft' (Softmax, opset 13): axis is 2, expected one of -2 to 1\n"
-        "m.onnx: input 'z' has type f32[1099511627776], 4398046511104 bytes; the limit is 17179869184\n"
-        "m.onnx: input 's' has element type STRING: supported are f64 f32 f16 bf16 i8..i64 u8..u64 bool\n"
-        "m.onnx: 1 of 2 nodes are not supported\n"
+        "m.onnx: input 'z' has type f32[1099511627776], 4398046511104 bytes; "
+        "the limit is 17179869184\nm.onnx: input 's' has element type STRING: supported "
+        "are f64 f32 f16 bf16 i8..i64 u8..u64 bool\nm.onnx: 1 of 2 nodes are not supported\n"
         "  'away' (Teleport, opset 13)    operator not supported");
 }
 
@@ -248,12 +257,16 @@ TEST_CASE("onnx_import: windows") {
       testing::set(n, "ceil_mode", std::int64_t{ceil});
     };
   };
-  CHECK(shape_of(13, "MaxPool", {{1, 2, 7, 7}}, window({2, 2}, {2, 2}, "NOTSET", false)) == graph::Dims{1, 2, 3, 3});
-  CHECK(shape_of(13, "MaxPool", {{1, 2, 7, 7}}, window({2, 2}, {2, 2}, "NOTSET", true)) == graph::Dims{1, 2, 4, 4});
+  CHECK(shape_of(13, "MaxPool", {{1, 2, 7, 7}}, window({2, 2}, {2, 2}, "NOTSET", false)) ==
+        graph::Dims{1, 2, 3, 3});
+  CHECK(shape_of(13, "MaxPool", {{1, 2, 7, 7}}, window({2, 2}, {2, 2}, "NOTSET", true)) ==
+        graph::Dims{1, 2, 4, 4});
   CHECK(shape_of(13, "MaxPool", {{1, 2, 7, 7}}, window({3, 3}, {2, 2}, "SAME_UPPER", false)) ==
         graph::Dims{1, 2, 4, 4});
-  // A window that would start in the trailing padding does not count: 5 elements, kernel 1, stride 3.
-  CHECK(shape_of(13, "MaxPool", {{1, 2, 5}}, window({1}, {3}, "NOTSET", true)) == graph::Dims{1, 2, 2});
+  // A window that would start in the trailing padding does not count: 5 elements, kernel
+  // 1, stride 3.
+  CHECK(shape_of(13, "MaxPool", {{1, 2, 5}}, window({1}, {3}, "NOTSET", true)) ==
+        graph::Dims{1, 2, 2});
   CHECK(shape_of(13, "Conv", {{1, 4, 9, 9}, {6, 2, 3, 3}}, [](onnx::NodeProto& n) {
           testing::set(n, "group", std::int64_t{2});
           testing::set(n, "dilations", List{2, 2});
@@ -271,7 +284,8 @@ TEST_CASE("onnx_import: SAME_UPPER and SAME_LOWER put the odd element at opposit
     b.output("y");
     const graph::Tensor x = graph::make_tensor({DType::F32, {1, 1, 4}}, {4, 3, 2, 1});
     const auto y = elements_as_real(evaluate_graph(import_model(b).graph, std::vector{x})[0]);
-    CHECK(y == (std::string(mode) == "SAME_UPPER" ? std::vector<double>{4, 3, 2, 1} : std::vector<double>{4, 4, 3, 2}));
+    CHECK(y == (std::string(mode) == "SAME_UPPER" ? std::vector<double>{4, 3, 2, 1}
+                                                  : std::vector<double>{4, 4, 3, 2}));
   }
 }
 
@@ -291,7 +305,8 @@ TEST_CASE("onnx_import: softmax before opset 13 is over all dimensions from the 
 namespace {
 
 frontend::Coverage coverage_of(const ModelBuilder& b) {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "polyte_coverage_test.onnx";
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / "polyte_coverage_test.onnx";
   std::ofstream(file, std::ios::binary) << b.bytes();
   const frontend::Coverage coverage = frontend::coverage(file);
   std::filesystem::remove(file);
@@ -320,7 +335,8 @@ TEST_CASE("onnx_import: coverage goes into branches") {
   b.input("x", {2});
   b.tensor("yes", {}, onnx::TensorProto::BOOL).add_int32_data(1);
   onnx::NodeProto& node = b.node("If", {"yes"}, {"y"}, "if");
-  for (const auto& [label, op] : {std::pair{"then_branch", "Relu"}, std::pair{"else_branch", "Teleport"}}) {
+  for (const auto& [label, op] :
+       {std::pair{"then_branch", "Relu"}, std::pair{"else_branch", "Teleport"}}) {
     onnx::AttributeProto& attribute = *node.add_attribute();
     attribute.set_name(label);
     attribute.set_type(onnx::AttributeProto::GRAPH);
@@ -336,19 +352,24 @@ TEST_CASE("onnx_import: coverage goes into branches") {
   std::string found;
   for (const frontend::NodeCoverage& row : coverage_of(b).nodes)
     found += row.name + (row.supported ? row.checked ? " yes" : " ?" : " no") + "\n";
-  CHECK(found == "if yes\nif/then_branch/0 yes\nif/then_branch/1 yes\nif/else_branch/0 no\nif/else_branch/1 ?\n");
+  CHECK(found ==
+        "if yes\n"
+        "if/then_branch/0 yes\nif/then_branch/1 yes\nif/else_branch/0 no\nif/else_branch/1 ?\n");
 }
 
 TEST_CASE("onnx_import: sizes that PaddlePaddle writes -1 or ? are open, each by itself") {
   ModelBuilder b;
-  auto dims = [](onnx::ValueInfoProto& value) { return value.mutable_type()->mutable_tensor_type()->mutable_shape(); };
+  auto dims = [](onnx::ValueInfoProto& value) {
+    return value.mutable_type()->mutable_tensor_type()->mutable_shape();
+  };
   dims(b.input("x", {-1, 2}))->mutable_dim(1)->set_dim_param("?");
   dims(b.input("z", {-1, 2}))->mutable_dim(1)->set_dim_param("?");
   b.node("MatMul", {"x", "z"}, {"y"}, "mm");
   dims(b.output("y"))->add_dim()->set_dim_value(-1);
   frontend::ImportOptions options;
   options.shapes = {{"x", {3, 4}}, {"z", {4, 5}}};
-  const frontend::Imported imported = frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
+  const frontend::Imported imported =
+      frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
   CHECK(imported.graph.value(imported.graph.outputs[0]).type.shape == graph::Dims{3, 5});
   options.shapes.erase("z");
   try {

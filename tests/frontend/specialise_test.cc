@@ -10,11 +10,13 @@ using testing::ModelBuilder;
 
 namespace {
 
-frontend::Imported import_specialised(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
+frontend::Imported import_specialised(const ModelBuilder& b,
+                                      const frontend::ImportOptions& options = {}) {
   return frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
 }
 
-std::string specialising_refusal(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
+std::string specialising_refusal(const ModelBuilder& b,
+                                 const frontend::ImportOptions& options = {}) {
   try {
     import_specialised(b, options);
   } catch (const UserError& error) {
@@ -39,9 +41,12 @@ ModelBuilder reshaped_to_12() {
 
 }  // namespace
 
-TEST_CASE("specialise: inputs that a shape is computed from become constants, the others are not asked for") {
+TEST_CASE(
+    "specialise: inputs that a shape is computed from become constants, the others are not asked "
+    "for") {
   frontend::ImportOptions options;
-  options.offer = [](const std::string& name, std::size_t position) -> std::optional<graph::Tensor> {
+  options.offer = [](const std::string& name,
+                     std::size_t position) -> std::optional<graph::Tensor> {
     CHECK(position == (name == "s" ? 1 : 2));
     return name == "s" ? graph::make_int64s({-4, 1}) : graph::make_scalar(DType::I64, 3);
   };
@@ -54,7 +59,12 @@ TEST_CASE("specialise: inputs that a shape is computed from become constants, th
 
 TEST_CASE("specialise: an open dimension is that of the value offered") {
   ModelBuilder b;
-  b.input("x", {1, 4}).mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
+  b.input("x", {1, 4})
+      .mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_param("batch");
   b.node("Relu", {"x"}, {"y"}, "relu");
   b.output("y");
   frontend::ImportOptions options;
@@ -67,15 +77,15 @@ TEST_CASE("specialise: an open dimension is that of the value offered") {
 }
 
 TEST_CASE("specialise: what lacks is named, with what was given") {
-  CHECK(
-      specialising_refusal(reshaped_to_12()) ==
-      "m.onnx: 1 of 3 nodes are not supported\n"
-      "  'reshape' (Reshape, opset 13)    input 1 (the shape) is computed from 's', 't', known only at run time; it is "
-      "supported as a constant, or as an input given with --value");
+  CHECK(specialising_refusal(reshaped_to_12()) ==
+        "m.onnx: 1 of 3 nodes are not supported\n"
+        "  'reshape' (Reshape, opset 13)    input 1 (the shape) is computed from 's', 't', "
+        "known only at run time; it is supported as a constant, or as an input given with --value");
   frontend::ImportOptions options;
   options.offer = [](const std::string& name, std::size_t) -> std::optional<graph::Tensor> {
     return name == "s" ? std::optional(graph::make_int64s({1, 2, 3})) : std::nullopt;
   };
   CHECK(specialising_refusal(reshaped_to_12(), options)
-            .find("computed from 's' (given as i64[3], expected i64[2]), 't'") != std::string::npos);
+            .find("computed from 's' (given as i64[3], expected i64[2]), 't'") !=
+        std::string::npos);
 }

@@ -1,6 +1,6 @@
-// Cases that fuzzers found, one file each: a Program with its sizes, then a Script. Each goes down every road again,
-// machine code included, and must be accepted, or refused as its first line says: `# refused: WORDS`. After
-// `# open: M=3, T=4` its sizes are open, and these are some of them.
+// Cases that fuzzers found, one file each: a Program with its sizes, then a Script. Each goes down
+// every road again, machine code included, and must be accepted, or refused as its first line says:
+// `# refused: WORDS`. After `# open: M=3, T=4` its sizes are open, and these are some of them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,9 @@ const codegen::Target& shared_target() {
 
 std::string words_after(const std::string& mark, const std::string& text) {
   const std::size_t at = text.find(mark);
-  return at == std::string::npos ? "" : text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
+  return at == std::string::npos
+             ? ""
+             : text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
 }
 
 Case case_of(const std::string& text) {
@@ -55,7 +57,8 @@ schedule s/1 for total  i32  exact
 
 TEST_CASE("what fuzzers found stays right") {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/cases")) files.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/cases"))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   REQUIRE(!files.empty());
   for (const auto& file : files) {
@@ -63,7 +66,8 @@ TEST_CASE("what fuzzers found stays right") {
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
     const std::string target = words_after("# target: ", text.str());
-    const Verdict verdict = judge(case_of(text.str()), target.empty() ? shared_target() : driver::target_named(target));
+    const Verdict verdict =
+        judge(case_of(text.str()), target.empty() ? shared_target() : driver::target_named(target));
     const std::string refusal = words_after("# refused: ", text.str());
     INFO(verdict.failure);
     INFO(verdict.detail);

@@ -16,11 +16,14 @@ namespace {
 codegen::Target test_target() { return codegen::target_for_cpu("x86-64-v3"); }
 
 std::string text_of(const FuzzReport& report) {
-  std::string text = std::to_string(report.runs) + " " + std::to_string(report.accepted) + " " +
-                     std::to_string(report.illegal) + " " + std::to_string(report.illegal_justified) + " " +
-                     std::to_string(report.malformed) + " " + std::to_string(report.directives) + "\n";
-  for (const auto& [name, count] : report.statistics.proposed) text += name + " " + std::to_string(count) + "\n";
-  for (const auto& [name, count] : report.statistics.applied) text += name + " " + std::to_string(count) + "\n";
+  std::string text =
+      std::to_string(report.runs) + " " + std::to_string(report.accepted) + " " +
+      std::to_string(report.illegal) + " " + std::to_string(report.illegal_justified) + " " +
+      std::to_string(report.malformed) + " " + std::to_string(report.directives) + "\n";
+  for (const auto& [name, count] : report.statistics.proposed)
+    text += name + " " + std::to_string(count) + "\n";
+  for (const auto& [name, count] : report.statistics.applied)
+    text += name + " " + std::to_string(count) + "\n";
   for (const FuzzFailure& failure : report.failures) text += failure.program + failure.script;
   return text;
 }
@@ -42,9 +45,10 @@ TEST_CASE("random Programs are valid and of every style") {
     all += program.text;
   }
   for (const char* style :
-       {"sum[", "product[", "min[",  "max[",  "and[", "or[",     "argmax[", "argmin[", "loop t", "step -1", " else ",
-        "+= ",  "max= ",    "// 2",  "2*",    "% 3",  "index",   " when ",  " if ",    "in i..", "..i + 1", "bf16",
-        "u64",  "f64",      "const", "inout", "bool", " where ", "in -1..", "exp(",    "loop u", "n // 2",  "or= "}) {
+       {"sum[",    "product[", "min[",    "max[",   "and[",   "or[", "argmax[", "argmin[", "loop t",
+        "step -1", " else ",   "+= ",     "max= ",  "// 2",   "2*",  "% 3",     "index",   " when ",
+        " if ",    "in i..",   "..i + 1", "bf16",   "u64",    "f64", "const",   "inout",   "bool",
+        " where ", "in -1..",  "exp(",    "loop u", "n // 2", "or= "}) {
     INFO(style);
     CHECK(all.find(style) != std::string::npos);
   }

@@ -20,13 +20,15 @@ TEST_CASE("directives, statements, declarations and sizes go while the failure s
 )";
   c.program.sizes = {{"M", 9}, {"N", 7}};
   c.script = schedule::parse_script(
-      "schedule s/1 for f  i32  exact\nsplit i by 4\nsplit k by 3\nunroll k.i\nvectorize j\n", "s.sched");
+      "schedule s/1 for f  i32  exact\nsplit i by 4\nsplit k by 3\nunroll k.i\nvectorize j\n",
+      "s.sched");
   int trials = 0;
   const auto fails = [&](const Case& candidate) {
     ++trials;
     const std::string script = schedule::print(candidate.script);
     return script.find("split k by 3") != std::string::npos &&
-           candidate.program.text.find("y[i] = sum") != std::string::npos && candidate.program.sizes.at("N") >= 3;
+           candidate.program.text.find("y[i] = sum") != std::string::npos &&
+           candidate.program.sizes.at("N") >= 3;
   };
   const Case small = shrink(c, {.still_fails = fails});
   CHECK(small.script.directives.size() == 1);

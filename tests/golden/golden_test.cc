@@ -1,7 +1,7 @@
-// What the schedulers write and what lower makes of it, frozen: script, nest and loops of every Program of the suites
-// and examples by poly, isl and template, of every example schedule, and of networks, each as three digests
-// (README.md). POLYTE_BLESS=1 rewrites digests.txt; POLYTE_DUMP=DIR writes the texts, so that those of two builds can
-// be compared by diff -r.
+// What the schedulers write and what lower makes of it, frozen: script, nest and loops of every
+// Program of the suites and examples by poly, isl and template, of every example schedule, and of
+// networks, each as three digests (README.md). POLYTE_BLESS=1 rewrites digests.txt; POLYTE_DUMP=DIR
+// writes the texts, so that those of two builds can be compared by diff -r.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +25,9 @@ using testing::files_in, testing::NamedProgram, testing::read_file, testing::unp
 
 constexpr const char* kDigests = "tests/golden/digests.txt";
 
-std::string digest(const std::string& text) { return runtime::digest_of(std::as_bytes(std::span(text))).substr(0, 12); }
+std::string digest(const std::string& text) {
+  return runtime::digest_of(std::as_bytes(std::span(text))).substr(0, 12);
+}
 
 // A processor as it is described, whatever this machine is.
 Machine machine_of(const std::string& cpu) {
@@ -37,7 +39,8 @@ Machine machine_of(const std::string& cpu) {
 struct Texts {
   std::string script, nest, loops;
   void add(const BuiltKernel& kernel) {
-    script += schedule::print(kernel.script) + (kernel.declined ? "declined: " + kernel.declined->reason + "\n" : "");
+    script += schedule::print(kernel.script) +
+              (kernel.declined ? "declined: " + kernel.declined->reason + "\n" : "");
     nest += schedule::print_nests(kernel.state->tree);
     loops += ir::print(kernel.kernel.program);
   }
@@ -63,7 +66,8 @@ class Golden {
     } catch (const UserError& error) {
       texts.script += std::string("refused: ") + error.what() + "\n";
     }
-    const std::string found = digest(texts.script) + " " + digest(texts.nest) + " " + digest(texts.loops);
+    const std::string found =
+        digest(texts.script) + " " + digest(texts.nest) + " " + digest(texts.loops);
     if (!dump_.empty()) dump(what, texts);
     made_[what] = found;
     if (is_blessing()) return;
@@ -113,8 +117,9 @@ TEST_CASE("scripts, nests and loops are what they were") {
   for (const NamedProgram& program : all)
     for (const std::string& cpu : kCpus)
       for (const Arm arm : {Arm::Poly, Arm::Isl, Arm::Template})
-        golden.check(program.name + " " + cpu + " " + to_string(arm),
-                     [&](Texts& texts) { texts.add(build_kernel(program.program, machine_of(cpu), unproved(arm))); });
+        golden.check(program.name + " " + cpu + " " + to_string(arm), [&](Texts& texts) {
+          texts.add(build_kernel(program.program, machine_of(cpu), unproved(arm)));
+        });
   for (const fs::path& file : files_in("examples/schedules", ".sched")) {
     const schedule::Script script = schedule::parse_script(read_file(file), file.string());
     for (const NamedProgram& program : all)
@@ -130,15 +135,16 @@ TEST_CASE("scripts, nests and loops are what they were") {
   for (const fs::path& file : files_in("build/models", ".onnx")) networks.push_back(file);
   for (const fs::path& file : networks)
     for (const Arm arm : {Arm::Poly, Arm::Template})
-      golden.check("networks/" + file.stem().string() + " znver4 " + to_string(arm), [&](Texts& texts) {
-        ModelOptions options;
-        options.arm = arm;
-        options.proof = schedule::ProofLevel::Off;
-        options.second_judge = false;
-        const ScheduledModel model =
-            schedule_model(import_network(file, {}).network, {.machine = machine_of("znver4")}, options);
-        for (const BuiltKernel& kernel : model.kernels) texts.add(kernel);
-      });
+      golden.check(
+          "networks/" + file.stem().string() + " znver4 " + to_string(arm), [&](Texts& texts) {
+            ModelOptions options;
+            options.arm = arm;
+            options.proof = schedule::ProofLevel::Off;
+            options.second_judge = false;
+            const ScheduledModel model = schedule_model(import_network(file, {}).network,
+                                                        {.machine = machine_of("znver4")}, options);
+            for (const BuiltKernel& kernel : model.kernels) texts.add(kernel);
+          });
   golden.finish();
 }
 

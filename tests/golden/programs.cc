@@ -19,7 +19,8 @@ std::vector<std::pair<std::string, std::shared_ptr<const ir::Program>>> bound_to
   for (const std::int64_t size : sizes) {
     ir::Values values;
     for (const std::string& param : program.params) values[param] = size;
-    result.emplace_back("@" + std::to_string(size), std::make_shared<const ir::Program>(ir::bind(program, values)));
+    result.emplace_back("@" + std::to_string(size),
+                        std::make_shared<const ir::Program>(ir::bind(program, values)));
   }
   return result;
 }
@@ -41,13 +42,15 @@ std::vector<fs::path> files_in(const std::string& folder, const std::string& ext
   return files;
 }
 
-std::vector<NamedProgram> programs_in(const std::vector<std::string>& folders, const std::vector<std::int64_t>& sizes) {
+std::vector<NamedProgram> programs_in(const std::vector<std::string>& folders,
+                                      const std::vector<std::int64_t>& sizes) {
   std::vector<NamedProgram> result;
   for (const std::string& folder : folders)
     for (const fs::path& file : files_in(folder, ".program"))
       for (const ir::Program& program : ir::parse_programs(read_file(file), file.string()))
         for (auto& [size, bound] : bound_to(program, sizes))
-          result.push_back({fs::path(folder).filename().string() + "/" + program.name + size, std::move(bound)});
+          result.push_back(
+              {fs::path(folder).filename().string() + "/" + program.name + size, std::move(bound)});
   return result;
 }
 

@@ -17,11 +17,14 @@ struct NamedProgram {
 };
 
 std::string read_file(const std::filesystem::path& path);
-std::vector<std::filesystem::path> files_in(const std::string& folder, const std::string& extension);  // sorted
+// Sorted.
+std::vector<std::filesystem::path> files_in(const std::string& folder,
+                                            const std::string& extension);
 
-// Of these folders, relative to the root of the tree. One with open sizes comes once for each of `sizes`, to which all
-// of them are bound.
-std::vector<NamedProgram> programs_in(const std::vector<std::string>& folders, const std::vector<std::int64_t>& sizes);
+// Of these folders, relative to the root of the tree. One with open sizes comes once for each of
+// `sizes`, to which all of them are bound.
+std::vector<NamedProgram> programs_in(const std::vector<std::string>& folders,
+                                      const std::vector<std::int64_t>& sizes);
 
 // Schedules are judged by other tests.
 KernelOptions unproved(Arm arm);

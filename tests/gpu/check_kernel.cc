@@ -19,7 +19,8 @@ namespace polyte::gpu::testing {
 bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact, double of_largest) {
   if (is_exact || !is_float(a.dtype)) return a.bytes == b.bytes;
   double largest = 0;
-  for (std::int64_t i = 0; i < checked_product(a.shape); ++i) largest = std::max(largest, std::abs(ir::get_real(a, i)));
+  for (std::int64_t i = 0; i < checked_product(a.shape); ++i)
+    largest = std::max(largest, std::abs(ir::get_real(a, i)));
   for (std::int64_t i = 0; i < checked_product(a.shape); ++i) {
     const double x = ir::get_real(a, i), y = ir::get_real(b, i);
     if (std::isnan(x) && std::isnan(y)) continue;
@@ -32,17 +33,19 @@ Expected expected_of(const std::shared_ptr<const ir::Program>& program) {
   Expected expected{driver::small_integer_environment(*program, 1), {}};
   ir::Environment interpreted = expected.inputs;
   ir::interpret(*program, interpreted, {});
-  const driver::BuiltKernel naive =
-      driver::build_kernel(program, gpu("h100").machine, driver::testing::unproved(driver::Arm::Naive));
+  const driver::BuiltKernel naive = driver::build_kernel(
+      program, gpu("h100").machine, driver::testing::unproved(driver::Arm::Naive));
   expected.outputs = emulate(naive.kernel.program, expected.inputs, {}).buffers;
   for (const ir::Buffer* buffer : program->interface())
-    CHECK_MESSAGE(agree(interpreted.at(buffer->name), expected.outputs.at(buffer->name), false), buffer->name);
+    CHECK_MESSAGE(agree(interpreted.at(buffer->name), expected.outputs.at(buffer->name), false),
+                  buffer->name);
   return expected;
 }
 
 namespace {
 
-// Sums of what is rounded to 16 bits on the way, otherwise than in the Program's order: two units in the last place.
+// Sums of what is rounded to 16 bits on the way, otherwise than in the Program's order: two units
+// in the last place.
 double part_of_largest(const ir::Program& program) {
   double part = 0;
   for (const ir::Buffer& b : program.buffers) {
@@ -56,8 +59,9 @@ double part_of_largest(const ir::Program& program) {
 
 void check_run(const driver::BuiltKernel& kernel, const Expected& expected) {
   const bool is_exact = !driver::schedule_relaxes_rounding(*kernel.state);
-  const Emulated got = emulate(kernel.kernel.program, expected.inputs, {},
-                               {.order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true});
+  const Emulated got =
+      emulate(kernel.kernel.program, expected.inputs, {},
+              {.order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true});
   REQUIRE(joined(got.faults) == "");
   CHECK(got.code == 0);
   for (const ir::Buffer* buffer : kernel.program->interface())
@@ -80,18 +84,20 @@ struct InBlock {
   double threads = 1, steps = 1;  // steps: of one thread
 };
 
-// Threads that loops say, and lanes of a warp that none does, where an instruction of the warp runs or its registers
-// are touched.
+// Threads that loops say, and lanes of a warp that none does, where an instruction of the warp runs
+// or its registers are touched.
 InBlock in_block(const schedule::State& state, const std::string& statement) {
   const ir::Ranges ranges = schedule::loop_ranges(state, state.at(statement));
   std::set<schedule::LoopId> by_lanes;
   for (const schedule::LoopId id : schedule::loops_of_lanes(state)) by_lanes.insert(id);
-  for (const schedule::TensorizedLoop& tensorized : state.tensorized) by_lanes.insert(tensorized.loop);
+  for (const schedule::TensorizedLoop& tensorized : state.tensorized)
+    by_lanes.insert(tensorized.loop);
   InBlock result{1, iterations_of(state, statement)};
   double blocks = 1, lanes = 1;
   for (const schedule::Loop* loop : schedule::path_to(state.tree, statement)) {
     if (by_lanes.contains(loop->id)) lanes = ir::kLanes;
-    const auto extent = static_cast<double>(*ranges.at(loop->name).max - *ranges.at(loop->name).min + 1);
+    const auto extent =
+        static_cast<double>(*ranges.at(loop->name).max - *ranges.at(loop->name).min + 1);
     if (loop->kind == ir::LoopKind::Block) blocks *= extent;
     if (ir::is_of_threads(loop->kind)) result.threads *= extent;
   }
@@ -116,7 +122,8 @@ std::string on_one_thread(const driver::BuiltKernel& kernel) {
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
     const InBlock spread = in_block(state, leaf->statement);
     if (spread.threads > 1 || iterations_of(state, leaf->statement) <= kFew) continue;
-    if (spread.steps > kFew || !with_threads.contains(outermost(*leaf))) names += leaf->statement + " ";
+    if (spread.steps > kFew || !with_threads.contains(outermost(*leaf)))
+      names += leaf->statement + " ";
   }
   return names;
 }

@@ -12,14 +12,16 @@
 namespace polyte::gpu::testing {
 namespace {
 
-std::string differences(const ir::Program& program, const ir::Environment& expected, const ir::Environment& got) {
+std::string differences(const ir::Program& program, const ir::Environment& expected,
+                        const ir::Environment& got) {
   std::string names;
   for (const ir::Buffer* buffer : program.interface())
     if (expected.at(buffer->name).bytes != got.at(buffer->name).bytes) names += buffer->name + " ";
   return names;
 }
 
-int check(const KernelFile& file, unsigned seed, const Machine& machine, const std::string& prefix) {
+int check(const KernelFile& file, unsigned seed, const Machine& machine,
+          const std::string& prefix) {
   const schedule::State state = scheduled(file, file.sizes.front(), machine);
   const ir::Environment inputs = schedule::make_inputs(*state.reference, static_cast<int>(seed));
   ir::Environment expected = inputs;
@@ -41,9 +43,10 @@ int check(const KernelFile& file, unsigned seed, const Machine& machine, const s
     instructions += tensorized && tensorized->intrinsic.starts_with(prefix) ? 1 : 0;
   });
   CAPTURE(ir::print(loops));
-  const Emulated got = emulate(loops, inputs, {},
-                               {.order = seed % 2 != 0 ? runtime::ThreadOrder::Backward : runtime::ThreadOrder::Random,
-                                .late_copies = seed % 3 == 0});
+  const Emulated got = emulate(
+      loops, inputs, {},
+      {.order = seed % 2 != 0 ? runtime::ThreadOrder::Backward : runtime::ThreadOrder::Random,
+       .late_copies = seed % 3 == 0});
   REQUIRE(joined(got.faults) == "");
   CHECK(differences(*state.reference, expected, got.buffers) == "");
   return instructions;
@@ -67,7 +70,8 @@ int check_drawn(std::vector<unsigned> seeds, const std::function<KernelFile(unsi
     CAPTURE(file.program);
     CAPTURE(file.script);
     std::string sizes;
-    for (const auto& [name, value] : file.sizes.front()) sizes += name + "=" + std::to_string(value) + " ";
+    for (const auto& [name, value] : file.sizes.front())
+      sizes += name + "=" + std::to_string(value) + " ";
     CAPTURE(sizes);
     instructions += check(file, seed, machine, prefix);
   }

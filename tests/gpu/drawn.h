@@ -1,5 +1,6 @@
-// Kernels that tests draw at random, and what each of them has to pass: proved, interpreted as loops after every pass,
-// and emulated. All sums are of small whole numbers, so that every bit is the reference's.
+// Kernels that tests draw at random, and what each of them has to pass: proved, interpreted as
+// loops after every pass, and emulated. All sums are of small whole numbers, so that every bit
+// is the reference's.
 #pragma once
 
 #include <random>
@@ -24,8 +25,8 @@ class Draw {
   std::mt19937 random_;
 };
 
-// Calls `drawn` for these seeds, or for POLYTE_SEEDS from POLYTE_FIRST_SEED on, and checks what it gives. How many
-// instructions of this prefix the kernels have, all together.
+// Calls `drawn` for these seeds, or for POLYTE_SEEDS from POLYTE_FIRST_SEED on, and checks what it
+// gives. How many instructions of this prefix the kernels have, all together.
 int check_drawn(std::vector<unsigned> seeds, const std::function<KernelFile(unsigned seed)>& drawn,
                 const std::string& prefix);
 

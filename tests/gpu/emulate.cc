@@ -54,8 +54,10 @@ KernelFile parsed(const fs::path& path) {
     constexpr const char* kSizes = "# sizes: ";
     if (line.rfind(kSizes, 0) == 0) file.sizes = sizes_of(line.substr(std::string(kSizes).size()));
     constexpr const char* kTolerance = "# tolerance: ";
-    if (line.rfind(kTolerance, 0) == 0) file.tolerance = std::stod(line.substr(std::string(kTolerance).size()));
-    file.of_largest = file.of_largest || (line.rfind(kTolerance, 0) == 0 && line.ends_with(" of the largest"));
+    if (line.rfind(kTolerance, 0) == 0)
+      file.tolerance = std::stod(line.substr(std::string(kTolerance).size()));
+    file.of_largest =
+        file.of_largest || (line.rfind(kTolerance, 0) == 0 && line.ends_with(" of the largest"));
     constexpr const char* kOnlyFor = "# only for: ";
     if (line.rfind(kOnlyFor, 0) == 0) file.only_for = line.substr(std::string(kOnlyFor).size());
     file.open = file.open || line == "# open";
@@ -73,7 +75,8 @@ KernelFile parsed(const fs::path& path) {
 
 std::vector<KernelFile> kernel_files() {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator("tests/gpu/kernels")) paths.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator("tests/gpu/kernels"))
+    paths.push_back(entry.path());
   std::ranges::sort(paths);
   std::vector<KernelFile> files;
   for (const fs::path& path : paths) files.push_back(parsed(path));
@@ -88,7 +91,8 @@ KernelFile kernel_named(const std::string& name) {
 
 int count_of(const std::string& text, const std::string& word) {
   int found = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++found;
   return found;
 }
 
@@ -121,8 +125,8 @@ template <class Access>
 std::string line_of(const std::string& kernel, const Access& a) {
   return kernel + ": " + a.statement + (a.write ? " writes " : " reads ") + a.buffer +
          (a.shared ? ", shared: " : ", global: ") + std::to_string(a.requests) + " requests of " +
-         std::to_string(a.bytes) + " bytes, cost " + std::to_string(a.cost) + ", ideal " + std::to_string(a.ideal) +
-         "\n";
+         std::to_string(a.bytes) + " bytes, cost " + std::to_string(a.cost) + ", ideal " +
+         std::to_string(a.ideal) + "\n";
 }
 
 }  // namespace
@@ -171,7 +175,8 @@ int check_waits(const ir::LoopProgram& loops, const ir::Environment& inputs,
   for (const ir::LoopProgram& worse : mutants(loops, form)) {
     CAPTURE(ir::print(worse));
     ++waits;
-    for (const bool late : {false, true}) CHECK_FALSE(emulate(worse, inputs, {}, {.late_copies = late}).faults.empty());
+    for (const bool late : {false, true})
+      CHECK_FALSE(emulate(worse, inputs, {}, {.late_copies = late}).faults.empty());
   }
   return waits;
 }
@@ -183,8 +188,9 @@ int check_waits(const ir::LoopProgram& loops, const ir::Environment& inputs) {
 }
 
 int check_exact_waits(const ir::LoopProgram& loops, const ir::Environment& inputs) {
-  return check_waits(loops, inputs,
-                     [](const ir::CopyGroup& group) { return ir::make_copy_group({true, group.pending + 1}); });
+  return check_waits(loops, inputs, [](const ir::CopyGroup& group) {
+    return ir::make_copy_group({true, group.pending + 1});
+  });
 }
 
 codegen::Target gpu(const std::string& name) {
@@ -196,13 +202,18 @@ codegen::Target gpu(const std::string& name) {
 // Many tests ask for the same ones, whose proofs take a second each.
 schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine,
                           schedule::ProofLevel proof) {
-  static std::map<std::tuple<std::string, ir::Values, std::string, schedule::ProofLevel>, schedule::State> known;
-  const std::tuple key{file.program + file.script, sizes, machine.cpu + codegen::architecture_of(*machine.gpu), proof};
+  static std::map<std::tuple<std::string, ir::Values, std::string, schedule::ProofLevel>,
+                  schedule::State>
+      known;
+  const std::tuple key{file.program + file.script, sizes,
+                       machine.cpu + codegen::architecture_of(*machine.gpu), proof};
   if (const auto found = known.find(key); found != known.end()) return found->second;
   auto program = std::make_shared<const ir::Program>(ir::parse_program(file.program, file.name));
   if (!sizes.empty()) program = std::make_shared<const ir::Program>(ir::bind(*program, sizes));
-  const auto state = schedule::replay(program, schedule::parse_script(file.script, file.name), machine, {proof, {}});
-  if (!state) throw InternalError(file.name + ": " + schedule::to_string(state.error(), file.name, ""));
+  const auto state = schedule::replay(program, schedule::parse_script(file.script, file.name),
+                                      machine, {proof, {}});
+  if (!state)
+    throw InternalError(file.name + ": " + schedule::to_string(state.error(), file.name, ""));
   return known.emplace(key, *state).first->second;
 }
 
@@ -228,14 +239,15 @@ Compiled compiled(const ir::LoopProgram& loops, std::string text) {
 const Compiled& last_compiled(const ir::LoopProgram& loops) {
   static std::unique_ptr<const Compiled> last;
   std::string text = ir::print(loops);
-  if (!last || last->text != text) last = std::make_unique<const Compiled>(compiled(loops, std::move(text)));
+  if (!last || last->text != text)
+    last = std::make_unique<const Compiled>(compiled(loops, std::move(text)));
   return *last;
 }
 
 }  // namespace
 
-Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
-                 const runtime::EmulatorOptions& options, Memory memory) {
+Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs,
+                 const ir::Values& sizes, const runtime::EmulatorOptions& options, Memory memory) {
   const auto written = runtime::Emulator::Defined::Yes;
   const auto fresh = memory == Memory::Written ? written : runtime::Emulator::Defined::No;
   const Compiled& code = last_compiled(loops);
@@ -245,9 +257,11 @@ Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, co
   for (const ir::Buffer& buffer : loops.buffers) {
     std::vector<std::int64_t> shape;
     for (const ir::Affine& extent : buffer.shape) shape.push_back(ir::evaluate(extent, sizes));
-    const auto [at, is_new] = result.buffers.try_emplace(buffer.name, ir::make_contents(buffer.dtype, shape));
+    const auto [at, is_new] =
+        result.buffers.try_emplace(buffer.name, ir::make_contents(buffer.dtype, shape));
     auto& bytes = at->second.bytes;
-    emulator.add_memory(buffer.name, bytes.data(), static_cast<std::int64_t>(bytes.size()), is_new ? fresh : written);
+    emulator.add_memory(buffer.name, bytes.data(), static_cast<std::int64_t>(bytes.size()),
+                        is_new ? fresh : written);
     pointers.push_back(bytes.data());
   }
   std::vector<std::int64_t> params;

@@ -1,5 +1,5 @@
-// Every file of tests/gpu/kernels: legal, the reference's bits on the emulator in any order of the threads, with just
-// the barriers that it needs, and PTX that the assembler takes.
+// Every file of tests/gpu/kernels: legal, the reference's bits on the emulator in any order of the
+// threads, with just the barriers that it needs, and PTX that the assembler takes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -33,7 +33,8 @@ Reference reference_of(const ir::Program& program) {
 
 double largest_of(const ir::Contents& a) {
   double largest = 0;
-  for (std::int64_t i = 0; i < checked_product(a.shape); ++i) largest = std::max(largest, std::abs(ir::get_real(a, i)));
+  for (std::int64_t i = 0; i < checked_product(a.shape); ++i)
+    largest = std::max(largest, std::abs(ir::get_real(a, i)));
   return largest;
 }
 
@@ -42,14 +43,15 @@ bool agree(const ir::Contents& a, const ir::Contents& b, const KernelFile& file)
   const double largest = file.of_largest ? largest_of(a) : 0;
   for (std::int64_t i = 0; i < checked_product(a.shape); ++i) {
     const double x = ir::get_real(a, i), y = ir::get_real(b, i);
-    if (!(std::abs(x - y) <= file.tolerance * (file.of_largest ? largest : std::abs(x)))) return false;
+    if (!(std::abs(x - y) <= file.tolerance * (file.of_largest ? largest : std::abs(x))))
+      return false;
   }
   return true;
 }
 
 // The interface buffers that differ.
-std::string differences(const ir::Program& program, const ir::Environment& expected, const ir::Environment& got,
-                        const KernelFile& file) {
+std::string differences(const ir::Program& program, const ir::Environment& expected,
+                        const ir::Environment& got, const KernelFile& file) {
   std::string names;
   for (const ir::Buffer* buffer : program.interface())
     if (!agree(expected.at(buffer->name), got.at(buffer->name), file)) names += buffer->name + " ";
@@ -74,10 +76,12 @@ TEST_CASE("kernels: the reference's bits on the emulator, whatever the order of 
       const Reference reference = reference_of(*state.reference);
       const ir::LoopProgram loops = lowered(state);
       CAPTURE(ir::print(loops));
-      for (const auto& [order, interleave] :
-           {std::pair{ThreadOrder::Forward, false}, {ThreadOrder::Backward, false}, {ThreadOrder::Random, true}}) {
-        const Emulated got = emulate(loops, reference.inputs, {},
-                                     {.order = order, .interleave = interleave, .late_copies = !interleave});
+      for (const auto& [order, interleave] : {std::pair{ThreadOrder::Forward, false},
+                                              {ThreadOrder::Backward, false},
+                                              {ThreadOrder::Random, true}}) {
+        const Emulated got =
+            emulate(loops, reference.inputs, {},
+                    {.order = order, .interleave = interleave, .late_copies = !interleave});
         REQUIRE(joined(got.faults) == "");
         CHECK(got.code == 0);
         CHECK(differences(*state.reference, reference.outputs, got.buffers, file) == "");
@@ -101,7 +105,8 @@ TEST_CASE("kernels: no barrier before a loop that always comes by one") {
   KernelFile file = kernel_named("mma_attention");
   const std::string pipeline = "pipeline k, v at t.update:j.o depth 2\n";
   file.script.erase(file.script.find(pipeline), pipeline.size());
-  const schedule::State state = scheduled(file, file.sizes.front(), gpu::testing::gpu("h100").machine);
+  const schedule::State state =
+      scheduled(file, file.sizes.front(), gpu::testing::gpu("h100").machine);
   check_barriers(lowered(state), reference_of(*state.reference).inputs);
 }
 
@@ -126,8 +131,9 @@ TEST_CASE("kernels: waits stand where they are needed, whatever is copied meanwh
   };
   const Machine machine = gpu::testing::gpu("h100").machine;
   const std::string at = " at t.update:j.o depth ";
-  // The first copies of v before the barrier that those of k wait at, or behind it; one of the two; where no barrier
-  // stands behind the last reader, a wait in the iteration before is enough for both.
+  // The first copies of v before the barrier that those of k wait at, or behind it; one of
+  // the two; where no barrier stands behind the last reader, a wait in the iteration before
+  // is enough for both.
   for (const auto& [pipelines, waits] : {Case{"pipeline k, v" + at + "2", 3},
                                          {"pipeline v" + at + "2\npipeline k" + at + "2", 2},
                                          {"pipeline v" + at + "2", 1},
@@ -141,7 +147,8 @@ TEST_CASE("kernels: waits stand where they are needed, whatever is copied meanwh
     const Reference reference = reference_of(*state.reference);
     const ir::LoopProgram loops = lowered(state);
     const Emulated got =
-        emulate(loops, reference.inputs, {}, {.order = ThreadOrder::Random, .interleave = true, .late_copies = true});
+        emulate(loops, reference.inputs, {},
+                {.order = ThreadOrder::Random, .interleave = true, .late_copies = true});
     CHECK(joined(got.faults) == "");
     CHECK(differences(*state.reference, reference.outputs, got.buffers, file) == "");
     CHECK(check_waits(loops, reference.inputs) == waits);
@@ -153,7 +160,9 @@ TEST_CASE("kernels: what a copy does not bring is missed where it is used") {
   const Machine machine = gpu::testing::gpu("h100").machine;
   const auto no_copy = [](const ir::Stmt& s) -> ir::Stmt {
     const auto* store = std::get_if<ir::Store>(&s->op);
-    return store && store->origin.statement.empty() && store->buffer.ends_with(".c") ? ir::make_block({}) : nullptr;
+    return store && store->origin.statement.empty() && store->buffer.ends_with(".c")
+               ? ir::make_block({})
+               : nullptr;
   };
   std::size_t copies = 0;
   for (const KernelFile& file : kernel_files()) {
@@ -170,7 +179,9 @@ TEST_CASE("kernels: what a copy does not bring is missed where it is used") {
   CHECK(copies > 5);
 }
 
-TEST_CASE("kernels: every step of products that are made meanwhile is needed, and every fence before them") {
+TEST_CASE(
+    "kernels: every step of products that are made meanwhile is needed, and every fence before "
+    "them") {
   const Machine machine = gpu::testing::gpu("h100").machine;
   using Step = ir::ProductGroup::Step;
   const auto no_step = [](const ir::Stmt& s) {
@@ -178,7 +189,9 @@ TEST_CASE("kernels: every step of products that are made meanwhile is needed, an
   };
   const auto shorter_wait = [](const ir::Stmt& s) -> ir::Stmt {
     const auto* group = std::get_if<ir::ProductGroup>(&s->op);
-    return group && group->step == Step::Wait ? ir::make_product_group({Step::Wait, group->pending + 1}) : nullptr;
+    return group && group->step == Step::Wait
+               ? ir::make_product_group({Step::Wait, group->pending + 1})
+               : nullptr;
   };
   const auto no_fence = [](const ir::Stmt& s) -> ir::Stmt {
     const auto* barrier = std::get_if<ir::Barrier>(&s->op);
@@ -193,7 +206,8 @@ TEST_CASE("kernels: every step of products that are made meanwhile is needed, an
     const schedule::State state = scheduled(file, file.sizes.front(), machine);
     const Reference reference = reference_of(*state.reference);
     const ir::LoopProgram loops = lowered(state);
-    for (const auto& form : {std::function<ir::Stmt(const ir::Stmt&)>(no_step), {shorter_wait}, {no_fence}})
+    for (const auto& form :
+         {std::function<ir::Stmt(const ir::Stmt&)>(no_step), {shorter_wait}, {no_fence}})
       for (const ir::LoopProgram& worse : mutants(loops, form)) {
         CAPTURE(file.name);
         CAPTURE(ir::print(worse));
@@ -224,7 +238,8 @@ TEST_CASE("kernels: every exchange between lanes is needed, and reads the right 
     };
     const auto own = [&](const ir::Stmt& s) -> ir::Stmt {
       const ir::LaneRead* read = exchange_in(s);
-      return read && !read->lane.is_constant() ? with_value(s, read->load) : nullptr;  // that may be the lane itself
+      // That may be the lane itself.
+      return read && !read->lane.is_constant() ? with_value(s, read->load) : nullptr;
     };
     const auto next = [&](const ir::Stmt& s) -> ir::Stmt {
       const ir::LaneRead* read = exchange_in(s);
@@ -237,7 +252,8 @@ TEST_CASE("kernels: every exchange between lanes is needed, and reads the right 
         ++exchanges;
         const Emulated got = emulate(worse, reference.inputs, {});
         const bool is_missed =
-            !got.faults.empty() || !differences(*state.reference, reference.outputs, got.buffers, file).empty();
+            !got.faults.empty() ||
+            !differences(*state.reference, reference.outputs, got.buffers, file).empty();
         CHECK(is_missed);
       }
   }
@@ -270,7 +286,8 @@ TEST_CASE("kernels: PTX for every architecture, no spills, no messages of the as
       CAPTURE(file.name);
       CAPTURE(name);
       if (!file.only_for.empty() && file.only_for != name) continue;
-      const schedule::State state = scheduled(file, file.sizes.front(), target.machine, schedule::ProofLevel::Off);
+      const schedule::State state =
+          scheduled(file, file.sizes.front(), target.machine, schedule::ProofLevel::Off);
       const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
       const std::string ptx = codegen::compile({&kernel, 1}, target).device;
       CHECK(ptx.find(".entry") != std::string::npos);
@@ -297,7 +314,8 @@ TEST_CASE("kernels: the library assembles what ptxas does") {
     const schedule::State state = scheduled(file, file.sizes.front(), target.machine);
     const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
     const std::string ptx = codegen::compile({&kernel, 1}, target).device;
-    const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine, Assembler::Library);
+    const codegen::DeviceBinary binary =
+        codegen::assemble_ptx(ptx, target.machine, Assembler::Library);
     CHECK(binary.assembler == codegen::assembler_path(Assembler::Library));
     CHECK(
         binary.bytes.starts_with("\x7f"
@@ -324,11 +342,13 @@ TEST_CASE("kernels: code that no assembler takes is told in its words") {
     if (codegen::assembler_path(which).empty()) continue;
     std::string said;
     try {
-      codegen::assemble_ptx(".version 8.0\n.target sm_90a\n.address_size 64\nadd.nothing;\n", target.machine, which);
+      codegen::assemble_ptx(".version 8.0\n.target sm_90a\n.address_size 64\nadd.nothing;\n",
+                            target.machine, which);
     } catch (const InternalError& error) {
       said = error.what();
     }
-    CHECK(said.find(which == codegen::Assembler::Program ? "ptxas refuses" : "libnvJitLink") != std::string::npos);
+    CHECK(said.find(which == codegen::Assembler::Program ? "ptxas refuses" : "libnvJitLink") !=
+          std::string::npos);
     CHECK(said.find("line 4") != std::string::npos);
   }
 }

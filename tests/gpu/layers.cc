@@ -18,7 +18,9 @@ std::string Layers::floats(const List& shape, float mean) {
   const std::string name = "w" + std::to_string(constants_++);
   std::vector<float> elements(static_cast<std::size_t>(checked_product(shape)));
   for (std::size_t i = 0; i < elements.size(); ++i)
-    elements[i] = mean + static_cast<float>((i * 7 + i / 5 + static_cast<std::size_t>(constants_) * 3) % 11) / 32;
+    elements[i] =
+        mean +
+        static_cast<float>((i * 7 + i / 5 + static_cast<std::size_t>(constants_) * 3) % 11) / 32;
   builder_.floats(name, shape, elements);
   return name;
 }
@@ -37,7 +39,8 @@ std::string Layers::integers(const List& values) {
 
 // ---- nodes
 
-onnx::NodeProto& Layers::node(const std::string& kind, const std::vector<std::string>& inputs, std::size_t outputs) {
+onnx::NodeProto& Layers::node(const std::string& kind, const std::vector<std::string>& inputs,
+                              std::size_t outputs) {
   std::vector<std::string> names;
   const std::string name = kind + std::to_string(names_++);
   for (std::size_t i = 0; i < outputs; ++i) names.push_back(name + "_" + std::to_string(i));
@@ -49,13 +52,15 @@ std::string Layers::of_channels(const std::string& x, std::int64_t channels) {
   return x;
 }
 
-std::string Layers::like(const std::string& x, const std::string& kind, const std::vector<std::string>& inputs) {
+std::string Layers::like(const std::string& x, const std::string& kind,
+                         const std::vector<std::string>& inputs) {
   return of_channels(node(kind, inputs).output(0), channels(x));
 }
 
 std::string Layers::conv(const std::string& x, std::int64_t features, const Window& window) {
   std::vector<std::string> inputs = {
-      x, floats({features, channels(x) / window.groups, window.kernel[0], window.kernel[1]}, -0.15F)};
+      x,
+      floats({features, channels(x) / window.groups, window.kernel[0], window.kernel[1]}, -0.15F)};
   if (window.bias) inputs.push_back(floats({features}));
   onnx::NodeProto& conv = node("Conv", inputs);
   set(conv, "pads", List{window.pad[0], window.pad[1], window.pad[0], window.pad[1]});
@@ -65,14 +70,16 @@ std::string Layers::conv(const std::string& x, std::int64_t features, const Wind
 }
 
 std::string Layers::conv_transpose(const std::string& x, std::int64_t features) {
-  onnx::NodeProto& conv = node("ConvTranspose", {x, floats({channels(x), features, 2, 2}, -0.15F), floats({features})});
+  onnx::NodeProto& conv =
+      node("ConvTranspose", {x, floats({channels(x), features, 2, 2}, -0.15F), floats({features})});
   set(conv, "strides", List{2, 2});
   return of_channels(conv.output(0), features);
 }
 
 std::string Layers::norm(const std::string& x) {
   const List shape = {channels(x)};
-  return like(x, "BatchNormalization", {x, floats(shape, 1), floats(shape), floats(shape), floats(shape, 1)});
+  return like(x, "BatchNormalization",
+              {x, floats(shape, 1), floats(shape), floats(shape), floats(shape, 1)});
 }
 
 std::string Layers::dense(const std::string& x, std::int64_t features) {
@@ -122,7 +129,8 @@ std::vector<std::string> Layers::split(const std::string& x, const List& sizes, 
   set(parts, "axis", axis);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    names.push_back(of_channels(parts.output(static_cast<int>(i)), axis == 1 ? sizes[i] : channels(x)));
+    names.push_back(
+        of_channels(parts.output(static_cast<int>(i)), axis == 1 ? sizes[i] : channels(x)));
   return names;
 }
 

@@ -1,4 +1,5 @@
-// Layers of small ONNX networks, as an exporter writes them. A value is its name; its channels are kept beside it.
+// Layers of small ONNX networks, as an exporter writes them. A value is its name; its channels
+// are kept beside it.
 //
 //   Layers net({1, 3, 20, 20});
 //   const std::string x = net.relu(net.norm(net.conv("x", 8, {.kernel = {3, 3}, .pad = {1, 1}})));
@@ -32,7 +33,8 @@ class Layers {
   std::string conv_transpose(const std::string& x, std::int64_t features);  // twice the size
   std::string norm(const std::string& x);                                   // batch norm
   std::string dense(const std::string& x, std::int64_t features);           // of [N, C]
-  std::string matmul(const std::string& x, std::int64_t features);          // of [.., C], with a bias
+  // Of [.., C], with a bias.
+  std::string matmul(const std::string& x, std::int64_t features);
   std::string pool(const std::string& kind, const std::string& x, const Window& window);
   std::string pooled(const std::string& x);  // [N, C]: the mean of each channel
   std::string layer_norm(const std::string& x);
@@ -41,7 +43,9 @@ class Layers {
   std::string binary(const std::string& kind, const std::string& x, const std::string& y) {
     return like(x, kind, {x, y});
   }
-  std::string binary(const std::string& kind, const std::string& x, float y) { return like(x, kind, {x, scalar(y)}); }
+  std::string binary(const std::string& kind, const std::string& x, float y) {
+    return like(x, kind, {x, scalar(y)});
+  }
   std::string relu(const std::string& x) { return unary("Relu", x); }
   std::string relu6(const std::string& x) { return like(x, "Clip", {x, scalar(0), scalar(6)}); }
   std::string silu(const std::string& x) { return binary("Mul", x, unary("Sigmoid", x)); }
@@ -59,8 +63,10 @@ class Layers {
   std::int64_t channels(const std::string& x) const { return channels_.at(x); }
   // For a value whose channels only the caller knows.
   std::string of_channels(const std::string& x, std::int64_t channels);
-  onnx::NodeProto& node(const std::string& kind, const std::vector<std::string>& inputs, std::size_t outputs = 1);
-  std::string like(const std::string& x, const std::string& kind, const std::vector<std::string>& inputs);
+  onnx::NodeProto& node(const std::string& kind, const std::vector<std::string>& inputs,
+                        std::size_t outputs = 1);
+  std::string like(const std::string& x, const std::string& kind,
+                   const std::vector<std::string>& inputs);
   std::string scalar(float value);
 
   graph::Graph finish(const std::string& y);

@@ -14,7 +14,10 @@ constexpr Window k3{.kernel = {3, 3}, .pad = {1, 1}};
 constexpr Window kHalf{.kernel = {3, 3}, .pad = {1, 1}, .stride = 2};
 
 Window depthwise(std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
-  return {.kernel = {kernel, kernel}, .pad = {kernel / 2, kernel / 2}, .stride = stride, .groups = channels};
+  return {.kernel = {kernel, kernel},
+          .pad = {kernel / 2, kernel / 2},
+          .stride = stride,
+          .groups = channels};
 }
 
 Text classified(Layers& net, const Text& x) { return net.dense(net.pooled(x), 10); }
@@ -33,8 +36,8 @@ Text bottleneck(Layers& net, const Text& x, std::int64_t width, std::int64_t str
   middle.stride = stride;
   const Text y = net.relu(net.normed(net.relu(net.normed(x, width, k1)), width, middle));
   const bool projects = stride != 1 || net.channels(x) != 4 * width;
-  return net.relu(
-      net.binary("Add", net.normed(y, 4 * width, k1), projects ? net.normed(x, 4 * width, {.stride = stride}) : x));
+  return net.relu(net.binary("Add", net.normed(y, 4 * width, k1),
+                             projects ? net.normed(x, 4 * width, {.stride = stride}) : x));
 }
 
 Text stem(Layers& net) {
@@ -49,10 +52,12 @@ graph::Graph resnet18() {
 
 graph::Graph resnet50() {
   Layers net({1, 3, 37, 37});
-  return net.finish(classified(net, bottleneck(net, bottleneck(net, bottleneck(net, stem(net), 6, 1), 6, 1), 8, 2)));
+  return net.finish(classified(
+      net, bottleneck(net, bottleneck(net, bottleneck(net, stem(net), 6, 1), 6, 1), 8, 2)));
 }
 
-Text inverted(Layers& net, const Text& x, std::int64_t expand, std::int64_t features, std::int64_t stride) {
+Text inverted(Layers& net, const Text& x, std::int64_t expand, std::int64_t features,
+              std::int64_t stride) {
   const std::int64_t wide = expand * net.channels(x);
   Text y = expand > 1 ? net.relu6(net.normed(x, wide, k1)) : x;
   y = net.normed(net.relu6(net.normed(y, wide, depthwise(wide, 3, stride))), features, k1);
@@ -87,7 +92,8 @@ graph::Graph efficientnet() {
 
 Text shuffled(Layers& net, const Text& x, std::int64_t size) {
   const std::int64_t c = net.channels(x);
-  return net.reshape(net.transpose(net.reshape(x, {1, 2, c / 2, size, size}), {0, 2, 1, 3, 4}), {1, c, size, size});
+  return net.reshape(net.transpose(net.reshape(x, {1, 2, c / 2, size, size}), {0, 2, 1, 3, 4}),
+                     {1, c, size, size});
 }
 
 Text shuffle_branch(Layers& net, const Text& x, std::int64_t width, std::int64_t stride) {
@@ -138,8 +144,8 @@ graph::Graph inception() {
   const Window across{.kernel = {1, 7}, .pad = {0, 3}}, down{.kernel = {7, 1}, .pad = {3, 0}};
   Text x = conv("x", 8, {.kernel = {3, 3}, .stride = 2});
   const Text mean = net.pool("AveragePool", x, k3);
-  x = net.concat({conv(x, 6, k1), conv(conv(x, 4, k1), 6, {.kernel = {5, 5}, .pad = {2, 2}}), conv(mean, 4, k1),
-                  conv(conv(conv(x, 4, k1), 4, across), 6, down)});
+  x = net.concat({conv(x, 6, k1), conv(conv(x, 4, k1), 6, {.kernel = {5, 5}, .pad = {2, 2}}),
+                  conv(mean, 4, k1), conv(conv(conv(x, 4, k1), 4, across), 6, down)});
   const Window half{.kernel = {3, 3}, .stride = 2};
   x = net.concat({conv(x, 8, half), net.pool("MaxPool", x, half)});
   return net.finish(classified(net, x));
@@ -170,26 +176,30 @@ Text cross_stage(Layers& net, const Text& x, std::int64_t features) {
 
 Text pyramid(Layers& net, const Text& x) {
   std::vector<Text> parts = {net.silu(net.normed(x, 4, k1))};
-  for (int i = 0; i < 3; ++i) parts.push_back(net.pool("MaxPool", parts.back(), {.kernel = {5, 5}, .pad = {2, 2}}));
+  for (int i = 0; i < 3; ++i)
+    parts.push_back(net.pool("MaxPool", parts.back(), {.kernel = {5, 5}, .pad = {2, 2}}));
   return net.silu(net.normed(net.concat(parts), 8, k1));
 }
 
 // Boxes of three anchors: places, extents, what they hold.
 Text head(Layers& net, const Text& x, std::int64_t size) {
   constexpr std::int64_t kClasses = 4;
-  Text y = net.reshape(net.conv(x, 3 * (kClasses + 5), {.bias = true}), {1, 3, kClasses + 5, size, size});
+  Text y = net.reshape(net.conv(x, 3 * (kClasses + 5), {.bias = true}),
+                       {1, 3, kClasses + 5, size, size});
   y = net.unary("Sigmoid", net.transpose(y, {0, 1, 3, 4, 2}));
   const std::vector<Text> parts = net.split(y, {2, 2, kClasses + 1}, 4);
-  const Text at =
-      net.binary("Mul", net.binary("Add", net.binary("Mul", parts[0], 2), net.floats({1, 1, size, size, 2})), 8);
-  const Text extent =
-      net.binary("Mul", net.binary("Pow", net.binary("Mul", parts[1], 2), 2), net.floats({1, 3, 1, 1, 2}, 3));
+  const Text at = net.binary(
+      "Mul", net.binary("Add", net.binary("Mul", parts[0], 2), net.floats({1, 1, size, size, 2})),
+      8);
+  const Text extent = net.binary("Mul", net.binary("Pow", net.binary("Mul", parts[1], 2), 2),
+                                 net.floats({1, 3, 1, 1, 2}, 3));
   return net.reshape(net.concat({at, extent, parts[2]}, 4), {1, 3 * size * size, kClasses + 5});
 }
 
 graph::Graph yolo() {
   Layers net({1, 3, 24, 24});
-  const Text fine = cross_stage(net, net.silu(net.normed("x", 8, {.kernel = {6, 6}, .pad = {2, 2}, .stride = 2})), 8);
+  const Text fine = cross_stage(
+      net, net.silu(net.normed("x", 8, {.kernel = {6, 6}, .pad = {2, 2}, .stride = 2})), 8);
   const Text coarse = pyramid(net, net.silu(net.normed(fine, 8, kHalf)));
   const Text x = cross_stage(net, net.concat({net.upsampled(coarse), fine}), 8);
   return net.finish(net.concat({head(net, x, 12), head(net, coarse, 6)}));
@@ -204,7 +214,8 @@ Text heads(Layers& net, const Text& x, const List& order) {
 }
 
 Text attention(Layers& net, const Text& x) {
-  const Text q = heads(net, net.matmul(x, kWidth), {0, 2, 1, 3}), v = heads(net, net.matmul(x, kWidth), {0, 2, 1, 3});
+  const Text q = heads(net, net.matmul(x, kWidth), {0, 2, 1, 3}),
+             v = heads(net, net.matmul(x, kWidth), {0, 2, 1, 3});
   const Text k = heads(net, net.matmul(x, kWidth), {0, 2, 3, 1});
   const Text scores = net.binary("Div", net.binary("MatMul", q, k), std::sqrt(12.0F));
   const Text mixed = net.like(q, "MatMul", {net.unary("Softmax", scores), v});
@@ -219,7 +230,8 @@ Text gelu(Layers& net, const Text& x) {
 graph::Graph bert() {
   Layers net({1, kWords, kWidth});
   const Text x = net.layer_norm(net.binary("Add", "x", attention(net, "x")));
-  return net.finish(net.layer_norm(net.binary("Add", x, net.matmul(gelu(net, net.matmul(x, 4 * kWidth)), kWidth))));
+  return net.finish(net.layer_norm(
+      net.binary("Add", x, net.matmul(gelu(net, net.matmul(x, 4 * kWidth)), kWidth))));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The architectures of bench/models, each block once, a few channels on a small image: every kind of group that the
-// large ones have, at sizes that can be emulated.
+// The architectures of bench/models, each block once, a few channels on a small image: every kind
+// of group that the large ones have, at sizes that can be emulated.
 #pragma once
 
 #include <string>

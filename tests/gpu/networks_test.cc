@@ -1,5 +1,6 @@
-// Every distinct group of the networks, small, by both schedulers: proved, on all threads, and the values of the
-// Program, on the emulator in a random order of the threads; compiled exactly, the bits of the CPU.
+// Every distinct group of the networks, small, by both schedulers: proved, on all threads, and
+// the values of the Program, on the emulator in a random order of the threads; compiled exactly,
+// the bits of the CPU.
 #include "tests/gpu/networks.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +25,8 @@ using namespace polyte::gpu::testing;
 
 namespace {
 
-driver::ScheduledModel scheduled_by(driver::Arm arm, const graph::Graph& graph, bool exact = false) {
+driver::ScheduledModel scheduled_by(driver::Arm arm, const graph::Graph& graph,
+                                    bool exact = false) {
   driver::ModelOptions options;
   options.arm = arm;
   options.exact = exact;
@@ -42,7 +44,8 @@ ir::Environment fractions(const ir::Program& program) {
   ir::Environment inputs = driver::small_integer_environment(program, 1);
   for (auto& [name, contents] : inputs)
     for (std::int64_t i = 0; is_float(contents.dtype) && i < checked_product(contents.shape); ++i)
-      ir::set_real(contents, i, ir::get_real(contents, i) + static_cast<double>(i * 37 % 101) / 101);
+      ir::set_real(contents, i,
+                   ir::get_real(contents, i) + static_cast<double>(i * 37 % 101) / 101);
   return inputs;
 }
 
@@ -50,22 +53,26 @@ ir::Environment fractions(const ir::Program& program) {
 ir::Environment on_cpu(const std::shared_ptr<const ir::Program>& program, ir::Environment buffers) {
   const Machine machine = codegen::detect_host().machine;
   codegen::testing::run_native(
-      driver::build_kernel(program, machine, driver::testing::unproved(driver::Arm::Naive)).kernel.program, buffers);
+      driver::build_kernel(program, machine, driver::testing::unproved(driver::Arm::Naive))
+          .kernel.program,
+      buffers);
   return buffers;
 }
 
 void check_bits_on_cpu(const driver::BuiltKernel& kernel) {
   CHECK_FALSE(driver::schedule_relaxes_rounding(*kernel.state));
   const ir::Environment inputs = fractions(*kernel.program);
-  const Emulated got =
-      emulate(kernel.kernel.program, inputs, {}, {.order = runtime::ThreadOrder::Random, .interleave = true});
+  const Emulated got = emulate(kernel.kernel.program, inputs, {},
+                               {.order = runtime::ThreadOrder::Random, .interleave = true});
   REQUIRE(joined(got.faults) == "");
-  CHECK(codegen::testing::differences(kernel.kernel.program, on_cpu(kernel.program, inputs), got.buffers) == "");
+  CHECK(codegen::testing::differences(kernel.kernel.program, on_cpu(kernel.program, inputs),
+                                      got.buffers) == "");
 }
 
 }  // namespace
 
-TEST_CASE("networks on a GPU: every group by both schedulers, on all threads, right on the emulator") {
+TEST_CASE(
+    "networks on a GPU: every group by both schedulers, on all threads, right on the emulator") {
   std::set<std::string> done[2];  // by canonical text
   std::map<std::string, Expected> known;
   for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
@@ -76,30 +83,36 @@ TEST_CASE("networks on a GPU: every group by both schedulers, on all threads, ri
       int passes = 0;
       for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph).kernels) {
         passes += is_in_one_pass(kernel) ? 1 : 0;
-        if (!done[arm == driver::Arm::Poly].insert(ir::canonical_text(*kernel.program)).second) continue;
+        if (!done[arm == driver::Arm::Poly].insert(ir::canonical_text(*kernel.program)).second)
+          continue;
         CAPTURE(ir::print(*kernel.program));
         CAPTURE(schedule::print(kernel.script));
         CHECK_FALSE(kernel.declined);
         CHECK(on_one_thread(kernel) == "");
-        const auto [at, is_new] = known.try_emplace(ir::print(*kernel.program));  // both arms have most of them
+        // Both arms have most of them.
+        const auto [at, is_new] = known.try_emplace(ir::print(*kernel.program));
         if (is_new) at->second = expected_of(kernel.program);
         check_run(kernel, at->second);
       }
-      if (arm == driver::Arm::Template) CHECK(passes == (network.name == "bert" ? 1 : 0));  // attention
+      // Attention.
+      if (arm == driver::Arm::Template) CHECK(passes == (network.name == "bert" ? 1 : 0));
     }
   }
   MESSAGE(done[0].size() << " groups by the templates, " << done[1].size() << " by poly");
   for (const std::set<std::string>& each : done) CHECK(each.size() > (test::takes_all() ? 60 : 30));
 }
 
-TEST_CASE("networks on a GPU: exact code has the bits of the CPU's, on numbers whose sums are rounded") {
+TEST_CASE(
+    "networks on a GPU: exact code has the bits of the CPU's, on numbers whose sums are rounded") {
   std::set<std::string> done;  // by what is written
   for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
     if (!test::is_swept(number++, 4)) continue;
     CAPTURE(network.name);
     for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template})
       for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph, true).kernels) {
-        if (!done.insert(ir::canonical_text(*kernel.program) + schedule::print(kernel.script)).second) continue;
+        if (!done.insert(ir::canonical_text(*kernel.program) + schedule::print(kernel.script))
+                 .second)
+          continue;
         CAPTURE(ir::print(*kernel.program));
         CAPTURE(schedule::print(kernel.script));
         check_bits_on_cpu(kernel);
@@ -108,7 +121,9 @@ TEST_CASE("networks on a GPU: exact code has the bits of the CPU's, on numbers w
   CHECK(done.size() > (test::takes_all() ? 100 : 20));
 }
 
-TEST_CASE("networks on a GPU: attention that no single pass takes is handed back, and exact code has none") {
+TEST_CASE(
+    "networks on a GPU: attention that no single pass takes is handed back, and exact code has "
+    "none") {
   const auto groups_of = [](std::int64_t width, bool exact) {
     Layers net({1, 20, width});
     const std::string keys = net.transpose("x", {0, 2, 1});
@@ -117,9 +132,9 @@ TEST_CASE("networks on a GPU: attention that no single pass takes is handed back
     options.jobs = 1;
     options.exact = exact;
     options.arm = driver::Arm::Template;
-    const driver::ScheduledModel model =
-        driver::schedule_model(net.finish(net.like("x", "MatMul", {net.unary("Softmax", scores), values})),
-                               gpu::testing::gpu("h100"), options);
+    const driver::ScheduledModel model = driver::schedule_model(
+        net.finish(net.like("x", "MatMul", {net.unary("Softmax", scores), values})),
+        gpu::testing::gpu("h100"), options);
     const bool handed_back = std::ranges::any_of(model.notes, [](const std::string& note) {
       return note.find("it is not computed in one pass; split between") != std::string::npos;
     });
@@ -138,11 +153,14 @@ TEST_CASE("networks on a GPU: attention of 16-bit numbers is one group in one pa
     return net.of_channels(cast.output(0), net.channels(x));
   };
   Layers net({12, 128, 64});
-  const std::string queries = of_16_bits(net, "x"), keys = net.transpose(net.relu(queries), {0, 2, 1});
+  const std::string queries = of_16_bits(net, "x"),
+                    keys = net.transpose(net.relu(queries), {0, 2, 1});
   const std::string scores = net.like(queries, "MatMul", {queries, keys});
-  const std::string scaled = net.binary("Mul", scores, of_16_bits(net, net.of_channels(net.scalar(0.125F), 1)));
+  const std::string scaled =
+      net.binary("Mul", scores, of_16_bits(net, net.of_channels(net.scalar(0.125F), 1)));
   const std::string values = net.unary("Tanh", queries);
-  const graph::Graph graph = net.finish(net.like(queries, "MatMul", {net.unary("Softmax", scaled), values}));
+  const graph::Graph graph =
+      net.finish(net.like(queries, "MatMul", {net.unary("Softmax", scaled), values}));
   for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
     CAPTURE(driver::to_string(arm));
     const driver::ScheduledModel model = scheduled_by(arm, graph);
@@ -153,7 +171,8 @@ TEST_CASE("networks on a GPU: attention of 16-bit numbers is one group in one pa
       ++passes;
       CAPTURE(schedule::print(kernel.script));
       CHECK(count_of(schedule::print(kernel.script), "\ntensorize ") == 2);
-      if (arm == driver::Arm::Poly) CHECK(joined(kernel.notes).find("in one pass over the keys") != std::string::npos);
+      if (arm == driver::Arm::Poly)
+        CHECK(joined(kernel.notes).find("in one pass over the keys") != std::string::npos);
     }
     CHECK(passes == 1);
   }

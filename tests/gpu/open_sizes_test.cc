@@ -1,5 +1,5 @@
-// Kernels of open size on a GPU: scheduled as if the typical size were the only one, proved for all, and right on the
-// emulator at each that they are run at.
+// Kernels of open size on a GPU: scheduled as if the typical size were the only one, proved for
+// all, and right on the emulator at each that they are run at.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,26 +22,29 @@ struct Example {
   ir::Values closed;  // its other sizes
   bool in_shared;     // operands come through shared memory, by both schedulers
 };
-const std::vector<Example> kExamples = {{"dense_relu", {{"N", 40}, {"K", 36}}, true},
-                                        {"conv_3x3", {{"C", 3}, {"F", 18}, {"H", 8}, {"W", 8}}, true},
-                                        {"batched_matmul", {{"M", 16}, {"N", 40}, {"K", 16}}, true},
-                                        {"softmax", {{"N", 65}}, false},
-                                        {"layer_norm", {{"N", 40}}, false},
-                                        {"first_axis_sum", {{"N", 37}}, false},
-                                        {"arg_max", {{"N", 19}}, false},
-                                        {"dot", {}, false},
-                                        {"lstm_cell", {{"H", 8}, {"X", 4}}, false}};
+const std::vector<Example> kExamples = {
+    {"dense_relu", {{"N", 40}, {"K", 36}}, true},
+    {"conv_3x3", {{"C", 3}, {"F", 18}, {"H", 8}, {"W", 8}}, true},
+    {"batched_matmul", {{"M", 16}, {"N", 40}, {"K", 16}}, true},
+    {"softmax", {{"N", 65}}, false},
+    {"layer_norm", {{"N", 40}}, false},
+    {"first_axis_sum", {{"N", 37}}, false},
+    {"arg_max", {{"N", 19}}, false},
+    {"dot", {}, false},
+    {"lstm_cell", {{"H", 8}, {"X", 4}}, false}};
 
 std::shared_ptr<const ir::Program> program_of(const Example& example) {
   std::ifstream file("examples/programs/" + example.file + ".program");
   std::ostringstream text;
   text << file.rdbuf();
-  return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text.str(), example.file), example.closed));
+  return std::make_shared<const ir::Program>(
+      ir::bind(ir::parse_program(text.str(), example.file), example.closed));
 }
 
 bool is_on_one_thread(const driver::BuiltKernel& kernel) {
-  return std::ranges::any_of(kernel.notes,
-                             [](const std::string& note) { return note.find("on one thread") != std::string::npos; });
+  return std::ranges::any_of(kernel.notes, [](const std::string& note) {
+    return note.find("on one thread") != std::string::npos;
+  });
 }
 
 bool was_asked_again(const driver::BuiltKernel& kernel) {
@@ -69,11 +72,13 @@ void check_at(const driver::BuiltKernel& kernel, std::int64_t size) {
   const ir::Environment inputs = driver::small_integer_environment(*bound, 1);
   ir::Environment expected = inputs;
   ir::interpret(*bound, expected, {});
-  const Emulated got = emulate(kernel.kernel.program, inputs, sizes,
-                               {.order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true});
+  const Emulated got =
+      emulate(kernel.kernel.program, inputs, sizes,
+              {.order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true});
   REQUIRE(joined(got.faults) == "");
   for (const ir::Buffer* buffer : kernel.program->interface())
-    CHECK_MESSAGE(agree(expected.at(buffer->name), got.buffers.at(buffer->name), false), buffer->name);
+    CHECK_MESSAGE(agree(expected.at(buffer->name), got.buffers.at(buffer->name), false),
+                  buffer->name);
 }
 
 }  // namespace
@@ -88,7 +93,8 @@ TEST_CASE("open sizes on a GPU: the tiles of closed ones, proved for all sizes, 
       const driver::BuiltKernel kernel = kernel_of(program, arm);
       CAPTURE(schedule::print(kernel.script));
       // Ordered regions have no template.
-      CHECK(kernel.declined.has_value() == (example.file == "lstm_cell" && arm == driver::Arm::Template));
+      CHECK(kernel.declined.has_value() ==
+            (example.file == "lstm_cell" && arm == driver::Arm::Template));
       if (!kernel.declined) CHECK_FALSE(is_on_one_thread(kernel));
       // A tile that holds all steps of an ordered loop is none where they may be more.
       CHECK(was_asked_again(kernel) == (example.file == "lstm_cell" && arm == driver::Arm::Poly));

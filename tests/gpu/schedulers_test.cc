@@ -1,5 +1,6 @@
-// What the schedulers write for a GPU: proved, right on the emulator in a random order of the threads, on all of its
-// threads, with just the barriers that are needed, and taken by the assembler without a spill.
+// What the schedulers write for a GPU: proved, right on the emulator in a random order of the
+// threads, on all of its threads, with just the barriers that are needed, and taken by the
+// assembler without a spill.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,8 +23,12 @@ namespace {
 
 constexpr Arm kArms[] = {Arm::Isl, Arm::Poly, Arm::Template};
 
-std::vector<NamedProgram> programs() { return driver::testing::programs_in({"tests/gpu/programs"}, {}); }
-std::vector<NamedProgram> examples() { return driver::testing::programs_in({"examples/programs"}, {20}); }
+std::vector<NamedProgram> programs() {
+  return driver::testing::programs_in({"tests/gpu/programs"}, {});
+}
+std::vector<NamedProgram> examples() {
+  return driver::testing::programs_in({"examples/programs"}, {20});
+}
 
 BuiltKernel built(const NamedProgram& named, Arm arm) {
   driver::KernelOptions options;
@@ -32,7 +37,8 @@ BuiltKernel built(const NamedProgram& named, Arm arm) {
 }
 
 BuiltKernel built_unproved(const NamedProgram& named, Arm arm, const char* machine = "h100") {
-  return driver::build_kernel(named.program, gpu::testing::gpu(machine).machine, driver::testing::unproved(arm));
+  return driver::build_kernel(named.program, gpu::testing::gpu(machine).machine,
+                              driver::testing::unproved(arm));
 }
 
 void check_programs(const std::vector<NamedProgram>& all, std::size_t one_in) {
@@ -51,7 +57,8 @@ void check_programs(const std::vector<NamedProgram>& all, std::size_t one_in) {
 }
 
 bool has_note(const BuiltKernel& kernel, std::string_view words) {
-  return std::ranges::any_of(kernel.notes, [&](const std::string& note) { return note.find(words) != note.npos; });
+  return std::ranges::any_of(
+      kernel.notes, [&](const std::string& note) { return note.find(words) != note.npos; });
 }
 
 bool has_on_one_thread(const BuiltKernel& kernel) {
@@ -96,7 +103,8 @@ TEST_CASE("GPU schedulers: attention of 16-bit numbers is one launch by tensor c
       if (arm == Arm::Poly) CHECK(has_note(kernel, "in one pass over the keys"));
       CHECK(count_of(script, "rewrite online") == 1);
       CHECK(count_of(script, "tensorize") == 2);
-      CHECK(count_of(ir::print(kernel.kernel.program), arm == Arm::Poly ? "block i.o" : "block tiles") == 1);
+      CHECK(count_of(ir::print(kernel.kernel.program),
+                     arm == Arm::Poly ? "block i.o" : "block tiles") == 1);
     }
   }
   CHECK(found == 3);
@@ -106,14 +114,17 @@ TEST_CASE("GPU schedulers: every barrier is needed") {
   for (std::size_t number = 0; const NamedProgram& named : programs()) {
     ++number;
     for (const Arm arm : {Arm::Poly, Arm::Template}) {
-      if (!test::is_swept(number + (arm == Arm::Poly ? 0 : 1), 2)) continue;  // of each Program one of the two, in turn
-      check_barriers(built_unproved(named, arm).kernel.program, driver::small_integer_environment(*named.program, 1));
+      // Of each Program one of the two, in turn.
+      if (!test::is_swept(number + (arm == Arm::Poly ? 0 : 1), 2)) continue;
+      check_barriers(built_unproved(named, arm).kernel.program,
+                     driver::small_integer_environment(*named.program, 1));
     }
   }
 }
 
 TEST_CASE(
-    "GPU schedulers: poly leaves nothing on one thread, the templates what is in a region, both use tensor cores") {
+    "GPU schedulers: poly leaves nothing on one thread, the templates what is in a region, both "
+    "use tensor cores") {
   int on_tensor_cores = 0;
   for (const NamedProgram& named : programs()) {
     CAPTURE(named.name);
@@ -138,11 +149,12 @@ TEST_CASE(
 }
 
 TEST_CASE("GPU schedulers: a loop of threads of one iteration is one thread") {
-  const auto program = std::make_shared<const ir::Program>(
-      ir::parse_program("program p()\n  in  x: f32[1, 100]\n  out y: f32[1, 100]\n\n  y[i, j] = x[i, j] * 2\n", "p"));
+  const auto program = std::make_shared<const ir::Program>(ir::parse_program(
+      "program p()\n  in  x: f32[1, 100]\n  out y: f32[1, 100]\n\n  y[i, j] = x[i, j] * 2\n", "p"));
   const auto spread = [&](const std::string& threads) {
     const schedule::Script script = schedule::parse_script(
-        "schedule s/1 for p  f32  exact\nsplit j by 50\nnest block j.o > " + threads + " > y\n", "s");
+        "schedule s/1 for p  f32  exact\nsplit j by 50\nnest block j.o > " + threads + " > y\n",
+        "s");
     driver::KernelOptions options = driver::testing::unproved(Arm::Script);
     options.script = &script;
     return on_one_thread(driver::build_kernel(program, gpu::testing::gpu("h100").machine, options));
@@ -152,7 +164,8 @@ TEST_CASE("GPU schedulers: a loop of threads of one iteration is one thread") {
   CHECK(spread("i > thread j.i") == "");
 }
 
-// Too large to run: blocks of several warps along both sides of a tile, which few of the small ones have.
+// Too large to run: blocks of several warps along both sides of a tile, which few of the small
+// ones have.
 TEST_CASE("GPU schedulers: layers of networks on tensor cores, proved") {
   for (const NamedProgram& named : driver::testing::programs_in({"tests/gpu/layers"}, {}))
     for (const Arm arm : {Arm::Poly, Arm::Template}) {
@@ -167,7 +180,8 @@ TEST_CASE("GPU schedulers: layers of networks on tensor cores, proved") {
     }
 }
 
-TEST_CASE("GPU schedulers: code for every architecture without a spill or a word of the assembler") {
+TEST_CASE(
+    "GPU schedulers: code for every architecture without a spill or a word of the assembler") {
   if (!codegen::has_assembler()) {
     MESSAGE("no ptxas here: the code is not assembled");
     return;

@@ -1,6 +1,6 @@
-// The kernels of the benchmark suites by both schedulers, at their own sizes: on all threads, taken by the assembler
-// for every architecture without a spill, with just the barriers that they need, and with the traffic that is
-// predicted.
+// The kernels of the benchmark suites by both schedulers, at their own sizes: on all threads, taken
+// by the assembler for every architecture without a spill, with just the barriers that they need,
+// and with the traffic that is predicted.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -27,8 +27,8 @@ namespace {
 // Bytes of buffers that are filled for a kernel; larger ones are emulated at other extents.
 constexpr std::int64_t kEmulatedBytes = std::int64_t{16} << 20;
 
-// Extents of large Programs, and what takes their place: several blocks of the script's tiles, and several turns of its
-// loops.
+// Extents of large Programs, and what takes their place: several blocks of the script's tiles, and
+// several turns of its loops.
 const std::map<std::string, std::map<std::string, std::string>> kSmaller = {
     {"gemm_f64", {{"1024", "256"}}},
     {"gpu_add", {{"67108864", "8192"}}},
@@ -54,12 +54,14 @@ const std::vector<SuiteKernel>& kernels(std::size_t machine) {
   std::vector<SuiteKernel>& all = known[machine];
   if (!all.empty()) return all;
   std::size_t number = machine;
-  for (const driver::testing::NamedProgram& named : driver::testing::programs_in({"bench/suites"}, {})) {
+  for (const driver::testing::NamedProgram& named :
+       driver::testing::programs_in({"bench/suites"}, {})) {
     if (!test::is_swept(number++, 4)) continue;
     for (const Arm arm : {Arm::Poly, Arm::Template})
-      all.push_back({named.name + " by " + std::string(driver::to_string(arm)),
-                     driver::build_kernel(named.program, gpu::testing::gpu(kMachines.at(machine)).machine,
-                                          driver::testing::unproved(arm))});
+      all.push_back(
+          {named.name + " by " + std::string(driver::to_string(arm)),
+           driver::build_kernel(named.program, gpu::testing::gpu(kMachines.at(machine)).machine,
+                                driver::testing::unproved(arm))});
   }
   return all;
 }
@@ -82,7 +84,8 @@ void check_assembled(const std::string& ptx, const Machine& machine) {
   for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
     CAPTURE(each.name);
     CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
-    if (each.name.starts_with("gpu_gemm_f32")) CHECK(each.registers <= 128);  // two blocks of 256 a multiprocessor
+    // Two blocks of 256 a multiprocessor.
+    if (each.name.starts_with("gpu_gemm_f32")) CHECK(each.registers <= 128);
   }
 }
 
@@ -93,11 +96,13 @@ std::int64_t bytes_of(const ir::Program& program) {
   return sum;
 }
 
-std::string with_other_numbers(const std::string& text, const std::map<std::string, std::string>& others) {
+std::string with_other_numbers(const std::string& text,
+                               const std::map<std::string, std::string>& others) {
   static const std::regex number("\\b[0-9]+\\b");
   std::string result;
   std::size_t done = 0;
-  for (auto at = std::sregex_iterator(text.begin(), text.end(), number); at != std::sregex_iterator(); ++at) {
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), number);
+       at != std::sregex_iterator(); ++at) {
     const auto first = static_cast<std::size_t>(at->position());
     const auto other = others.find(at->str());
     result += text.substr(done, first - done) + (other == others.end() ? at->str() : other->second);
@@ -109,22 +114,27 @@ std::string with_other_numbers(const std::string& text, const std::map<std::stri
 template <class Node>
 int count_of(const ir::LoopProgram& loops) {
   int count = 0;
-  ir::for_each_stmt(loops.body, [&](const ir::Stmt& s) { count += std::holds_alternative<Node>(s->op) ? 1 : 0; });
+  ir::for_each_stmt(
+      loops.body, [&](const ir::Stmt& s) { count += std::holds_alternative<Node>(s->op) ? 1 : 0; });
   return count;
 }
 
-// The same script on the same Program at other extents: as many barriers and waits at the same places.
+// The same script on the same Program at other extents: as many barriers and waits at the
+// same places.
 BuiltKernel smaller(const BuiltKernel& large) {
-  const std::string text = with_other_numbers(ir::print(*large.program), kSmaller.at(large.program->name));
+  const std::string text =
+      with_other_numbers(ir::print(*large.program), kSmaller.at(large.program->name));
   schedule::Script script = large.script;
   script.digest.clear();
   driver::KernelOptions options = driver::testing::unproved(Arm::Script);
   options.script = &script;
-  BuiltKernel small = driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "smaller")),
-                                           gpu::testing::gpu("h100").machine, options);
+  BuiltKernel small =
+      driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "smaller")),
+                           gpu::testing::gpu("h100").machine, options);
   CHECK(bytes_of(*small.program) <= kEmulatedBytes);
   CHECK(count_of<ir::Barrier>(small.kernel.program) == count_of<ir::Barrier>(large.kernel.program));
-  CHECK(count_of<ir::CopyGroup>(small.kernel.program) == count_of<ir::CopyGroup>(large.kernel.program));
+  CHECK(count_of<ir::CopyGroup>(small.kernel.program) ==
+        count_of<ir::CopyGroup>(large.kernel.program));
   return small;
 }
 
@@ -134,7 +144,8 @@ ir::LoopProgram of_one_block(ir::LoopProgram loops, Which which) {
   const std::function<ir::Stmt(const ir::Stmt&)> one = [&](const ir::Stmt& s) -> ir::Stmt {
     ir::Stmt inside = ir::rewrite_children(s, one);
     const auto* blocks = std::get_if<ir::For>(&inside->op);
-    if (!blocks || blocks->kind != ir::LoopKind::Block || blocks->lower.size() + blocks->upper.size() > 2)
+    if (!blocks || blocks->kind != ir::LoopKind::Block ||
+        blocks->lower.size() + blocks->upper.size() > 2)
       return inside;
     ir::For own = *blocks;
     if (which == Which::First)
@@ -156,12 +167,14 @@ std::string beyond(const std::string& text, const std::string& other) {
   return result;
 }
 
-// What a thread begins a sum with in shared memory and then reads itself may come to it without, LLVM sees to that: the
-// write goes with its read, and neither had cost more than it must.
+// What a thread begins a sum with in shared memory and then reads itself may come to it without,
+// LLVM sees to that: the write goes with its read, and neither had cost more than it must.
 std::string without_own(const std::string& lines) {
-  static const std::regex own("(.*)\\.update reads (.*, shared: .*, cost ([0-9]+), ideal ([0-9]+))\n");
+  static const std::regex own(
+      "(.*)\\.update reads (.*, shared: .*, cost ([0-9]+), ideal ([0-9]+))\n");
   std::string left = lines;
-  for (auto at = std::sregex_iterator(lines.begin(), lines.end(), own); at != std::sregex_iterator(); ++at) {
+  for (auto at = std::sregex_iterator(lines.begin(), lines.end(), own);
+       at != std::sregex_iterator(); ++at) {
     const std::string write = (*at)[1].str() + ".init writes " + (*at)[2].str() + "\n";
     if ((*at)[3] != (*at)[4] || left.find(write) == std::string::npos) continue;
     left.erase(left.find(write), write.size());
@@ -170,10 +183,13 @@ std::string without_own(const std::string& lines) {
   return left;
 }
 
-// Bank conflicts and sectors of a block, and no more of them than bytes ask for in a product of matrices.
-void check_traffic(const SuiteKernel& kernel, const BuiltKernel& emulated, const ir::Environment& inputs) {
+// Bank conflicts and sectors of a block, and no more of them than bytes ask for in a product
+// of matrices.
+void check_traffic(const SuiteKernel& kernel, const BuiltKernel& emulated,
+                   const ir::Environment& inputs) {
   for (const Which which : {Which::First, Which::Last}) {
-    const Traffic traffic = traffic_of(of_one_block(emulated.kernel.program, which), inputs, Memory::Written);
+    const Traffic traffic =
+        traffic_of(of_one_block(emulated.kernel.program, which), inputs, Memory::Written);
     CHECK(beyond(traffic.counted, traffic.predicted) == "");
     CHECK(without_own(beyond(traffic.predicted, traffic.counted)) == "");
     if (!kernel.built.program->name.starts_with("gpu_gemm")) continue;
@@ -208,7 +224,8 @@ TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture w
   }
 }
 
-TEST_CASE("suites on a GPU: every barrier and every wait is needed, memory is touched as predicted") {
+TEST_CASE(
+    "suites on a GPU: every barrier and every wait is needed, memory is touched as predicted") {
   int waits = 0;
   for (const SuiteKernel& kernel : kernels(kMachines.size() - 1)) {
     CAPTURE(kernel.name);

@@ -1,5 +1,6 @@
-// Random matrix products by instructions of warpgroups: types, columns, layouts of both operands, warps, sizes that cut
-// the sum or the columns short, pipelines. And what becomes of the kernel that the guide shows.
+// Random matrix products by instructions of warpgroups: types, columns, layouts of both operands,
+// warps, sizes that cut the sum or the columns short, pipelines. And what becomes of the kernel
+// that the guide shows.
 #include <doctest/doctest.h>
 
 #include "codegen/nvptx/assembler.h"
@@ -29,10 +30,12 @@ struct Operand {
 
 std::string staged(const Operand& x, int threads, bool padded) {
   const std::string copy = x.name + ".in";
-  const std::string lines = x.columns() + ".o", line = x.is_cut() ? x.columns() + ".i" : x.columns();
+  const std::string lines = x.columns() + ".o",
+                    line = x.is_cut() ? x.columns() + ".i" : x.columns();
   std::string text = "stage " + x.name + " at acc.update:k.o in shared";
   if (x.is_cut()) text += " layout (k, " + x.side + ") [" + x.side + "//64, k, " + x.side + "%64]";
-  text += " copy " + x.rows() + (x.is_cut() ? " > " + lines : "") + " > " + line + " > " + copy + "\n";
+  text +=
+      " copy " + x.rows() + (x.is_cut() ? " > " + lines : "") + " > " + line + " > " + copy + "\n";
   if (padded) {
     text += "pad " + x.name + ": " + x.name + "." + x.side + " to " + text_of(x.length) + "\n";
     text += "pad " + x.name + ": " + x.name + ".k to 64\n";
@@ -51,14 +54,16 @@ KernelFile drawn_group(unsigned seed) {
   const std::string type = draw.of<std::string>({"bf16", "f16"});
   const int columns = draw.of({64, 64, 128, 256}), warps = draw.of({4, 8});
   const int across = columns == 64 ? draw.of({1, 2}) : 1;  // instructions side by side
-  const Operand x{"x", "m", 16 * warps, draw.chance(60)}, w{"w", "n", columns * across, draw.chance(40)};
+  const Operand x{"x", "m", 16 * warps, draw.chance(60)},
+      w{"w", "n", columns * across, draw.chance(40)};
   const bool whole = draw.chance(50);
   const auto size = [&](int tile) { return whole ? tile : 1 + draw.below(tile); };
   KernelFile file;
   file.sizes = {{{"M", x.length}, {"N", size(w.length)}, {"K", size(64) + 64 * draw.below(2)}}};
-  file.program = "program mm(M, N, K)\n  in  x: " + type + (x.k_inmost ? "[M, K]" : "[K, M]") + "\n  in  w: " + type +
-                 (w.k_inmost ? "[N, K]" : "[K, N]") + "\n  in  b: f32[N]\n  out y: f32[M, N]\n" +
-                 "  acc[m, n] = sum[k] f32(" + (x.k_inmost ? "x[m, k]" : "x[k, m]") + ") * f32(" +
+  file.program = "program mm(M, N, K)\n  in  x: " + type + (x.k_inmost ? "[M, K]" : "[K, M]") +
+                 "\n  in  w: " + type + (w.k_inmost ? "[N, K]" : "[K, N]") +
+                 "\n  in  b: f32[N]\n  out y: f32[M, N]\n" + "  acc[m, n] = sum[k] f32(" +
+                 (x.k_inmost ? "x[m, k]" : "x[k, m]") + ") * f32(" +
                  (w.k_inmost ? "w[n, k]" : "w[k, n]") + ")\n  y[m, n] = max(acc[m, n] + b[n], 0)\n";
   const std::string nest = "m.i.o > [n.i.o] > m.i.i > n.i.i > ";
   std::string text = "schedule gpu/1 for mm  f32  reassoc k\n";
@@ -71,7 +76,8 @@ KernelFile drawn_group(unsigned seed) {
   text += staged(x, 32 * warps, !whole) + staged(w, 32 * warps, !whole);
   for (const char* statement : {"acc.init", "acc.update", "y"})
     text += std::string("bind ") + statement + ": m.i.o to warp\n";
-  if (draw.chance(60)) text += "pipeline x, w at acc.update:k.o depth " + draw.of<std::string>({"2", "3"}) + "\n";
+  if (draw.chance(60))
+    text += "pipeline x, w at acc.update:k.o depth " + draw.of<std::string>({"2", "3"}) + "\n";
   text += "tensorize acc.update: m.i.i with wgmma_" + type + "_m64n" + text_of(columns) + "k16\n";
   file.script = text;
   return file;
@@ -85,13 +91,15 @@ TEST_CASE("warpgroups: random products, proved, interpreted after every pass, em
   CHECK(check_drawn(test::takes_all() ? all : some, drawn_group, "wgmma_") > 0);
 }
 
-TEST_CASE("warpgroups: instructions, fences and waits as the tiles say, no spills, no messages of the assembler") {
+TEST_CASE(
+    "warpgroups: instructions, fences and waits as the tiles say, no spills, no messages of the "
+    "assembler") {
   const codegen::Target target = polyte::gpu::testing::gpu("h100");
   for (const auto& [name, most] : {std::pair{"wgmma_pipeline", 128}, {"wgmma_wide", 232}}) {
     CAPTURE(name);
     const KernelFile file = kernel_named(name);
-    const schedule::State state =
-        scheduled(file, {{"M", 1024}, {"N", 1024}, {"K", 1024}}, target.machine, schedule::ProofLevel::Off);
+    const schedule::State state = scheduled(file, {{"M", 1024}, {"N", 1024}, {"K", 1024}},
+                                            target.machine, schedule::ProofLevel::Off);
     const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
     const std::string ptx = codegen::compile({&kernel, 1}, target).device;
     CHECK(count_of(ptx, "wgmma.mma_async.sync.aligned") == 4);
@@ -115,9 +123,11 @@ TEST_CASE("warpgroups: no other GPU has them") {
   for (const char* name : {"a100", "sm_90"}) {
     CAPTURE(name);
     const codegen::Target target = polyte::gpu::testing::gpu(name);
-    const schedule::State state = scheduled(file, file.sizes.front(), target.machine, schedule::ProofLevel::Off);
+    const schedule::State state =
+        scheduled(file, file.sizes.front(), target.machine, schedule::ProofLevel::Off);
     const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
     CHECK_THROWS_WITH_AS(codegen::compile({&kernel, 1}, target),
-                         doctest::Contains("tensorize with wgmma_bf16_m64n128k16 needs sm_90"), UserError);
+                         doctest::Contains("tensorize with wgmma_bf16_m64n128k16 needs sm_90"),
+                         UserError);
   }
 }

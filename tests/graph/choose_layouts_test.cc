@@ -32,17 +32,21 @@ struct Net {
   explicit Net(Dims input) { last = graph.add_input("x", f32(std::move(input))); }
 
   const Dims& shape() const { return graph.value(last).type.shape; }
-  ValueId constant(Dims dims) { return graph.add_constant("c", random_integers(f32(std::move(dims)), seed++, 2)); }
+  ValueId constant(Dims dims) {
+    return graph.add_constant("c", random_integers(f32(std::move(dims)), seed++, 2));
+  }
   Net& then(const std::string& name, OpKind op, Attributes attributes = NoAttributes{},
             std::vector<ValueId> others = {}) {
     others.insert(others.begin(), last);
     last = add(graph, name, op, std::move(attributes), others);
     return *this;
   }
-  Net& conv(const std::string& name, std::int64_t outputs, const Window& window, std::int64_t group = 1) {
+  Net& conv(const std::string& name, std::int64_t outputs, const Window& window,
+            std::int64_t group = 1) {
     Dims weight = {outputs, shape()[1] / group};
     weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
-    return then(name, OpKind::Conv, conv_of(window, group), {constant(weight), constant({outputs})});
+    return then(name, OpKind::Conv, conv_of(window, group),
+                {constant(weight), constant({outputs})});
   }
   Graph done() {
     graph.outputs.push_back(last);
@@ -62,7 +66,8 @@ std::string in_blocks(Graph graph, std::int64_t block = 4) {
   return operators(blocked);
 }
 
-// The first nodes of a MobileNet: a dense convolution, an inverted bottleneck with a residual sum, a head.
+// The first nodes of a MobileNet: a dense convolution, an inverted bottleneck with a residual
+// sum, a head.
 Graph mobile_network(std::int64_t channels, std::int64_t size) {
   Net net({1, 3, size, size});
   net.conv("stem", channels, window_2d(3, 2)).then("relu1", OpKind::Relu);
@@ -78,12 +83,16 @@ Graph mobile_network(std::int64_t channels, std::int64_t size) {
 }  // namespace
 
 TEST_CASE("a region from the first convolution to the global pool needs no reorder") {
-  CHECK(in_blocks(mobile_network(8, 8)) == "Conv Relu Conv Relu Conv Relu Conv Add ReduceMax Reshape Reshape");
+  CHECK(in_blocks(mobile_network(8, 8)) ==
+        "Conv Relu Conv Relu Conv Relu Conv Add ReduceMax Reshape Reshape");
   // The block does not divide ten channels: what the pool gives is cut.
-  CHECK(in_blocks(mobile_network(10, 8)) == "Conv Relu Conv Relu Conv Relu Conv Add ReduceMax Reshape Slice Reshape");
+  CHECK(in_blocks(mobile_network(10, 8)) ==
+        "Conv Relu Conv Relu Conv Relu Conv Add ReduceMax Reshape Slice Reshape");
 }
 
-TEST_CASE("values in blocks have a dimension more; weights are rewritten, zeros behind the last channel") {
+TEST_CASE(
+    "values in blocks have a dimension more; weights are rewritten, zeros behind the last "
+    "channel") {
   Graph graph = Net({1, 3, 4, 4}).conv("a", 6, window_2d(3)).conv("b", 5, window_2d(1)).done();
   force(graph, 4);
   const Node& a = graph.nodes[0];
@@ -92,9 +101,11 @@ TEST_CASE("values in blocks have a dimension more; weights are rewritten, zeros 
   CHECK(to_string(graph.value(a.outputs[0]).type) == "f32[1, 2, 4, 4, 4]");
   CHECK(to_string(graph.value(a.inputs[1]).type) == "f32[2, 3, 3, 3, 4]");
   CHECK(to_string(graph.value(a.inputs[2]).type) == "f32[2, 4]");
-  CHECK(print_attributes(a.attributes) == "kernel=3x3 strides=1x1 dilations=1x1 pads=1x1:1x1 group=1 blocks=0->4");
+  CHECK(print_attributes(a.attributes) ==
+        "kernel=3x3 strides=1x1 dilations=1x1 pads=1x1:1x1 group=1 blocks=0->4");
   CHECK(to_string(graph.value(b.inputs[1]).type) == "f32[2, 8, 1, 1, 4]");
-  CHECK(print_attributes(b.attributes) == "kernel=1x1 strides=1x1 dilations=1x1 pads=0x0:0x0 group=1 blocks=4->4");
+  CHECK(print_attributes(b.attributes) ==
+        "kernel=1x1 strides=1x1 dilations=1x1 pads=0x0:0x0 group=1 blocks=4->4");
   const Tensor bias = graph.value(b.inputs[2]).tensor();
   CHECK(element_as_real(bias, 5) == 0);
   CHECK(element_as_real(bias, 7) == 0);
@@ -114,7 +125,8 @@ TEST_CASE("a value enters and leaves blocks once, whatever reads it") {
   Graph blocked = net.graph;
   force(blocked, 4);
   check_same_results(net.graph, blocked);
-  CHECK(operators(blocked) == "Pad Reshape Transpose Conv MaxPool Add Transpose Reshape Slice Softmax");
+  CHECK(operators(blocked) ==
+        "Pad Reshape Transpose Conv MaxPool Add Transpose Reshape Slice Softmax");
 }
 
 TEST_CASE("convolutions of every kind give the same bits in blocks") {
@@ -122,22 +134,28 @@ TEST_CASE("convolutions of every kind give the same bits in blocks") {
     CAPTURE(channels);
     for (const std::int64_t stride : {1, 2}) {
       in_blocks(Net({2, channels, 7, 5}).conv("a", 9, window_2d(3, stride)).done());
-      in_blocks(Net({2, channels, 7, 5}).conv("a", channels, window_2d(3, stride), channels).done());
+      in_blocks(
+          Net({2, channels, 7, 5}).conv("a", channels, window_2d(3, stride), channels).done());
     }
-    in_blocks(
-        Net({1, channels, 9}).conv("a", 5, {{3}, {1}, {2}, {2}, {1}}).conv("b", 7, {{1}, {1}, {1}, {0}, {0}}).done());
+    in_blocks(Net({1, channels, 9})
+                  .conv("a", 5, {{3}, {1}, {2}, {2}, {1}})
+                  .conv("b", 7, {{1}, {1}, {1}, {0}, {0}})
+                  .done());
     const Window cube{{2, 1, 3}, {1, 2, 1}, {1, 1, 1}, {1, 0, 1}, {0, 0, 1}};
     in_blocks(Net({1, channels, 3, 4, 5}).conv("a", 6, cube).conv("b", 6, cube, 6).done());
   }
-  CHECK(in_blocks(Net({1, 1, 5, 5}).conv("a", 8, window_2d(3)).then("pool", OpKind::GlobalMaxPool).done()) ==
-        "Conv ReduceMax Reshape");
+  CHECK(in_blocks(Net({1, 1, 5, 5})
+                      .conv("a", 8, window_2d(3))
+                      .then("pool", OpKind::GlobalMaxPool)
+                      .done()) == "Conv ReduceMax Reshape");
   CHECK(in_blocks(Net({1, 16, 5, 5}).conv("a", 8, window_2d(3), 2).done()) ==
         "Reshape Transpose Conv Transpose Reshape");
   CHECK(in_blocks(Net({1, 6, 5, 5}).conv("a", 6, window_2d(1), 2).done()) == "Conv");
 }
 
 TEST_CASE("pools, parts and joins of whole blocks") {
-  const PoolAttributes average{.window = window_2d(3, 2), .ceil_mode = false, .count_include_pad = true};
+  const PoolAttributes average{
+      .window = window_2d(3, 2), .ceil_mode = false, .count_include_pad = true};
   Net net({1, 3, 8, 8});
   net.conv("a", 8, window_2d(1));
   const ValueId a = net.last;
@@ -146,9 +164,11 @@ TEST_CASE("pools, parts and joins of whole blocks") {
   net.then("half", OpKind::Slice, SliceAttributes{{0, 4, 1, 0}, {1, 1, 1, 2}, {1, 12, 6, 4}});
   net.then("pad", OpKind::Pad, PadAttributes{{0, 0, 1, 0}, {0, 0, 0, 2}},
            {net.graph.add_constant("v", make_scalar(DType::F32, 3))});
-  net.then("pick", OpKind::Gather, AxisAttributes{2}, {net.graph.add_constant("i", make_int64s({3, 0, 0, 5}))});
+  net.then("pick", OpKind::Gather, AxisAttributes{2},
+           {net.graph.add_constant("i", make_int64s({3, 0, 0, 5}))});
   net.then("rows", OpKind::ReduceMax, ReduceAttributes{{3}, true});
-  CHECK(in_blocks(net.done()) == "Conv MaxPool Concat Slice Pad Gather ReduceMax Transpose Reshape");
+  CHECK(in_blocks(net.done()) ==
+        "Conv MaxPool Concat Slice Pad Gather ReduceMax Transpose Reshape");
   CHECK(in_blocks(Net({1, 4, 8, 8}).then("average", OpKind::AveragePool, average).done()) ==
         "Reshape Transpose AveragePool Transpose Reshape");
 }
@@ -164,7 +184,8 @@ TEST_CASE("a value joined with itself needs whole blocks in every place but the 
 TEST_CASE("operands that broadcast: of a channel, of a place, of a number") {
   Net net({1, 3, 4, 4});
   const ValueId x = net.last;
-  const ValueId place = add(net.graph, "place", OpKind::ReduceMax, ReduceAttributes{{1}, true}, {x});
+  const ValueId place =
+      add(net.graph, "place", OpKind::ReduceMax, ReduceAttributes{{1}, true}, {x});
   for (const std::int64_t channels : {8, 6}) {
     net.last = x;
     net.conv("a", channels, window_2d(1));
@@ -201,8 +222,11 @@ TEST_CASE("auto: depthwise convolutions carry a region into blocks, dense ones a
   CHECK(chosen.notes[0].starts_with("9 nodes, 'stem' to 'pool', in blocks of 16 channels: "));
   CHECK(operators(mobile) == "Conv Relu Conv Relu Conv Relu Conv Add ReduceMax Reshape Reshape");
 
-  Graph dense =
-      Net({1, 64, 32, 32}).conv("a", 64, window_2d(3)).then("r", OpKind::Relu).conv("b", 64, window_2d(3)).done();
+  Graph dense = Net({1, 64, 32, 32})
+                    .conv("a", 64, window_2d(3))
+                    .then("r", OpKind::Relu)
+                    .conv("b", 64, window_2d(3))
+                    .done();
   CHECK(choose_layouts(dense, options).rewrites == 0);
   CHECK(operators(dense) == "Conv Relu Conv");
 }
@@ -227,7 +251,9 @@ TEST_CASE("layouts have names") {
   CHECK_FALSE(layout_from_string("nchw"));
 }
 
-TEST_CASE("random graphs keep their results in blocks of any length, in single nodes and in fused groups") {
+TEST_CASE(
+    "random graphs keep their results in blocks of any length, in single nodes and in fused "
+    "groups") {
   int rewritten = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
@@ -240,7 +266,8 @@ TEST_CASE("random graphs keep their results in blocks of any length, in single n
     rewritten += force(blocked, std::int64_t{2} << seed % 3).rewrites > 0 ? 1 : 0;
     REQUIRE(verify(blocked) == std::vector<std::string>{});
     const std::vector<Tensor> got = evaluate_graph(blocked, inputs);
-    const std::vector<Tensor> fused = evaluate_groups(blocked, fuse(make_fusion_graph(blocked)).groups, inputs);
+    const std::vector<Tensor> fused =
+        evaluate_groups(blocked, fuse(make_fusion_graph(blocked)).groups, inputs);
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
       REQUIRE(elements_as_real(got[i]) == elements_as_real(expected[i]));  // 0 equals -0

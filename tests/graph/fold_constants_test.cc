@@ -28,7 +28,8 @@ TEST_CASE("what is computed from shapes is folded") {
   const ValueId x = graph.add_input("x", {DType::I64, {1}});
   const ValueId shape = graph.add_constant("shape", make_int64s({2, 3, 8, 8}));
   const ValueId last = add(graph, "last", OpKind::Slice, SliceAttributes{{2}, {1}, {2}}, {shape});
-  const ValueId count = add(graph, "count", OpKind::ReduceProd, ReduceAttributes{{0}, true}, {last});
+  const ValueId count =
+      add(graph, "count", OpKind::ReduceProd, ReduceAttributes{{0}, true}, {last});
   graph.outputs = {add(graph, "y", OpKind::Mul, NoAttributes{}, {x, count})};
   CHECK(check_pass(graph, fold_constants).rewrites == 2);
   CHECK(elements_as_int(graph.value(graph.nodes[0].inputs[1]).tensor()) == Dims{64});
@@ -70,7 +71,8 @@ TEST_CASE("a node too large for an interpreter stays, with a note") {
   const PassResult result = fold_constants(graph);
   CHECK(result.rewrites == 0);
   CHECK(result.notes ==
-        std::vector<std::string>{"node 'big' (Expand) has constant operands, but is too large to be folded"});
+        std::vector<std::string>{
+            "node 'big' (Expand) has constant operands, but is too large to be folded"});
 }
 
 }  // namespace polyte::graph

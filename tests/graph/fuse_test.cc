@@ -18,7 +18,8 @@ using enum OpPattern;
 using Groups = std::vector<std::vector<int>>;
 
 OpPattern pattern_called(const std::string& name) {
-  for (OpPattern pattern : {ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque})
+  for (OpPattern pattern :
+       {ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque})
     if (to_string(pattern) == name) return pattern;
   FAIL("no pattern is called " << name);
   return Opaque;
@@ -37,7 +38,8 @@ FusionGraph read_graph(const nlohmann::json& document) {
                            .external = node.at("extern"),
                            .folded = {}});
     for (const auto& input : node.at("inputs")) {
-      if (input.is_number()) graph.edges.push_back({.producer = input, .consumer = id, .pattern = pattern});
+      if (input.is_number())
+        graph.edges.push_back({.producer = input, .consumer = id, .pattern = pattern});
     }
   }
   return graph;
@@ -55,7 +57,8 @@ FusionGraph make_graph(const std::vector<std::pair<OpPattern, std::vector<int>>>
                            .external = false,
                            .folded = {}});
     for (int operand : operands) {
-      graph.edges.push_back({.producer = operand, .consumer = id, .pattern = pattern == Tuple ? Injective : pattern});
+      graph.edges.push_back(
+          {.producer = operand, .consumer = id, .pattern = pattern == Tuple ? Injective : pattern});
     }
   }
   return graph;
@@ -75,8 +78,10 @@ void check_consistent(const FusionGraph& graph, const FusionReport& report) {
     const EdgeDecision& decision = report.edges[e];
     REQUIRE(decision.producer == graph.edges[e].producer);
     REQUIRE(decision.consumer == graph.edges[e].consumer);
-    REQUIRE(decision.fused() == (report.group_of[decision.producer] == report.group_of[decision.consumer]));
-    REQUIRE(report.group_of[decision.producer] <= report.group_of[decision.consumer]);  // groups run in order
+    REQUIRE(decision.fused() ==
+            (report.group_of[decision.producer] == report.group_of[decision.consumer]));
+    // Groups run in order.
+    REQUIRE(report.group_of[decision.producer] <= report.group_of[decision.consumer]);
   }
 }
 
@@ -95,7 +100,8 @@ TEST_CASE("partitions are those of TVM on its 20 graphs") {
     const FusionReport report = fuse(graph);
     Groups expected = document.at("groups").get<Groups>();
     for (auto& group : expected) std::sort(group.begin(), group.end());
-    std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
+    std::sort(expected.begin(), expected.end(),
+              [](const auto& a, const auto& b) { return a.back() < b.back(); });
     CHECK(report.groups == expected);
     check_consistent(graph, report);
     ++files;
@@ -103,13 +109,16 @@ TEST_CASE("partitions are those of TVM on its 20 graphs") {
   CHECK(files == 20);
 }
 
-TEST_CASE("partitions are those of the reference implementation on 1,000 random graphs, at several size limits") {
+TEST_CASE(
+    "partitions are those of the reference implementation on 1,000 random graphs, at several size "
+    "limits") {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const FusionGraph graph = testing::random_dag(seed);
     for (int limit : {256, 8, 2}) {
       CAPTURE(seed);
       CAPTURE(limit);
-      const FusionReport report = fuse(graph, {.enabled = true, .max_group_nodes = limit, .keep_apart = {}});
+      const FusionReport report =
+          fuse(graph, {.enabled = true, .max_group_nodes = limit, .keep_apart = {}});
       REQUIRE(report.groups == testing::reference_groups(graph, limit));
       check_consistent(graph, report);
     }
@@ -117,7 +126,8 @@ TEST_CASE("partitions are those of the reference implementation on 1,000 random 
 }
 
 TEST_CASE("a contraction takes its element-wise tail") {
-  const FusionReport report = fuse(make_graph({{OutEWiseFusable, {}}, {ElemWise, {0}}, {ElemWise, {1}}}));
+  const FusionReport report =
+      fuse(make_graph({{OutEWiseFusable, {}}, {ElemWise, {0}}, {ElemWise, {1}}}));
   CHECK(report.groups == Groups{{0, 1, 2}});
 }
 
@@ -132,7 +142,8 @@ TEST_CASE("a contraction takes no tail that broadcasts it") {
 }
 
 TEST_CASE("element-wise operators join a reduction, which joins nothing") {
-  const FusionReport report = fuse(make_graph({{ElemWise, {}}, {CommReduce, {0}}, {ElemWise, {1}}}));
+  const FusionReport report =
+      fuse(make_graph({{ElemWise, {}}, {CommReduce, {0}}, {ElemWise, {1}}}));
   CHECK(report.groups == Groups{{0, 1}, {2}});
   CHECK(verdict_of(report, 1, 2) == FusionVerdict::SourceIsReduction);
 }
@@ -144,18 +155,21 @@ TEST_CASE("a transpose does not join a reduction") {
 
 TEST_CASE("injective operators wait for contractions to be complete") {
   // transpose -> add <- conv: in phase 1 the transpose finds the conv in add's group.
-  const FusionReport report = fuse(make_graph({{OutEWiseFusable, {}}, {Injective, {}}, {ElemWise, {0, 1}}}));
+  const FusionReport report =
+      fuse(make_graph({{OutEWiseFusable, {}}, {Injective, {}}, {ElemWise, {0, 1}}}));
   CHECK(report.groups == Groups{{1}, {0, 2}});
   CHECK(verdict_of(report, 1, 2) == FusionVerdict::GroupTooComplex);
 }
 
 TEST_CASE("of two contractions that meet, one takes the sum") {
-  const FusionReport report = fuse(make_graph({{OutEWiseFusable, {}}, {OutEWiseFusable, {}}, {ElemWise, {0, 1}}}));
+  const FusionReport report =
+      fuse(make_graph({{OutEWiseFusable, {}}, {OutEWiseFusable, {}}, {ElemWise, {0, 1}}}));
   CHECK(report.groups == Groups{{1}, {0, 2}});
 }
 
 TEST_CASE("injective operators join a tuple that was fused") {
-  const FusionReport report = fuse(make_graph({{Injective, {}}, {ElemWise, {}}, {Tuple, {0, 1}}, {Injective, {2}}}));
+  const FusionReport report =
+      fuse(make_graph({{Injective, {}}, {ElemWise, {}}, {Tuple, {0, 1}}, {Injective, {2}}}));
   CHECK(report.groups == Groups{{0, 1, 2, 3}});
   for (const EdgeDecision& edge : report.edges) CHECK(edge.phase == (edge.producer == 2 ? 1 : 2));
 }
@@ -175,24 +189,31 @@ TEST_CASE("a tuple-get stays outside when its tuple is made elsewhere") {
 }
 
 TEST_CASE("a group stops at the size limit") {
-  FusionGraph chain = make_graph({{ElemWise, {}}, {ElemWise, {0}}, {ElemWise, {1}}, {ElemWise, {2}}, {ElemWise, {3}}});
-  const FusionReport report = fuse(chain, {.enabled = true, .max_group_nodes = 3, .keep_apart = {}});
+  FusionGraph chain = make_graph(
+      {{ElemWise, {}}, {ElemWise, {0}}, {ElemWise, {1}}, {ElemWise, {2}}, {ElemWise, {3}}});
+  const FusionReport report =
+      fuse(chain, {.enabled = true, .max_group_nodes = 3, .keep_apart = {}});
   CHECK(report.groups == testing::reference_groups(chain, 3));
   CHECK(report.groups.size() == 2);
 }
 
 TEST_CASE("with fusion off every operator is its own group") {
-  const FusionReport report = fuse(make_graph({{ElemWise, {}}, {ElemWise, {0}}}), {.enabled = false, .keep_apart = {}});
+  const FusionReport report =
+      fuse(make_graph({{ElemWise, {}}, {ElemWise, {0}}}), {.enabled = false, .keep_apart = {}});
   CHECK(report.groups == Groups{{0}, {1}});
   CHECK(verdict_of(report, 0, 1) == FusionVerdict::Disabled);
 }
 
 TEST_CASE("nodes handed back are kept apart, and the rest is fused as before") {
-  const FusionGraph graph = make_graph({{OutEWiseFusable, {}}, {ElemWise, {0}}, {ElemWise, {1}}, {ElemWise, {2}}});
-  const FusionReport report = fuse(graph, {.keep_apart = {{.nodes = {1, 2}, .reason = "scratch too large"}}});
+  const FusionGraph graph =
+      make_graph({{OutEWiseFusable, {}}, {ElemWise, {0}}, {ElemWise, {1}}, {ElemWise, {2}}});
+  const FusionReport report =
+      fuse(graph, {.keep_apart = {{.nodes = {1, 2}, .reason = "scratch too large"}}});
   CHECK(report.groups == Groups{{0, 1}, {2, 3}});
   CHECK(verdict_of(report, 1, 2) == FusionVerdict::KeptApart);
-  CHECK(fuse(graph, {.keep_apart = {{.nodes = {0, 1, 2, 3}, .reason = "too slow"}}}).groups.size() == 2);
+  CHECK(
+      fuse(graph, {.keep_apart = {{.nodes = {0, 1, 2, 3}, .reason = "too slow"}}}).groups.size() ==
+      2);
 }
 
 TEST_CASE("whatever is kept apart stays apart, and groups still run in order") {

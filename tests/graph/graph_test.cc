@@ -17,7 +17,8 @@ Graph small_graph() {
   const ValueId w = graph.add_constant("w", make_tensor({DType::F32, {3}}, {1, 2, 3}));
   graph.add_node("dead", OpKind::Sigmoid, NoAttributes{}, {x}, {"z"});
   const NodeId add = graph.add_node("add", OpKind::Add, NoAttributes{}, {x, w}, {"s"});
-  const NodeId relu = graph.add_node("relu", OpKind::Relu, NoAttributes{}, {graph.node(add).outputs[0]}, {"y"});
+  const NodeId relu =
+      graph.add_node("relu", OpKind::Relu, NoAttributes{}, {graph.node(add).outputs[0]}, {"y"});
   graph.outputs = {graph.node(relu).outputs[0]};
   return graph;
 }
@@ -82,7 +83,8 @@ TEST_CASE("graph: verify reports every broken rule") {
 TEST_CASE("tensor: elements are rounded to the type and read back") {
   const Tensor half = make_tensor({DType::F16, {3}}, {1, 2049, -0.5});
   CHECK(elements_as_real(half) == std::vector<double>{1, 2048, -0.5});
-  CHECK(elements_as_int(make_int64s({-1, std::int64_t{1} << 62})) == Dims{-1, std::int64_t{1} << 62});
+  CHECK(elements_as_int(make_int64s({-1, std::int64_t{1} << 62})) ==
+        Dims{-1, std::int64_t{1} << 62});
   CHECK(elements_as_int(make_tensor({DType::U8, {2}}, {255, 3})) == Dims{255, 3});
   CHECK(elements_as_int(make_tensor({DType::Bool, {2}}, {0.5, 0})) == Dims{1, 0});
   CHECK(make_scalar(DType::BF16, 3).bytes->size() == 2);

@@ -21,9 +21,11 @@ using Groups = std::vector<std::vector<int>>;
 FusionGraph graph_of(const std::vector<std::pair<OpPattern, std::vector<int>>>& nodes) {
   FusionGraph graph;
   for (std::size_t id = 0; id < nodes.size(); ++id) {
-    graph.nodes.push_back({.op = "Op", .name = "n" + std::to_string(id), .pattern = nodes[id].first, .folded = {}});
+    graph.nodes.push_back(
+        {.op = "Op", .name = "n" + std::to_string(id), .pattern = nodes[id].first, .folded = {}});
     for (const int input : nodes[id].second)
-      graph.edges.push_back({.producer = input, .consumer = static_cast<int>(id), .pattern = nodes[id].first});
+      graph.edges.push_back(
+          {.producer = input, .consumer = static_cast<int>(id), .pattern = nodes[id].first});
   }
   return graph;
 }
@@ -42,14 +44,16 @@ void check_order(const FusionGraph& graph, const FusionReport& report) {
     CHECK(std::ranges::is_sorted(group));
   }
   CHECK(nodes == graph.nodes.size());
-  for (const FusionEdge& edge : graph.edges) REQUIRE(report.group_of[edge.producer] <= report.group_of[edge.consumer]);
+  for (const FusionEdge& edge : graph.edges)
+    REQUIRE(report.group_of[edge.producer] <= report.group_of[edge.consumer]);
 }
 
 }  // namespace
 
 TEST_CASE("join: what no rule fuses becomes one group, with all between") {
   // A pooling before a convolution; a second reader of the pooling between them in order.
-  const FusionGraph graph = graph_of({{CommReduce, {}}, {ElemWise, {0}}, {OutEWiseFusable, {0}}, {ElemWise, {2}}});
+  const FusionGraph graph =
+      graph_of({{CommReduce, {}}, {ElemWise, {0}}, {OutEWiseFusable, {0}}, {ElemWise, {2}}});
   CHECK(fuse(graph).groups == Groups{{0}, {1}, {2, 3}});
   const FusionReport report = joined(graph, 0, 2);
   CHECK(report.not_joined == std::vector<std::string>{""});
@@ -60,14 +64,16 @@ TEST_CASE("join: what no rule fuses becomes one group, with all between") {
 }
 
 TEST_CASE("join: the operators on the paths between come along") {
-  const FusionGraph graph = graph_of({{CommReduce, {}}, {CommReduce, {0}}, {CommReduce, {1}}, {CommReduce, {0, 2}}});
+  const FusionGraph graph =
+      graph_of({{CommReduce, {}}, {CommReduce, {0}}, {CommReduce, {1}}, {CommReduce, {0, 2}}});
   CHECK(joined(graph, 0, 3).groups == Groups{{0, 1, 2, 3}});
   CHECK(joined(graph, 3, 0).groups == Groups{{0, 1, 2, 3}});
   CHECK(joined(graph, 1, 2).groups == Groups{{0}, {1, 2}, {3}});
 }
 
 TEST_CASE("join: what cannot be is refused with a reason, and nothing changes") {
-  const auto refusal = [](const FusionGraph& graph, int first, int second, FusionOptions options = {}) {
+  const auto refusal = [](const FusionGraph& graph, int first, int second,
+                          FusionOptions options = {}) {
     options.keep_together = {{first, second, "asked"}};
     const FusionReport report = fuse(graph, options);
     options.keep_together.clear();
@@ -88,7 +94,8 @@ TEST_CASE("join: what cannot be is refused with a reason, and nothing changes") 
   CHECK(refusal(sums, 0, 1, options) == "that contradicts: file:1: apart");
   options.keep_apart.clear();
   options.max_group_nodes = 1;
-  CHECK(refusal(sums, 0, 1, options) == "with all between them they are 2 operators, a group has at most 1");
+  CHECK(refusal(sums, 0, 1, options) ==
+        "with all between them they are 2 operators, a group has at most 1");
 }
 
 TEST_CASE("join: joined or refused, groups run in order") {
@@ -99,8 +106,8 @@ TEST_CASE("join: joined or refused, groups run in order") {
     const int count = static_cast<int>(graph.nodes.size());
     FusionOptions options;
     for (int i = 0; i < 3; ++i)
-      options.keep_together.push_back(
-          {static_cast<int>(seed * 7 + i * 5) % count, static_cast<int>(seed * 3 + i * 11) % count, "asked"});
+      options.keep_together.push_back({static_cast<int>(seed * 7 + i * 5) % count,
+                                       static_cast<int>(seed * 3 + i * 11) % count, "asked"});
     const FusionReport report = fuse(graph, options);
     check_order(graph, report);
     for (std::size_t i = 0; i < options.keep_together.size(); ++i) {
@@ -120,12 +127,15 @@ TEST_CASE("join: random graphs keep their bits, whatever is joined or kept apart
     const Graph graph = random_graph(seed, {.most_nodes = 12, .most_elements = 128});
     const FusionGraph abstract = make_fusion_graph(graph);
     std::vector<Tensor> inputs;
-    for (const ValueId id : graph.inputs) inputs.push_back(random_integers(graph.value(id).type, seed));
+    for (const ValueId id : graph.inputs)
+      inputs.push_back(random_integers(graph.value(id).type, seed));
     FusionOptions options;
     for (std::size_t e = 0; e < abstract.edges.size(); ++e) {
       const auto& edge = abstract.edges[e];
-      if ((seed + e) % 3 == 0) options.keep_together.push_back({edge.producer, edge.consumer, "asked"});
-      if ((seed + e) % 5 == 1) options.keep_apart.push_back({{edge.producer, edge.consumer}, "asked"});
+      if ((seed + e) % 3 == 0)
+        options.keep_together.push_back({edge.producer, edge.consumer, "asked"});
+      if ((seed + e) % 5 == 1)
+        options.keep_apart.push_back({{edge.producer, edge.consumer}, "asked"});
     }
     const FusionReport report = fuse(abstract, options);
     changed += report.groups != fuse(abstract).groups;

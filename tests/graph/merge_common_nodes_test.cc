@@ -13,10 +13,10 @@ TEST_CASE("equal nodes and equal constants are merged, transitively") {
   const ValueId x = graph.add_input("x", f32({2, 3}));
   const ValueId c = graph.add_constant("c", make_tensor(f32({3}), {1, 2, 3}));
   const ValueId d = graph.add_constant("d", make_tensor(f32({3}), {1, 2, 3}));
-  const ValueId a =
-      add(graph, "a", OpKind::Relu, NoAttributes{}, {add(graph, "xc", OpKind::Add, NoAttributes{}, {x, c})});
-  const ValueId b =
-      add(graph, "b", OpKind::Relu, NoAttributes{}, {add(graph, "xd", OpKind::Add, NoAttributes{}, {x, d})});
+  const ValueId a = add(graph, "a", OpKind::Relu, NoAttributes{},
+                        {add(graph, "xc", OpKind::Add, NoAttributes{}, {x, c})});
+  const ValueId b = add(graph, "b", OpKind::Relu, NoAttributes{},
+                        {add(graph, "xd", OpKind::Add, NoAttributes{}, {x, d})});
   graph.outputs = {add(graph, "y", OpKind::Mul, NoAttributes{}, {a, b})};
   CHECK(check_pass(graph, merge_common_nodes).rewrites == 3);
   CHECK(operators(graph) == "Add Relu Mul");

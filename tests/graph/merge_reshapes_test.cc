@@ -16,7 +16,8 @@ TEST_CASE("a chain of reshapes becomes one") {
   x = add(graph, "c", OpKind::Reshape, ShapeAttributes{{2, 12}}, {x});
   graph.outputs = {x};
   CHECK(check_pass(graph, merge_reshapes).rewrites == 2);
-  CHECK(print(graph) == "graph \n  in    %x: f32[4, 6]\n  %c: f32[2, 12] = Reshape(%x) shape=2x12\n  out   %c\n");
+  CHECK(print(graph) ==
+        "graph \n  in    %x: f32[4, 6]\n  %c: f32[2, 12] = Reshape(%x) shape=2x12\n  out   %c\n");
 }
 
 TEST_CASE("a reshape that others read stays") {

@@ -42,8 +42,8 @@ Problem random_problem(std::mt19937& random, std::size_t things) {
     problem.unless_first.push_back(below(6));
   }
   for (std::size_t i = 0; i < 2 * things; ++i)
-    problem.edges.push_back(
-        {static_cast<std::size_t>(below(things)), static_cast<std::size_t>(below(things)), below(5)});
+    problem.edges.push_back({static_cast<std::size_t>(below(things)),
+                             static_cast<std::size_t>(below(things)), below(5)});
   return problem;
 }
 

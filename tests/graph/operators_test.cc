@@ -1,5 +1,5 @@
-// Values of operators that no conformance case pins down: accuracy, ties, NaN, duplicates; and that random graphs
-// reach all operators that they are meant to.
+// Values of operators that no conformance case pins down: accuracy, ties, NaN, duplicates; and that
+// random graphs reach all operators that they are meant to.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,10 +16,12 @@ using namespace polyte::graph;
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
+                 kInfinity = std::numeric_limits<double>::infinity();
 
 // Outputs of one node on these operands.
-std::vector<Tensor> run(OpKind op, const Attributes& attributes, const std::vector<Tensor>& operands, int outputs = 1) {
+std::vector<Tensor> run(OpKind op, const Attributes& attributes,
+                        const std::vector<Tensor>& operands, int outputs = 1) {
   Graph graph;
   std::vector<ValueId> inputs;
   for (const Tensor& operand : operands) inputs.push_back(graph.add_input("x", operand.type));
@@ -45,26 +47,31 @@ struct Function {
   double from, to;
 };
 
-const Function kFunctions[] = {{OpKind::Tan, std::tan, -1.5, 1.5},        {OpKind::Asin, std::asin, -1, 1},
-                               {OpKind::Acos, std::acos, -1, 1},          {OpKind::Atan, std::atan, -40, 40},
-                               {OpKind::Sinh, std::sinh, -30, 30},        {OpKind::Cosh, std::cosh, -30, 30},
-                               {OpKind::Asinh, std::asinh, -40, 40},      {OpKind::Acosh, std::acosh, 1, 40},
-                               {OpKind::Atanh, std::atanh, -0.999, 0.999}};
+const Function kFunctions[] = {
+    {OpKind::Tan, std::tan, -1.5, 1.5},        {OpKind::Asin, std::asin, -1, 1},
+    {OpKind::Acos, std::acos, -1, 1},          {OpKind::Atan, std::atan, -40, 40},
+    {OpKind::Sinh, std::sinh, -30, 30},        {OpKind::Cosh, std::cosh, -30, 30},
+    {OpKind::Asinh, std::asinh, -40, 40},      {OpKind::Acosh, std::acosh, 1, 40},
+    {OpKind::Atanh, std::atanh, -0.999, 0.999}};
 
 }  // namespace
 
-TEST_CASE("a cumulative sum in blocks of any length is that of its definition, empty axes included") {
+TEST_CASE(
+    "a cumulative sum in blocks of any length is that of its definition, empty axes included") {
   const std::int64_t outer = 2, inner = 3;
   for (const std::int64_t extent : {0, 1, 2, 3, 7, 12})
     for (std::int64_t block = 0; block <= extent / 2; ++block)
       for (const bool exclusive : {false, true})
         for (const bool reverse : {false, true}) {
           const TensorType type{DType::I32, {outer, extent, inner}};
-          std::vector<double> elements(static_cast<std::size_t>(outer * extent * inner)), expected(elements.size());
+          std::vector<double> elements(static_cast<std::size_t>(outer * extent * inner)),
+              expected(elements.size());
           const auto at = [&](std::int64_t o, std::int64_t place, std::int64_t i) {
-            return static_cast<std::size_t>((o * extent + (reverse ? extent - 1 - place : place)) * inner + i);
+            return static_cast<std::size_t>(
+                (o * extent + (reverse ? extent - 1 - place : place)) * inner + i);
           };
-          for (std::size_t e = 0; e < elements.size(); ++e) elements[e] = static_cast<double>((e * 7) % 11) - 5;
+          for (std::size_t e = 0; e < elements.size(); ++e)
+            elements[e] = static_cast<double>((e * 7) % 11) - 5;
           for (std::int64_t o = 0; o < outer; ++o)
             for (std::int64_t i = 0; i < inner; ++i) {
               double sum = 0;
@@ -79,11 +86,13 @@ TEST_CASE("a cumulative sum in blocks of any length is that of its definition, e
           CAPTURE(exclusive);
           CAPTURE(reverse);
           const CumSumAttributes sum{1, exclusive, reverse, block};
-          CHECK(elements_as_real(run(OpKind::CumSum, sum, {make_tensor(type, elements)})[0]) == expected);
+          CHECK(elements_as_real(run(OpKind::CumSum, sum, {make_tensor(type, elements)})[0]) ==
+                expected);
         }
 }
 
-TEST_CASE("trigonometric functions are within 16 ULP in f64 and 1 in f32, small arguments included") {
+TEST_CASE(
+    "trigonometric functions are within 16 ULP in f64 and 1 in f32, small arguments included") {
   for (const Function& f : kFunctions) {
     std::vector<double> at;
     for (int i = 0; i <= 400; ++i) at.push_back(f.from + (f.to - f.from) * i / 400);
@@ -93,19 +102,23 @@ TEST_CASE("trigonometric functions are within 16 ULP in f64 and 1 in f32, small 
     CAPTURE(to_string(f.op));
     const std::vector<double> wide = elements_as_real(run(f.op, NoAttributes{}, {list(at)})[0]);
     const std::vector<double> short_at = elements_as_real(list(at, DType::F32));
-    const std::vector<double> narrow = elements_as_real(run(f.op, NoAttributes{}, {list(at, DType::F32)})[0]);
+    const std::vector<double> narrow =
+        elements_as_real(run(f.op, NoAttributes{}, {list(at, DType::F32)})[0]);
     for (std::size_t i = 0; i < at.size(); ++i) {
       CAPTURE(at[i]);
       CHECK(ulps(wide[i], f.reference(at[i])) <= 16);
       const auto rounded = static_cast<float>(f.reference(short_at[i]));
       const float above = std::nextafter(rounded, std::numeric_limits<float>::infinity());
-      CHECK(std::fabs(narrow[i] - static_cast<double>(rounded)) <= static_cast<double>(above - rounded));
+      CHECK(std::fabs(narrow[i] - static_cast<double>(rounded)) <=
+            static_cast<double>(above - rounded));
     }
   }
 }
 
 TEST_CASE("trigonometric functions at the ends of their domains") {
-  const auto value = [](OpKind op, double x) { return elements_as_real(run(op, NoAttributes{}, {list({x})})[0])[0]; };
+  const auto value = [](OpKind op, double x) {
+    return elements_as_real(run(op, NoAttributes{}, {list({x})})[0])[0];
+  };
   CHECK(value(OpKind::Atan, kInfinity) == doctest::Approx(1.5707963267948966));
   CHECK(value(OpKind::Atan, -kInfinity) == doctest::Approx(-1.5707963267948966));
   CHECK(value(OpKind::Asin, 1) == doctest::Approx(1.5707963267948966));
@@ -125,11 +138,14 @@ TEST_CASE("trigonometric functions at the ends of their domains") {
 }
 
 TEST_CASE("windows that are longer than their input cost what the input does") {
-  // alpha / size and beta are 1: x / (1 + the sum of all squares), as every channel is a neighbour of every other.
+  // alpha / size and beta are 1: x / (1 + the sum of all squares), as every channel is a neighbour
+  // of every other.
   const Tensor channels = make_tensor({DType::F64, {1, 3}}, {1, 2, -3});
-  for (const std::int64_t size : {std::int64_t{101}, std::int64_t{1} << 32, (std::int64_t{1} << 40) + 1}) {
+  for (const std::int64_t size :
+       {std::int64_t{101}, std::int64_t{1} << 32, (std::int64_t{1} << 40) + 1}) {
     const LrnAttributes lrn{.alpha = static_cast<double>(size), .beta = 1, .bias = 1, .size = size};
-    CHECK(elements_as_real(run(OpKind::LRN, lrn, {channels})[0]) == std::vector<double>{1.0 / 15, 2.0 / 15, -0.2});
+    CHECK(elements_as_real(run(OpKind::LRN, lrn, {channels})[0]) ==
+          std::vector<double>{1.0 / 15, 2.0 / 15, -0.2});
   }
   const Tensor row = make_tensor({DType::F64, {1, 1, 3}}, {6, -3, 9});
   const std::int64_t most = std::int64_t{1} << 17;
@@ -160,12 +176,14 @@ TEST_CASE("activations of several steps round a short float once") {
   for (const DType type : {DType::BF16, DType::F16}) {
     const Tensor narrow = list(at, type);
     const Tensor wide = run(OpKind::Cast, CastAttributes{DType::F32}, {narrow})[0];
-    for (const OpKind op : {OpKind::Celu, OpKind::Elu, OpKind::Selu, OpKind::HardSigmoid, OpKind::Softplus,
-                            OpKind::Softsign, OpKind::Mish, OpKind::HardSwish}) {
-      const bool plain =
-          op == OpKind::Softplus || op == OpKind::Softsign || op == OpKind::Mish || op == OpKind::HardSwish;
-      const Attributes attributes = plain ? Attributes(NoAttributes{}) : Attributes(ActivationAttributes{1.3, 0.7});
-      const Tensor rounded = run(OpKind::Cast, CastAttributes{type}, run(op, attributes, {wide}))[0];
+    for (const OpKind op : {OpKind::Celu, OpKind::Elu, OpKind::Selu, OpKind::HardSigmoid,
+                            OpKind::Softplus, OpKind::Softsign, OpKind::Mish, OpKind::HardSwish}) {
+      const bool plain = op == OpKind::Softplus || op == OpKind::Softsign || op == OpKind::Mish ||
+                         op == OpKind::HardSwish;
+      const Attributes attributes =
+          plain ? Attributes(NoAttributes{}) : Attributes(ActivationAttributes{1.3, 0.7});
+      const Tensor rounded =
+          run(OpKind::Cast, CastAttributes{type}, run(op, attributes, {wide}))[0];
       CHECK(elements_as_real(run(op, attributes, {narrow})[0]) == elements_as_real(rounded));
     }
   }
@@ -184,7 +202,9 @@ TEST_CASE("TopK: ties keep the lower index, NaN is above all numbers") {
 
 // What comes first, by sorting.
 Dims sorted_places(const std::vector<double>& x, bool largest, std::size_t k) {
-  const auto is_above = [](double a, double b) { return a > b || (std::isnan(a) && !std::isnan(b)); };
+  const auto is_above = [](double a, double b) {
+    return a > b || (std::isnan(a) && !std::isnan(b));
+  };
   Dims places(x.size());
   std::iota(places.begin(), places.end(), 0);
   sort_stably(places, [&](std::int64_t i, std::int64_t j) {
@@ -217,7 +237,8 @@ TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it")
           const Dims places = sorted_places(x, largest, k);
           CHECK(elements_as_int(found[1]) == places);
           for (std::size_t j = 0; j < k; ++j) {
-            const double value = elements_as_real(found[0])[j], wanted = x[static_cast<std::size_t>(places[j])];
+            const double value = elements_as_real(found[0])[j],
+                         wanted = x[static_cast<std::size_t>(places[j])];
             CHECK((value == wanted || (std::isnan(value) && std::isnan(wanted))));
           }
           CHECK(elements_as_int(run(OpKind::TopK, attributes, {list(whole, DType::I32)}, 2)[1]) ==
@@ -225,10 +246,13 @@ TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it")
         }
 }
 
-TEST_CASE("scatter: the last of several updates stays, reductions see all, negative indices count from the end") {
+TEST_CASE(
+    "scatter: the last of several updates stays, reductions see all, negative indices count from "
+    "the end") {
   const Tensor x = list({0, 10, 20}), at = make_int64s({1, -2, 1}), updates = list({5, 6, 7});
   const auto scattered = [&](ScatterReduction reduction) {
-    return elements_as_real(run(OpKind::ScatterElements, ScatterAttributes{0, reduction}, {x, at, updates})[0]);
+    return elements_as_real(
+        run(OpKind::ScatterElements, ScatterAttributes{0, reduction}, {x, at, updates})[0]);
   };
   CHECK(scattered(ScatterReduction::None) == std::vector<double>{0, 7, 20});
   CHECK(scattered(ScatterReduction::Add) == std::vector<double>{0, 28, 20});
@@ -241,9 +265,10 @@ TEST_CASE("Einsum: diagonals, sums and broadcast labels") {
   const Tensor square = make_tensor({DType::F64, {3, 3}}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 0}}, {0}}, {square})[0]) ==
         std::vector<double>{1, 5, 9});
-  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 0}}, {}}, {square})[0]) == std::vector<double>{15});
-  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 1}, {0}}, {1}}, {square, list({10})})[0]) ==
-        std::vector<double>{120, 150, 180});
+  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 0}}, {}}, {square})[0]) ==
+        std::vector<double>{15});
+  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 1}, {0}}, {1}},
+                             {square, list({10})})[0]) == std::vector<double>{120, 150, 180});
 }
 
 TEST_CASE("Mod of floats: the sign of the dividend, exact while the quotient is") {
@@ -252,10 +277,13 @@ TEST_CASE("Mod of floats: the sign of the dividend, exact while the quotient is"
   for (std::size_t i = 0; i + 1 < a.size(); ++i) CHECK(got[i] == std::fmod(a[i], b[i]));
 }
 
-TEST_CASE("random graphs draw from every operator that can be compared exactly, and from some that cannot") {
+TEST_CASE(
+    "random graphs draw from every operator that can be compared exactly, and from some that "
+    "cannot") {
   std::set<OpKind> seen;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    for (const Node& node : random_graph(seed, {.most_nodes = 16, .most_elements = 512}).nodes) seen.insert(node.op);
+    for (const Node& node : random_graph(seed, {.most_nodes = 16, .most_elements = 512}).nodes)
+      seen.insert(node.op);
   }
   for (const OpKind op : {OpKind::Sign,
                           OpKind::Round,

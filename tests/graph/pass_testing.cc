@@ -17,7 +17,8 @@ std::vector<Tensor> results(const Graph& graph, std::uint64_t seed) {
 std::vector<std::string> interface(const Graph& graph) {
   std::vector<std::string> names;
   for (const std::vector<ValueId>* ids : {&graph.inputs, &graph.outputs}) {
-    for (ValueId id : *ids) names.push_back(graph.value(id).name + ": " + to_string(graph.value(id).type));
+    for (ValueId id : *ids)
+      names.push_back(graph.value(id).name + ": " + to_string(graph.value(id).type));
   }
   return names;
 }
@@ -46,12 +47,15 @@ PassResult check_pass(Graph& graph, Pass pass) {
 
 std::string operators(const Graph& graph) {
   std::string text;
-  for (const Node& node : graph.nodes) text += (text.empty() ? "" : " ") + std::string(to_string(node.op));
+  for (const Node& node : graph.nodes)
+    text += (text.empty() ? "" : " ") + std::string(to_string(node.op));
   return text;
 }
 
-ValueId add(Graph& graph, const std::string& name, OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
-  return graph.node(graph.add_node(name, op, std::move(attributes), std::move(inputs), {name})).outputs[0];
+ValueId add(Graph& graph, const std::string& name, OpKind op, Attributes attributes,
+            std::vector<ValueId> inputs) {
+  return graph.node(graph.add_node(name, op, std::move(attributes), std::move(inputs), {name}))
+      .outputs[0];
 }
 
 }  // namespace polyte::graph::testing

@@ -1,5 +1,5 @@
-// What every test of a graph pass wants: to run the pass, to see the graph stay well formed, its interface the
-// same and its results equal, bit for bit, on small integers.
+// What every test of a graph pass wants: to run the pass, to see the graph stay well formed, its
+// interface the same and its results equal, bit for bit, on small integers.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace polyte::graph::testing {
 
-// `after` is well formed, has the interface of `before` and gives the same bits on three random inputs.
+// `after` is well formed, has the interface of `before` and gives the same bits on three
+// random inputs.
 void check_same_results(const Graph& before, const Graph& after);
 // Runs `pass` and checks it so; a second time it finds nothing to do.
 PassResult check_pass(Graph& graph, Pass pass);
@@ -27,6 +28,7 @@ inline ConvAttributes conv_3x3(std::int64_t group = 1) {
 }
 
 // Adds a node with one output named like it; returns that output.
-ValueId add(Graph& graph, const std::string& name, OpKind op, Attributes attributes, std::vector<ValueId> inputs);
+ValueId add(Graph& graph, const std::string& name, OpKind op, Attributes attributes,
+            std::vector<ValueId> inputs);
 
 }  // namespace polyte::graph::testing

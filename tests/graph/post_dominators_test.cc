@@ -31,10 +31,13 @@ TEST_CASE("a value seen outside has no post-dominator, and hides what lies befor
 }
 
 TEST_CASE("two exits that never meet leave their common source without a post-dominator") {
-  CHECK(immediate_post_dominators({{1, 2}, {}, {}}, {false, false, false}) == std::vector<int>(3, kNoPostDominator));
+  CHECK(immediate_post_dominators({{1, 2}, {}, {}}, {false, false, false}) ==
+        std::vector<int>(3, kNoPostDominator));
 }
 
-TEST_CASE("an empty graph has no post-dominators") { CHECK(immediate_post_dominators({}, {}).empty()); }
+TEST_CASE("an empty graph has no post-dominators") {
+  CHECK(immediate_post_dominators({}, {}).empty());
+}
 
 TEST_CASE("Lengauer and Tarjan's tree is that of a single sweep on 1,000 random graphs") {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {

@@ -22,13 +22,17 @@ struct Attention {
                   mask = graph.add_input("mask", {DType::F32, {1, 1, 1, 24}}),
                   scale = graph.add_constant("scale", make_scalar(DType::F32, 8));
     const ValueId products = add("qk", OpKind::MatMul, {}, {q, k});
-    scores = add("masked", OpKind::Add, {}, {add("scaled", OpKind::Div, {}, {products, scale}), mask});
+    scores =
+        add("masked", OpKind::Add, {}, {add("scaled", OpKind::Div, {}, {products, scale}), mask});
     weights = add("softmax", OpKind::Softmax, SoftmaxAttributes{axis, axis + 1}, {scores});
     result = add("mixed", OpKind::MatMul, {}, {weights, v});
     graph.outputs = {result};
   }
-  ValueId add(const std::string& name, OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
-    return graph.node(graph.add_node(name, op, std::move(attributes), std::move(inputs), {name + "_y"})).outputs[0];
+  ValueId add(const std::string& name, OpKind op, Attributes attributes,
+              std::vector<ValueId> inputs) {
+    return graph
+        .node(graph.add_node(name, op, std::move(attributes), std::move(inputs), {name + "_y"}))
+        .outputs[0];
   }
   std::vector<KeepTogether> proposals() const {
     REQUIRE(verify(graph).empty());
@@ -38,7 +42,8 @@ struct Attention {
 
 }  // namespace
 
-TEST_CASE("propose joins: products around a softmax become one group, whose loops go by the same names") {
+TEST_CASE(
+    "propose joins: products around a softmax become one group, whose loops go by the same names") {
   const Attention attention;
   FusionOptions options;
   options.keep_together = attention.proposals();
@@ -51,14 +56,17 @@ TEST_CASE("propose joins: products around a softmax become one group, whose loop
   CHECK(program.statement("e").iterators == program.statement("masked_y").iterators);
 }
 
-TEST_CASE("propose joins: not where somebody else reads the scores or the weights, or along other dimensions") {
+TEST_CASE(
+    "propose joins: not where somebody else reads the scores or the weights, or along other "
+    "dimensions") {
   CHECK(Attention(2).proposals().empty());
   for (const bool of_weights : {false, true}) {
     Attention seen;
     seen.graph.outputs.push_back(of_weights ? seen.weights : seen.scores);
     CHECK(seen.proposals().empty());
     Attention read;
-    read.graph.outputs.push_back(read.add("again", OpKind::Relu, {}, {of_weights ? read.weights : read.scores}));
+    read.graph.outputs.push_back(
+        read.add("again", OpKind::Relu, {}, {of_weights ? read.weights : read.scores}));
     CHECK(read.proposals().empty());
   }
   Attention twice;  // the product reads the weights on both sides
@@ -73,10 +81,12 @@ TEST_CASE("propose joins: two products are one group only where that was propose
   FusionOptions asked;
   asked.keep_together = attention.proposals();
   asked.keep_together[0].proposed = false;
-  CHECK(fuse(make_fusion_graph(attention.graph), asked).not_joined[0].find("at most one operator") !=
-        std::string::npos);
+  CHECK(
+      fuse(make_fusion_graph(attention.graph), asked).not_joined[0].find("at most one operator") !=
+      std::string::npos);
   asked.keep_together[0].proposed = true;
-  asked.keep_apart = {{{asked.keep_together[0].first, asked.keep_together[0].second}, "handed back"}};
+  asked.keep_apart = {
+      {{asked.keep_together[0].first, asked.keep_together[0].second}, "handed back"}};
   CHECK(fuse(make_fusion_graph(attention.graph), asked).not_joined ==
         std::vector<std::string>{"that contradicts: handed back"});
 }

@@ -31,10 +31,12 @@ int common_ancestor(const SweptTree& tree, int a, int b, OpPattern& pattern) {
 struct Walker {
   const FusionGraph& graph;
   std::vector<std::vector<int>> consumers;
-  std::vector<int> set_of, count;  // set numbers are replaced one by one; `count` keeps stale values
+  // Set numbers are replaced one by one; `count` keeps stale values.
+  std::vector<int> set_of, count;
   std::vector<OpPattern> pattern;
 
-  explicit Walker(const FusionGraph& g) : graph(g), consumers(g.nodes.size()), count(g.nodes.size(), 1) {
+  explicit Walker(const FusionGraph& g)
+      : graph(g), consumers(g.nodes.size()), count(g.nodes.size(), 1) {
     for (const FusionEdge& edge : g.edges) consumers[edge.producer].push_back(edge.consumer);
     for (std::size_t n = 0; n < g.nodes.size(); ++n) {
       set_of.push_back(static_cast<int>(n));
@@ -47,7 +49,8 @@ struct Walker {
     for (int next : consumers[node]) sum += size_of_paths(next, sink, seen);
     return sum;
   }
-  bool all_on_paths(int source, int sink, const std::function<bool(OpPattern, bool)>& condition) const {
+  bool all_on_paths(int source, int sink,
+                    const std::function<bool(OpPattern, bool)>& condition) const {
     std::set<int> seen;
     const std::function<bool(int)> visit = [&](int node) {
       if (!seen.insert(node).second) return true;
@@ -79,7 +82,8 @@ void Walker::try_node(int node, int sink, OpPattern relation, int phase, int max
   bool fits = false;
   if (phase == 2) {
     if (pattern[node] > Injective || pattern[set_of[sink]] == Tuple) return;
-    fits = pattern[sink] == Tuple && pattern[set_of[sink]] <= Injective && all_on_paths(node, sink, injective);
+    fits = pattern[sink] == Tuple && pattern[set_of[sink]] <= Injective &&
+           all_on_paths(node, sink, injective);
   } else if (set_of[node] == set_of[sink] || pattern[sink] == Tuple) {
     return;
   } else if (pattern[node] == OutEWiseFusable) {
@@ -87,7 +91,8 @@ void Walker::try_node(int node, int sink, OpPattern relation, int phase, int max
            all_on_paths(node, sink, [](OpPattern kind, bool) { return kind <= Broadcast; });
   } else if (pattern[node] <= Broadcast) {
     fits =
-        (relation <= Injective || relation == CommReduce) && all_on_paths(node, sink, [](OpPattern kind, bool is_sink) {
+        (relation <= Injective || relation == CommReduce) &&
+        all_on_paths(node, sink, [](OpPattern kind, bool is_sink) {
           return kind <= Injective || (is_sink && (kind == CommReduce || kind == OutEWiseFusable));
         });
   } else if (pattern[node] == Injective || pattern[node] == Tuple) {
@@ -100,7 +105,8 @@ void Walker::try_node(int node, int sink, OpPattern relation, int phase, int max
 
 SweptTree sweep_post_dominators(const FusionGraph& graph) {
   const std::size_t count = graph.nodes.size();
-  SweptTree tree = {std::vector<int>(count, -1), std::vector<int>(count, 1), std::vector<OpPattern>(count, Opaque)};
+  SweptTree tree = {std::vector<int>(count, -1), std::vector<int>(count, 1),
+                    std::vector<OpPattern>(count, Opaque)};
   std::vector<std::vector<FusionEdge>> out(count);
   for (const FusionEdge& edge : graph.edges) out[edge.producer].push_back(edge);
   for (std::size_t i = count; i-- > 0;) {
@@ -127,10 +133,12 @@ std::vector<std::vector<int>> reference_groups(const FusionGraph& graph, int max
     }
   }
   std::map<int, std::vector<int>> members;
-  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) members[walker.set_of[node]].push_back(node);
+  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node)
+    members[walker.set_of[node]].push_back(node);
   std::vector<std::vector<int>> groups;
   for (auto& [set, nodes] : members) groups.push_back(std::move(nodes));
-  std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
+  std::sort(groups.begin(), groups.end(),
+            [](const auto& a, const auto& b) { return a.back() < b.back(); });
   return groups;
 }
 

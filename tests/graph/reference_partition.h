@@ -1,6 +1,7 @@
-// A second implementation of post-dominators and of the partition, as test oracle: the nearest common ancestor
-// of all consumers in one reverse sweep (a DAG needs no more), edge patterns combined while climbing, and the
-// three phases written as nested conditions over recursive walks. Shares no code with graph/.
+// A second implementation of post-dominators and of the partition, as test oracle: the nearest
+// common ancestor of all consumers in one reverse sweep (a DAG needs no more), edge patterns
+// combined while climbing, and the three phases written as nested conditions over recursive walks.
+// Shares no code with graph/.
 #pragma once
 
 #include <vector>

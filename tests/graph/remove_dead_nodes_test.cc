@@ -17,7 +17,9 @@ TEST_CASE("what no output needs goes, but inputs stay") {
   add(graph, "deader", OpKind::Neg, NoAttributes{}, {dead});
   graph.outputs = {add(graph, "y", OpKind::Neg, NoAttributes{}, {x})};
   CHECK(check_pass(graph, remove_dead_nodes).rewrites == 2);
-  CHECK(print(graph) == "graph \n  in    %x: f32[2]\n  in    %unused: f32[3]\n  %y: f32[2] = Neg(%x)\n  out   %y\n");
+  CHECK(
+      print(graph) ==
+      "graph \n  in    %x: f32[2]\n  in    %unused: f32[3]\n  %y: f32[2] = Neg(%x)\n  out   %y\n");
 }
 
 }  // namespace polyte::graph

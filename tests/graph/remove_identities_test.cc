@@ -16,7 +16,8 @@ TEST_CASE("every kind of identity goes") {
   x = add(graph, "c", OpKind::Transpose, TransposeAttributes{{0, 1, 2}}, {x});
   x = add(graph, "d", OpKind::Cast, CastAttributes{DType::F32}, {x});
   x = add(graph, "e", OpKind::Slice, SliceAttributes{{0, 0, 0}, {1, 1, 1}, {2, 3, 4}}, {x});
-  x = add(graph, "f", OpKind::Pad, PadAttributes{{0, 0, 0}, {0, 0, 0}, PadMode::Constant}, {x, kNoValue});
+  x = add(graph, "f", OpKind::Pad, PadAttributes{{0, 0, 0}, {0, 0, 0}, PadMode::Constant},
+          {x, kNoValue});
   x = add(graph, "g", OpKind::Tile, TileAttributes{{1, 1, 1}}, {x});
   x = add(graph, "h", OpKind::Expand, ShapeAttributes{{2, 3, 4}}, {x});
   x = add(graph, "i", OpKind::Concat, AxisAttributes{0}, {x});
@@ -31,7 +32,8 @@ TEST_CASE("nodes that only look like identities stay") {
   ValueId x = graph.add_input("x", f32({3, 3}));
   x = add(graph, "t", OpKind::Transpose, TransposeAttributes{{1, 0}}, {x});
   x = add(graph, "r", OpKind::Slice, SliceAttributes{{2, 0}, {-1, 1}, {3, 3}}, {x});
-  x = add(graph, "p", OpKind::Pad, PadAttributes{{1, 0}, {-1, 0}, PadMode::Constant}, {x, kNoValue});
+  x = add(graph, "p", OpKind::Pad, PadAttributes{{1, 0}, {-1, 0}, PadMode::Constant},
+          {x, kNoValue});
   graph.outputs = {x};
   CHECK(check_pass(graph, remove_identities).rewrites == 0);
   CHECK(operators(graph) == "Transpose Slice Pad");

@@ -16,7 +16,8 @@ TEST_CASE("a batch normalisation becomes a multiplication and an addition") {
   };
   const ValueId y =
       add(graph, "y", OpKind::BatchNormalization, NormAttributes{.epsilon = 0.5, .axis = 0},
-          {x, constant("s", {4, -1}), constant("b", {1, -2}), constant("m", {2, -4}), constant("v", {3.5, 0.5})});
+          {x, constant("s", {4, -1}), constant("b", {1, -2}), constant("m", {2, -4}),
+           constant("v", {3.5, 0.5})});
   graph.outputs = {y};
   CHECK(check_pass(graph, simplify_batch_norms).rewrites == 1);
   CHECK(operators(graph) == "Mul Add");
@@ -28,8 +29,9 @@ TEST_CASE("a batch normalisation of a vector has one channel") {
   const auto constant = [&](const char* name, double element) {
     return graph.add_constant(name, make_tensor(f32({1}), {element}));
   };
-  const ValueId y = add(graph, "y", OpKind::BatchNormalization, NormAttributes{.epsilon = 0.5, .axis = 0},
-                        {x, constant("s", 4), constant("b", 1), constant("m", 2), constant("v", 3.5)});
+  const ValueId y =
+      add(graph, "y", OpKind::BatchNormalization, NormAttributes{.epsilon = 0.5, .axis = 0},
+          {x, constant("s", 4), constant("b", 1), constant("m", 2), constant("v", 3.5)});
   graph.outputs = {y};
   CHECK(check_pass(graph, simplify_batch_norms).rewrites == 1);
   CHECK(operators(graph) == "Mul Add");

@@ -38,7 +38,8 @@ class Random {
       case 2:
         return {a.e * c, [=](const Values& v) { return a.value(v) * c; }};
       case 3:
-        return {floor_div(a.e, d), [=](const Values& v) { return polyte::floor_div(a.value(v), d); }};
+        return {floor_div(a.e, d),
+                [=](const Values& v) { return polyte::floor_div(a.value(v), d); }};
       default:
         return {mod(a.e, d), [=](const Values& v) { return polyte::floor_mod(a.value(v), d); }};
     }
@@ -87,7 +88,8 @@ TEST_CASE("ranges hold every value") {
     const Sample s = random.sample(4);
     const Interval range = range_of(s.e, {{"i", {0, 7}}, {"j", {-3, 4}}, {"N", {1, 10}}});
     for (int k = 0; k < 10; ++k) {
-      const std::int64_t value = s.value({{"i", random.in(0, 7)}, {"j", random.in(-3, 4)}, {"N", random.in(1, 10)}});
+      const std::int64_t value =
+          s.value({{"i", random.in(0, 7)}, {"j", random.in(-3, 4)}, {"N", random.in(1, 10)}});
       INFO(to_string(s.e));
       REQUIRE((!range.min || *range.min <= value));
       REQUIRE((!range.max || value <= *range.max));

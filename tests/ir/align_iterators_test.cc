@@ -21,19 +21,20 @@ std::string aligned(const std::string& text) {
 }  // namespace
 
 TEST_CASE("align iterators: a reader calls its loops as the writer does, and others step aside") {
-  CHECK(aligned("program attention()\n"
-                "  in  q: f32[3, 8, 4]\n"
-                "  in  k: f32[3, 7, 4]\n"
-                "  in  v: f32[3, 7, 5]\n"
-                "  out y: f32[3, 8, 5]\n\n"
-                "  t[b, m, n] = sum[d] q[b, m, d] * k[b, n, d]\n"
-                "  top[i, j] = max[l] t[i, j, l]\n"
-                "  e[i, j, l] = exp(t[i, j, l] - top[i, j])\n"
-                "  y[b, m, n] = sum[l] e[b, m, l] * v[b, l, n]\n") ==
-        "  t[b, m, n] = sum[d in 0..4] q[b, m, d] * k[b, n, d]  for b in 0..3, m in 0..8, n in 0..7\n"
-        "  top[b, m] = max[n in 0..7] t[b, m, n]  for b in 0..3, m in 0..8\n"
-        "  e[b, m, n] = exp(t[b, m, n] - top[b, m])  for b in 0..3, m in 0..8, n in 0..7\n"
-        "  y[b, m, n2] = sum[n in 0..7] e[b, m, n] * v[b, n, n2]  for b in 0..3, m in 0..8, n2 in 0..5\n");
+  CHECK(
+      aligned("program attention()\n"
+              "  in  q: f32[3, 8, 4]\n"
+              "  in  k: f32[3, 7, 4]\n"
+              "  in  v: f32[3, 7, 5]\n"
+              "  out y: f32[3, 8, 5]\n\n"
+              "  t[b, m, n] = sum[d] q[b, m, d] * k[b, n, d]\n"
+              "  top[i, j] = max[l] t[i, j, l]\n"
+              "  e[i, j, l] = exp(t[i, j, l] - top[i, j])\n"
+              "  y[b, m, n] = sum[l] e[b, m, l] * v[b, l, n]\n") ==
+      "  t[b, m, n] = sum[d in 0..4] q[b, m, d] * k[b, n, d]  for b in 0..3, m in 0..8, n in 0..7\n"
+      "  top[b, m] = max[n in 0..7] t[b, m, n]  for b in 0..3, m in 0..8\n"
+      "  e[b, m, n] = exp(t[b, m, n] - top[b, m])  for b in 0..3, m in 0..8, n in 0..7\n  y[b, "
+      "m, n2] = sum[n in 0..7] e[b, m, n] * v[b, n, n2]  for b in 0..3, m in 0..8, n2 in 0..5\n");
 }
 
 TEST_CASE("align iterators: loops that are swapped, and one that two dimensions want") {
@@ -53,7 +54,8 @@ TEST_CASE("align iterators: loops that are swapped, and one that two dimensions 
         "  y[i, b] = t[i] + t[b]  for i in 0..6, b in 0..6\n");
 }
 
-TEST_CASE("align iterators: numbers, sizes and skewed subscripts have no names, regions keep theirs") {
+TEST_CASE(
+    "align iterators: numbers, sizes and skewed subscripts have no names, regions keep theirs") {
   const std::string edge =
       "program edge(N)\n"
       "  in  x: f32[N + 1]\n"

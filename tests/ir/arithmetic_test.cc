@@ -18,9 +18,13 @@ namespace {
 std::int64_t ints(BinaryOp op, DType type, std::int64_t a, std::int64_t b) {
   return apply(op, type, of_integer(a), of_integer(b)).integer;
 }
-double reals(BinaryOp op, DType type, double a, double b) { return apply(op, type, of_real(a), of_real(b)).real; }
+double reals(BinaryOp op, DType type, double a, double b) {
+  return apply(op, type, of_real(a), of_real(b)).real;
+}
 double real(UnaryOp op, DType type, double a) { return apply(op, type, of_real(a)).real; }
-std::int64_t to_int(DType to, double a) { return arithmetic::cast(to, DType::F64, of_real(a)).integer; }
+std::int64_t to_int(DType to, double a) {
+  return arithmetic::cast(to, DType::F64, of_real(a)).integer;
+}
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -50,7 +54,8 @@ void check_against(DType type) {
       REQUIRE(ints(BinaryOp::Div, type, ia, ib) == wrap(a / b));
       REQUIRE(ints(BinaryOp::Mod, type, ia, ib) == wrap(a % b));
     }
-    REQUIRE(arithmetic::fma(type, of_integer(ia), of_integer(ib), of_integer(5)).integer == wrap(ua * ub + 5));
+    REQUIRE(arithmetic::fma(type, of_integer(ia), of_integer(ib), of_integer(5)).integer ==
+            wrap(ua * ub + 5));
   }
 }
 
@@ -116,7 +121,8 @@ TEST_CASE("short floats round to nearest even, each operation once") {
   CHECK(reals(BinaryOp::Add, DType::F32, 16777216, 1) == 16777216);
   CHECK(reals(BinaryOp::Add, DType::F64, 16777216, 1) == 16777217);
   // Rounded once from f64, not over f32: 1 + 2^-11 + 2^-40 is above the middle of two halves.
-  CHECK(arithmetic::cast(DType::F16, DType::F64, of_real(1 + 0x1p-11 + 0x1p-40)).real == 1 + 0x1p-10);
+  CHECK(arithmetic::cast(DType::F16, DType::F64, of_real(1 + 0x1p-11 + 0x1p-40)).real ==
+        1 + 0x1p-10);
 }
 
 TEST_CASE("fma rounds once") {

@@ -12,7 +12,8 @@ namespace {
 
 Contents filled(const Buffer& buffer) {
   Contents contents = make_contents(buffer.dtype, constant_shape(buffer));
-  for (std::size_t i = 0; i < contents.bytes.size(); ++i) contents.bytes[i] = static_cast<std::byte>(i * 37 + 11);
+  for (std::size_t i = 0; i < contents.bytes.size(); ++i)
+    contents.bytes[i] = static_cast<std::byte>(i * 37 + 11);
   return contents;
 }
 
@@ -28,7 +29,8 @@ Results both(const std::string& text) {
   CopyMemory memory;
   for (const Buffer& buffer : program.buffers) {
     if (buffer.role == Role::Out) {
-      Contents& contents = results.copied[buffer.name] = make_contents(buffer.dtype, constant_shape(buffer));
+      Contents& contents = results.copied[buffer.name] =
+          make_contents(buffer.dtype, constant_shape(buffer));
       memory.to[buffer.name] = contents.bytes;
     } else {
       const Contents& contents = results.interpreted[buffer.name] = filled(buffer);
@@ -54,7 +56,8 @@ bool copies(const std::string& text) { return only_copies(parse_loop_program(tex
 TEST_CASE("panels of a matrix, with rows that it has not") {
   // [13, 7] to [2][7][8]: lanes read with a stride, the last three are filled.
   for (const char* type : {"f64", "f32", "i16", "u8"}) {
-    check_same(std::string("loops panels\n  const w: ") + type + "[13, 7]\n  out p: " + type + R"([112]
+    check_same(std::string("loops panels\n  const w: ") + type + "[13, 7]\n  out p: " + type +
+               R"([112]
 
   for o in 0..2
     for k in 0..7
@@ -129,7 +132,8 @@ TEST_CASE("what leaves a buffer is said, not done") {
                                                  "test");
   std::vector<std::byte> w(32), a(32);
   CopyMemory memory{{{"w", w}}, {{"a", a}}};
-  CHECK_THROWS_WITH_AS(run_copies(program, memory), "a copy leaves buffer 'a': element 8 of 8", UserError);
+  CHECK_THROWS_WITH_AS(run_copies(program, memory), "a copy leaves buffer 'a': element 8 of 8",
+                       UserError);
 }
 
 TEST_CASE("arithmetic, conversions and loops at once are no copies") {

@@ -13,11 +13,13 @@ using namespace polyte::test;
 namespace {
 
 bool all_hold(const std::vector<Constraint>& domain, const Values& point) {
-  return std::all_of(domain.begin(), domain.end(), [&](const Constraint& c) { return holds(c, point); });
+  return std::all_of(domain.begin(), domain.end(),
+                     [&](const Constraint& c) { return holds(c, point); });
 }
 
 // Counts the points of the domain, and those that violate c, for one N.
-std::pair<int, int> count(const std::vector<Constraint>& domain, const Constraint& c, std::int64_t size) {
+std::pair<int, int> count(const std::vector<Constraint>& domain, const Constraint& c,
+                          std::int64_t size) {
   int points = 0, violations = 0;
   for (std::int64_t a = -8; a <= 16; ++a)
     for (std::int64_t b = -8; b <= 16; ++b) {
@@ -33,15 +35,17 @@ std::pair<int, int> count(const std::vector<Constraint>& domain, const Constrain
 
 TEST_CASE("what is proved holds, what is refuted is violated somewhere") {
   std::mt19937 random(5);
-  const auto in = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  const auto in = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
   int proved = 0, refuted = 0;
   for (int round = 0; round < 3000; ++round) {
     const bool triangle = in(0, 1) == 1;
     const std::vector<Constraint> domain{at_least(i, in(-2, 2)), less_than(i, n + in(-2, 2)),
                                          at_least(j, triangle ? i + in(-2, 2) : Affine(in(-2, 2))),
                                          less_than(j, in(0, 1) == 1 ? n : i + in(0, 3))};
-    const Constraint c =
-        at_least(i * in(-1, 1) + j * in(-1, 1) + n * in(-1, 1) + floor_div(i, 2) * in(0, 1), in(-3, 3));
+    const Constraint c = at_least(
+        i * in(-1, 1) + j * in(-1, 1) + n * in(-1, 1) + floor_div(i, 2) * in(0, 1), in(-3, 3));
     const DomainFacts facts({"i", "j"}, domain, {"N"}, {});
     const bool is_proved = facts.proves(c), is_refuted = facts.refutes(c);
     proved += is_proved ? 1 : 0;
@@ -66,8 +70,8 @@ TEST_CASE("context and parameters") {
 }
 
 TEST_CASE("bounds by the innermost iterator") {
-  const DomainBounds bounds =
-      bounds_of({at_least(i, 0), less_than(i + j * 2, n), at_least(j, i), equal(mod(j, 2), 1)}, {"i", "j"});
+  const DomainBounds bounds = bounds_of(
+      {at_least(i, 0), less_than(i + j * 2, n), at_least(j, i), equal(mod(j, 2), 1)}, {"i", "j"});
   REQUIRE(bounds.of[0].lower.size() == 1);
   CHECK(bounds.of[0].upper.empty());
   REQUIRE(bounds.of[1].upper.size() == 1);

@@ -1,5 +1,6 @@
-// The library of affine reasoning (ir/affine_system.h, ir/facts.h) asked at random, and each answer judged by isl: what
-// it says has to be so, and of what is so it has to say a good part. All questions with POLYTE_SWEEP=all.
+// The library of affine reasoning (ir/affine_system.h, ir/facts.h) asked at random, and each
+// answer judged by isl: what it says has to be so, and of what is so it has to say a good part. All
+// questions with POLYTE_SWEEP=all.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -34,7 +35,9 @@ class Judge {
     return always(where, {c.expr, false}) && always(where, {-c.expr, false});
   }
   bool never(const Constraints& where, const Constraint& c) { return is_empty(where, {c}); }
-  bool is_equal(const Constraints& where, const Affine& a, const Affine& b) { return always(where, equal(a, b)); }
+  bool is_equal(const Constraints& where, const Affine& a, const Affine& b) {
+    return always(where, equal(a, b));
+  }
 
  private:
   schedule::Feasibility isl_;
@@ -46,8 +49,8 @@ struct Score {
   double share() const { return static_cast<double>(given) / std::max(possible, 1); }
 };
 
-// A domain as people and schedules write them: each iterator between affines of the ones before it, then further
-// constraints, over parameters that are not negative.
+// A domain as people and schedules write them: each iterator between affines of the ones before it,
+// then further constraints, over parameters that are not negative.
 struct Domain {
   struct Loop {
     std::string var;
@@ -65,8 +68,10 @@ struct Domain {
   Constraints of_loops() const {
     Constraints result;
     for (const Loop& loop : loops) {
-      for (const Affine& bound : loop.lower) result.push_back(at_least(Affine::symbol(loop.var), bound));
-      for (const Affine& bound : loop.upper) result.push_back(less_than(Affine::symbol(loop.var), bound));
+      for (const Affine& bound : loop.lower)
+        result.push_back(at_least(Affine::symbol(loop.var), bound));
+      for (const Affine& bound : loop.upper)
+        result.push_back(less_than(Affine::symbol(loop.var), bound));
     }
     result.insert(result.end(), guards.begin(), guards.end());
     return result;
@@ -106,7 +111,8 @@ class Questions {
     Domain d;
     if (one_in(2)) d.params.push_back("N");
     if (one_in(4)) d.params.push_back("M");
-    if (d.params.size() == 2 && one_in(2)) d.context.push_back(at_least(Affine::symbol("N"), Affine::symbol("M") - 1));
+    if (d.params.size() == 2 && one_in(2))
+      d.context.push_back(at_least(Affine::symbol("N"), Affine::symbol("M") - 1));
     symbols_ = d.params;
     for (int depth = in(1, 4); depth > 0; --depth) {
       const std::string var = std::string(1, static_cast<char>('i' + d.loops.size()));
@@ -134,18 +140,22 @@ class Questions {
     const int d = kDivisors[static_cast<std::size_t>(in(0, 5))];
     Affine n = in(-3, 8);
     for (const std::string& symbol : symbols_)
-      if (one_in(2)) n = n + Affine::symbol(symbol) * (one_in(3) ? 2 * d : one_in(2) ? d / 2 : in(-2, 3));
+      if (one_in(2))
+        n = n + Affine::symbol(symbol) * (one_in(3) ? 2 * d : one_in(2) ? d / 2 : in(-2, 3));
     return one_in(2) ? floor_div(n, d) : mod(n, d);
   }
   // What follows from some of the constraints, or nearly so.
   Affine combination(const Constraints& known) {
     Affine e = in(-1, 1);
     for (int summands = in(1, 3); summands > 0; --summands)
-      e = e + known[static_cast<std::size_t>(in(0, static_cast<int>(known.size()) - 1))].expr * in(1, 2);
+      e = e + known[static_cast<std::size_t>(in(0, static_cast<int>(known.size()) - 1))].expr *
+                  in(1, 2);
     return e;
   }
   Affine about(const Domain& d) { return one_in(2) ? affine() : combination(d.all()); }
-  std::string symbol() { return symbols_[static_cast<std::size_t>(in(0, static_cast<int>(symbols_.size()) - 1))]; }
+  std::string symbol() {
+    return symbols_[static_cast<std::size_t>(in(0, static_cast<int>(symbols_.size()) - 1))];
+  }
 
  private:
   std::mt19937 random_;
@@ -182,11 +192,13 @@ Score ask_about_domains(unsigned seed, int share_of_all, const Ask& ask) {
     for (int i = 0; i < 6; ++i, ++score.asked) ask(random, judge, d, score);
   }
   if (score.possible > 0)
-    MESSAGE(score.asked << " questions, " << score.possible << " answers possible, " << score.given << " given");
+    MESSAGE(score.asked << " questions, " << score.possible << " answers possible, " << score.given
+                        << " given");
   return score;
 }
 
-void check_truth(Judge& judge, const Constraints& where, const Constraint& c, Truth truth, Score& score) {
+void check_truth(Judge& judge, const Constraints& where, const Constraint& c, Truth truth,
+                 Score& score) {
   INFO(to_string(c));
   const bool is_true = judge.always(where, c), is_false = judge.never(where, c);
   if (truth == Truth::True) REQUIRE(is_true);
@@ -198,51 +210,55 @@ void check_truth(Judge& judge, const Constraints& where, const Constraint& c, Tr
 }  // namespace
 
 TEST_CASE("what facts decide of constraints is so") {
-  const Score score = ask_about_domains(1, 4, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const Constraint c{random.about(d), random.one_in(4)};
-    const Facts facts = random.one_in(2) ? d.by_binding() : d.by_assuming();
-    check_truth(judge, d.all(), c, facts.truth(c), s);
-    if (!c.equality) CHECK(facts.proves(c.expr) == (facts.truth(c) == Truth::True));
-  });
+  const Score score =
+      ask_about_domains(1, 4, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const Constraint c{random.about(d), random.one_in(4)};
+        const Facts facts = random.one_in(2) ? d.by_binding() : d.by_assuming();
+        check_truth(judge, d.all(), c, facts.truth(c), s);
+        if (!c.equality) CHECK(facts.proves(c.expr) == (facts.truth(c) == Truth::True));
+      });
   CHECK(score.share() > 0.85);
 }
 
 TEST_CASE("what a domain proves holds at each of its points") {
-  const Score score = ask_about_domains(2, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const DomainFacts facts(d.iterators(), d.of_loops(), d.params, d.context);
-    const Constraint c{random.about(d), false};
-    INFO(to_string(c));
-    const bool is_true = judge.always(d.all(), c), is_proved = facts.proves(c);
-    if (is_proved) REQUIRE(is_true);
-    s.possible += is_true ? 1 : 0;
-    s.given += is_proved ? 1 : 0;
-  });
+  const Score score =
+      ask_about_domains(2, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const DomainFacts facts(d.iterators(), d.of_loops(), d.params, d.context);
+        const Constraint c{random.about(d), false};
+        INFO(to_string(c));
+        const bool is_true = judge.always(d.all(), c), is_proved = facts.proves(c);
+        if (is_proved) REQUIRE(is_true);
+        s.possible += is_true ? 1 : 0;
+        s.given += is_proved ? 1 : 0;
+      });
   CHECK(score.share() > 0.9);
 }
 
 TEST_CASE("sums of divisions are compared case by case") {
-  const Score score = ask_about_domains(3, 16, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const std::string x = random.symbol();
-    const int divisor = random.in(2, 4);
-    Affine sum = -Affine::symbol(x);  // of x//d, (x + 1)//d ... (x + d - 1)//d that is 0
-    for (int i = 0; i < divisor; ++i) sum = sum + floor_div(Affine::symbol(x) + i, divisor);
-    const Constraint c{sum + (random.one_in(4) ? random.affine() : 0), true};
-    check_truth(judge, d.all(), c, d.by_assuming().truth(c), s);
-  });
+  const Score score =
+      ask_about_domains(3, 16, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const std::string x = random.symbol();
+        const int divisor = random.in(2, 4);
+        Affine sum = -Affine::symbol(x);  // of x//d, (x + 1)//d ... (x + d - 1)//d that is 0
+        for (int i = 0; i < divisor; ++i) sum = sum + floor_div(Affine::symbol(x) + i, divisor);
+        const Constraint c{sum + (random.one_in(4) ? random.affine() : 0), true};
+        check_truth(judge, d.all(), c, d.by_assuming().truth(c), s);
+      });
   CHECK(score.share() > 0.85);
 }
 
 TEST_CASE("ranges have all values, and seldom others") {
-  const Score score = ask_about_domains(4, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const Affine e = random.affine();
-    const Interval range = (random.one_in(2) ? d.by_binding() : d.by_assuming()).range(e);
-    INFO(to_string(e));
-    if (range.min) REQUIRE(judge.always(d.all(), at_least(e, *range.min)));
-    if (range.max) REQUIRE(judge.always(d.all(), at_least(*range.max, e)));
-    s.possible += (range.min ? 1 : 0) + (range.max ? 1 : 0);
-    s.given += (range.min && !judge.never(d.all(), equal(e, *range.min)) ? 1 : 0) +
-               (range.max && !judge.never(d.all(), equal(e, *range.max)) ? 1 : 0);
-  });
+  const Score score =
+      ask_about_domains(4, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const Affine e = random.affine();
+        const Interval range = (random.one_in(2) ? d.by_binding() : d.by_assuming()).range(e);
+        INFO(to_string(e));
+        if (range.min) REQUIRE(judge.always(d.all(), at_least(e, *range.min)));
+        if (range.max) REQUIRE(judge.always(d.all(), at_least(*range.max, e)));
+        s.possible += (range.min ? 1 : 0) + (range.max ? 1 : 0);
+        s.given += (range.min && !judge.never(d.all(), equal(e, *range.min)) ? 1 : 0) +
+                   (range.max && !judge.never(d.all(), equal(e, *range.max)) ? 1 : 0);
+      });
   CHECK(score.share() > 0.75);
 }
 
@@ -252,76 +268,83 @@ TEST_CASE("the most over some symbols is reached by none of them") {
     const std::set<std::string> symbols = {random.symbol(), random.symbol()};
     const Ranges ranges = d.by_assuming().ranges();
     INFO(to_string(e));
-    if (const auto most = most_over(e, symbols, ranges)) REQUIRE(judge.always(d.all(), at_least(*most, e)));
-    if (const auto least = least_over(e, symbols, ranges)) REQUIRE(judge.always(d.all(), at_least(e, *least)));
+    if (const auto most = most_over(e, symbols, ranges))
+      REQUIRE(judge.always(d.all(), at_least(*most, e)));
+    if (const auto least = least_over(e, symbols, ranges))
+      REQUIRE(judge.always(d.all(), at_least(e, *least)));
   });
 }
 
 TEST_CASE("what is simplified stays equal") {
-  const Score score = ask_about_domains(6, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const Affine small = Affine::symbol(random.symbol()) * random.in(1, 2) + random.in(-3, 3);
-    const Affine e = random.one_in(2) ? random.division() + random.in(0, 3) : floor_div(small, random.in(6, 24));
-    const Facts facts = random.one_in(2) ? d.by_binding() : d.by_assuming();
-    const Affine by_facts = facts.simplify(e), by_ranges = simplified(e, facts.ranges());
-    INFO(to_string(e));
-    INFO(to_string(by_facts));
-    REQUIRE(judge.is_equal(d.all(), e, by_facts));
-    REQUIRE(judge.is_equal(d.all(), e, by_ranges));
-    if (!e.has_division()) return;
-    const Interval range = facts.range(e);
-    const bool is_number =
-        range.min && !judge.never(d.all(), equal(e, *range.min)) && judge.always(d.all(), equal(e, *range.min));
-    s.possible += is_number ? 1 : 0;
-    s.given += is_number && by_facts.is_constant() ? 1 : 0;
-  });
+  const Score score =
+      ask_about_domains(6, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const Affine small = Affine::symbol(random.symbol()) * random.in(1, 2) + random.in(-3, 3);
+        const Affine e = random.one_in(2) ? random.division() + random.in(0, 3)
+                                          : floor_div(small, random.in(6, 24));
+        const Facts facts = random.one_in(2) ? d.by_binding() : d.by_assuming();
+        const Affine by_facts = facts.simplify(e), by_ranges = simplified(e, facts.ranges());
+        INFO(to_string(e));
+        INFO(to_string(by_facts));
+        REQUIRE(judge.is_equal(d.all(), e, by_facts));
+        REQUIRE(judge.is_equal(d.all(), e, by_ranges));
+        if (!e.has_division()) return;
+        const Interval range = facts.range(e);
+        const bool is_number = range.min && !judge.never(d.all(), equal(e, *range.min)) &&
+                               judge.always(d.all(), equal(e, *range.min));
+        s.possible += is_number ? 1 : 0;
+        s.given += is_number && by_facts.is_constant() ? 1 : 0;
+      });
   CHECK(score.share() > 0.8);
 }
 
 TEST_CASE("bounds that are pruned say nothing") {
-  const Score score = ask_about_domains(7, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const Facts facts = d.by_binding();
-    const std::vector<Affine> bounds = {random.affine(), random.affine(), random.about(d)};
-    const std::vector<Affine> lower = facts.prune_lower(bounds), upper = facts.prune_upper(bounds);
-    REQUIRE(!lower.empty());
-    REQUIRE(!upper.empty());
-    for (const Affine& bound : bounds) {
-      Constraints above, below;  // every bound that is left
-      for (const Affine& left : lower) above.push_back(less_than(left, bound));
-      for (const Affine& left : upper) below.push_back(less_than(bound, left));
-      REQUIRE(judge.is_empty(d.all(), above));
-      REQUIRE(judge.is_empty(d.all(), below));
-    }
-    s.possible += 6;
-    s.given += static_cast<int>(lower.size() + upper.size());
-  });
+  const Score score =
+      ask_about_domains(7, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const Facts facts = d.by_binding();
+        const std::vector<Affine> bounds = {random.affine(), random.affine(), random.about(d)};
+        const std::vector<Affine> lower = facts.prune_lower(bounds),
+                                  upper = facts.prune_upper(bounds);
+        REQUIRE(!lower.empty());
+        REQUIRE(!upper.empty());
+        for (const Affine& bound : bounds) {
+          Constraints above, below;  // every bound that is left
+          for (const Affine& left : lower) above.push_back(less_than(left, bound));
+          for (const Affine& left : upper) below.push_back(less_than(bound, left));
+          REQUIRE(judge.is_empty(d.all(), above));
+          REQUIRE(judge.is_empty(d.all(), below));
+        }
+        s.possible += 6;
+        s.given += static_cast<int>(lower.size() + upper.size());
+      });
   CHECK(score.share() < 0.7);  // some went
 }
 
 TEST_CASE("elimination says what follows, and enough to bound each variable") {
-  const Score score = ask_about_domains(8, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    System system = system_of(d.all());
-    const std::string kept = random.symbol();
-    std::set<std::string> symbols;
-    for (const Affine& e : system) e.collect_symbols(symbols);
-    for (const std::string& symbol : symbols)
-      if (symbol != kept) system = eliminate(system, symbol);
-    INFO(kept);
-    for (const Affine& e : system) REQUIRE(judge.always(d.all(), {e, false}));
-    const Bounds bounds = bounds_of(relaxed(system, kept), kept);
-    const Affine v = Affine::symbol(kept);
-    const auto is_reached = [&](const Affine& bound) {
-      return bound.is_constant() && !judge.never(d.all(), equal(v, bound));
-    };
-    constexpr std::int64_t kFar = 10'000;
-    if (judge.never(d.all(), at_least(v, kFar))) {
-      ++s.possible;
-      s.given += std::ranges::any_of(bounds.upper, is_reached) ? 1 : 0;
-    }
-    if (judge.never(d.all(), at_least(-kFar, v))) {
-      ++s.possible;
-      s.given += std::ranges::any_of(bounds.lower, is_reached) ? 1 : 0;
-    }
-  });
+  const Score score =
+      ask_about_domains(8, 8, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        System system = system_of(d.all());
+        const std::string kept = random.symbol();
+        std::set<std::string> symbols;
+        for (const Affine& e : system) e.collect_symbols(symbols);
+        for (const std::string& symbol : symbols)
+          if (symbol != kept) system = eliminate(system, symbol);
+        INFO(kept);
+        for (const Affine& e : system) REQUIRE(judge.always(d.all(), {e, false}));
+        const Bounds bounds = bounds_of(relaxed(system, kept), kept);
+        const Affine v = Affine::symbol(kept);
+        const auto is_reached = [&](const Affine& bound) {
+          return bound.is_constant() && !judge.never(d.all(), equal(v, bound));
+        };
+        constexpr std::int64_t kFar = 10'000;
+        if (judge.never(d.all(), at_least(v, kFar))) {
+          ++s.possible;
+          s.given += std::ranges::any_of(bounds.upper, is_reached) ? 1 : 0;
+        }
+        if (judge.never(d.all(), at_least(-kFar, v))) {
+          ++s.possible;
+          s.given += std::ranges::any_of(bounds.lower, is_reached) ? 1 : 0;
+        }
+      });
   CHECK(score.share() > 0.95);
 }
 
@@ -351,22 +374,26 @@ TEST_CASE("the normal form of an inequality has the same points") {
 }
 
 TEST_CASE("numbers at the end of 64 bits make no answer wrong") {
-  const Score score = ask_about_domains(11, 16, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
-    const std::int64_t huge = std::numeric_limits<std::int64_t>::max() / random.in(1, 3) - random.in(0, 3);
-    const auto large = [&] { return random.affine() * (random.one_in(2) ? 1 : huge / random.in(7, 30)); };
-    Constraint guard, c;
-    try {
-      guard = {large() + (random.one_in(2) ? huge : -huge), false};
-      c = {large() + (random.one_in(2) ? huge : -huge), random.one_in(4)};
-      for (const Constraint& of : {guard, c}) static_cast<void>(negation(of));
-    } catch (const UserError&) {
-      return;  // the question itself has no room
-    }
-    Constraints where = d.all();
-    where.push_back(guard);
-    Facts facts = d.by_binding();
-    facts.assume(guard);
-    check_truth(judge, where, c, facts.truth(c), s);
-  });
+  const Score score =
+      ask_about_domains(11, 16, [](Questions& random, Judge& judge, const Domain& d, Score& s) {
+        const std::int64_t huge =
+            std::numeric_limits<std::int64_t>::max() / random.in(1, 3) - random.in(0, 3);
+        const auto large = [&] {
+          return random.affine() * (random.one_in(2) ? 1 : huge / random.in(7, 30));
+        };
+        Constraint guard, c;
+        try {
+          guard = {large() + (random.one_in(2) ? huge : -huge), false};
+          c = {large() + (random.one_in(2) ? huge : -huge), random.one_in(4)};
+          for (const Constraint& of : {guard, c}) static_cast<void>(negation(of));
+        } catch (const UserError&) {
+          return;  // the question itself has no room
+        }
+        Constraints where = d.all();
+        where.push_back(guard);
+        Facts facts = d.by_binding();
+        facts.assume(guard);
+        check_truth(judge, where, c, facts.truth(c), s);
+      });
   CHECK(score.share() > 0.5);
 }

@@ -33,7 +33,8 @@ TEST_CASE("facts prove by intervals and by known bounds") {
 }
 
 TEST_CASE("elimination gives the bounds of outer loops") {
-  const System tile = {sym("ii"), -sym("ii") + 3, sym("io") * 4 + sym("ii"), -sym("io") * 4 - sym("ii") + 20};
+  const System tile = {sym("ii"), -sym("ii") + 3, sym("io") * 4 + sym("ii"),
+                       -sym("io") * 4 - sym("ii") + 20};
   const Bounds outer = bounds_of(eliminate(tile, "ii"), "io");
   CHECK(outer.lower == std::vector<Affine>{0});
   CHECK(outer.upper == std::vector<Affine>{5});

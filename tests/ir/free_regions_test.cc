@@ -21,7 +21,9 @@ program p()
                                        "test"));
 }
 
-const Statement& statement(const FreeRegions& regions, const char* name) { return regions.program.statement(name); }
+const Statement& statement(const FreeRegions& regions, const char* name) {
+  return regions.program.statement(name);
+}
 
 TEST_CASE("free regions: iterations that write elements of their own, terms of a sum") {
   const auto rows = freed("  loop m in 0..8\n    C[m, n] = sum[k] A[m, k] * B[k, n]\n");
@@ -38,8 +40,9 @@ TEST_CASE("free regions: iterations that write elements of their own, terms of a
   CHECK(terms->shared.empty());  // the loop is the update's alone
   CHECK(terms->program.order.size() == 2);
 
-  const auto outer =
-      freed("  u[i] = 0    for i in 0..8\n  loop t in 0..4\n    u[i] += A[t, k]    for i in 0..8, k in 0..8\n");
+  const auto outer = freed(
+      "  u[i] = 0    for i in 0..8\n"
+      "  loop t in 0..4\n    u[i] += A[t, k]    for i in 0..8, k in 0..8\n");
   REQUIRE(outer);  // the terms' order stays: all of t = 0 come first
   CHECK(statement(*outer, "u.update").reductions == std::vector<std::string>{"t", "k"});
 
@@ -56,15 +59,21 @@ TEST_CASE("free regions: iterations that write elements of their own, terms of a
 
 TEST_CASE("free regions: what a loop orders stays in it") {
   for (const char* words : {
-           "  loop t in 1..16\n    u[t] = u[t - 1] + v[t]\n",                       // reads the iteration before
-           "  loop t in 0..8\n    u[i] = v[i] * 2    for i in 0..16\n",             // the last one counts
-           "  loop m in 0..8\n    C[m, n] = A[m, n]\n    D[m, n] = C[7 - m, n]\n",  // of another iteration
-           "  loop m in 0..8\n    u[m] = v[m]\n    S1: u[m + 8] = u[m] + v[m]\n",   // of a later one
-           "  loop m in 0..8\n    u[m + i] += v[i]    for i in 0..8\n",             // they meet
-           "  loop k in 0..16\n    u[i] += v[k] * u[i]    for i in 0..16\n",        // a sum that reads itself
-           "  C[m, n] = 0\n  loop k in 0..8\n    C[m, n] += A[m, k]\n    D[m, k] = C[m, 0]\n",  // while it grows
-           "  u[i] = 0    for i in 0..16\n  loop k in 0..16 step -1\n    u[i] += v[k]    for i in 0..16\n",  // from the
-                                                                                                             // end
+           // Reads the iteration before.
+           "  loop t in 1..16\n    u[t] = u[t - 1] + v[t]\n",
+           "  loop t in 0..8\n    u[i] = v[i] * 2    for i in 0..16\n",  // the last one counts
+           // Of another iteration.
+           "  loop m in 0..8\n    C[m, n] = A[m, n]\n    D[m, n] = C[7 - m, n]\n",
+           // Of a later one.
+           "  loop m in 0..8\n    u[m] = v[m]\n    S1: u[m + 8] = u[m] + v[m]\n",
+           "  loop m in 0..8\n    u[m + i] += v[i]    for i in 0..8\n",  // they meet
+           // A sum that reads itself.
+           "  loop k in 0..16\n    u[i] += v[k] * u[i]    for i in 0..16\n",
+           // While it grows.
+           "  C[m, n] = 0\n  loop k in 0..8\n    C[m, n] += A[m, k]\n    D[m, k] = C[m, 0]\n",
+           // From the end.
+           "  u[i] = 0    for i in 0..16\n"
+           "  loop k in 0..16 step -1\n    u[i] += v[k]    for i in 0..16\n",
            "  C[m, n] = A[m, n]\n",  // no region
        }) {
     CAPTURE(words);

@@ -53,7 +53,8 @@ TEST_CASE("rows of the catalogue") {
       std::vector<std::optional<std::int64_t>> strides;
       std::int64_t stride = 1;
       const std::vector<std::int64_t> shape = constant_shape(row.program.buffer(buffer));
-      for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) strides.insert(strides.begin(), stride);
+      for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d])
+        strides.insert(strides.begin(), stride);
       return strides;
     };
     CHECK(static_cast<bool>(match(row, row.nest, one)));  // each row is itself
@@ -88,13 +89,15 @@ TEST_CASE("a tile in text, and what else matches") {
   CHECK(print(program) == std::string(kTile));
   CHECK(equal(parse_loop_program(print(program), "test").body, program.body));
   CHECK(intrinsic_problems(kTile) == "");
-  CHECK(changed("cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])", "cast_i32(w[k + 4*n]) * cast_i32(x[k + 4*n])") == "");
+  CHECK(changed("cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])",
+                "cast_i32(w[k + 4*n]) * cast_i32(x[k + 4*n])") == "");
   CHECK(changed("(y[n] + (cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])))",
                 "((cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])) + y[n])") == "");
   CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(x[k + 8])") == "");              // a broadcast
   CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(x[7])") == "");                  // of one element
   CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(cast_i16(x[k + 4*n]))") == "");  // loses nothing
-  CHECK(changed("    for n in 0..16\n      for k in 0..4", "    for k in 0..4\n      for n in 0..16") == "");
+  CHECK(changed("    for n in 0..16\n      for k in 0..4",
+                "    for k in 0..4\n      for n in 0..16") == "");
 }
 
 TEST_CASE("the first difference") {
@@ -102,18 +105,21 @@ TEST_CASE("the first difference") {
   CHECK(changed("      for k in 0..4\n  ", "") != "");
   CHECK(changed("x: u8", "x: i8") == "x is i8, expected u8 (a[i, k])");
   CHECK(changed("x[k + 4*n]) * cast", "x[k + 4*n]) - cast") ==
-        "where i32(a[i, k]) * i32(b[i, k]) is expected, the nest has i32(x[k + 4*n]) - i32(w[k + 4*n])");
+        "where i32(a[i, k]) * i32(b[i, k]) is expected, the nest has i32(x[k + 4*n]) - i32(w[k + "
+        "4*n])");
   CHECK(changed("w[k + 4*n]", "w[n + 16*k]") ==
         "w (operand b) moves by 1 element with n, expected 4 (or 0, a broadcast)");
   CHECK(changed("w[k + 4*n]", "w[4*n]") == "w (operand b) moves by 0 elements with k, expected 1");
   CHECK(changed("w[k + 4*n]", "w[(k + 4*n)//2]") == "w is not read or written evenly along k");
   CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(cast_u8(cast_i8(x[k + 4*n])))") ==
         "where a[i, k] is expected, the nest has u8(i8(x[k + 4*n]))");
-  CHECK(changed("        y[n] =", "        nontemporal y[n] =") == "the stores to y go past the caches");
+  CHECK(changed("        y[n] =", "        nontemporal y[n] =") ==
+        "the stores to y go past the caches");
   CHECK(changed("cast_i32(w[k + 4*n])", "cast_i32((w[k + 4*n] where n >= 1 else i8(0)))") ==
         "the read w[k + 4*n] if n >= 1 else 0 has a guard");
   CHECK(changed("(y[n] + (", "(y[n + 0] - (") ==
-        "where c[i] + i32(a[i, k]) * i32(b[i, k]) is expected, the nest has y[n] - i32(x[k + 4*n]) * i32(w[k + 4*n])");
+        "where c[i] + i32(a[i, k]) * i32(b[i, k]) is expected, the nest has y[n] - i32(x[k + 4*n]) "
+        "* i32(w[k + 4*n])");
 }
 
 // An instruction reads all before it writes.
@@ -125,7 +131,8 @@ TEST_CASE("what is written is no other operand") {
     for j in 0..4
       s[0] = (s[0] + s[j])
 )";
-  CHECK(intrinsic_problems(sums) == "tensorized 'sum_i32x4': s is written, and read as another operand (a)");
+  CHECK(intrinsic_problems(sums) ==
+        "tensorized 'sum_i32x4': s is written, and read as another operand (a)");
 }
 
 TEST_CASE("tensorized loops that are none") {
@@ -133,7 +140,8 @@ TEST_CASE("tensorized loops that are none") {
     return intrinsic_problems(replaced(kTile, from, to), Form::Nest);
   };
   CHECK(nest("vnni_dot_i32x16", "nonsense") == "tensorized 'nonsense': no such intrinsic");
-  const std::string not_a_nest = "tensorized 'vnni_dot_i32x16': expected loops of constant extent around one store";
+  const std::string not_a_nest =
+      "tensorized 'vnni_dot_i32x16': expected loops of constant extent around one store";
   CHECK(nest("for k in 0..4", "unrolled k in 0..4") == not_a_nest);
   CHECK(nest("for k in 0..4", "for k in 0..n") == not_a_nest);
   CHECK(nest("        y[n] =", "        fence\n        y[n] =") == not_a_nest);

@@ -54,14 +54,15 @@ TEST_CASE("fit: one affine function through all points, or none") {
 }
 
 TEST_CASE("programs that differ in sizes are one Program of those sizes") {
-  const Result<Program> program = opened(kOne, R"(program p()
+  const Result<Program> program =
+      opened(kOne, R"(program p()
   in  x: f32[#0, 4]
   out y: f32[#0, 4]
   out z: f32[#1]
   y[i, j] = max(x[i, j], 0.5)
   z[i] = x[i - 2, 3] else 0 for i in 0..#1
 )",
-                                         [](const auto& point) { return std::vector{point[0], 2 * point[0] + 1}; });
+             [](const auto& point) { return std::vector{point[0], 2 * point[0] + 1}; });
   REQUIRE(program);
   CHECK(print(*program).starts_with("program p(batch) where batch >= 1 and batch <= 64\n"));
   for (const std::int64_t size : {1, 7, 50}) {
@@ -74,14 +75,16 @@ TEST_CASE("programs that differ in sizes are one Program of those sizes") {
 
 TEST_CASE("several sizes; one that a Program does not use is its parameter all the same") {
   const std::string text = "program p()\n  in  x: f32[#0]\n  out y: f32[#0]\n  y[i] = x[i]\n";
-  const Result<Program> program = opened(kTwo, text, [](const auto& point) { return std::vector{point[1]}; });
+  const Result<Program> program =
+      opened(kTwo, text, [](const auto& point) { return std::vector{point[1]}; });
   REQUIRE(program);
   CHECK(program->params == std::vector<std::string>{"M", "N"});
   CHECK(program->buffer("x").shape[0] == Affine::symbol("N"));
 }
 
 TEST_CASE("what no size changes stays closed") {
-  const Result<Program> program = opened(kOne, "program p()\n  in  x: f32[4]\n  out y: f32[4]\n  y[i] = x[i]\n", kSize);
+  const Result<Program> program =
+      opened(kOne, "program p()\n  in  x: f32[4]\n  out y: f32[4]\n  y[i] = x[i]\n", kSize);
   REQUIRE(program);
   CHECK(program->params.empty());
 }
@@ -97,17 +100,24 @@ TEST_CASE("names of sizes give way to names of the Program") {
 TEST_CASE("what is no affine function of the sizes is refused, with the lines") {
   CHECK(reason(opened(kOne, "program p()\n  in  x: f32[#0]\n  out y: f32[#0]\n  y[i] = x[i]\n",
                       [](const auto& point) { return std::vector{point[0] / 2}; })) ==
-        "'in    x: f32[3]' where batch = 7, 'in    x: f32[4]' where batch = 8, 'in    x: f32[4]' where batch = 9");
+        "'in    x: f32[3]' where batch = 7, 'in    x: f32[4]' where batch = 8, 'in    x: f32[4]' "
+        "where batch = 9");
   // A product of a size and an iterator.
-  CHECK(reason(opened(kOne, "program p()\n  in  x: f32[700]\n  out y: f32[3]\n  y[i] = x[#0*i] for i in 0..3\n", kSize))
+  CHECK(reason(
+            opened(
+                kOne,
+                "program p()\n  in  x: f32[700]\n  out y: f32[3]\n  y[i] = x[#0*i] for i in 0..3\n",
+                kSize))
             .starts_with("a subscript is not affine: it is a product of a size and an iterator"));
   // A number with a point that changes with the size.
-  CHECK(reason(opened(kOne, "program p()\n  in  x: f32[3]\n  out y: f32[3]\n  y[i] = x[i] * #0.5\n", kSize))
+  CHECK(reason(opened(kOne, "program p()\n  in  x: f32[3]\n  out y: f32[3]\n  y[i] = x[i] * #0.5\n",
+                      kSize))
             .find("where batch = 8") != std::string::npos);
   // Other statements.
   std::vector<Program> programs;
   for (const char* value : {"x[i]", "x[i]", "x[i] + 1"})
-    programs.push_back(
-        parse_program("program p()\n  in  x: f32[3]\n  out y: f32[3]\n  y[i] = " + std::string(value) + "\n", "test"));
+    programs.push_back(parse_program(
+        "program p()\n  in  x: f32[3]\n  out y: f32[3]\n  y[i] = " + std::string(value) + "\n",
+        "test"));
   CHECK_FALSE(open_program(kOne, std::vector<SizeRange>{{1, 64}}, programs));
 }

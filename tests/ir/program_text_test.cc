@@ -68,7 +68,8 @@ program p(M, N, K) where M >= N
 }  // namespace
 
 TEST_CASE("dense_relu prints in full") {
-  const Program p = parse_program(read_file("examples/programs/dense_relu.program"), "dense_relu.program");
+  const Program p =
+      parse_program(read_file("examples/programs/dense_relu.program"), "dense_relu.program");
   CHECK(print(p) == R"(program dense_relu(M, N, K)
   in    x: f32[M, K]
   const w: f32[K, N]
@@ -88,7 +89,8 @@ TEST_CASE("dense_relu prints in full") {
 }
 
 TEST_CASE("jacobi_2d prints in full") {
-  const Program p = parse_program(read_file("examples/programs/jacobi_2d.program"), "jacobi_2d.program");
+  const Program p =
+      parse_program(read_file("examples/programs/jacobi_2d.program"), "jacobi_2d.program");
   CHECK(print(p) == R"(program jacobi_2d(T, N)
   inout A: f64[N, N]
   inout B: f64[N, N]
@@ -112,7 +114,8 @@ TEST_CASE("every example makes the round trip") {
 
 TEST_CASE("statement styles") {
   CHECK(printed_statement("y[i] = x[i]") == "y[i] = x[i]  for i in 0..N");
-  CHECK(printed_statement("S1: y[i] = x[i]  for i in 1..N-1") == "S1: y[i] = x[i]  for i in 1..N - 1");
+  CHECK(printed_statement("S1: y[i] = x[i]  for i in 1..N-1") ==
+        "S1: y[i] = x[i]  for i in 1..N - 1");
   CHECK(printed_statement("y[i] = x[i] for i in 0..N if i >= 2 and i % 3 == 1") ==
         "y[i] = x[i]  for i in 0..N if i >= 2 and i % 3 == 1");
   CHECK(printed_statement("c[m, n] += a[m, k] * b[k, n]") ==
@@ -122,9 +125,12 @@ TEST_CASE("statement styles") {
   CHECK(printed_statement("y[i] min= 0") == "y[i] min= 0  for i in 0..N");
   CHECK(printed_statement("c[m, n] = prod[k] b[k, n]") ==
         "c[m, n] = product[k in 0..K] b[k, n]  for m in 0..M, n in 0..N");
-  CHECK(printed_statement("f[i] = any[j] mask[j]") == "f[i] = or[j in 0..N] mask[j]  for i in 0..N");
-  CHECK(printed_statement("f[i] = all[j in 0..i] x[j] > 0") == "f[i] = and[j in 0..i] 0 < x[j]  for i in 0..N");
-  CHECK(printed_statement("y[i] = sum[j in 0..i+1] x[j]") == "y[i] = sum[j in 0..i + 1] x[j]  for i in 0..N");
+  CHECK(printed_statement("f[i] = any[j] mask[j]") ==
+        "f[i] = or[j in 0..N] mask[j]  for i in 0..N");
+  CHECK(printed_statement("f[i] = all[j in 0..i] x[j] > 0") ==
+        "f[i] = and[j in 0..i] 0 < x[j]  for i in 0..N");
+  CHECK(printed_statement("y[i] = sum[j in 0..i+1] x[j]") ==
+        "y[i] = sum[j in 0..i + 1] x[j]  for i in 0..N");
   CHECK(printed_statement("y[i] = sum[j in 0..N, k in j..N] x[k] if k > i") ==
         "y[i] = sum[j in 0..N, k in j..N] x[k]  for i in 0..N if i < k");
   CHECK(printed_statement("(best, where_)[i] = argmin[j] (x[j], j)") ==
@@ -139,8 +145,10 @@ TEST_CASE("statement styles") {
   CHECK(printed_statement("y[i] = s") == "y[i] = s[]  for i in 0..N");
   CHECK(printed_statement("loop t in 0..M (step -1)\n    y[i] = x[i] + y[i]") ==
         "loop t in 0..M step -1\n    y[i] = x[i] + y[i]  for i in 0..N");
-  CHECK(printed_statement("loop t in 0..M\n    loop u in t..M\n      y[i] = x[i]\n    S: y[i] = 0") ==
-        "loop t in 0..M\n    loop u in t..M\n      y[i] = x[i]  for i in 0..N\n    S: y[i] = 0  for i in 0..N");
+  CHECK(
+      printed_statement("loop t in 0..M\n    loop u in t..M\n      y[i] = x[i]\n    S: y[i] = 0") ==
+      "loop t in 0..M\n"
+      "    loop u in t..M\n      y[i] = x[i]  for i in 0..N\n    S: y[i] = 0  for i in 0..N");
   CHECK(printed_statement("y[i] = x[i] for i if i == K") == "y[i] = x[i]  for i if i == K");
   CHECK(printed_statement("y[2*i] = x[2*i+1] for i in 0..(N-1)//2") ==
         "y[2*i] = x[2*i + 1]  for i in 0..(N + 1)//2 - 1");
@@ -154,17 +162,20 @@ TEST_CASE("an update by subtraction adds the negative, of a product that of its 
   CHECK(printed_statement("y[i] -= x[i]") == "y[i] += -x[i]  for i in 0..N");
   CHECK(printed_statement("y[i] -= x[i] + 1") == "y[i] += -(x[i] + 1)  for i in 0..N");
   CHECK(printed_statement("y[i] -= x[i] / s") == "y[i] += -(x[i] / s[])  for i in 0..N");
-  CHECK(printed_statement("y[i] -= (x[i] + 1) * s * 2") == "y[i] += -(x[i] + 1) * s[] * 2  for i in 0..N");
+  CHECK(printed_statement("y[i] -= (x[i] + 1) * s * 2") ==
+        "y[i] += -(x[i] + 1) * s[] * 2  for i in 0..N");
   CHECK(printed_statement("y[i] -= 1.5 * x[i]") == "y[i] += -1.5 * x[i]  for i in 0..N");
   CHECK(printed_statement("y[i] -= -1.5") == "y[i] += 1.5  for i in 0..N");
   CHECK(printed_statement("y[i] -= x[i-1] else 2") == "y[i] += -(x[i - 1] else 2)  for i in 0..N");
   CHECK(printed_statement("z[i] -= i * 2") == "z[i] += -2*i  for i in 0..N");
-  CHECK(printed_statement("z[i] -= idx[i] % 3 when mask[i]") == "z[i] += -(idx[i] % 3)  for i in 0..N when mask[i]");
+  CHECK(printed_statement("z[i] -= idx[i] % 3 when mask[i]") ==
+        "z[i] += -(idx[i] % 3)  for i in 0..N when mask[i]");
 }
 
 TEST_CASE("a named constant is the number written out") {
   const auto parse = [](const std::string& constants, const std::string& body) {
-    return parse_program("program p(N)\n  in s: f32\n  in x: f32[N]\n  inout y: f32[N]\n" + constants + body, "t");
+    return parse_program(
+        "program p(N)\n  in s: f32\n  in x: f32[N]\n  inout y: f32[N]\n" + constants + body, "t");
   };
   const std::string constants = R"(  const alpha = 1.5
   const two = 2
@@ -180,14 +191,17 @@ TEST_CASE("a named constant is the number written out") {
   same("  y[i] -= alpha * x[i]", "  y[i] -= 1.5 * x[i]");
   same("  y[i] = -alpha", "  y[i] = -1.5");
   same("  y[i] = x[i] / beta", "  y[i] = x[i] / (-(1.5 + 1) / f32(N))");
-  same("  y[i] = x[two*i+two] for i in two..N//two - two", "  y[i] = x[2*i+2] for i in 2..N//2 - 2");
+  same("  y[i] = x[two*i+two] for i in two..N//two - two",
+       "  y[i] = x[2*i+2] for i in 2..N//2 - 2");
   same("  loop t in 0..two\n    y[i] += x[i-two] else alpha when x[i] > alpha",
        "  loop t in 0..2\n    y[i] += x[i-2] else 1.5 when x[i] > 1.5");
   same("  temp z: f32[N + two]\n  z[i] = x[i] for i in 0..N if i >= two\n",
        "  temp z: f32[N + 2]\n  z[i] = x[i] for i in 0..N if i >= 2\n");
 }
 
-TEST_CASE("ranges of a stencil: the tensor that is written decides, or what all reads have where its shape follows") {
+TEST_CASE(
+    "ranges of a stencil: the tensor that is written decides, or what all reads have where its "
+    "shape follows") {
   const std::string text =
       print(parse_program("program blur(M, N)\n"
                           "  in  a: f32[M + 2, N + 2]\n"
@@ -203,27 +217,37 @@ TEST_CASE("ranges of a stencil: the tensor that is written decides, or what all 
 TEST_CASE("reads: guards, gathers, scatters, run-time guards") {
   CHECK(printed_statement("y[i] = x[i-1] else 0") == "y[i] = x[i - 1] else 0  for i in 0..N");
   CHECK(printed_statement("y[i] = x[i] else 0") == "y[i] = x[i]  for i in 0..N");
-  CHECK(printed_statement("y[i] = x[i-1] else 0  for i in 1..N") == "y[i] = x[i - 1]  for i in 1..N");
-  CHECK(printed_statement("y[i] = (x[i-1] else -1.5) * 2") == "y[i] = (x[i - 1] else -1.5) * 2  for i in 0..N");
+  CHECK(printed_statement("y[i] = x[i-1] else 0  for i in 1..N") ==
+        "y[i] = x[i - 1]  for i in 1..N");
+  CHECK(printed_statement("y[i] = (x[i-1] else -1.5) * 2") ==
+        "y[i] = (x[i - 1] else -1.5) * 2  for i in 0..N");
   CHECK(printed_statement("y[i] = x[i+1] if i < K and i < N-1 else x[i]  for i in 0..N") ==
         "y[i] = x[i + 1] if i < K and i <= N - 2 else x[i]  for i in 0..N");
-  CHECK(printed_statement("y[i] = x[3] if i >= 1 for i in 0..N").find("if i >= 1") != std::string::npos);
+  CHECK(printed_statement("y[i] = x[3] if i >= 1 for i in 0..N").find("if i >= 1") !=
+        std::string::npos);
   CHECK(printed_statement("y[i] = x[idx[i]]") == "y[i] = x[idx[i]]  for i in 0..N");
-  CHECK(printed_statement("y[i] = x[idx[i] + 2*i - 1]") == "y[i] = x[idx[i] + 2*i - 1]  for i in 0..N");
-  CHECK(printed_statement("y[i] = x[idx[i] - idx[0] - i]") == "y[i] = x[(idx[i] - idx[0]) - i]  for i in 0..N");
+  CHECK(printed_statement("y[i] = x[idx[i] + 2*i - 1]") ==
+        "y[i] = x[idx[i] + 2*i - 1]  for i in 0..N");
+  CHECK(printed_statement("y[i] = x[idx[i] - idx[0] - i]") ==
+        "y[i] = x[(idx[i] - idx[0]) - i]  for i in 0..N");
   CHECK(printed_statement("y[i] = x[-idx[i]]") == "y[i] = x[(-idx[i])]  for i in 0..N");
   CHECK(printed_statement("z[idx[n]] += 1") == "z[idx[n]] += 1  for n in 0..N");
   CHECK(printed_statement("z[idx[n] + 1] = n for n in 0..N") == "z[idx[n] + 1] = n  for n in 0..N");
-  CHECK(printed_statement("y[i] += x[i] when mask[i]") == "y[i] += x[i]  for i in 0..N when mask[i]");
+  CHECK(printed_statement("y[i] += x[i] when mask[i]") ==
+        "y[i] += x[i]  for i in 0..N when mask[i]");
   CHECK(printed_statement("y[i] = x[i] when x[i] > 0 and not(mask[i]) or z[i] == 3") ==
         "y[i] = x[i]  for i in 0..N when 0 < x[i] and not(mask[i]) or z[i] == 3");
 }
 
 TEST_CASE("values: types, literals, functions, precedence") {
-  CHECK(printed_statement("y[i] = f64(h[i]) + f64(q[i])") == "y[i] = f64(h[i]) + f64(q[i])  for i in 0..N");
-  CHECK(printed_statement("y[i] = -x[i] - -x[i] - (-1)") == "y[i] = -x[i] - -x[i] - -1  for i in 0..N");
-  CHECK(printed_statement("y[i] = (x[i] + 1) * 2 / (3 - x[i])") == "y[i] = (x[i] + 1) * 2 / (3 - x[i])  for i in 0..N");
-  CHECK(printed_statement("y[i] = x[i] - (x[i] - x[i])") == "y[i] = x[i] - (x[i] - x[i])  for i in 0..N");
+  CHECK(printed_statement("y[i] = f64(h[i]) + f64(q[i])") ==
+        "y[i] = f64(h[i]) + f64(q[i])  for i in 0..N");
+  CHECK(printed_statement("y[i] = -x[i] - -x[i] - (-1)") ==
+        "y[i] = -x[i] - -x[i] - -1  for i in 0..N");
+  CHECK(printed_statement("y[i] = (x[i] + 1) * 2 / (3 - x[i])") ==
+        "y[i] = (x[i] + 1) * 2 / (3 - x[i])  for i in 0..N");
+  CHECK(printed_statement("y[i] = x[i] - (x[i] - x[i])") ==
+        "y[i] = x[i] - (x[i] - x[i])  for i in 0..N");
   CHECK(printed_statement("y[i] = select(i < 3, x[i], 1e-30)") ==
         "y[i] = select(i64(i) < 3, x[i], 1e-30)  for i in 0..N");
   CHECK(printed_statement("y[i] = fma(x[i], 2, 0.1)") == "y[i] = fma(x[i], 2, 0.1)  for i in 0..N");
@@ -233,11 +257,13 @@ TEST_CASE("values: types, literals, functions, precedence") {
         "y[i] = max(-inf, min(x[i], inf)) + nan  for i in 0..N");
   CHECK(printed_statement("z[i] = (z[i] << 2 | 1) ^ z[i] & 255") ==
         "z[i] = (z[i] << 2 | 1) ^ z[i] & 255  for i in 0..N");
-  CHECK(printed_statement("z[i] = z[i] % 3 + i32(x[i]) + i") == "z[i] = z[i] % 3 + i32(x[i]) + i  for i in 0..N");
+  CHECK(printed_statement("z[i] = z[i] % 3 + i32(x[i]) + i") ==
+        "z[i] = z[i] % 3 + i32(x[i]) + i  for i in 0..N");
   CHECK(printed_statement("y[i] = 2 * i + 1") == "y[i] = 2*i + 1  for i in 0..N");
   CHECK(printed_statement("y[i] = 0.5 * i + s") == "y[i] = f64(0.5) * i + s[]  for i in 0..N");
   CHECK(printed_statement("f[i] = true") == "f[i] = true  for i in 0..N");
-  CHECK(printed_statement("f[i] = x[i] >= 0 and x[i] != 1") == "f[i] = 0 <= x[i] and x[i] != 1  for i in 0..N");
+  CHECK(printed_statement("f[i] = x[i] >= 0 and x[i] != 1") ==
+        "f[i] = 0 <= x[i] and x[i] != 1  for i in 0..N");
   CHECK(printed_statement("y[i] = f64(u64(18446744073709551615))") ==
         "y[i] = f64(u64(18446744073709551615))  for i in 0..N");
   CHECK(printed_statement("y[i] = f64(f16(0.1)) + f64(f32(0.1)) + 0.1") ==
@@ -247,8 +273,9 @@ TEST_CASE("values: types, literals, functions, precedence") {
 TEST_CASE("all element types are declared and cast") {
   for (int t = 0; t < kDTypeCount; ++t) {
     const std::string name(to_string(static_cast<DType>(t)));
-    const Program p =
-        parse_program("program p()\n  in x: f32[4]\n  out y: " + name + "[4]\n  y[i] = " + name + "(x[i])", "text");
+    const Program p = parse_program(
+        "program p()\n  in x: f32[4]\n  out y: " + name + "[4]\n  y[i] = " + name + "(x[i])",
+        "text");
     CHECK(p.buffers[1].dtype == static_cast<DType>(t));
     check_round_trip(p);
   }
@@ -256,28 +283,34 @@ TEST_CASE("all element types are declared and cast") {
 
 TEST_CASE("several programs, several declarations on a line") {
   const auto programs = parse_programs(
-      "program a()\n  in x: f32[4]; out y: f32[4]\n  y[i] = x[i]\nprogram b(N)\n  out y: i8[N]\n  y[i] = 1", "t");
+      "program a()\n"
+      "  in x: f32[4]; out y: f32[4]\n  y[i] = x[i]\nprogram b(N)\n  out y: i8[N]\n  y[i] = 1",
+      "t");
   REQUIRE(programs.size() == 2);
   CHECK(programs[0].buffers.size() == 2);
   CHECK(programs[1].name == "b");
 }
 
 TEST_CASE("built programs make the round trip") {
-  const Affine n = Affine::symbol("N"), i = Affine::symbol("i"), j = Affine::symbol("j"), t = Affine::symbol("t");
+  const Affine n = Affine::symbol("N"), i = Affine::symbol("i"), j = Affine::symbol("j"),
+               t = Affine::symbol("t");
   ProgramBuilder b("built", {"N"});
   b.declare("x", Role::In, DType::F32, {n, n});
   b.declare("y", Role::Out, DType::F32, {n});
-  b.reduce({"acc", {i}}, {{"i", 0, n}}, {{"j", 0, i + 1}}, Combiner::Max,
-           b.padded_load("x", {i - 1, j}, make_float(DType::F32, -1), {{"i", 0, n}, {"j", 0, i + 1}}));
-  b.reduce({"start", {i}}, {{"i", 0, n}}, {{"j", 0, n}}, Combiner::Sum, b.load("x", {i, j}), {at_least(j, i)},
-           b.load("acc", {i}));
+  b.reduce(
+      {"acc", {i}}, {{"i", 0, n}}, {{"j", 0, i + 1}}, Combiner::Max,
+      b.padded_load("x", {i - 1, j}, make_float(DType::F32, -1), {{"i", 0, n}, {"j", 0, i + 1}}));
+  b.reduce({"start", {i}}, {{"i", 0, n}}, {{"j", 0, n}}, Combiner::Sum, b.load("x", {i, j}),
+           {at_least(j, i)}, b.load("acc", {i}));
   b.begin_region("t", 0, n, -1);
-  b.define({"y", {i}}, {{"i", 0, n}}, make_binary(BinaryOp::Mul, b.load("acc", {i}), make_index(i * 2 + 1, DType::F32)),
+  b.define({"y", {i}}, {{"i", 0, n}},
+           make_binary(BinaryOp::Mul, b.load("acc", {i}), make_index(i * 2 + 1, DType::F32)),
            {less_than(i, t + 1)});
   b.end_region();
   const Program p = b.build();
   check_round_trip(p);
-  CHECK(print(p).find("acc[i] = max[j in 0..i + 1] x[i - 1, j] else -1  for i in 0..N\n") != std::string::npos);
+  CHECK(print(p).find("acc[i] = max[j in 0..i + 1] x[i - 1, j] else -1  for i in 0..N\n") !=
+        std::string::npos);
   CHECK(print(p).find("start.init: start[i] = acc[i]  for i in 0..N\n") != std::string::npos);
   CHECK(b.fresh("acc") == "acc_2");
   CHECK(b.fresh("in") == "in_2");
@@ -285,22 +318,27 @@ TEST_CASE("built programs make the round trip") {
 
 TEST_CASE("bind replaces sizes and checks them") {
   const Program p = parse_program(
-      "program p(M, N) where M >= N\n  in x: f32[M, N]\n  out y: f32[N]\n  y[n] = x[n, n]  for n in 0..N", "t");
+      "program p(M, N) where M >= N\n"
+      "  in x: f32[M, N]\n  out y: f32[N]\n  y[n] = x[n, n]  for n in 0..N",
+      "t");
   const Program bound = ir::bind(p, {{"M", 5}, {"N", 4}});
   CHECK(bound.params.empty());
   CHECK(constant_shape(bound.buffers[0]) == std::vector<std::int64_t>{5, 4});
   CHECK(print(bound).find("for n in 0..4") != std::string::npos);
   check_round_trip(bound);
-  CHECK_THROWS_WITH_AS(ir::bind(p, {{"M", 3}, {"N", 4}}), "program 'p': the sizes violate N <= M", UserError);
+  CHECK_THROWS_WITH_AS(ir::bind(p, {{"M", 3}, {"N", 4}}), "program 'p': the sizes violate N <= M",
+                       UserError);
   CHECK_THROWS_WITH_AS(ir::bind(p, {{"Q", 3}}), "program 'p' has no size Q", UserError);
-  CHECK_THROWS_WITH_AS(ir::bind(p, {{"N", -3}}), doctest::Contains("size N is -3, expected 0 or more"), UserError);
+  CHECK_THROWS_WITH_AS(ir::bind(p, {{"N", -3}}),
+                       doctest::Contains("size N is -3, expected 0 or more"), UserError);
 }
 
 TEST_CASE("the digest sees structure, not names") {
   const auto of = [](const char* text) { return digest(parse_program(text, "t")); };
   const std::string base = of("program a(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1");
   CHECK(base.size() == 6);
-  CHECK(base == of("program other(M)\n  in src: f32[M]\n  out dst: f32[M]\n  L: dst[q] = src[q] + 1"));
+  CHECK(base ==
+        of("program other(M)\n  in src: f32[M]\n  out dst: f32[M]\n  L: dst[q] = src[q] + 1"));
   CHECK(base != of("program a(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 2"));
   CHECK(base != of("program a(N)\n  in x: f64[N]\n  out y: f64[N]\n  y[i] = x[i] + 1"));
   CHECK(base != of("program a(N)\n  const x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1"));

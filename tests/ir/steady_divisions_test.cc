@@ -10,7 +10,8 @@ namespace {
 
 std::string planned(const std::string& statements) {
   const auto program = with_steady_divisions(parse_program(
-      "program p()\n  in    x: f32[100]\n  inout z: f32[100]\n  out   y: f32[100]\n" + statements, "test"));
+      "program p()\n  in    x: f32[100]\n  inout z: f32[100]\n  out   y: f32[100]\n" + statements,
+      "test"));
   if (!program) return "";
   const std::string text = print(*program);
   return text.substr(text.find("y[j]"), text.find("  for j") - text.find("y[j]"));
@@ -25,9 +26,12 @@ TEST_CASE("steady divisions: one change, the longer side counts") {
 }
 
 TEST_CASE("steady divisions: others are left as they are") {
-  CHECK(planned("  y[j] = x[j % 50 + j // 50]  for j in 0..50\n").empty());  // never changes: simplified
-  CHECK(planned("  y[j] = x[j % 10]  for j in 0..100\n").empty());           // changes nine times
-  CHECK(planned("  y[j] = z[(j + 37) % 100]  for j in 0..100\n  z[j] = 0  for j in 0..100\n").empty());  // is written
+  // Never changes: simplified.
+  CHECK(planned("  y[j] = x[j % 50 + j // 50]  for j in 0..50\n").empty());
+  CHECK(planned("  y[j] = x[j % 10]  for j in 0..100\n").empty());  // changes nine times
+  // Is written.
+  CHECK(planned("  y[j] = z[(j + 37) % 100]  for j in 0..100\n  z[j] = 0  for j in 0..100\n")
+            .empty());
   CHECK(planned("  y[j] = sum[k in 0..5] x[(j + k) % 100]  for j in 0..100\n").empty());
 }
 

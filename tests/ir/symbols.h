@@ -5,6 +5,7 @@
 
 namespace polyte::test {
 
-inline const ir::Affine i = ir::Affine::symbol("i"), j = ir::Affine::symbol("j"), n = ir::Affine::symbol("N");
+inline const ir::Affine i = ir::Affine::symbol("i"), j = ir::Affine::symbol("j"),
+                        n = ir::Affine::symbol("N");
 
 }  // namespace polyte::test

@@ -1,4 +1,5 @@
-// Views: which flat subscripts are digits, with what constants, and that undoing a view gives back the Program.
+// Views: which flat subscripts are digits, with what constants, and that undoing a view gives
+// back the Program.
 #include "ir/views.h"
 
 #include <doctest/doctest.h>
@@ -42,57 +43,73 @@ std::string seen(const std::string& statements, const View& view) {
   Program undone = *result;
   for (Statement& s : undone.statements)
     undo_view(s, view.buffer, constant_shape(program.buffer(view.buffer)), view.shape);
-  std::ranges::find(undone.buffers, view.buffer, &Buffer::name)->shape = program.buffer(view.buffer).shape;
+  std::ranges::find(undone.buffers, view.buffer, &Buffer::name)->shape =
+      program.buffer(view.buffer).shape;
   CHECK(equal(undone, program));
   return print(*result);
 }
 
-bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("views: digits of flat subscripts") {
-  CHECK(views_of("  C[64*i + j] = A[64*i + j]  for i in 0..64, j in 0..64\n") == "A 64 64; C 64 64");
+  CHECK(views_of("  C[64*i + j] = A[64*i + j]  for i in 0..64, j in 0..64\n") ==
+        "A 64 64; C 64 64");
   CHECK(views_of("  C[512*i + 32*j + k] = A[512*i + k]  for i in 0..8, j in 0..16, k in 0..32\n") ==
         "A 8 512; C 8 16 32");
   // Strides within a row, rows counted from elsewhere or backwards, a window.
-  CHECK(views_of("  C[64*i + 2*j] = A[64*i + j + 3] + A[4032 - 64*i + j]  for i in 0..64, j in 0..32\n") ==
-        "A 64 64; C 64 64");
-  CHECK(views_of("  C[64*i + j] = A[64*i + 64*r + j + s]  for i in 0..60, j in 0..60, r in 0..3, s in 0..3\n") ==
-        "A 64 64; C 64 64");
+  CHECK(
+      views_of(
+          "  C[64*i + 2*j] = A[64*i + j + 3] + A[4032 - 64*i + j]  for i in 0..64, j in 0..32\n") ==
+      "A 64 64; C 64 64");
+  CHECK(views_of("  C[64*i + j] = A[64*i + 64*r + j + s]  for i in 0..60, j in 0..60, r in 0..3, s "
+                 "in 0..3\n") == "A 64 64; C 64 64");
 }
 
 TEST_CASE("views: what only looks like digits") {
   CHECK(views_of("  C[64*i + j] = A[i]  for i in 0..63, j in 0..65\n").empty());  // carries
   CHECK(views_of("  C[16*i + j] = A[16*i + j]  for i in 0..64, j in 0..48\n").empty());
   CHECK(views_of("  C[4*i + j] = 0  for i in 0..1024, j in 0..4\n").empty());  // short rows
-  CHECK(views_of("  C[60*i + j] = 0  for i in 0..60, j in 0..60\n").empty());  // rows do not fill it
-  CHECK(views_of("  C[64*i] = A[64*i]  for i in 0..64\n").empty());            // one element of each row
+  // Rows do not fill it.
+  CHECK(views_of("  C[60*i + j] = 0  for i in 0..60, j in 0..60\n").empty());
+  // One element of each row.
+  CHECK(views_of("  C[64*i] = A[64*i]  for i in 0..64\n").empty());
   CHECK(views_of("  C[64*i + j] = A[at[i]]  for i in 0..64, j in 0..64\n") == "C 64 64");
   CHECK(views_of("  C[i] = B[i // 64, i % 64]  for i in 0..4096\n").empty());
   // No digits are looked for where sums of coefficients would not fit; there is one k.
-  CHECK(views_of("  C[64*i + j + 6917529027641081856*k] = 0  for i in 0..64, j in 0..64, k in 0..1\n").empty());
+  CHECK(
+      views_of("  C[64*i + j + 6917529027641081856*k] = 0  for i in 0..64, j in 0..64, k in 0..1\n")
+          .empty());
   // A padded read in front of each row but the first.
-  CHECK(views_of("  C[64*i + j] = A[64*i + j - 1] else 0  for i in 0..64, j in 0..64\n") == "C 64 64");
+  CHECK(views_of("  C[64*i + j] = A[64*i + j - 1] else 0  for i in 0..64, j in 0..64\n") ==
+        "C 64 64");
 }
 
 TEST_CASE("views: subscripts, and back") {
-  const std::string text =
-      seen("  C[64*i + j] = 0  for i in 0..64, j in 0..64\n  C[4095 - 64*i - j] += A[j]  for i in 0..64, j in 0..64\n",
-           {"C", {64, 64}});
+  const std::string text = seen(
+      "  C[64*i + j] = 0  for i in 0..64, j in 0..64\n"
+      "  C[4095 - 64*i - j] += A[j]  for i in 0..64, j in 0..64\n",
+      {"C", {64, 64}});
   CHECK_MESSAGE(says(text, "C[i, j] = "), text);
   CHECK_MESSAGE(says(text, "C[63 - i, 63 - j] += "), text);
-  CHECK(says(seen("  C[64*i + j] = A[32*j + i]  for i in 0..64, j in 0..64\n", {"A", {128, 32}}), "no digit"));
-  const std::string padded =
-      seen("  C[64*i + j] = A[64*i + j - 128] else 0  for i in 0..64, j in 0..64\n", {"A", {64, 64}});
+  CHECK(says(seen("  C[64*i + j] = A[32*j + i]  for i in 0..64, j in 0..64\n", {"A", {128, 32}}),
+             "no digit"));
+  const std::string padded = seen(
+      "  C[64*i + j] = A[64*i + j - 128] else 0  for i in 0..64, j in 0..64\n", {"A", {64, 64}});
   CHECK_MESSAGE(says(padded, "A[i - 2, j]"), padded);
-  CHECK(says(seen("  C[i] = A[64*(i // 64) + i % 64]  for i in 0..4096\n", {"A", {4, 1024}}), "no digit"));
-  CHECK(says(seen("  C[i] = A[64*(i % 64) + i // 64]  for i in 0..4096\n", {"A", {64, 64}}), "A[i % 64, i//64]"));
+  CHECK(says(seen("  C[i] = A[64*(i // 64) + i % 64]  for i in 0..4096\n", {"A", {4, 1024}}),
+             "no digit"));
+  CHECK(says(seen("  C[i] = A[64*(i % 64) + i // 64]  for i in 0..4096\n", {"A", {64, 64}}),
+             "A[i % 64, i//64]"));
 }
 
 TEST_CASE("views: shapes that are none") {
   const std::string copy = "  C[64*i + j] = B[i, j]  for i in 0..64, j in 0..64\n";
-  for (const View& view : std::vector<View>{{"C", {4095}}, {"C", {64, 65}}, {"C", {}}, {"B", {32, 128}}, {"B", {4096}}})
+  for (const View& view : std::vector<View>{
+           {"C", {4095}}, {"C", {64, 65}}, {"C", {}}, {"B", {32, 128}}, {"B", {4096}}})
     CHECK(says(seen(copy, view), "no factors"));
   CHECK(says(seen(copy, {"D", {64}}), "no tensor D"));
   CHECK(says(seen(copy, {"C", {1, 64, 1, 64, 1}}), "C[0, i, 0, j, 0] = "));

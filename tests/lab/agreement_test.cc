@@ -1,5 +1,5 @@
-// What the model predicts beside what is measured: ranks, factors, and the count of operations, each against numbers
-// worked out by hand.
+// What the model predicts beside what is measured: ranks, factors, and the count of operations,
+// each against numbers worked out by hand.
 #include "driver/lab/agreement.h"
 
 #include <doctest/doctest.h>
@@ -39,32 +39,38 @@ TEST_CASE("agreement: within rows where three arms are, over all, and by which f
   CHECK(agreement_of({}).points == 0);
 }
 
-TEST_CASE("operations of loops: an fma is two, lanes count, triangles by their middle, tails as they stand") {
+TEST_CASE(
+    "operations of loops: an fma is two, lanes count, triangles by their middle, tails as they "
+    "stand") {
   const auto flops = [](const std::string& body) {
-    return flops_of_loops(ir::parse_loop_program("loops f\n  in x: f32[64]\n  out y: f32[64]\n\n" + body, "t"));
+    return flops_of_loops(
+        ir::parse_loop_program("loops f\n  in x: f32[64]\n  out y: f32[64]\n\n" + body, "t"));
   };
   CHECK(flops("  for i in 0..8\n    y[i] = (x[i] + f32(1))  @y.s(i)\n") == 8);
-  CHECK(
-      flops("  for i in 0..8\n    y[8*i; 8 by 1] = fma(x[8*i; 8 by 1], x8(f32(2)), x[8*i; 8 by 1])  @y.s(8*i; 1)\n") ==
-      8 * 8 * 2);
-  CHECK(flops("  for i in 0..8\n    for j in i..8\n      y[i + j] = (x[j] * x[i])  @y.s(i, j)\n") == 8 * 4.5);
+  CHECK(flops("  for i in 0..8\n    y[8*i; 8 by 1] = fma(x[8*i; "
+              "8 by 1], x8(f32(2)), x[8*i; 8 by 1])  @y.s(8*i; 1)\n") == 8 * 8 * 2);
+  CHECK(flops("  for i in 0..8\n    for j in i..8\n      y[i + j] = (x[j] * x[i])  @y.s(i, j)\n") ==
+        8 * 4.5);
 }
 
 // A record's prediction is a stranger's: whatever stands there is a number or nothing.
 TEST_CASE("what is recorded of a prediction is read back, and nothing else is believed") {
   CHECK_FALSE(predicted_of(Json::object()));
   CHECK_FALSE(predicted_of(Json{{"predicted", 5}}));
-  const auto odd = predicted_of(Json{{"predicted", {{"nanoseconds", "5"}, {"bytes", 3}, {"bound", {1}}}}});
+  const auto odd =
+      predicted_of(Json{{"predicted", {{"nanoseconds", "5"}, {"bytes", 3}, {"bound", {1}}}}});
   REQUIRE(odd);
   CHECK(odd->nanoseconds == 0);
-  const auto well = predicted_of(
-      Json{{"predicted", {{"nanoseconds", 5.0}, {"flops", 7}, {"bytes", {{"beyond_l1", 64}}}, {"bound", "issue"}}}});
+  const auto well = predicted_of(Json{
+      {"predicted",
+       {{"nanoseconds", 5.0}, {"flops", 7}, {"bytes", {{"beyond_l1", 64}}}, {"bound", "issue"}}}});
   CHECK(well->nanoseconds == 5);
   CHECK(well->beyond_l1 == 64);
   CHECK(well->bound == "issue");
 }
 
-TEST_CASE("predicted times stand in every format, beside the measured ones and named as the model's") {
+TEST_CASE(
+    "predicted times stand in every format, beside the measured ones and named as the model's") {
   const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
   std::string text;
   for (const char* name : {"poly", "mine"}) {
@@ -77,7 +83,8 @@ TEST_CASE("predicted times stand in every format, beside the measured ones and n
                 {"predicted", {{"nanoseconds", 123000.0}, {"flops", 7}, {"bound", "memory"}}}});
     text += arm.dump() + "\n";
   }
-  text += testing::process_text(0, 0, {{"poly", {100, 101}}, {"mine", {50, 51}}, {kAgain, {100, 102}}}, 0);
+  text += testing::process_text(
+      0, 0, {{"poly", {100, 101}}, {"mine", {50, 51}}, {kAgain, {100, 102}}}, 0);
   // The made-up process repeats the arms' records; the first ones count.
   const Results results = evaluate(plan, parse_records(text, plan, "s"));
   REQUIRE(results.agreement.points == 2);
@@ -86,7 +93,8 @@ TEST_CASE("predicted times stand in every format, beside the measured ones and n
   CHECK(report_text(results).find("5 KiB, 1 KiB of it scratch") != std::string::npos);
   CHECK(report_text(results).find("mine, proof: proved so") != std::string::npos);
   CHECK(report_html(results).find("<h2>Predicted and measured</h2>") != std::string::npos);
-  CHECK(report_csv(results).find(",123000,7,0,0,0,memory,2.5,5120,,,proved so,") != std::string::npos);
+  CHECK(report_csv(results).find(",123000,7,0,0,0,memory,2.5,5120,,,proved so,") !=
+        std::string::npos);
   const Json json = report_json(results);
   CHECK(json["rows"][0]["arms"][0]["facts"]["predicted"]["nanoseconds"] == 123000);
   CHECK(json["rows"][0]["arms"][0]["counted"].is_null());

@@ -1,5 +1,5 @@
-// Programs as operations on arrays: what becomes of each shape of statement, what is declined and why, and that NumPy
-// computes with them what the interpreter does, where it is installed.
+// Programs as operations on arrays: what becomes of each shape of statement, what is declined and
+// why, and that NumPy computes with them what the interpreter does, where it is installed.
 #include "driver/lab/array_form.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 
 ir::Program bound(const std::string& text, const ir::Values& sizes) {
   const bool notation = text.find("program") == std::string::npos;
-  return ir::bind(notation ? ir::parse_index_notation(text, DType::F32) : ir::parse_program(text, "p"), sizes);
+  return ir::bind(
+      notation ? ir::parse_index_notation(text, DType::F32) : ir::parse_program(text, "p"), sizes);
 }
 
 // The steps by name, loops with theirs in brackets.
@@ -38,11 +39,13 @@ std::string form_of(const ir::Program& program) {
 }
 
 TEST_CASE("statements as a person would write them with arrays") {
-  CHECK(form_of(bound("C[m,n] = sum[k] A[m,k]*B[k,n]", {{"M", 4}, {"N", 5}, {"K", 6}})) == "view view einsum store");
+  CHECK(form_of(bound("C[m,n] = sum[k] A[m,k]*B[k,n]", {{"M", 4}, {"N", 5}, {"K", 6}})) ==
+        "view view einsum store");
   CHECK(form_of(bound("y[i] = max[j] x[i,j]", {{"I", 4}, {"J", 5}})) == "view reduce store");
   CHECK(form_of(bound("y[i,j] = x[j,i] + 1", {{"I", 4}, {"J", 5}})) == "view literal binary store");
-  CHECK(form_of(bound("program p()\n  in x: f32[8]\n  out y: f32[8]\n  y[i] = (x[i-1] else 0) + x[i]\n", {})) ==
-        "pad view view binary store");
+  CHECK(form_of(
+            bound("program p()\n  in x: f32[8]\n  out y: f32[8]\n  y[i] = (x[i-1] else 0) + x[i]\n",
+                  {})) == "pad view view binary store");
   CHECK(form_of(bound("program p()\n  in x: f32[3, 8]\n  in w: f32[2, 3, 3]\n  out y: f32[2, 8]\n"
                       "  y[f, p] = sum[c, r] (x[c, p + r - 1] else 0) * w[f, c, r]\n",
                       {})) == "view conv store");
@@ -50,8 +53,9 @@ TEST_CASE("statements as a person would write them with arrays") {
                       "  y[c, p] = max[r in 0..2] x[c, 2*p + r]\n",
                       {})) == "pool store");
   // A window of three points without weights of its own: three slices.
-  CHECK(form_of(bound("program p()\n  in x: f32[8]\n  out y: f32[6]\n  y[p] = min[r in 0..3] x[p + r]\n", {})) ==
-        "view view binary view binary store");
+  CHECK(form_of(bound(
+            "program p()\n  in x: f32[8]\n  out y: f32[6]\n  y[p] = min[r in 0..3] x[p + r]\n",
+            {})) == "view view binary view binary store");
   // A triangle: what the mask hides counts nothing.
   CHECK(form_of(bound("program p()\n  in A: f32[4, 4]\n  in x: f32[4]\n  out y: f32[4]\n"
                       "  y[i] = sum[j] A[i, j] * x[j] for i in 0..4, j in 0..i+1\n",
@@ -69,7 +73,8 @@ TEST_CASE("what arrays cannot say has a reason") {
   };
   CHECK(reason("  S: A[i] = A[i-1] for i in 1..8\n") ==
         "no form: 'S': each step reads what another one has written to 'A'");
-  CHECK(reason("  Z: y[i] = 0 for i in 0..8\n  S: y[b[i]] += A[i]\n") == "no form: 'S': it scatters into 'y'");
+  CHECK(reason("  Z: y[i] = 0 for i in 0..8\n  S: y[b[i]] += A[i]\n") ==
+        "no form: 'S': it scatters into 'y'");
   CHECK(reason("  loop t in 1..8\n    S: A[t] = A[t-1]\n") ==
         "no form: the steps of the ordered loop 't' differ: 'S' reads it");
   CHECK(reason("  S: A[i] = f32(b[i] / 2)\n").starts_with("no form: integers"));
@@ -90,9 +95,11 @@ TEST_CASE("NumPy computes with them what the interpreter does") {
   if (!has_numpy()) return;
   std::size_t right = 0, declined = 0;
   for (const char* name : {"kernelbench-1", "halide"}) {
-    const Suite suite = read_suite(fs::absolute("bench/suites/" + std::string(name) + ".toml").string(), "");
+    const Suite suite =
+        read_suite(fs::absolute("bench/suites/" + std::string(name) + ".toml").string(), "");
     for (const SuiteFinding& finding : check_suite(suite, {arm_of("peer:numpy")})) {
-      CHECK_MESSAGE(finding.problem.empty(), suite.name << "/" << finding.row << ": " << finding.problem);
+      CHECK_MESSAGE(finding.problem.empty(),
+                    suite.name << "/" << finding.row << ": " << finding.problem);
       ++(finding.declined.empty() ? right : declined);
     }
   }

@@ -64,8 +64,9 @@ struct Checked {
 
 // The logistic map forgets where it began: after 90 steps nothing of its start is left in 53 bits.
 constexpr const char* kChaos =
-    "program chaos(N)\n  in x: f64[N]\n  out y: f64[90, N]\n  out z: f64[N]\n"
-    "  first: y[0, i] = x[i] * x[i] / (1 + x[i] * x[i]) for i in 0..N\n  z: z[i] = x[i] * 2 for i in 0..N\n"
+    "program chaos(N)\n  in x: f64[N]\n  out y: f64[90, N]\n"
+    "  out z: f64[N]\n  first: y[0, i] = x[i] * x[i] / (1 + x[i] * x[i]) for i in 0..N\n"
+    "  z: z[i] = x[i] * 2 for i in 0..N\n"
     "  loop t in 1..90\n    next: y[t, i] = 4 * y[t - 1, i] * (1 - y[t - 1, i]) for i in 0..N\n";
 
 TEST_CASE("what is rounding alone in the reference is not held against an arm, all else is") {
@@ -81,11 +82,13 @@ TEST_CASE("what is rounding alone in the reference is not held against an arm, a
   CHECK_FALSE(chaos.verdict().right);
 }
 
-// Small integers lie on every step there is: an input that is moved crosses it, and that is no rounding.
-TEST_CASE("steps are no rounding: floors and comparisons of whole numbers stay checked, each element") {
+// Small integers lie on every step there is: an input that is moved crosses it, and that
+// is no rounding.
+TEST_CASE(
+    "steps are no rounding: floors and comparisons of whole numbers stay checked, each element") {
   Plan plan = plan_of(
-      "program steps(N)\n  in x: f64[N]\n  in w: f64[N]\n  out y: f64[N]\n  out z: f64[N]\n  out s: f64[1]\n"
-      "  y: y[i] = floor(x[i]) + ceil(w[i]) for i in 0..N\n"
+      "program steps(N)\n  in x: f64[N]\n  in w: f64[N]\n  out y: f64[N]\n"
+      "  out z: f64[N]\n  out s: f64[1]\n  y: y[i] = floor(x[i]) + ceil(w[i]) for i in 0..N\n"
       "  z: z[i] = select(x[i] > w[i], x[i], 100) + select(x[i] == w[i], 7, 0) for i in 0..N\n"
       "  s: s[0] = sum[i in 0..N] floor(x[i])\n",
       {{"N", 40}});
@@ -113,9 +116,10 @@ TEST_CASE("and to the interpreter at small sizes") {
   CHECK(small.sizes == "N=5");
   CHECK(check_small(workshop, plan.arms[0], small).text == "same bits as the interpreter at N=5");
   const ir::Program other = ir::parse_program(
-      "program sums(N)\n  in x: f32[N]\n  out y: f32[N]\n  y.up: y[i] = x[i] + 1.5 for i in 0..N\n", "other");
-  const Prepared wrong =
-      prepare(workshop, plan.arms[0], std::make_shared<const ir::Program>(ir::bind(other, {{"N", 5}})));
+      "program sums(N)\n  in x: f32[N]\n  out y: f32[N]\n  y.up: y[i] = x[i] + 1.5 for i in 0..N\n",
+      "other");
+  const Prepared wrong = prepare(workshop, plan.arms[0],
+                                 std::make_shared<const ir::Program>(ir::bind(other, {{"N", 5}})));
   REQUIRE(wrong.contender != nullptr);
   CHECK_FALSE(check_small(workshop, *wrong.contender, small).right);
 }
@@ -147,7 +151,8 @@ class Recorder : public Contender {
   std::vector<std::span<runtime::Tensor>> sets_;
 };
 
-TEST_CASE("what is updated in place is put back before each execution, and each is timed by itself") {
+TEST_CASE(
+    "what is updated in place is put back before each execution, and each is timed by itself") {
   Recorder recorder;
   Stopwatch watch(recorder, {{"x", DType::F32, {4}, ir::Role::InOut}}, "ones", Caches::Warm);
   watch.nanoseconds(5);

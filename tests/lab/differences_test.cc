@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kScript = "schedule s/1 for f f32 exact\n";
 
-ArmResult arm(const std::string& name, double ratio, Outcome outcome, const char* script = kScript) {
+ArmResult arm(const std::string& name, double ratio, Outcome outcome,
+              const char* script = kScript) {
   ArmResult result;
   result.name = name;
   result.outcome = outcome;
@@ -32,10 +33,11 @@ Results results_of(const std::vector<std::vector<ArmResult>>& rows) {
 
 TEST_CASE("the largest differences: told ones between scripts, one per row, either way round") {
   const ArmResult poly = arm("poly", 1, Outcome::Baseline);
-  const Results results = results_of({{poly, arm("isl", 2, Outcome::Slower), arm("hand", 0.25, Outcome::Faster)},
-                                      {poly, arm("isl", 9, Outcome::NotDistinguishable)},
-                                      {poly, arm("isl", 3, Outcome::Slower), arm("peer:gcc", 50, Outcome::Slower, "")},
-                                      {arm("poly", 1, Outcome::Baseline, ""), arm("isl", 8, Outcome::Slower)}});
+  const Results results =
+      results_of({{poly, arm("isl", 2, Outcome::Slower), arm("hand", 0.25, Outcome::Faster)},
+                  {poly, arm("isl", 9, Outcome::NotDistinguishable)},
+                  {poly, arm("isl", 3, Outcome::Slower), arm("peer:gcc", 50, Outcome::Slower, "")},
+                  {arm("poly", 1, Outcome::Baseline, ""), arm("isl", 8, Outcome::Slower)}});
   const std::vector<Difference> all = largest_differences(results, 10);
   REQUIRE(all.size() == 2);
   CHECK(all[0].row == 0);

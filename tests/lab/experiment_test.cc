@@ -86,8 +86,10 @@ width = 99
   const std::string all = UserError(ExitStatus::InvalidInput, problems).what();
   for (const char* expected : {
            "e.toml:1: 'programs': expected text or a list of texts, got a whole number",
-           "e.toml:2: unknown arm 'polly', expected naive, isl, poly, template, script:FILE or peer:NAME",
-           "e.toml:2: unknown peer 'icc', expected gcc, clang, polly, numpy, torch, torch-compile, xla, onnxruntime, "
+           "e.toml:2: unknown arm 'polly', expected naive, isl, poly, template, script:FILE or "
+           "peer:NAME",
+           "e.toml:2: unknown peer 'icc', expected gcc, clang, polly, numpy, torch, torch-compile, "
+           "xla, onnxruntime, "
            "openvino, onednn, cublas, triton",
            "e.toml:3: unknown key 'thread', did you mean 'threads'?",
            "e.toml:4: 'threads': expected 1 to 1024",
@@ -102,12 +104,14 @@ width = 99
 }
 
 TEST_CASE("arms: names are unique, the baseline is one, a table says what it is") {
-  CHECK(problems_of("programs='a.program'\narms=['poly','poly']\n")[0] == "e.toml: two arms have the name 'poly'");
+  CHECK(problems_of("programs='a.program'\narms=['poly','poly']\n")[0] ==
+        "e.toml: two arms have the name 'poly'");
   CHECK(problems_of("programs='a.program'\narms=['poly']\nbaseline='polly'\n")[0] ==
         "e.toml: baseline 'polly' is no arm, did you mean 'poly'?");
   CHECK(problems_of("programs='a.program'\n[[arm]]\nname='x'\n")[0] ==
         "e.toml:2: an [[arm]] needs one of 'scheduler', 'script' and 'peer'");
-  CHECK(problems_of("programs='a.program'\n")[0] == "e.toml: no arms: give arms = [\"poly\", \"template\"]");
+  CHECK(problems_of("programs='a.program'\n")[0] ==
+        "e.toml: no arms: give arms = [\"poly\", \"template\"]");
   CHECK(problems_of("a = [")[0].starts_with("e.toml:1: not TOML: "));
 }
 
@@ -151,7 +155,8 @@ Sources sources() {
   return {[](const std::string& source, const std::string& dtype) -> std::vector<ir::Program> {
             if (source.find('[') == std::string::npos)
               throw UserError(ExitStatus::InvalidInput, source + ": not there");
-            return {ir::parse_index_notation(source, dtype.empty() ? DType::F32 : *dtype_from_string(dtype))};
+            return {ir::parse_index_notation(
+                source, dtype.empty() ? DType::F32 : *dtype_from_string(dtype))};
           },
           [](const std::string& path, const std::vector<std::string>&) {
             return schedule::parse_script("schedule mine/1 for op f32 exact\n", path);
@@ -178,7 +183,8 @@ TEST_CASE("problems of a plan: sizes, files, programs, scripts") {
     }
     return "";
   };
-  CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\n") == "e.toml: program 'op': sizes needed: I");
+  CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\n") ==
+        "e.toml: program 'op': sizes needed: I");
   CHECK(problem("programs=\"y[i] = x[i]\"\narms=['poly']\nsizes.i=4\nsizes.q=4\n")
             .starts_with("e.toml: sizes.q: no program has a size 'q'"));
   CHECK(problem("programs='a.program'\narms=['poly']\n") == "a.program: not there");

@@ -11,13 +11,16 @@
 
 namespace polyte::lab::testing {
 
-// Rows r0, r1, .. of one program; the first arm is the baseline; 2 to 4 processes, an interval of 5 percent.
+// Rows r0, r1, .. of one program; the first arm is the baseline; 2 to 4 processes, an interval
+// of 5 percent.
 inline Plan made_up_plan(const std::vector<std::string>& arms, int rows) {
   Plan plan;
   plan.name = "made up";
   plan.programs.push_back({"f", "abc123", "", ""});
-  for (int i = 0; i < rows; ++i) plan.rows.push_back({"r" + std::to_string(i), 0, {}, 1, "normal:1", Caches::Warm});
-  for (const std::string& arm : arms) plan.arms.push_back({{arm, ArmSpec::Kind::Scheduler, arm, {}}, "", ""});
+  for (int i = 0; i < rows; ++i)
+    plan.rows.push_back({"r" + std::to_string(i), 0, {}, 1, "normal:1", Caches::Warm});
+  for (const std::string& arm : arms)
+    plan.arms.push_back({{arm, ArmSpec::Kind::Scheduler, arm, {}}, "", ""});
   plan.baseline = arms[0];
   plan.stop.processes_least = 2;
   plan.stop.processes_most = 4;
@@ -40,8 +43,9 @@ inline std::string arm_text(int row, int process, const std::string& arm, const 
 }
 
 // The lines of a whole process: its arms (all well), rounds and end.
-inline std::string process_text(int row, int process,
-                                const std::vector<std::pair<std::string, std::vector<double>>>& samples, int attempt) {
+inline std::string process_text(
+    int row, int process, const std::vector<std::pair<std::string, std::vector<double>>>& samples,
+    int attempt) {
   std::string text;
   for (const auto& [arm, values] : samples) {
     nlohmann::ordered_json json = head("arm", row, process, attempt);
@@ -53,7 +57,8 @@ inline std::string process_text(int row, int process,
     nlohmann::ordered_json json = head("round", row, process, attempt);
     json["round"] = round;
     json["samples"] = nlohmann::ordered_json::array();
-    for (const auto& [arm, values] : samples) json["samples"].push_back({arm, values.at(round), 10});
+    for (const auto& [arm, values] : samples)
+      json["samples"].push_back({arm, values.at(round), 10});
     text += json.dump() + "\n";
   }
   nlohmann::ordered_json end = head("process", row, process, attempt);

@@ -1,5 +1,5 @@
-// Execution times as machines give them, made up: lognormal rounds, processes that differ (addresses, pages), a clock
-// that drifts over a process, outliers (interrupts).
+// Execution times as machines give them, made up: lognormal rounds, processes that differ
+// (addresses, pages), a clock that drifts over a process, outliers (interrupts).
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,8 @@ inline double normal(Random& random) {
 struct Noise {
   std::size_t processes = 5, rounds = 15;
   double of_rounds = 0.02, of_processes = 0.008, drift = 0.01;  // of logarithms
-  double outliers = 0.05;                                       // share of rounds, each 1.2 to 3 times as long
+  // Share of rounds, each 1.2 to 3 times as long.
+  double outliers = 0.05;
 };
 
 inline Samples noisy(Random& random, double nanoseconds, const Noise& noise) {

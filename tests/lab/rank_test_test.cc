@@ -21,10 +21,13 @@ TEST_CASE("Mann-Whitney: lists that do not overlap have one way of all") {
 
 TEST_CASE("Mann-Whitney: one pair out of order is four ways of 20") {
   // Sums of ranks as great or greater than that of {3, 5, 6}: those of {4,5,6} and {3,5,6}.
-  CHECK(mann_whitney(std::vector<double>{3, 5, 6}, std::vector<double>{1, 2, 4}).greater == doctest::Approx(2.0 / 20));
+  CHECK(mann_whitney(std::vector<double>{3, 5, 6}, std::vector<double>{1, 2, 4}).greater ==
+        doctest::Approx(2.0 / 20));
 }
 
-TEST_CASE("Mann-Whitney with ties: nothing is told of equal lists, and the approximation is near the exact chance") {
+TEST_CASE(
+    "Mann-Whitney with ties: nothing is told of equal lists, and the approximation is near the "
+    "exact chance") {
   const std::vector<double> same{1, 1, 2, 2}, other{1, 1, 2, 2};
   CHECK(mann_whitney(same, other).two_sided == doctest::Approx(1));
   std::vector<double> a, b, tied_a, tied_b;
@@ -34,7 +37,8 @@ TEST_CASE("Mann-Whitney with ties: nothing is told of equal lists, and the appro
   }
   tied_a = a, tied_b = b;
   tied_a.push_back(3), tied_b.push_back(3);
-  CHECK(mann_whitney(tied_a, tied_b).two_sided == doctest::Approx(mann_whitney(a, b).two_sided).epsilon(0.6));
+  CHECK(mann_whitney(tied_a, tied_b).two_sided ==
+        doctest::Approx(mann_whitney(a, b).two_sided).epsilon(0.6));
 }
 
 TEST_CASE("signed ranks") {
@@ -51,7 +55,8 @@ TEST_CASE("tests of nothing find something as often as they say") {
   Random random(5);
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> a, b;
-    for (int i = 0; i < 8; ++i) a.push_back(testing::normal(random)), b.push_back(testing::normal(random));
+    for (int i = 0; i < 8; ++i)
+      a.push_back(testing::normal(random)), b.push_back(testing::normal(random));
     if (mann_whitney(a, b).two_sided < 0.05) ++found;
   }
   CHECK(found > kTrials * 0.03);

@@ -1,4 +1,5 @@
-// Records: what a crash leaves is dropped, what is complete counts, and what is hostile is an error.
+// Records: what a crash leaves is dropped, what is complete counts, and what is hostile is
+// an error.
 #include "driver/lab/record.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +13,8 @@
 namespace polyte::lab {
 namespace {
 
-TEST_CASE("only processes with their last line count, and of several attempts the last that has it") {
+TEST_CASE(
+    "only processes with their last line count, and of several attempts the last that has it") {
   const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
   std::string text = testing::process_text(0, 0, {{"poly", {10, 11}}, {"mine", {20, 21}}}, 0);
   text += testing::process_text(0, 1, {{"poly", {12, 13}}, {"mine", {22, 23}}}, 0);
@@ -22,13 +24,15 @@ TEST_CASE("only processes with their last line count, and of several attempts th
   CHECK(records.rows[0].processes.size() == 2);
   CHECK(records.rows[0].samples("mine") == Samples{{20, 21}, {22, 23}});
   CHECK(records.rows[0].attempts == 1);
-  const Records again = parse_records(text + testing::process_text(0, 1, {{"poly", {1}}, {"mine", {2}}}, 1), plan, "s");
+  const Records again = parse_records(
+      text + testing::process_text(0, 1, {{"poly", {1}}, {"mine", {2}}}, 1), plan, "s");
   CHECK(again.rows[0].samples("mine") == Samples{{20, 21}, {2}});
 }
 
 TEST_CASE("half a last line is dropped wherever it was cut") {
   const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
-  const std::string whole = testing::process_text(0, 0, {{"poly", {10, 11}}, {"mine", {20, 21}}}, 0);
+  const std::string whole =
+      testing::process_text(0, 0, {{"poly", {10, 11}}, {"mine", {20, 21}}}, 0);
   for (std::size_t cut = 0; cut < whole.size(); ++cut) {
     const Records records = parse_records(whole.substr(0, cut), plan, "s");
     CHECK(records.rows[0].processes.empty());
@@ -39,7 +43,8 @@ TEST_CASE("half a last line is dropped wherever it was cut") {
 
 TEST_CASE("what is hostile") {
   const Plan plan = testing::made_up_plan({"poly"}, 1);
-  CHECK_THROWS_AS(parse_records("{\"kind\":\"row\",\"row\":7,\"why\":\"x\"}\n", plan, "s"), UserError);
+  CHECK_THROWS_AS(parse_records("{\"kind\":\"row\",\"row\":7,\"why\":\"x\"}\n", plan, "s"),
+                  UserError);
   CHECK_THROWS_AS(parse_records("{\"kind\":\"round\",\"row\":0}\n", plan, "s"), UserError);
   CHECK_THROWS_AS(parse_records("{\"kind\":3}\n", plan, "s"), UserError);
   CHECK(parse_records(std::string(100'000, '[') + "\n", plan, "s").dropped == 1);
@@ -52,7 +57,8 @@ TEST_CASE("the stop rule: least, narrow, most") {
     std::string text;
     for (int p = 0; p < processes; ++p) {
       const double shift = p % 2 ? noise : 0;
-      text += testing::process_text(0, p, {{"poly", {10, 10, 10}}, {"mine", {20 + shift, 20 + shift, 20 + shift}}}, 0);
+      text += testing::process_text(
+          0, p, {{"poly", {10, 10, 10}}, {"mine", {20 + shift, 20 + shift, 20 + shift}}}, 0);
     }
     return why_done(plan, parse_records(text, plan, "s").rows[0]);
   };
@@ -86,11 +92,14 @@ TEST_CASE("no winner where the intervals say nothing, and arms that fell back ar
   CHECK(outcome_text(*row.find("isl")) == "declined: it skews a loop");
 }
 
-TEST_CASE("without its baseline an arm has a time and no ratio; a wild A/A hides no difference of a hundredfold") {
+TEST_CASE(
+    "without its baseline an arm has a time and no ratio; a wild A/A hides no difference of a "
+    "hundredfold") {
   const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
   std::string text;
   for (int p = 0; p < 4; ++p)
-    text += testing::arm_text(0, p, "poly", "failed", "no") + testing::process_text(0, p, {{"mine", {5, 6, 5}}}, 0);
+    text += testing::arm_text(0, p, "poly", "failed", "no") +
+            testing::process_text(0, p, {{"mine", {5, 6, 5}}}, 0);
   const Results alone = evaluate(plan, parse_records(text, plan, "s"));
   CHECK(alone.rows[0].find("mine")->is_timed());
   CHECK(outcome_text(*alone.rows[0].find("mine")) == "the baseline is not timed");

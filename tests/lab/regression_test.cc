@@ -1,5 +1,5 @@
-// lab compare on made-up runs: the planted slowdown of one kernel among 30 is found and nothing else is; equal binaries
-// are no regression; and what too few processes cannot tell is said.
+// lab compare on made-up runs: the planted slowdown of one kernel among 30 is found and nothing
+// else is; equal binaries are no regression; and what too few processes cannot tell is said.
 #include "driver/lab/regression.h"
 
 #include <doctest/doctest.h>
@@ -13,11 +13,18 @@ namespace polyte::lab {
 namespace {
 
 // 30 kernels of one build, at times from 1 us to 1 ms, each with an A/A ratio as a run has it.
-std::vector<Measured> made_up_run(Random& random, const testing::Noise& noise, int slow_kernel, double factor) {
+std::vector<Measured> made_up_run(Random& random, const testing::Noise& noise, int slow_kernel,
+                                  double factor) {
   std::vector<Measured> run;
   for (int kernel = 0; kernel < 30; ++kernel) {
-    const double time = 1000 * std::pow(1000.0, kernel / 29.0) * (kernel == slow_kernel ? factor : 1);
-    Measured one{"kernel " + std::to_string(kernel), "poly", testing::noisy(random, time, noise), 0, "ok", ""};
+    const double time =
+        1000 * std::pow(1000.0, kernel / 29.0) * (kernel == slow_kernel ? factor : 1);
+    Measured one{"kernel " + std::to_string(kernel),
+                 "poly",
+                 testing::noisy(random, time, noise),
+                 0,
+                 "ok",
+                 ""};
     // A/A: two contenders of the same process share its shift; rounds and outliers are their own.
     testing::Noise again = noise;
     again.of_processes = 0;
@@ -42,7 +49,8 @@ RegressionOptions quick() {
   return options;
 }
 
-TEST_CASE("5 percent in one kernel of 30: found, and nothing else is, in at least 19 of 20 trials") {
+TEST_CASE(
+    "5 percent in one kernel of 30: found, and nothing else is, in at least 19 of 20 trials") {
   int right = 0;
   for (int trial = 0; trial < 20; ++trial) {
     Random random(static_cast<std::uint64_t>(trial) + 100);
@@ -50,7 +58,8 @@ TEST_CASE("5 percent in one kernel of 30: found, and nothing else is, in at leas
     const std::vector<Measured> now = made_up_run(random, usual(), trial, 1.05);
     const Comparison comparison = compare(before, now, quick());
     const bool found = comparison.rows[static_cast<std::size_t>(trial)].change == Change::Slower;
-    if (found && comparison.count(Change::Slower) == 1 && comparison.count(Change::Faster) == 0) ++right;
+    if (found && comparison.count(Change::Slower) == 1 && comparison.count(Change::Faster) == 0)
+      ++right;
   }
   CHECK(right >= 19);
 }
@@ -77,7 +86,8 @@ TEST_CASE("the same in a noisier world, with fewer and with more processes") {
       noise.of_rounds = 0.05;
       noise.outliers = 0.15;
       const std::vector<Measured> before = made_up_run(random, noise, -1, 1);
-      if (compare(before, made_up_run(random, noise, -1, 1), quick()).is_regression()) ++false_alarms;
+      if (compare(before, made_up_run(random, noise, -1, 1), quick()).is_regression())
+        ++false_alarms;
     }
     CHECK(false_alarms <= 1);
   }
@@ -87,12 +97,14 @@ TEST_CASE("too few processes: nothing is found, and how many are needed is said"
   Random random(1);
   testing::Noise noise;
   noise.processes = 3;
-  const std::vector<Measured> before = made_up_run(random, noise, -1, 1), now = made_up_run(random, noise, 4, 1.5);
+  const std::vector<Measured> before = made_up_run(random, noise, -1, 1),
+                              now = made_up_run(random, noise, 4, 1.5);
   const Comparison comparison = compare(before, now, {});
   CHECK_FALSE(comparison.is_regression());
   REQUIRE(comparison.warnings.size() == 1);
-  CHECK(comparison.warnings[0].find("3 and 3 processes are too few to tell anything of 30 comparisons: give "
-                                    "stop.processes at least 6") != std::string::npos);
+  CHECK(comparison.warnings[0].find(
+            "3 and 3 processes are too few to tell anything of 30 comparisons: give "
+            "stop.processes at least 6") != std::string::npos);
 }
 
 TEST_CASE("filters, least times and rows of one run only") {
@@ -122,8 +134,10 @@ TEST_CASE("filters, least times and rows of one run only") {
 
 TEST_CASE("texts: names are only text, lines fit") {
   Random random(2);
-  std::vector<Measured> before = made_up_run(random, usual(), -1, 1), now = made_up_run(random, usual(), 3, 1.2);
-  before[3].row = now[3].row = "<kernel \"3\"> & a name that goes on for longer than any line of a terminal can be";
+  std::vector<Measured> before = made_up_run(random, usual(), -1, 1),
+                        now = made_up_run(random, usual(), 3, 1.2);
+  before[3].row = now[3].row =
+      "<kernel \"3\"> & a name that goes on for longer than any line of a terminal can be";
   const Comparison comparison = compare(before, now, {});
   const std::string junit = comparison_junit(comparison);
   CHECK(junit.find("<kernel") == std::string::npos);

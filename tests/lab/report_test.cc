@@ -1,4 +1,5 @@
-// Reports: the same samples give the same bytes in every format, lines fit, and names are text wherever they stand.
+// Reports: the same samples give the same bytes in every format, lines fit, and names are text
+// wherever they stand.
 #include "driver/lab/report.h"
 
 #include <doctest/doctest.h>
@@ -23,31 +24,34 @@ Results evil_results() {
   plan.rows[1].name = kEvil;
   plan.rows[0].sizes = {{"n", 1}};
   plan.rows[1].sizes = {{"n", 2}};
-  std::string text = nlohmann::ordered_json{{"kind", "context"},
-                                            {"date", kEvil},
-                                            {"machine", {{"model", kEvil}, {"cpu", "x"}, {"processors", 2}}},
-                                            {"polyte", {{"version", kEvil}, {"digest", kEvil}}},
-                                            {"ceilings", {{"bytes_a_second_by_threads", {{"1", 1e10}}}}}}
-                         .dump() +
-                     "\n";
+  std::string text =
+      nlohmann::ordered_json{{"kind", "context"},
+                             {"date", kEvil},
+                             {"machine", {{"model", kEvil}, {"cpu", "x"}, {"processors", 2}}},
+                             {"polyte", {{"version", kEvil}, {"digest", kEvil}}},
+                             {"ceilings", {{"bytes_a_second_by_threads", {{"1", 1e10}}}}}}
+          .dump() +
+      "\n";
   for (int row = 0; row < 2; ++row)
     for (int p = 0; p < 3; ++p) {
       nlohmann::ordered_json arm = testing::head("arm", row, p, 0);
       arm["arm"] = kEvil;
       arm["status"] = "ok";
-      for (const char* key : {"nest", "script", "proof", "outputs", "interpreter", "command"}) arm[key] = kEvil;
+      for (const char* key : {"nest", "script", "proof", "outputs", "interpreter", "command"})
+        arm[key] = kEvil;
       arm["storage"] = {kEvil};
       arm["compile_ms"] = {{kEvil, 1.5}};
       text += arm.dump() + "\n";
-      text += testing::process_text(row, p,
-                                    {{"poly", {100, 101, 102}}, {kEvil, {50, 51, 49}}, {kAgain, {100, 102, 101}}}, 0);
+      text += testing::process_text(
+          row, p, {{"poly", {100, 101, 102}}, {kEvil, {50, 51, 49}}, {kAgain, {100, 102, 101}}}, 0);
     }
   return evaluate(plan, parse_records(text, plan, "s"));
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
   return found;
 }
 
@@ -69,7 +73,8 @@ TEST_CASE("every format is the same for the same samples, and another is refused
   for (const std::string& format : report_formats())
     CHECK_MESSAGE(report(evil_results(), format) == report(evil_results(), format), format);
   CHECK_THROWS_WITH_AS(report(evil_results(), "htm"),
-                       "--format htm: expected one of text, markdown, csv, latex, json, benchmark, html, did you mean "
+                       "--format htm: expected one of text, markdown, csv, latex, json, benchmark, "
+                       "html, did you mean "
                        "'html'?",
                        UserError);
 }
@@ -82,17 +87,21 @@ TEST_CASE("text fits 80 columns") {
 TEST_CASE("JSON holds all samples, and Google Benchmark's layout a repetition a process") {
   const nlohmann::ordered_json json = report_json(evil_results());
   CHECK(json["format"] == "polyte-lab-results/1");
-  CHECK(json["rows"][0]["arms"][1]["samples_ns"] == std::vector<std::vector<double>>(3, {50, 51, 49}));
+  CHECK(json["rows"][0]["arms"][1]["samples_ns"] ==
+        std::vector<std::vector<double>>(3, {50, 51, 49}));
   CHECK(json["rows"][0]["arms"][1]["verdict"] == "faster");
   const nlohmann::ordered_json benchmark = report_benchmark(evil_results());
   CHECK(benchmark["benchmarks"].size() == 2 * 2 * 3);
   CHECK(benchmark["benchmarks"][3]["real_time"] == 50);
 }
 
-TEST_CASE("LaTeX: environments and braces are closed, a figure's points have both ends of their intervals") {
+TEST_CASE(
+    "LaTeX: environments and braces are closed, a figure's points have both ends of their "
+    "intervals") {
   const std::string text = report_latex(evil_results());
   for (const char* name : {"tabular", "axis", "tikzpicture"})
-    CHECK_MESSAGE(count(text, std::string("\\begin{") + name + "}") == count(text, std::string("\\end{") + name + "}"),
+    CHECK_MESSAGE(count(text, std::string("\\begin{") + name + "}") ==
+                      count(text, std::string("\\end{") + name + "}"),
                   name);
   CHECK(count(text, "\\begin{tikzpicture}") == 2);
   CHECK(count(text, "\\ifdefined") == count(text, "\\fi\n"));
@@ -123,8 +132,10 @@ TEST_CASE("a run of which nothing is measured yet has a report in every format")
 }
 
 TEST_CASE("escapes") {
-  CHECK(escaped_xml("a<b>&\"'\x01\xff\xc3\xa9") == "a&lt;b&gt;&amp;&quot;&#39;\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9");
-  CHECK(escaped_xml("\xed\xa0\x80") == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // half of a surrogate pair
+  CHECK(escaped_xml("a<b>&\"'\x01\xff\xc3\xa9") ==
+        "a&lt;b&gt;&amp;&quot;&#39;\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9");
+  // Half of a surrogate pair.
+  CHECK(escaped_xml("\xed\xa0\x80") == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
   CHECK(escaped_latex("a_b%{}\\") == "a\\_b\\%\\{\\}\\textbackslash{}");
   CHECK(escaped_markdown("a|b\nc<") == "a\\|b c&lt;");
   CHECK(csv_field("plain") == "plain");
@@ -133,7 +144,8 @@ TEST_CASE("escapes") {
 }
 
 TEST_CASE("tables: long cells go on below, headings stand alone") {
-  const std::string text = text_table({"", "x"}, {{"a heading"}, {"  arm", "1"}, {std::string(60, 'w'), "22 33"}}, 30);
+  const std::string text =
+      text_table({"", "x"}, {{"a heading"}, {"  arm", "1"}, {std::string(60, 'w'), "22 33"}}, 30);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 30);
   CHECK(text.find("\na heading\n  arm") != std::string::npos);
@@ -149,7 +161,8 @@ TEST_CASE("differences of nests and scripts") {
   for (const DiffLine& line : lines)
     text += (line.side == Side::Both ? " " : line.side == Side::First ? "-" : "+") + line.text;
   CHECK(text == " a-b+x c+d");
-  CHECK(nest_parts("m > n > { a; b }") == std::vector<std::string>{"m >", " n >", " {", " a;", " b }"});
+  CHECK(nest_parts("m > n > { a; b }") ==
+        std::vector<std::string>{"m >", " n >", " {", " a;", " b }"});
   CHECK(common_parts({"a", "b", "c"}, {"a", "c"}) == std::vector<bool>{true, false, true});
 }
 

@@ -1,5 +1,5 @@
-// A tiny experiment from end to end, by the built binary: what is measured, what is refused, that a run goes on where
-// it was cut off, and that two runs do not mix. Nothing here looks at a time.
+// A tiny experiment from end to end, by the built binary: what is measured, what is refused, that a
+// run goes on where it was cut off, and that two runs do not mix. Nothing here looks at a time.
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -29,13 +29,16 @@ Answer polyte(const std::string& arguments) {
   FILE* pipe = popen((std::string(POLYTE_BINARY) + " " + arguments + " 2>&1").c_str(), "r");
   REQUIRE(pipe != nullptr);
   char buffer[4096];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) answer.out.append(buffer, count);
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+    answer.out.append(buffer, count);
   const int status = pclose(pipe);
   answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return answer;
 }
 
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 std::string read(const std::string& path) {
   std::ostringstream text;
@@ -46,13 +49,15 @@ std::string read(const std::string& path) {
 // One row in two processes; a script that is right, one whose proof fails, one for another program.
 void write_experiment(const testing::TempDir& folder) {
   write(folder.file("sums.program"),
-        "program sums(N)\n  in x: f32[N]\n  out y: f32[N]\n  y.up: y[i] = x[i] + 1 for i in 0..N\n\n"
-        "program scan(N)\n  in x: f32[N]\n  out y: f32[N]\n"
-        "  y.first: y[i] = x[i] for i in 0..1\n  loop t in 1..N\n    y.next: y[t] = y[t - 1] + x[t]\n");
-  write(folder.file("right.sched"), "schedule right/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\n");
+        "program sums(N)\n  in x: f32[N]\n  out y: f32[N]\n  y.up: y[i] = x[i] + 1 for i in 0..N\n"
+        "\nprogram scan(N)\n  in x: f32[N]\n  out y: f32[N]\n  y.first: y[i] = x[i] for i in 0..1\n"
+        "  loop t in 1..N\n    y.next: y[t] = y[t - 1] + x[t]\n");
+  write(folder.file("right.sched"),
+        "schedule right/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\n");
   write(folder.file("wrong.sched"), "schedule wrong/1 for scan f32 exact\nparallel t\n");
   write(folder.file("e.toml"),
-        "programs = 'sums.program'\narms = ['naive', 'poly', 'script:right.sched', 'script:wrong.sched', 'peer:gcc']\n"
+        "programs = 'sums.program'\n"
+        "arms = ['naive', 'poly', 'script:right.sched', 'script:wrong.sched', 'peer:gcc']\n"
         "[sizes]\nn = 64\n[stop]\nrounds = 2\nprocesses = 2\nround_ms = 0.01\n");
 }
 
@@ -78,11 +83,13 @@ TEST_CASE("an experiment from end to end") {
   REQUIRE_MESSAGE(first.status == 0, first.out);
   const Results results = read_results(folder.file("out"));
   REQUIRE(results.rows.size() == 2);
-  CHECK(arm_of(results, "sums N=64", "poly").samples == arm_of(results, "sums N=64", "poly").samples);
+  CHECK(arm_of(results, "sums N=64", "poly").samples ==
+        arm_of(results, "sums N=64", "poly").samples);
   CHECK(count_samples(arm_of(results, "sums N=64", "script:right.sched").samples) == 4);
   CHECK(arm_of(results, "sums N=64", "script:wrong.sched").status == "other program");
   CHECK(arm_of(results, "scan N=64", "script:wrong.sched").status == "refused");
-  CHECK(arm_of(results, "scan N=64", "script:wrong.sched").reason.find("parallel") != std::string::npos);
+  CHECK(arm_of(results, "scan N=64", "script:wrong.sched").reason.find("parallel") !=
+        std::string::npos);
   CHECK_FALSE(arm_of(results, "scan N=64", "script:wrong.sched").is_timed());
   const std::string peer = arm_of(results, "sums N=64", "peer:gcc").status;
   CHECK((peer == "ok" || peer == "absent"));
@@ -110,7 +117,8 @@ TEST_CASE("an experiment from end to end") {
   CHECK(mixed.out.find("holds the results of another experiment") != std::string::npos);
 
   // Nor do samples of another build.
-  write(folder.file("e.toml"), read(folder.file("e.toml")).substr(0, read(folder.file("e.toml")).size() - 12));
+  write(folder.file("e.toml"),
+        read(folder.file("e.toml")).substr(0, read(folder.file("e.toml")).size() - 12));
   std::string foreign = whole.substr(0, whole.size() / 3);
   const std::size_t at = foreign.find("\"digest\":\"") + 10;
   foreign[at] = foreign[at] == '0' ? '1' : '0';
@@ -131,7 +139,8 @@ TEST_CASE("a bundle reproduces") {
   CHECK(read(bundle) == read(other_bundle));
   const Answer again_elsewhere = polyte("lab reproduce " + bundle + " --json --quiet");
   // A busy machine is warned of on stderr, before it.
-  const auto json = nlohmann::json::parse(again_elsewhere.out.substr(again_elsewhere.out.find('{')), nullptr, false);
+  const auto json = nlohmann::json::parse(again_elsewhere.out.substr(again_elsewhere.out.find('{')),
+                                          nullptr, false);
   REQUIRE_MESSAGE(json.is_object(), again_elsewhere.out);
   for (const auto& row : json["rows"])
     for (const auto& arm : row["arms"]) {
@@ -149,18 +158,21 @@ TEST_CASE("a model is a row; its file has to stay what it was") {
   const testing::TempDir folder;
   fs::copy_file("examples/digits/digits.onnx", folder.file("digits.onnx"));
   write(folder.file("e.toml"),
-        "programs = 'digits.onnx'\narms = ['naive', 'peer:gcc']\n[stop]\nrounds = 1\nprocesses = 1\nround_ms = 0.01\n");
+        "programs = 'digits.onnx'\n"
+        "arms = ['naive', 'peer:gcc']\n[stop]\nrounds = 1\nprocesses = 1\nround_ms = 0.01\n");
   const Answer first = polyte(run(folder));
   REQUIRE_MESSAGE(first.status == 0, first.out);
   const Results results = read_results(folder.file("out"));
   CHECK(arm_of(results, "digits", "naive").is_timed());
   CHECK(arm_of(results, "digits", "peer:gcc").reason == "the row is a model");
-  CHECK((results.rows[0].reference == "onnxruntime" || results.rows[0].reference == "the arm naive"));
+  CHECK(
+      (results.rows[0].reference == "onnxruntime" || results.rows[0].reference == "the arm naive"));
 
   // Its bundle brings the model along.
   REQUIRE(polyte("lab bundle " + folder.file("out") + " -o " + folder.file("m.zip")).status == 0);
   fs::rename(folder.file("digits.onnx"), folder.file("elsewhere.onnx"));
-  const Answer again = polyte("lab reproduce " + folder.file("m.zip") + " --out " + folder.file("again") + " --quiet");
+  const Answer again = polyte("lab reproduce " + folder.file("m.zip") + " --out " +
+                              folder.file("again") + " --quiet");
   CHECK_MESSAGE(again.status == 0, again.out);
   CHECK(arm_of(read_results(folder.file("again")), "digits", "naive").is_timed());
   const bool same = read(folder.file("again/models/0.onnx")) == read(folder.file("elsewhere.onnx"));
@@ -170,7 +182,8 @@ TEST_CASE("a model is a row; its file has to stay what it was") {
   REQUIRE(polyte("lab run " + folder.file("out") + " --quiet").status == 0);
   const Results changed = read_results(folder.file("out"));
   CHECK(arm_of(changed, "digits", "naive").status == "failed");
-  CHECK(arm_of(changed, "digits", "naive").reason.find("has changed since the plan was made") != std::string::npos);
+  CHECK(arm_of(changed, "digits", "naive").reason.find("has changed since the plan was made") !=
+        std::string::npos);
 }
 
 // In place of bench/lab_peers: adds one as the Program says, and ends when it is timed.
@@ -203,7 +216,8 @@ TEST_CASE("a library that ends takes its own arm with it alone") {
   write(folder.file("lab_peers/__init__.py"), "");
   write(folder.file("lab_peers/__main__.py"), kEndingPeer);
   write(folder.file("e.toml"),
-        "programs = 'sums.program'\nonly = ['sums', 'scan']\narms = ['naive', 'peer:numpy', 'peer:torch']\n"
+        "programs = 'sums.program'\n"
+        "only = ['sums', 'scan']\narms = ['naive', 'peer:numpy', 'peer:torch']\n"
         "[sizes]\nn = 64\n[stop]\nrounds = 2\nprocesses = 1\nround_ms = 0.01\n");
   setenv("POLYTE_LAB_PEERS", folder.file("").c_str(), 1);
   unsetenv("POLYTE_PYTHON");
@@ -213,21 +227,26 @@ TEST_CASE("a library that ends takes its own arm with it alone") {
   const Results results = read_results(folder.file("out"));
   CHECK(arm_of(results, "sums N=64", "naive").is_timed());
   CHECK(arm_of(results, "sums N=64", "peer:numpy").status == "crashed");
-  CHECK(arm_of(results, "sums N=64", "peer:numpy").reason.find("while timing") != std::string::npos);
+  CHECK(arm_of(results, "sums N=64", "peer:numpy").reason.find("while timing") !=
+        std::string::npos);
   CHECK(arm_of(results, "sums N=64", "peer:torch").status == "absent");
   CHECK(arm_of(results, "scan N=64", "peer:numpy").status == "declined");
-  CHECK(arm_of(results, "scan N=64", "peer:numpy").reason.find("'y.next' reads it") != std::string::npos);
+  CHECK(arm_of(results, "scan N=64", "peer:numpy").reason.find("'y.next' reads it") !=
+        std::string::npos);
 }
 
 TEST_CASE("what the lines of a script are worth, and two scripts in words") {
   const testing::TempDir folder;
   write_experiment(folder);
-  write(folder.file("more.sched"), "schedule more/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\nparallel i.o\n");
+  write(folder.file("more.sched"),
+        "schedule more/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\nparallel i.o\n");
   const std::string on = " --program " + folder.file("sums.program") + " --shape n=64 ";
-  const Answer ablation = polyte("lab ablate " + folder.file("more.sched") + on + "--processes 2 --quiet");
+  const Answer ablation =
+      polyte("lab ablate " + folder.file("more.sched") + on + "--processes 2 --quiet");
   REQUIRE_MESSAGE(ablation.status == 0, ablation.out);
   CHECK(ablation.out.find("  2: parallel i.o") != std::string::npos);
-  CHECK(ablation.out.find("without one line: cannot be had\n  1: split y.up: i by 8 tail cut\n      refused: ") !=
+  CHECK(ablation.out.find(
+            "without one line: cannot be had\n  1: split y.up: i by 8 tail cut\n      refused: ") !=
         std::string::npos);
   const std::string two = folder.file("right.sched") + " " + folder.file("more.sched");
   const Answer path = polyte("lab path " + two + on + "--processes 2 --quiet");
@@ -243,7 +262,8 @@ TEST_CASE("the largest difference is taken apart, in every report and in the bun
   const testing::TempDir folder;
   const std::string file = folder.file("e.toml"), out = folder.file("out");
   write(file,
-        "programs = ['C[m,n] = sum[k] A[m,k]*B[k,n]']\narms = ['poly', 'naive', 'peer:gcc']\nexplain = 2\n"
+        "programs = ['C[m,n] = sum[k] A[m,k]*B[k,n]']\n"
+        "arms = ['poly', 'naive', 'peer:gcc']\nexplain = 2\n"
         "[sizes]\nm = 64\nn = 64\nk = 64\n[stop]\nrounds = 9\nprocesses = 2\nround_ms = 0.5\n");
   const Answer first = polyte("lab run " + file + " --out " + out + " --quiet");
   REQUIRE_MESSAGE(first.status == 0, first.out);
@@ -285,8 +305,10 @@ TEST_CASE("a regression is exit status 1") {
     fs::copy_file(folder.file("out") + "/plan.json", to + "/plan.json");
     std::ofstream out(to + "/samples.jsonl");
     for (int process = 0; process < 8; ++process) {
-      const double poly = (std::string(name) == "new" ? 200.0 : 100.0) + process % 3, naive = 300.0 + process;
-      const std::string head = R"("row":0,"process":)" + std::to_string(process) + R"(,"attempt":0)";
+      const double poly = (std::string(name) == "new" ? 200.0 : 100.0) + process % 3,
+                   naive = 300.0 + process;
+      const std::string head =
+          R"("row":0,"process":)" + std::to_string(process) + R"(,"attempt":0)";
       for (const char* arm : {"poly", "naive"})
         out << R"({"kind":"arm",)" << head << R"(,"arm":")" << arm << R"(","status":"ok"})" << "\n";
       for (int round = 0; round < 3; ++round)
@@ -296,13 +318,16 @@ TEST_CASE("a regression is exit status 1") {
     }
   }
   const std::string junit = folder.file("lab.xml");
-  const Answer answer = polyte("lab compare " + folder.file("old") + " " + folder.file("new") + " --junit " + junit);
+  const Answer answer =
+      polyte("lab compare " + folder.file("old") + " " + folder.file("new") + " --junit " + junit);
   CHECK(answer.status == 1);
   CHECK(answer.out.find("regression: 1 row is slower") != std::string::npos);
   CHECK(read(junit).find("failures=\"1\"") != std::string::npos);
-  CHECK(polyte("lab compare " + folder.file("new") + " --baseline " + folder.file("old")).status == 1);
+  CHECK(polyte("lab compare " + folder.file("new") + " --baseline " + folder.file("old")).status ==
+        1);
   CHECK(polyte("lab compare " + folder.file("new") + " " + folder.file("old")).status == 0);
-  CHECK(polyte("lab compare " + folder.file("old") + " " + folder.file("new") + " --filter naive").status == 0);
+  CHECK(polyte("lab compare " + folder.file("old") + " " + folder.file("new") + " --filter naive")
+            .status == 0);
 }
 
 }  // namespace

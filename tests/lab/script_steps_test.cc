@@ -20,11 +20,11 @@ Script script_of(const std::string& lines, const std::string& head = "f32 exact"
 }
 
 constexpr const char* kFirst =
-    "param Mr = 4\nsplit m by Mr tail cut\nnest m.o > n > { m.i > C.init; k > m.i > C.update }\nparallel m.o\n";
+    "param Mr = 4\n"
+    "split m by Mr tail cut\nnest m.o > n > { m.i > C.init; k > m.i > C.update }\nparallel m.o\n";
 constexpr const char* kSecond =
-    "param Mr = 8\nsplit m by Mr tail cut\nsplit n by 4 tail cut\nnest m.o > n.o > { m.i > n.i > C.init; k > m.i > n.i "
-    "> "
-    "C.update }\n";
+    "param Mr = 8\nsplit m by Mr tail cut\n"
+    "split n by 4 tail cut\nnest m.o > n.o > { m.i > n.i > C.init; k > m.i > n.i > C.update }\n";
 
 TEST_CASE("differences in words") {
   const std::vector<std::string> lines = differences(script_of(kFirst), script_of(kSecond));
@@ -35,7 +35,8 @@ TEST_CASE("differences in words") {
   CHECK(lines[4] == "only in the first:  parallel m.o");
   CHECK(lines[5].starts_with("only in the second: split n by 4"));
   CHECK(differences(script_of(kFirst), script_of(kFirst)).empty());
-  CHECK(differences(script_of(kFirst), script_of(kFirst, "f64 exact"))[0].starts_with("header:  for op"));
+  CHECK(differences(script_of(kFirst), script_of(kFirst, "f64 exact"))[0].starts_with(
+      "header:  for op"));
 }
 
 TEST_CASE("all steps lead to the second script, none to the first, some keep the order of lines") {
@@ -44,7 +45,8 @@ TEST_CASE("all steps lead to the second script, none to the first, some keep the
   REQUIRE(steps.size() == 4);
   const auto lines = [](const Script& script) {
     std::string text;
-    for (const schedule::Directive& directive : script.directives) text += directive_text(directive) + "\n";
+    for (const schedule::Directive& directive : script.directives)
+      text += directive_text(directive) + "\n";
     return text;
   };
   CHECK(lines(with_steps(first, second, steps, {false, false, false, false})) == lines(first));
@@ -57,8 +59,9 @@ TEST_CASE("all steps lead to the second script, none to the first, some keep the
 TEST_CASE("a path takes steps in an order that is legal, together where there is none") {
   const Script first = script_of(kFirst), second = script_of(kSecond);
   const auto has = [](const Script& script, const std::string& begin) {
-    return std::ranges::any_of(script.directives,
-                               [&](const schedule::Directive& d) { return directive_text(d).starts_with(begin); });
+    return std::ranges::any_of(script.directives, [&](const schedule::Directive& d) {
+      return directive_text(d).starts_with(begin);
+    });
   };
   int asked = 0;
   // Legal: n is split where the nest has n.o; Mr = 8 only without `parallel`.
@@ -95,39 +98,46 @@ TEST_CASE("an ablation has the whole, each line left out, each param reset, and 
   std::vector<std::string> names;
   for (const PlannedArm& arm : plan.arms) names.push_back(arm.spec.name);
   CHECK(plan.baseline == "mine.sched");
-  // The whole; a reset; three lines left out; three beginnings; of Mr two neighbours (m is split by Mr: no number).
+  // The whole; a reset; three lines left out; three beginnings; of Mr two neighbours
+  // (m is split by Mr: no number).
   CHECK(names.size() == 1 + 1 + 3 + 3 + 2);
   CHECK(std::ranges::find(names, "with param Mr = 1, not 4") != names.end());
   CHECK(std::ranges::find(names, "without 3: parallel m.o") != names.end());
   CHECK(std::ranges::find(names, "first 3: parallel m.o") == names.end());  // that is the whole
   CHECK(plan.arm("without 3: parallel m.o").script.find("parallel") == std::string::npos);
-  CHECK(plan.arm("first 1: split m by Mr   tail cut").script.find("param Mr = 4") != std::string::npos);
+  CHECK(plan.arm("first 1: split m by Mr   tail cut").script.find("param Mr = 4") !=
+        std::string::npos);
 }
 
 constexpr const char* kTile =
-    "split m by 4 tail cut\nsplit n by 2*L tail cut\nnest par m.o > n.o > { [m.i] > <n.i> > C.init; k > [m.i] > "
-    "<n.i> > C.update }\nstage C at C.update:n.o in register\n";
+    "split m by 4 tail cut\nsplit n by 2*L tail cut\n"
+    "nest par m.o > n.o > { [m.i] > <n.i> > C.init; k > [m.i] > <n.i> > C.update }\n"
+    "stage C at C.update:n.o in register\n";
 
 TEST_CASE("variants: each factor at its neighbours and 1, each marker taken away") {
   std::vector<std::string> texts;
   for (const Variant& variant : factor_variants(script_of(kTile))) texts.push_back(variant.text);
-  CHECK(texts == std::vector<std::string>{"m by 1, not 4", "m by 2, not 4", "m by 8, not 4", "n by 1, not 2*L",
-                                          "n by 1*L, not 2*L", "n by 4*L, not 2*L"});
+  CHECK(texts == std::vector<std::string>{"m by 1, not 4", "m by 2, not 4", "m by 8, not 4",
+                                          "n by 1, not 2*L", "n by 1*L, not 2*L",
+                                          "n by 4*L, not 2*L"});
   const std::vector<Variant> markers = marker_variants(script_of(kTile));
   texts.clear();
   for (const Variant& variant : markers) texts.push_back(variant.text);
-  CHECK(texts == std::vector<std::string>{"par m.o of C.init, C.update: serial", "[m.i] of C.init: serial",
-                                          "<n.i> of C.init: serial", "[m.i] of C.update: serial",
+  CHECK(texts == std::vector<std::string>{"par m.o of C.init, C.update: serial",
+                                          "[m.i] of C.init: serial", "<n.i> of C.init: serial",
+                                          "[m.i] of C.update: serial",
                                           "<n.i> of C.update: serial"});
   CHECK(schedule::print(markers[3].script).find("k > m.i > <n.i> > C.update") != std::string::npos);
   CHECK(schedule::print(markers[3].script).find("[m.i] > <n.i> > C.init") != std::string::npos);
   // What is no number, or past any sense, has no neighbours.
-  CHECK(factor_variants(script_of("split m by Mr tail cut\nsplit n by 99999999999 tail cut\n")).empty());
+  CHECK(factor_variants(script_of("split m by Mr tail cut\nsplit n by 99999999999 tail cut\n"))
+            .empty());
 }
 
-TEST_CASE("splits of one loop by one factor change together, another factor of the same loop stays") {
-  const std::vector<Variant> variants =
-      factor_variants(script_of("split C.update: m by 4 tail cut\nsplit C.init: m by 4 tail cut\nsplit n by 3\n"));
+TEST_CASE(
+    "splits of one loop by one factor change together, another factor of the same loop stays") {
+  const std::vector<Variant> variants = factor_variants(
+      script_of("split C.update: m by 4 tail cut\nsplit C.init: m by 4 tail cut\nsplit n by 3\n"));
   REQUIRE(variants.size() == 3 + 2);
   const std::string text = schedule::print(variants[0].script);
   CHECK(text.find("by 4") == std::string::npos);
@@ -136,10 +146,12 @@ TEST_CASE("splits of one loop by one factor change together, another factor of t
 
 TEST_CASE("a line that differs in several ways is changed in parts, in their order") {
   const Script first = script_of("split m by 4 tail cut\nnest m > n > { C.init; k > C.update }\n");
-  const Script second = script_of("split m by 8 tail guard\nnest par m > { n > C.init; k > <n> > C.update }\n");
+  const Script second =
+      script_of("split m by 8 tail guard\nnest par m > { n > C.init; k > <n> > C.update }\n");
   const std::vector<Step> steps = steps_between(first, second);
   std::vector<std::string> texts;
-  for (const Step& step : steps) texts.push_back(step.text.substr(0, step.text.find(", in place of")));
+  for (const Step& step : steps)
+    texts.push_back(step.text.substr(0, step.text.find(", in place of")));
   CHECK(texts == std::vector<std::string>{"split m by 8   tail cut", "split m by 8   tail guard",
                                           "nest m > { n > C.init; k > n > C.update }",
                                           "nest par m > { n > C.init; k > n > C.update }",
@@ -156,7 +168,8 @@ TEST_CASE("a line that differs in several ways is changed in parts, in their ord
 
 TEST_CASE("an ablation takes what is asked for, and says when that is too much") {
   constexpr Ablated kMarkersOnly[] = {Ablated::Markers};
-  const Plan plan = ablation_plan(script_of(kTile), "t", subject(), notation_sources(), kMarkersOnly);
+  const Plan plan =
+      ablation_plan(script_of(kTile), "t", subject(), notation_sources(), kMarkersOnly);
   CHECK(plan.arms.size() == 1 + 5);
   std::string many = "nest C.init\n";
   for (int i = 1; i < 60; ++i) many += "split m by " + std::to_string(2 * i + 2) + " tail cut\n";
@@ -165,13 +178,15 @@ TEST_CASE("an ablation takes what is asked for, and says when that is too much")
 }
 
 TEST_CASE("a path asks the prover; scripts of two programs have none") {
-  const Script plain = script_of("split m by 4 tail cut\n"), more = script_of("split m by 4 tail cut\nparallel m.o\n");
+  const Script plain = script_of("split m by 4 tail cut\n"),
+               more = script_of("split m by 4 tail cut\nparallel m.o\n");
   CHECK_THROWS_AS(path_plan(plain, "a", plain, "b", subject(), notation_sources()), UserError);
   const Plan plan = path_plan(plain, "a", more, "b", subject(), notation_sources());
   CHECK(plan.arms.size() == 2);
   const Script other = schedule::parse_script("schedule s/1 for other f32 exact\n", "o");
   CHECK_THROWS_WITH_AS(path_plan(plain, "a", other, "b", subject(), notation_sources()),
-                       "a is for 'op', b for 'other': expected two scripts of one program", UserError);
+                       "a is for 'op', b for 'other': expected two scripts of one program",
+                       UserError);
 }
 
 }  // namespace

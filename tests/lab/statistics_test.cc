@@ -1,5 +1,6 @@
-// Statistics on samples that are made up: what is planted is found, what is not is not, intervals cover as often as
-// they say. The noise is that of machines: lognormal, processes that differ, a drift of the clock, outliers.
+// Statistics on samples that are made up: what is planted is found, what is not is not, intervals
+// cover as often as they say. The noise is that of machines: lognormal, processes that differ, a
+// drift of the clock, outliers.
 #include "driver/lab/statistics.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +22,9 @@ TEST_CASE("medians and quantiles") {
   CHECK(process_medians({{1, 2, 3}, {}, {5}}) == std::vector<double>{2, 5});
 }
 
-TEST_CASE("an interval holds its estimate, is the same for the same seed, and is narrow where nothing varies") {
+TEST_CASE(
+    "an interval holds its estimate, is the same for the same seed, and is narrow where nothing "
+    "varies") {
   Random random(7);
   const Samples samples = testing::noisy(random, 1000, {});
   const Interval once = median_interval(samples), again = median_interval(samples);
@@ -74,7 +77,8 @@ TEST_CASE("95 % intervals hold the truth about as often as they say, also of few
       CAPTURE(processes);
       CAPTURE(paired);
       CHECK(coverage(processes, 0.008, paired) >= 0.92);
-      const double share = coverage(processes, 0.04, paired);  // where processes differ by more than rounds
+      // Where processes differ by more than rounds.
+      const double share = coverage(processes, 0.04, paired);
       CHECK(share >= 0.92);
       CHECK(share < 1);  // an interval of everything would hold it too
     }

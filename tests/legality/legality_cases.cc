@@ -92,12 +92,14 @@ class Reader {
 
 std::vector<LegalityCase> read_cases(const std::string& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<LegalityCase> cases;
   for (const std::filesystem::path& file : files) {
     std::ifstream lines(file);
-    for (LegalityCase& c : Reader(file.filename().string()).run(lines)) cases.push_back(std::move(c));
+    for (LegalityCase& c : Reader(file.filename().string()).run(lines))
+      cases.push_back(std::move(c));
   }
   return cases;
 }

@@ -21,7 +21,8 @@ struct LegalityCase {
   std::string script;             // without its header
 };
 
-// All files of a folder, in the order of their names. Throws std::runtime_error where the format is broken.
+// All files of a folder, in the order of their names. Throws std::runtime_error where the format
+// is broken.
 std::vector<LegalityCase> read_cases(const std::string& folder);
 
 }  // namespace polyte::legality

@@ -1,4 +1,5 @@
-// Every labelled schedule: the prover gives the label, and executions that know nothing of it confirm the label.
+// Every labelled schedule: the prover gives the label, and executions that know nothing of it
+// confirm the label.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -38,7 +39,9 @@ std::string text_of(Label label) {
 }
 
 // Loops of a GPU have passes of their own.
-Machine machine_for(const State& state) { return is_for_device(state.tree) ? *gpu_machine("h100") : test_machine(); }
+Machine machine_for(const State& state) {
+  return is_for_device(state.tree) ? *gpu_machine("h100") : test_machine();
+}
 
 // What an execution of the State's loops shows, before the passes and after them.
 std::string loops_fault(const State& state) {
@@ -47,13 +50,15 @@ std::string loops_fault(const State& state) {
   const std::shared_ptr<const ir::Program> basis = without_views(state).basis;
   const lower::ReferenceTrace reference(*basis, make_inputs(*basis, 2), options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
-  for (const ir::LoopProgram& loops : {lower::lower_to_nest(state), lower::lower(state, {.machine = machine})})
+  for (const ir::LoopProgram& loops :
+       {lower::lower_to_nest(state), lower::lower(state, {.machine = machine})})
     for (const lower::TraceFault& fault : compare_traces(reference, packing, loops))
       return to_string(fault.kind) + ": " + fault.text;
   return "";
 }
 
-// Empty where the executions of a State agree with the reference. What cannot be lowered says nothing.
+// Empty where the executions of a State agree with the reference. What cannot be lowered
+// says nothing.
 std::string shown_fault(const State& state, bool must_lower) {
   for (const std::string& problem : compare_with_reference(state)) return problem;
   try {
@@ -71,8 +76,10 @@ class CaseRun {
     const auto state = replayed(case_.sizes.front(), ProofLevel::Full);
     if (const std::string verdict = verdict_of(state); verdict != text_of(case_.label))
       return "the prover says " + verdict +
-             (state ? "" : ": " + state.error().directive + ": " + state.error().headline) + executions();
-    if (!state && state.error().kind == RefusalKind::Illegal && state.error().counterexamples.empty())
+             (state ? "" : ": " + state.error().directive + ": " + state.error().headline) +
+             executions();
+    if (!state && state.error().kind == RefusalKind::Illegal &&
+        state.error().counterexamples.empty())
       return "illegal without a counterexample";
     if (case_.label == Label::Legal) return confirm_legal();
     if (case_.label == Label::Illegal) return confirm_illegal();
@@ -84,14 +91,16 @@ class CaseRun {
 
   Result<State, Refusal> replayed(const ir::Values& sizes, ProofLevel proof) const {
     const auto program = bound_program(case_.program, sizes);
-    return replay(program, script_of(*program, case_.script, case_.contract), test_machine(), {proof, {}});
+    return replay(program, script_of(*program, case_.script, case_.contract), test_machine(),
+                  {proof, {}});
   }
 
   std::string confirm_legal() const {
     for (const ir::Values& sizes : case_.sizes) {
       const auto state = replayed(sizes, ProofLevel::Off);
       if (!state) return "refused at other sizes: " + state.error().headline;
-      if (const std::string fault = shown_fault(*state, true); !fault.empty()) return "executed: " + fault;
+      if (const std::string fault = shown_fault(*state, true); !fault.empty())
+        return "executed: " + fault;
     }
     return "";
   }
@@ -118,7 +127,8 @@ TEST_CASE("labels are what the prover says and what executions show") {
   const char* const only = std::getenv("POLYTE_LEGALITY");
   int legal = 0, illegal = 0, total = 0;
   for (const LegalityCase& c : read_cases("tests/legality/cases")) {
-    const std::string shown = c.file + ":" + std::to_string(c.line) + ": " + text_of(c.label) + " " + c.name;
+    const std::string shown =
+        c.file + ":" + std::to_string(c.line) + ": " + text_of(c.label) + " " + c.name;
     if (only && shown.find(only) == std::string::npos) continue;
     ++total;
     legal += c.label == Label::Legal;

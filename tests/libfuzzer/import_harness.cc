@@ -1,7 +1,8 @@
-// Import and shape inference of any bytes: a graph that verifies, or a UserError that says something in printable
-// words. Anything else, a sanitizer's finding, a second or half a gigabyte is a fault (tools/fuzz_import sets the
-// limits; inputs that take a second of CPU time here are kept in $POLYTE_SLOW_INPUTS). Graph passes are not run: they
-// see graphs that were verified, and `polyte fuzz graph` has them.
+// Import and shape inference of any bytes: a graph that verifies, or a UserError that says
+// something in printable words. Anything else, a sanitizer's finding, a second or half a gigabyte
+// is a fault (tools/fuzz_import sets the limits; inputs that take a second of CPU time here are
+// kept in $POLYTE_SLOW_INPUTS). Graph passes are not run: they see graphs that were verified, and
+// `polyte fuzz graph` has them.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdio>
@@ -26,9 +27,11 @@ using polyte::UserError;
 }
 
 void check_answer(const UserError& error) {
-  const bool is_answer = error.status() == ExitStatus::InvalidInput || error.status() == ExitStatus::Unsupported ||
+  const bool is_answer = error.status() == ExitStatus::InvalidInput ||
+                         error.status() == ExitStatus::Unsupported ||
                          error.status() == ExitStatus::ResourceLimit;
-  if (!is_answer) fault("a UserError of status " + std::to_string(static_cast<int>(error.status())));
+  if (!is_answer)
+    fault("a UserError of status " + std::to_string(static_cast<int>(error.status())));
   if (error.problems().empty()) fault("a UserError without problems");
   for (const std::string& problem : error.problems()) {
     if (problem.empty()) fault("an empty problem");

@@ -17,8 +17,8 @@ std::size_t write(const polyte::onnx::ModelProto& model, std::uint8_t* data, std
 
 }  // namespace
 
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
-                                               unsigned seed) {
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
   polyte::fuzz::Generator random(seed);
   polyte::onnx::ModelProto model;
   if (random() % 8 == 0 || !model.ParseFromArray(data, static_cast<int>(size)))
@@ -28,12 +28,14 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   return written ? written : LLVMFuzzerMutate(data, size, max_size);
 }
 
-extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* a, std::size_t a_size, const std::uint8_t* b,
-                                                 std::size_t b_size, std::uint8_t* out, std::size_t max_size,
+extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* a, std::size_t a_size,
+                                                 const std::uint8_t* b, std::size_t b_size,
+                                                 std::uint8_t* out, std::size_t max_size,
                                                  unsigned seed) {
   polyte::fuzz::Generator random(seed);
   polyte::onnx::ModelProto model, other;
-  if (!model.ParseFromArray(a, static_cast<int>(a_size)) || !other.ParseFromArray(b, static_cast<int>(b_size)))
+  if (!model.ParseFromArray(a, static_cast<int>(a_size)) ||
+      !other.ParseFromArray(b, static_cast<int>(b_size)))
     return 0;
   polyte::fuzz::cross_models(model, other, random);
   return write(model, out, max_size);

@@ -1,5 +1,5 @@
-// Writes the first corpus of the importer's fuzzer: random models, the hostile ones, and ONNX's own cases where they
-// are installed.
+// Writes the first corpus of the importer's fuzzer: random models, the hostile ones, and ONNX's own
+// cases where they are installed.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -18,7 +18,8 @@ void copy_models(const fs::path& from, const fs::path& to, const std::string& pr
     const fs::path& file = entry.path();
     if (file.extension() != ".onnx" || fs::file_size(file) > kMostBytes) continue;
     const std::string name = prefix + fs::relative(file, from).parent_path().filename().string();
-    fs::copy_file(file, to / (name + "-" + file.filename().string()), fs::copy_options::overwrite_existing);
+    fs::copy_file(file, to / (name + "-" + file.filename().string()),
+                  fs::copy_options::overwrite_existing);
   }
 }
 
@@ -33,7 +34,8 @@ int main(int argc, char** argv) {
   fs::create_directories(folder);
   for (std::uint64_t run = 0; run < 300; ++run) {
     polyte::fuzz::Random random(1, run);
-    std::ofstream(folder / ("random-" + std::to_string(run)), std::ios::binary) << polyte::fuzz::random_model(random);
+    std::ofstream(folder / ("random-" + std::to_string(run)), std::ios::binary)
+        << polyte::fuzz::random_model(random);
   }
   const fs::path hostile = fs::temp_directory_path() / "polyte-libfuzzer-hostile";
   fs::create_directories(hostile);

@@ -1,6 +1,7 @@
-// Mutations of a model that keep it a model: what bytes flipped at random hardly ever do. Any field of any message,
-// found by reflection, is set, cleared, repeated or removed; names are exchanged for other names of the same model,
-// operators for others that the importer knows, numbers for those at the edges.
+// Mutations of a model that keep it a model: what bytes flipped at random hardly ever do. Any field
+// of any message, found by reflection, is set, cleared, repeated or removed; names are exchanged
+// for other names of the same model, operators for others that the importer knows, numbers for
+// those at the edges.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Runs one input of the importer's fuzzer without sanitizers and prints how many seconds of CPU time it took.
+// Runs one input of the importer's fuzzer without sanitizers and prints how many seconds of CPU
+// time it took.
 #include <cstddef>
 #include <cstdint>
 #include <ctime>

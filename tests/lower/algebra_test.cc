@@ -1,5 +1,6 @@
-// Rewritten Programs all the way down: lowered loops of sums in parts, atomic updates and online sums against the
-// reference, before and after the passes. Integers bit for bit; exponentials to a few roundings.
+// Rewritten Programs all the way down: lowered loops of sums in parts, atomic updates and online
+// sums against the reference, before and after the passes. Integers bit for bit; exponentials
+// to a few roundings.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -57,20 +58,23 @@ program attention(M, N, D)
 
 schedule::State replayed(const char* text, const ir::Values& sizes, const std::string& contract,
                          const std::string& lines) {
-  const auto program = std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
+  const auto program =
+      std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
   Machine machine;
   machine.vector_bits = 128;
   machine.vector_registers = 32;
-  const auto script =
-      schedule::parse_script("schedule s/1 for " + program->name + " f32 " + contract + "\n" + lines, "s");
+  const auto script = schedule::parse_script(
+      "schedule s/1 for " + program->name + " f32 " + contract + "\n" + lines, "s");
   auto state = schedule::replay(program, script, machine, {schedule::ProofLevel::Full, {}});
-  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : schedule::to_string(state.error(), "s", "")));
+  REQUIRE_MESSAGE(static_cast<bool>(state),
+                  (state ? std::string() : schedule::to_string(state.error(), "s", "")));
   return *state;
 }
 
 // Every form of the loops against the reference; elements may differ by `tolerance`, relatively.
-void check(const char* text, const ir::Values& sizes, const std::string& contract, const std::string& lines,
-           double tolerance = 0, const std::function<void(ir::Environment&)>& prepare = {}) {
+void check(const char* text, const ir::Values& sizes, const std::string& contract,
+           const std::string& lines, double tolerance = 0,
+           const std::function<void(ir::Environment&)>& prepare = {}) {
   CAPTURE(lines);
   CAPTURE(sizes.begin()->second);
   const schedule::State state = replayed(text, sizes, contract, lines);
@@ -110,7 +114,8 @@ TEST_CASE("a histogram by atomic updates runs in parallel, integers under exact"
     check(kHistogram, {{"N", n}, {"B", 4}}, "exact", "atomic h.update\nparallel h.update:n");
     check(kHistogram, {{"N", n}, {"B", 4}}, "exact",
           "split n by 4\natomic h.update\nnest b > h\nnest par n.o > n.i > h.update");
-    check(kFloatHistogram, {{"N", n}, {"B", 4}}, "reassoc n", "atomic h.update\nparallel h.update:n");
+    check(kFloatHistogram, {{"N", n}, {"B", 4}}, "reassoc n",
+          "atomic h.update\nparallel h.update:n");
   }
 }
 
@@ -131,20 +136,20 @@ TEST_CASE("an atomic store is a statement of the loop text and races with what i
   CHECK_THROWS_WITH_AS(ir::interpret(ir::parse_loop_program(plain, "test"), buffers, {}),
                        doctest::Contains("race on h[0]"), UserError);
   const std::string read = std::string(text) + "    h[1] = h[0]\n";
-  CHECK_THROWS_WITH_AS(ir::interpret(ir::parse_loop_program(read, "test"), buffers, {}), doctest::Contains("race on"),
-                       UserError);
-  CHECK(
-      ir::verify(ir::parse_loop_program(std::string(text).replace(std::string(text).find("(h[0]"), 5, "(h[1]"), "test"),
-                 ir::Form::Flat)
-          .size() == 1);
+  CHECK_THROWS_WITH_AS(ir::interpret(ir::parse_loop_program(read, "test"), buffers, {}),
+                       doctest::Contains("race on"), UserError);
+  CHECK(ir::verify(
+            ir::parse_loop_program(
+                std::string(text).replace(std::string(text).find("(h[0]"), 5, "(h[1]"), "test"),
+            ir::Form::Flat)
+            .size() == 1);
 }
 
 TEST_CASE("softmax with its sum running along with the maximum") {
   const std::string lines =
-      "compute_inline e\nsplit top: j by 4\nsplit total: j by 4\nrewrite online total from top over j.o\n"
-      "nest par i > { top.init; total.init; j.o > { top.old; j.i > top.update; total.scale; j.i > total.update }; <j> "
-      "> "
-      "y }\n";
+      "compute_inline e\nsplit top: j by 4\nsplit total: j by 4\n"
+      "rewrite online total from top over j.o\nnest par i > { top.init; total.init; "
+      "j.o > { top.old; j.i > top.update; total.scale; j.i > total.update }; <j> > y }\n";
   for (const std::int64_t n : {10, 8, 1}) {
     check(kSoftmax, {{"M", 3}, {"N", n}}, "reassoc j", lines, 1e-14);
     check(kSoftmax, {{"M", 3}, {"N", n}}, "reassoc j",
@@ -154,8 +159,8 @@ TEST_CASE("softmax with its sum running along with the maximum") {
 
 TEST_CASE("softmax by one reciprocal a row, each quotient rounded twice") {
   const std::string lines =
-      "compute_inline e\nreciprocal y\nnest par i > { top.init; j > top.update; total.init; j > total.update; <j> > y "
-      "}\n";
+      "compute_inline e\nreciprocal y\n"
+      "nest par i > { top.init; j > top.update; total.init; j > total.update; <j> > y }\n";
   for (const std::int64_t n : {10, 8, 1}) {
     check(kSoftmax, {{"M", 3}, {"N", n}}, "exact", lines, 0x1.1p-52);
     check(kSoftmax, {{"M", 3}, {"N", n}}, "exact", "reciprocal y\ncompute_inline e", 0x1.1p-52);
@@ -164,10 +169,11 @@ TEST_CASE("softmax by one reciprocal a row, each quotient rounded twice") {
 
 TEST_CASE("maximum and sum of a block in lanes, each block by itself") {
   const std::string lines =
-      "compute_inline e\nsplit top: j by 8\nsplit total: j by 8\nrewrite online total from top over j.o\n"
-      "split_reduction top: j.i by 4 as tops interleaved\nsplit_reduction total: j.i by 4 as totals tree\n"
-      "stage tops at tops.update:i in register\n";
-  for (const std::int64_t n : {19, 16, 1}) check(kSoftmax, {{"M", 3}, {"N", n}}, "reassoc j", lines, 1e-14);
+      "compute_inline e\nsplit top: j by 8\nsplit total: j by 8\n"
+      "rewrite online total from top over j.o\nsplit_reduction top: j.i by 4 as tops interleaved\n"
+      "split_reduction total: j.i by 4 as totals tree\nstage tops at tops.update:i in register\n";
+  for (const std::int64_t n : {19, 16, 1})
+    check(kSoftmax, {{"M", 3}, {"N", n}}, "reassoc j", lines, 1e-14);
 }
 
 TEST_CASE("masked terms, -inf, neither poison an online sum nor count") {
@@ -177,18 +183,20 @@ TEST_CASE("masked terms, -inf, neither poison an online sum nor count") {
         if (j < 3 * i || j == 5) ir::set_real(inputs.at("x"), i * 10 + j, -kInfinity);
   };
   check(kSoftmax, {{"M", 3}, {"N", 10}}, "reassoc j",
-        "compute_inline e\nsplit top: j by 2\nsplit total: j by 2\nrewrite online total from top over j.o", 1e-14,
-        mask);
+        "compute_inline e\n"
+        "split top: j by 2\nsplit total: j by 2\nrewrite online total from top over j.o",
+        1e-14, mask);
 }
 
 TEST_CASE("attention in one pass over the keys, its weights in a tensor of their own") {
   for (const std::int64_t n : {7, 6})
     check(kAttention, {{"M", 3}, {"N", n}, {"D", 4}}, "reassoc j",
           "split i by 2, j by 3\nrewrite online total, o from top over j.o\n"
-          "nest par i.o > { i.i > top.init; i.i > total.init; i.i > <c> > o.init; j.o > { i.i > j.i > { s.init; d > "
-          "s.update }; i.i > top.old; i.i > j.i > top.update; i.i > j.i > p; i.i > total.scale; i.i > <c> > o.scale; "
-          "i.i > j.i > total.update; i.i > j.i > <c> > o.update }; i.i > <c> > y }\nstage s at j.o\nstage p at j.o\n"
-          "stage o at i.o",
+          "nest par i.o > { i.i > top.init; i.i > total.init; "
+          "i.i > <c> > o.init; j.o > { i.i > j.i > { s.init; d > s.update }; i.i > top.old; "
+          "i.i > j.i > top.update; i.i > j.i > p; i.i > total.scale; i.i > <c> > o.scale; "
+          "i.i > j.i > total.update; i.i > j.i > <c> > o.update }; i.i > <c> > y }\n"
+          "stage s at j.o\nstage p at j.o\nstage o at i.o",
           1e-13);
 }
 
@@ -196,9 +204,10 @@ TEST_CASE("attention in one pass over the keys") {
   for (const std::int64_t n : {7, 6}) {
     check(kAttention, {{"M", 3}, {"N", n}, {"D", 4}}, "reassoc j",
           "compute_inline p\nsplit i by 2, j by 3\nrewrite online total, o from top over j.o\n"
-          "nest par i.o > { i.i > top.init; i.i > total.init; i.i > <c> > o.init; j.o > { i.i > j.i > { s.init; d > "
-          "s.update }; i.i > top.old; i.i > j.i > top.update; i.i > total.scale; i.i > <c> > o.scale; i.i > j.i > "
-          "total.update; i.i > j.i > <c> > o.update }; i.i > <c> > y }\nstage s at j.o\nstage o at i.o",
+          "nest par i.o > { i.i > top.init; i.i > total.init; i.i > <c> > o.init; "
+          "j.o > { i.i > j.i > { s.init; d > s.update }; i.i > top.old; i.i > j.i > top.update; "
+          "i.i > total.scale; i.i > <c> > o.scale; i.i > j.i > total.update; "
+          "i.i > j.i > <c> > o.update }; i.i > <c> > y }\nstage s at j.o\nstage o at i.o",
           1e-13);
   }
 }

@@ -20,7 +20,8 @@ std::string difference(const State& state, const ir::LoopProgram& nest) {
   return order_difference(state, nest, std::move(buffers));
 }
 
-std::string difference(const std::shared_ptr<const ir::Program>& program, const std::string& lines) {
+std::string difference(const std::shared_ptr<const ir::Program>& program,
+                       const std::string& lines) {
   const State state = schedule::state_of(program, lines);
   return difference(state, lower_to_nest(state));
 }
@@ -37,16 +38,22 @@ program triangle(N)
 TEST_CASE("loops run the instances that isl's code runs, in its order") {
   const auto gemm = bound_program(schedule::kDenseRelu, {{"M", 5}, {"N", 9}, {"K", 6}});
   CHECK(difference(gemm, "") == "");
-  CHECK(difference(gemm, "split m by 2, n by 4\nnest par m.o > { acc.init; acc.update; y }\nstage x at m.o") == "");
+  CHECK(difference(
+            gemm,
+            "split m by 2, n by 4\nnest par m.o > { acc.init; acc.update; y }\nstage x at m.o") ==
+        "");
   CHECK(difference(gemm,
                    "split m by 2, n by 4, k by 4 tail cut\nlet tile = [m.i] > <n.i>\n"
-                   "nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y "
-                   "when last k.o }\nstage acc at m.o in register\n"
+                   "nest par n.o > k.o > m.o > { tile > acc.init when first k.o; "
+                   "k.i > tile > acc.update; tile > y when last k.o }\n"
+                   "stage acc at m.o in register\n"
                    "stage w layout (k, n) [n//4, k, n%4] when compile") == "");
   const auto blur = bound_program(schedule::kBlur, {{"M", 5}, {"N", 6}});
-  CHECK(difference(blur,
-                   "split y: u by 3, x by 4\nnest par u.o > x.o > { u > <x> > bx at x.o; u.i > <x.i> > y }\n"
-                   "stage bx at x.o") == "");
+  CHECK(
+      difference(
+          blur,
+          "split y: u by 3, x by 4\nnest par u.o > x.o > { u > <x> > bx at x.o; u.i > <x.i> > y }\n"
+          "stage bx at x.o") == "");
   const auto seidel = bound_program(schedule::kSeidel, {{"T", 3}, {"N", 6}});
   CHECK(difference(seidel, "") == "");
   CHECK(difference(seidel, "skew i by t\nskew j by t\nsplit i by 4\nreorder i.o > t > i.i") == "");

@@ -21,13 +21,14 @@ void check_all_forms(const schedule::State& state) {
   Machine machine;
   machine.vector_bits = 128;
   std::vector<std::string> notes;
-  const ir::LoopProgram flat = lower::lower(state, {.machine = machine,
-                                                    .on_pass =
-                                                        [&](const PassRun& run) {
-                                                          INFO(run.name);
-                                                          CHECK(test::compare(*state.reference, *run.program) == "");
-                                                        },
-                                                    .notes = &notes});
+  const ir::LoopProgram flat =
+      lower::lower(state, {.machine = machine,
+                           .on_pass =
+                               [&](const PassRun& run) {
+                                 INFO(run.name);
+                                 CHECK(test::compare(*state.reference, *run.program) == "");
+                               },
+                           .notes = &notes});
   CHECK(ir::verify(flat, ir::Form::Flat) == std::vector<std::string>{});
   CHECK(notes == std::vector<std::string>{});
   CHECK(test::compare(*state.reference, flat) == "");
@@ -41,7 +42,8 @@ TEST_CASE("the reference tree of a dense layer") {
 }
 
 TEST_CASE("a tiled dense layer with odd sizes") {
-  for (const auto& [m, n, k] : {std::tuple{5, 7, 9}, std::tuple{8, 8, 8}, std::tuple{1, 1, 1}, std::tuple{1, 13, 2}}) {
+  for (const auto& [m, n, k] :
+       {std::tuple{5, 7, 9}, std::tuple{8, 8, 8}, std::tuple{1, 1, 1}, std::tuple{1, 13, 2}}) {
     const schedule::State state = test::tiled_dense(m, n, k, {2, 4, 3});
     CHECK(schedule::verify(state) == std::vector<std::string>{});
     check_all_forms(state);

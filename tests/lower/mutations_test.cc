@@ -1,7 +1,8 @@
-// Faults planted in finished loops: which check of trace_check.h sees which? Unharmed loops raise no alarm, and a
-// mutant that raises none is equivalent: it runs to its end and leaves the bits of the reference on random reals, whose
-// sums and products differ where any term or any place does. (Loops that may change places; a guard that the loops
-// around imply; an iteration more that a guard stops, or that copies what nobody reads.)
+// Faults planted in finished loops: which check of trace_check.h sees which? Unharmed loops raise
+// no alarm, and a mutant that raises none is equivalent: it runs to its end and leaves the bits of
+// the reference on random reals, whose sums and products differ where any term or any place does.
+// (Loops that may change places; a guard that the loops around imply; an iteration more that a
+// guard stops, or that copies what nobody reads.)
 #include <random>
 #include <sstream>
 
@@ -16,9 +17,18 @@ namespace {
 using ir::Stmt;
 using Kind = TraceFault::Kind;
 
-enum class Mutation { SwapLoops, DropGuard, UpperPlusOne, UpperMinusOne, LowerPlusOne, DropTail, DropCopy };
-constexpr const char* kNames[] = {"swap two loops",  "drop a guard", "upper bound + 1", "upper bound - 1",
-                                  "lower bound + 1", "drop a tail",  "drop a copy"};
+enum class Mutation {
+  SwapLoops,
+  DropGuard,
+  UpperPlusOne,
+  UpperMinusOne,
+  LowerPlusOne,
+  DropTail,
+  DropCopy
+};
+constexpr const char* kNames[] = {"swap two loops",  "drop a guard",    "upper bound + 1",
+                                  "upper bound - 1", "lower bound + 1", "drop a tail",
+                                  "drop a copy"};
 
 const ir::For* as_loop(const Stmt& s) { return std::get_if<ir::For>(&s->op); }
 
@@ -82,7 +92,8 @@ Stmt faulty(const Stmt& s, Mutation mutation) {
 Stmt mutate(const Stmt& s, Mutation mutation, int& site) {
   if (Stmt wrong = faulty(s, mutation); wrong && site-- == 0) return wrong;
   if (site < 0) return s;
-  return ir::rewrite_children(s, [&](const Stmt& child) { return site < 0 ? child : mutate(child, mutation, site); });
+  return ir::rewrite_children(
+      s, [&](const Stmt& child) { return site < 0 ? child : mutate(child, mutation, site); });
 }
 
 ir::Environment random_reals(const ir::Program& program, unsigned seed) {
@@ -92,14 +103,16 @@ ir::Environment random_reals(const ir::Program& program, unsigned seed) {
   for (const ir::Buffer* buffer : program.interface()) {
     if (buffer->role == ir::Role::Out) continue;
     ir::Contents contents = ir::make_contents(buffer->dtype, ir::constant_shape(*buffer));
-    const auto elements = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(buffer->dtype);
+    const auto elements =
+        static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(buffer->dtype);
     for (std::int64_t i = 0; i < elements; ++i) ir::set_real(contents, i, reals(random));
     buffers[buffer->name] = std::move(contents);
   }
   return buffers;
 }
 
-bool is_equivalent(const ir::Program& program, const ir::LoopProgram& packing, const ir::LoopProgram& loops) {
+bool is_equivalent(const ir::Program& program, const ir::LoopProgram& packing,
+                   const ir::LoopProgram& loops) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     ir::Environment expected = random_reals(program, seed), got = expected, constants = expected;
     ir::interpret(program, expected, {});
@@ -124,9 +137,11 @@ void try_mutants(const std::shared_ptr<const ir::Program>& program, const std::s
   const schedule::State state = schedule::state_of(program, lines);
   const Machine machine = schedule::test_machine();
   const ir::LoopProgram packing = lower_packing(state, {.machine = machine});
-  const ReferenceTrace reference(*state.basis, schedule::make_inputs(*state.basis, 3), {.max_steps = 2'000'000});
+  const ReferenceTrace reference(*state.basis, schedule::make_inputs(*state.basis, 3),
+                                 {.max_steps = 2'000'000});
   for (const ir::LoopProgram& loops : {lower_to_nest(state), lower(state, {.machine = machine})}) {
-    for (const TraceFault& fault : compare_traces(reference, packing, loops)) CHECK_MESSAGE(false, fault.text);
+    for (const TraceFault& fault : compare_traces(reference, packing, loops))
+      CHECK_MESSAGE(false, fault.text);
     for (int m = 0; m < 7; ++m) {
       const auto mutation = static_cast<Mutation>(m);
       for (int site = 0; site < 40; ++site) {
@@ -137,7 +152,8 @@ void try_mutants(const std::shared_ptr<const ir::Program>& program, const std::s
         Tally& tally = tallies[mutation];
         ++tally.mutants;
         std::set<Kind> kinds;
-        for (const TraceFault& fault : compare_traces(reference, packing, wrong)) kinds.insert(fault.kind);
+        for (const TraceFault& fault : compare_traces(reference, packing, wrong))
+          kinds.insert(fault.kind);
         tally.caught += !kinds.empty();
         tally.equivalent += kinds.empty() && is_equivalent(*state.basis, packing, wrong);
         for (const Kind kind : kinds) ++tally.by[kind];
@@ -148,17 +164,16 @@ void try_mutants(const std::shared_ptr<const ir::Program>& program, const std::s
 
 std::string table(const std::map<Mutation, Tally>& tallies) {
   std::ostringstream text;
-  text << "| Fault | mutants | stopped | coverage | order | values | any | equivalent |\n| --- | --- | --- | --- | --- "
-          "| "
-          "--- | --- | --- |\n";
+  text << "| Fault | mutants | stopped | coverage | order | values | any | equivalent |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
   for (const auto& [mutation, t] : tallies) {
     const auto by = [&, tally = &t](Kind kind) {
       const auto at = tally->by.find(kind);
       return at == tally->by.end() ? 0 : at->second;
     };
-    text << "| " << kNames[static_cast<int>(mutation)] << " | " << t.mutants << " | " << by(Kind::Fault) << " | "
-         << by(Kind::Coverage) << " | " << by(Kind::Order) << " | " << by(Kind::Values) << " | " << t.caught << " | "
-         << t.equivalent << " |\n";
+    text << "| " << kNames[static_cast<int>(mutation)] << " | " << t.mutants << " | "
+         << by(Kind::Fault) << " | " << by(Kind::Coverage) << " | " << by(Kind::Order) << " | "
+         << by(Kind::Values) << " | " << t.caught << " | " << t.equivalent << " |\n";
   }
   return text.str();
 }
@@ -185,16 +200,22 @@ TEST_CASE("planted faults are seen") {
   const auto gemm = schedule::bound_program(schedule::kDenseRelu, {{"M", 5}, {"N", 9}, {"K", 6}});
   try_mutants(gemm, "", tallies);
   try_mutants(gemm,
-              "split m by 2, n by 4, k by 4 tail cut\nlet tile = [m.i] > <n.i>\n"
-              "nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when "
-              "last k.o }\nstage acc at m.o in register\nstage w layout (k, n) [n//4, k, n%4] when compile",
+              "split m by 2, n by 4, k by 4 tail cut\n"
+              "let tile = [m.i] > <n.i>\nnest par n.o > k.o > m.o > { "
+              "tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }\n"
+              "stage acc at m.o in register\nstage w layout (k, n) [n//4, k, n%4] when compile",
               tallies);
-  try_mutants(gemm, "split m by 2, n by 4\nnest par m.o > { acc.init; acc.update; y }\nstage x at m.o", tallies);
+  try_mutants(gemm,
+              "split m by 2, n by 4\nnest par m.o > { acc.init; acc.update; y }\nstage x at m.o",
+              tallies);
   const auto blur = schedule::bound_program(schedule::kBlur, {{"M", 5}, {"N", 6}});
   try_mutants(blur,
-              "split y: u by 3, x by 4\nnest par u.o > x.o > { u > <x> > bx at x.o; u.i > <x.i> > y }\nstage bx at x.o",
+              "split y: u by 3, x by 4\n"
+              "nest par u.o > x.o > { u > <x> > bx at x.o; u.i > <x.i> > y }\nstage bx at x.o",
               tallies);
-  try_mutants(blur, "compute_inline bx\nsplit u by 2, x by 4 tail cut\nreorder y: u.o > x.o > u.i > x.i", tallies);
+  try_mutants(blur,
+              "compute_inline bx\nsplit u by 2, x by 4 tail cut\nreorder y: u.o > x.o > u.i > x.i",
+              tallies);
   const auto jacobi = schedule::bound_program(kJacobi, {{"T", 3}, {"N", 7}});
   try_mutants(jacobi, "vectorize B:i\nsplit A: i by 2 tail cut", tallies);
   const auto slanted = schedule::bound_program(kSlanted, {{"N", 6}});
@@ -208,7 +229,8 @@ TEST_CASE("planted faults are seen") {
     CHECK(t.caught > 0);
     CHECK(t.caught + t.equivalent == t.mutants);
   }
-  for (const Mutation must : {Mutation::UpperMinusOne, Mutation::LowerPlusOne, Mutation::DropTail, Mutation::DropCopy})
+  for (const Mutation must :
+       {Mutation::UpperMinusOne, Mutation::LowerPlusOne, Mutation::DropTail, Mutation::DropCopy})
     CHECK(tallies[must].caught == tallies[must].mutants);
 }
 

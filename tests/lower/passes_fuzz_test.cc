@@ -1,5 +1,6 @@
-// Random schedules of small programs through every pass: the interpreter must see the same bits after each.
-// Splits, loop orders and kinds are random; kinds that race are found by the interpreter and the case is left out.
+// Random schedules of small programs through every pass: the interpreter must see the same
+// bits after each. Splits, loop orders and kinds are random; kinds that race are found by the
+// interpreter and the case is left out.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,10 +23,13 @@ namespace {
 
 using Random = std::mt19937;
 
-int pick(Random& random, int low, int high) { return low + static_cast<int>(random() % (high - low + 1)); }
+int pick(Random& random, int low, int high) {
+  return low + static_cast<int>(random() % (high - low + 1));
+}
 
 ir::Program convolution(Random& random) {
-  const std::int64_t H = pick(random, 1, 6), W = pick(random, 1, 9), F = pick(random, 1, 9), C = pick(random, 1, 3);
+  const std::int64_t H = pick(random, 1, 6), W = pick(random, 1, 9), F = pick(random, 1, 9),
+                     C = pick(random, 1, 3);
   ir::ProgramBuilder p("conv");
   p.declare("x", ir::Role::In, DType::F32, {C, H, W});
   p.declare("w", ir::Role::Const, DType::F32, {F, C, 3, 3});
@@ -35,8 +39,9 @@ ir::Program convolution(Random& random) {
   std::vector<ir::Constraint> guard = {ir::at_least(h + r - 1, 0), ir::less_than(h + r - 1, H),
                                        ir::at_least(q + s - 1, 0), ir::less_than(q + s - 1, W)};
   const ir::Expr x = ir::make_guarded_load(DType::F32, "x", {c, h + r - 1, q + s - 1}, guard, zero);
-  p.reduce({"y", {f, h, q}}, {{"f", 0, F}, {"h", 0, H}, {"q", 0, W}}, {{"c", 0, C}, {"r", 0, 3}, {"s", 0, 3}},
-           ir::Combiner::Sum, ir::make_binary(ir::BinaryOp::Mul, x, p.load("w", {f, c, r, s})));
+  p.reduce({"y", {f, h, q}}, {{"f", 0, F}, {"h", 0, H}, {"q", 0, W}},
+           {{"c", 0, C}, {"r", 0, 3}, {"s", 0, 3}}, ir::Combiner::Sum,
+           ir::make_binary(ir::BinaryOp::Mul, x, p.load("w", {f, c, r, s})));
   return p.build();
 }
 
@@ -48,7 +53,8 @@ ir::Program triangle(Random& random) {
   const Affine i = sym("i"), j = sym("j");
   const bool strict = random() % 2;
   p.define({"y", {i, j}}, {{"i", 0, N}, {"j", 0, i + (strict ? 0 : 1)}},
-           ir::make_binary(ir::BinaryOp::Add, p.load("a", {j, i}), ir::make_index(i + j * 2, DType::F32)));
+           ir::make_binary(ir::BinaryOp::Add, p.load("a", {j, i}),
+                           ir::make_index(i + j * 2, DType::F32)));
   return p.build();
 }
 
@@ -60,13 +66,14 @@ ir::Program pointwise(Random& random) {
   p.declare("y", ir::Role::Out, DType::F32, {M, N});
   p.declare("z", ir::Role::Out, DType::F64, {M * N});
   const Affine m = sym("m"), n = sym("n");
-  const ir::Expr scaled =
-      ir::make_binary(ir::BinaryOp::Mul, p.load("a", {m, n * 2 + (random() % 2)}), p.load("s", {m}));
+  const ir::Expr scaled = ir::make_binary(
+      ir::BinaryOp::Mul, p.load("a", {m, n * 2 + (random() % 2)}), p.load("s", {m}));
   p.define({"y", {m, n}}, {{"m", 0, M}, {"n", 0, N}},
-           ir::make_select(ir::make_binary(ir::BinaryOp::Lt, scaled, ir::make_float(DType::F32, 1)), scaled,
-                           ir::make_index(n - m, DType::F32)));
+           ir::make_select(ir::make_binary(ir::BinaryOp::Lt, scaled, ir::make_float(DType::F32, 1)),
+                           scaled, ir::make_index(n - m, DType::F32)));
   const Affine e = sym("e");
-  p.define({"z", {e}}, {{"e", 0, M * N}}, ir::make_cast(DType::F64, p.load("y", {ir::floor_div(e, N), ir::mod(e, N)})));
+  p.define({"z", {e}}, {{"e", 0, M * N}},
+           ir::make_cast(DType::F64, p.load("y", {ir::floor_div(e, N), ir::mod(e, N)})));
   return p.build();
 }
 
@@ -126,7 +133,8 @@ Machine with_vectors(int bits) {
   return machine;
 }
 
-bool check_passes(const schedule::State& state, const Machine& machine, std::vector<std::string>& notes) {
+bool check_passes(const schedule::State& state, const Machine& machine,
+                  std::vector<std::string>& notes) {
   if (!is_legal(state)) return false;
   ir::LoopProgram before;
   const auto check = [&](const PassRun& run) {
@@ -138,8 +146,10 @@ bool check_passes(const schedule::State& state, const Machine& machine, std::vec
       differs = error.what();
     }
     CHECK(differs == "");
-    if (!differs.empty() && before.body) MESSAGE(ir::print(before) << "becomes\n" << ir::print(*run.program));
-    CHECK(ir::print(ir::parse_loop_program(ir::print(*run.program), "printed")) == ir::print(*run.program));
+    if (!differs.empty() && before.body)
+      MESSAGE(ir::print(before) << "becomes\n" << ir::print(*run.program));
+    CHECK(ir::print(ir::parse_loop_program(ir::print(*run.program), "printed")) ==
+          ir::print(*run.program));
     before = *run.program;
   };
   lower::lower(state, {.machine = machine, .on_pass = check, .notes = &notes});
@@ -155,10 +165,11 @@ bool check_passes(const schedule::State& state, int vector_bits) {
 std::string row_sums(Random& random) {
   const bool shares = random() % 3 != 0;
   const std::string term = shares ? "A[i, j] * x[j]" : "A[i, j] * B[i, j]";
-  const std::string sizes = std::to_string(pick(random, 1, 37)) + ", " + std::to_string(pick(random, 1, 90));
-  std::string text = "program rows()\n  in  A: f32[" + sizes + "]\n  in  B: f32[" + sizes + "]\n  in  x: f32[" +
-                     sizes.substr(sizes.find(' ') + 1) + "]\n  out y: f32[" + sizes.substr(0, sizes.find(',')) +
-                     "]\n  y[i] = sum[j] " + term + "\n";
+  const std::string sizes =
+      std::to_string(pick(random, 1, 37)) + ", " + std::to_string(pick(random, 1, 90));
+  std::string text = "program rows()\n  in  A: f32[" + sizes + "]\n  in  B: f32[" + sizes +
+                     "]\n  in  x: f32[" + sizes.substr(sizes.find(' ') + 1) + "]\n  out y: f32[" +
+                     sizes.substr(0, sizes.find(',')) + "]\n  y[i] = sum[j] " + term + "\n";
   if (random() % 2) {
     text.insert(text.find("  y[i] ="), "  out z: f32[" + sizes.substr(0, sizes.find(',')) + "]\n");
     text += "  z[i] = sum[j] B[i, j] * x[j]\n";
@@ -173,11 +184,11 @@ TEST_CASE("random nests keep their bits through every pass") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const ir::Program program = seed % 4 == 0   ? convolution(random)
-                                : seed % 4 == 1 ? triangle(random)
-                                : seed % 4 == 2
-                                    ? pointwise(random)
-                                    : test::dense(pick(random, 1, 7), pick(random, 1, 19), pick(random, 1, 5));
+    const ir::Program program =
+        seed % 4 == 0   ? convolution(random)
+        : seed % 4 == 1 ? triangle(random)
+        : seed % 4 == 2 ? pointwise(random)
+                        : test::dense(pick(random, 1, 7), pick(random, 1, 19), pick(random, 1, 5));
     legal += check_passes(random_nests(program, random), 64 << pick(random, 0, 3));
   }
   CHECK(legal > 150);
@@ -198,7 +209,8 @@ TEST_CASE("random sums of rows as the templates have them: in registers, whateve
   int in_groups = 0, together = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     Random random(seed);
-    const auto program = std::make_shared<const ir::Program>(ir::parse_program(row_sums(random), "rows"));
+    const auto program =
+        std::make_shared<const ir::Program>(ir::parse_program(row_sums(random), "rows"));
     Machine machine = with_vectors(128 << pick(random, 0, 2));
     machine.vector_registers = random() % 2 ? 16 : 32;
     machine.l3.bytes = random() % 2 ? 1 << 20 : 1 << 10;
@@ -208,7 +220,8 @@ TEST_CASE("random sums of rows as the templates have them: in registers, whateve
     CAPTURE(seed);
     CAPTURE(ir::print(*program));
     CAPTURE(text);
-    const auto state = schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
+    const auto state =
+        schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
     REQUIRE(static_cast<bool>(state));
     std::vector<std::string> notes;
     CHECK(check_passes(*state, machine, notes));

@@ -1,4 +1,5 @@
-// Editing States by hand, for tests of lower alone: splits and trees without the primitives and their proofs.
+// Editing States by hand, for tests of lower alone: splits and trees without the primitives
+// and their proofs.
 #pragma once
 
 #include <map>
@@ -43,7 +44,8 @@ inline void split(schedule::State& state, const std::string& loop, std::int64_t 
 }
 
 // The statement runs where the loop, which it has not, has this value.
-inline void pin(schedule::State& state, const std::string& statement, const std::string& loop, const Affine& value) {
+inline void pin(schedule::State& state, const std::string& statement, const std::string& loop,
+                const Affine& value) {
   for (schedule::ScheduledStatement& s : state.statements)
     if (s.body.name == statement) {
       s.rows.push_back({loop, value});
@@ -97,13 +99,15 @@ inline ir::Program dense(std::int64_t M, std::int64_t N, std::int64_t K) {
            ir::make_binary(ir::BinaryOp::Mul, p.load("x", {m, k}), p.load("w", {k, n})));
   p.define(
       {"y", {m, n}}, {{"m", 0, M}, {"n", 0, N}},
-      ir::make_binary(ir::BinaryOp::Max, ir::make_binary(ir::BinaryOp::Add, p.load("acc", {m, n}), p.load("b", {n})),
+      ir::make_binary(ir::BinaryOp::Max,
+                      ir::make_binary(ir::BinaryOp::Add, p.load("acc", {m, n}), p.load("b", {n})),
                       ir::make_float(DType::F32, 0)));
   return p.build();
 }
 
-// par n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; k.i > [m.i] > <n.i> > acc.update;
-//                         [m.i] > <n.i> > y when last k.o };  acc in registers at m.o where k is not split
+// par n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; k.i > [m.i] > <n.i> > acc.update
+//                       ; [m.i] > <n.i> > y when last k.o }
+// acc in registers at m.o where k is not split
 struct Tiles {
   std::int64_t m, n, k;
 };
@@ -125,7 +129,8 @@ inline schedule::State tiled_dense(std::int64_t M, std::int64_t N, std::int64_t 
   order_rows(state);
   if (!stage_acc) return state;
   // acc.r[m.i, n.i]: only right where k is not split, for it is neither read in nor written out
-  state.staged.push_back({"acc.r", "acc", DType::F32, {tiles.m, tiles.n}, ir::Memory::Register, scope, false});
+  state.staged.push_back(
+      {"acc.r", "acc", DType::F32, {tiles.m, tiles.n}, ir::Memory::Register, scope, false});
   for (schedule::ScheduledStatement& s : state.statements) {
     const std::vector<ir::Index> cell = {ir::mod(sym("m"), tiles.m), ir::mod(sym("n"), tiles.n)};
     for (ir::Access& write : s.body.writes)

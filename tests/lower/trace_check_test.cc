@@ -1,5 +1,6 @@
-// Wrong schedules forced through without proof, on inputs that are all zero: no value can differ, so what shows the
-// fault is where the values come from. Beside them their legal neighbours, which raise no alarm.
+// Wrong schedules forced through without proof, on inputs that are all zero: no value can differ,
+// so what shows the fault is where the values come from. Beside them their legal neighbours,
+// which raise no alarm.
 #include "lower/trace_check.h"
 
 #include "lower/lower.h"
@@ -106,8 +107,9 @@ constexpr const char* kLstmStagedGates = R"(program lstm_cell(T, H, X)
   loop t in 0..T
     g[i] = sum[k] w[i, k] * x[t, k]
     r[i] = sum[k] u[i, k] * h[k]
-    c[j] = sigmoid(g[j+H] + r[j+H]) * c[j] + sigmoid(g[j] + r[j]) * tanh(g[j+2*H] + r[j+2*H])    for j in 0..H
-    h[j] = sigmoid(g[j+3*H] + r[j+3*H]) * tanh(c[j])                                               for j in 0..H)";
+    c[j] = sigmoid(g[j+H] + r[j+H]) * c[j] + sigmoid(g[j] + r[j]) * tanh(g[j+2*H] + r[j+2*H])
+        for j in 0..H
+    h[j] = sigmoid(g[j+3*H] + r[j+3*H]) * tanh(c[j])  for j in 0..H)";
 
 constexpr const char* kContractLeftByLifting = R"(program two(N, K, J)
   in  a: f32[N, K]
@@ -278,13 +280,43 @@ reverse n)",
      "nest { i > I; i > C; i > D; i > Y; i > Z }",
      "exact",
      false},
-    {"a guard reads what it should", kGuard, {{"N", 4}}, "nest i > { I; C; Y; D; Z }", "exact", true},
-    {"a loop that no contract names", kTwoLoops, {{"N", 2}, {"J", 3}, {"K", 4}}, "reverse S:j", "reassoc k", false},
-    {"a loop that the contract names", kTwoLoops, {{"N", 2}, {"J", 3}, {"K", 4}}, "reverse S:k", "reassoc k", true},
-    {"the second of two sums first", kTwoSums, {{"N", 3}, {"K", 4}}, "nest i > { I; k > S; k > P; Y }", "exact", true},
-    {"a sum read before its end", kTwoSums, {{"N", 3}, {"K", 4}}, "nest i > { I; k > P; Y; k > S }", "exact", false},
+    {"a guard reads what it should",
+     kGuard,
+     {{"N", 4}},
+     "nest i > { I; C; Y; D; Z }",
+     "exact",
+     true},
+    {"a loop that no contract names",
+     kTwoLoops,
+     {{"N", 2}, {"J", 3}, {"K", 4}},
+     "reverse S:j",
+     "reassoc k",
+     false},
+    {"a loop that the contract names",
+     kTwoLoops,
+     {{"N", 2}, {"J", 3}, {"K", 4}},
+     "reverse S:k",
+     "reassoc k",
+     true},
+    {"the second of two sums first",
+     kTwoSums,
+     {{"N", 3}, {"K", 4}},
+     "nest i > { I; k > S; k > P; Y }",
+     "exact",
+     true},
+    {"a sum read before its end",
+     kTwoSums,
+     {{"N", 3}, {"K", 4}},
+     "nest i > { I; k > P; Y; k > S }",
+     "exact",
+     false},
     {"a position backwards", kArgmax, {{"M", 2}, {"N", 5}}, "reverse k", "exact", true},
-    {"a scan read at its end", kScan, {{"T", 3}, {"N", 2}}, "nest { t > i > P; t > i > Y }", "exact", false},
+    {"a scan read at its end",
+     kScan,
+     {{"T", 3}, {"N", 2}},
+     "nest { t > i > P; t > i > Y }",
+     "exact",
+     false},
     {"a scan by columns", kScan, {{"T", 3}, {"N", 2}}, "nest i > t > { P; Y }", "exact", true},
 };
 
@@ -300,16 +332,19 @@ std::vector<TraceFault> faults_of(const schedule::State& state, const ir::Enviro
   const Machine machine = schedule::test_machine();
   const ReferenceTrace reference(*state.basis, inputs, {.any_order = reorderable_updates(state)});
   const ir::LoopProgram packing = lower_packing(state, {.machine = machine});
-  std::vector<TraceFault> faults = compare_traces(reference, packing, lower_to_nest(state), padded_statements(state));
+  std::vector<TraceFault> faults =
+      compare_traces(reference, packing, lower_to_nest(state), padded_statements(state));
   if (faults.empty())
-    faults = compare_traces(reference, packing, lower(state, {.machine = machine}), padded_statements(state));
+    faults = compare_traces(reference, packing, lower(state, {.machine = machine}),
+                            padded_statements(state));
   return faults;
 }
 
 schedule::State forced(const Planted& planted) {
   const auto program = schedule::bound_program(planted.program, planted.sizes);
-  const auto state = schedule::replay(program, schedule::script_of(*program, planted.script, planted.contract),
-                                      schedule::test_machine(), {schedule::ProofLevel::Off, {}});
+  const auto state =
+      schedule::replay(program, schedule::script_of(*program, planted.script, planted.contract),
+                       schedule::test_machine(), {schedule::ProofLevel::Off, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   return *state;
 }
@@ -321,7 +356,8 @@ TEST_CASE("wrong schedules show where their values come from, whatever the data"
     CAPTURE(planted.name);
     const schedule::State state = forced(planted);
     const std::vector<TraceFault> faults = faults_of(state, zeros(*state.basis));
-    CHECK_MESSAGE(faults.empty() == planted.legal, (faults.empty() ? std::string("no fault") : faults.front().text));
+    CHECK_MESSAGE(faults.empty() == planted.legal,
+                  (faults.empty() ? std::string("no fault") : faults.front().text));
     for (const TraceFault& fault : faults) CHECK(fault.kind != TraceFault::Kind::Values);
   }
 }
@@ -337,7 +373,8 @@ TEST_CASE("an atomic update whose guard reads the tensor is a race") {
                                   "parallel n",
                                   "exact",
                                   false});
-  for (schedule::ScheduledStatement& s : state.statements) s.atomic = true;  // no script gets that far
+  // No script gets that far.
+  for (schedule::ScheduledStatement& s : state.statements) s.atomic = true;
   ir::Environment inputs = zeros(*state.basis);
   for (std::int64_t n = 0; n < 8; ++n) {
     ir::set_real(inputs.at("bin"), n, static_cast<double>(n % 3));

@@ -1,5 +1,6 @@
-// Each pass over graphs on a golden: the graph of graphs.cc before and after it, with the numbers of its small
-// constants. That both compute the same is checked as well, so that a wrong result cannot be blessed.
+// Each pass over graphs on a golden: the graph of graphs.cc before and after it, with the numbers
+// of its small constants. That both compute the same is checked as well, so that a wrong result
+// cannot be blessed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,14 +33,15 @@ std::string text_of(const graph::Graph& graph) {
 graph::OptimizeOptions options_of(const PassGolden& golden) {
   graph::OptimizeOptions options;
   const std::string layout = golden.setting("layout");
-  if (!layout.empty()) options.layout = {*graph::layout_from_string(layout), {std::stoll(golden.setting("block")), 1}};
+  if (!layout.empty())
+    options.layout = {*graph::layout_from_string(layout), {std::stoll(golden.setting("block")), 1}};
   return options;
 }
 
 void make_graphs(PassGolden& golden) {
   const std::string name = golden.setting("pass");
-  const auto pass =
-      std::ranges::find_if(graph::pass_list(), [&](const graph::ListedPass& p) { return name == p.name; });
+  const auto pass = std::ranges::find_if(
+      graph::pass_list(), [&](const graph::ListedPass& p) { return name == p.name; });
   REQUIRE(pass != graph::pass_list().end());
   const graph::Graph before = testing::graph_named(golden.setting("graph"));
   graph::Graph after = before;
@@ -54,7 +56,8 @@ void make_graphs(PassGolden& golden) {
 
 TEST_CASE("each graph pass makes of its goldens what they say") {
   const std::set<std::string> covered = testing::check_goldens("graph", make_graphs);
-  for (const std::string& name : graph::optimize_pass_names()) CHECK_MESSAGE(covered.count(name) == 1, name);
+  for (const std::string& name : graph::optimize_pass_names())
+    CHECK_MESSAGE(covered.count(name) == 1, name);
 }
 
 }  // namespace polyte

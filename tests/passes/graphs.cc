@@ -19,7 +19,8 @@ using graph::ValueId;
 using graph::testing::add;
 using graph::testing::f32;
 
-ValueId numbers(Graph& graph, const std::string& name, Dims shape, const std::vector<double>& elements) {
+ValueId numbers(Graph& graph, const std::string& name, Dims shape,
+                const std::vector<double>& elements) {
   return graph.add_constant(name, graph::make_tensor(f32(std::move(shape)), elements));
 }
 
@@ -47,13 +48,15 @@ ValueId convolution(Graph& graph, const std::string& name, ValueId x, ValueId w,
                     std::int64_t group = 1) {
   const std::int64_t kernel = graph.value(w).type.shape[2];
   const graph::Window window{{kernel, kernel}, {1, 1}, {1, 1}, {pad, pad}, {pad, pad}};
-  return add(graph, name, OpKind::Conv, graph::ConvAttributes{.window = window, .group = group, .output_padding = {}},
+  return add(graph, name, OpKind::Conv,
+             graph::ConvAttributes{.window = window, .group = group, .output_padding = {}},
              {x, w, graph::kNoValue});
 }
 
 // Variance plus epsilon is 4 and 1: the scales are 2 and -3, exactly.
 ValueId batch_norm(Graph& graph, const std::string& name, ValueId x) {
-  return add(graph, name, OpKind::BatchNormalization, graph::NormAttributes{.epsilon = 0.5, .axis = 0},
+  return add(graph, name, OpKind::BatchNormalization,
+             graph::NormAttributes{.epsilon = 0.5, .axis = 0},
              {x, numbers(graph, "scale", {2}, {4, -3}), numbers(graph, "bias", {2}, {1, 5}),
               numbers(graph, "mean", {2}, {3, -1}), numbers(graph, "variance", {2}, {3.5, 0.5})});
 }
@@ -61,7 +64,8 @@ ValueId batch_norm(Graph& graph, const std::string& name, ValueId x) {
 Graph nodes_nobody_reads() {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({4})), unused = graph.add_input("unused", f32({4}));
-  const ValueId dead = binary(graph, "dead", OpKind::Add, unused, numbers(graph, "k", {4}, {1, 2, 3, 4}));
+  const ValueId dead =
+      binary(graph, "dead", OpKind::Add, unused, numbers(graph, "k", {4}, {1, 2, 3, 4}));
   relu(graph, "dead_too", dead);
   graph.outputs = {relu(graph, "y", x)};
   return graph;
@@ -135,8 +139,10 @@ Graph convolution_and_batch_norm() {
 Graph product_with_another_reader() {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({2, 3}));
-  const ValueId product = binary(graph, "product", OpKind::MatMul, x, numbers(graph, "w", {3, 2}, {1, 2, 3, 4, 5, 6}));
-  const ValueId scaled = binary(graph, "scaled", OpKind::Mul, product, numbers(graph, "k", {2}, {2, 8}));
+  const ValueId product =
+      binary(graph, "product", OpKind::MatMul, x, numbers(graph, "w", {3, 2}, {1, 2, 3, 4, 5, 6}));
+  const ValueId scaled =
+      binary(graph, "scaled", OpKind::Mul, product, numbers(graph, "k", {2}, {2, 8}));
   graph.outputs = {scaled, relu(graph, "z", product)};
   return graph;
 }
@@ -152,16 +158,19 @@ Graph two_convolutions() {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({1, 3, 6, 6}));
   const ValueId first = convolution(graph, "first", x, filled(graph, "w1", {8, 3, 3, 3}), 1);
-  graph.outputs = {convolution(graph, "y", relu(graph, "r", first), filled(graph, "w2", {8, 8, 1, 1}), 0)};
+  graph.outputs = {
+      convolution(graph, "y", relu(graph, "r", first), filled(graph, "w2", {8, 8, 1, 1}), 0)};
   return graph;
 }
 
-// The region begins with a convolution that reads plain channels and ends with the pool: it needs no reorder.
+// The region begins with a convolution that reads plain channels and ends with the pool:
+// it needs no reorder.
 Graph depthwise_convolution(std::int64_t size) {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({1, 3, size, size}));
   const ValueId first = convolution(graph, "first", x, filled(graph, "w1", {16, 3, 1, 1}), 0);
-  const ValueId depthwise = convolution(graph, "depthwise", first, filled(graph, "w2", {16, 1, 3, 3}), 1, 16);
+  const ValueId depthwise =
+      convolution(graph, "depthwise", first, filled(graph, "w2", {16, 1, 3, 3}), 1, 16);
   graph.outputs = {add(graph, "y", OpKind::GlobalMaxPool, NoAttributes{}, {depthwise})};
   return graph;
 }
@@ -218,7 +227,8 @@ constexpr NamedGraph kGraphs[] = {
 }  // namespace
 
 Graph graph_named(const std::string& name) {
-  const auto* found = std::ranges::find_if(kGraphs, [&](const NamedGraph& graph) { return name == graph.name; });
+  const auto* found =
+      std::ranges::find_if(kGraphs, [&](const NamedGraph& graph) { return name == graph.name; });
   REQUIRE_MESSAGE(found != std::end(kGraphs), name);
   Graph graph = found->make();
   graph.name = "g";

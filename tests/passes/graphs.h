@@ -1,5 +1,5 @@
-// The graphs that the goldens of tests/passes/graph begin with: small, and on small integers exact, with one thing
-// each that a pass is about.
+// The graphs that the goldens of tests/passes/graph begin with: small, and on small integers exact,
+// with one thing each that a pass is about.
 #pragma once
 
 #include <string>

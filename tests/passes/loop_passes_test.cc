@@ -1,5 +1,5 @@
-// Each pass over loops on a golden: the text before and after it, read by a person. That both mean the same is checked
-// as well, so that a wrong result cannot be blessed.
+// Each pass over loops on a golden: the text before and after it, read by a person. That both mean
+// the same is checked as well, so that a wrong result cannot be blessed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,8 @@ Machine narrow_machine() {
 
 const lower::Pass& pass_named(const std::string& name) {
   for (const auto list : {lower::pass_list(), lower::gpu_pass_list()}) {
-    const auto found = std::ranges::find_if(list, [&](const lower::Pass& pass) { return name == pass.name; });
+    const auto found =
+        std::ranges::find_if(list, [&](const lower::Pass& pass) { return name == pass.name; });
     if (found != list.end()) return *found;
   }
   FAIL(name);
@@ -43,15 +44,20 @@ ir::Values sizes_of(const std::string& text) {
   return sizes;
 }
 
-schedule::State state_of(const std::string& program_text, const std::string& lines, const ir::Values& sizes) {
-  const auto program = std::make_shared<const ir::Program>(ir::bind(ir::parse_program(program_text, "golden"), sizes));
-  const auto script = schedule::parse_script("schedule s/1 for " + program->name + " f32 exact\n" + lines, "golden");
-  auto state = schedule::replay(program, script, narrow_machine(), {schedule::ProofLevel::Full, {}});
+schedule::State state_of(const std::string& program_text, const std::string& lines,
+                         const ir::Values& sizes) {
+  const auto program = std::make_shared<const ir::Program>(
+      ir::bind(ir::parse_program(program_text, "golden"), sizes));
+  const auto script = schedule::parse_script(
+      "schedule s/1 for " + program->name + " f32 exact\n" + lines, "golden");
+  auto state =
+      schedule::replay(program, script, narrow_machine(), {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   return *std::move(state);
 }
 
-void set_result(PassGolden& golden, const ir::LoopProgram& after, const std::vector<std::string>& notes) {
+void set_result(PassGolden& golden, const ir::LoopProgram& after,
+                const std::vector<std::string>& notes) {
   golden.set_section("after", ir::print(after));
   golden.set_section("notes", testing::lines_of(notes));
 }
@@ -59,7 +65,8 @@ void set_result(PassGolden& golden, const ir::LoopProgram& after, const std::vec
 // `build loops` has a Program and a script before it.
 void make_built(PassGolden& golden, const lower::Pass& pass) {
   const ir::Values sizes = sizes_of(golden.setting("sizes"));
-  const schedule::State state = state_of(golden.section("program"), golden.section("script"), sizes);
+  const schedule::State state =
+      state_of(golden.section("program"), golden.section("script"), sizes);
   const Machine machine = narrow_machine();
   lower::PassContext context{.machine = machine, .state = &state};
   const ir::LoopProgram loops = pass.run({}, context);
@@ -103,12 +110,12 @@ TEST_CASE("each loop pass makes of its goldens what they say") {
 
 TEST_CASE("loops between two passes are whole as text") {
   const char* const tiles =
-      "split m by 4, n by 8, k by 8\n"
-      "nest par m.o > n.o > { [m.i] > <n.i> > acc.init; k.o > k.i > [m.i] > <n.i> > acc.update; [m.i] > <n.i> > y }\n"
-      "stage acc at n.o in register\n";
-  const char* const scripts[] = {"", "vectorize y:n\n", tiles,
-                                 "split m by 4, n by 8 tail mask\nnest m.o > n.o > { m.i > <n.i> > acc.init; k > m.i "
-                                 "> <n.i> > acc.update; m.i > <n.i> > y }\n"};
+      "split m by 4, n by 8, k by 8\nnest par m.o > n.o > { [m.i] > <n.i> > acc.init; "
+      "k.o > k.i > [m.i] > <n.i> > acc.update; [m.i] > <n.i> > y }\nstage acc at n.o in register\n";
+  const char* const scripts[] = {
+      "", "vectorize y:n\n", tiles,
+      "split m by 4, n by 8 tail mask\nnest m.o > n.o > { "
+      "m.i > <n.i> > acc.init; k > m.i > <n.i> > acc.update; m.i > <n.i> > y }\n"};
   for (const char* script : scripts) {
     CAPTURE(script);
     const schedule::State state = state_of(kDense, script, {{"M", 6}, {"N", 21}, {"K", 10}});
@@ -132,7 +139,8 @@ TEST_CASE("loops between two passes are whole as text") {
 
 TEST_CASE("a pass says what it needs and the loops lack") {
   const auto obstacle = [](const std::string& pass, const std::string& body) {
-    return lower::obstacle(pass_named(pass), ir::parse_loop_program("loops p\n  out y: f32[8, 8]\n\n" + body, "test"));
+    return lower::obstacle(
+        pass_named(pass), ir::parse_loop_program("loops p\n  out y: f32[8, 8]\n\n" + body, "test"));
   };
   const std::string vectors = "  vector i in 0..8\n    y[0, i] = f32(1)\n";
   const std::string unrolled = "  unrolled i in 0..8\n    y[0, i] = f32(1)\n";
@@ -146,8 +154,10 @@ TEST_CASE("a pass says what it needs and the loops lack") {
   CHECK(obstacle("hoist", unrolled) ==
         "takes loops without unrolled loops, here is 'i': 'unroll loops' comes before it");
   CHECK(obstacle("flatten", flat) ==
-        "takes loops with a subscript for each dimension, these are flat: they went through 'flatten'");
-  CHECK(obstacle("build loops", flat) == "makes loops of a Program and its script, which loops do not hold");
+        "takes loops with a subscript for each dimension, these are flat: they went through "
+        "'flatten'");
+  CHECK(obstacle("build loops", flat) ==
+        "makes loops of a Program and its script, which loops do not hold");
 }
 
 }  // namespace polyte

@@ -36,8 +36,10 @@ PassGolden parse(const std::string& text) {
 
 std::string print(const PassGolden& golden) {
   std::string text;
-  for (const auto& [name, value] : golden.settings) text.append(name).append(": ").append(value).append("\n");
-  for (const auto& [name, contents] : golden.sections) text.append("--- ").append(name).append("\n").append(contents);
+  for (const auto& [name, value] : golden.settings)
+    text.append(name).append(": ").append(value).append("\n");
+  for (const auto& [name, contents] : golden.sections)
+    text.append("--- ").append(name).append("\n").append(contents);
   return text;
 }
 
@@ -61,9 +63,11 @@ void PassGolden::set_section(const std::string& name, std::string text) {
   }
 }
 
-std::set<std::string> check_goldens(const std::string& folder, const std::function<void(PassGolden&)>& make) {
+std::set<std::string> check_goldens(const std::string& folder,
+                                    const std::function<void(PassGolden&)>& make) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator("tests/passes/" + folder)) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator("tests/passes/" + folder))
+    files.push_back(entry.path());
   std::ranges::sort(files);
   std::set<std::string> passes;
   for (const fs::path& file : files) {

@@ -19,7 +19,8 @@
 namespace polyte::testing {
 
 struct PassGolden {
-  using Entries = std::vector<std::pair<std::string, std::string>>;  // name and text, in the order of the file
+  // Name and text, in the order of the file.
+  using Entries = std::vector<std::pair<std::string, std::string>>;
   Entries settings, sections;
 
   // Empty where there is none such.
@@ -29,9 +30,11 @@ struct PassGolden {
   void set_section(const std::string& name, std::string text);
 };
 
-// Calls `make` with each file of tests/passes/FOLDER; it sets the sections that the pass decides. What it makes must be
-// what the file has; with POLYTE_BLESS in the environment the file is rewritten. Returns the passes that have a file.
-std::set<std::string> check_goldens(const std::string& folder, const std::function<void(PassGolden&)>& make);
+// Calls `make` with each file of tests/passes/FOLDER; it sets the sections that the pass decides.
+// What it makes must be what the file has; with POLYTE_BLESS in the environment the file is
+// rewritten. Returns the passes that have a file.
+std::set<std::string> check_goldens(const std::string& folder,
+                                    const std::function<void(PassGolden&)>& make);
 
 // "note\n" for each; empty where there are none.
 std::string lines_of(const std::vector<std::string>& notes);

@@ -1,4 +1,5 @@
-// Recurrences in blocks of steps: what is planned at large sizes has the reference's bits at small ones.
+// Recurrences in blocks of steps: what is planned at large sizes has the reference's bits
+// at small ones.
 #include "poly/auto_schedule.h"
 #include "tests/poly/checked_script.h"
 
@@ -59,13 +60,14 @@ constexpr const char* kAverages = R"(program averages(T, N)
 )";
 
 std::string planned(const char* text, const ir::Values& large, const ir::Values& small) {
-  auto script = auto_schedule(*schedule::bound_program(text, large), one_core(), {.keep_order = true});
+  auto script =
+      auto_schedule(*schedule::bound_program(text, large), one_core(), {.keep_order = true});
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
   script->digest.clear();
-  const auto state =
-      schedule::replay(schedule::bound_program(text, small), *script, one_core(), {schedule::ProofLevel::Full, {}});
+  const auto state = schedule::replay(schedule::bound_program(text, small), *script, one_core(),
+                                      {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   return printed;
@@ -73,7 +75,8 @@ std::string planned(const char* text, const ir::Values& large, const ir::Values&
 
 }  // namespace
 
-TEST_CASE("trailing updates of finished blocks of steps are tiles in registers, whatever the words") {
+TEST_CASE(
+    "trailing updates of finished blocks of steps are tiles in registers, whatever the words") {
   for (const char* text : {kByRows, kTransposed, kTwoTensors}) {
     const std::string script = planned(text, {{"N", 1200}}, {{"N", 75}});
     CAPTURE(script);
@@ -93,7 +96,8 @@ TEST_CASE("few steps, and sums without lanes, stay as they are") {
 TEST_CASE("long rows that begin at one place run several vectors per turn") {
   const std::string script = planned(kAverages, {{"T", 500}, {"N", 2000}}, {{"T", 5}, {"N", 203}});
   CAPTURE(script);
-  for (const char* row : {"split P: i by 4*L from 1", "split Q: i by 4*L from 1"}) CHECK(has(script, row));
+  for (const char* row : {"split P: i by 4*L from 1", "split Q: i by 4*L from 1"})
+    CHECK(has(script, row));
   CHECK(!has(planned(kAverages, {{"T", 500}, {"N", 20}}, {{"T", 5}, {"N", 20}}), "4*L"));
 }
 

@@ -1,5 +1,5 @@
-// A script of `poly`, checked all round: it reads back as it prints and leads to the same loops, both judges call it
-// legal, and the nest has the reference's bits.
+// A script of `poly`, checked all round: it reads back as it prints and leads to the same loops,
+// both judges call it legal, and the nest has the reference's bits.
 #pragma once
 
 #include "poly/auto_schedule.h"
@@ -15,7 +15,8 @@ inline Machine one_core() {
   return machine;
 }
 
-inline std::string checked_script(const std::string& text, const ir::Values& sizes, const PolyOptions& options = {}) {
+inline std::string checked_script(const std::string& text, const ir::Values& sizes,
+                                  const PolyOptions& options = {}) {
   const auto program = schedule::bound_program(text, sizes);
   const auto script = auto_schedule(*program, one_core(), options);
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
@@ -23,7 +24,8 @@ inline std::string checked_script(const std::string& text, const ir::Values& siz
   CAPTURE(printed);
   const schedule::Script read = schedule::parse_script(printed, "poly");
   CHECK(schedule::print(read) == printed);
-  const auto direct = schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Full, {}});
+  const auto direct =
+      schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(direct), (direct ? std::string() : direct.error().headline));
   const auto again = schedule::replay(program, read, one_core(), {schedule::ProofLevel::Off, {}});
   REQUIRE(static_cast<bool>(again));

@@ -28,7 +28,8 @@ schedule::Script partial_of(const ir::Program& program, const std::string& lines
 std::string completed(const std::shared_ptr<const ir::Program>& program, const std::string& lines) {
   const schedule::Script partial = partial_of(*program, lines);
   const auto completion = complete(program, partial, one_core());
-  REQUIRE_MESSAGE(static_cast<bool>(completion), (completion ? std::string() : completion.error().headline));
+  REQUIRE_MESSAGE(static_cast<bool>(completion),
+                  (completion ? std::string() : completion.error().headline));
   const auto broken = schedule::broken_pins(program, partial, completion->script, one_core());
   CHECK_MESSAGE(broken.empty(), schedule::print(broken.front()));
   return schedule::checked_text(program, completion->script, one_core());
@@ -55,7 +56,8 @@ TEST_CASE("nothing pinned is poly's script") {
 
 TEST_CASE("everything pinned is the script itself") {
   const std::string lines =
-      "split n by 8   tail cut\nnest m > n.o > { <n.i> > acc.init; k > <n.i> > acc.update; <n.i> > y }\n";
+      "split n by 8   tail cut\n"
+      "nest m > n.o > { <n.i> > acc.init; k > <n.i> > acc.update; <n.i> > y }\n";
   const auto completion = complete(dense(), partial_of(*dense(), lines), one_core());
   REQUIRE(static_cast<bool>(completion));
   CHECK(body_of(schedule::print(completion->script)) == lines);
@@ -67,8 +69,8 @@ TEST_CASE("a size that is given, and one that is asked for") {
   CHECK(has(given, "[m.i]"));
   CHECK(has(given, "stage acc at"));
   const std::string asked = completed(dense(), "param F = ? in {2, 4}\nsplit m by F   tail cut\n");
-  CHECK(
-      (has(asked, "param F = 2 in {2, 4}   #: tile-model\n") || has(asked, "param F = 4 in {2, 4}   #: tile-model\n")));
+  CHECK((has(asked, "param F = 2 in {2, 4}   #: tile-model\n") ||
+         has(asked, "param F = 4 in {2, 4}   #: tile-model\n")));
   CHECK(has(completed(jacobi(), "split t by 3   tail cut\n...\n"), "> B; "));
 }
 
@@ -93,7 +95,8 @@ TEST_CASE("lines of the person stay first and last, and poly's say whose they ar
 }
 
 TEST_CASE("the line that stands in the way, with its counterexample") {
-  const std::string fused = refused(jacobi(), "nest ... > <j> > A\nnest t > i > { ... > B; ... > A }\n");
+  const std::string fused =
+      refused(jacobi(), "nest ... > <j> > A\nnest t > i > { ... > B; ... > A }\n");
   CHECK(has(fused, "s.sched:3: nest t > i > { ... > B; ... > A }  is illegal"));
   CHECK(has(fused, "A(t=0, i=1, j=1) comes first"));
   const auto in_place = schedule::bound_program(schedule::kSeidel, {{"T", 4}, {"N", 12}});
@@ -105,7 +108,8 @@ TEST_CASE("the line that stands in the way, with its counterexample") {
 TEST_CASE("a header that says exact keeps the order of sums") {
   const auto program = schedule::bound_program(schedule::kRowSums, {{"M", 20}, {"N", 90}});
   CHECK(has(completed(program, "...\n"), "reassoc"));
-  const schedule::Script exact = schedule::parse_script("schedule s/1 for row_sums f32 exact\n...\n", "s.sched");
+  const schedule::Script exact =
+      schedule::parse_script("schedule s/1 for row_sums f32 exact\n...\n", "s.sched");
   const auto completion = complete(program, exact, one_core());
   REQUIRE(static_cast<bool>(completion));
   CHECK(has(schedule::print(completion->script), "f32  exact\n"));

@@ -1,5 +1,5 @@
-// What poly makes of nests for a GPU: sums in parts where their points are few, squares where reads and writes lie
-// along different loops, vectors where everything lies along one.
+// What poly makes of nests for a GPU: sums in parts where their points are few, squares where reads
+// and writes lie along different loops, vectors where everything lies along one.
 #include "support/gpu_machines.h"
 #include "tests/poly/poly_testing.h"
 
@@ -28,7 +28,8 @@ program few()
 
 }  // namespace
 
-TEST_CASE("GPU: a sum of few points is made in parts, an axis of blocks, and added up behind them") {
+TEST_CASE(
+    "GPU: a sum of few points is made in parts, an axis of blocks, and added up behind them") {
   const std::string script = gpu_script(kFewPoints);
   CHECK(has(script, "reassoc k"));
   CHECK(has(script, "split_reduction acc: k by "));
@@ -65,8 +66,8 @@ program across()
 
 TEST_CASE("GPU: a thread has 16 bytes where there are enough of them, in whole rows") {
   const auto script = [](const char* columns) {
-    return gpu_script(("program p()\n  in x: f32[264, " + std::string(columns) + "]\n  out y: f32[264, " + columns +
-                       "]\n  y[i, j] = x[i, j] * 2\n")
+    return gpu_script(("program p()\n  in x: f32[264, " + std::string(columns) +
+                       "]\n  out y: f32[264, " + columns + "]\n  y[i, j] = x[i, j] * 2\n")
                           .c_str());
   };
   CHECK(has(script("512"), "split y: j by 4"));

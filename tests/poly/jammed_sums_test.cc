@@ -48,7 +48,8 @@ bool is_refused(std::int64_t rows) {
   REQUIRE(static_cast<bool>(script));
   CHECK(has(schedule::print(*script), "<j.i> > S"));
   CHECK(!has(schedule::print(*script), "[i.i]"));
-  return std::ranges::any_of(refused, [](const auto& each) { return has(each.what, "rows together"); });
+  return std::ranges::any_of(refused,
+                             [](const auto& each) { return has(each.what, "rows together"); });
 }
 
 }  // namespace
@@ -64,7 +65,8 @@ TEST_CASE("a sum over rows is loaded once for eight of them, beside or behind th
     CHECK(!has(printed, "#: isl"));
     const auto small = schedule::bound_program(text, {{"M", 75}, {"N", 90}});
     script->digest.clear();
-    const auto state = schedule::replay(small, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}});
+    const auto state = schedule::replay(small, *script, schedule::wide_machine(),
+                                        {schedule::ProofLevel::Full, {}});
     REQUIRE(static_cast<bool>(state));
     CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   }

@@ -1,5 +1,5 @@
-// What isl skews and shifts becomes a `map` that a person can read, replays to the same loops, is proved and executes
-// to the reference's bits.
+// What isl skews and shifts becomes a `map` that a person can read, replays to the same loops, is
+// proved and executes to the reference's bits.
 #include "tests/poly/checked_script.h"
 
 namespace polyte::poly {
@@ -7,15 +7,16 @@ namespace polyte::poly {
 using schedule::has;
 
 TEST_CASE("both sweeps of jacobi in one nest, shifted, where their rows leave the caches") {
-  auto script = auto_schedule(*schedule::bound_program(schedule::kJacobi, {{"T", 200}, {"N", 3000}}), one_core(), {});
+  auto script = auto_schedule(
+      *schedule::bound_program(schedule::kJacobi, {{"T", 200}, {"N", 3000}}), one_core(), {});
   REQUIRE(static_cast<bool>(script));
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
   CHECK(has(printed, "map B (t, "));
   script->digest.clear();
   for (const auto& sizes : {ir::Values{{"T", 3}, {"N", 9}}, ir::Values{{"T", 20}, {"N", 14}}}) {
-    const auto state = schedule::replay(schedule::bound_program(schedule::kJacobi, sizes), *script, one_core(),
-                                        {schedule::ProofLevel::Full, {}});
+    const auto state = schedule::replay(schedule::bound_program(schedule::kJacobi, sizes), *script,
+                                        one_core(), {schedule::ProofLevel::Full, {}});
     REQUIRE(static_cast<bool>(state));
     CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
     checked_script(schedule::kJacobi, sizes);

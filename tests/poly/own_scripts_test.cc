@@ -1,5 +1,5 @@
-// What our schedulers write is accepted, line by line, and computes what the Program says: Programs on which a line of
-// theirs was refused, or which they could not schedule at all.
+// What our schedulers write is accepted, line by line, and computes what the Program says: Programs
+// on which a line of theirs was refused, or which they could not schedule at all.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -204,13 +204,15 @@ Result<schedule::Script> written(const Example& example, const std::string& arm)
   return auto_schedule(*program, schedule::wide_machine(), {.affine_core_only = arm == "isl"});
 }
 
-TEST_CASE("no line that poly, isl or a template writes is refused, and the result is the Program's") {
+TEST_CASE(
+    "no line that poly, isl or a template writes is refused, and the result is the Program's") {
   for (const Example& example : kExamples) {
     for (const char* arm : {"poly", "isl", "template"}) {
       CAPTURE(example.what);
       CAPTURE(arm);
       const auto script = written(example, arm);
-      if (script) schedule::checked_text(schedule::bound_program(example.text, example.sizes), *script);
+      if (script)
+        schedule::checked_text(schedule::bound_program(example.text, example.sizes), *script);
     }
   }
 }
@@ -223,8 +225,9 @@ TEST_CASE("a sum whose initial value has a name of its own is scheduled by every
 }
 
 TEST_CASE("an initial value of more rows than the sum has is one nest with it") {
-  const auto inner = std::ranges::find_if(
-      kExamples, [](const Example& e) { return std::string_view(e.what).starts_with("a sum over the inner rows"); });
+  const auto inner = std::ranges::find_if(kExamples, [](const Example& e) {
+    return std::string_view(e.what).starts_with("a sum over the inner rows");
+  });
   REQUIRE(inner != std::end(kExamples));
   const auto script = written(*inner, "template");
   REQUIRE(static_cast<bool>(script));

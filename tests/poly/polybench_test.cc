@@ -1,5 +1,5 @@
-// The thirty kernels of bench/polybench: poly and isl schedule each without falling back, and the scripts by hand for
-// them are legal; all compute the reference's bits.
+// The thirty kernels of bench/polybench: poly and isl schedule each without falling back, and the
+// scripts by hand for them are legal; all compute the reference's bits.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -65,10 +65,12 @@ TEST_CASE("poly and isl schedule all of PolyBench") {
       CAPTURE(name);
       CAPTURE(as_isl_says);
       const auto program = small(name);
-      const auto script = auto_schedule(*program, one_core(), {.affine_core_only = as_isl_says, .keep_order = true});
+      const auto script = auto_schedule(*program, one_core(),
+                                        {.affine_core_only = as_isl_says, .keep_order = true});
       REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
       CAPTURE(schedule::print(*script));
-      const auto state = schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Off, {}});
+      const auto state =
+          schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Off, {}});
       REQUIRE(static_cast<bool>(state));
       CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
     }
@@ -84,7 +86,8 @@ TEST_CASE("poly schedules PolyBench as it is read from C") {
     const auto script = auto_schedule(*program, one_core(), {.keep_order = true});
     REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
     CAPTURE(schedule::print(*script));
-    const auto state = schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Off, {}});
+    const auto state =
+        schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Off, {}});
     REQUIRE(static_cast<bool>(state));
     CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   }
@@ -96,8 +99,10 @@ TEST_CASE("scripts by hand for PolyBench are legal and keep what their contracts
   for (const std::string& name : names) {
     CAPTURE(name);
     const auto program = small(program_of(name));
-    const schedule::Script script = schedule::parse_script(text_of(kScripts / (name + ".sched")), name);
-    const auto state = schedule::replay(program, script, one_core(), {schedule::ProofLevel::Full, {}});
+    const schedule::Script script =
+        schedule::parse_script(text_of(kScripts / (name + ".sched")), name);
+    const auto state =
+        schedule::replay(program, script, one_core(), {schedule::ProofLevel::Full, {}});
     REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
     if (state->contract == schedule::Contract::Exact)  // others may round elsewhere, as they say
       CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");

@@ -1,4 +1,5 @@
-// The price of orders against the clock: measured_candidates.json, which bench/polybench/candidates.py has measured.
+// The price of orders against the clock: measured_candidates.json, which
+// bench/polybench/candidates.py has measured.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -36,7 +37,8 @@ std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<double> place(values.size());
   for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
     while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
-    for (std::size_t i = first; i < end; ++i) place[order[i]] = static_cast<double>(first + end - 1) / 2;
+    for (std::size_t i = first; i < end; ++i)
+      place[order[i]] = static_cast<double>(first + end - 1) / 2;
   }
   return place;
 }
@@ -59,7 +61,8 @@ std::map<std::string, double> predicted(const std::string& kernel, const std::st
   std::ifstream file("bench/polybench/" + kernel + ".program");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   ir::Values values;
-  for (const auto& [name, value] : sizes.at(kernel).at(size).items()) values[name] = value.get<std::int64_t>();
+  for (const auto& [name, value] : sizes.at(kernel).at(size).items())
+    values[name] = value.get<std::int64_t>();
   const ir::Program program = ir::bind(ir::parse_program(text, kernel), values);
   std::map<std::string, double> cycles;
   for (const Candidate& candidate : candidates_of(program, measured_machine(), false))

@@ -35,7 +35,8 @@ std::vector<std::string> lines_of(const schedule::Script& script, const std::str
   return found;
 }
 
-Result<schedule::Script> written(const char* text, const ir::Values& sizes, const PolyOptions& options) {
+Result<schedule::Script> written(const char* text, const ir::Values& sizes,
+                                 const PolyOptions& options) {
   return auto_schedule(*schedule::bound_program(text, sizes), schedule::wide_machine(), options);
 }
 
@@ -55,7 +56,8 @@ TEST_CASE("a nest says isl only where isl has put its loops in order") {
 TEST_CASE("a spent budget is a decline that says so") {
   const auto script = written(kProduct, kSizes, {.quota = 10});
   REQUIRE_FALSE(static_cast<bool>(script));
-  CHECK(script.error().reason.find("the scheduler's budget of 10 operations is spent") != std::string::npos);
+  CHECK(script.error().reason.find("the scheduler's budget of 10 operations is spent") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Sums of rows and what is made of them: one nest of passes with lanes along the row, whatever isl fused.
+// Sums of rows and what is made of them: one nest of passes with lanes along the row, whatever
+// isl fused.
 #include "poly/auto_schedule.h"
 #include "tests/schedule/schedule_testing.h"
 

@@ -1,5 +1,5 @@
-// Several sums that isl fuses: vectors of the innermost shared loop in all of them, what only the nest reads in
-// registers.
+// Several sums that isl fuses: vectors of the innermost shared loop in all of them, what only the
+// nest reads in registers.
 #include "tests/poly/poly_testing.h"
 
 namespace polyte::poly {
@@ -21,7 +21,8 @@ program windows(M, N)
 }  // namespace
 
 TEST_CASE("windows over an image: vectors along the rows of all sums, the sums in registers") {
-  for (const ir::Values& sizes : {ir::Values{{"M", 9}, {"N", 150}}, ir::Values{{"M", 5}, {"N", 40}}}) {
+  for (const ir::Values& sizes :
+       {ir::Values{{"M", 9}, {"N", 150}}, ir::Values{{"M", 5}, {"N", 40}}}) {
     const std::string script = script_of(kWindows, sizes);
     CHECK(has(script, "r > s > <x.i> > p.update"));
     CHECK(has(script, "stage p at p.update:x.o in register"));

@@ -24,8 +24,8 @@ program product(N)
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
   CHECK(has(printed, "parallel B.in:n.o"));
-  CHECK(static_cast<bool>(
-      schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}})));
+  CHECK(static_cast<bool>(schedule::replay(program, *script, schedule::wide_machine(),
+                                           {schedule::ProofLevel::Full, {}})));
 }
 
 TEST_CASE("the panels of a temporary are written by what defines it: nothing is copied") {
@@ -42,8 +42,8 @@ program dequantised(N)
   const auto script = auto_schedule(*program, schedule::wide_machine(), {});
   REQUIRE(static_cast<bool>(script));
   CHECK(has(schedule::print(*script), "stage b layout (k, n)"));
-  CHECK(static_cast<bool>(
-      schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}})));
+  CHECK(static_cast<bool>(schedule::replay(program, *script, schedule::wide_machine(),
+                                           {schedule::ProofLevel::Full, {}})));
 }
 
 }  // namespace polyte::poly

@@ -1,4 +1,5 @@
-// Programs with ordered regions: isl's orders of whole Programs, their price, and the scripts that come of them.
+// Programs with ordered regions: isl's orders of whole Programs, their price, and the scripts
+// that come of them.
 #include <algorithm>
 
 #include "poly/auto_schedule.h"
@@ -41,12 +42,14 @@ constexpr const char* kUneven = R"(program uneven(N)
 constexpr const char* kNine = R"(program nine(T, N)
   inout A: f64[N, N]
   loop t in 0..T
-    S: A[i, j] = (A[i-1, j-1] + A[i-1, j] + A[i-1, j+1] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j-1] + A[i+1, j] + A[i+1, j+1]) * 0.125   for i in 1..N-1, j in 1..N-1
+    S: A[i, j] = (A[i-1, j-1] + A[i-1, j] + A[i-1, j+1] + A[i, j-1] + A[i, j] + A[i, j+1] +
+                  A[i+1, j-1] + A[i+1, j] + A[i+1, j+1]) * 0.125   for i in 1..N-1, j in 1..N-1
 )";
 
 std::string orders_text(const InstanceOrders& orders) {
   std::string text;
-  for (const OrderAttempt& attempt : orders.found) text += attempt.name + ": " + to_string(attempt.tree) + "\n";
+  for (const OrderAttempt& attempt : orders.found)
+    text += attempt.name + ": " + to_string(attempt.tree) + "\n";
   for (const std::string& lost : orders.lost) text += "lost " + lost + "\n";
   return text;
 }
@@ -83,7 +86,8 @@ TEST_CASE("what isl did not find is reported, and nothing is found twice") {
       if (&a != &b) CHECK(to_string(a.tree) != to_string(b.tree));
 }
 
-TEST_CASE("a region of many statements keeps its loop outside, and what one iteration does is ordered") {
+TEST_CASE(
+    "a region of many statements keeps its loop outside, and what one iteration does is ordered") {
   std::string text = "program many(T, N)\n  in x: f64[N, N]\n";
   for (int i = 0; i < 8; ++i) text += "  inout a" + std::to_string(i) + ": f64[N, N]\n";
   text += "  loop t in 0..T\n";
@@ -116,7 +120,8 @@ TEST_CASE("sizes are parameters again, small ones stay") {
   CHECK(has(text, "A: f64[N, 3]"));
 }
 
-TEST_CASE("extents of rows: boxes alone, less where rows outside are known, triangles by their middle") {
+TEST_CASE(
+    "extents of rows: boxes alone, less where rows outside are known, triangles by their middle") {
   const auto lu = schedule::bound_program(kLu, {{"N", 2000}});
   const auto rows_of = [](const std::vector<std::string>& iterators) {
     std::vector<ir::Affine> rows;
@@ -130,7 +135,8 @@ TEST_CASE("extents of rows: boxes alone, less where rows outside are known, tria
   CHECK(triangle.extent(1, {{0, 0}}) == doctest::Approx(1000).epsilon(0.01));
 
   const auto nine = schedule::bound_program(kNine, {{"T", 500}, {"N", 2000}});
-  const ir::Affine t = ir::Affine::symbol("t"), i = ir::Affine::symbol("i"), j = ir::Affine::symbol("j");
+  const ir::Affine t = ir::Affine::symbol("t"), i = ir::Affine::symbol("i"),
+                   j = ir::Affine::symbol("j");
   const LoopExtents skewed(*nine, nine->statement("S"), {t, t * 2 + i, t * 2 + i + j});
   CHECK(skewed.extent(1) == 1998 + 2 * 499);
   CHECK(skewed.extent(1, {{0, 0}}) == 1998);
@@ -145,19 +151,24 @@ TEST_CASE("rows that only follow the skew of those outside are straight where th
   inout A: f64[N, N, N]
   inout B: f64[N, N, N]
   loop t in 0..T
-    B[i, j, k] = A[i+1, j, k] + A[i-1, j, k] + A[i, j+1, k] + A[i, j-1, k] + A[i, j, k+1] + A[i, j, k-1]   for i in 1..N-1, j in 1..N-1, k in 1..N-1
-    A[i, j, k] = B[i+1, j, k] + B[i-1, j, k] + B[i, j+1, k] + B[i, j-1, k] + B[i, j, k+1] + B[i, j, k-1]   for i in 1..N-1, j in 1..N-1, k in 1..N-1
+    B[i, j, k] = (A[i+1, j, k] + A[i-1, j, k] + A[i, j+1, k] + A[i, j-1, k] +
+                  A[i, j, k+1] + A[i, j, k-1])   for i in 1..N-1, j in 1..N-1, k in 1..N-1
+    A[i, j, k] = (B[i+1, j, k] + B[i-1, j, k] + B[i, j+1, k] + B[i, j-1, k] +
+                  B[i, j, k+1] + B[i, j, k-1])   for i in 1..N-1, j in 1..N-1, k in 1..N-1
 )";
-  const InstanceOrders orders = instance_orders(*schedule::bound_program(kHeat, {{"T", 50}, {"N", 60}}));
+  const InstanceOrders orders =
+      instance_orders(*schedule::bound_program(kHeat, {{"T", 50}, {"N", 60}}));
   REQUIRE(!orders.found.empty());
   const auto program = schedule::bound_program(kHeat, {{"T", 50}, {"N", 60}});
   const auto trees = straightened(orders.found.front().tree, *program);
   REQUIRE(trees.size() == 3);
-  CHECK(to_string(trees[1]) == "P<-- B:t,i + 2*t A:t,i + 2*t + 1> { b<-- B:j,k> B; b<-- A:j,k> A }");
+  CHECK(to_string(trees[1]) ==
+        "P<-- B:t,i + 2*t A:t,i + 2*t + 1> { b<-- B:j,k> B; b<-- A:j,k> A }");
   Machine wide = one_core();  // loses most where a vector is cut short
   wide.vector_bits = 512;
   wide.fma_per_cycle = 1;
-  const auto large = auto_schedule(*schedule::bound_program(kHeat, {{"T", 500}, {"N", 120}}), wide, {});
+  const auto large =
+      auto_schedule(*schedule::bound_program(kHeat, {{"T", 500}, {"N", 120}}), wide, {});
   REQUIRE(static_cast<bool>(large));
   const std::string text = schedule::print(*large);
   CAPTURE(text);
@@ -213,7 +224,8 @@ TEST_CASE("updates of several statements commute: a maximum is pushed to element
   const auto program = schedule::bound_program(kPieces, {{"N", 500}});
   const InstanceOrders orders = instance_orders(*program);
   CAPTURE(orders_text(orders));
-  const auto pushed = std::ranges::find_if(orders.found, [](const OrderAttempt& found) { return !found.is_isls; });
+  const auto pushed =
+      std::ranges::find_if(orders.found, [](const OrderAttempt& found) { return !found.is_isls; });
   REQUIRE(pushed != orders.found.end());
   CHECK(has(to_string(pushed->tree), "{ S1; S0; P<- S2:j> S2 }"));
   const auto script = auto_schedule(*program, one_core(), {.keep_order = true});
@@ -264,7 +276,8 @@ TEST_CASE("a plan that the proof refuses is kept whole, and its text is refused 
     const auto state = schedule::replay(program, script, schedule::wide_machine(), {});
     REQUIRE(!state);
     CHECK(has(text, state.error().headline));
-    if (state.error().kind == schedule::RefusalKind::Illegal) CHECK(!state.error().counterexamples.empty());
+    if (state.error().kind == schedule::RefusalKind::Illegal)
+      CHECK(!state.error().counterexamples.empty());
   }
 }
 

@@ -32,7 +32,8 @@ TEST_CASE("a step that does not fit what its kernel was compiled for is refused"
     return problem_of([&] { Session(Artifact::from_parts(std::move(parts)), {.threads = 2}); });
   };
   const std::string add = "artifact 'in memory': kernel 'add': ";
-  CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 3}; }) == add + "is given 2 buffers, expected 3");
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 3}; }) ==
+        add + "is given 2 buffers, expected 3");
   CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 1, 3}; }) ==
         add + "buffer 2, 'three', is written but read-only");
   CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 3, 4}; }) ==
@@ -43,16 +44,19 @@ TEST_CASE("a step that does not fit what its kernel was compiled for is refused"
   CHECK(refusal([](ArtifactManifest& m) {
           m.buffers[1].offset = 2;
         }).find("is at offset 2, expected a multiple of 4") != std::string::npos);
-  CHECK(
-      refusal([](ArtifactManifest& m) { m.buffers[7].offset = 3996; }) ==
-      "artifact 'in memory': kernel 'mul_through_scratch': buffers 0 and 2, 't' and 'u', share bytes, of which it does "
-      "not know");
+  CHECK(refusal([](ArtifactManifest& m) { m.buffers[7].offset = 3996; }) ==
+        "artifact 'in memory': kernel 'mul_through_scratch': buffers 0 and 2, 't' and 'u', share "
+        "bytes, of which it does "
+        "not know");
   CHECK(refusal([](ArtifactManifest& m) { m.steps[1].scratch_shared_bytes = 0; }) ==
-        "artifact 'in memory': kernel 'mul_through_scratch': is given 0 bytes of shared scratch, expected 64");
+        "artifact 'in memory': kernel 'mul_through_scratch': is given 0 bytes of shared scratch, "
+        "expected 64");
   CHECK(refusal([](ArtifactManifest& m) { m.steps[1].scratch_bytes_per_worker = 4032; }) ==
-        "artifact 'in memory': kernel 'mul_through_scratch': is given 4032 bytes of scratch a worker, expected 4096");
+        "artifact 'in memory': kernel 'mul_through_scratch': is given 4032 bytes of scratch a "
+        "worker, expected 4096");
   CHECK(refusal([](ArtifactManifest& m) { m.steps[0].kernel = "not_described"; }) ==
-        "artifact 'in memory': kernel 'not_described': its object does not say what it was compiled for");
+        "artifact 'in memory': kernel 'not_described': its object does not say what it was "
+        "compiled for");
 }
 
 TEST_CASE("a manifest that belongs to other kernels is refused") {
@@ -68,11 +72,13 @@ TEST_CASE("a manifest that belongs to other kernels is refused") {
   FileContent file(path);
   ZipWriter zip(dir.file("b.polyte"));
   zip.add("manifest.json", manifest);
-  // The digests that the manifest lists are those of its own kernels; all other members are the same.
+  // The digests that the manifest lists are those of its own kernels; all other members are
+  // the same.
   for (const ZipEntry& entry : read_zip_directory(file, path))
     if (entry.name != "manifest.json") zip.add(entry.name, read_zip_member(file, entry, path));
   zip.finish();
-  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte")); }).find("'kernels.so' is damaged") != std::string::npos);
+  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte")); }).find("'kernels.so' is damaged") !=
+        std::string::npos);
 }
 
 TEST_CASE("an artifact survives its file") {
@@ -80,7 +86,8 @@ TEST_CASE("an artifact survives its file") {
   const std::string path = dir.file("a.polyte");
   write_artifact(path, example());
   const auto artifact = Artifact::open(path);
-  CHECK(artifact->manifest().options == std::vector<std::pair<std::string, std::string>>{{"scheduler", "poly"}});
+  CHECK(artifact->manifest().options ==
+        std::vector<std::pair<std::string, std::string>>{{"scheduler", "poly"}});
   CHECK(artifact->scripts().size() == 4);
   CHECK(artifact->scripts()[0] == std::pair<std::string, std::string>{"g0", "script v1\n"});
   CHECK(artifact->scripts()[2].first == "___g_1");
@@ -113,8 +120,10 @@ TEST_CASE("what becomes of the file changes nothing in a session that is open") 
   };
   CHECK(wrong() == 0);
   {
-    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);  // as `cp new live` does, in place
-    file.write(reinterpret_cast<const char*>(replacement.data()), static_cast<std::streamsize>(replacement.size()));
+    // As `cp new live` does, in place.
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.write(reinterpret_cast<const char*>(replacement.data()),
+               static_cast<std::streamsize>(replacement.size()));
   }
   CHECK(wrong() == 0);
   std::filesystem::resize_file(path, 0);
@@ -134,7 +143,8 @@ TEST_CASE("any damage to the file is found") {
       Artifact::open(path);
       return std::string("accepted");
     } catch (const UserError& error) {
-      return error.status() == ExitStatus::Artifact ? std::string("refused") : std::string(error.what());
+      return error.status() == ExitStatus::Artifact ? std::string("refused")
+                                                    : std::string(error.what());
     }
   };
   REQUIRE(outcome(file) == "accepted");
@@ -146,7 +156,8 @@ TEST_CASE("any damage to the file is found") {
     copy[i] = file[i];
   }
   for (std::size_t size = 0; size < file.size(); size += 97) {
-    const std::string found = outcome({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)});
+    const std::string found =
+        outcome({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)});
     if (found != "refused") FAIL("truncated to " << size << ": " << found);
   }
   copy.push_back(std::byte{0});
@@ -158,11 +169,13 @@ TEST_CASE("a foreign processor is refused with the missing features named") {
   parts.manifest.cpu = "future";
   parts.manifest.features = {"+avx1024", "+sse2", "-amx-tile", "+made-up"};
   CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts))); }) ==
-        "artifact 'in memory': needs processor features that this machine lacks: avx1024, made-up (built for future)");
+        "artifact 'in memory': needs processor features that this machine lacks: avx1024, made-up "
+        "(built for future)");
   parts = example();
   parts.manifest.arch = "riscv64";
-  CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts))); }).find("is built for riscv64") !=
-        std::string::npos);
+  CHECK(problem_of([&] {
+          Session(Artifact::from_parts(std::move(parts)));
+        }).find("is built for riscv64") != std::string::npos);
   parts = example();
   parts.manifest.kernel_abi = 2;
   CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts))); }) ==
@@ -179,51 +192,68 @@ TEST_CASE("a manifest that lies is refused") {
   CHECK(with([](auto& m) { m.buffers[1].offset = 4096; }) ==
         prefix + "buffer 't' (offset 4096, 4000 bytes) does not fit in an arena of 8064 bytes");
   CHECK(with([](auto& m) { m.buffers[1].offset = -64; }).find("does not fit") != std::string::npos);
-  CHECK(with([](auto& m) { m.buffers[3].bytes = 1 << 20; }).find("does not fit in constants") != std::string::npos);
-  CHECK(with([](auto& m) { m.buffers[3].index = 9; }) == prefix + "buffer 'three' names constants 9");
+  CHECK(with([](auto& m) { m.buffers[3].bytes = 1 << 20; }).find("does not fit in constants") !=
+        std::string::npos);
+  CHECK(with([](auto& m) { m.buffers[3].index = 9; }) ==
+        prefix + "buffer 'three' names constants 9");
   CHECK(with([](auto& m) { m.buffers[0].index = -1; }) == prefix + "buffer 'x' names input -1");
-  CHECK(with([](auto& m) { m.buffers[0].bytes = 8; }) == prefix + "copy from 'x' to 'c' of another size");
+  CHECK(with([](auto& m) { m.buffers[0].bytes = 8; }) ==
+        prefix + "copy from 'x' to 'c' of another size");
   CHECK(with([](auto& m) { m.buffers[4].offset = 4; }) ==
-        prefix + "buffer 'w' (offset 4, 8000 bytes) does not fit in output 'workers' of 8000 bytes");
-  CHECK(with([](auto& m) { m.steps[0].buffers[1] = 77; }) == prefix + "kernel 'add' names buffer 77");
+        prefix +
+            "buffer 'w' (offset 4, 8000 bytes) does not fit in output 'workers' of 8000 bytes");
+  CHECK(with([](auto& m) { m.steps[0].buffers[1] = 77; }) ==
+        prefix + "kernel 'add' names buffer 77");
   CHECK(with([](auto& m) { m.steps[1].scratch_shared_bytes = -64; }) ==
         prefix + "kernel 'mul_through_scratch' has an impossible scratch size");
-  CHECK(with([](auto& m) { m.steps[4].buffers = {5, 0}; }) == prefix + "copy writes to 'x', which is read-only");
-  CHECK(with([](auto& m) { m.steps[4].buffers = {4, 5}; }) == prefix + "copy from 'w' to 'c' of another size");
-  CHECK(with([](auto& m) { m.inputs[0].shape[0] = -5; }).find("has impossible shape [-5, 100]") != std::string::npos);
-  CHECK(with([](auto& m) { m.steps[0].kernel = "absent"; }) == "object 'polyte-kernels': has no kernel 'absent'");
-  CHECK(with([](auto& m) { m.arena_bytes = std::int64_t{1} << 62; }).find("arena of") != std::string::npos);
+  CHECK(with([](auto& m) { m.steps[4].buffers = {5, 0}; }) ==
+        prefix + "copy writes to 'x', which is read-only");
+  CHECK(with([](auto& m) { m.steps[4].buffers = {4, 5}; }) ==
+        prefix + "copy from 'w' to 'c' of another size");
+  CHECK(with([](auto& m) { m.inputs[0].shape[0] = -5; }).find("has impossible shape [-5, 100]") !=
+        std::string::npos);
+  CHECK(with([](auto& m) { m.steps[0].kernel = "absent"; }) ==
+        "object 'polyte-kernels': has no kernel 'absent'");
+  CHECK(with([](auto& m) { m.arena_bytes = std::int64_t{1} << 62; }).find("arena of") !=
+        std::string::npos);
 }
 
 TEST_CASE("manifest text that is malformed is refused") {
   const std::string good = manifest_to_json(example().manifest);
   CHECK(manifest_to_json(manifest_from_json(good, "x")) == good);
-  for (const std::string& bad :
-       {std::string(), std::string("[1"), std::string(100000, '['), good.substr(0, good.size() / 2)}) {
-    CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) == "artifact 'x': manifest.json is malformed");
+  for (const std::string& bad : {std::string(), std::string("[1"), std::string(100000, '['),
+                                 good.substr(0, good.size() / 2)}) {
+    CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) ==
+          "artifact 'x': manifest.json is malformed");
   }
   for (const char* bad : {"{}", "null", "[]", "3"})
-    CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) == "artifact 'x': manifest.json: 'format' is missing");
+    CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) ==
+          "artifact 'x': manifest.json: 'format' is missing");
   const auto replaced = [&](const std::string& from, const std::string& to) {
     std::string text = good;
     const std::size_t at = text.find(from);
     REQUIRE(at != std::string::npos);
     return problem_of([&] { manifest_from_json(text.replace(at, from.size(), to), "x"); });
   };
-  CHECK(replaced("\"format\": 4", "\"format\": 3") == "artifact 'x': manifest.json: format version is 3, expected 4");
+  CHECK(replaced("\"format\": 4", "\"format\": 3") ==
+        "artifact 'x': manifest.json: format version is 3, expected 4");
   CHECK(replaced("\"arena_bytes\": 8064", "\"arena_bytes\": 1e99") ==
         "artifact 'x': manifest.json: 'arena_bytes' is no 63-bit integer");
-  CHECK(replaced("\"f32\"", "\"f33\"") == "artifact 'x': manifest.json: unknown element type 'f33'");
-  CHECK(replaced("\"over\"", "\"beside\"") == "artifact 'x': manifest.json: unknown sharing 'beside'");
+  CHECK(replaced("\"f32\"", "\"f33\"") ==
+        "artifact 'x': manifest.json: unknown element type 'f33'");
+  CHECK(replaced("\"over\"", "\"beside\"") ==
+        "artifact 'x': manifest.json: unknown sharing 'beside'");
   CHECK(replaced("\"arena\"", "\"moon\"") == "artifact 'x': manifest.json: unknown place 'moon'");
-  CHECK(replaced("\"steps\": [", "\"steps\": 3, \"x\": [") == "artifact 'x': manifest.json: 'steps' is no list");
+  CHECK(replaced("\"steps\": [", "\"steps\": 3, \"x\": [") ==
+        "artifact 'x': manifest.json: 'steps' is no list");
   CHECK(replaced("\"test\"", "[]") == "artifact 'x': manifest.json: 'cpu' is no text");
   CHECK(replaced("\"fixed\"", "\"fixing\"") == "artifact 'x': manifest.json: 'fixed' is missing");
 }
 
 TEST_CASE("a manifest without the values of the inputs that are fixed is refused") {
   ArtifactParts parts = example();
-  const FixedInput sound{{"shape", DType::I64, {2}}, digest_of(testing::to_bytes("0123456789abcdef"))};
+  const FixedInput sound{{"shape", DType::I64, {2}},
+                         digest_of(testing::to_bytes("0123456789abcdef"))};
   parts.manifest.fixed = {sound};
   const std::string good = manifest_to_json(parts.manifest);
   CHECK(manifest_from_json(good, "x").fixed[0].xxh3_128 == sound.xxh3_128);
@@ -231,10 +261,12 @@ TEST_CASE("a manifest without the values of the inputs that are fixed is refused
   const std::string digest = "\"" + sound.xxh3_128 + "\"";
   without.replace(without.find("\"xxh3_128\": " + digest), 10, "\"xxh3_129\"");
   CHECK(problem_of([&] { manifest_from_json(without, "x"); }) ==
-        "artifact 'x': manifest.json: input 'shape' is fixed, but the digest of its value ('xxh3_128') is missing");
+        "artifact 'x': manifest.json: input 'shape' is fixed, but the digest of its value "
+        "('xxh3_128') is missing");
   without = good;
-  CHECK(problem_of([&] { manifest_from_json(without.replace(without.find(digest), digest.size(), "7"), "x"); }) ==
-        "artifact 'x': manifest.json: 'xxh3_128' is no text");
+  CHECK(problem_of([&] {
+          manifest_from_json(without.replace(without.find(digest), digest.size(), "7"), "x");
+        }) == "artifact 'x': manifest.json: 'xxh3_128' is no text");
   for (const std::string& bad : {std::string(), std::string(31, 'a'), std::string(32, 'g')}) {
     ArtifactParts unknown = example();
     unknown.manifest.fixed = {sound, {{"repeats", DType::I64, {2}}, bad}};
@@ -250,8 +282,10 @@ TEST_CASE("shared objects are checked before they are opened") {
   CHECK(library.find("add") != nullptr);
   CHECK(library.find("absent") == nullptr);
   const SharedLibrary another(object, "test");
-  CHECK(another.find("add") != library.find("add"));  // not the first one again under a path that came back
-  CHECK(problem_of([&] { SharedLibrary(testing::to_bytes("no elf"), "x"); }) == "object 'x': is truncated");
+  // Not the first one again under a path that came back.
+  CHECK(another.find("add") != library.find("add"));
+  CHECK(problem_of([&] { SharedLibrary(testing::to_bytes("no elf"), "x"); }) ==
+        "object 'x': is truncated");
   CHECK(problem_of([&] { SharedLibrary(testing::to_bytes(std::string(100, 'x')), "x"); }) ==
         "object 'x': is not a shared object of 64-bit ELF");
   for (std::size_t size = 0; size < object.size() / 4; size += 13) {
@@ -271,20 +305,23 @@ TEST_CASE("a signature is that of the bytes, by a key that is listed") {
     testing::write_file(sig, testing::to_bytes(text));
     return text;
   };
-  CHECK((std::filesystem::status(dir.file("me.key")).permissions() & std::filesystem::perms::mask) ==
-        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
-  CHECK(problem_of([&] { make_keys(dir.file("me")); }, ExitStatus::InvalidInput).find("File exists") !=
-        std::string::npos);
+  CHECK(
+      (std::filesystem::status(dir.file("me.key")).permissions() & std::filesystem::perms::mask) ==
+      (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  CHECK(problem_of([&] { make_keys(dir.file("me")); }, ExitStatus::InvalidInput)
+            .find("File exists") != std::string::npos);
   CHECK(problem_of([&] { Artifact::open(path, mine); }) ==
         "artifact '" + path + "': is not signed: there is no '" + sig + "'");
   const std::string text = sign(path);
   CHECK(Artifact::open(path, mine) != nullptr);
-  CHECK(problem_of([&] { Artifact::open(path, yours); }).find("does not list") != std::string::npos);
+  CHECK(problem_of([&] { Artifact::open(path, yours); }).find("does not list") !=
+        std::string::npos);
   // Both keys in one file: either will do.
   const auto both = [&] {
     std::vector<std::byte> keys = read_file(yours);
     const std::vector<std::byte> more = read_file(mine);
-    keys.insert(keys.end(), more.begin() + static_cast<std::ptrdiff_t>(std::strlen("polyte public key v1\n")),
+    keys.insert(keys.end(),
+                more.begin() + static_cast<std::ptrdiff_t>(std::strlen("polyte public key v1\n")),
                 more.end());
     return keys;
   };
@@ -295,8 +332,9 @@ TEST_CASE("a signature is that of the bytes, by a key that is listed") {
   other.report = "{\"groups\": 3}";
   write_artifact(dir.file("b.polyte"), other);
   std::filesystem::copy(sig, dir.file("b.polyte") + kSignatureSuffix);
-  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte"), mine); }).find("is not what was signed") !=
-        std::string::npos);
+  CHECK(problem_of([&] {
+          Artifact::open(dir.file("b.polyte"), mine);
+        }).find("is not what was signed") != std::string::npos);
   const std::size_t first = text.find('\n') + 66;  // behind the header and the key
   for (std::size_t i = first; i + 1 < text.size(); i += 5) {
     std::string bad = text;
@@ -305,8 +343,8 @@ TEST_CASE("a signature is that of the bytes, by a key that is listed") {
     CHECK_THROWS_AS(Artifact::open(path, mine), UserError);
   }
   testing::write_file(sig, testing::to_bytes(text.substr(0, 100)));
-  CHECK(problem_of([&] { Artifact::open(path, mine); }, ExitStatus::InvalidInput).find("is no signature") !=
-        std::string::npos);
+  CHECK(problem_of([&] { Artifact::open(path, mine); }, ExitStatus::InvalidInput)
+            .find("is no signature") != std::string::npos);
 }
 
 }  // namespace

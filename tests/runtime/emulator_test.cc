@@ -1,5 +1,5 @@
-// The emulator on kernels written by hand, as compiled code calls it: every kind of fault is found, whatever the order
-// of the threads, and what is right passes.
+// The emulator on kernels written by hand, as compiled code calls it: every kind of fault is found,
+// whatever the order of the threads, and what is right passes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -51,8 +51,8 @@ struct Run {
   std::vector<LaunchCounts> counts;
 };
 
-Run run(const std::function<void(Thread&, Run&)>& kernel, EmulatorOptions options = {}, std::int64_t threads = 64,
-        std::int64_t blocks = 1) {
+Run run(const std::function<void(Thread&, Run&)>& kernel, EmulatorOptions options = {},
+        std::int64_t threads = 64, std::int64_t blocks = 1) {
   Run result;
   kernel_body = [&](Thread& t) { kernel(t, result); };
   Emulator emulator(options);
@@ -81,7 +81,8 @@ std::string fault_of(const std::function<void(Thread&, Run&)>& kernel, std::int6
 
 // Element t through shared memory, to the thread at the other end.
 void turned(Thread& t, Run& r, const std::function<void()>& between) {
-  write(t, shared(t) + t.thread, read(t, &r.x[static_cast<std::size_t>(t.thread)]) + static_cast<float>(t.thread));
+  write(t, shared(t) + t.thread,
+        read(t, &r.x[static_cast<std::size_t>(t.thread)]) + static_cast<float>(t.thread));
   between();
   write(t, &r.y[static_cast<std::size_t>(t.thread)], read(t, shared(t) + 63 - t.thread));
 }
@@ -97,14 +98,19 @@ TEST_CASE("emulator: atomic updates are ordered among themselves, and with nothi
   CHECK(run(counted).faults.empty());
   CHECK(run(counted).y[5] == 65);
   CHECK(run([](Thread& t, Run& r) { update(t, &r.x[0]), update(t, &r.x[1]); }).faults.empty());
-  CHECK(fault_of([](Thread& t, Run& r) { update(t, &r.y[0]); }).find("never written") != std::string::npos);
+  CHECK(fault_of([](Thread& t, Run& r) { update(t, &r.y[0]); }).find("never written") !=
+        std::string::npos);
   static float elsewhere = 0;
-  CHECK(fault_of([](Thread& t, Run&) { update(t, &elsewhere); }).find("outside of all memory") != std::string::npos);
-  const auto races = [](const std::function<void(Thread&, Run&)>& kernel, std::int64_t threads = 64) {
+  CHECK(fault_of([](Thread& t, Run&) { update(t, &elsewhere); }).find("outside of all memory") !=
+        std::string::npos);
+  const auto races = [](const std::function<void(Thread&, Run&)>& kernel,
+                        std::int64_t threads = 64) {
     return fault_of(kernel, threads).find("race of") != std::string::npos;
   };
-  CHECK(races([](Thread& t, Run& r) { t.thread == 9 ? void(read(t, &r.x[0])) : update(t, &r.x[0]); }));
-  CHECK(races([](Thread& t, Run& r) { t.thread == 9 ? write(t, &r.x[0], 0) : update(t, &r.x[0]); }));
+  CHECK(races(
+      [](Thread& t, Run& r) { t.thread == 9 ? void(read(t, &r.x[0])) : update(t, &r.x[0]); }));
+  CHECK(
+      races([](Thread& t, Run& r) { t.thread == 9 ? write(t, &r.x[0], 0) : update(t, &r.x[0]); }));
   CHECK(races([](Thread& t, Run& r) {  // what one thread begins with, the others update
     if (t.thread == 0) write(t, &r.x[0], 0);
     update(t, &r.x[0]);
@@ -157,8 +163,10 @@ TEST_CASE("emulator: blocks update atomically, and none of them sees what comes 
 }
 
 TEST_CASE("threads meet at a barrier, in any order") {
-  for (const ThreadOrder order : {ThreadOrder::Forward, ThreadOrder::Backward, ThreadOrder::Random}) {
-    const Run result = run([](Thread& t, Run& r) { turned(t, r, [&] { meet(t); }); }, {order, 3, true}, 64, 1);
+  for (const ThreadOrder order :
+       {ThreadOrder::Forward, ThreadOrder::Backward, ThreadOrder::Random}) {
+    const Run result =
+        run([](Thread& t, Run& r) { turned(t, r, [&] { meet(t); }); }, {order, 3, true}, 64, 1);
     CHECK(result.faults == std::vector<std::string>{});
     CHECK(result.code == 0);
     CHECK(result.y[0] == 64);
@@ -185,7 +193,8 @@ TEST_CASE("a barrier of the warp orders a warp alone") {
           meet_warp(t);
           write(t, &r.y[static_cast<std::size_t>(t.thread)], read(t, shared(t) + (t.thread ^ 1)));
         }).faults == std::vector<std::string>{});
-  CHECK(fault_of([](Thread& t, Run& r) { turned(t, r, [&] { meet_warp(t); }); }).find("race") != std::string::npos);
+  CHECK(fault_of([](Thread& t, Run& r) { turned(t, r, [&] { meet_warp(t); }); }).find("race") !=
+        std::string::npos);
 }
 
 TEST_CASE("writing what another thread reads is a race as well") {
@@ -198,15 +207,17 @@ TEST_CASE("writing what another thread reads is a race as well") {
 TEST_CASE("blocks of one launch do not see each other") {
   CHECK(fault_of([](Thread& t, Run& r) { write(t, &r.y[0], static_cast<float>(t.block[0])); }, 1, 2)
             .find("of the same launch") != std::string::npos);
-  CHECK(run([](Thread& t, Run&) { write(t, shared(t), 1); }, {}, 1, 4).faults == std::vector<std::string>{});
+  CHECK(run([](Thread& t, Run&) { write(t, shared(t), 1); }, {}, 1, 4).faults ==
+        std::vector<std::string>{});
 }
 
 TEST_CASE("outside of all memory, and never written") {
-  CHECK(fault_of([](Thread& t, Run& r) { write(t, r.y.data() + 64, 1); }, 1).find("outside of all memory") !=
+  CHECK(fault_of([](Thread& t, Run& r) { write(t, r.y.data() + 64, 1); }, 1)
+            .find("outside of all memory") != std::string::npos);
+  CHECK(fault_of([](Thread& t, Run& r) { (void)read(t, r.y.data()); }, 1)
+            .find("y + 0: never written") != std::string::npos);
+  CHECK(fault_of([](Thread& t, Run&) { (void)read(t, shared(t) + 3); }, 1).find("never written") !=
         std::string::npos);
-  CHECK(fault_of([](Thread& t, Run& r) { (void)read(t, r.y.data()); }, 1).find("y + 0: never written") !=
-        std::string::npos);
-  CHECK(fault_of([](Thread& t, Run&) { (void)read(t, shared(t) + 3); }, 1).find("never written") != std::string::npos);
   // Nor what another block has left there.
   CHECK(fault_of(
             [](Thread& t, Run&) {
@@ -239,8 +250,8 @@ TEST_CASE("a copy may move what was never written, until somebody uses it") {
             }),
             {}, 1)
             .faults.empty());
-  CHECK(fault_of(of_shared([](Thread& t, float* copy) { (void)read(t, copy + 1); }), 1).find("+ 36: never written") !=
-        std::string::npos);
+  CHECK(fault_of(of_shared([](Thread& t, float* copy) { (void)read(t, copy + 1); }), 1)
+            .find("+ 36: never written") != std::string::npos);
   CHECK(fault_of(of_shared([&](Thread& t, float* copy) {
                    const std::uint64_t undefined = t.touch(&t, copy, &kMove, 0, 0);
                    t.touch(&t, nullptr, &kMove, 0, undefined);
@@ -273,26 +284,33 @@ TEST_CASE("no copy of what was never written is left in an output") {
   const polyte_host host = emulator.host();
   const polyte_launch launch{"k", 1, 64, 0, enter};
   const std::int64_t grid[3] = {1, 1, 1};
-  kernel_body = [&](Thread& t) { t.touch(&t, &y[2], &kWrite, 0, t.touch(&t, t.shared, &kMove, 0, 0)); };
+  kernel_body = [&](Thread& t) {
+    t.touch(&t, &y[2], &kWrite, 0, t.touch(&t, t.shared, &kMove, 0, 0));
+  };
   CHECK(host.launch(host.self, &launch, grid, nullptr) == 0);
   emulator.expect_no_undefined_copy(y.data());
-  CHECK(emulator.faults() == std::vector<std::string>{"y + 8: at the end a copy of what was never written"});
+  CHECK(emulator.faults() ==
+        std::vector<std::string>{"y + 8: at the end a copy of what was never written"});
 }
 
 TEST_CASE("an address that is no multiple of what the access takes it to be") {
   constexpr polyte_access kVector{"S", "x", 2, 16, 16, 0, 4, 0};
-  CHECK(run([&](Thread& t, Run& r) { t.touch(&t, &r.x[4], &kVector, 0, 0); }, {}, 1).faults.empty());
+  CHECK(
+      run([&](Thread& t, Run& r) { t.touch(&t, &r.x[4], &kVector, 0, 0); }, {}, 1).faults.empty());
   CHECK(fault_of([&](Thread& t, Run& r) { t.touch(&t, &r.x[1], &kVector, 0, 0); }, 1) ==
         "k: S reads x (access 2) at x + 4: not a multiple of 16 bytes");
 }
 
 TEST_CASE("what a warp's accesses cost: wavefronts of shared memory, sectors of global memory") {
   // Reads of 64 threads, thread t of the element that `at` says, of as many bytes.
-  const auto counted = [](std::int64_t bytes, bool shared, const std::function<std::int64_t(std::int64_t)>& at) {
-    const polyte_access access{"S", "x", 0, bytes, bytes, 0, bytes, 0}, fill{"S", "y", 1, 1, 1, 1, 1, 0};
+  const auto counted = [](std::int64_t bytes, bool shared,
+                          const std::function<std::int64_t(std::int64_t)>& at) {
+    const polyte_access access{"S", "x", 0, bytes, bytes, 0, bytes, 0},
+        fill{"S", "y", 1, 1, 1, 1, 1, 0};
     const Run result = run(
         [&](Thread& t, Run& r) {
-          char* const base = shared ? static_cast<char*>(t.shared) : reinterpret_cast<char*>(r.x.data());  // NOLINT
+          char* const base = shared ? static_cast<char*>(t.shared)
+                                    : reinterpret_cast<char*>(r.x.data());  // NOLINT
           if (shared && t.thread == 0)
             for (std::int64_t i = 0; i < 1024; ++i) t.touch(&t, base + i, &fill, i, 0);
           meet(t);
@@ -325,7 +343,8 @@ TEST_CASE("what a warp's accesses cost: wavefronts of shared memory, sectors of 
 TEST_CASE("executions of an access in different iterations are different requests") {
   const Run result = run(
       [](Thread& t, Run& r) {
-        for (std::int64_t i = t.thread; i < 64; ++i) (void)read(t, &r.x[static_cast<std::size_t>(i)], i);
+        for (std::int64_t i = t.thread; i < 64; ++i)
+          (void)read(t, &r.x[static_cast<std::size_t>(i)], i);
       },
       {.count_accesses = true}, 32);
   REQUIRE(result.counts.at(0).accesses.size() == 1);
@@ -337,8 +356,9 @@ TEST_CASE("threads that do not come to a barrier, or to another one") {
   CHECK(fault_of([](Thread& t, Run&) {
           if (t.thread < 40) meet(t);
         }).find("or some have ended") != std::string::npos);
-  CHECK(fault_of([](Thread& t, Run&) { meet(t, t.thread < 32 ? 0 : 1); }).find("different barriers") !=
-        std::string::npos);
+  CHECK(fault_of([](Thread& t, Run&) {
+          meet(t, t.thread < 32 ? 0 : 1);
+        }).find("different barriers") != std::string::npos);
 }
 
 namespace {
@@ -360,7 +380,8 @@ TEST_CASE("lanes exchange registers, each warp its own") {
        {EmulatorOptions{ThreadOrder::Backward}, EmulatorOptions{ThreadOrder::Random, 3}}) {
     const Run result = run([](Thread& t, Run& r) { exchange(t, r, true); }, options);
     REQUIRE(result.faults.empty());
-    for (std::size_t t = 0; t < 64; ++t) CHECK(result.y[t] == static_cast<float>(t % 32 == 31 ? t - 31 : t + 1));
+    for (std::size_t t = 0; t < 64; ++t)
+      CHECK(result.y[t] == static_cast<float>(t % 32 == 31 ? t - 31 : t + 1));
   }
 }
 

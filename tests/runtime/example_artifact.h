@@ -28,12 +28,16 @@ inline ArtifactParts example() {
   m.features = {"+sse2"};
   m.options = {{"scheduler", "poly"}};
   m.inputs = {{"x", DType::F32, {10, 100}}};
-  m.outputs = {{"y", DType::F32, {10, 100}}, {"workers", DType::I64, {kN}}, {"copy", DType::F32, {10, 100}}};
-  m.buffers = {
-      {"x", BufferPlace::Input, 0, 0, 4 * kN},      {"t", BufferPlace::Arena, 0, 0, 4 * kN},
-      {"y", BufferPlace::Output, 0, 0, 4 * kN},     {"three", BufferPlace::Constant, 1, 0, 4 * kN},
-      {"w", BufferPlace::Output, 1, 0, 8 * kN},     {"c", BufferPlace::Output, 2, 0, 4 * kN},
-      {"two", BufferPlace::Constant, 0, 0, 4 * kN}, {"u", BufferPlace::Arena, 0, 4032, 4 * kN, Sharing::Over, "t"}};
+  m.outputs = {
+      {"y", DType::F32, {10, 100}}, {"workers", DType::I64, {kN}}, {"copy", DType::F32, {10, 100}}};
+  m.buffers = {{"x", BufferPlace::Input, 0, 0, 4 * kN},
+               {"t", BufferPlace::Arena, 0, 0, 4 * kN},
+               {"y", BufferPlace::Output, 0, 0, 4 * kN},
+               {"three", BufferPlace::Constant, 1, 0, 4 * kN},
+               {"w", BufferPlace::Output, 1, 0, 8 * kN},
+               {"c", BufferPlace::Output, 2, 0, 4 * kN},
+               {"two", BufferPlace::Constant, 0, 0, 4 * kN},
+               {"u", BufferPlace::Arena, 0, 4032, 4 * kN, Sharing::Over, "t"}};
   m.steps = {{.kernel = "add",
               .group = "g0",
               .buffers = {0, 3, 1},
@@ -62,7 +66,9 @@ struct Arguments {
   Tensor workers{DType::I64, {kN}};
   Tensor copy{DType::F32, {10, 100}};
   Arguments() { fill(x, parse_fill("int:1")); }
-  void run(const Session& session) { session.run({x.view()}, {y.view(), workers.view(), copy.view()}); }
+  void run(const Session& session) {
+    session.run({x.view()}, {y.view(), workers.view(), copy.view()});
+  }
   int wrong(int threads) const {
     int count = 0;
     for (std::size_t i = 0; i < kN; ++i) {

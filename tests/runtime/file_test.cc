@@ -59,7 +59,8 @@ TEST_CASE("what was read of a file stays, what is cut off is missed") {
   CHECK(file.bytes(0, 10)[9] == std::byte{7});
   std::filesystem::resize_file(path, 100);
   CHECK(file.bytes(0, 1 << 16).back() == std::byte{7});
-  CHECK_THROWS_WITH_AS(file.all(), ("file '" + path + "': became shorter while it was read").c_str(), UserError);
+  CHECK_THROWS_WITH_AS(
+      file.all(), ("file '" + path + "': became shorter while it was read").c_str(), UserError);
 }
 
 }  // namespace

@@ -67,8 +67,10 @@ TEST_CASE("random blocks never overlap in the arena where and when they are want
     REQUIRE(plan.offsets.size() == blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       REQUIRE(plan.offsets[i] % 64 == 0);
-      for (const Lifetime& life : blocks[i]) REQUIRE(plan.offsets[i] + life.offset + life.bytes <= plan.total);
-      for (std::size_t j = 0; j < i; ++j) REQUIRE(apart(blocks[i], plan.offsets[i], blocks[j], plan.offsets[j]));
+      for (const Lifetime& life : blocks[i])
+        REQUIRE(plan.offsets[i] + life.offset + life.bytes <= plan.total);
+      for (std::size_t j = 0; j < i; ++j)
+        REQUIRE(apart(blocks[i], plan.offsets[i], blocks[j], plan.offsets[j]));
     }
     REQUIRE(plan.total >= lower_bound(blocks));
   }

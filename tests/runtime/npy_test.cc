@@ -1,5 +1,5 @@
-// .npy and .npz: what we write we read back bit for bit; what NumPy writes we read (tests/data holds its bytes as
-// text here); what is hostile is refused by name and never crashes.
+// .npy and .npz: what we write we read back bit for bit; what NumPy writes we read (tests/data
+// holds its bytes as text here); what is hostile is refused by name and never crashes.
 #include "runtime/npy.h"
 
 #include <doctest/doctest.h>
@@ -50,7 +50,8 @@ TEST_CASE("every type and shape survives a round trip") {
   NamedTensors tensors;
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    for (const Shape& shape : {Shape{}, Shape{0}, Shape{5}, Shape{2, 3}, Shape{1, 0, 4}, Shape{2, 1, 3, 2}}) {
+    for (const Shape& shape :
+         {Shape{}, Shape{0}, Shape{5}, Shape{2, 3}, Shape{1, 0, 4}, Shape{2, 1, 3, 2}}) {
       const Tensor tensor = random_tensor(dtype, shape);
       write_npy(dir.file("x.npy"), tensor);
       REQUIRE(compare_bits(read_npy(dir.file("x.npy")), tensor).equal);
@@ -91,16 +92,18 @@ TEST_CASE("other spellings of a header are read") {
       CHECK(tensor.as<float>()[1] == 2);
     }
   }
-  const Tensor big =
-      parse_npy(npy("{'descr': '>i2', 'fortran_order': False, 'shape': (2,)}", {"\x01\x02\xff\xfe", 4}), "");
+  const Tensor big = parse_npy(
+      npy("{'descr': '>i2', 'fortran_order': False, 'shape': (2,)}", {"\x01\x02\xff\xfe", 4}), "");
   CHECK(big.as<std::int16_t>()[0] == 0x102);
   CHECK(big.as<std::int16_t>()[1] == -2);
-  const Tensor bools = parse_npy(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", {"\x05\0", 2}), "");
+  const Tensor bools =
+      parse_npy(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", {"\x05\0", 2}), "");
   CHECK(bools.as<std::uint8_t>()[0] == 1);
 }
 
 TEST_CASE("hostile and unsupported headers are refused by name") {
-  const auto header = [](const std::string& descr, const std::string& shape, const std::string& order = "False") {
+  const auto header = [](const std::string& descr, const std::string& shape,
+                         const std::string& order = "False") {
     return "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
   };
   const std::string four(4, '\0');
@@ -113,27 +116,33 @@ TEST_CASE("hostile and unsupported headers are refused by name") {
         "array 'x.npy' has a structured element type, which is not supported");
   CHECK(problem_of(npy(header("'<f4'", "(1,)", "True"), four)) ==
         "array 'x.npy' is in Fortran order; save it with numpy.ascontiguousarray");
-  CHECK(problem_of(npy(header("'<f4'", "(2,)"), four)) == "array 'x.npy' has 4 bytes of data, its shape [2] needs 8");
+  CHECK(problem_of(npy(header("'<f4'", "(2,)"), four)) ==
+        "array 'x.npy' has 4 bytes of data, its shape [2] needs 8");
   CHECK(problem_of(npy(header("'<f4'", "(1,)"), four + "x")) ==
         "array 'x.npy' has 5 bytes of data, its shape [1] needs 4");
-  CHECK(problem_of(npy(header("'<f4'", "(1099511627776,)"), four)).find("needs 4398046511104") != std::string::npos);
-  CHECK(problem_of(npy(header("'<f8'", "(4611686018427387904, 4)"), four)).find("size overflow") == 0);
+  CHECK(problem_of(npy(header("'<f4'", "(1099511627776,)"), four)).find("needs 4398046511104") !=
+        std::string::npos);
+  CHECK(problem_of(npy(header("'<f8'", "(4611686018427387904, 4)"), four)).find("size overflow") ==
+        0);
   CHECK(problem_of(npy(header("'<f8'", "(99999999999999999999,)"), four)) ==
         "array 'x.npy' has a size in its shape that is no 63-bit number");
   CHECK(problem_of(npy(header("'<f4'", "(-1,)"), four)) ==
         "array 'x.npy' has a size in its shape that is no 63-bit number");
-  for (const std::string bad : {"", "{", "{'descr'", "{'descr': '<f4'}", "{'a': 1}", "{'descr': '<f4', 'descr': '<f4'}",
-                                "{'shape': (1,", "{'shape': (1 2)}", "__import__('os')", "{'descr': '<f4"}) {
+  for (const std::string bad :
+       {"", "{", "{'descr'", "{'descr': '<f4'}", "{'a': 1}", "{'descr': '<f4', 'descr': '<f4'}",
+        "{'shape': (1,", "{'shape': (1 2)}", "__import__('os')", "{'descr': '<f4"}) {
     CAPTURE(bad);
     CHECK(problem_of(npy(bad, four)).starts_with("array 'x.npy' has "));
   }
-  CHECK(problem_of(npy(header("'<f4'", "(1,)") + "x", four)) == "array 'x.npy' has text after its header");
+  CHECK(problem_of(npy(header("'<f4'", "(1,)") + "x", four)) ==
+        "array 'x.npy' has text after its header");
   CHECK(problem_of(to_bytes("PK")) == "array 'x.npy' is not an .npy file");
   CHECK(problem_of(npy("{}", "", 9)) == "array 'x.npy' has .npy version 9, expected 1 to 3");
 }
 
 // Every truncation and every flip of a byte must end in a tensor or a UserError.
-void survive(const std::vector<std::byte>& file, const std::function<void(const std::vector<std::byte>&)>& read) {
+void survive(const std::vector<std::byte>& file,
+             const std::function<void(const std::vector<std::byte>&)>& read) {
   const auto attempt = [&](const std::vector<std::byte>& bytes) {
     try {
       read(bytes);

@@ -28,7 +28,11 @@ ArtifactParts open_artifact() {
                {.name = "u", .offset = 64, .bytes = 16, .exact = OpenNumber{4, {8, 4}}},
                {.name = "y", .place = BufferPlace::Output, .index = 0, .bytes = 16},
                {.name = "q", .place = BufferPlace::Output, .index = 1, .bytes = 16},
-               {.name = "v", .place = BufferPlace::Output, .index = 2, .bytes = 12, .exact = OpenNumber{0, {4, 8}}},
+               {.name = "v",
+                .place = BufferPlace::Output,
+                .index = 2,
+                .bytes = 12,
+                .exact = OpenNumber{0, {4, 8}}},
                {.name = "sizes", .place = BufferPlace::Sizes, .bytes = 16}};
   m.steps = {{.kernel = "open_rows", .group = "g0", .buffers = {0, 1, 4, 9}},
              {.kernel = "open_join", .group = "g1", .buffers = {4, 2, 5, 9}},

@@ -1,4 +1,5 @@
-// A small artifact that leaves two sizes open, made by hand of the kernels in tests/runtime/kernels.c.
+// A small artifact that leaves two sizes open, made by hand of the kernels in
+// tests/runtime/kernels.c.
 //
 //   x f32[batch, 4], z f32[batch], p f32[seq], w f32[batch + 2*seq]
 //   t = 2 * x + z                      in the arena
@@ -17,6 +18,7 @@ namespace polyte::testing {
 runtime::ArtifactParts open_artifact();
 
 // What the action says when it is refused, "accepted" if it is not; another status is a failure.
-std::string problem_of(const std::function<void()>& action, ExitStatus status = ExitStatus::Artifact);
+std::string problem_of(const std::function<void()>& action,
+                       ExitStatus status = ExitStatus::Artifact);
 
 }  // namespace polyte::testing

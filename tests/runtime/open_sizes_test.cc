@@ -1,5 +1,5 @@
-// Artifacts that leave sizes open: one session at many sizes, what it says of wrong arguments, and the C API. Kernels
-// are those of tests/runtime/kernels.c.
+// Artifacts that leave sizes open: one session at many sizes, what it says of wrong arguments, and
+// the C API. Kernels are those of tests/runtime/kernels.c.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -23,8 +23,10 @@ using polyte::testing::TempDir;
 // Arguments of open_artifact at one pair of sizes.
 struct OpenArguments {
   std::int64_t batch, seq;
-  Tensor x{DType::F32, {batch, 4}}, z{DType::F32, {batch}}, p{DType::F32, {seq}}, w{DType::F32, {batch + 2 * seq}};
-  Tensor y{DType::F32, {batch, 4}}, q{DType::F32, {2 * batch + seq + 1}}, v{DType::F32, {batch + 2 * seq}};
+  Tensor x{DType::F32, {batch, 4}}, z{DType::F32, {batch}}, p{DType::F32, {seq}},
+      w{DType::F32, {batch + 2 * seq}};
+  Tensor y{DType::F32, {batch, 4}}, q{DType::F32, {2 * batch + seq + 1}},
+      v{DType::F32, {batch + 2 * seq}};
 
   OpenArguments(std::int64_t b, std::int64_t s) : batch(b), seq(s) {
     fill(x, parse_fill("int:1"), "x");
@@ -41,14 +43,16 @@ struct OpenArguments {
 
   static int differences(const Tensor& got, const std::vector<float>& expected) {
     int count = got.elements() == static_cast<std::int64_t>(expected.size()) ? 0 : 1;
-    for (std::size_t i = 0; count == 0 && i < expected.size(); ++i) count += got.as<float>()[i] != expected[i] ? 1 : 0;
+    for (std::size_t i = 0; count == 0 && i < expected.size(); ++i)
+      count += got.as<float>()[i] != expected[i] ? 1 : 0;
     return count;
   }
 
   int wrong(const Tensor& got_y, const Tensor& got_q, const Tensor& got_v) const {
     std::vector<float> rows;
     std::vector<float> joined;
-    for (std::size_t i = 0; i < x.as<float>().size(); ++i) rows.push_back(2 * x.as<float>()[i] + z.as<float>()[i / 4]);
+    for (std::size_t i = 0; i < x.as<float>().size(); ++i)
+      rows.push_back(2 * x.as<float>()[i] + z.as<float>()[i / 4]);
     for (std::size_t i = 0; i < rows.size(); i += 4) joined.push_back(rows[i]);
     for (std::size_t i = 3; i < rows.size(); i += 4) joined.push_back(rows[i]);
     joined.insert(joined.end(), p.as<float>().begin(), p.as<float>().end());
@@ -62,8 +66,8 @@ struct OpenArguments {
 TEST_CASE("one session computes at every size, in any order") {
   for (const int threads : {1, 2}) {
     const Session session(Artifact::from_parts(open_artifact()), {.threads = threads});
-    for (const auto& [batch, seq] :
-         std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {5, 2}, {3, 300}, {64, 7}, {1, 512}, {5, 2}}) {
+    for (const auto& [batch, seq] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+             {1, 1}, {5, 2}, {3, 300}, {64, 7}, {1, 512}, {5, 2}}) {
       const OpenArguments a(batch, seq);
       a.run(session);
       INFO("batch " << batch << ", seq " << seq);
@@ -77,7 +81,8 @@ TEST_CASE("a step is given all workers from the scale on that is worth it") {
   ArtifactManifest& m = parts.manifest;
   m.outputs = {{"crew", DType::I64, {1}}};
   m.buffers = {{.name = "crew", .place = BufferPlace::Output, .bytes = 8}};
-  m.steps = {{.kernel = "crew", .group = "g0", .buffers = {0}, .parallel = true, .parallel_from = 8}};
+  m.steps = {
+      {.kernel = "crew", .group = "g0", .buffers = {0}, .parallel = true, .parallel_from = 8}};
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 2});
   const auto crew_at = [&](std::int64_t batch, std::int64_t seq) {
     const OpenArguments a(batch, seq);
@@ -99,7 +104,8 @@ TEST_CASE("outputs are declared with open extents and allocated as the inputs sa
   OpenArguments a(3, 5);
   std::vector<TensorView> inputs = a.inputs();
   for (TensorView& input : inputs) input.data = nullptr;
-  CHECK(session.output_shapes(inputs) == std::vector<std::vector<std::int64_t>>{{3, 4}, {12}, {13}});
+  CHECK(session.output_shapes(inputs) ==
+        std::vector<std::vector<std::int64_t>>{{3, 4}, {12}, {13}});
   std::vector<Tensor> tensors;
   for (const Tensor* input : {&a.x, &a.z, &a.p, &a.w}) tensors.push_back(input->clone());
   const std::vector<Tensor> results = session.run(tensors);
@@ -148,8 +154,9 @@ TEST_CASE("the arena grows with the sizes and is kept") {
   ArtifactManifest& m = parts.manifest;
   m.outputs.push_back({"where", DType::I64, {}});
   m.buffers.push_back({"where", BufferPlace::Output, 3, 0, 8});
-  m.steps.push_back({.kernel = "address", .buffers = {4, 10}});  // of t, which is first in the arena
-  m.arena_bytes = 1 << 20;                                       // so that an arena of scale 64 is a mapping
+  // Of t, which is first in the arena.
+  m.steps.push_back({.kernel = "address", .buffers = {4, 10}});
+  m.arena_bytes = 1 << 20;  // so that an arena of scale 64 is a mapping
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 1});
   const auto where = [&](std::int64_t batch) {
     const OpenArguments a(batch, 1);
@@ -174,43 +181,84 @@ TEST_CASE("the sizes can be a result") {
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 1});
   const OpenArguments a(6, 11);
   const Tensor sizes(DType::I64, {2});
-  session.run(a.inputs(), std::vector<TensorView>{a.y.view(), a.q.view(), a.v.view(), sizes.view()});
+  session.run(a.inputs(),
+              std::vector<TensorView>{a.y.view(), a.q.view(), a.v.view(), sizes.view()});
   CHECK((sizes.as<std::int64_t>()[0] == 6 && sizes.as<std::int64_t>()[1] == 11));
 }
+
+namespace {
+
+using Views = std::vector<TensorView>;
+
+// What a run says of these arguments, inputs and outputs changed.
+std::string problem_with(const Session& session, const OpenArguments& a,
+                         const std::function<void(Views&, Views&)>& change) {
+  Views inputs = a.inputs(), outputs = a.outputs();
+  change(inputs, outputs);
+  return problem_of([&] { session.run(inputs, outputs); }, ExitStatus::InvalidInput);
+}
+
+}  // namespace
 
 TEST_CASE("wrong arguments are all listed, by the names of the sizes") {
   const Session session(Artifact::from_parts(open_artifact()), {.threads = 1});
   const OpenArguments a(4, 2);
-  using Views = std::vector<TensorView>;
   const auto with = [&](const std::function<void(Views&, Views&)>& change) {
-    Views inputs = a.inputs(), outputs = a.outputs();
-    change(inputs, outputs);
-    return problem_of([&] { session.run(inputs, outputs); }, ExitStatus::InvalidInput);
+    return problem_with(session, a, change);
   };
   CHECK(with([](Views&, Views&) {}) == "accepted");
-  const Tensor narrow(DType::F32, {4, 3}), five(DType::F32, {5}), nine(DType::F32, {9}), empty(DType::F32, {0, 4});
+  const Tensor narrow(DType::F32, {4, 3}), five(DType::F32, {5}), nine(DType::F32, {9}),
+      empty(DType::F32, {0, 4});
   const Tensor none(DType::F32, {0}), integers(DType::I32, {4, 4}), long_p(DType::F32, {513});
-  CHECK(with([&](Views& in, Views&) { in[0] = narrow.view(); }) == "input 'x' is f32[4, 3], expected f32[batch, 4]");
-  CHECK(with([&](Views& in, Views&) { in[0] = integers.view(); }) == "input 'x' is i32[4, 4], expected f32[batch, 4]");
-  CHECK(with([&](Views& in, Views&) { in[1] = five.view(); }) == "batch is 4 by input 'x' and 5 by input 'z'");
+  CHECK(with([&](Views& in, Views&) { in[0] = narrow.view(); }) ==
+        "input 'x' is f32[4, 3], expected f32[batch, 4]");
+  CHECK(with([&](Views& in, Views&) { in[0] = integers.view(); }) ==
+        "input 'x' is i32[4, 4], expected f32[batch, 4]");
+  CHECK(with([&](Views& in, Views&) { in[1] = five.view(); }) ==
+        "batch is 4 by input 'x' and 5 by input 'z'");
   CHECK(with([&](Views& in, Views&) { in[0] = empty.view(), in[1] = none.view(); }) ==
         "input 'x': batch is 0, expected 1 to 65536\ninput 'z': batch is 0, expected 1 to 65536");
-  CHECK(with([&](Views& in, Views&) { in[2] = long_p.view(); }) == "input 'p': seq is 513, expected 1 to 512");
-  CHECK(with([&](Views& in, Views& out) { in[3] = nine.view(), out[1] = five.view(), out[0] = narrow.view(); }) ==
+  CHECK(with([&](Views& in, Views&) { in[2] = long_p.view(); }) ==
+        "input 'p': seq is 513, expected 1 to 512");
+  CHECK(with([&](Views& in, Views& out) {
+          in[3] = nine.view(), out[1] = five.view(), out[0] = narrow.view();
+        }) ==
         "input 'w' is f32[9], expected f32[batch + 2*seq], where batch is 4 and seq is 2\n"
         "output 'y' is f32[4, 3], expected f32[batch, 4]\n"
         "output 'q' is f32[5], expected f32[2*batch + seq + 1], where batch is 4 and seq is 2");
-  CHECK(with([&](Views& in, Views& out) { in[0] = narrow.view(), in[1] = empty.view(), out[2] = narrow.view(); }) ==
-        "input 'x' is f32[4, 3], expected f32[batch, 4]\ninput 'z' is f32[0, 4], expected f32[batch]\n"
+  CHECK(with([&](Views& in, Views& out) {
+          in[0] = narrow.view(), in[1] = empty.view(), out[2] = narrow.view();
+        }) ==
+        "input 'x' is f32[4, 3], expected f32[batch, 4]\n"
+        "input 'z' is f32[0, 4], expected f32[batch]\n"
         "output 'v' is f32[4, 3], expected f32[batch + 2*seq]");
   CHECK(with([](Views& in, Views& out) { in.pop_back(), out.clear(); }) ==
         "got 3 inputs, expected 4\ngot 0 outputs, expected 3");
   CHECK(with([](Views& in, Views&) { in[3].data = nullptr; }) == "input 'w' has no data");
-  CHECK(with([&](Views&, Views& out) { out[0].data = a.x.view().data; }) == "output 'y' overlaps input 'x'");
-  // At these sizes and not at scale 1 only: 64 bytes of x and y, 32 of v, in memory where nothing else is near.
+  CHECK(with([&](Views&, Views& out) { out[0].data = a.x.view().data; }) ==
+        "output 'y' overlaps input 'x'");
+  const auto outside = [&](const OpenArguments& b) {
+    return problem_of([&] { b.run(session); }, ExitStatus::InvalidInput);
+  };
+  CHECK(outside({0, 1}) ==
+        "input 'x': batch is 0, expected 1 to 65536\ninput 'z': batch is 0, expected 1 to 65536");
+  CHECK(outside({1, 513}) == "input 'p': seq is 513, expected 1 to 512");
+  Views inputs = a.inputs();
+  inputs[1] = five.view();
+  CHECK(problem_of([&] { session.output_shapes(inputs); }, ExitStatus::InvalidInput) ==
+        "batch is 4 by input 'x' and 5 by input 'z'");
+  a.run(session);
+  CHECK(a.wrong() == 0);
+}
+
+TEST_CASE("overlaps are those at the sizes of the run") {
+  const Session session(Artifact::from_parts(open_artifact()), {.threads = 1});
+  const OpenArguments a(4, 2);
+  // At these sizes and not at scale 1 only: 64 bytes of x and y, 32 of v, in memory where nothing
+  // else is near.
   Tensor room(DType::F32, {1000});
   const auto moved = [&](bool first_output, std::int64_t distance) {
-    return with([&](Views& in, Views& out) {
+    return problem_with(session, a, [&](Views& in, Views& out) {
       std::byte* at = room.raw().data();
       for (Views* views : {&in, &out})
         for (TensorView& view : *views) view.data = at += 256;
@@ -226,20 +274,11 @@ TEST_CASE("wrong arguments are all listed, by the names of the sizes") {
   CHECK(moved(false, 60) == "output 'v' overlaps output 'y'");
   CHECK(moved(false, -28) == "output 'v' overlaps output 'y'");
   CHECK(moved(false, -32) == "accepted");
-  const auto outside = [&](const OpenArguments& b) {
-    return problem_of([&] { b.run(session); }, ExitStatus::InvalidInput);
-  };
-  CHECK(outside({0, 1}) == "input 'x': batch is 0, expected 1 to 65536\ninput 'z': batch is 0, expected 1 to 65536");
-  CHECK(outside({1, 513}) == "input 'p': seq is 513, expected 1 to 512");
-  Views inputs = a.inputs();
-  inputs[1] = five.view();
-  CHECK(problem_of([&] { session.output_shapes(inputs); }, ExitStatus::InvalidInput) ==
-        "batch is 4 by input 'x' and 5 by input 'z'");
-  a.run(session);
-  CHECK(a.wrong() == 0);
 }
 
-TEST_CASE("an arena that is too large for the sizes is refused by their names, and the session lives on") {
+TEST_CASE(
+    "an arena that is too large for the sizes is refused by their names, and the session lives "
+    "on") {
   ArtifactParts parts;
   parts.manifest.symbols = {{"batch", 1, kMostSize}};
   parts.manifest.inputs = {{"x", DType::U8, {kOpenExtent}, {{0, {1}}}}};
@@ -252,10 +291,12 @@ TEST_CASE("an arena that is too large for the sizes is refused by their names, a
   };
   run(2);
   CHECK(problem_of([&] { run(kMostSize); }, ExitStatus::ResourceLimit) ==
-        "an arena of 1048576 * 2147483648 bytes, where batch is 2147483648, is above the limit of 1125899906842624");
+        "an arena of 1048576 * 2147483648 bytes, where batch is 2147483648, is above the limit of "
+        "1125899906842624");
   for (int again = 0; again < 2; ++again)
-    CHECK(problem_of([&] { run(kMostSize / 4); }, ExitStatus::ResourceLimit) ==
-          "out of memory: 562949953421312 bytes for one buffer, the arena where batch is 536870912");
+    CHECK(
+        problem_of([&] { run(kMostSize / 4); }, ExitStatus::ResourceLimit) ==
+        "out of memory: 562949953421312 bytes for one buffer, the arena where batch is 536870912");
   run(3);
 }
 

@@ -1,5 +1,5 @@
-// Sessions, with kernels that the C compiler of the build made (tests/runtime/kernels.c): from memory, several threads,
-// wrong arguments, the C API.
+// Sessions, with kernels that the C compiler of the build made (tests/runtime/kernels.c): from
+// memory, several threads, wrong arguments, the C API.
 #include "runtime/session.h"
 
 #include <doctest/doctest.h>
@@ -44,7 +44,9 @@ TEST_CASE("a session in memory computes, with any number of threads") {
   }
 }
 
-TEST_CASE("constants that are read into memory of their own are the file's, and damage to them is found") {
+TEST_CASE(
+    "constants that are read into memory of their own are the file's, and damage to them is "
+    "found") {
   const TempDir dir;
   ArtifactParts parts = example();
   parts.constants.emplace_back(AlignedBuffer::kHugeFrom + 1000);
@@ -58,8 +60,9 @@ TEST_CASE("constants that are read into memory of their own are the file's, and 
   std::vector<std::byte> file = read_file(dir.file("a.polyte"));
   file[file.size() / 2] ^= std::byte{1};
   testing::write_file(dir.file("b.polyte"), file);
-  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte")); }).find("'constants.2.bin' is damaged") !=
-        std::string::npos);
+  CHECK(problem_of([&] {
+          Artifact::open(dir.file("b.polyte"));
+        }).find("'constants.2.bin' is damaged") != std::string::npos);
 }
 
 TEST_CASE("runs in several threads do not disturb each other") {
@@ -115,7 +118,8 @@ TEST_CASE("a run allocates nothing, a profile has every step") {
     CHECK(profile.steps[i].nanoseconds() >= 0);
     if (i > 0) CHECK(profile.steps[i].begin_ns >= profile.steps[i - 1].end_ns);
   }
-  REQUIRE((profile.parts.size() >= 2 && profile.parts.size() <= 4));  // two parallel steps, two workers at most
+  // Two parallel steps, two workers at most.
+  REQUIRE((profile.parts.size() >= 2 && profile.parts.size() <= 4));
   for (const Span& part : profile.parts) {
     const Span& step = profile.steps[part.step];
     CHECK((part.step == 1 || part.step == 3));
@@ -151,20 +155,24 @@ TEST_CASE("wrong arguments are all listed") {
   Arguments a;
   const auto status = ExitStatus::InvalidInput;
   const Tensor wrong(DType::F64, {5});
-  CHECK(problem_of([&] { session.run({wrong.view()}, {a.y.view(), wrong.view(), a.copy.view()}); }, status) ==
-        "input 'x' is f64[5], expected f32[10, 100]\noutput 'workers' is f64[5], expected i64[1000]");
-  CHECK(problem_of([&] { session.run({}, {}); }, status) == "got 0 inputs, expected 1\ngot 0 outputs, expected 3");
-  CHECK(problem_of([&] { session.run({a.x.view()}, {a.x.view(), a.workers.view(), a.copy.view()}); }, status) ==
-        "output 'y' overlaps input 'x'");
-  CHECK(problem_of([&] { session.run({a.x.view()}, {a.y.view(), a.workers.view(), a.y.view()}); }, status) ==
-        "output 'copy' overlaps output 'y'");
+  CHECK(
+      problem_of([&] { session.run({wrong.view()}, {a.y.view(), wrong.view(), a.copy.view()}); },
+                 status) ==
+      "input 'x' is f64[5], expected f32[10, 100]\noutput 'workers' is f64[5], expected i64[1000]");
+  CHECK(problem_of([&] { session.run({}, {}); }, status) ==
+        "got 0 inputs, expected 1\ngot 0 outputs, expected 3");
+  CHECK(
+      problem_of([&] { session.run({a.x.view()}, {a.x.view(), a.workers.view(), a.copy.view()}); },
+                 status) == "output 'y' overlaps input 'x'");
+  CHECK(problem_of([&] { session.run({a.x.view()}, {a.y.view(), a.workers.view(), a.y.view()}); },
+                   status) == "output 'copy' overlaps output 'y'");
   TensorView null = a.y.view();
   null.data = nullptr;
-  CHECK(problem_of([&] { session.run({a.x.view()}, {null, a.workers.view(), a.copy.view()}); }, status) ==
-        "output 'y' has no data");
+  CHECK(problem_of([&] { session.run({a.x.view()}, {null, a.workers.view(), a.copy.view()}); },
+                   status) == "output 'y' has no data");
   null.data = static_cast<std::byte*>(a.y.data()) + 1;
-  CHECK(problem_of([&] { session.run({a.x.view()}, {null, a.workers.view(), a.copy.view()}); }, status) ==
-        "output 'y' is not aligned to its element");
+  CHECK(problem_of([&] { session.run({a.x.view()}, {null, a.workers.view(), a.copy.view()}); },
+                   status) == "output 'y' is not aligned to its element");
 }
 
 TEST_CASE("a kernel that refuses is reported, and the session lives on") {
@@ -204,19 +212,22 @@ TEST_CASE("the C API runs an artifact and reports problems as text") {
   const TensorView view = a.x.view();
   const polyte_dl_tensor input = to_dlpack(view);
   const TensorView views[3] = {a.y.view(), a.workers.view(), a.copy.view()};
-  const polyte_dl_tensor outputs[3] = {to_dlpack(views[0]), to_dlpack(views[1]), to_dlpack(views[2])};
+  const polyte_dl_tensor outputs[3] = {to_dlpack(views[0]), to_dlpack(views[1]),
+                                       to_dlpack(views[2])};
   CHECK(api->session_run(session, &input, 1, outputs, 3, &problem) == 0);
   CHECK(problem == nullptr);
   CHECK(a.wrong(2) == 0);
   REQUIRE(api->step_count(session) == static_cast<int32_t>(example().manifest.steps.size()));
   CHECK(std::string(api->step_kernel(session, 0)) == example().manifest.steps[0].kernel);
   CHECK(std::string(api->step_group(session, 0)) == example().manifest.steps[0].group);
-  CHECK((api->step_group(session, api->step_count(session)) == nullptr && api->step_kernel(session, -1) == nullptr));
+  CHECK((api->step_group(session, api->step_count(session)) == nullptr &&
+         api->step_kernel(session, -1) == nullptr));
   CHECK(std::string(api->step_scheduler_asked(session, 0)) == "poly");
   CHECK(std::string(api->step_scheduler_used(session, 0)) == "naive");
   CHECK(std::string(api->step_declined(session, 0)) == "no row fits");
   CHECK(std::string(api->step_declined(session, 1)).empty());
-  CHECK((api->step_scheduler_asked(session, -1) == nullptr && api->step_declined(session, -1) == nullptr));
+  CHECK((api->step_scheduler_asked(session, -1) == nullptr &&
+         api->step_declined(session, -1) == nullptr));
   std::vector<std::int64_t> step_ns(static_cast<std::size_t>(api->step_count(session)));
   CHECK(api->session_run_timed(session, &input, 1, outputs, 3, step_ns.data(), &problem) == 0);
   CHECK(std::accumulate(step_ns.begin(), step_ns.end(), std::int64_t{0}) > 0);
@@ -228,7 +239,8 @@ TEST_CASE("the C API runs an artifact and reports problems as text") {
   deep.ndim = 1 << 30;
   deep.shape = many.data();
   CHECK(api->session_run(session, &deep, 1, outputs, 3, &problem) == 3);
-  CHECK(std::string(api->problem_text(problem)) == "tensor has 1073741824 dimensions, expected at most 64");
+  CHECK(std::string(api->problem_text(problem)) ==
+        "tensor has 1073741824 dimensions, expected at most 64");
   api->problem_free(problem);
   api->session_close(session);
 }
@@ -249,7 +261,8 @@ TEST_CASE("the C API survives calls without a session") {
 }
 
 TEST_CASE("a forked child runs and closes its parent's session") {
-  auto session = std::make_unique<Session>(Artifact::from_parts(example()), SessionOptions{.threads = 3});
+  auto session =
+      std::make_unique<Session>(Artifact::from_parts(example()), SessionOptions{.threads = 3});
   Arguments a;
   a.run(*session);
   const pid_t child = fork();

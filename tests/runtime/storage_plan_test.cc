@@ -1,5 +1,5 @@
-// Plans of random networks are run on bytes and compared with a run in which no value shares memory; plans that are
-// spoilt afterwards are refused whenever they give other bytes.
+// Plans of random networks are run on bytes and compared with a run in which no value shares
+// memory; plans that are spoilt afterwards are refused whenever they give other bytes.
 #include "runtime/storage_plan.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,8 @@ struct Network {
     return static_cast<int>(values.size()) - 1;
   }
   std::int64_t bytes(int v) const { return values[static_cast<std::size_t>(v)].bytes; }
-  int compute(std::vector<int> reads, std::int64_t size, std::vector<int> in_place = {}, Home home = Home::Arena) {
+  int compute(std::vector<int> reads, std::int64_t size, std::vector<int> in_place = {},
+              Home home = Home::Arena) {
     const int result = value(size, home);
     StorageStep step{std::move(reads), {result}};
     for (const int operand : in_place) step.in_place.push_back({result, operand});
@@ -55,7 +56,9 @@ bool does_nothing(const StoragePlan& plan, std::size_t step) {
   return !plan.steps[step].runs && plan.steps[step].copies.empty();
 }
 
-TEST_CASE("the parts of a concatenation are written where it wants them, and what it feeds lies over it") {
+TEST_CASE(
+    "the parts of a concatenation are written where it wants them, and what it feeds lies over "
+    "it") {
   Network n;
   const int x = n.value(64, Home::Given);
   const int f1 = n.compute({x}, 640), f2 = n.compute({f1}, 64);
@@ -82,7 +85,9 @@ TEST_CASE("concatenations that begin alike grow in one place") {
   CHECK(plan.arena_bytes == 128 + 10 * 64);
 }
 
-TEST_CASE("slices are views, of inputs too, and a result that is a view is written to the caller's memory") {
+TEST_CASE(
+    "slices are views, of inputs too, and a result that is a view is written to the caller's "
+    "memory") {
   Network n;
   const int x = n.value(256, Home::Given);
   const int half = n.slice(x, 128, 128);
@@ -190,7 +195,8 @@ class Execution {
     for (std::size_t v = 0; v < n.values.size(); ++v) {
       own_.emplace_back(static_cast<std::size_t>(n.values[v].bytes), 0xdd);
       if (n.values[v].home != Home::Given) continue;
-      for (std::size_t i = 0; i < own_[v].size(); ++i) own_[v][i] = static_cast<std::uint8_t>(31 * v + 7 * i);
+      for (std::size_t i = 0; i < own_[v].size(); ++i)
+        own_[v][i] = static_cast<std::uint8_t>(31 * v + 7 * i);
     }
   }
 
@@ -220,17 +226,20 @@ class Execution {
   std::uint8_t& at(int v, std::int64_t i) {
     const StoragePlan::Place& place = plan_.places[static_cast<std::size_t>(v)];
     const auto where = static_cast<std::size_t>(place.offset + i);
-    return place.inside < 0 ? arena_.at(where) : own_[static_cast<std::size_t>(place.inside)].at(where);
+    return place.inside < 0 ? arena_.at(where)
+                            : own_[static_cast<std::size_t>(place.inside)].at(where);
   }
 
-  // Operands that the result may lie over are read element by element, the others as a whole, to the end of the step.
+  // Operands that the result may lie over are read element by element, the others as a whole, to
+  // the end of the step.
   void compute(const StorageStep& step) {
     const int result = step.writes[0];
     const std::int64_t size = n_.values[static_cast<std::size_t>(result)].bytes;
     for (std::int64_t i = 0; i < size; ++i) {
       auto sum = static_cast<std::uint8_t>(3 * i + result);
       for (const int r : step.reads) {
-        const bool by_element = std::ranges::any_of(step.in_place, [&](const auto& pair) { return pair.operand == r; });
+        const bool by_element =
+            std::ranges::any_of(step.in_place, [&](const auto& pair) { return pair.operand == r; });
         const std::int64_t bytes = n_.values[static_cast<std::size_t>(r)].bytes;
         for (std::int64_t j = by_element ? i : 0; j < (by_element ? i + 1 : bytes); ++j)
           sum = static_cast<std::uint8_t>(5 * sum + at(r, j));

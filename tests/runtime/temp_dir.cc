@@ -29,7 +29,8 @@ void write_file(const std::string& path, const std::vector<std::byte>& bytes) {
   // A file that is truncated and written again is flushed to the disk by some file systems.
   std::filesystem::remove(path);
   std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
 std::vector<std::byte> to_bytes(const std::string& text) {

@@ -84,7 +84,8 @@ TEST_CASE("fills are reproducible and differ by name") {
   Tensor bytes(DType::U8, {64});
   fill(bytes, parse_fill("int:7"), "x");
   for (std::size_t i = 0; i < 64; ++i) {
-    CHECK(bytes.as<std::uint8_t>()[i] == static_cast<std::uint8_t>(static_cast<int>(a.as<float>()[i])));
+    CHECK(bytes.as<std::uint8_t>()[i] ==
+          static_cast<std::uint8_t>(static_cast<int>(a.as<float>()[i])));
   }
   Tensor bools(DType::Bool, {64});
   fill(bools, parse_fill("int:7"));
@@ -125,7 +126,8 @@ TEST_CASE("comparison reports the first mismatch and the largest error") {
   CHECK(result.first == Shape{1, 1});
   CHECK(result.max_absolute_error == 2);
   CHECK(result.message ==
-        "2 of 6 elements differ, first at [1, 1]: got 1.5, expected 1; largest error 2 absolute, 2 relative");
+        "2 of 6 elements differ, first at [1, 1]: got 1.5, expected 1; largest error 2 absolute, 2 "
+        "relative");
   CHECK(compare(got, expected, {.rtol = 1, .atol = 1}).equal);
 }
 

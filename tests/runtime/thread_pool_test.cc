@@ -38,7 +38,9 @@ TEST_CASE("chunks cover the range once, in order, evenly") {
   }
 }
 
-TEST_CASE("every iteration runs exactly once, under a worker that there is, in the same chunks every time") {
+TEST_CASE(
+    "every iteration runs exactly once, under a worker that there is, in the same chunks every "
+    "time") {
   for (const int workers : {1, 2, 8}) {
     CAPTURE(workers);
     ThreadPool pool(workers);
@@ -139,7 +141,8 @@ TEST_CASE("concurrent callers all get their whole range") {
         loop(pool, 0, 17, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
           for (std::int64_t i = begin; i < end; ++i) ++count[static_cast<std::size_t>(i)];
         });
-        wrong += static_cast<int>(std::ranges::count_if(count, [](int times) { return times != 1; }));
+        wrong +=
+            static_cast<int>(std::ranges::count_if(count, [](int times) { return times != 1; }));
       }
     });
   }
@@ -152,7 +155,8 @@ TEST_CASE("pools come and go") {
     ThreadPool pool(1 + round % 5);
     std::atomic<int> sum{0};
     if (round % 2 == 0)
-      loop(pool, -3, 4, [&](std::int64_t b, std::int64_t e, std::int64_t) { sum += static_cast<int>(e - b); });
+      loop(pool, -3, 4,
+           [&](std::int64_t b, std::int64_t e, std::int64_t) { sum += static_cast<int>(e - b); });
     if (round % 2 == 0) CHECK(sum == 7);
   }
 }

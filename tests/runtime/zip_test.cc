@@ -1,5 +1,5 @@
-// Zip archives: ours, with and without Zip64 and read by another program where there is one; deflated members;
-// archives that lie.
+// Zip archives: ours, with and without Zip64 and read by another program where there is one;
+// deflated members; archives that lie.
 #include "runtime/zip.h"
 
 #include <doctest/doctest.h>
@@ -39,23 +39,25 @@ struct Forged {
   int flags = 0;
   std::uint64_t claimed = content.size();
   std::uint64_t claimed_stored = content.size();
-  std::uint32_t crc =
-      static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()));
+  std::uint32_t crc = static_cast<std::uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()));
   std::uint64_t header_at = 0;
   std::uint64_t members = 1;
   int copies = 1;
 
   std::vector<std::byte> bytes() const {
     const std::string common = little(20, 2) + little(static_cast<unsigned>(flags), 2) +
-                               little(static_cast<unsigned>(method), 2) + little(0, 4) + little(crc, 4) +
-                               little(claimed_stored, 4) + little(claimed, 4) + little(name.size(), 2);
+                               little(static_cast<unsigned>(method), 2) + little(0, 4) +
+                               little(crc, 4) + little(claimed_stored, 4) + little(claimed, 4) +
+                               little(name.size(), 2);
     std::string file = "PK\3\4" + common + little(0, 2) + name + stored;
     const std::size_t directory = file.size();
     for (int i = 0; i < copies; ++i) {
-      file += "PK\1\2" + little(20, 2) + common + std::string(12, '\0') + little(header_at, 4) + name;
+      file +=
+          "PK\1\2" + little(20, 2) + common + std::string(12, '\0') + little(header_at, 4) + name;
     }
-    file += "PK\5\6" + little(0, 4) + little(members, 2) + little(members, 2) + little(file.size() - directory, 4) +
-            little(directory, 4) + little(0, 2);
+    file += "PK\5\6" + little(0, 4) + little(members, 2) + little(members, 2) +
+            little(file.size() - directory, 4) + little(directory, 4) + little(0, 2);
     return to_bytes(file);
   }
 };
@@ -64,7 +66,8 @@ std::string outcome(const Forged& forged) {
   const auto archive = forged.bytes();
   try {
     std::string all;
-    for (const ZipEntry& entry : read_zip_directory(archive, "x")) all += text_of(read_zip_member(archive, entry, "x"));
+    for (const ZipEntry& entry : read_zip_directory(archive, "x"))
+      all += text_of(read_zip_member(archive, entry, "x"));
     return all;
   } catch (const UserError& error) {
     return error.what();
@@ -87,7 +90,8 @@ std::string deflated(const std::string& content) {
 
 TEST_CASE("what is written is read, aligned, with and without Zip64") {
   const TempDir dir;
-  for (const std::uint64_t zip64_from : {std::uint64_t{0}, std::uint64_t{200}, std::uint64_t{0xffffffff}}) {
+  for (const std::uint64_t zip64_from :
+       {std::uint64_t{0}, std::uint64_t{200}, std::uint64_t{0xffffffff}}) {
     CAPTURE(zip64_from);
     const std::string path = dir.file("x.zip");
     ZipWriter zip(path, zip64_from);
@@ -129,26 +133,31 @@ TEST_CASE("stored and deflated members") {
   forged.claimed_stored = forged.stored.size();
   CHECK(outcome(forged) == forged.content);
   forged.claimed += 1;
-  CHECK(outcome(forged) == "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
+  CHECK(outcome(forged) ==
+        "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
   forged.claimed -= 2;
-  CHECK(outcome(forged) == "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
+  CHECK(outcome(forged) ==
+        "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
 }
 
 TEST_CASE("members that overlap are refused") {
   // The data of "a" holds the whole of "b", which the directory lists too.
   const std::string fields = little(20, 2) + little(0, 8);
-  const std::string inner =
-      "PK\3\4" + fields + little(0, 4) + little(1, 4) + little(1, 4) + little(1, 2) + little(0, 2) + "b" + "!";
+  const std::string inner = "PK\3\4" + fields + little(0, 4) + little(1, 4) + little(1, 4) +
+                            little(1, 2) + little(0, 2) + "b" + "!";
   const std::string sizes = little(inner.size(), 4) + little(inner.size(), 4);
-  std::string file = "PK\3\4" + fields + little(0, 4) + sizes + little(1, 2) + little(0, 2) + "a" + inner;
+  std::string file =
+      "PK\3\4" + fields + little(0, 4) + sizes + little(1, 2) + little(0, 2) + "a" + inner;
   const std::size_t directory = file.size();
   const std::string tail(12, '\0');
-  file += "PK\1\2" + little(20, 2) + fields + little(0, 4) + sizes + little(1, 2) + tail + little(0, 4) + "a";
-  file += "PK\1\2" + little(20, 2) + fields + little(0, 4) + little(1, 4) + little(1, 4) + little(1, 2) + tail +
-          little(31, 4) + "b";
-  file += "PK\5\6" + little(0, 4) + little(2, 2) + little(2, 2) + little(file.size() - directory, 4) +
-          little(directory, 4) + little(0, 2);
-  CHECK_THROWS_WITH_AS(read_zip_directory(to_bytes(file), "x"), "archive 'x': members 'a' and 'b' overlap", UserError);
+  file += "PK\1\2" + little(20, 2) + fields + little(0, 4) + sizes + little(1, 2) + tail +
+          little(0, 4) + "a";
+  file += "PK\1\2" + little(20, 2) + fields + little(0, 4) + little(1, 4) + little(1, 4) +
+          little(1, 2) + tail + little(31, 4) + "b";
+  file += "PK\5\6" + little(0, 4) + little(2, 2) + little(2, 2) +
+          little(file.size() - directory, 4) + little(directory, 4) + little(0, 2);
+  CHECK_THROWS_WITH_AS(read_zip_directory(to_bytes(file), "x"),
+                       "archive 'x': members 'a' and 'b' overlap", UserError);
 }
 
 TEST_CASE("archives that lie are refused by name") {
@@ -157,18 +166,24 @@ TEST_CASE("archives that lie are refused by name") {
     change(forged);
     return outcome(forged);
   };
-  CHECK(with([](Forged& f) { f.crc ^= 1; }) == "archive 'x': member 'a.npy' is damaged (its checksum differs)");
-  CHECK(with([](Forged& f) { f.method = 12; }) ==
-        "archive 'x': member 'a.npy' uses compression method 12, expected 0 (stored) or 8 (deflate)");
+  CHECK(with([](Forged& f) { f.crc ^= 1; }) ==
+        "archive 'x': member 'a.npy' is damaged (its checksum differs)");
+  CHECK(
+      with([](Forged& f) { f.method = 12; }) ==
+      "archive 'x': member 'a.npy' uses compression method 12, expected 0 (stored) or 8 (deflate)");
   CHECK(with([](Forged& f) { f.flags = 1; }) == "archive 'x': member 'a.npy' is encrypted");
-  CHECK(with([](Forged& f) { f.claimed += 9; }) == "archive 'x': member 'a.npy' is stored but has two sizes");
+  CHECK(with([](Forged& f) { f.claimed += 9; }) ==
+        "archive 'x': member 'a.npy' is stored but has two sizes");
   CHECK(with([](Forged& f) { f.claimed = f.claimed_stored = 0x70000000; }) ==
         "archive 'x': member 'a.npy' lies outside the file");
-  CHECK(with([](Forged& f) { f.header_at = 1000; }) == "archive 'x': member 'a.npy' lies outside the file");
-  CHECK(with([](Forged& f) { f.header_at = 3; }) == "archive 'x': member 'a.npy' has a damaged header");
+  CHECK(with([](Forged& f) { f.header_at = 1000; }) ==
+        "archive 'x': member 'a.npy' lies outside the file");
+  CHECK(with([](Forged& f) { f.header_at = 3; }) ==
+        "archive 'x': member 'a.npy' has a damaged header");
   CHECK(with([](Forged& f) { f.claimed = 0x70000000, f.method = 8; }) ==
         "archive 'x': member 'a.npy' claims an impossible compression");
-  CHECK(with([](Forged& f) { f.members = 60000; }) == "archive 'x': has a directory outside the file");
+  CHECK(with([](Forged& f) { f.members = 60000; }) ==
+        "archive 'x': has a directory outside the file");
   CHECK(with([](Forged& f) { f.members = f.copies = 2, f.claimed = 23; }) ==
         "archive 'x': member 'a.npy' occurs twice");
   for (const std::string name : {"../a", "a/../../b", "/etc/passwd", "a\\b", "", "..", "a/.."}) {

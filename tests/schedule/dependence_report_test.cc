@@ -1,4 +1,5 @@
-// What `polyte deps` tells, against the trace of the interpreter: the same pairs at small sizes, none more.
+// What `polyte deps` tells, against the trace of the interpreter: the same pairs at small sizes,
+// none more.
 #include "schedule/proof/dependence_report.h"
 
 #include <isl/cpp.h>
@@ -41,15 +42,19 @@ TracePairs pairs_of_report(const DependenceReport& report, const ir::Values& siz
     const auto split = static_cast<std::size_t>(isl_map_dim(map, isl_dim_in));
     for (const auto& [name, value] : sizes) {
       const int at = isl_map_find_dim_by_name(map, isl_dim_param, name.c_str());
-      if (at >= 0) map = isl_map_fix_si(map, isl_dim_param, static_cast<unsigned>(at), static_cast<int>(value));
+      if (at >= 0)
+        map =
+            isl_map_fix_si(map, isl_dim_param, static_cast<unsigned>(at), static_cast<int>(value));
     }
     isl_set* set = isl_set_reset_tuple_id(isl_set_flatten(isl_map_wrap(map)));
-    set = isl_set_project_out(set, isl_dim_param, 0, static_cast<unsigned>(isl_set_dim(set, isl_dim_param)));
+    set = isl_set_project_out(set, isl_dim_param, 0,
+                              static_cast<unsigned>(isl_set_dim(set, isl_dim_param)));
     const isl::set points = isl::manage(set);
     points.foreach_point([&](const isl::point& point) {
       std::vector<std::int64_t> from, to;
       for (isl_size i = 0; i < isl_set_dim(points.get(), isl_dim_set); ++i) {
-        isl_val* value = isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i));
+        isl_val* value =
+            isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i));
         (from.size() < split ? from : to).push_back(isl_val_get_num_si(value));
         isl_val_free(value);
       }
@@ -75,12 +80,14 @@ void compare(const std::string& program, const ir::Values& sizes) {
   const DependenceReport report = report_dependences(open, Pairs::Direct);
   const TracePairs expected = pairs_of_trace(*bound, true), got = pairs_of_report(report, sizes);
   CHECK(!expected.empty());
-  for (const TracePair& pair : expected) CHECK_MESSAGE(got.contains(pair), "missing: " << text_of(pair));
-  for (const TracePair& pair : got) CHECK_MESSAGE(expected.contains(pair), "too many: " << text_of(pair));
+  for (const TracePair& pair : expected)
+    CHECK_MESSAGE(got.contains(pair), "missing: " << text_of(pair));
+  for (const TracePair& pair : got)
+    CHECK_MESSAGE(expected.contains(pair), "too many: " << text_of(pair));
 }
 
-const ReportedDependence& find(const DependenceReport& report, const std::string& kind, const std::string& source,
-                               const std::string& sink) {
+const ReportedDependence& find(const DependenceReport& report, const std::string& kind,
+                               const std::string& source, const std::string& sink) {
   for (const ReportedDependence& d : report.dependences)
     if (d.kind == kind && d.source == source && d.sink == sink) return d;
   throw std::runtime_error("no such dependence");
@@ -90,14 +97,16 @@ std::vector<std::string> distances(const ReportedDependence& d) {
   std::vector<std::string> all;
   for (const auto& distance : d.distances) {
     std::string text;
-    for (const DistanceRange& range : distance) text += (text.empty() ? "" : " ") + to_string(range);
+    for (const DistanceRange& range : distance)
+      text += (text.empty() ? "" : " ") + to_string(range);
     all.push_back(text);
   }
   return all;
 }
 
 DependenceReport report_of(const char* text, Pairs pairs = Pairs::Direct) {
-  return report_dependences(std::make_shared<const ir::Program>(ir::parse_program(text, "test")), pairs);
+  return report_dependences(std::make_shared<const ir::Program>(ir::parse_program(text, "test")),
+                            pairs);
 }
 
 }  // namespace
@@ -109,14 +118,18 @@ TEST_CASE("direct dependences are those of the interpreter's trace") {
   compare(kBackwards, {{"N", 5}});
 }
 
-TEST_CASE("all dependences are those of the trace, where one kind stands for what an update does to its element") {
+TEST_CASE(
+    "all dependences are those of the trace, where one kind stands for what an update does to its "
+    "element") {
   for (const auto& [text, sizes] : {std::pair{kSweeps, ir::Values{{"T", 3}, {"N", 6}}},
                                     {kFactor, ir::Values{{"N", 5}}},
                                     {kBackwards, ir::Values{{"N", 5}}}}) {
     TracePairs expected, got;
-    for (auto [kind, source, sink, tensor, reduction, from, to] : pairs_of_trace(*bound_program(text, sizes), false))
+    for (auto [kind, source, sink, tensor, reduction, from, to] :
+         pairs_of_trace(*bound_program(text, sizes), false))
       expected.insert({"", source, sink, tensor, false, from, to});
-    for (auto [kind, source, sink, tensor, reduction, from, to] : pairs_of_report(report_of(text, Pairs::All), sizes))
+    for (auto [kind, source, sink, tensor, reduction, from, to] :
+         pairs_of_report(report_of(text, Pairs::All), sizes))
       got.insert({"", source, sink, tensor, false, from, to});
     CHECK(expected == got);
   }
@@ -124,11 +137,14 @@ TEST_CASE("all dependences are those of the trace, where one kind stands for wha
 
 TEST_CASE("distances: each by itself where there are few, without a bound where they grow") {
   const DependenceReport jacobi = report_of(kSweeps);
-  CHECK(distances(find(jacobi, "flow", "B", "A")) == std::vector<std::string>{"0 -1", "0 0", "0 1"});
+  CHECK(distances(find(jacobi, "flow", "B", "A")) ==
+        std::vector<std::string>{"0 -1", "0 0", "0 1"});
   CHECK(distances(find(jacobi, "output", "B", "B")) == std::vector<std::string>{"1 0"});
   CHECK(distances(find(report_of(kFactor), "flow", "C", "U")) == std::vector<std::string>{"0 >=0"});
-  CHECK(distances(find(report_of(kSweeps, Pairs::All), "flow", "B", "A")) == std::vector<std::string>{">=0 -1..1"});
-  CHECK(find(report_of(kDense), "flow", "acc.init", "acc.update").loops == std::vector<std::string>{"m"});
+  CHECK(distances(find(report_of(kSweeps, Pairs::All), "flow", "B", "A")) ==
+        std::vector<std::string>{">=0 -1..1"});
+  CHECK(find(report_of(kDense), "flow", "acc.init", "acc.update").loops ==
+        std::vector<std::string>{"m"});
 }
 
 TEST_CASE("the example is at the smallest sizes, and a read that nobody overtakes is none") {
@@ -137,7 +153,8 @@ TEST_CASE("the example is at the smallest sizes, and a read that nobody overtake
   CHECK(to_string(d.to) == "U(k=0, i=1, j=1)");
   CHECK(d.cell == "A[1, 0]");
   CHECK(d.sizes == ir::Values{{"N", 2}});
-  const DependenceReport none = report_of("program f(N)\n  in x: f32[N]\n  out y: f32[N]\n  S: y[i] = x[i]\n");
+  const DependenceReport none =
+      report_of("program f(N)\n  in x: f32[N]\n  out y: f32[N]\n  S: y[i] = x[i]\n");
   CHECK(none.dependences.empty());
 }
 

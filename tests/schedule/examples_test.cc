@@ -1,4 +1,5 @@
-// The schedules of examples/ that maps and triangles are for: proved and executed at small odd sizes.
+// The schedules of examples/ that maps and triangles are for: proved and executed at small
+// odd sizes.
 #include <fstream>
 #include <sstream>
 
@@ -29,8 +30,10 @@ void check_example(const std::string& program_name, const std::string& script_na
   for (const ir::Values& each : sizes) {
     CAPTURE(each.begin()->second);
     const auto program = bound_program(file("programs/" + program_name + ".program"), each);
-    const auto state = replay(program, parse_script(text, script_name), test_machine(), {ProofLevel::Full, {}});
-    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : to_string(state.error(), script_name, "")));
+    const auto state =
+        replay(program, parse_script(text, script_name), test_machine(), {ProofLevel::Full, {}});
+    REQUIRE_MESSAGE(static_cast<bool>(state),
+                    (state ? std::string() : to_string(state.error(), script_name, "")));
     CHECK(joined_problems(compare_with_reference(*state)) == "");
   }
 }
@@ -38,7 +41,8 @@ void check_example(const std::string& program_name, const std::string& script_na
 }  // namespace
 
 TEST_CASE("examples: stencils in time") {
-  const std::vector<ir::Values> sizes = {{{"T", 3}, {"N", 11}}, {{"T", 5}, {"N", 8}}, {{"T", 1}, {"N", 3}}};
+  const std::vector<ir::Values> sizes = {
+      {{"T", 3}, {"N", 11}}, {{"T", 5}, {"N", 8}}, {{"T", 1}, {"N", 3}}};
   for (const char* params : {"Tt = 2, Ti = 4, Tj = 5", ""}) {
     check_example("jacobi_2d", "jacobi_2d_time", sizes, params);
     check_example("jacobi_2d", "jacobi_2d_wavefront", sizes, params);

@@ -45,7 +45,8 @@ struct RaceLog {
 
 std::string text_of(const CellName& cell) {
   std::string text = cell.buffer + "[";
-  for (std::size_t i = 0; i < cell.index.size(); ++i) text += (i ? ", " : "") + std::to_string(cell.index[i]);
+  for (std::size_t i = 0; i < cell.index.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(cell.index[i]);
   return text + "]";
 }
 
@@ -96,7 +97,9 @@ class Executor {
     const auto size = static_cast<std::size_t>(size_in_bytes(contents.dtype));
     for (std::int64_t i = 0; i < count(contents.shape); ++i)
       cells_[{name, 0, index_at(contents.shape, i)}] = {
-          ir::arithmetic::load(contents.dtype, contents.bytes.data() + static_cast<std::size_t>(i) * size), true};
+          ir::arithmetic::load(contents.dtype,
+                               contents.bytes.data() + static_cast<std::size_t>(i) * size),
+          true};
   }
 
   void export_to(ir::Environment& buffers, const ir::Buffer& buffer) {
@@ -105,7 +108,8 @@ class Executor {
     for (std::int64_t i = 0; i < count(contents.shape); ++i) {
       const Cell& cell = cells_[{buffer.name, 0, index_at(contents.shape, i)}];
       if (cell.defined)
-        ir::arithmetic::store(buffer.dtype, contents.bytes.data() + static_cast<std::size_t>(i) * size, cell.value);
+        ir::arithmetic::store(
+            buffer.dtype, contents.bytes.data() + static_cast<std::size_t>(i) * size, cell.value);
     }
     buffers[buffer.name] = std::move(contents);
   }
@@ -140,11 +144,12 @@ class Executor {
     enumerate_from(s, 0, ranges, instance, into);
   }
 
-  void enumerate_from(const ScheduledStatement& s, std::size_t depth, const ir::Ranges& ranges, StatementRun& instance,
-                      std::vector<StatementRun>& into) {
+  void enumerate_from(const ScheduledStatement& s, std::size_t depth, const ir::Ranges& ranges,
+                      StatementRun& instance, std::vector<StatementRun>& into) {
     if (depth == s.body.iterators.size()) {
-      const bool inside = std::all_of(s.body.domain.begin(), s.body.domain.end(),
-                                      [&](const ir::Constraint& c) { return ir::holds(c, instance.iterators); });
+      const bool inside =
+          std::all_of(s.body.domain.begin(), s.body.domain.end(),
+                      [&](const ir::Constraint& c) { return ir::holds(c, instance.iterators); });
       if (inside) into.push_back(instance);
       return;
     }
@@ -188,7 +193,8 @@ class Executor {
     for (const StatementRun* instance : alive) {
       if (below.count(instance->statement->body.name) == 0) continue;
       for (const LoopRow& row : instance->statement->rows)
-        if (row.loop == loop.name) iterations[ir::evaluate(row.value, instance->iterators)].push_back(instance);
+        if (row.loop == loop.name)
+          iterations[ir::evaluate(row.value, instance->iterators)].push_back(instance);
     }
     const bool concurrent = is_concurrent(loop.kind);
     RaceLog log;
@@ -197,7 +203,8 @@ class Executor {
     const std::int64_t outside = thread_;
     for (const auto& [value, inside] : iterations) {
       log.iteration = value;
-      if (ir::is_of_threads(loop.kind)) thread_ = outside + value * (loop.kind == LoopKind::Warp ? ir::kLanes : 1);
+      if (ir::is_of_threads(loop.kind))
+        thread_ = outside + value * (loop.kind == LoopKind::Warp ? ir::kLanes : 1);
       scopes_[loop.id] = ++iterations_;
       execute(loop.body, inside);
     }
@@ -207,23 +214,26 @@ class Executor {
 
   // --- one instance ---
 
-  CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices, const StatementRun& instance) {
+  CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices,
+                   const StatementRun& instance) {
     CellName name{buffer, 0, {}};
     for (const StagedBuffer& staged : state_.staged)
-      if (staged.name == buffer && staged.scope_loop != kKernel) name.scope = scopes_[staged.scope_loop];
+      if (staged.name == buffer && staged.scope_loop != kKernel)
+        name.scope = scopes_[staged.scope_loop];
     const std::vector<ir::Affine> shape = state_.shape_of(buffer);
     for (std::size_t d = 0; d < indices.size(); ++d) {
       std::int64_t value = ir::evaluate(indices[d].affine, instance.iterators);
       if (indices[d].indirect) value += evaluate(indices[d].indirect, instance).integer;
       if (value < 0 || value >= shape[d].constant())
-        report(instance.statement->body.name + " touches " + buffer + " outside, index " + std::to_string(d) + " = " +
-               std::to_string(value));
+        report(instance.statement->body.name + " touches " + buffer + " outside, index " +
+               std::to_string(d) + " = " + std::to_string(value));
       name.index.push_back(value);
     }
     return name;
   }
 
-  const CellName* updated_ = nullptr;  // what the running instance updates at once, if its statement is atomic
+  // What the running instance updates at once, if its statement is atomic.
+  const CellName* updated_ = nullptr;
 
   // One thread writes it, those of its warp read it.
   void check_owner(const CellName& cell, bool write, const StatementRun& instance) {
@@ -243,13 +253,15 @@ class Executor {
     const bool is_update = updated_ && !(cell < *updated_) && !(*updated_ < cell);
     const ScheduledStatement* const atomic = is_update ? instance.statement : nullptr;
     for (RaceLog* log : logs_) {
-      const auto [at, is_new] = log->touched.emplace(cell, RaceLog::Touch{log->iteration, write, atomic});
+      const auto [at, is_new] =
+          log->touched.emplace(cell, RaceLog::Touch{log->iteration, write, atomic});
       if (is_new) continue;
       const bool is_safe = atomic && at->second.atomic == atomic;
       if (!is_safe) at->second.atomic = nullptr;
       if (!is_safe && at->second.iteration != log->iteration && (write || at->second.written))
-        report("iterations " + std::to_string(at->second.iteration) + " and " + std::to_string(log->iteration) +
-               " of " + log->loop + " touch " + text_of(cell) + " (" + instance.statement->body.name + ")");
+        report("iterations " + std::to_string(at->second.iteration) + " and " +
+               std::to_string(log->iteration) + " of " + log->loop + " touch " + text_of(cell) +
+               " (" + instance.statement->body.name + ")");
       at->second.written |= write;
     }
   }
@@ -277,20 +289,24 @@ class Executor {
       return is_float(type) ? of_real(round_to(type, x->real)) : of_integer(x->integer);
     if (const auto* x = std::get_if<ir::IndexValue>(&e->op)) {
       const std::int64_t value = ir::evaluate(x->value, instance.iterators);
-      return is_float(type) ? of_real(round_to(type, static_cast<double>(value))) : of_integer(wrap_to(type, value));
+      return is_float(type) ? of_real(round_to(type, static_cast<double>(value)))
+                            : of_integer(wrap_to(type, value));
     }
     if (const auto* x = std::get_if<ir::Load>(&e->op)) return read(*x, instance);
-    if (const auto* x = std::get_if<ir::Unary>(&e->op)) return apply(x->op, x->a->type, evaluate(x->a, instance));
+    if (const auto* x = std::get_if<ir::Unary>(&e->op))
+      return apply(x->op, x->a->type, evaluate(x->a, instance));
     if (const auto* x = std::get_if<ir::Binary>(&e->op))
       return apply(x->op, x->a->type, evaluate(x->a, instance), evaluate(x->b, instance));
     if (const auto* x = std::get_if<ir::Fma>(&e->op))
-      return fma(type, evaluate(x->a, instance), evaluate(x->b, instance), evaluate(x->c, instance));
+      return fma(type, evaluate(x->a, instance), evaluate(x->b, instance),
+                 evaluate(x->c, instance));
     if (const auto* x = std::get_if<ir::Select>(&e->op)) {
       const Scalar condition = evaluate(x->condition, instance), a = evaluate(x->a, instance);
       const Scalar b = evaluate(x->b, instance);
       return condition.integer != 0 ? a : b;
     }
-    if (const auto* x = std::get_if<ir::Cast>(&e->op)) return cast(type, x->a->type, evaluate(x->a, instance));
+    if (const auto* x = std::get_if<ir::Cast>(&e->op))
+      return cast(type, x->a->type, evaluate(x->a, instance));
     return evaluate(std::get<ir::Broadcast>(e->op).a, instance);
   }
 
@@ -302,10 +318,12 @@ class Executor {
       current.push_back(ir::make_load(state_.dtype_of(write.buffer), write.buffer, write.indices));
     undefined_ = false;
     std::optional<CellName> updated;
-    if (instance.statement->atomic) updated = cell_of(body.writes[0].buffer, body.writes[0].indices, instance);
+    if (instance.statement->atomic)
+      updated = cell_of(body.writes[0].buffer, body.writes[0].indices, instance);
     updated_ = updated ? &*updated : nullptr;
     std::vector<Scalar> values;
-    for (const ir::Expr& value : ir::combined_values(body, current)) values.push_back(evaluate(value, instance));
+    for (const ir::Expr& value : ir::combined_values(body, current))
+      values.push_back(evaluate(value, instance));
     for (std::size_t i = 0; i < body.writes.size(); ++i) {
       const CellName name = cell_of(body.writes[i].buffer, body.writes[i].indices, instance);
       log_touch(name, true, instance);
@@ -329,7 +347,8 @@ std::uint64_t indexed_extent(const ir::Program& program, const std::string& buff
     for (std::size_t d = 0; d < indices.size(); ++d) {
       if (!indices[d].indirect) continue;
       for (const ir::Load* load : ir::loads_of(indices[d].indirect))
-        if (load->buffer == buffer) extent = static_cast<std::uint64_t>(ir::constant_shape(program.buffer(into)).at(d));
+        if (load->buffer == buffer)
+          extent = static_cast<std::uint64_t>(ir::constant_shape(program.buffer(into)).at(d));
     }
   };
   for (const ir::Statement& s : program.statements) {
@@ -349,7 +368,8 @@ ir::Environment make_inputs(const ir::Program& program, int seed) {
     const std::uint64_t indexed = indexed_extent(program, buffer->name);
     for (std::int64_t i = 0; i < checked_product(contents.shape); ++i) {
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-      const double small = static_cast<double>(random % 9) - (is_unsigned_integer(buffer->dtype) ? 0.0 : 4.0);
+      const double small =
+          static_cast<double>(random % 9) - (is_unsigned_integer(buffer->dtype) ? 0.0 : 4.0);
       ir::set_real(contents, i, indexed > 0 ? static_cast<double>(random % indexed) : small);
     }
     buffers[buffer->name] = std::move(contents);

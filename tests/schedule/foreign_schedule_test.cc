@@ -1,5 +1,5 @@
-// Schedules of other tools: the verdict against brute force, the words of a refusal, what is no schedule at all, and
-// the Scripts that come of them.
+// Schedules of other tools: the verdict against brute force, the words of a refusal, what is no
+// schedule at all, and the Scripts that come of them.
 #include "schedule/proof/foreign_schedule.h"
 
 #include <algorithm>
@@ -40,7 +40,8 @@ constexpr const char* kTotal = R"(program total(M, N)
   y[m] = s[m] * s[0]
 )";
 
-ForeignVerdict verdict_of(const std::string& program, const std::string& text, Terms terms = Terms::InOrder) {
+ForeignVerdict verdict_of(const std::string& program, const std::string& text,
+                          Terms terms = Terms::InOrder) {
   return ForeignSchedule(open_program(program), text, "f.isl").judge(terms);
 }
 
@@ -49,7 +50,8 @@ std::string words_of(const ForeignVerdict& verdict) {
   return refusal ? to_string(*refusal, "f.isl", "") : "legal";
 }
 
-std::string words_of(const std::string& program, const std::string& text, Terms terms = Terms::InOrder) {
+std::string words_of(const std::string& program, const std::string& text,
+                     Terms terms = Terms::InOrder) {
   return words_of(verdict_of(program, text, terms));
 }
 
@@ -80,7 +82,8 @@ std::string text_of(const Times& times, const ir::Program& program) {
   return text + " }";
 }
 
-std::vector<std::int64_t> time_of(const Times& times, const ir::Program& program, const std::string& statement,
+std::vector<std::int64_t> time_of(const Times& times, const ir::Program& program,
+                                  const std::string& statement,
                                   const std::vector<std::int64_t>& instance) {
   ir::Values values;
   const std::vector<std::string>& iterators = program.statement(statement).iterators;
@@ -133,7 +136,8 @@ struct Counts {
   int legal = 0, illegal = 0;
 };
 
-Counts try_random_schedules(const std::string& text, const ir::Values& least, const ir::Values& most, int runs) {
+Counts try_random_schedules(const std::string& text, const ir::Values& least,
+                            const ir::Values& most, int runs) {
   const auto program = open_program(text);
   auto pairs = pairs_of_sizes(text, least, most);
   std::mt19937 random(4711);
@@ -148,10 +152,12 @@ Counts try_random_schedules(const std::string& text, const ir::Values& least, co
     }
     const std::string schedule = text_of(times, *program);
     CAPTURE(schedule);
-    const ForeignVerdict verdict = ForeignSchedule(program, schedule, "f.isl").judge(Terms::InOrder);
+    const ForeignVerdict verdict =
+        ForeignSchedule(program, schedule, "f.isl").judge(Terms::InOrder);
     std::int64_t least_total = 1000;  // of sizes at which it fails
     for (const auto& [sizes, related] : pairs)
-      if (!keeps_order(times, *program, related)) least_total = std::min(least_total, total_of(sizes));
+      if (!keeps_order(times, *program, related))
+        least_total = std::min(least_total, total_of(sizes));
     const bool legal = least_total == 1000;
     CHECK(legal == !verdict.refusal);
     ++(legal ? counts.legal : counts.illegal);
@@ -179,9 +185,11 @@ Counts try_random_schedules(const std::string& text, const ir::Values& least, co
 }  // namespace
 
 TEST_CASE("random schedules: the verdict is that of brute force, and a counterexample is one") {
-  const Counts stencil = try_random_schedules(kStencil, {{"T", 1}, {"N", 3}}, {{"T", 3}, {"N", 7}}, kRuns);
+  const Counts stencil =
+      try_random_schedules(kStencil, {{"T", 1}, {"N", 3}}, {{"T", 3}, {"N", 7}}, kRuns);
   CHECK(stencil.illegal > kRuns / 4);
-  const Counts in_place = try_random_schedules(kInPlace, {{"T", 1}, {"N", 3}}, {{"T", 4}, {"N", 7}}, kRuns);
+  const Counts in_place =
+      try_random_schedules(kInPlace, {{"T", 1}, {"N", 3}}, {{"T", 4}, {"N", 7}}, kRuns);
   CHECK(in_place.legal > kRuns / 20);
   CHECK(in_place.illegal > kRuns / 4);
 }
@@ -192,45 +200,60 @@ TEST_CASE("the reference order is legal, its reverse is not, a skew is where it 
         "f.isl: the schedule  is illegal: two writes of one element would change places\n"
         "  dependence    output of B[i], from S0 to S0\n"
         "  reference     S0(t=0, i=1) writes B[1], then S0(t=1, i=1) writes it\n"
-        "  scheduled     S0(t=1, i=1) at [-1, 0, 1], S0(t=0, i=1) at [0, 0, 1]      (smallest case: T = 2, N = 3)\n");
-  CHECK(words_of(kStencil, "{ S0[t, i] -> [2t + i, t, 0]; S1[t, i] -> [2t + i + 1, t, 1] }") == "legal");
-  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t + i, t, 0]; S1[t, i] -> [t + i + 1, t, 1] }"), "illegal"));
+        "  scheduled     S0(t=1, "
+        "i=1) at [-1, 0, 1], S0(t=0, i=1) at [0, 0, 1]      (smallest case: T = 2, N = 3)\n");
+  CHECK(words_of(kStencil, "{ S0[t, i] -> [2t + i, t, 0]; S1[t, i] -> [2t + i + 1, t, 1] }") ==
+        "legal");
+  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t + i, t, 0]; S1[t, i] -> [t + i + 1, t, 1] }"),
+            "illegal"));
   CHECK(words_of(kStencil,
                  "{ S0[t, i] -> [floor(t/4), floor((2t + i)/8), t, 2t + i, 0];"
-                 "  S1[t, i] -> [floor(t/4), floor((2t + i + 1)/8), t, 2t + i + 1, 1] }") == "legal");
+                 "  S1[t, i] -> [floor(t/4), floor((2t + i + 1)/8), t, 2t + i + 1, 1] }") ==
+        "legal");
 }
 
 TEST_CASE("what runs at one time is not ordered") {
-  CHECK(
-      has(words_of(kStencil, "{ S0[t, i] -> [t, i]; S1[t, i] -> [t, i] }"), "both run at [0, 1]: nothing orders them"));
-  CHECK(words_of("program f(N)\n  in x: f32[N]\n  out y: f32[N]\n  S: y[i] = x[i]\n", "{ S[i] -> [0] }") == "legal");
+  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t, i]; S1[t, i] -> [t, i] }"),
+            "both run at [0, 1]: nothing orders them"));
+  CHECK(words_of("program f(N)\n  in x: f32[N]\n  out y: f32[N]\n  S: y[i] = x[i]\n",
+                 "{ S[i] -> [0] }") == "legal");
 }
 
 TEST_CASE("every instance has one time") {
   CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i] }"), "S1 would leave an instance out"));
+  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i]; S1[t, i] -> [t, 1, i] : i > 1 }"),
+            "S1(t=0, i=1) has no time"));
+  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i]; S1[t, i] -> [t, 1, j] }"),
+            "S1(t=0, i=1) has more than one"));
   CHECK(
-      has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i]; S1[t, i] -> [t, 1, i] : i > 1 }"), "S1(t=0, i=1) has no time"));
-  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i]; S1[t, i] -> [t, 1, j] }"), "S1(t=0, i=1) has more than one"));
-  CHECK(has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i]; S1[t, i] -> [t, 1, j] : i <= j <= i + 1 }"), "S1 would run"));
+      has(words_of(kStencil, "{ S0[t, i] -> [t, 0, i]; S1[t, i] -> [t, 1, j] : i <= j <= i + 1 }"),
+          "S1 would run"));
 }
 
 TEST_CASE("terms of a sum keep their order, but for integers and where they may not") {
-  const std::string reversed = "{ c_init[m, n] -> [0, m, n, 0]; c_update[m, n, k] -> [1, m, n, -k] }";
+  const std::string reversed =
+      "{ c_init[m, n] -> [0, m, n, 0]; c_update[m, n, k] -> [1, m, n, -k] }";
   CHECK(has(words_of(kProduct, reversed), "the updates of one element would change their order"));
   CHECK(words_of(kProduct, reversed, Terms::AnyOrder) == "legal");
   const std::string before = "{ c_init[m, n] -> [1, m, n, 0]; c_update[m, n, k] -> [0, m, n, k] }";
   CHECK(has(words_of(kProduct, before, Terms::AnyOrder), "illegal"));
-  CHECK(words_of(kTotal, "{ s_init[m] -> [0, m, 0]; s_update[m, n] -> [1, -n, m]; y[m] -> [2, m, 0] }") == "legal");
-  CHECK(has(words_of(kTotal, "{ s_init[m] -> [0, m, 0]; s_update[m, n] -> [1, m, n]; y[m] -> [1, m, 1000] }"),
-            "smallest case: M = 1, N = 1001"));
+  CHECK(words_of(kTotal,
+                 "{ s_init[m] -> [0, m, 0]; s_update[m, n] -> [1, -n, m]; y[m] -> [2, m, 0] }") ==
+        "legal");
+  CHECK(
+      has(words_of(kTotal,
+                   "{ s_init[m] -> [0, m, 0]; s_update[m, n] -> [1, m, n]; y[m] -> [1, m, 1000] }"),
+          "smallest case: M = 1, N = 1001"));
 }
 
 TEST_CASE("sizes may be bound, in the file as in the Program") {
-  const std::string tail = "{ s_init[m] -> [0, m, 0]; s_update[m, n] -> [1, m, n]; y[m] -> [2, m, N] }";
+  const std::string tail =
+      "{ s_init[m] -> [0, m, 0]; s_update[m, n] -> [1, m, n]; y[m] -> [2, m, N] }";
   const auto bound = bound_program(kTotal, {{"M", 3}, {"N", 4}});
   CHECK(!ForeignSchedule(bound, "[N] -> " + tail, "f.isl").judge(Terms::InOrder).refusal);
   CHECK(words_of(kTotal, "[N] -> " + tail) == "legal");
-  const std::string mixed = "[M, N] -> { s_init[m] -> [m, 0]; s_update[m, n] -> [m, n + 1]; y[m] -> [M + m, 0] }";
+  const std::string mixed =
+      "[M, N] -> { s_init[m] -> [m, 0]; s_update[m, n] -> [m, n + 1]; y[m] -> [M + m, 0] }";
   CHECK(words_of(kTotal, mixed) == "legal");
   CHECK(!ForeignSchedule(bound, mixed, "f.isl").judge(Terms::InOrder).refusal);
 }
@@ -247,8 +270,9 @@ TEST_CASE("schedules of the kind whose results the peers had wrong are refused")
   S2: x[i] = x[i] + z[i]
   S3: w[i] += A[i, j] * x[j]
 )";
-  CHECK(has(words_of(kGemver, "{ S1[i, j] -> [i, 0, j]; S2[i] -> [i, 1, 0]; S3[i, j] -> [i, 2, j] }"),
-            "S3(i=0, j=1) at [0, 2, 1], S1(i=1, j=0) at [1, 0, 0]"));
+  CHECK(
+      has(words_of(kGemver, "{ S1[i, j] -> [i, 0, j]; S2[i] -> [i, 1, 0]; S3[i, j] -> [i, 2, j] }"),
+          "S3(i=0, j=1) at [0, 2, 1], S1(i=1, j=0) at [1, 0, 0]"));
   // symm: the sum t of a row taken before it is complete.
   constexpr const char* kSymm = R"(program symm(M, N)
   inout C: f64[M, N]
@@ -259,7 +283,8 @@ TEST_CASE("schedules of the kind whose results the peers had wrong are refused")
   S1: C[k, j] += B[i, j] * A[i, k]      for k in 0..M, j in 0..N, i in k+1..M
 )";
   CHECK(has(words_of(kSymm,
-                     "{ t_init[i, j] -> [i, j, 0, 0]; t_update[i, j, k] -> [i, j, 2, k]; S0[i, j] -> [i, j, 1, 0];"
+                     "{ t_init[i, j] -> [i, j, 0, 0]; t_update[i, j, k] -> [i, j, 2, k]; S0[i, j] "
+                     "-> [i, j, 1, 0];"
                      "  S1[k, j, i] -> [i, j, 3, k] }"),
             "flow of t[i, j], from t.update to S0"));
   // durbin: the recursion over k unrolled in parallel, its scalars shared.
@@ -276,32 +301,38 @@ TEST_CASE("schedules of the kind whose results the peers had wrong are refused")
 
 TEST_CASE("marks of a tree: coincident and permutable are judged by what they say") {
   const auto tree = [](const std::string& rows, const std::string& marks) {
-    return "domain: \"[T, N] -> { S[t, i] : 0 <= t < T and 1 <= i < N - 1 }\"\nchild:\n  schedule: \"" + rows + "\"\n" +
-           marks;
+    return "domain: \"[T, N] -> { S[t, i] : 0 <= t < T and 1 <= i < N - 1 }\"\n"
+           "child:\n  schedule: \"" +
+           rows + "\"\n" + marks;
   };
   const std::string skewed = "[{ S[t, i] -> [(t)] }, { S[t, i] -> [(t + i)] }]";
   CHECK(words_of(kInPlace, tree(skewed, "  permutable: 1\n")) == "legal");
   CHECK(verdict_of(kInPlace, tree(skewed, "  permutable: 1\n")).marks.size() == 1);
   const std::string plain = "[{ S[t, i] -> [(t)] }, { S[t, i] -> [(i)] }]";
   CHECK(words_of(kInPlace, tree(plain, "")) == "legal");
-  CHECK(has(words_of(kInPlace, tree(plain, "  permutable: 1\n")), "one of its loops runs against a dependence"));
-  CHECK(has(words_of(kInPlace, tree(plain, "  coincident: [ 0, 1 ]\n")), "its iterations depend on each other"));
+  CHECK(has(words_of(kInPlace, tree(plain, "  permutable: 1\n")),
+            "one of its loops runs against a dependence"));
+  CHECK(has(words_of(kInPlace, tree(plain, "  coincident: [ 0, 1 ]\n")),
+            "its iterations depend on each other"));
   // The front of a wave: all of its instances are independent, in a band of their own.
   const std::string front = "[{ S[t, i] -> [(2t + i)] }]";
-  CHECK(
-      words_of(kInPlace, tree(front, "  child:\n    schedule: \"[{ S[t, i] -> [(t)] }]\"\n    coincident: [ 1 ]\n")) ==
-      "legal");
+  CHECK(words_of(
+            kInPlace,
+            tree(front,
+                 "  child:\n    schedule: \"[{ S[t, i] -> [(t)] }]\"\n    coincident: [ 1 ]\n")) ==
+        "legal");
   const std::string trmm = R"(program trmm(M, N)
   in    A: f64[M, M]
   inout B: f64[M, N]
   loop i in 0..M
     S0: B[i, j] += A[k, i] * B[k, j]    for j in 0..N, k in i+1..M
 )";
-  CHECK(has(words_of(trmm,
-                     "domain: \"[M, N] -> { S0[i, j, k] : 0 <= i < M and 0 <= j < N and i < k < M }\"\n"
-                     "child:\n  schedule: \"[{ S0[i, j, k] -> [(i)] }, { S0[i, j, k] -> [(j)] }, "
-                     "{ S0[i, j, k] -> [(k)] }]\"\n  coincident: [ 1, 1, 0 ]\n"),
-            "anti of B[i, j], from S0 to S0"));
+  CHECK(has(
+      words_of(trmm,
+               "domain: \"[M, N] -> { S0[i, j, k] : 0 <= i < M and 0 <= j < N and i < k < M }\"\n"
+               "child:\n  schedule: \"[{ S0[i, j, k] -> [(i)] }, { "
+               "S0[i, j, k] -> [(j)] }, { S0[i, j, k] -> [(k)] }]\"\n  coincident: [ 1, 1, 0 ]\n"),
+      "anti of B[i, j], from S0 to S0"));
 }
 
 TEST_CASE("a tree runs its domain, no more and no less") {
@@ -310,19 +341,21 @@ TEST_CASE("a tree runs its domain, no more and no less") {
            " }\"\nchild:\n  schedule: \"[{ S[t, i] -> [(t)] }, { S[t, i] -> [(i)] }]\"\n";
   };
   CHECK(words_of(kInPlace, tree("0 <= t < T and 1 <= i < N - 1")) == "legal");
-  CHECK(has(words_of(kInPlace, tree("0 <= t < T and 1 <= i < N")), "S would run where it has no instance"));
-  CHECK(has(words_of(kInPlace, tree("0 <= t < T and 2 <= i < N - 1")), "S would leave an instance out"));
+  CHECK(has(words_of(kInPlace, tree("0 <= t < T and 1 <= i < N")),
+            "S would run where it has no instance"));
+  CHECK(has(words_of(kInPlace, tree("0 <= t < T and 2 <= i < N - 1")),
+            "S would leave an instance out"));
 }
 
 TEST_CASE("the children of a set may come in any order, those of a sequence do not") {
   const auto tree = [](const std::string& kind) {
-    return "domain: \"[T, N] -> { S0[t, i] : 0 <= t < T and 1 <= i < N - 1; S1[t, i] : 0 <= t < T and 1 <= i < N - 1 "
-           "}\"\n"
+    return "domain: \"[T, N] -> { S0[t, i] : 0 <= t < T and 1 <= i < N - 1; "
+           "S1[t, i] : 0 <= t < T and 1 <= i < N - 1 }\"\n"
            "child:\n  schedule: \"[{ S0[t, i] -> [(t)]; S1[t, i] -> [(t)] }]\"\n  child:\n    " +
            kind +
-           ":\n"
-           "    - filter: \"{ S0[t, i] }\"\n      child:\n        schedule: \"[{ S0[t, i] -> [(i)] }]\"\n"
-           "    - filter: \"{ S1[t, i] }\"\n      child:\n        schedule: \"[{ S1[t, i] -> [(i)] }]\"\n";
+           ":\n    - filter: \"{ S0[t, i] }\"\n      child:\n"
+           "        schedule: \"[{ S0[t, i] -> [(i)] }]\"\n    - filter: \"{ S1[t, i] }\"\n"
+           "      child:\n        schedule: \"[{ S1[t, i] -> [(i)] }]\"\n";
   };
   CHECK(words_of(kStencil, tree("sequence")) == "legal");
   CHECK(has(words_of(kStencil, tree("set")), "the set node of line 5 lets either come first"));
@@ -331,20 +364,27 @@ TEST_CASE("the children of a set may come in any order, those of a sequence do n
 TEST_CASE("what isl does not read, or the Program does not have, is refused with its line") {
   [[maybe_unused]] const LeaksOfIsl expected;
   CHECK(problem_of(kStencil, "{ S0[t, i] -> [t, 0, i];\n  S1[t, i -> [t] }") ==
-        "f.isl:2: expected isl's union map, a statement and its time: { S[i, j] -> [i, 0, j]; T[i] -> [i, 1, 0] }");
+        "f.isl:2: expected isl's union map, a statement and its time: { S[i, j] -> [i, 0, j]; T[i] "
+        "-> [i, 1, 0] }");
   CHECK(problem_of(kStencil, "schedule s/1") ==
-        "f.isl:1: expected isl's union map, { S[i] -> [i] }, or a schedule tree that begins with domain:");
+        "f.isl:1: expected isl's union map, { S[i] -> [i] }, or a schedule tree that begins with "
+        "domain:");
   CHECK(problem_of(kStencil, "{ S2[t, i] -> [t, i] }") ==
         "f.isl: 'S2' is no statement of the program, which has S0, S1");
-  CHECK(problem_of(kStencil, "{ S0[t] -> [t] }") == "f.isl: S0 has 2 iterators (t, i), here it has 1");
+  CHECK(problem_of(kStencil, "{ S0[t] -> [t] }") ==
+        "f.isl: S0 has 2 iterators (t, i), here it has 1");
   CHECK(problem_of(kStencil, "[Q] -> { S0[t, i] -> [Q + t] }") ==
         "f.isl: 'Q' is no size of the program, which has T, N");
-  CHECK(has(problem_of(kStencil, "{ S0[t, i] -> [t, i]; S1[t, i] -> [t] }"), "that of S1 has 1: expected as many"));
+  CHECK(has(problem_of(kStencil, "{ S0[t, i] -> [t, i]; S1[t, i] -> [t] }"),
+            "that of S1 has 1: expected as many"));
   CHECK(has(problem_of(kStencil, ""), "nothing in it"));
-  CHECK(has(problem_of(kStencil, "domain: \"{ S0[t, i] }\"\nchild:\n  schedule: \"[{ S0[t, i] -> [(t] }]\"\n"),
-            "f.isl:3: schedule: expected rows"));
-  CHECK(has(problem_of(kStencil, "domain: \"{ S0[t, i] }\"\nchild:\n  extension: \"{ [] -> X[] }\"\n"),
-            "f.isl:3: 'extension': a tree whose nodes add"));
+  CHECK(
+      has(problem_of(kStencil,
+                     "domain: \"{ S0[t, i] }\"\nchild:\n  schedule: \"[{ S0[t, i] -> [(t] }]\"\n"),
+          "f.isl:3: schedule: expected rows"));
+  CHECK(has(
+      problem_of(kStencil, "domain: \"{ S0[t, i] }\"\nchild:\n  extension: \"{ [] -> X[] }\"\n"),
+      "f.isl:3: 'extension': a tree whose nodes add"));
   const std::string domain = "domain: \"{ S0[t, i] }\"\n";
   CHECK(problem_of(kStencil, domain + "childs: \"{ }\"\n") ==
         "f.isl:2: 'childs' is not known here, expected domain, child");
@@ -354,7 +394,8 @@ TEST_CASE("what isl does not read, or the Program does not have, is refused with
         "f.isl:4: expected filter: \"{ S[i] }\"");
   CHECK(problem_of(kStencil, "{ domain: \"{ S0[t, i] : 0 }\" }") ==
         "f.isl:1: domain: expected a set such as { S[i] : 0 <= i < 8 }, got { S0[t, i] : 0 }");
-  CHECK(has(problem_of(kStencil, "{ S0[t, i] -> [" + std::string(5000, '(')), "brackets within each other"));
+  CHECK(has(problem_of(kStencil, "{ S0[t, i] -> [" + std::string(5000, '(')),
+            "brackets within each other"));
   CHECK(has(problem_of(kStencil, "{ S0[t, i] -> [" + std::string(5000, '-')), "signs in a row"));
   CHECK(has(problem_of(kStencil, "{ S0[t, i] -> [99999999999999999999] }"), "digits in a number"));
   CHECK(problem_of(kStencil, std::string(2 << 20, ' ')) == "f.isl: a schedule of more than 1 MiB");
@@ -362,7 +403,8 @@ TEST_CASE("what isl does not read, or the Program does not have, is refused with
 
 TEST_CASE("texts with bytes changed are read or refused, never more") {
   [[maybe_unused]] const LeaksOfIsl expected;
-  const std::string good = "[T, N] -> { S0[t, i] -> [floor(t/2), 2t + i, 0] : i > 0; S1[t, i] -> [t, 2t + i, 1] }";
+  const std::string good =
+      "[T, N] -> { S0[t, i] -> [floor(t/2), 2t + i, 0] : i > 0; S1[t, i] -> [t, 2t + i, 1] }";
   const std::string tree = isl_schedule_text(reference_state(open_program(kStencil)));
   std::mt19937 random(17);
   const std::string bytes = "{}[]()->:;,\"0123456789tiNT \n+*/-<>=#_andormodexists";
@@ -396,7 +438,8 @@ TEST_CASE("a schedule becomes a script in its very order") {
     const ForeignSchedule foreign(program, text, "f.isl");
     CHECK(!foreign.judge(Terms::InOrder).refusal);
     std::string why;
-    const auto script = script_of_times(*program, foreign.rows(why), Terms::InOrder, test_machine());
+    const auto script =
+        script_of_times(*program, foreign.rows(why), Terms::InOrder, test_machine());
     REQUIRE(script);
     CAPTURE(print(*script));
     const auto state = replay(program, *script, test_machine(), {});
@@ -404,7 +447,9 @@ TEST_CASE("a schedule becomes a script in its very order") {
     CHECK(foreign.is_order_of(*state));
     if (has(text, "floor(t/2)")) CHECK(has(print(*script), "tile (t, I) by (2, 3)"));
     CHECK(joined_problems(compare_with_reference(*state)) == "");
-    CHECK(!ForeignSchedule(program, isl_schedule_text(*state), "back.isl").judge(Terms::InOrder).first_refusal());
+    CHECK(!ForeignSchedule(program, isl_schedule_text(*state), "back.isl")
+               .judge(Terms::InOrder)
+               .first_refusal());
   }
 }
 
@@ -412,7 +457,8 @@ TEST_CASE("another order is not taken for it, and tiles without their loops are 
   const auto program = bound_program(kInPlace, {{"T", 4}, {"N", 8}});
   const ForeignSchedule skewed(program, "{ S[t, i] -> [2t + i, t] }", "f.isl");
   CHECK(!skewed.is_order_of(reference_state(program)));
-  CHECK(ForeignSchedule(program, "{ S[t, i] -> [t, i] }", "f.isl").is_order_of(reference_state(program)));
+  CHECK(ForeignSchedule(program, "{ S[t, i] -> [t, i] }", "f.isl")
+            .is_order_of(reference_state(program)));
   const auto open = open_program(kInPlace);
   const ForeignSchedule tiles(open, "{ S[t, i] -> [floor(t/2), 2t + i, t] }", "f.isl");
   std::string why;
@@ -422,7 +468,8 @@ TEST_CASE("another order is not taken for it, and tiles without their loops are 
   const auto script = script_of_times(*open, halves.rows(why), Terms::InOrder, test_machine());
   REQUIRE(!script);
   CHECK(script.error().reason == "tiles of i by 3 of 'S' have no loop within them");
-  const ForeignSchedule pieces(open, "{ S[t, i] -> [t, i] : i < 3; S[t, i] -> [t, 2i] : i >= 3 }", "f.isl");
+  const ForeignSchedule pieces(open, "{ S[t, i] -> [t, i] : i < 3; S[t, i] -> [t, 2i] : i >= 3 }",
+                               "f.isl");
   CHECK(pieces.rows(why).empty());
   CHECK(why == "the time of 'S' is not one expression of its iterators");
 }

@@ -1,5 +1,5 @@
-// What the schedulers ask before they write for a GPU: how threads share a copy, which tile is cheapest; and what the
-// proof sees in subscripts alone.
+// What the schedulers ask before they write for a GPU: how threads share a copy, which tile is
+// cheapest; and what the proof sees in subscripts alone.
 #include <doctest/doctest.h>
 
 #include "ir/program_text.h"
@@ -24,25 +24,32 @@ std::string said(const CopyThreads& shared) {
 }
 
 ir::Program product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return ir::bind(ir::parse_program("program mm(M, N, K)\n  in a: f32[M, K]\n  in b: f32[K, N]\n  out c: f32[M, N]\n"
-                                    "  c[m, n] = sum[k] a[m, k] * b[k, n]\n",
-                                    "test"),
-                  {{"M", m}, {"N", n}, {"K", k}});
+  return ir::bind(
+      ir::parse_program(
+          "program mm(M, N, K)\n  in a: f32[M, K]\n  in b: f32[K, N]\n  out c: f32[M, N]\n"
+          "  c[m, n] = sum[k] a[m, k] * b[k, n]\n",
+          "test"),
+      {{"M", m}, {"N", n}, {"K", k}});
 }
 
 GpuTile tile_of(std::int64_t m, std::int64_t n, std::int64_t k) {
   const ir::Program program = product(m, n, k);
   const ir::Statement& update = program.statements[1];
   const ir::Statement* init = &program.statements[0];
-  return choose_gpu_tile(
-      {&program, &update, {&init, 1}, {{"m", m}, {"n", n}, {"k", k, true}}, ir::free_iterators(update)},
-      *gpu_machine("h100"));
+  return choose_gpu_tile({&program,
+                          &update,
+                          {&init, 1},
+                          {{"m", m}, {"n", n}, {"k", k, true}},
+                          ir::free_iterators(update)},
+                         *gpu_machine("h100"));
 }
 
 // Of m x n x k in blocks of 64 x 64, rows outside or columns, one block a multiprocessor.
-double megabytes(std::int64_t m, std::int64_t n, std::int64_t k, const std::vector<std::size_t>& grid) {
+double megabytes(std::int64_t m, std::int64_t n, std::int64_t k,
+                 const std::vector<std::size_t>& grid) {
   const ir::Program program = product(m, n, k);
-  const NestAccesses nest = nest_accesses(program, program.statements[1], {}, {{"m", m}, {"n", n}, {"k", k, true}});
+  const NestAccesses nest =
+      nest_accesses(program, program.statements[1], {}, {{"m", m}, {"n", n}, {"k", k, true}});
   return device_memory_bytes(nest, {{64, 64, k}, grid, 1}, *gpu_machine("h100")->gpu) / 1e6;
 }
 
@@ -72,13 +79,15 @@ TEST_CASE("a warp's sectors: neighbours, strides, one element for all") {
 }
 
 TEST_CASE("blocks that run together fetch a box from memory once, those of the next turn again") {
-  // 64 x 64 blocks, 132 at a time: all 64 sets of columns and 3 of rows, in 4096 / 132 turns; 268 MB of results.
+  // 64 x 64 blocks, 132 at a time: all 64 sets of columns and 3 of rows, in 4096 / 132 turns;
+  // 268 MB of results.
   const double boxes = 4096.0 / 132 * (64 + 3) * 64 * 8192 * 4 / 1e6;
   CHECK(megabytes(4096, 4096, 8192, {0, 1}) == doctest::Approx(boxes + 4096.0 * 4096 * 4 / 1e6));
   // The second cache keeps what is small: operands come once, results stay.
   CHECK(megabytes(1024, 1024, 1024, {0, 1}) == doctest::Approx(2 * 1024.0 * 1024 * 4 / 1e6));
   // Rows that all blocks read come once, wherever they are in the grid; of columns 2000 sets.
-  CHECK(megabytes(64, 128000, 4096, {0, 1}) == doctest::Approx(megabytes(64, 128000, 4096, {1, 0})));
+  CHECK(megabytes(64, 128000, 4096, {0, 1}) ==
+        doctest::Approx(megabytes(64, 128000, 4096, {1, 0})));
   // Neighbours that share the longer operand leave it in the cache for one another.
   CHECK(megabytes(64 * 4, 128000, 4096, {1, 0}) < 0.5 * megabytes(64 * 4, 128000, 4096, {0, 1}));
 }
@@ -93,7 +102,8 @@ TEST_CASE("the order of a grid: by bytes, where a grid has room") {
   CHECK_FALSE(lanes_are_last(20'000'000, 64, 64));
 }
 
-TEST_CASE("a tile fits the machine, leaves it no multiprocessor empty where it can, and has lanes last") {
+TEST_CASE(
+    "a tile fits the machine, leaves it no multiprocessor empty where it can, and has lanes last") {
   for (const std::int64_t n : {64, 100, 1024, 4096}) {
     const GpuTile tile = tile_of(n, n, n);
     CAPTURE(n);
@@ -115,13 +125,15 @@ TEST_CASE("what an element says of the iteration that touches it") {
   const Affine block = ir::floor_div(f, 64) * 2 + ir::floor_div(q, 28);
   CHECK(is_value_of_element({{&plain, block}}));
   CHECK(is_value_of_element({{&plain, f}, {&other, t}}));
-  CHECK_FALSE(is_value_of_element({{&plain, f}, {&other, f}}));  // each says its own, of another dimension
-  CHECK_FALSE(is_value_of_element({{&plain, block + t}}));       // t is in no subscript
+  // Each says its own, of another dimension.
+  CHECK_FALSE(is_value_of_element({{&plain, f}, {&other, f}}));
+  CHECK_FALSE(is_value_of_element({{&plain, block + t}}));  // t is in no subscript
   const Affine digit = ir::mod(q, 14), rows = ir::floor_div(f, 8) - ir::floor_div(f, 64) * 8;
   const ir::Access digits = access({rows, digit, ir::mod(f, 8), ir::floor_div(q, 14)});
   CHECK(is_value_of_element({{&digits, rows * 14 + digit + 5}}));
   CHECK_FALSE(is_value_of_element({{&digits, ir::floor_div(f, 4)}}));
-  CHECK_FALSE(is_value_of_element({{&digits, rows}, {&digits, rows + 1}}));  // one element, two values
+  // One element, two values.
+  CHECK_FALSE(is_value_of_element({{&digits, rows}, {&digits, rows + 1}}));
   const ir::Access row = access({f + q});
   CHECK_FALSE(is_value_of_element({{&row, f}}));
   CHECK(is_value_of_element({{&row, (f + q) * 3}}));
@@ -130,14 +142,17 @@ TEST_CASE("what an element says of the iteration that touches it") {
 TEST_CASE("the price of a launch: what takes longest, and never less than the rates allow") {
   const Gpu gpu = *gpu_machine("h100")->gpu;
   const double products = 4096.0 * 4096 * 4096;
-  PricedLaunch product{
-      {.blocks = 1056, .instructions = products / 32, .chained = products / 32, .requests = products / 32 / 16},
-      256,
-      32768,
-      128};
+  PricedLaunch product{{.blocks = 1056,
+                        .instructions = products / 32,
+                        .chained = products / 32,
+                        .requests = products / 32 / 16},
+                       256,
+                       32768,
+                       128};
   const LaunchPrice whole = price_of(product, gpu);
   CHECK(std::string(whole.bound) == "instructions");
-  CHECK(whole.seconds >= products / (gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz * 1e9));
+  CHECK(whole.seconds >=
+        products / (gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz * 1e9));
 
   PricedLaunch few = product;  // on a quarter of the multiprocessors
   few.work.blocks = 33;
@@ -157,15 +172,18 @@ TEST_CASE("the price of a launch: what takes longest, and never less than the ra
   CHECK(price_of(often, gpu).seconds > 5 * whole.seconds);
 
   const double bytes = 1e9;
-  PricedLaunch copy{{.blocks = 1e5, .requests = bytes / 128, .sectors = bytes / 32}, 256, 0, 16, bytes};
+  PricedLaunch copy{
+      {.blocks = 1e5, .requests = bytes / 128, .sectors = bytes / 32}, 256, 0, 16, bytes};
   CHECK(std::string(price_of(copy, gpu).bound) == "memory");
   CHECK(price_of(copy, gpu).seconds >= bytes / (gpu.memory_gb_a_second * 1e9));
   PricedLaunch strided = copy;  // a sector for each thread
   strided.work.sectors *= 8;
   CHECK(std::string(price_of(strided, gpu).bound) == "second cache");
-  CHECK(std::string(
-            price_of({{.blocks = 1, .instructions = 10, .requests = 2, .sectors = 8}, 32, 0, 16, 256}, gpu).bound) ==
-        "launch");
+  CHECK(
+      std::string(
+          price_of({{.blocks = 1, .instructions = 10, .requests = 2, .sectors = 8}, 32, 0, 16, 256},
+                   gpu)
+              .bound) == "launch");
 }
 
 }  // namespace polyte::schedule::gpu_cost_test

@@ -1,5 +1,5 @@
-// Hints: prefetches and stores past the caches. They leave every value as it is; each wrong use is refused in its
-// words.
+// Hints: prefetches and stores past the caches. They leave every value as it is; each wrong use is
+// refused in its words.
 #include "schedule/script/hints.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -11,20 +11,22 @@ const ir::Values kDense = {{"M", 18}, {"N", 20}, {"K", 24}};
 
 const std::string kNest =
     "split m by 4, n by 8, k by 8\n"
-    "nest par m.o > n.o > k.o > { m.i > n.i > acc.init when first k.o; k.i > m.i > <n.i> > acc.update; m.i > n.i > y "
-    "when last k.o }\n"
-    "stage acc at n.o in register\n";
+    "nest par m.o > n.o > k.o > { m.i > n.i > acc.init when first k.o; "
+    "k.i > m.i > <n.i> > acc.update; m.i > n.i > y when last k.o }\nstage acc at n.o in register\n";
 
-std::string refusal(const std::string& lines, const std::string& text = kDenseRelu, const ir::Values& sizes = kDense) {
+std::string refusal(const std::string& lines, const std::string& text = kDenseRelu,
+                    const ir::Values& sizes = kDense) {
   const auto program = bound_program(text, sizes);
-  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
+  const auto state =
+      replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
   return state ? "accepted" : state.error().headline;
 }
 
 std::vector<std::string> notes_of(const std::string& lines) {
   const auto program = bound_program(kDenseRelu, kDense);
   std::vector<std::string> notes;
-  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}, &notes});
+  const auto state =
+      replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}, &notes});
   REQUIRE(static_cast<bool>(state));
   return notes;
 }
@@ -62,8 +64,10 @@ TEST_CASE("a prefetch along a loop outside brings what the same iteration reads 
   CHECK(origin(next_rows) == "4*m.o + 4, k.i + 8*k.o");
   CHECK(next_rows.extent == std::vector<std::int64_t>{4, 1});
   CHECK(origin(box("prefetch x at acc.update:k distance 2 along m")) == "m + 2, k");
-  CHECK(origin(box("prefetch x at acc.update:k distance 5 along m\nsplit acc.update: m by 8")) == "m.i + 8*m.o + 5, k");
-  CHECK(origin(box("prefetch x at acc.update:k along m\nsplit acc.update: k by 8")) == "m + 1, k.i + 8*k.o");
+  CHECK(origin(box("prefetch x at acc.update:k distance 5 along m\nsplit acc.update: m by 8")) ==
+        "m.i + 8*m.o + 5, k");
+  CHECK(origin(box("prefetch x at acc.update:k along m\nsplit acc.update: k by 8")) ==
+        "m + 1, k.i + 8*k.o");
 }
 
 // Of windows that overlap, rows and columns that the iteration before has brought are there.
@@ -74,10 +78,11 @@ TEST_CASE("a prefetch leaves out what the iteration before brings") {
   y[c, i, j] = max[r in 0..3, s in 0..3] x[c, 2*i + r, 2*j + s]
 )";
   const auto box_of_pool = [&](const std::string& hint) {
-    const State state = state_of(bound_program(pool, {}),
-                                 "split i by 2, j by 8 tail cut\n"
-                                 "nest c > i.o > j.o > { [i.i] > <j.i> > y.init; r > s > [i.i] > <j.i> > y.update }\n" +
-                                     hint);
+    const State state = state_of(
+        bound_program(pool, {}),
+        "split i by 2, j by 8 tail cut\n"
+        "nest c > i.o > j.o > { [i.i] > <j.i> > y.init; r > s > [i.i] > <j.i> > y.update }\n" +
+            hint);
     const auto ahead = ahead_of(state, state.prefetches.front());
     REQUIRE(static_cast<bool>(ahead));
     return *ahead;
@@ -93,8 +98,8 @@ TEST_CASE("a prefetch leaves out what the iteration before brings") {
 }
 
 TEST_CASE("prefetches change no value") {
-  for (const ir::Values& sizes :
-       {kDense, ir::Values{{"M", 5}, {"N", 9}, {"K", 7}}, ir::Values{{"M", 1}, {"N", 1}, {"K", 1}}}) {
+  for (const ir::Values& sizes : {kDense, ir::Values{{"M", 5}, {"N", 9}, {"K", 7}},
+                                  ir::Values{{"M", 1}, {"N", 1}, {"K", 1}}}) {
     const auto program = bound_program(kDenseRelu, sizes);
     CHECK(problem_of(program,
                      kNest + "prefetch w at k.i distance 4\nprefetch x at m.o distance 1 level 3\n"
@@ -118,7 +123,8 @@ TEST_CASE("prefetch reads back as it is printed") {
   }
   CHECK(print(script_of(*program, "prefetch x at k along m").directives.front()) ==
         "prefetch x at k distance 1 along m level 1");
-  CHECK(print(script_of(*program, "prefetch w at k").directives.front()) == "prefetch w at k distance 1 level 1");
+  CHECK(print(script_of(*program, "prefetch w at k").directives.front()) ==
+        "prefetch w at k distance 1 level 1");
 }
 
 TEST_CASE("wrong prefetches") {
@@ -126,20 +132,25 @@ TEST_CASE("wrong prefetches") {
   CHECK(refusal("prefetch w at q") == "no statement has a loop q (loops are m, n, k)");
   CHECK(refusal("prefetch b at k") == "nothing below k reads b: there is nothing to prefetch");
   CHECK(refusal("prefetch y at y:m") == "nothing below m reads y: there is nothing to prefetch");
-  CHECK(refusal("prefetch w at k distance 0") == "prefetch at distance 0: expected 1 or more iterations ahead");
+  CHECK(refusal("prefetch w at k distance 0") ==
+        "prefetch at distance 0: expected 1 or more iterations ahead");
   CHECK(refusal("prefetch w at k level 4") == "there is no cache level 4: expected 1, 2 or 3");
-  CHECK(refusal("prefetch w at k\nprefetch w at k distance 2") == "w is prefetched at k already, 1 ahead");
+  CHECK(refusal("prefetch w at k\nprefetch w at k distance 2") ==
+        "w is prefetched at k already, 1 ahead");
   CHECK(refusal("prefetch w at m") == "m is ambiguous: say acc.init:m, acc.update:m, y:m");
-  CHECK(refusal(kNest + "prefetch acc.r at k.o") == "acc.r is kept in registers: there is nothing to prefetch");
+  CHECK(refusal(kNest + "prefetch acc.r at k.o") ==
+        "acc.r is kept in registers: there is nothing to prefetch");
   CHECK(refusal("split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.o") ==
         "x.c begins anew in every iteration of m.o: nothing of it is there ahead of time");
   CHECK(refusal("prefetch x at acc.update:m along k") == "k is no loop outside m: there is none");
   CHECK(refusal("prefetch x at acc.update:k along k") == "k is no loop outside k (these are m, n)");
   CHECK(refusal("prefetch x at acc.update:n along i") == "i is no loop outside n (these are m)");
-  CHECK(refusal("prefetch x at acc.update:k along m\nprefetch x at acc.update:k distance 2 along m") ==
+  CHECK(refusal(
+            "prefetch x at acc.update:k along m\nprefetch x at acc.update:k distance 2 along m") ==
         "x is prefetched at k already, 1 ahead");
   CHECK(refusal("prefetch x at acc.update:k along m\nprefetch x at acc.update:k") == "accepted");
-  CHECK(refusal("split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.i along m.o") ==
+  CHECK(refusal(
+            "split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.i along m.o") ==
         "x.c begins anew in every iteration of m.o: nothing of it is there ahead of time");
   CHECK(refusal("vectorize y: n\nprefetch b at y:n") ==
         "n is a vector loop, its iterations are lanes: prefetch b at a loop outside it");
@@ -181,9 +192,11 @@ TEST_CASE("stores past the caches") {
   CHECK(refusal("stream x") == "nothing writes x");
   CHECK(refusal("stream y\nstream y") == "y is streamed already");
   CHECK(refusal("stream acc") ==
-        "acc is read by acc.update in the nest where acc.update writes it: past the caches, it would come back from "
+        "acc is read by acc.update in the nest where acc.update writes it: past the caches, it "
+        "would come back from "
         "memory");
-  CHECK(refusal(kNest + "stream acc.r") == "acc.r lives in register: its stores do not go to memory at all");
+  CHECK(refusal(kNest + "stream acc.r") ==
+        "acc.r lives in register: its stores do not go to memory at all");
   const char* const kTwo = R"(
 program two(M)
   in  x: f32[M]
@@ -193,7 +206,8 @@ program two(M)
 )";
   CHECK(refusal("stream t", kTwo, {{"M", 7}}) == "accepted");
   CHECK(refusal("stream t\nmerge t, y through i", kTwo, {{"M", 7}}) ==
-        "t is read by y in the nest where t writes it: past the caches, it would come back from memory");
+        "t is read by y in the nest where t writes it: past the caches, it would come back from "
+        "memory");
 }
 
 }  // namespace polyte::schedule::hints_test

@@ -1,4 +1,5 @@
-// Points, arrows and places of a picture against the interpreter's trace and the order of the loops.
+// Points, arrows and places of a picture against the interpreter's trace and the order of
+// the loops.
 #include "schedule/proof/instance_points.h"
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 namespace polyte::schedule::instance_points_test {
 namespace {
 
-using Ends =
-    std::pair<std::pair<std::string, std::vector<std::int64_t>>, std::pair<std::string, std::vector<std::int64_t>>>;
+using Ends = std::pair<std::pair<std::string, std::vector<std::int64_t>>,
+                       std::pair<std::string, std::vector<std::int64_t>>>;
 
 std::set<Ends> arrows_of(const InstancePoints& points) {
   std::set<Ends> all;
@@ -28,7 +29,8 @@ TEST_CASE("arrows are the direct dependences, one between two points") {
   const InstancePoints points = points_of(state_of(program, ""), {"A", "B"}, 100);
   CHECK(points.points.size() == 24);
   std::set<Ends> expected;
-  for (const auto& [kind, source, sink, tensor, reduction, from, to] : pairs_of_trace(*program, true))
+  for (const auto& [kind, source, sink, tensor, reduction, from, to] :
+       pairs_of_trace(*program, true))
     expected.insert({{source, from}, {sink, to}});
   CHECK(arrows_of(points) == expected);
   CHECK(points.arrows.size() == expected.size());
@@ -38,9 +40,10 @@ TEST_CASE("arrows are the direct dependences, one between two points") {
 
 TEST_CASE("places follow the loops, groups the tiles") {
   const auto program = bound_program(kSweeps, {{"T", 4}, {"N", 7}});
-  const State state = state_of(program,
-                               "map B (t, 2*t+i), A (t, 2*t+i+1) as (t, I)\ntile (t, I) by (2, 3) tail cut\n"
-                               "nest t.o > I.o > t.i > I.i > { B; A }\n");
+  const State state =
+      state_of(program,
+               "map B (t, 2*t+i), A (t, 2*t+i+1) as (t, I)\ntile (t, I) by (2, 3) tail cut\n"
+               "nest t.o > I.o > t.i > I.i > { B; A }\n");
   const InstancePoints points = points_of(state, {"A", "B"}, 100);
   std::vector<std::pair<std::vector<std::int64_t>, int>> order, tiles;
   for (const InstancePoint& point : points.points) {

@@ -1,4 +1,5 @@
-// The tree that --emit isl-schedule writes, read back by isl: its flattened map orders all instances as the State does.
+// The tree that --emit isl-schedule writes, read back by isl: its flattened map orders all
+// instances as the State does.
 #include "schedule/proof/isl_schedule_text.h"
 
 #include <isl/cpp.h>
@@ -32,7 +33,8 @@ std::vector<Timed> times_of(const std::string& text) {
   REQUIRE_MESSAGE(schedule != nullptr, text);
   {
     isl_union_map* map = isl_schedule_get_map(schedule);
-    const isl::union_map timed = isl::manage(isl_union_map_intersect_domain(map, isl_schedule_get_domain(schedule)));
+    const isl::union_map timed =
+        isl::manage(isl_union_map_intersect_domain(map, isl_schedule_get_domain(schedule)));
     timed.foreach_map([&](const isl::map& each) {
       const std::string name = isl_map_get_tuple_name(each.get(), isl_dim_in);
       const auto split = static_cast<std::size_t>(isl_map_dim(each.get(), isl_dim_in));
@@ -40,8 +42,10 @@ std::vector<Timed> times_of(const std::string& text) {
       pairs.foreach_point([&](const isl::point& point) {
         Timed one{name, {}, {}};
         for (isl_size i = 0; i < isl_set_dim(pairs.get(), isl_dim_set); ++i) {
-          isl_val* value = isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i));
-          (one.instance.size() < split ? one.instance : one.time).push_back(isl_val_get_num_si(value));
+          isl_val* value =
+              isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i));
+          (one.instance.size() < split ? one.instance : one.time)
+              .push_back(isl_val_get_num_si(value));
           isl_val_free(value);
         }
         all.push_back(std::move(one));
@@ -115,9 +119,8 @@ TEST_CASE("skewed tiles, pinned statements, copies and parts read back") {
       "nest t.o > I.o > t.i > { I.i > B; I.i > A }\n";
   check_order(state_of(bound_program(kSweeps, {{"T", 3}, {"N", 6}}), skewed), 24);
   const std::string fused =
-      "split m by 2, k by 3 tail cut\n"
-      "nest par m.o > k.o > { <m.i> > acc.init when first k.o; k.i > <m.i> > acc.update; <m.i> > y when last k.o }\n"
-      "stage x at k.o\n";
+      "split m by 2, k by 3 tail cut\nnest par m.o > k.o > { <m.i> > acc.init when first k.o; "
+      "k.i > <m.i> > acc.update; <m.i> > y when last k.o }\nstage x at k.o\n";
   const State state = state_of(bound_program(kDense, {{"M", 3}, {"K", 4}}), fused);
   check_order(state, 3 + 12 + 3 + 12);
   const std::string text = isl_schedule_text(state);

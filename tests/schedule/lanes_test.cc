@@ -81,7 +81,8 @@ std::string template_nest(const char* text, const ir::Values& sizes) {
   const auto program = schedule::bound_program(text, sizes);
   const auto script = schedule::make_template(*program, wide_machine());
   REQUIRE(script);
-  const auto state = schedule::replay(program, *script, wide_machine(), {schedule::ProofLevel::Full, {}});
+  const auto state =
+      schedule::replay(program, *script, wide_machine(), {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   return schedule::print_nest(state->tree);
@@ -89,7 +90,8 @@ std::string template_nest(const char* text, const ir::Values& sizes) {
 
 }  // namespace
 
-TEST_CASE("lanes: what strides along them is transposed along the loop along which it does not stride") {
+TEST_CASE(
+    "lanes: what strides along them is transposed along the loop along which it does not stride") {
   const auto turn = schedule::bound_program(kTurn, {{"M", 20}, {"N", 20}});
   CHECK(schedule::turning_loop(*turn, turn->statements[0], "n") == "m");
   CHECK(schedule::turning_loop(*turn, turn->statements[0], "m") == "n");
@@ -109,12 +111,15 @@ program both()
 TEST_CASE("lanes: templates read rows and turn them, and keep the order of sums") {
   const ir::Values large = {{"M", 21}, {"N", 19}};
   CHECK(template_nest(kTurn, large).find("[m.i] > <n.i> > y") != std::string::npos);
-  CHECK(template_nest(kRows, large).find("<i.i> > t.init; j.o > [j.i] > <i.i> > t.update") != std::string::npos);
+  CHECK(template_nest(kRows, large).find("<i.i> > t.init; j.o > [j.i] > <i.i> > t.update") !=
+        std::string::npos);
   CHECK(template_nest(kTurn, {{"M", 2}, {"N", 19}}).find("[m.i]") == std::string::npos);
   CHECK(template_nest(kRows, {{"M", 21}, {"N", 2}}).find("[j.i]") == std::string::npos);
 }
 
-TEST_CASE("lanes: phases of a loop that subscripts divide by two or four carry them, others leave it serial") {
+TEST_CASE(
+    "lanes: phases of a loop that subscripts divide by two or four carry them, others leave it "
+    "serial") {
   const auto phases = [](const char* text) {
     const auto program = schedule::bound_program(text, {});
     const auto found = schedule::lane_phases(*program, program->statements[0]);
@@ -122,13 +127,15 @@ TEST_CASE("lanes: phases of a loop that subscripts divide by two or four carry t
   };
   constexpr const char* kFour =
       "program p()\n  in  x: f32[8, 4]\n  out y: f32[8, 16]\n  y[h, w] = x[h, w // 4] + w % 2\n";
-  constexpr const char* kThree = "program p()\n  in  x: f32[8, 8]\n  out y: f32[8, 24]\n  y[h, w] = x[h, w // 3]\n";
+  constexpr const char* kThree =
+      "program p()\n  in  x: f32[8, 8]\n  out y: f32[8, 24]\n  y[h, w] = x[h, w // 3]\n";
   CHECK(phases(kUpsample) == "w 2");
   CHECK(phases(kFour) == "w 4");
   CHECK(phases(kThree).empty());
   CHECK(phases(kTurn).empty());
   const auto script = [](const char* text) {
-    const auto made = schedule::make_template(*schedule::bound_program(text, {}), schedule::test_machine());
+    const auto made =
+        schedule::make_template(*schedule::bound_program(text, {}), schedule::test_machine());
     REQUIRE(made);
     return schedule::print(*made);
   };

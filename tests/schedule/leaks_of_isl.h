@@ -1,5 +1,6 @@
-// isl itself loses what it holds where its quota ends inside isl_basic_map_intersect, and where a text is wrong that
-// its readers are in the middle of. While one of these lives, leaks are not looked for.
+// isl itself loses what it holds where its quota ends inside isl_basic_map_intersect, and
+// where a text is wrong that its readers are in the middle of. While one of these lives, leaks
+// are not looked for.
 #pragma once
 
 #if defined(POLYTE_ADDRESS_SANITIZER)

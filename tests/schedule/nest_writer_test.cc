@@ -1,5 +1,5 @@
-// Plans become directives: each part in its place, with the provenance of who decided it; what they print as is what a
-// person would have written, and reads back as the same.
+// Plans become directives: each part in its place, with the provenance of who decided it; what they
+// print as is what a person would have written, and reads back as the same.
 #include "schedule/script/nest_writer.h"
 
 #include <regex>
@@ -30,15 +30,17 @@ NestTree tile(const char* statement, std::vector<When> when = {}) {
 // What docs/script-text.md begins with, as a scheduler decides it.
 NestPlan dense_relu() {
   NestPlan plan;
-  plan.params = {{"Mr", Elements{3}, Provenance::TileModel}, {"Nr", Vectors{1}, Provenance::TileModel}};
+  plan.params = {{"Mr", Elements{3}, Provenance::TileModel},
+                 {"Nr", Vectors{1}, Provenance::TileModel}};
   for (const char* statement : {"acc.init", "acc.update", "y"}) {
     plan.splits.emplace_back(PlannedSplit{statement, "m", Param{"Mr"}});
     plan.splits.emplace_back(PlannedSplit{statement, "n", Param{"Nr"}});
   }
   plan.splits.emplace_back(PlannedSplit{"acc.update", "k", Elements{4}});
   const NestTree steps = nest_path({{"k.i"}}, tile("acc.update"));
-  plan.tree = nest_path({{"n.o", LoopKind::Parallel}, {"k.o"}, {"m.o"}},
-                        nest_sequence({tile("acc.init", {{true, "k.o"}}), steps, tile("y", {{false, "k.o"}})}));
+  plan.tree = nest_path(
+      {{"n.o", LoopKind::Parallel}, {"k.o"}, {"m.o"}},
+      nest_sequence({tile("acc.init", {{true, "k.o"}}), steps, tile("y", {{false, "k.o"}})}));
   plan.tree_by = Provenance::Isl;
   plan.stages = {{.tensor = "acc", .at = {{"acc.update", "m.o"}}, .memory = Memory::Register}};
   return plan;
@@ -58,8 +60,8 @@ split y: m by Mr   tail cut   #: tile-model
 split y: n by Nr   tail cut   #: tile-model
 split acc.update: k by 4   tail cut   #: tile-model
 )"
-        "nest par n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; k.i > [m.i] > <n.i> > acc.update; "
-        "[m.i] > <n.i> > y when last k.o }   #: isl\n"
+        "nest par n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; "
+        "k.i > [m.i] > <n.i> > acc.update; [m.i] > <n.i> > y when last k.o }   #: isl\n"
         "stage acc at acc.update:m.o in register   #: tile-model\n");
 }
 
@@ -101,7 +103,9 @@ TEST_CASE("maps come first, what is said of memory last") {
   plan.splits.emplace_back(PlannedParts{"s", "j.i", Vectors{1}, "s_l"});
   plan.reciprocals = {{"y"}};
   plan.tile = {{"t", "I"}, {16, 64}};
-  plan.maps = {{{{"S", {ir::Affine::symbol("t"), ir::Affine::symbol("t") + ir::Affine::symbol("i")}}}, {"t", "I"}}};
+  plan.maps = {
+      {{{"S", {ir::Affine::symbol("t"), ir::Affine::symbol("t") + ir::Affine::symbol("i")}}},
+       {"t", "I"}}};
   CHECK(lines_of(plan) == R"(map S (t, i + t) as (t, I)   #: isl
 tile (t, I) by (16, 64)   tail cut   #: tile-model
 reciprocal y   #: tile-model
@@ -115,9 +119,10 @@ prefetch x at e:j.o distance 1 along i.o level 2   #: tile-model
 TEST_CASE("a plan without parts writes nothing; the contract names what a plan reassociates") {
   CHECK(lines_of({}).empty());
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
-  const Script script = write_script(
-      *program, "template", test_machine(),
-      {.nests = {{.reassociated = {"k"}}, {.reassociated = {"k", "j"}}}, .streams = {{"y", Provenance::Template}}});
+  const Script script =
+      write_script(*program, "template", test_machine(),
+                   {.nests = {{.reassociated = {"k"}}, {.reassociated = {"k", "j"}}},
+                    .streams = {{"y", Provenance::Template}}});
   CHECK(script.contract == Contract::Reassoc);
   CHECK(script.reassociable == std::vector<std::string>{"j", "k"});
   REQUIRE(script.directives.size() == 1);
@@ -152,8 +157,10 @@ program smooth()
   };
   CHECK(counted("split j by 8\n") == "split j by 8 from 3\n");
   CHECK(counted("split y: j by 8\n") == "split y: j by 8 from 4\n");
-  CHECK(counted("split y: j by 8\nsplit a: j by 8\n") == "split y: j by 8 from 3\nsplit a: j by 8 from 3\n");
-  CHECK(counted("split i by 8 from 1\nsplit i.i by 4\n") == "split i by 8 from 1\nsplit i.i by 4\n");
+  CHECK(counted("split y: j by 8\nsplit a: j by 8\n") ==
+        "split y: j by 8 from 3\nsplit a: j by 8 from 3\n");
+  CHECK(counted("split i by 8 from 1\nsplit i.i by 4\n") ==
+        "split i by 8 from 1\nsplit i.i by 4\n");
   CHECK(counted("split t: k by 8\n") == "split t: k by 8\n");
   CHECK(counted("{\n  split y: i by 8\n}\n") == "{\n  split y: i by 8 from 2\n}\n");
   CHECK(counted("skew y: j by i\nsplit y: j by 8\n") == "skew y: j by i\nsplit y: j by 8\n");

@@ -1,5 +1,5 @@
-// OpenScop out and in: what goes out of every kernel of PolyBench comes in as its own order, tiles and floors too; what
-// is no OpenScop.
+// OpenScop out and in: what goes out of every kernel of PolyBench comes in as its own order, tiles
+// and floors too; what is no OpenScop.
 #include "schedule/proof/openscop.h"
 
 #include <filesystem>
@@ -75,8 +75,8 @@ std::string words_of(const ForeignVerdict& verdict) {
 
 std::string judged(const std::string& scop) {
   const auto program = open_program(kInPlace);
-  return words_of(
-      ForeignSchedule(program, isl_text_of_openscop(scop, *program, "f.scop"), "f.scop").judge(Terms::InOrder));
+  return words_of(ForeignSchedule(program, isl_text_of_openscop(scop, *program, "f.scop"), "f.scop")
+                      .judge(Terms::InOrder));
 }
 
 }  // namespace
@@ -93,7 +93,8 @@ TEST_CASE("the order of each kernel of PolyBench goes out and comes in") {
     const State state = reference_state(program);
     const std::string scop = openscop_text(state);
     CHECK(is_openscop(scop));
-    const ForeignSchedule foreign(program, isl_text_of_openscop(scop, *program, "t.scop"), "t.scop");
+    const ForeignSchedule foreign(program, isl_text_of_openscop(scop, *program, "t.scop"),
+                                  "t.scop");
     CHECK(words_of(foreign.judge(Terms::InOrder)) == "legal");
     CHECK(foreign.is_order_of(state));
   }
@@ -116,8 +117,8 @@ nest  t.o > I.o > t.i > I.i > S)"),
 
 TEST_CASE("another tool's scatterings are judged") {
   CHECK(judged(kSkewed) == "legal");
-  const std::string swapped =
-      replaced(replaced(kSkewed, "0 -1 0 1 0 0 0 0", "0 -1 0 0 1 0 0 0"), "0 0 -1 1 1", "0 0 -1 1 0");
+  const std::string swapped = replaced(replaced(kSkewed, "0 -1 0 1 0 0 0 0", "0 -1 0 0 1 0 0 0"),
+                                       "0 0 -1 1 1", "0 0 -1 1 0");
   CHECK(judged(swapped).find("read before it is written") != std::string::npos);
   const std::string half = replaced(kSkewed, "0 -1 0 1 0 0 0 0", "1 1 0 -1 0 0 0 0");
   CHECK(judged(half) != "legal");
@@ -135,8 +136,10 @@ TEST_CASE("what is no OpenScop is refused, with its line") {
   CHECK(problem_with("") == "f.scop:1: expected <OpenScop>, got the end of the file");
   CHECK(problem_with("<OpenScop>\nC\nCONTEXT\n0 5 0 0 0 2\n") ==
         "f.scop:4: the relation has 5 columns, its dimensions make 4");
-  CHECK(problem_with(replaced(good, "1   # one", "2   # one")) == "f.scop:9: has 2 statements, the program has 1: S");
-  CHECK(problem_with(replaced(good, "0 -1 0 1 0 0 0 0", "0 -1 0 1 0 0 0")) == "f.scop:17: expected 8 numbers, got 7");
+  CHECK(problem_with(replaced(good, "1   # one", "2   # one")) ==
+        "f.scop:9: has 2 statements, the program has 1: S");
+  CHECK(problem_with(replaced(good, "0 -1 0 1 0 0 0 0", "0 -1 0 1 0 0 0")) ==
+        "f.scop:17: expected 8 numbers, got 7");
   CHECK(problem_with(replaced(good, "0 -1 0 1 0 0 0 0", "2 -1 0 1 0 0 0 0")) ==
         "f.scop:17: a row begins with 0 (equality) or 1 (inequality)");
   CHECK(problem_with(replaced(good, "0 -1 0 1 0 0 0 0", "0 -1 0 x 0 0 0 0")) ==
@@ -146,10 +149,12 @@ TEST_CASE("what is no OpenScop is refused, with its line") {
   CHECK(problem_with(replaced(good, "2 8 2 2 0 2", "2 100000 2 2 0 2")) ==
         "f.scop:16: expected a size from 0 to 10000, got 100000");
   CHECK(problem_with(replaced(good, "SCATTERING", "SCATTER")) == "f.scop:18: S has no scattering");
-  CHECK(problem_with(replaced(good, "</body>", "")) == "f.scop:28: expected </body>, got the end of the file");
+  CHECK(problem_with(replaced(good, "</body>", "")) ==
+        "f.scop:28: expected </body>, got the end of the file");
   CHECK(problem_with(replaced(good, "</OpenScop>", "</OpenScop>\n<OpenScop>")) ==
         "f.scop:28: has more than one scop, expected one");
-  CHECK(problem_with(replaced(good, "T N", "T -> N")) == "f.scop:8: the relations have 2 parameters, 3 are named");
+  CHECK(problem_with(replaced(good, "T N", "T -> N")) ==
+        "f.scop:8: the relations have 2 parameters, 3 are named");
   CHECK(problem_with(replaced(good, "T N", "T },{")) == "f.scop:8: '},{' is no name of a size");
 }
 
@@ -162,7 +167,8 @@ TEST_CASE("damaged OpenScop is refused, never followed into a crash") {
     for (int k = 0; k < 3; ++k) {
       const std::size_t at = random() % text.size();
       if (random() % 2 == 0) text.erase(at, random() % 5);
-      if (random() % 2 == 0) text.insert(std::min(at, text.size()), text.substr(random() % text.size(), random() % 9));
+      if (random() % 2 == 0)
+        text.insert(std::min(at, text.size()), text.substr(random() % text.size(), random() % 9));
     }
     try {
       ForeignSchedule(program, isl_text_of_openscop(text, *program, "damaged"), "damaged");

@@ -1,5 +1,6 @@
-// Last tiles that run whole: into padding (pad, tail round) or over what has run (tail shift). Each executed to the
-// reference's bits, also where the sizes divide or are smaller than a tile; wrong uses refused in their words.
+// Last tiles that run whole: into padding (pad, tail round) or over what has run (tail shift). Each
+// executed to the reference's bits, also where the sizes divide or are smaller than a tile; wrong
+// uses refused in their words.
 #include <algorithm>
 #include <functional>
 
@@ -27,7 +28,8 @@ const std::string kTile =
 const std::string kPadded = kTile + "pad x: x.m to 4\npad w: n to 8\n";
 const std::string kRound = "tail acc:m.i round\ntail acc:n.i round\n";
 
-void check(const std::string& text, const std::string& lines, const std::vector<ir::Values>& sizes) {
+void check(const std::string& text, const std::string& lines,
+           const std::vector<ir::Values>& sizes) {
   for (const ir::Values& size : sizes) {
     CAPTURE(lines);
     CAPTURE(size.at("M"));
@@ -35,9 +37,11 @@ void check(const std::string& text, const std::string& lines, const std::vector<
   }
 }
 
-Refusal refused(const std::string& lines, const std::string& text = kDenseRelu, const ir::Values& size = kDense[0]) {
+Refusal refused(const std::string& lines, const std::string& text = kDenseRelu,
+                const ir::Values& size = kDense[0]) {
   const auto program = bound_program(text, size);
-  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
+  const auto state =
+      replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
   return state ? Refusal{RefusalKind::Malformed, "accepted"} : state.error();
 }
 
@@ -52,7 +56,8 @@ program plain(M, N)
   out y: f32[M, N]
   S: y[i, j] = x[i, j] + 1
 )";
-const std::vector<ir::Values> kPlain = {{{"M", 7}, {"N", 9}}, {{"M", 8}, {"N", 8}}, {{"M", 4}, {"N", 5}}};
+const std::vector<ir::Values> kPlain = {
+    {{"M", 7}, {"N", 9}}, {{"M", 8}, {"N", 8}}, {{"M", 4}, {"N", 5}}};
 
 }  // namespace
 
@@ -71,7 +76,8 @@ TEST_CASE("tiles rounded up into padding") {
   check(kDenseRelu, kPadded + kRound, kWhole);
   check(kDenseRelu, kPadded + kRound + "vectorize acc.update: n.i\nunroll acc.update: m.i", kWhole);
   // Where there is less than a tile, so is its storage.
-  CHECK(refusal(kPadded + kRound, kDenseRelu, kDense[3]) == "with m.i rounded up, an access would leave its buffer");
+  CHECK(refusal(kPadded + kRound, kDenseRelu, kDense[3]) ==
+        "with m.i rounded up, an access would leave its buffer");
   const State state = state_of(bound_program(kDenseRelu, kDense[0]), kPadded + kRound);
   CHECK(state.at("acc.update").padded);
   CHECK(state.at("acc.init").padded);
@@ -82,22 +88,29 @@ TEST_CASE("tiles rounded up into padding") {
 
 TEST_CASE("a producer rounded up in its own storage") {
   const std::string rows =
-      "split y: u by 4\nnest u.o > { u > x > bx at u.o; u.i > x > y }\nstage bx at u.o\nstage a at u.o\n";
-  check(kBlur, rows + "bound_storage bx: x by 16\npad a: x to 18\nsplit bx: x by 8 tail round", {{{"M", 7}, {"N", 9}}});
-  check(kBlur, "stage bx\nstage a\nbound_storage bx: x by 12\npad a: x to 14\nsplit bx: x by 4 tail round",
+      "split y: u by 4\n"
+      "nest u.o > { u > x > bx at u.o; u.i > x > y }\nstage bx at u.o\nstage a at u.o\n";
+  check(kBlur, rows + "bound_storage bx: x by 16\npad a: x to 18\nsplit bx: x by 8 tail round",
+        {{{"M", 7}, {"N", 9}}});
+  check(kBlur,
+        "stage bx\nstage a\nbound_storage bx: x by 12\npad a: x to 14\nsplit bx: x by 4 tail round",
         {{{"M", 7}, {"N", 9}}});
 }
 
 TEST_CASE("rounding up without padding is refused") {
-  CHECK(refusal(kTile + "tail acc:m.i round") == "with m.i rounded up, a value would be read that was never written");
-  CHECK(refusal("split acc.init: m by 4 tail round") == "acc.init writes acc, which has no padding: stage it first");
+  CHECK(refusal(kTile + "tail acc:m.i round") ==
+        "with m.i rounded up, a value would be read that was never written");
+  CHECK(refusal("split acc.init: m by 4 tail round") ==
+        "acc.init writes acc, which has no padding: stage it first");
   CHECK(refusal(kPadded + "tail y:m.i round") == "y writes y, an out tensor: it has no padding");
   CHECK(refusal(kPadded + "split acc.update: k by 4 tail round") ==
         "all iterations of k in acc.update write one element: more of them would change it");
-  CHECK(refusal(kPadded + "tail x.in:x.m round") == "x.m is not the inner loop of a split: it has no tail");
+  CHECK(refusal(kPadded + "tail x.in:x.m round") ==
+        "x.m is not the inner loop of a split: it has no tail");
   CHECK(refusal("split m by 4\nstage acc\ntail acc:m.i round") ==
         "with m.i rounded up, an access would leave its buffer");
-  CHECK(refusal(kPadded + kRound + "tail acc:m.i cut") == "the last tile of m.i is rounded up already");
+  CHECK(refusal(kPadded + kRound + "tail acc:m.i cut") ==
+        "the last tile of m.i is rounded up already");
   CHECK(refusal(kPadded + kRound + "tail acc:q.i round").find("acc.init has no loop q.i") == 0);
 }
 
@@ -110,17 +123,21 @@ program next(M, N)
   t[i, j] = x[i, j] * 2           for i in 0..M+1, j in 0..N
   y[i, j] = t[i, j] + t[i+1, j]   for i in 0..M, j in 0..N
 )";
-  check(kNext, "stage t\nstage x\nbound_storage t: i by 12\npad x: i to 12\nsplit t: i by 4 tail round",
+  check(kNext,
+        "stage t\nstage x\nbound_storage t: i by 12\npad x: i to 12\nsplit t: i by 4 tail round",
         {{{"M", 8}, {"N", 3}}});
-  CHECK(refusal("stage t\nstage x\nbound_storage t: i by 12\npad x: i to 5\nsplit t: i by 4 tail round", kNext,
-                {{"M", 8}, {"N", 3}}) != "accepted");
+  CHECK(refusal(
+            "stage t\nstage x\nbound_storage t: i by 12\npad x: i to 5\nsplit t: i by 4 tail round",
+            kNext, {{"M", 8}, {"N", 3}}) != "accepted");
 }
 
 TEST_CASE("wrong pads") {
   CHECK(refusal("pad x: m to 4") == "x has no buffer of its own: stage it first");
-  CHECK(refusal(kTile + "pad x: q to 4") == "the copy into x.c has no coordinate q (they are x.m, k)");
+  CHECK(refusal(kTile + "pad x: q to 4") ==
+        "the copy into x.c has no coordinate q (they are x.m, k)");
   CHECK(refusal(kTile + "pad x: x.m to 0") == "pad to a multiple of 0: expected 1 or more");
-  CHECK(refusal(kTile + "pad acc: m to 4") == "no copy fills acc.r: bound_storage makes room in it");
+  CHECK(refusal(kTile + "pad acc: m to 4") ==
+        "no copy fills acc.r: bound_storage makes room in it");
 }
 
 TEST_CASE("the last tile shifted inwards") {
@@ -129,7 +146,8 @@ TEST_CASE("the last tile shifted inwards") {
         {kPlain[0], kPlain[2]});
   check(kCopy, "split j by 4\ntail j.i shift\nvectorize j.i", kPlain);
   check(kBlur,
-        "split y: u by 4, x by 4 tail shift\nnest u.o > x.o > { u > x > bx at x.o; u.i > x.i > y }\nstage bx at x.o",
+        "split y: u by 4, x by 4 tail shift\n"
+        "nest u.o > x.o > { u > x > bx at x.o; u.i > x.i > y }\nstage bx at x.o",
         kPlain);
   const State state = state_of(bound_program(kCopy, kPlain[0]), "split i by 4 tail shift");
   CHECK(state.at("S").body.iterators == std::vector<std::string>{"i.o", "i", "j"});
@@ -141,7 +159,8 @@ TEST_CASE("shifts that count twice, or have nowhere to go") {
         "acc.update updates in place, each update once: an iteration of m would run twice");
   CHECK(refusal("split i by 4 tail shift", kCopy, {{"M", 3}, {"N", 9}}) ==
         "i of S has 3 iterations, less than a tile of 4: it cannot move inwards");
-  CHECK(refusal("tail j shift", kCopy, kPlain[0]) == "j is not the inner loop of a split: it has no tail");
+  CHECK(refusal("tail j shift", kCopy, kPlain[0]) ==
+        "j is not the inner loop of a split: it has no tail");
   CHECK(refusal("split i by 4 tail shift\nparallel i.o", kCopy, kPlain[0]) ==
         "parallel loop i.o carries a dependence through y[3, 0]");
   const char* const kInPlace = R"(
@@ -186,19 +205,22 @@ TEST_CASE("planted faults") {
           ScheduledStatement& copy = named(state, "x.in");
           copy.body.domain.push_back(ir::less_than(ir::Affine::symbol("x.m"), 3));
         }) == "a value would be read that was never written");
-  CHECK(proved(kDenseRelu, kDense[0], whole, [&](State& state) { state.staged[0].shape = {3, 8}; }) ==
-        "an access would leave its buffer");
-  // The tile of y goes on from the padding: row 4*m.o + 2 of the last tile is none of the Program's.
+  CHECK(proved(kDenseRelu, kDense[0], whole, [&](State& state) {
+          state.staged[0].shape = {3, 8};
+        }) == "an access would leave its buffer");
+  // The tile of y goes on from the padding: row 4*m.o + 2 of the last tile is none of
+  // the Program's.
   CHECK(proved(kDenseRelu, kDense[0], whole, [&](State& state) {
           ScheduledStatement& update = named(state, "acc.update");
-          update.body.writes.front().indices[0].affine = update.body.writes.front().indices[0].affine * 0 + 3;
+          update.body.writes.front().indices[0].affine =
+              update.body.writes.front().indices[0].affine * 0 + 3;
         }) != "legal");
 }
 
 TEST_CASE("tails read back as they are printed") {
   const auto program = bound_program(kDenseRelu, kDense[0]);
-  for (const std::string line : {"split m by 4   tail round", "split acc: m by 4   tail shift", "tail acc:m.i round",
-                                 "tail m.i shift", "pad x.c: m to 2*L"})
+  for (const std::string line : {"split m by 4   tail round", "split acc: m by 4   tail shift",
+                                 "tail acc:m.i round", "tail m.i shift", "pad x.c: m to 2*L"})
     CHECK(print(script_of(*program, line).directives.front()) == line);
 }
 

@@ -17,9 +17,13 @@ bool fits(const std::string& pattern, const std::string& nest) {
   return matches(nest_from(pattern), nest_from(nest), false);
 }
 
-std::shared_ptr<const ir::Program> dense() { return bound_program(kDenseRelu, {{"M", 8}, {"N", 12}, {"K", 10}}); }
+std::shared_ptr<const ir::Program> dense() {
+  return bound_program(kDenseRelu, {{"M", 8}, {"N", 12}, {"K", 10}});
+}
 
-Script lines(const std::string& text) { return parse_script("schedule s/1 for dense_relu\n" + text, "s.sched"); }
+Script lines(const std::string& text) {
+  return parse_script("schedule s/1 for dense_relu\n" + text, "s.sched");
+}
 
 // The first pin that the finished script breaks.
 std::string broken(const std::string& partial, const std::string& finished) {
@@ -52,11 +56,13 @@ TEST_CASE("holes are listed, all of them, and what fills them") {
   const auto refusal = refuse_holes(script);
   REQUIRE(refusal.has_value());
   CHECK(to_string(*refusal, "s.sched", "") ==
-        R"(s.sched:2: split k by ?   tail guard  is not a schedule: a size is open: polyte complete fills it
+        "s.sched:2: split k by ?   tail guard  is not a schedule: a size is open: "
+        R"(polyte complete fills it
   also open     3: param F = ? in {2, 4}
   also open     4: nest m > ...
 )");
-  CHECK(print(lines("...\ntile (m, n) by (?, 4)\n")).find("\n...\ntile (m, n) by (?, 4)") != std::string::npos);
+  CHECK(print(lines("...\ntile (m, n) by (?, 4)\n")).find("\n...\ntile (m, n) by (?, 4)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a split is pinned by what its loops count, whole or in parts") {
@@ -73,12 +79,12 @@ TEST_CASE("a split is pinned by what its loops count, whole or in parts") {
 TEST_CASE("kinds, orders, and loops in common are pinned") {
   CHECK(broken("parallel y: m\n...\n", "parallel y: m\nsplit y: n by 4\n") == "");
   CHECK(broken("parallel y: m\n...\n", "parallel y: m\nnest m > n > y\n") ==
-        "line 2: parallel y:m: the nest has another form: { m > n > acc.init; m > n > k > acc.update; m > n > y }");
+        "line 2: parallel y:m: the nest has another form: { m > n > acc.init; m > n > k > "
+        "acc.update; m > n > y }");
   CHECK(broken("reorder y: n > m\n...\n", "reorder y: n > m\nnest m > n > y\n") != "");
-  CHECK(
-      broken("merge acc.init, acc.update through m\n...\n",
-             "merge acc.init, acc.update through m\nnest { m > n > acc.init; m > n > k > acc.update; m > n > y }\n") !=
-      "");
+  CHECK(broken("merge acc.init, acc.update through m\n...\n",
+               "merge acc.init, acc.update through m\nnest { m > n > acc.init; m > n > k > "
+               "acc.update; m > n > y }\n") != "");
   CHECK(broken("nest m > n > { acc.init; k > acc.update; y }\n...\n",
                "nest m > n > { acc.init; k > acc.update; y }\nparallel m\n") != "");
 }
@@ -91,7 +97,8 @@ TEST_CASE("a loop is known by what it counts") {
 }
 
 TEST_CASE("a loop that one statement has and another gets") {
-  const std::string open = "split acc.init: m by 4\nnest m.o > { ... > acc.init; ... > acc.update }\n";
+  const std::string open =
+      "split acc.init: m by 4\nnest m.o > { ... > acc.init; ... > acc.update }\n";
   CHECK(broken(open,
                "split acc.init: m by 4\nsplit acc.update: m by 4\n"
                "nest m.o > { m.i > n > acc.init; k > m.i > n > acc.update }\n") == "");

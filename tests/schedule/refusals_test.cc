@@ -1,5 +1,5 @@
-// What a user reads when a script means nothing or names what is not there: the exact words. Refusals that need the
-// prover (illegal ones, with counterexamples) are in proof_*_test.cc.
+// What a user reads when a script means nothing or names what is not there: the exact words.
+// Refusals that need the prover (illegal ones, with counterexamples) are in proof_*_test.cc.
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule::refusals_test {
@@ -16,14 +16,17 @@ program two(T, N)
 )";
 
 std::string refusal_of(std::shared_ptr<const ir::Program> program, const std::string& lines) {
-  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}});
+  const auto state =
+      replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}});
   return state ? "accepted" : state.error().headline;
 }
 
 std::string gemm(const std::string& lines) {
   return refusal_of(bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}}), lines);
 }
-std::string blur(const std::string& lines) { return refusal_of(bound_program(kBlur, {{"M", 7}, {"N", 9}}), lines); }
+std::string blur(const std::string& lines) {
+  return refusal_of(bound_program(kBlur, {{"M", 7}, {"N", 9}}), lines);
+}
 std::string jacobi(const std::string& lines) {
   return refusal_of(bound_program(kRecurrence, {{"T", 3}, {"N", 6}}), lines);
 }
@@ -45,9 +48,12 @@ TEST_CASE("loops and statements that are not there") {
         "acc.update has no loop k: it became q (its loops are m, n, q)");
   CHECK(gemm("vectorize n") == "n is ambiguous: say acc.init:n, acc.update:n, y:n");
   CHECK(gemm("unroll acc.init:k") == "acc.init has no loop k (its loops are m, n)");
-  CHECK(gemm("nest m > n > { acc; y }") == "no statement is called acc: did you mean acc.init or acc.update?");
-  CHECK(gemm("order z: m > n") == "no statement is called z (statements are acc.init, acc.update, y)");
-  CHECK(gemm("param F = G + 1") == "size 'G + 1': 'G' is not known (known are K, L, M, N, cores, registers)");
+  CHECK(gemm("nest m > n > { acc; y }") ==
+        "no statement is called acc: did you mean acc.init or acc.update?");
+  CHECK(gemm("order z: m > n") ==
+        "no statement is called z (statements are acc.init, acc.update, y)");
+  CHECK(gemm("param F = G + 1") ==
+        "size 'G + 1': 'G' is not known (known are K, L, M, N, cores, registers)");
   CHECK(gemm("param F = 4 / 0") == "size '4 / 0': division by 0");
   CHECK(gemm("param F = 40 where F <= registers - 2") ==
         "the condition does not hold: 40 <= 30 where F = 40, registers = 32");
@@ -56,44 +62,60 @@ TEST_CASE("loops and statements that are not there") {
 
 TEST_CASE("nests that leave open what is meant") {
   CHECK(gemm("nest k > m > n > { acc.init; acc.update }") ==
-        "acc.init is inside k and has no loop of that name: say when first, when last or at (its loops are m, n)");
+        "acc.init is inside k and has no loop of that name: say when first, when last or at (its "
+        "loops are m, n)");
   CHECK(gemm(kSplits + "nest k.o > m.o > { acc.init when first k.o; acc.update; y }") ==
-        "y is inside k.o and has no loop of that name: say when first, when last or at (its loops are m.o, m.i, n.o, "
+        "y is inside k.o and has no loop of that name: say when first, when last or at (its loops "
+        "are m.o, m.i, n.o, "
         "n.i)");
   CHECK(gemm("nest m > { n > acc.init; acc.init }") == "acc.init is placed twice");
   CHECK(gemm("nest k > m > n > { acc.init when first m and first k; acc.update }") ==
         "acc.init has a loop m of its own: when means a loop it does not have");
-  CHECK(gemm("nest m > { acc.init when first k; k > acc.update }") == "acc.init when first k: it is not below k");
+  CHECK(gemm("nest m > { acc.init when first k; k > acc.update }") ==
+        "acc.init when first k: it is not below k");
   CHECK(gemm("nest par k > { acc.init when first k; acc.update; y when last k }") ==
-        "acc.init runs in the first or last iteration of k, and k is parallel: its iterations have no order");
-  CHECK(gemm("split acc: m by 3, n by 4, k by 4\nnest n.o > k.o > m.o > { acc.init when first k.o; acc.update; y when "
-             "last k.o }") ==
-        "y is inside n.o and has no loop of that name: say when first, when last or at (its loops are m, n); y is "
-        "inside m.o and has no loop of that name: say when first, when last or at (its loops are m, n)");
-  CHECK(gemm("split acc: m by 3\nsplit y: m by 2\nnest m.o > { m.i > acc.init; m.i > acc.update; m.i > y }") ==
+        "acc.init runs in the first or last iteration of k, and k is parallel: its iterations have "
+        "no order");
+  CHECK(gemm("split acc: m by 3, n by 4, k by 4\n"
+             "nest n.o > k.o > m.o > { acc.init when first k.o; acc.update; y when last k.o }") ==
+        "y is inside n.o and has no loop of that name: say when first, when last or at (its loops "
+        "are m, n); y is "
+        "inside m.o and has no loop of that name: say when first, when last or at (its loops are "
+        "m, n)");
+  CHECK(gemm("split acc: m by 3\n"
+             "split y: m by 2\nnest m.o > { m.i > acc.init; m.i > acc.update; m.i > y }") ==
         "a shared loop needs the same split: m.o is m//3 for acc.update and m//2 for y");
-  CHECK(gemm("split k by 4\nnest k.o > m > n > { acc.init when first k.o; k.i > acc.update; y when last k.o and last "
+  CHECK(gemm("split k by 4\nnest k.o > m > n > { "
+             "acc.init when first k.o; k.i > acc.update; y when last k.o and last "
              "k.i }") == "y when last k.i: it is not below k.i");
-  CHECK(jacobi("nest t > i > j > B") == "A is in the ordered region t with statements of this nest: place it too");
+  CHECK(jacobi("nest t > i > j > B") ==
+        "A is in the ordered region t with statements of this nest: place it too");
   CHECK(gemm("nest k > c > acc.update") ==
-        "acc.update is inside c and has no loop of that name: say when first, when last or at (its loops are m, n, k)");
+        "acc.update is inside c and has no loop of that name: say when first, when last or at (its "
+        "loops are m, n, k)");
 }
 
 TEST_CASE("structure that a primitive does not find") {
   CHECK(gemm("nest m > { acc.init; n > acc.update }\nsplit acc.init: m by 2") ==
         "m is shared with acc.update: split it for all of its statements");
   CHECK(gemm("nest m > { acc.init; acc.update }\nreorder acc.update: n > m") ==
-        "the loops are not perfectly nested: m holds more than one loop (distribute it, or say the nest)");
+        "the loops are not perfectly nested: m holds more than one loop (distribute it, or say the "
+        "nest)");
   CHECK(gemm("reorder acc.update: n") == "reorder needs two loops or more");
   CHECK(gemm("distribute y:m") == "m holds one nest only: there is nothing to distribute");
-  CHECK(gemm("fuse acc.update:m, k as mk") == "k is not all that m holds: fuse takes two perfectly nested loops");
-  CHECK(gemm("merge acc.init, acc.update through k") == "acc.init has no loop k (its loops are m, n)");
+  CHECK(gemm("fuse acc.update:m, k as mk") ==
+        "k is not all that m holds: fuse takes two perfectly nested loops");
+  CHECK(gemm("merge acc.init, acc.update through k") ==
+        "acc.init has no loop k (its loops are m, n)");
   CHECK(gemm("order y: n > m\nmerge acc.update, y through m") ==
         "acc.update and y have different loops above m: m and n");
-  CHECK(gemm("merge y, acc.init through m") == "acc.init stands before y: name them in their order");
-  CHECK(gemm("place y when first m") == "y has a loop m of its own: when means a loop it does not have");
+  CHECK(gemm("merge y, acc.init through m") ==
+        "acc.init stands before y: name them in their order");
+  CHECK(gemm("place y when first m") ==
+        "y has a loop m of its own: when means a loop it does not have");
   CHECK(gemm("reverse_compute_at y at acc.update:k") ==
-        "y would be inside k and has no loop of that name: say when first or when last k (its loops are m, n)");
+        "y would be inside k and has no loop of that name: say when first or when last k (its "
+        "loops are m, n)");
 }
 
 TEST_CASE("recomputation") {
@@ -105,7 +127,8 @@ TEST_CASE("recomputation") {
   CHECK(gemm("nest m > { n > acc.init at m; n > acc.update; n > y }") ==
         "recomputing acc.init alone is not enough: say acc.update at m too");
   CHECK(gemm("compute_at acc.update at y:m") ==
-        "recomputing acc.update alone is not enough: acc.init, acc.update go together (compute_at acc)");
+        "recomputing acc.update alone is not enough: acc.init, acc.update go together (compute_at "
+        "acc)");
   CHECK(blur("compute_at bx at y:u\ncompute_at bx at y:x") == "bx is recomputed already");
 }
 
@@ -127,7 +150,8 @@ TEST_CASE("stages") {
         "the layout is not one-to-one: the indices of n do not say where each element is");
   CHECK(gemm("stage w layout (k, n) [n//4, k, n%3]") ==
         "the layout is not one-to-one: the indices of n do not say where each element is");
-  CHECK(gemm("stage w layout (k, n) [n//4, k, q]") == "layout index 'q': no dimension is called q (they are k, n)");
+  CHECK(gemm("stage w layout (k, n) [n//4, k, q]") ==
+        "layout index 'q': no dimension is called q (they are k, n)");
   CHECK(gemm("stage w layout (n) [n]") == "layout names 1 dimensions, w has 2");
   CHECK(gemm("stage w layout (k, n) [n + k, k]") ==
         "layout index 'n + k' is not a digit: n, n // F, n % F or (n // F) % G are");
@@ -138,16 +162,21 @@ TEST_CASE("stages") {
 
 TEST_CASE("texts that are nested too deeply") {
   const auto around = [](int depth, const std::string& text) {
-    return std::string(static_cast<std::size_t>(depth), '(') + text + std::string(static_cast<std::size_t>(depth), ')');
+    return std::string(static_cast<std::size_t>(depth), '(') + text +
+           std::string(static_cast<std::size_t>(depth), ')');
   };
   const std::string deep = "it is nested more than 200 deep";
   CHECK(gemm("split m by " + around(150, "4")) == "accepted");
   CHECK(gemm("split m by " + around(20'000, "4")) == "size '((((((((((((((((((((...': " + deep);
-  CHECK(gemm("split m by " + std::string(100'000, '-') + "4") == "size '--------------------...': " + deep);
+  CHECK(gemm("split m by " + std::string(100'000, '-') + "4") ==
+        "size '--------------------...': " + deep);
   CHECK(gemm("map y: m = " + around(150, "m") + " for m") == "accepted");
-  CHECK(gemm("map y: m = " + around(20'000, "m") + " for m") == "'((((((((((((((((((((...': " + deep);
-  CHECK(gemm("map y: m = " + std::string(100'000, '-') + "m for m") == "'--------------------...': " + deep);
-  const std::string header = "schedule s/1 for p f32 exact\nnest ", too_deep = "f:2: the nest is more than 200 deep";
+  CHECK(gemm("map y: m = " + around(20'000, "m") + " for m") ==
+        "'((((((((((((((((((((...': " + deep);
+  CHECK(gemm("map y: m = " + std::string(100'000, '-') + "m for m") ==
+        "'--------------------...': " + deep);
+  const std::string header = "schedule s/1 for p f32 exact\nnest ",
+                    too_deep = "f:2: the nest is more than 200 deep";
   const std::string braces = std::string(20'000, '{') + "y" + std::string(20'000, '}');
   CHECK_THROWS_WITH(parse_script(header + braces, "f"), too_deep.c_str());
   std::string path = "y";
@@ -167,7 +196,8 @@ program scatter(N)
   Y: y[t[i]] += v[i]    for i in 0..N
 )",
                                      {{"N", 8}});
-  const auto state = replay(program, script_of(*program, "compute_inline t"), test_machine(), {ProofLevel::Off, {}});
+  const auto state = replay(program, script_of(*program, "compute_inline t"), test_machine(),
+                            {ProofLevel::Off, {}});
   REQUIRE(state);
   const std::string text = ir::print(*state->basis);
   CAPTURE(text);
@@ -178,22 +208,26 @@ program scatter(N)
 TEST_CASE("headers") {
   const auto program = bound_program(kDenseRelu, {{"M", 1}, {"N", 1}, {"K", 1}});
   const auto headline = [&](const std::string& header) {
-    const auto state = replay(program, parse_script(header, "s"), test_machine(), {ProofLevel::Off, {}});
+    const auto state =
+        replay(program, parse_script(header, "s"), test_machine(), {ProofLevel::Off, {}});
     return state ? std::string("accepted") : state.error().headline;
   };
   const std::string digest = ir::digest(*program);
   CHECK(headline("schedule s/1 for dense_relu@" + digest + " f32 exact") == "accepted");
-  CHECK(headline("schedule s/1 for other f32 exact") == "the script is for program other, this is dense_relu");
+  CHECK(headline("schedule s/1 for other f32 exact") ==
+        "the script is for program other, this is dense_relu");
   CHECK(headline("schedule s/1 for dense_relu@000000 f32 exact") ==
         "the script is stale: it is for dense_relu@000000, this program is dense_relu@" + digest);
-  // One digest for all sizes; that of the text with its sizes put in, which scripts had before, counts too.
+  // One digest for all sizes; that of the text with its sizes put in, which scripts had
+  // before, counts too.
   const auto larger = bound_program(kDenseRelu, {{"M", 2}, {"N", 3}, {"K", 4}});
   CHECK(ir::digest(*larger) == digest);
   CHECK(ir::digest_of_text(*larger) != digest);
-  CHECK(headline("schedule s/1 for dense_relu@" + ir::digest_of_text(*program) + " f32 exact") == "accepted");
+  CHECK(headline("schedule s/1 for dense_relu@" + ir::digest_of_text(*program) + " f32 exact") ==
+        "accepted");
   CHECK(headline("schedule s/1 for dense_relu@" + ir::digest_of_text(*larger) + " f32 exact") ==
-        "the script is stale: it is for dense_relu@" + ir::digest_of_text(*larger) + ", this program is dense_relu@" +
-            digest);
+        "the script is stale: it is for dense_relu@" + ir::digest_of_text(*larger) +
+            ", this program is dense_relu@" + digest);
   CHECK(headline("schedule s/1 for dense_relu on znver5 f32 exact") ==
         "the script is for znver5 with vectors of 512 bits, test has 128");
   CHECK(headline("schedule s/1 for dense_relu on x86-64-v2 f32 exact") == "accepted");
@@ -201,12 +235,13 @@ TEST_CASE("headers") {
 
 TEST_CASE("a refusal names the file, the line and the directive") {
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
-  const auto state =
-      replay(program, script_of(*program, "# a comment\nsplit m by 4\nunroll acc.init:k   #: template\n"),
-             test_machine(), {ProofLevel::Off, {}});
+  const auto state = replay(
+      program, script_of(*program, "# a comment\nsplit m by 4\nunroll acc.init:k   #: template\n"),
+      test_machine(), {ProofLevel::Off, {}});
   REQUIRE(!state);
   CHECK(to_string(state.error(), "mine.sched", "") ==
-        "mine.sched:4: unroll acc.init:k  is not a schedule: acc.init has no loop k (its loops are m.o, m.i, n)\n");
+        "mine.sched:4: unroll acc.init:k  is not a schedule: acc.init has no loop k (its loops are "
+        "m.o, m.i, n)\n");
   CHECK(exit_status(state.error().kind) == ExitStatus::Refused);
 }
 

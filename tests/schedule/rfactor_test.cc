@@ -1,5 +1,6 @@
-// rfactor: the Program and the nests that it leaves, its words, its refusals, and that every sum in parts executes to
-// the reference's bits. Faults planted into the rewritten Program are refused by the proof of the step.
+// rfactor: the Program and the nests that it leaves, its words, its refusals, and that every sum in
+// parts executes to the reference's bits. Faults planted into the rewritten Program are refused by
+// the proof of the step.
 #include "schedule/proof/prover.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -39,28 +40,35 @@ program two_sums(M, N)
   Y: s[i] += y[i, j]    for i in 0..M, j in 0..N
 )";
 
-const std::vector<ir::Values> kSizes = {{{"M", 3}, {"N", 10}}, {{"M", 4}, {"N", 8}}, {{"M", 2}, {"N", 1}}};
+const std::vector<ir::Values> kSizes = {
+    {{"M", 3}, {"N", 10}}, {{"M", 4}, {"N", 8}}, {{"M", 2}, {"N", 1}}};
 
-std::string refused(const char* text, const std::string& lines, const std::string& contract = "reassoc j") {
+std::string refused(const char* text, const std::string& lines,
+                    const std::string& contract = "reassoc j") {
   const auto program = bound_program(text, {{"M", 3}, {"N", 10}});
-  const auto state = replay(program, script_of(*program, lines, contract), test_machine(), {ProofLevel::Full, {}});
+  const auto state =
+      replay(program, script_of(*program, lines, contract), test_machine(), {ProofLevel::Full, {}});
   return state ? "accepted" : state.error().headline;
 }
 
 }  // namespace
 
-TEST_CASE("rfactor leaves an initial value, the parts and their sum, with the splits of the free loops") {
+TEST_CASE(
+    "rfactor leaves an initial value, the parts and their sum, with the splits of the free loops") {
   const auto program = bound_program(kRowSums, {{"M", 3}, {"N", 10}});
   const State state = state_of(program, "split s: i by 2, j by 4\nrewrite rfactor t over j as tp");
   CHECK(print_nest(state.tree) ==
-        "{ i > t.init; i > { j > tp.init; j > tp.update; j > t.update }; i.o > i.i > s.init; i.o > i.i > j.o > j.i > "
+        "{ i > t.init; i > { j > tp.init; j > tp.update; j > t.update }; i.o > i.i > s.init; i.o > "
+        "i.i > j.o > j.i > "
         "s.update }");
   const auto parts =
-      replay(program, script_of(*program, "split s: i by 2, j by 4\nrfactor s over j.i as sp", "reassoc j"),
+      replay(program,
+             script_of(*program, "split s: i by 2, j by 4\nrfactor s over j.i as sp", "reassoc j"),
              test_machine(), {ProofLevel::Full, {}});
   REQUIRE(static_cast<bool>(parts));
   CHECK(print_nest(parts->tree) ==
-        "{ i > t.init; i > j > t.update; i.o > i.i > s.init; i.o > i.i > { j.i > sp.init; j.o > j.i > sp.update; j.i > "
+        "{ i > t.init; i > j > t.update; i.o > i.i > s.init; i.o > i.i > { j.i > sp.init; j.o > "
+        "j.i > sp.update; j.i > "
         "s.update } }");
   CHECK(ir::print(*parts->basis).find("sp[j.i, i]") != std::string::npos);
   CHECK(parts->basis->buffer("sp").shape == std::vector<ir::Affine>{4, 3});
@@ -68,7 +76,8 @@ TEST_CASE("rfactor leaves an initial value, the parts and their sum, with the sp
 
 TEST_CASE("rfactor prints as it is parsed, by both of its words") {
   const auto program = bound_program(kRowSums, {{"M", 3}, {"N", 10}});
-  const Script script = script_of(*program, "rewrite rfactor s over s.update:j as sp\nrfactor t over j as tp");
+  const Script script =
+      script_of(*program, "rewrite rfactor s over s.update:j as sp\nrfactor t over j as tp");
   CHECK(print(script.directives[0]) == "rewrite rfactor s over s.update:j as sp");
   CHECK(print(script.directives[1]) == "rewrite rfactor t over j as tp");
   CHECK(print(parse_script(print(script), "again")) == print(script));
@@ -76,18 +85,21 @@ TEST_CASE("rfactor prints as it is parsed, by both of its words") {
 
 TEST_CASE("sums in parts have the reference's value on integers") {
   check_proved(kRowSums, kSizes, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc j");
-  check_proved(kRowSums, kSizes, "split j by 4\nrewrite rfactor s over j.o as sp\nparallel sp.update:j.o", "reassoc j");
-  check_proved(
-      kRowSums, kSizes,
-      "split j by 4\nrewrite rfactor t over j.i as tp\n"
-      "nest i > { <j.i> > tp.init; j.o > <j.i> > tp.update; t.init; j.i > t.update }\nstage tp at i in register",
-      "exact");
+  check_proved(kRowSums, kSizes,
+               "split j by 4\nrewrite rfactor s over j.o as sp\nparallel sp.update:j.o",
+               "reassoc j");
+  check_proved(kRowSums, kSizes,
+               "split j by 4\nrewrite rfactor t over j.i as tp\n"
+               "nest i > { <j.i> > tp.init; j.o > <j.i> > tp.update; t.init; j.i > t.update }\n"
+               "stage tp at i in register",
+               "exact");
   check_proved(kRowSums, kSizes,
                "split j by 4, i by 2\nrewrite rfactor s over j.i as sp\nsplit sp.update: j.o by 2\n"
-               "nest par i.o > i.i > { <j.i> > sp.init; j.o.o > [j.o.i] > <j.i> > sp.update; s.init; j.i > s.update }\n"
-               "stage sp at i.i in register",
+               "nest par i.o > i.i > { <j.i> > sp.init; j.o.o > [j.o.i] > <j.i> > sp.update; "
+               "s.init; j.i > s.update }\nstage sp at i.i in register",
                "reassoc j");
-  check_proved(kRowSums, kSizes, "rewrite rfactor s over j as sp\nrewrite rfactor t over j as tp", "reassoc j");
+  check_proved(kRowSums, kSizes, "rewrite rfactor s over j as sp\nrewrite rfactor t over j as tp",
+               "reassoc j");
   check_proved(kDenseRelu, {{{"M", 3}, {"N", 4}, {"K", 7}}, {{"M", 2}, {"N", 2}, {"K", 8}}},
                "split k by 3\nrewrite rfactor acc over k.o as part\n"
                "nest par k.o > m > <n> > { part.init; k.i > part.update }",
@@ -96,41 +108,49 @@ TEST_CASE("sums in parts have the reference's value on integers") {
 
 TEST_CASE("parts of a sum split again make a tree") {
   check_proved(kRowSums, kSizes,
-               "split s: j by 8\nrewrite rfactor s over j.i as p8\nsplit s.update: j.i by 4\n"
-               "rewrite rfactor s over j.i.i as p4\nsplit s.update: j.i.i by 2\nrewrite rfactor s over j.i.i.i as p2",
+               "split s: j by 8\nrewrite rfactor s over j.i as p8\n"
+               "split s.update: j.i by 4\nrewrite rfactor s over j.i.i as p4\n"
+               "split s.update: j.i.i by 2\nrewrite rfactor s over j.i.i.i as p2",
                "reassoc j");
 }
 
 TEST_CASE("a histogram in parts needs no atomic and changes no bit") {
-  check_proved(kHistogram, {{{"N", 13}, {"B", 4}}, {{"N", 8}, {"B", 1}}},
-               "split n by 4\nrewrite rfactor h over n.o as part\n"
-               "nest par n.o > { b > part.init; n.i > part.update }\nnest b > { h; n.o > h.update }",
-               "exact");
+  check_proved(
+      kHistogram, {{{"N", 13}, {"B", 4}}, {{"N", 8}, {"B", 1}}},
+      "split n by 4\nrewrite rfactor h over n.o as part\n"
+      "nest par n.o > { b > part.init; n.i > part.update }\nnest b > { h; n.o > h.update }",
+      "exact");
 }
 
 TEST_CASE("a triangular sum in parts merges the cells that it has") {
-  check_proved(kTriangle, {{{"N", 7}}, {{"N", 1}}}, "split k by 3\nrewrite rfactor s over k.i as p", "reassoc k");
+  check_proved(kTriangle, {{{"N", 7}}, {{"N", 1}}}, "split k by 3\nrewrite rfactor s over k.i as p",
+               "reassoc k");
 }
 
 TEST_CASE("rfactor is refused where it means nothing, in these words") {
   CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j.i as sp", "exact") ==
         "the parts of s add up in another order, and the contract is exact: say `reassoc j`");
   CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc k") ==
-        "the parts of s add up in another order, and the contract is reassoc of other loops: say `reassoc j`");
+        "the parts of s add up in another order, and the contract is reassoc of other loops: say "
+        "`reassoc j`");
   CHECK(refused(kRowSums, "rewrite rfactor s over i as sp") ==
         "i is a free loop of s: parts are made over a reduction loop (j)");
   CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j as sp") ==
         "s.update has no loop j: it was split into j.o and j.i (its loops are i, j.o, j.i)");
-  CHECK(refused(kRowSums, "rewrite rfactor x over j as sp") == "x is no reduction: no statement updates it");
-  CHECK(refused(kRowSums, "rewrite rfactor nowhere over j as sp") == "no tensor or statement is called nowhere");
+  CHECK(refused(kRowSums, "rewrite rfactor x over j as sp") ==
+        "x is no reduction: no statement updates it");
+  CHECK(refused(kRowSums, "rewrite rfactor nowhere over j as sp") ==
+        "no tensor or statement is called nowhere");
   CHECK(refused(kRowSums, "rewrite rfactor s.init over j as sp") ==
         "s.init updates nothing: rfactor is for a reduction");
-  CHECK(refused(kRowSums, "rewrite rfactor s over j as x") == "the name x is taken: a tensor is called so");
-  CHECK(refused(kRowSums, "rewrite rfactor s over j as j") == "the name j is taken: an iterator is called so");
-  CHECK(refused(kRowSums, "rewrite rfactor s over t.update:j as sp") == "the loop is one of s.update, not of t.update");
-  CHECK(
-      refused(kRowSums, "fuse s.update: i, j as ij\nrewrite rfactor s over ij as sp").find("ij is a free loop of s") ==
-      0);
+  CHECK(refused(kRowSums, "rewrite rfactor s over j as x") ==
+        "the name x is taken: a tensor is called so");
+  CHECK(refused(kRowSums, "rewrite rfactor s over j as j") ==
+        "the name j is taken: an iterator is called so");
+  CHECK(refused(kRowSums, "rewrite rfactor s over t.update:j as sp") ==
+        "the loop is one of s.update, not of t.update");
+  CHECK(refused(kRowSums, "fuse s.update: i, j as ij\nrewrite rfactor s over ij as sp")
+            .find("ij is a free loop of s") == 0);
   CHECK(refused(kRowSums, "stage s at s.update:i\nrewrite rfactor s over j as sp") ==
         "s is staged already: rfactor comes before its stage");
 }
@@ -139,11 +159,14 @@ TEST_CASE("of several updates of one tensor each is reduced in parts by its name
   const std::vector<ir::Values> triangles = {{{"N", 7}}, {{"N", 1}}};
   check_proved(kCholesky, triangles, "split S0: k by 3\nrfactor S0 over k.i as p", "reassoc k");
   check_proved(kCholesky, triangles, "split S2: k by 3\nrfactor S2 over k.i as p", "reassoc k");
-  check_proved(kCholesky, triangles, "split_reduction S2: k by 4 as p tree\nsplit_reduction S0: k by 2 as q blocks",
+  check_proved(kCholesky, triangles,
+               "split_reduction S2: k by 4 as p tree\nsplit_reduction S0: k by 2 as q blocks",
                "reassoc k");
-  check_proved(kCholesky, triangles, "reassociate S2 over k\nsplit_reduction S2: k by 3 as p", "exact");
+  check_proved(kCholesky, triangles, "reassociate S2 over k\nsplit_reduction S2: k by 3 as p",
+               "exact");
   check_proved(kTwoSums, kSizes,
-               "split_reduction X: j by 4 as p\nsplit_reduction Y: j by 3 as q\nsplit_reduction Y: j.i by 2 as r",
+               "split_reduction X: j by 4 as p\n"
+               "split_reduction Y: j by 3 as q\nsplit_reduction Y: j.i by 2 as r",
                "reassoc j");
   const auto program = bound_program(kCholesky, {{"N", 7}});
   const Script script = script_of(*program, "split_reduction S2: k by 4 as p tree");
@@ -166,8 +189,9 @@ TEST_CASE("parts of one of several updates are refused where they mean nothing, 
 
 TEST_CASE("a rewrite that names another update than it parts is refused by the proof of the step") {
   const auto program = bound_program(kTwoSums, {{"M", 3}, {"N", 10}});
-  const auto replayed = replay(program, script_of(*program, "split X: j by 4\nrfactor X over j.i as p", "reassoc j"),
-                               test_machine(), {ProofLevel::Off, {}});
+  const auto replayed =
+      replay(program, script_of(*program, "split X: j by 4\nrfactor X over j.i as p", "reassoc j"),
+             test_machine(), {ProofLevel::Off, {}});
   REQUIRE(static_cast<bool>(replayed));
   const auto verdict_naming = [&](const std::string& update) {
     State state = *replayed;
@@ -188,17 +212,19 @@ program arg_max(M, N)
   out p: i64[M]
   (v, p)[m] = argmax[j] (x[m, j], j)
 )";
-  CHECK(refused(text, "rewrite rfactor v over j as vp") == "v is a pair (argmax): pairs are not reduced in parts");
+  CHECK(refused(text, "rewrite rfactor v over j as vp") ==
+        "v is a pair (argmax): pairs are not reduced in parts");
 }
 
 namespace {
 
 // A row sum in parts whose rewritten Program is changed behind the primitive's back.
-std::string verdict(const std::function<void(ir::Program&)>& damage, const std::string& contract = "reassoc j") {
+std::string verdict(const std::function<void(ir::Program&)>& damage,
+                    const std::string& contract = "reassoc j") {
   const auto program = bound_program(kRowSums, {{"M", 3}, {"N", 10}});
-  const auto replayed =
-      replay(program, script_of(*program, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
-             test_machine(), {ProofLevel::Off, {}});
+  const auto replayed = replay(
+      program, script_of(*program, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
+      test_machine(), {ProofLevel::Off, {}});
   REQUIRE(static_cast<bool>(replayed));
   State state = *replayed;
   state.contract = contract == "exact" ? Contract::Exact : Contract::Reassoc;
@@ -211,7 +237,8 @@ TEST_CASE("faults in the rewritten Program are refused by the proof of the step"
   using ir::Affine;
   const std::string start = "the parts of s in sp do not make its value: ";
   CHECK(verdict([](ir::Program&) {}) == "legal");
-  CHECK(verdict([](ir::Program&) {}, "exact") == start + "the contract does not let its updates run in another order");
+  CHECK(verdict([](ir::Program&) {}, "exact") ==
+        start + "the contract does not let its updates run in another order");
   CHECK(verdict([](ir::Program& p) {
           statement(p, "s.update").domain.push_back(ir::less_than(Affine::symbol("j.i"), 3));
         }) == start + "a part is left out");
@@ -224,8 +251,9 @@ TEST_CASE("faults in the rewritten Program are refused by the proof of the step"
   CHECK(verdict([](ir::Program& p) {
           statement(p, "sp.init").domain.push_back(ir::at_least(Affine::symbol("i"), 1));
         }) == start + "a part has no initial value");
-  CHECK(verdict([](ir::Program& p) { statement(p, "sp.init").values[0] = ir::make_float(DType::F32, 1); }) ==
-        start + "sp.init is not neutral");
+  CHECK(verdict([](ir::Program& p) {
+          statement(p, "sp.init").values[0] = ir::make_float(DType::F32, 1);
+        }) == start + "sp.init is not neutral");
   CHECK(verdict([](ir::Program& p) {
           ir::Index& cell = statement(p, "sp.update").writes[0].indices[1];
           cell.affine = ir::mod(cell.affine + 1, 3);
@@ -233,7 +261,8 @@ TEST_CASE("faults in the rewritten Program are refused by the proof of the step"
   CHECK(verdict([](ir::Program& p) {
           statement(p, "sp.update").domain.push_back(ir::less_than(Affine::symbol("j"), 9));
         }) == start + "sp.update does not do what s.update did");
-  CHECK(verdict([](ir::Program& p) { std::swap(p.order[2], p.order[4]); }) == start + "another order");
+  CHECK(verdict([](ir::Program& p) { std::swap(p.order[2], p.order[4]); }) ==
+        start + "another order");
   CHECK(verdict([](ir::Program& p) { statement(p, "t.update").combiner = ir::Combiner::Min; }) ==
         start + "t.update has changed");
 }
@@ -262,30 +291,37 @@ program fresh(T, M, N)
 }  // namespace
 
 TEST_CASE("sums in an ordered region are reduced in parts, each iteration by itself") {
-  const std::vector<ir::Values> sizes = {{{"T", 3}, {"M", 2}, {"N", 10}}, {{"T", 2}, {"M", 3}, {"N", 1}}};
+  const std::vector<ir::Values> sizes = {{{"T", 3}, {"M", 2}, {"N", 10}},
+                                         {{"T", 2}, {"M", 3}, {"N", 1}}};
   for (const char* text : {kSteps, kFresh}) {
     check_proved(text, sizes, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j");
-    check_proved(text, sizes, "split S: j by 4\nrewrite rfactor s over j.o as sp\nvectorize sp.init:i", "reassoc j");
-    check_proved(
-        text, sizes,
-        "split S: j by 8\nrewrite rfactor s over j.i as p8\nsplit S: j.i by 4\nrewrite rfactor s over j.i.i as p4",
-        "reassoc j");
+    check_proved(text, sizes,
+                 "split S: j by 4\nrewrite rfactor s over j.o as sp\nvectorize sp.init:i",
+                 "reassoc j");
+    check_proved(text, sizes,
+                 "split S: j by 8\nrewrite rfactor s over j.i as p8\n"
+                 "split S: j.i by 4\nrewrite rfactor s over j.i.i as p4",
+                 "reassoc j");
   }
   const auto program = bound_program(kSteps, {{"T", 3}, {"M", 2}, {"N", 10}});
   const auto state =
-      replay(program, script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
+      replay(program,
+             script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
              test_machine(), {ProofLevel::Full, {}});
   REQUIRE(static_cast<bool>(state));
-  CHECK(print_nest(state->tree) == "t > { i > { j.i > sp.init; j.o > j.i > sp.update; j.i > S }; i > Y }");
+  CHECK(print_nest(state->tree) ==
+        "t > { i > { j.i > sp.init; j.o > j.i > sp.update; j.i > S }; i > Y }");
 }
 
 TEST_CASE("parts in an ordered region are refused where they mean nothing") {
   const auto refused_steps = [](const std::string& lines, const std::string& contract) {
     const auto program = bound_program(kSteps, {{"T", 3}, {"M", 2}, {"N", 10}});
-    const auto state = replay(program, script_of(*program, lines, contract), test_machine(), {ProofLevel::Full, {}});
+    const auto state = replay(program, script_of(*program, lines, contract), test_machine(),
+                              {ProofLevel::Full, {}});
     return state ? "accepted" : state.error().headline;
   };
-  CHECK(refused_steps("rewrite rfactor s over t as sp", "reassoc j") == "t runs over iterations of an ordered region");
+  CHECK(refused_steps("rewrite rfactor s over t as sp", "reassoc j") ==
+        "t runs over iterations of an ordered region");
   CHECK(refused_steps("rewrite rfactor s over i as sp", "reassoc j") ==
         "i is a free loop of s: parts are made over a reduction loop (j)");
   CHECK(refused_steps("rewrite rfactor s over j as sp", "exact") ==
@@ -296,9 +332,10 @@ TEST_CASE("faults in parts of an ordered region are refused by the proof of the 
   using ir::Affine;
   const auto verdict_of = [](const char* text, const std::function<void(ir::Program&)>& damage) {
     const auto program = bound_program(text, {{"T", 3}, {"M", 2}, {"N", 10}});
-    const auto replayed =
-        replay(program, script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
-               test_machine(), {ProofLevel::Off, {}});
+    const auto replayed = replay(
+        program,
+        script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
+        test_machine(), {ProofLevel::Off, {}});
     REQUIRE(static_cast<bool>(replayed));
     return verdict_after(*replayed, damage);
   };

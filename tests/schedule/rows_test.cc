@@ -1,5 +1,6 @@
-// Chains of rows: which statements go together, in how many lanes their sums are taken, and that what the templates
-// write of them is proved and gives the reference's bits (sums of small integers are exact in any order).
+// Chains of rows: which statements go together, in how many lanes their sums are taken, and that
+// what the templates write of them is proved and gives the reference's bits (sums of small integers
+// are exact in any order).
 #include "schedule/cost/row_chain.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +26,8 @@ program chain(M, N)
   y[i, j]  = e[i, j] + total[i]
 )";
 
-std::string checked(const char* text, const ir::Values& sizes, const schedule::TemplateOptions& options = {}) {
+std::string checked(const char* text, const ir::Values& sizes,
+                    const schedule::TemplateOptions& options = {}) {
   const auto program = schedule::bound_program(text, sizes);
   const auto script = schedule::make_template(*program, schedule::wide_machine(), options);
   REQUIRE(script);
@@ -38,13 +40,16 @@ TEST_CASE("rows: a chain is one nest of three passes, its sums in several vector
   const std::string script = checked(kChain, {{"M", 21}, {"N", 200}});
   CHECK(has(script, "reassoc j"));
   CHECK(has(script, "split_reduction total: j by Nv as total_v interleaved"));
-  CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));  // one pass makes the terms and adds them up
+  // One pass makes the terms and adds them up.
+  CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));
   CHECK(has(script, "stage total_v at total_v.update:i.i in register"));
   CHECK(has(script, "reuse y for e"));  // until y's own elements are made of them
   CHECK(script.find("nest") == script.rfind("nest"));
 }
 
-TEST_CASE("rows: those that read the same elements, and long ones from memory, are summed up side by side") {
+TEST_CASE(
+    "rows: those that read the same elements, and long ones from memory, are summed up side by "
+    "side") {
   constexpr const char* kProduct = R"(
 program product(M, N)
   in  A: f32[M, N]
@@ -53,7 +58,8 @@ program product(M, N)
   y[i] = sum[j] A[i, j] * x[j]
 )";
   for (const ir::Values& sizes :
-       {ir::Values{{"M", 64}, {"N", 96}}, ir::Values{{"M", 21}, {"N", 209}}, ir::Values{{"M", 3}, {"N", 40}}})
+       {ir::Values{{"M", 64}, {"N", 96}}, ir::Values{{"M", 21}, {"N", 209}},
+        ir::Values{{"M", 3}, {"N", 40}}})
     CHECK(has(checked(kProduct, sizes), "] > <j.i> > y_v.update"));
   CHECK(has(checked(kProduct, {{"M", 64}, {"N", 96}}),
             "i.i.o > { [i.i.i] > <j.i> > y_v.init; j.o > [i.i.i] > <j.i> > y_v.update;"));
@@ -69,13 +75,15 @@ program sums(M, N)
     return schedule::print(*schedule::make_template(*program, schedule::wide_machine(), {}));
   };
   CHECK(has(sums({{"M", 8192}, {"N", 8192}}), "] > <j.i> > y_v.update"));
-  CHECK_FALSE(has(sums({{"M", 1 << 20}, {"N", 64}}), "] > <j.i> > y_v.update"));  // one stream, row after row
+  // One stream, row after row.
+  CHECK_FALSE(has(sums({{"M", 1 << 20}, {"N", 64}}), "] > <j.i> > y_v.update"));
   CHECK_FALSE(has(sums({{"M", 64}, {"N", 96}}), "] > <j.i> > y_v.update"));
 }
 
 TEST_CASE("rows: remainders of rows and of their elements, and a single row") {
-  for (const ir::Values& sizes : {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
-                                  ir::Values{{"M", 17}, {"N", 104}}, ir::Values{{"M", 5}, {"N", 64}}})
+  for (const ir::Values& sizes :
+       {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
+        ir::Values{{"M", 17}, {"N", 104}}, ir::Values{{"M", 5}, {"N", 64}}})
     CHECK(has(checked(kChain, sizes), "total_v"));
 }
 
@@ -111,20 +119,23 @@ program both(M, N)
 
 TEST_CASE("rows: one reciprocal a row, where the divisor is no number that overflows it") {
   const auto divided_by = [](const std::string& divisor) {
-    return "program divided(M, N)\n  in  x: f32[M, N]\n  out y: f32[M, N]\n  top[i] = max[j] x[i, j]\n"
-           "  e[i, j] = exp(x[i, j] - top[i])\n  total[i] = sum[j] e[i, j]\n  plain[i] = sum[j] x[i, j]\n"
-           "  y[i, j] = x[i, j] / (" +
+    return "program divided(M, N)\n  in  x: f32[M, N]\n"
+           "  out y: f32[M, N]\n  top[i] = max[j] x[i, j]\n  e[i, j] = exp(x[i, j] - top[i])\n"
+           "  total[i] = sum[j] e[i, j]\n  plain[i] = sum[j] x[i, j]\n  y[i, j] = x[i, j] / (" +
            divisor + ")\n";
   };
   // Proved; the sums of exponentials are no integers, whose bits would be the reference's.
   const auto lines = [&](const std::string& divisor, bool keep_order) {
     const auto program = schedule::bound_program(divided_by(divisor), {{"M", 9}, {"N", 130}});
-    const auto script = schedule::make_template(*program, schedule::wide_machine(), {.keep_order = keep_order});
+    const auto script =
+        schedule::make_template(*program, schedule::wide_machine(), {.keep_order = keep_order});
     REQUIRE(script);
-    CHECK(schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}}));
+    CHECK(schedule::replay(program, *script, schedule::wide_machine(),
+                           {schedule::ProofLevel::Full, {}}));
     return schedule::print(*script);
   };
-  for (const char* tame : {"total[i]", "sqrt(plain[i])", "sqrt(plain[i]) + 0.00001", "max(sqrt(plain[i]), 0.5)"})
+  for (const char* tame :
+       {"total[i]", "sqrt(plain[i])", "sqrt(plain[i]) + 0.00001", "max(sqrt(plain[i]), 0.5)"})
     CHECK(has(lines(tame, false), "reciprocal y"));
   for (const char* wild : {"plain[i]", "top[i]", "plain[i] + 1", "total[i] * plain[i]"})
     CHECK_FALSE(has(lines(wild, false), "reciprocal"));
@@ -149,7 +160,8 @@ TEST_CASE("rows: a contract that keeps the order has no sums in parts, maxima st
   CHECK(has(script, "as top_v interleaved"));
 }
 
-TEST_CASE("rows: sums of one pass that do not need each other run together; the next waits for both") {
+TEST_CASE(
+    "rows: sums of one pass that do not need each other run together; the next waits for both") {
   const std::string script = checked(R"(
 program two_sums(M, N)
   in  x: f32[M, N]
@@ -175,7 +187,9 @@ program all(M, N)
   CHECK(has(script, "i > j.o > <j.i> > s_v.update"));
 }
 
-TEST_CASE("rows: operands that rows share are for tiles, and rows too short for lanes are lanes themselves") {
+TEST_CASE(
+    "rows: operands that rows share are for tiles, and rows too short for lanes are lanes "
+    "themselves") {
   CHECK_FALSE(has(checked(R"(
 program product(M, N, K)
   in  a: f32[M, K]
@@ -227,7 +241,8 @@ program copy(M, N)
 )";
   const auto large = schedule::bound_program(kCopy, {{"M", 4096}, {"N", 4096}});
   const auto small = schedule::bound_program(kCopy, {{"M", 512}, {"N", 512}});
-  CHECK(schedule::streamed_results(*large, schedule::wide_machine(), {}) == std::vector<std::string>{"y"});
+  CHECK(schedule::streamed_results(*large, schedule::wide_machine(), {}) ==
+        std::vector<std::string>{"y"});
   CHECK(schedule::streamed_results(*small, schedule::wide_machine(), {}).empty());
   const std::set<std::string> reused = {"y"};  // what lies in it is read again
   CHECK(schedule::streamed_results(*large, schedule::wide_machine(), reused).empty());

@@ -1,4 +1,5 @@
-// What the tests of schedules share: Programs by name, scripts replayed on them with or without proof.
+// What the tests of schedules share: Programs by name, scripts replayed on them with or
+// without proof.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +13,8 @@
 
 namespace polyte::schedule {
 
-inline std::shared_ptr<const ir::Program> bound_program(const std::string& text, const ir::Values& sizes) {
+inline std::shared_ptr<const ir::Program> bound_program(const std::string& text,
+                                                        const ir::Values& sizes) {
   return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
 }
 
@@ -41,8 +43,10 @@ inline Machine wide_machine() {
   return machine;
 }
 
-inline Script script_of(const ir::Program& program, const std::string& lines, const std::string& contract = "exact") {
-  return parse_script("schedule s/1 for " + program.name + " f32 " + contract + "\n" + lines, "s.sched");
+inline Script script_of(const ir::Program& program, const std::string& lines,
+                        const std::string& contract = "exact") {
+  return parse_script("schedule s/1 for " + program.name + " f32 " + contract + "\n" + lines,
+                      "s.sched");
 }
 
 inline std::string joined_problems(const std::vector<std::string>& problems) {
@@ -53,15 +57,17 @@ inline std::string joined_problems(const std::vector<std::string>& problems) {
 
 // Replays and executes; the text of the first problem, empty if there is none.
 inline std::string problem_of(std::shared_ptr<const ir::Program> program, const std::string& lines,
-                              ProofLevel proof = ProofLevel::Off, const std::string& contract = "exact") {
-  const auto state = replay(program, script_of(*program, lines, contract), test_machine(), {proof, {}});
+                              ProofLevel proof = ProofLevel::Off,
+                              const std::string& contract = "exact") {
+  const auto state =
+      replay(program, script_of(*program, lines, contract), test_machine(), {proof, {}});
   if (!state) return to_string(state.error(), "s.sched", "");
   return joined_problems(compare_with_reference(*state));
 }
 
 // At every size proved, and executed to the reference's bits.
-inline void check_proved(const std::string& text, const std::vector<ir::Values>& sizes, const std::string& lines,
-                         const std::string& contract = "exact") {
+inline void check_proved(const std::string& text, const std::vector<ir::Values>& sizes,
+                         const std::string& lines, const std::string& contract = "exact") {
   CAPTURE(lines);
   for (const ir::Values& each : sizes) {
     CAPTURE(each.begin()->second);
@@ -86,16 +92,20 @@ inline std::string checked_text(std::shared_ptr<const ir::Program> program, cons
   return text;
 }
 
-inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 inline State state_of(std::shared_ptr<const ir::Program> program, const std::string& lines) {
   auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}});
-  REQUIRE_MESSAGE(static_cast<bool>(state),
-                  (state ? std::string() : state.error().directive + ": " + state.error().headline));
+  REQUIRE_MESSAGE(
+      static_cast<bool>(state),
+      (state ? std::string() : state.error().directive + ": " + state.error().headline));
   return *state;
 }
 
-inline std::string nest_of(const std::string& text, const ir::Values& sizes, const std::string& lines) {
+inline std::string nest_of(const std::string& text, const ir::Values& sizes,
+                           const std::string& lines) {
   return print_nest(state_of(bound_program(text, sizes), lines).tree);
 }
 
@@ -151,15 +161,17 @@ program jacobi_2d(T, N)
   inout A: f64[N, N]
   inout B: f64[N, N]
   loop t in 0..T
-    B[i, j] = 2 * (A[i, j] + A[i, j-1] + A[i, j+1] + A[i-1, j] + A[i+1, j])   for i in 1..N-1, j in 1..N-1
-    A[i, j] = 2 * (B[i, j] + B[i, j-1] + B[i, j+1] + B[i-1, j] + B[i+1, j])   for i in 1..N-1, j in 1..N-1
+    B[i, j] = 2 * (A[i, j] + A[i, j-1] + A[i, j+1] + A[i-1, j] + A[i+1, j])
+        for i in 1..N-1, j in 1..N-1
+    A[i, j] = 2 * (B[i, j] + B[i, j-1] + B[i, j+1] + B[i-1, j] + B[i+1, j])
+        for i in 1..N-1, j in 1..N-1
 )";
 
 inline constexpr const char* kSeidel = R"(
 program seidel_2d(T, N)
   inout A: f64[N, N]
   loop t in 0..T
-    A[i, j] = A[i-1, j] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j]     for i in 1..N-1, j in 1..N-1
+    A[i, j] = A[i-1, j] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j]  for i in 1..N-1, j in 1..N-1
 )";
 
 inline constexpr const char* kConv = R"(

@@ -1,4 +1,5 @@
-// Text of scripts: print and parse are inverse, every problem of a file is reported at once, sizes are evaluated.
+// Text of scripts: print and parse are inverse, every problem of a file is reported at once,
+// sizes are evaluated.
 #include "schedule/script/directive_table.h"
 
 #include <algorithm>
@@ -77,10 +78,11 @@ TEST_CASE("every directive has a row in the table, every word one") {
 TEST_CASE("print and parse are inverse") { CHECK(print(parse_script(kScript, "f")) == kScript); }
 
 TEST_CASE("the script of the guide parses, comments and spaces aside") {
-  const Script script = parse_script(R"(schedule dense_relu/1 for dense_relu@7c3f91  on znver5  f32  reassoc k, c
+  const Script script =
+      parse_script(R"(schedule dense_relu/1 for dense_relu@7c3f91  on znver5  f32  reassoc k, c
 param Mr = 12, Nr = 2*L, Kc = 384             where (Mr + 1) * Nr/L <= registers - 2      # lanes
 
-split m by Mr, n by Nr, k by Kc               tail cut            # every statement that owns the loop
+split m by Mr, n by Nr, k by Kc               tail cut            # what owns the loop
 let   tile = [m.i] > <n.i>
 nest  par n.o > k.o > m.o > {
         tile > acc.init when first k.o;       # placed
@@ -90,7 +92,7 @@ nest  par n.o > k.o > m.o > {
 stage acc at m.o in register
 stage w   layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile
 )",
-                                     "f");
+                   "f");
   CHECK(script.name == "dense_relu/1");
   CHECK(script.digest == "7c3f91");
   CHECK(script.target == "znver5");
@@ -100,64 +102,80 @@ stage w   layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile
   CHECK(script.directives[8].line == 6);
   const std::string text = print(script);
   CHECK(print(parse_script(text, "f")) == text);
-  CHECK(text.find("nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; "
-                  "tile > y when last k.o }\n") != std::string::npos);
+  CHECK(text.find(
+            "nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; "
+            "tile > y when last k.o }\n") != std::string::npos);
 }
 
 TEST_CASE("the header says for how many threads, and that is what `cores` counts") {
-  const std::string text = "schedule s/1 for p  on znver5 with 8 threads  f32  exact\nparam Mr = cores\n";
+  const std::string text =
+      "schedule s/1 for p  on znver5 with 8 threads  f32  exact\nparam Mr = cores\n";
   const Script script = parse_script(text, "f");
   CHECK(script.threads == 8);
   CHECK(print(script) == text);
   CHECK(initial_environment(script, {}, test_machine()).values.at("cores") == 8);
   CHECK(initial_environment({}, {}, test_machine()).values.at("cores") == test_machine().cores);
-  const std::string expected = "f:1: 'with' says how many threads share the loops, 1 to 1024: with 8 threads";
-  for (const char* count : {"with", "with f32", "with 0 threads", "with 1025 threads", "with 8", "with 8x threads"})
-    CHECK(problems_of("schedule s/1 for p on znver5 " + std::string(count) + "\n") == List{expected});
+  const std::string expected =
+      "f:1: 'with' says how many threads share the loops, 1 to 1024: with 8 threads";
+  for (const char* count :
+       {"with", "with f32", "with 0 threads", "with 1025 threads", "with 8", "with 8x threads"})
+    CHECK(problems_of("schedule s/1 for p on znver5 " + std::string(count) + "\n") ==
+          List{expected});
 }
 
 TEST_CASE("every problem of a file at once") {
-  CHECK(
-      problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
-      List{
-          "f:2: a size is missing before the end of the line; for example: split m by 8",
-          "f:3: expected a loop or a statement, got the end of the line",
-          "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
-          "tail, "
-          "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, bind, map, skew, shift, reverse, rename, "
-          "affine, "
-          "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
-          "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, reciprocal, "
-          "defer_division, precompute, atomic, "
-          "specialize, "
-          "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
-          "hoist_storage, reuse, "
-          "set_scope, transform_layout, view, double_buffer, pipeline, prefetch, stream, pad, swizzle are)",
-          "f:5: tail 'soft': expected guard, mask, cut, round or shift; for example: split m by 8"});
+  CHECK(problems_of("schedule s/1 for p f32 exact\n"
+                    "split m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
+        List{"f:2: a size is missing before the end of the line; for example: split m by 8",
+             "f:3: expected a loop or a statement, got the end of the line",
+             "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, "
+             "fuse, merge, distribute, "
+             "tail, "
+             "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, bind, map, skew, "
+             "shift, reverse, rename, "
+             "affine, "
+             "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, "
+             "compute_with, "
+             "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, "
+             "reciprocal, "
+             "defer_division, precompute, atomic, "
+             "specialize, "
+             "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, "
+             "storage_align, "
+             "hoist_storage, reuse, "
+             "set_scope, transform_layout, view, double_buffer, pipeline, prefetch, stream, pad, "
+             "swizzle are)",
+             "f:5: tail 'soft': expected guard, mask, cut, round or shift; for example: split m by "
+             "8"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
   CHECK(problems_of("split m by 4\n") ==
         List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"});
   CHECK(problems_of("schedule s/1 for p f33 exact\n") ==
         List{"f:1: 'f33' is no type or contract (exact, reassoc LOOPS, unsafe)"});
-  CHECK(problems_of("schedule s/1 for p f32 reassoc\n") == List{"f:1: reassoc names the loops whose order may change"});
+  CHECK(problems_of("schedule s/1 for p f32 reassoc\n") ==
+        List{"f:1: reassoc names the loops whose order may change"});
 }
 
 TEST_CASE("what a line may not say") {
-  CHECK(
-      line_problem("split k by 2*?") ==
-      List{"f:2: a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it needs a name to "
-           "be filled by: param F = ? on a line before, and F here; for example: split m by 8"});
-  CHECK(line_problem("nest par n.o > ?") == List{"f:2: a hole of a nest is written '...', and '?' asks for a size"});
-  CHECK(line_problem("nest <J.i> B") == List{"f:2: expected '>' after loop J.i, got 'B' (a nest ends in statements)"});
+  CHECK(line_problem("split k by 2*?") ==
+        List{"f:2: a hole ('?') stands for the whole size of a split, a tile or an unroll; "
+             "elsewhere it needs a name to "
+             "be filled by: param F = ? on a line before, and F here; for example: split m by 8"});
+  CHECK(line_problem("nest par n.o > ?") ==
+        List{"f:2: a hole of a nest is written '...', and '?' asks for a size"});
+  CHECK(line_problem("nest <J.i> B") ==
+        List{"f:2: expected '>' after loop J.i, got 'B' (a nest ends in statements)"});
   CHECK(line_problem("nest u > { x > bx once per v; y }") ==
         List{"f:2: 'once per' goes with 'at': S at LOOP once per v"});
   CHECK(line_problem("param F in {1, 2}") == List{"f:2: expected '=', got 'in'"});
-  CHECK(
-      line_problem("stage x in cache") ==
-      List{"f:2: memory 'cache': expected register, stack, shared or heap; for example: stage acc at m.o in register"});
-  CHECK(line_problem("stage x twice") == List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, "
-                                              "when compile, copy are); for example: stage acc at m.o in register"});
-  CHECK(line_problem("unroll m   #: me") == List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
+  CHECK(line_problem("stage x in cache") ==
+        List{"f:2: memory 'cache': expected register, stack, shared or heap; for example: stage "
+             "acc at m.o in register"});
+  CHECK(line_problem("stage x twice") ==
+        List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, "
+             "when compile, copy are); for example: stage acc at m.o in register"});
+  CHECK(line_problem("unroll m   #: me") ==
+        List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
   CHECK(line_problem("unroll m n") ==
         List{"f:2: 'n' is not expected here; for example: unroll n.i, after split n by 8"});
   CHECK(line_problem("{\norder y: m") == List{"f:2: '{' is not closed"});

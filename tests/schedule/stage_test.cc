@@ -1,4 +1,5 @@
-// Staging: which copies a stage makes, and that every staged schedule executes to the reference's bits.
+// Staging: which copies a stage makes, and that every staged schedule executes to
+// the reference's bits.
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule::stage_test {
@@ -8,11 +9,11 @@ namespace {
 constexpr ProofLevel kProof = ProofLevel::Full;
 
 const char* const kGemmNest =
-    "split m by 3, n by 4, k by 4\nlet tile = [m.i] > <n.i>\n"
-    "nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }\n";
+    "split m by 3, n by 4, k by 4\nlet tile = [m.i] > <n.i>\nnest par n.o > k.o > m.o > { "
+    "tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }\n";
 
-void check(const std::string& program_text, const std::vector<ir::Values>& sizes, const std::string& lines,
-           const std::string& contract = "exact") {
+void check(const std::string& program_text, const std::vector<ir::Values>& sizes,
+           const std::string& lines, const std::string& contract = "exact") {
   int proved = 0;  // every size is executed, the first two are proved
   for (const ir::Values& size : sizes) {
     CAPTURE(lines);
@@ -33,10 +34,12 @@ void check_gemm(const std::string& lines) {
 }
 
 int instances_of(const State& state, const std::string& statement) {
-  // Counted by execution of a State in which the statement alone is watched: its domain is a box of constants.
+  // Counted by execution of a State in which the statement alone is watched: its domain is
+  // a box of constants.
   int count = 0;
   const ScheduledStatement& s = state.at(statement);
-  const std::function<void(std::size_t, ir::Values&)> visit = [&](std::size_t depth, ir::Values& point) {
+  const std::function<void(std::size_t, ir::Values&)> visit = [&](std::size_t depth,
+                                                                  ir::Values& point) {
     if (depth == s.body.iterators.size()) {
       for (const ir::Constraint& c : s.body.domain)
         if (!ir::holds(c, point)) return;
@@ -63,11 +66,12 @@ program cube(N)
   y[i, j, k] = x[i, j, k] * 2
 )",
                                      {{"N", 18}});
-  const std::string tiles = "split i by 4, j by 4, k by 4\norder y: i.o > j.o > k.o > i.i > j.i > k.i\n";
+  const std::string tiles =
+      "split i by 4, j by 4, k by 4\norder y: i.o > j.o > k.o > i.i > j.i > k.i\n";
   for (const char* loops : {"", "fuse i.i, j.i as w\n", "fuse i.i, j.i as w\nfuse w, k.i as v\n",
                             "fuse j.i, k.i as w\nfuse i.i, w as v\n"}) {
-    const auto state =
-        replay(program, script_of(*program, tiles + loops + "stage x at y:k.o"), test_machine(), {ProofLevel::Off, {}});
+    const auto state = replay(program, script_of(*program, tiles + loops + "stage x at y:k.o"),
+                              test_machine(), {ProofLevel::Off, {}});
     REQUIRE(state);
     CHECK(state->staged.front().shape == std::vector<std::int64_t>{4, 4, 4});
   }
@@ -84,7 +88,8 @@ TEST_CASE("an accumulator is copied in after the first block and out before the 
   CHECK(state.staged.front().name == "acc.r");
   CHECK(state.staged.front().shape == std::vector<std::int64_t>{3, 4});
   CHECK(print_nest(state.tree) ==
-        "par n.o > k.o > m.o > { [acc.m] > <acc.n> > acc.in; [m.i] > <n.i> > acc.init when first k.o; k.i > [m.i] > "
+        "par n.o > k.o > m.o > { [acc.m] > <acc.n> > acc.in; [m.i] > <n.i> > acc.init when first "
+        "k.o; k.i > [m.i] > "
         "<n.i> > "
         "acc.update; [m.i] > <n.i> > y when last k.o; [acc.m] > <acc.n> > acc.out }");
 }
@@ -94,8 +99,8 @@ TEST_CASE("a copy below skewed loops is not larger than the tensor") {
       "program f()\n  in da: f32[3, 5, 2]\n  in db: f32[5, 2]\n  inout dc: f32[3, 5]\n"
       "  U: dc[r, i] += da[r, i, k] * db[i, k]  for r in 0..3, i in 0..5, k in 0..2\n";
   const std::string lines =
-      "map U (r, i - r, k + 2*i) as (m0, m1, m2)\nskew m0 by 3*m2\naffine (m2, m1) by [[1, 2], [3, 7]] as (a, b)\n"
-      "split b by 7\nstage da at U:b.o";
+      "map U (r, i - r, k + 2*i) as (m0, m1, m2)\nskew m0 by 3*m2\n"
+      "affine (m2, m1) by [[1, 2], [3, 7]] as (a, b)\nsplit b by 7\nstage da at U:b.o";
   const State state = state_of(bound_program(weighted, {}), lines);
   REQUIRE(state.staged.size() == 1);
   CHECK(state.staged.front().shape == std::vector<std::int64_t>{3, 5, 2});
@@ -104,11 +109,11 @@ TEST_CASE("a copy below skewed loops is not larger than the tensor") {
 
 TEST_CASE("an unsplit k gives no copies") {
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
-  const State state =
-      state_of(program,
-               "split m by 3, n by 4\n"
-               "nest n.o > m.o > { m.i > <n.i> > acc.init; k > m.i > <n.i> > acc.update; m.i > <n.i> > y }\n"
-               "stage acc at m.o in register");
+  const State state = state_of(
+      program,
+      "split m by 3, n by 4\n"
+      "nest n.o > m.o > { m.i > <n.i> > acc.init; k > m.i > <n.i> > acc.update; m.i > <n.i> > y }\n"
+      "stage acc at m.o in register");
   CHECK(state.find("acc.in") == nullptr);
   CHECK(state.find("acc.out") == nullptr);
 }
@@ -118,8 +123,12 @@ TEST_CASE("GEMM staged and packed") {
   check_gemm(nest + "stage acc at m.o in register");
   check_gemm(nest + "stage w layout (k, n) [n//4, k, n%4] pad 0 when compile");
   check_gemm(nest + "stage acc at m.o in register\nstage w layout (k, n) [n//4, k, n%4]");
-  check_gemm(nest + "pack w at k.o layout (k, n) [n//4, k, n%4]\npack x at m.o in stack layout (m, k) [k, m]");
-  check_gemm(nest + "cache_read x at m.o in stack pad 1\ncache_write acc at m.o in register\nstage y at m.o");
+  check_gemm(
+      nest +
+      "pack w at k.o layout (k, n) [n//4, k, n%4]\npack x at m.o in stack layout (m, k) [k, m]");
+  check_gemm(
+      nest +
+      "cache_read x at m.o in stack pad 1\ncache_write acc at m.o in register\nstage y at m.o");
   check_gemm(nest + "stage y at m.o in stack");
   check_gemm(nest + "stage acc\nstage acc.c at m.o in register");
   check_gemm(nest + "stage acc at k.o");
@@ -127,19 +136,23 @@ TEST_CASE("GEMM staged and packed") {
   check_gemm(nest + "stage acc at k.i in register");
   check_gemm(nest + "stage x\nstage x.c at m.o in stack");
   check_gemm(nest + "stage w copy k > <n> > w.in");
-  check_gemm(nest + "stage acc at m.o in register copy { [acc.n] > [acc.m] > acc.in; acc.m > <acc.n> > acc.out }");
-  check_gemm(nest + "stage w at m.o\nsplit w.in: w.k by 2\nreorder w.in: w.n > w.k.i\nvectorize w.in:w.k.i");
+  check_gemm(nest +
+             "stage acc at m.o in register copy { [acc.n] > [acc.m] > acc.in; acc.m > <acc.n> > "
+             "acc.out }");
+  check_gemm(
+      nest +
+      "stage w at m.o\nsplit w.in: w.k by 2\nreorder w.in: w.n > w.k.i\nvectorize w.in:w.k.i");
 }
 
 TEST_CASE("copies by several free loops") {
   check_gemm(
-      "split k by 4\nsplit k.i by 2\nsplit m by 3\n"
-      "nest k.o > k.i.o > m.o > { m.i > n > acc.init when first k.o and first k.i.o; k.i.i > m.i > n > acc.update; "
-      "m.i > n > y when last k.o and last k.i.o }\nstage acc at m.o in register");
+      "split k by 4\nsplit k.i by 2\n"
+      "split m by 3\nnest k.o > k.i.o > m.o > { m.i > n > acc.init when first k.o and first k.i.o; "
+      "k.i.i > m.i > n > acc.update; m.i > n > y when last k.o and last k.i.o }\n"
+      "stage acc at m.o in register");
   check(kConv, {{{"F", 3}, {"C", 2}, {"H", 4}, {"W", 5}}, {{"F", 1}, {"C", 1}, {"H", 1}, {"W", 1}}},
-        "nest f > c > r > h > { q > acc.init when first c and first r; s > q > acc.update; q > y when last c and last "
-        "r }\n"
-        "stage acc at h in register\nstage x at h");
+        "nest f > c > r > h > { q > acc.init when first c and first r; s > q > acc.update; "
+        "q > y when last c and last r }\nstage acc at h in register\nstage x at h");
 }
 
 TEST_CASE("transposed copy, depthwise, staged at a tile") {
@@ -159,8 +172,8 @@ program depthwise(C, H, W)
   y[c, h, q] = sum[r, s] x[c, h+r, q+s] * w[c, r, s]   for h in 0..H, q in 0..W
 )",
         {{{"C", 2}, {"H", 4}, {"W", 5}}},
-        "split q by 3\nnest par c > h > q.o > { <q.i> > y.init; [r] > [s] > <q.i> > y.update }\nstage y at q.o in "
-        "register\nstage x at h");
+        "split q by 3\nnest par c > h > q.o > { <q.i> > y.init; [r] > [s] > <q.i> > y.update }\n"
+        "stage y at q.o in register\nstage x at h");
 }
 
 TEST_CASE("softmax in three passes, and its statistics recomputed") {
@@ -175,13 +188,12 @@ program softmax(M, N)
   const std::vector<ir::Values> sizes = {{{"M", 5}, {"N", 6}}, {{"M", 1}, {"N", 1}}};
   check(softmax, sizes, "nest par i > { mx.init; j > mx.update; l.init; j > l.update; <j> > y }");
   check(softmax, sizes,
-        "split y: i by 2\nnest i.o > { i > { mx.init at i.o; j > mx.update at i.o }; i > { l.init at i.o; j > l.update "
-        "at i.o }; "
-        "i.i > <j> > y }");
+        "split y: i by 2\nnest i.o > { i > { mx.init at i.o; "
+        "j > mx.update at i.o }; i > { l.init at i.o; j > l.update at i.o }; i.i > <j> > y }");
   check(softmax, sizes,
-        "split y: i by 2\nnest par i.o > { i > { mx.init at i.o; j > mx.update at i.o }; i > { l.init at i.o; j > "
-        "l.update at i.o }; "
-        "i.i > <j> > y }\nstage mx at i.o in stack\nstage l at i.o");
+        "split y: i by 2\n"
+        "nest par i.o > { i > { mx.init at i.o; j > mx.update at i.o }; i > { l.init at i.o; "
+        "j > l.update at i.o }; i.i > <j> > y }\nstage mx at i.o in stack\nstage l at i.o");
 }
 
 TEST_CASE("triangular domains") {
@@ -192,7 +204,8 @@ program trmm(M, N)
   S: b[i, j] += a[k, i] * b[k, j]   for i in 0..M, j in 0..N, k in i+1..M
   R: b[i, j] = b[i, j] * 2          for i in 0..M, j in 0..N
 )";
-  check(trmm, {{{"M", 5}, {"N", 4}}, {{"M", 1}, {"N", 1}}}, "split j by 2\nnest j.o > j.i > { i > k > S; i > R }");
+  check(trmm, {{{"M", 5}, {"N", 4}}, {{"M", 1}, {"N", 1}}},
+        "split j by 2\nnest j.o > j.i > { i > k > S; i > R }");
   const char* const triangular = R"(
 program lower(M)
   in  a: f32[M, M]
@@ -204,9 +217,11 @@ program lower(M)
 )";
   const std::vector<ir::Values> sizes = {{{"M", 1}}, {{"M", 2}}, {{"M", 7}}, {{"M", 8}}};
   check(triangular, sizes,
-        "split i by 3, k by 2\nnest k.o > i.o > { i.i > Z when first k.o; k.i > i.i > S; i.i > y when last k.o }");
+        "split i by 3, k by 2\n"
+        "nest k.o > i.o > { i.i > Z when first k.o; k.i > i.i > S; i.i > y when last k.o }");
   check(triangular, sizes, "nest i > { Z; k > S; y }\nstage s at i in register");
-  check(triangular, sizes, "split i by 4\nnest par i.o > { i.i > Z; k > i.i > S; i.i > y }\nstage s at i.o");
+  check(triangular, sizes,
+        "split i by 4\nnest par i.o > { i.i > Z; k > i.i > S; i.i > y }\nstage s at i.o");
 }
 
 TEST_CASE("a chain of producers at one tile") {
@@ -221,9 +236,8 @@ program chain(M, N)
   y[u, x] = s[u, x] * s[u+1, x+1]          for u in 0..M, x in 0..N
 )",
         {{{"M", 5}, {"N", 6}}, {{"M", 1}, {"N", 1}}},
-        "split y: u by 4, x by 4\n"
-        "nest par u.o > x.o > { u > <x> > p at x.o; u > <x> > q at x.o; u > <x> > r at x.o; u > <x> > s at x.o; u.i > "
-        "<x.i> > y }\n"
+        "split y: u by 4, x by 4\nnest par u.o > x.o > { u > <x> > p at x.o; "
+        "u > <x> > q at x.o; u > <x> > r at x.o; u > <x> > s at x.o; u.i > <x.i> > y }\n"
         "stage p at x.o\nstage q at x.o\nstage r at x.o in stack\nstage s at x.o");
 }
 

@@ -1,5 +1,5 @@
-// Templates as files: what the table takes, how a text becomes the Script of a nest, and what a person's folder
-// changes. Each script is proved and gives the reference's bits.
+// Templates as files: what the table takes, how a text becomes the Script of a nest, and what a
+// person's folder changes. Each script is proved and gives the reference's bits.
 #include "schedule/templates/templates.h"
 
 #include <doctest/doctest.h>
@@ -24,11 +24,13 @@ struct Written {
   std::vector<std::string> templates;
 };
 
-Written written(const char* program_text, const ir::Values& sizes, const schedule::TemplateSet* templates = nullptr,
+Written written(const char* program_text, const ir::Values& sizes,
+                const schedule::TemplateSet* templates = nullptr,
                 const Machine& machine = schedule::wide_machine()) {
   const auto program = schedule::bound_program(program_text, sizes);
   std::vector<schedule::TemplateUse> uses;
-  const auto script = schedule::make_template(*program, machine, {.templates = templates, .uses = &uses});
+  const auto script =
+      schedule::make_template(*program, machine, {.templates = templates, .uses = &uses});
   REQUIRE_MESSAGE(script, program_text);
   Written result{schedule::checked_text(program, *script, machine), {}};
   for (const schedule::TemplateUse& use : uses) result.templates.push_back(use.name);
@@ -71,11 +73,10 @@ class Folder {
 };
 
 constexpr const char* kTile =
-    "loop lane = ?, row = ?\n"
-    "each statement: split statement: row by Mr tail cut\n"
+    "loop lane = ?, row = ?\neach statement: split statement: row by Mr tail cut\n"
     "each statement: split statement: lane by Nr tail cut\n"
-    "nest free > row.o > lane.o > { [row.i] > <lane.i> > init; steps > [row.i] > <lane.i> > update"
-    "; each after: [row.i] > <lane.i> > after }\n";
+    "nest free > row.o > lane.o > { [row.i] > <lane.i> > init; "
+    "steps > [row.i] > <lane.i> > update; each after: [row.i] > <lane.i> > after }\n";
 
 }  // namespace
 
@@ -88,11 +89,12 @@ TEST_CASE("templates: each structure takes its own") {
   const Row rows[] = {
       {"contraction_lanes_outside", schedule::kDenseRelu, kSmall},
       {"rows",
-       "program p(M, N)\n  in x: f32[M, N]\n  out y: f32[M, N]\n  t[i] = max[j] x[i, j]\n  y[i, j] = t[i] - x[i, j]\n",
+       "program p(M, N)\n  in x: f32[M, N]\n"
+       "  out y: f32[M, N]\n  t[i] = max[j] x[i, j]\n  y[i, j] = t[i] - x[i, j]\n",
        {{"M", 9}, {"N", 150}}},
       {"window",
-       "program p(C, N)\n  in x: f32[C, N + 2]\n  out y: f32[C, N]\n  y[c, i] = max[k] x[c, i + k]"
-       "  for c in 0..C, i in 0..N, k in 0..3\n",
+       "program p(C, N)\n  in x: f32[C, N + 2]\n"
+       "  out y: f32[C, N]\n  y[c, i] = max[k] x[c, i + k]  for c in 0..C, i in 0..N, k in 0..3\n",
        {{"C", 5}, {"N", 70}}},
       {"reduction",
        "program p(M, N)\n  in x: f32[M, N]\n  out y: f32[N]\n  y[j] = sum[i] x[i, j]\n",
@@ -103,17 +105,23 @@ TEST_CASE("templates: each structure takes its own") {
       {"transpose",
        "program p(M, N)\n  in x: f32[N, M]\n  out y: f32[M, N]\n  y[i, j] = x[j, i]\n",
        {{"M", 40}, {"N", 70}}},
-      {"phases", "program p(N)\n  in x: f32[N]\n  out y: f32[2*N]\n  y[i] = x[i//2]\n", {{"N", 90}}},
-      {"pointwise", "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n", {{"N", 200}}},
-      {"pointwise_short", "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n", {{"N", 40}}},
+      {"phases",
+       "program p(N)\n  in x: f32[N]\n  out y: f32[2*N]\n  y[i] = x[i//2]\n",
+       {{"N", 90}}},
+      {"pointwise",
+       "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n",
+       {{"N", 200}}},
+      {"pointwise_short",
+       "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n",
+       {{"N", 40}}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
     const bool keeps_order = std::string(row.name) == "reduction_turned";
     const auto program = schedule::bound_program(row.program, row.sizes);
     std::vector<schedule::TemplateUse> uses;
-    const auto script =
-        schedule::make_template(*program, schedule::wide_machine(), {.keep_order = keeps_order, .uses = &uses});
+    const auto script = schedule::make_template(*program, schedule::wide_machine(),
+                                                {.keep_order = keeps_order, .uses = &uses});
     REQUIRE(script);
     schedule::checked_text(program, *script);
     REQUIRE(uses.size() == 1);
@@ -123,7 +131,8 @@ TEST_CASE("templates: each structure takes its own") {
 
 TEST_CASE("templates: what comes again stays in the second cache") {
   const auto order = [](std::int64_t m, std::int64_t n, std::int64_t k) {
-    const auto program = schedule::bound_program(schedule::kDenseRelu, {{"M", m}, {"N", n}, {"K", k}});
+    const auto program =
+        schedule::bound_program(schedule::kDenseRelu, {{"M", m}, {"N", n}, {"K", k}});
     std::vector<schedule::TemplateUse> uses;
     CHECK(schedule::make_template(*program, schedule::wide_machine(), {.uses = &uses}));
     return uses.at(0).name;
@@ -132,8 +141,11 @@ TEST_CASE("templates: what comes again stays in the second cache") {
   CHECK(order(64, 4096, 256) == "contraction_lanes_outside");  // x fits: w comes once
 }
 
-TEST_CASE("templates: what is read once streams, a few lines at a time, of which threads share the lanes") {
-  const char* columns = "program p(N, K)\n  in x: f32[K, N]\n  out y: f32[N]\n  y[n] = sum[k] x[k, n]\n";
+TEST_CASE(
+    "templates: what is read once streams, a few lines at a time, of which threads share the "
+    "lanes") {
+  const char* columns =
+      "program p(N, K)\n  in x: f32[K, N]\n  out y: f32[N]\n  y[n] = sum[k] x[k, n]\n";
   Machine machine = schedule::wide_machine();
   const auto taken = [&] {
     const auto program = schedule::bound_program(columns, {{"N", 4096}, {"K", 4096}});
@@ -151,8 +163,8 @@ TEST_CASE("templates: what the nest does not have is left out of every line") {
   CHECK(has(with.text, "split y: m by Mr"));
   CHECK(has(with.text, "> acc.update; [m.i] > <n.i> > y }"));
   const Written without = written(
-      "program p(M, N, K)\n  in x: f32[M, K]\n  in w: f32[K, N]\n  out y: f32[M, N]\n  y[m, n] = sum[k] x[m, k] * w[k, "
-      "n]\n",
+      "program p(M, N, K)\n  in x: f32[M, K]\n"
+      "  in w: f32[K, N]\n  out y: f32[M, N]\n  y[m, n] = sum[k] x[m, k] * w[k, n]\n",
       {{"M", 1}, {"N", 67}, {"K", 29}});
   CHECK(!has(without.text, "Mr"));
   CHECK(!has(without.text, "; }"));
@@ -175,30 +187,39 @@ program two(M, K)
   CHECK(has(two.text, "split y.update: m by Mr1"));
 }
 
-TEST_CASE("templates: a folder's file comes first, takes the place of ours, or waits for its line in the table") {
+TEST_CASE(
+    "templates: a folder's file comes first, takes the place of ours, or waits for its line in the "
+    "table") {
   Folder folder;
-  folder.file("mine.sched", std::string("template mine for contraction\n# Mine.\nparam Mr = 2, Nr = L\n") + kTile);
+  folder.file(
+      "mine.sched",
+      std::string("template mine for contraction\n# Mine.\nparam Mr = 2, Nr = L\n") + kTile);
   const schedule::TemplateSet set = folder.set();
   const Written first = written(schedule::kDenseRelu, kSmall, &set);
   CHECK(first.templates == std::vector<std::string>{"mine"});
   CHECK_MESSAGE(has(first.text, "param Mr = 2, Nr = L   #: template"), first.text);
   CHECK(has(first.text, "nest m.o > n.o > { [m.i] > <n.i> > acc.init; k >"));
 
-  folder.file("templates.table", "contraction: contraction_rows_outside\ncontraction: mine where L == 3\n");
+  folder.file("templates.table",
+              "contraction: contraction_rows_outside\ncontraction: mine where L == 3\n");
   const schedule::TemplateSet with_table = folder.set();
   CHECK(written(schedule::kDenseRelu, kSmall, &with_table).templates ==
         std::vector<std::string>{"contraction_rows_outside"});
 
   Folder other;
-  other.file("contraction_lanes_outside.sched",
-             std::string("template contraction_lanes_outside for contraction\nparam Mr = ?, Nr = ?\n") + kTile);
+  other.file(
+      "contraction_lanes_outside.sched",
+      std::string("template contraction_lanes_outside for contraction\nparam Mr = ?, Nr = ?\n") +
+          kTile);
   const schedule::TemplateSet replaced = other.set();
   CHECK(has(written(schedule::kDenseRelu, kSmall, &replaced).text, "nest m.o > n.o > "));
 }
 
 TEST_CASE(
-    "templates: the cost model chooses among the sizes that a file allows, or counts with the one that stands there") {
-  for (const char* params : {"param Mr = ? in {3, 5}, Nr = ? in {L, 2*L}\n", "param Mr = 5, Nr = ?\n"}) {
+    "templates: the cost model chooses among the sizes that a file allows, or counts with the one "
+    "that stands there") {
+  for (const char* params :
+       {"param Mr = ? in {3, 5}, Nr = ? in {L, 2*L}\n", "param Mr = 5, Nr = ?\n"}) {
     Folder folder;
     folder.file("mine.sched", std::string("template mine for contraction\n") + params + kTile);
     const schedule::TemplateSet set = folder.set();
@@ -206,7 +227,9 @@ TEST_CASE(
     CHECK((has(text, "param Mr = 5") || has(text, "param Mr = 3")));
   }
   Folder folder;  // no tile has such rows, so that it has none
-  folder.file("mine.sched", std::string("template mine for contraction\nparam Mr = ? in {999}, Nr = ?\n") + kTile);
+  folder.file(
+      "mine.sched",
+      std::string("template mine for contraction\nparam Mr = ? in {999}, Nr = ?\n") + kTile);
   const schedule::TemplateSet set = folder.set();
   CHECK(!has(written(schedule::kDenseRelu, kSmall, &set).text, "Mr"));
 }
@@ -214,25 +237,30 @@ TEST_CASE(
 TEST_CASE("templates: every problem of a folder is reported, with its file and line") {
   Folder folder;
   folder.file("mine.sched",
-              "template yours for contraction\nloop lane = 3\nloop lame = ?\nparam Qr = ?\ninclude \"absent.part\"\n");
+              "template yours for contraction\n"
+              "loop lane = 3\nloop lame = ?\nparam Qr = ?\ninclude \"absent.part\"\n");
   folder.file("other.sched", "template other for matmul\nnest par lane.o > update\n");
   folder.file("templates.table", "contraction other\nrows: other\ncontraction: nowhere\n");
   const std::string problem = folder.problem();
   for (const char* expected :
        {"mine.sched:1: the template yours stands in a file of its name, yours.sched",
         "other.sched:1: no structure 'matmul'",
-        "(there are rows, contraction, window, reduction, transpose, phases, recurrence, pointwise, "
+        "(there are rows, contraction, window, reduction, transpose, phases, recurrence, "
+        "pointwise, "
         "gpu_attention_warps, "
         "gpu_attention, "
         "gpu_rows, "
         "gpu_product, gpu_contraction, gpu_sum, gpu_transpose, gpu_pointwise)",
         "other.sched:2: threads are said by a line of their own", "templates.table:1: expected ':'",
-        "templates.table:3: there is no template nowhere", "mine.sched:1: a template has one nest, here are 0",
+        "templates.table:3: there is no template nowhere",
+        "mine.sched:1: a template has one nest, here are 0",
         "mine.sched:5: include \"absent.part\": there is no such file beside it"})
     CHECK_MESSAGE(has(problem, expected), expected << " in\n" << problem);
 }
 
-TEST_CASE("templates: an unknown hole, group, and a condition that cannot be counted are errors with their line") {
+TEST_CASE(
+    "templates: an unknown hole, group, and a condition that cannot be counted are errors with "
+    "their line") {
   Folder holes;
   holes.file("mine.sched", std::string("template mine for contraction\nparam Qr = ?\n") + kTile);
   CHECK(has(holes.problem(), "mine.sched:2: nothing fills Qr = ? of a contraction"));
@@ -248,7 +276,8 @@ TEST_CASE("templates: an unknown hole, group, and a condition that cannot be cou
   };
   Folder group;
   group.file("mine.sched",
-             "template mine for contraction\nloop lane = ?\nnest free > lane > { init; each tail: tail }\n");
+             "template mine for contraction\n"
+             "loop lane = ?\nnest free > lane > { init; each tail: tail }\n");
   CHECK(has(error_of(group), "mine.sched:3: a contraction has no group 'tail'"));
   Folder condition;
   condition.file("templates.table", "contraction: contraction_rows_outside where rows_bytes > 3\n");
@@ -260,7 +289,8 @@ TEST_CASE("templates: lists, fragments and groups of a text") {
   schedule::TemplateFile file;
   file.structure = "contraction";
   for (const char* line :
-       {"let tile = [row.i] > <lane.i>", "each panel: stage operand layout (dims) [side//size, rest, side%size]",
+       {"let tile = [row.i] > <lane.i>",
+        "each panel: stage operand layout (dims) [side//size, rest, side%size]",
         "each panel: parallel operand.in:copies",
         "nest free > row.o > gone.o > { tile > first; each after: { tile > after }; gone }"})
     file.lines.push_back({schedule::logical_lines(line).front(), "t.sched"});
@@ -275,10 +305,11 @@ TEST_CASE("templates: lists, fragments and groups of a text") {
   alone.names["copies"] = "";
   scope.groups["panel"] = {packed, alone};
   std::string text;
-  for (const schedule::Directive& directive : expand(file, scope, {})) text += print(directive) + "\n";
+  for (const schedule::Directive& directive : expand(file, scope, {}))
+    text += print(directive) + "\n";
   CHECK(text ==
         "stage w layout (k, n) [n//Nr, k, n%Nr]   #: template\n"
         "stage w layout (k, n) [n//Nr, k, n%Nr]   #: template\n"
-        "parallel w.in:n.o   #: template\n"
-        "nest a > b > m.o > { [m.i] > <n.i> > acc.init; [m.i] > <n.i> > y; [m.i] > <n.i> > z }   #: template\n");
+        "parallel w.in:n.o   #: template\nnest a > b > m.o > { "
+        "[m.i] > <n.i> > acc.init; [m.i] > <n.i> > y; [m.i] > <n.i> > z }   #: template\n");
 }

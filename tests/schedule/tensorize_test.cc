@@ -1,5 +1,6 @@
-// tensorize: a nest that is an instruction's Program under other names. What matches keeps every value; what does not
-// is refused in its words, with both bodies, the first difference and the way to a match.
+// tensorize: a nest that is an instruction's Program under other names. What matches keeps every
+// value; what does not is refused in its words, with both bodies, the first difference and the way
+// to a match.
 #include "ir/intrinsics.h"
 #include "schedule/script/script_text.h"
 #include "tests/schedule/schedule_testing.h"
@@ -29,14 +30,17 @@ const std::string kTile =
     "pack w layout (k, n) [n//16, k//4, n%16, k%4]\n";
 const std::string kDot = "tensorize y.update: n.i with vnni_dot_i32x16";
 
-Refusal refused(const std::string& lines, const std::string& text = kBytes, const ir::Values& sizes = kSizes) {
+Refusal refused(const std::string& lines, const std::string& text = kBytes,
+                const ir::Values& sizes = kSizes) {
   const auto program = bound_program(text, sizes);
-  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
+  const auto state =
+      replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
   REQUIRE(!state);
   return state.error();
 }
 
-std::string headline(const std::string& lines, const std::string& text = kBytes, const ir::Values& sizes = kSizes) {
+std::string headline(const std::string& lines, const std::string& text = kBytes,
+                     const ir::Values& sizes = kSizes) {
   return refused(lines, text, sizes).headline;
 }
 
@@ -65,12 +69,15 @@ TEST_CASE("a tile becomes one instruction and keeps every value") {
   CHECK(problem(kBytes, {{"M", 5}, {"N", 48}, {"K", 20}}, kTile + kDot) == "");
   CHECK(problem(kBytes, kSizes, kTile + "stage y at y.update:m\n" + kDot) == "");
   CHECK(problem(kBytes, kSizes,
-                kTile + kDot + "\nparallel y.update: m\nunroll y.update: k.o\nstage y at y.update:n.o") == "");
+                kTile + kDot +
+                    "\nparallel y.update: m\nunroll y.update: k.o\nstage y at y.update:n.o") == "");
   // loops in the other order; the accumulator in registers
-  CHECK(problem(kBytes, kSizes,
-                "split n by 16\nsplit y.update: k by 4\npack w layout (k, n) [n//16, k//4, n%16, k%4]\n"
-                "nest m > n.o > { n.i > y.init; k.o > k.i > n.i > y.update }\nstage y at n.o in register\n"
-                "tensorize y.update: k.i with vnni_dot_i32x16") == "");
+  CHECK(problem(
+            kBytes, kSizes,
+            "split n by 16\nsplit y.update: k by 4\npack w layout (k, n) [n//16, k//4, n%16, k%4]\n"
+            "nest m > n.o > { n.i > y.init; k.o > k.i > n.i > y.update }\n"
+            "stage y at n.o in register\n"
+            "tensorize y.update: k.i with vnni_dot_i32x16") == "");
   CHECK(problem(kFloats, {{"M", 3}, {"N", 12}, {"K", 7}},
                 "split y.update: n by 4\nreorder y.update: k > n.i\n"
                 "tensorize y.update: n.i with fma_f32x4") == "");
@@ -87,8 +94,8 @@ program padded(M, N)
   y[m, n] = acc[m, n]
 )";
   const std::string rows =
-      "stage acc\nbound_storage acc: n by 8\nstage v\npad v: n to 4\nsplit Z: n by 4 tail round\nsplit U: n by 4 tail "
-      "round\n";
+      "stage acc\nbound_storage acc: n by 8\n"
+      "stage v\npad v: n to 4\nsplit Z: n by 4 tail round\nsplit U: n by 4 tail round\n";
   for (const ir::Values& sizes : {ir::Values{{"M", 3}, {"N", 7}}, ir::Values{{"M", 2}, {"N", 5}}})
     CHECK(problem(padded, sizes, rows + "tensorize U:n.i with fma_f32x4") == "");
 }
@@ -98,7 +105,8 @@ TEST_CASE("tensorize reads back as it is printed") {
   const std::string line = "tensorize y.update:n.i with vnni_dot_i32x16";
   CHECK(print(script_of(*program, kDot).directives.front()) == line);
   CHECK(print(script_of(*program, line).directives.front()) == line);
-  CHECK(print(script_of(*program, "tensorize i with fma_f32x4").directives.front()) == "tensorize i with fma_f32x4");
+  CHECK(print(script_of(*program, "tensorize i with fma_f32x4").directives.front()) ==
+        "tensorize i with fma_f32x4");
 }
 
 TEST_CASE("what the State holds") {
@@ -115,20 +123,26 @@ TEST_CASE("a nest that is something else: both bodies and the first difference")
         "c[i] = c[i] + i32(a[i, k]) * i32(b[i, k])  for i in 0..16, k in 0..2\n"
         "where a: i16[16, 2], b: i16[16, 2], c: i32[16]");
   CHECK(detail(refusal, "the nest") ==
-        "y[m, n.i + 16*n.o] = y[m, n.i + 16*n.o] + i32(x[m, k.i + 4*k.o]) * i32(w.p[n.o, k.o, n.i, k.i])"
+        "y[m, n.i + 16*n.o] = y[m, n.i + 16*n.o] + i32(x[m, k.i + 4*k.o]) * i32(w.p[n.o, k.o, n.i, "
+        "k.i])"
         "  for n.i in 0..16, k.i in 0..4");
   CHECK(detail(refusal, "difference") == "loop k.i runs 4 times, expected 2");
-  CHECK(detail(refusal, "would match") == "tensorize y.update:n.i with vnni_dot_i32x16");  // it is another one
+  // It is another one.
+  CHECK(detail(refusal, "would match") == "tensorize y.update:n.i with vnni_dot_i32x16");
 }
 
 TEST_CASE("the way to a match, each step proved") {
-  CHECK(detail(refused("order y.update: m > n > k\ntensorize y.update: n with vnni_dot_i32x16"), "would match") ==
+  CHECK(detail(refused("order y.update: m > n > k\ntensorize y.update: n with vnni_dot_i32x16"),
+               "would match") ==
         "split y.update: n by 16\nsplit y.update: k by 4\nreorder y.update: n.o > k.o > n.i > k.i\n"
         "pack w layout (k, n) [n//16, k//4, n%16, k%4]\n"
         "tensorize y.update:n.i with vnni_dot_i32x16");
-  CHECK(detail(refused("split y.update: n by 16, k by 4\norder y.update: m > n.o > k.o > n.i > k.i\n" + kDot),
-               "would match") ==
-        "pack w layout (k, n) [n//16, k//4, n%16, k%4]\ntensorize y.update:n.i with vnni_dot_i32x16");
+  CHECK(
+      detail(
+          refused("split y.update: n by 16, k by 4\norder y.update: m > n.o > k.o > n.i > k.i\n" +
+                  kDot),
+          "would match") ==
+      "pack w layout (k, n) [n//16, k//4, n%16, k%4]\ntensorize y.update:n.i with vnni_dot_i32x16");
 }
 
 TEST_CASE("the nearest wrong uses") {
@@ -138,8 +152,9 @@ TEST_CASE("the nearest wrong uses") {
   CHECK(headline("tensorize m with vnni_dot_i32x16") == "m is ambiguous: say y.init:m, y.update:m");
   CHECK(first_difference(kTile + "tensorize y.update: k.i with vnni_dot_i32x16") ==
         "the nest has 1 loop, k.i of 4; vnni_dot_i32x16 has i of 16, k of 4");
-  CHECK(first_difference("split y.update: n by 16, k by 4\norder y.update: m > n.o > k.o > n.i > k.i\n" + kDot) ==
-        "w (operand b) moves by 1 element with n.i, expected 4 (or 0, a broadcast)");
+  CHECK(first_difference(
+            "split y.update: n by 16, k by 4\norder y.update: m > n.o > k.o > n.i > k.i\n" +
+            kDot) == "w (operand b) moves by 1 element with n.i, expected 4 (or 0, a broadcast)");
   const std::string other = R"(
 program other(N)
   in    x: i8[N]
@@ -149,8 +164,10 @@ program other(N)
 )";
   CHECK(first_difference("tensorize n with sum_i32x16", other, {{"N", 16}}) ==
         "where a[i] is expected, the nest has i32(x[n]) * i32(w[n])");
-  CHECK(first_difference("tensorize n with fma_f32x16", other, {{"N", 16}}) == "y is i32, expected f32");
-  CHECK(headline("nest m > n > { y.init; k > y.update }\ntensorize y.update: n with vnni_dot_i32x16") ==
+  CHECK(first_difference("tensorize n with fma_f32x16", other, {{"N", 16}}) ==
+        "y is i32, expected f32");
+  CHECK(headline(
+            "nest m > n > { y.init; k > y.update }\ntensorize y.update: n with vnni_dot_i32x16") ==
         "the nest of n holds 2 statements (y.init, y.update), an instruction is one");
 }
 
@@ -162,7 +179,8 @@ program swapped(N)
   inout y: i32[N]
   U: y[n] += i32(x[n, k]) * i32(w[n, k])   for n in 0..N, k in 0..4
 )";
-  CHECK(first_difference("tensorize n with vnni_dot_i32x4", swapped, {{"N", 4}}) == "x is i8, expected u8 (a[i, k])");
+  CHECK(first_difference("tensorize n with vnni_dot_i32x4", swapped, {{"N", 4}}) ==
+        "x is i8, expected u8 (a[i, k])");
 }
 
 TEST_CASE("tiles that are not whole") {
@@ -177,7 +195,8 @@ program triangle(N)
   inout s: f32[N]
   S: s[k] += a[i, k] * v[k]   for i in 0..N, k in 0..i
 )";
-  CHECK(headline("tensorize S: k with fma_f32x4", triangle, {{"N", 5}}) == "not every tile of k is whole");
+  CHECK(headline("tensorize S: k with fma_f32x4", triangle, {{"N", 5}}) ==
+        "not every tile of k is whole");
 }
 
 TEST_CASE("loops of another kind, inside or around") {
@@ -194,7 +213,8 @@ TEST_CASE("what happens in the middle of the nest") {
         "the nest of n.i holds 2 statements (x.in, y.update), an instruction is one");
   CHECK(headline(kTile + "prefetch x at y.update:n.i\n" + kDot) ==
         "x is prefetched at a loop of the nest: prefetch at a loop outside it");
-  CHECK(headline(kTile + "cut y.update:n.i at 8\n" + kDot) == "n.i runs in two parts, an instruction runs all of it");
+  CHECK(headline(kTile + "cut y.update:n.i at 8\n" + kDot) ==
+        "n.i runs in two parts, an instruction runs all of it");
   CHECK(first_difference(kTile + "stream y\n" + kDot).find("") == 0);
 }
 
@@ -214,18 +234,20 @@ TEST_CASE("a later step may not change the nest") {
   const std::string start = "y.update:n.i, tensorized with vnni_dot_i32x16, would be ";
   CHECK(headline(done + "split y.update: n.i by 4") ==
         start +
-            "something else (the nest has 3 loops, n.i.o of 4, n.i.i of 4, k.i of 4; vnni_dot_i32x16 has i of 16, "
+            "something else (the nest has 3 loops, n.i.o of 4, n.i.i of 4, k.i of 4; "
+            "vnni_dot_i32x16 has i of 16, "
             "k of 4): tensorize comes after");
   CHECK(headline(done + "fuse y.update: n.i, k.i as p") == start + "gone: tensorize comes after");
   CHECK(headline(done + "vectorize y.update: n.i") ==
         start +
-            "something else (<n.i> is no plain loop: an instruction runs its iterations in its own way): "
+            "something else (<n.i> is no plain loop: an instruction runs its iterations in its own "
+            "way): "
             "tensorize comes after");
-  CHECK(
-      headline(done + "reorder y.update: n.i > k.o") ==
-      start +
-          "something else (the nest has 3 loops, n.i of 16, k.o of 2, k.i of 4; vnni_dot_i32x16 has i of 16, k of 4): "
-          "tensorize comes after");
+  CHECK(headline(done + "reorder y.update: n.i > k.o") ==
+        start +
+            "something else (the nest has 3 loops, n.i of 16, k.o of 2, k.i of 4; vnni_dot_i32x16 "
+            "has i of 16, k of 4): "
+            "tensorize comes after");
   CHECK(headline(done + "storage_align w.c: k.i by 8") != "");
   CHECK(headline(done + "tensorize y.update: n.i with vnni_dot_i32x16") ==
         "n.i is tensorized already, with vnni_dot_i32x16");

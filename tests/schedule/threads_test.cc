@@ -1,4 +1,5 @@
-// Which loop of a nest threads share: every nest of some size has one, whatever its outermost loop is.
+// Which loop of a nest threads share: every nest of some size has one, whatever its outermost
+// loop is.
 #include "schedule/cost/threads.h"
 
 #include <doctest/doctest.h>
@@ -47,7 +48,9 @@ TEST_CASE("threads: fewer iterations than cores are shared all the same") {
   CHECK(schedule::loop_for_threads(many, 1e6, loops) == "c");
 }
 
-TEST_CASE("threads: a loop over an open iterator is known by the iterator that it counts, whatever it is called") {
+TEST_CASE(
+    "threads: a loop over an open iterator is known by the iterator that it counts, whatever it is "
+    "called") {
   const std::vector<schedule::CountedLoop> loops{{"batch_tiles", 32, true, "n"}, {"c", 30}};
   CHECK(schedule::loop_for_threads(schedule::wide_machine(), 1e7, loops) == "batch_tiles");
   CHECK(schedule::loop_for_threads(schedule::wide_machine(), 1e7, loops, {"n"}) == "c");
@@ -62,8 +65,8 @@ program concat_scale(C, H)
   in  s: f32[2*C, 16]
   out y: f32[1, 2*C, H, 16]
   out z: f32[1, 2*C, H, 16]
-  first: y[n, c, h, i]     = a[n, c, h, i]               for n in 0..1, c in 0..C, h in 0..H, i in 0..16
-  later: y[n, c + C, h, i] = b[n, c, h, i]               for n in 0..1, c in 0..C, h in 0..H, i in 0..16
+  first: y[n, c, h, i]     = a[n, c, h, i]   for n in 0..1, c in 0..C, h in 0..H, i in 0..16
+  later: y[n, c + C, h, i] = b[n, c, h, i]   for n in 0..1, c in 0..C, h in 0..H, i in 0..16
   z[n, c, h, i]            = y[n, c, h, i] * s[c, i]
 )",
                                          {{"C", 8}, {"H", 100}});
@@ -78,7 +81,8 @@ TEST_CASE("threads: a mean over pixels leaves a part of its channels to each") {
 }
 
 TEST_CASE("threads: copies of operands for the whole kernel") {
-  const std::string padded = template_of(schedule::kConv, {{"F", 2}, {"C", 12}, {"H", 20}, {"W", 64}});
+  const std::string padded =
+      template_of(schedule::kConv, {{"F", 2}, {"C", 12}, {"H", 20}, {"W", 64}});
   CHECK(has(padded, "parallel x.in:c"));
 }
 

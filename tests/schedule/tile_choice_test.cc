@@ -1,5 +1,5 @@
-// Which loops become lanes, rows and panels, in which order the others run: what the machine's formulas must say of
-// the structures that they are for.
+// Which loops become lanes, rows and panels, in which order the others run: what the machine's
+// formulas must say of the structures that they are for.
 #include "schedule/cost/tile_choice.h"
 
 #include <doctest/doctest.h>
@@ -31,8 +31,11 @@ schedule::TileChoice choice_of(const std::string& text, std::size_t update,
 
 }  // namespace
 
-TEST_CASE("tiles: channels are lanes where a row of pixels fills no vector, and weights wait in the second cache") {
-  const auto choice = choice_of(R"(
+TEST_CASE(
+    "tiles: channels are lanes where a row of pixels fills no vector, and weights wait in the "
+    "second cache") {
+  const auto choice =
+      choice_of(R"(
 program conv()
   in    x: f32[512, 9, 9]
   const w: f32[512, 512, 3, 3]
@@ -42,7 +45,7 @@ program conv()
     for f in 0..512, h in 0..7, q in 0..7
   y[f, h, q] = acc[f, h, q] + b[f]
 )",
-                                1, {{"f", 512}, {"h", 7}, {"q", 7}, {"c", 512}, {"r", 3}, {"s", 3}});
+                1, {{"f", 512}, {"h", 7}, {"q", 7}, {"c", 512}, {"r", 3}, {"s", 3}});
   CHECK(choice.lane == "f");
   CHECK(choice.row == "q");
   CHECK(choice.outer_row == "h");  // seven rows alone leave registers idle
@@ -51,7 +54,9 @@ program conv()
   CHECK(choice.order.front() == schedule::PlannedLoop{"f.o", "f"});
 }
 
-TEST_CASE("tiles: long rows of pixels are lanes of a short reduction, whose results then leave in vectors") {
+TEST_CASE(
+    "tiles: long rows of pixels are lanes of a short reduction, whose results then leave in "
+    "vectors") {
   const auto choice = choice_of(R"(
 program conv()
   in    x: f32[64, 56, 56]
@@ -80,7 +85,8 @@ program contraction()
   CHECK(choice.row == "c");
 }
 
-TEST_CASE("tiles: loops that bound each other have tiles that divide each other, the lower one outside") {
+TEST_CASE(
+    "tiles: loops that bound each other have tiles that divide each other, the lower one outside") {
   const auto choice = choice_of(R"(
 program syrk()
   in    A: f32[512, 512]
@@ -91,12 +97,14 @@ program syrk()
   CHECK(choice.lane == "j");
   CHECK(choice.row == "i");
   CHECK(choice.tile.vectors * 16 % choice.tile.rows == 0);
-  CHECK(choice.tile.vectors == 1);  // each row of tiles has one that the diagonal cuts, which is slow
+  // Each row of tiles has one that the diagonal cuts, which is slow.
+  CHECK(choice.tile.vectors == 1);
   CHECK(choice.order == std::vector<schedule::PlannedLoop>{{"i.o", "i"}, {"j.o", "j"}});
   CHECK(choice.packed.contains("A"));
 }
 
-TEST_CASE("tiles: a guard on which all lanes agree stays where a copy would cost as much as the sums") {
+TEST_CASE(
+    "tiles: a guard on which all lanes agree stays where a copy would cost as much as the sums") {
   constexpr const char* kDepthwise = R"(
 program depthwise()
   in    x: f32[4, 14, 14, 16]
@@ -105,12 +113,15 @@ program depthwise()
   y[c, h, q, g] = sum[r in 0..3, s in 0..3] (x[c, h + r - 1, q + s - 1, g] else 0) * w[c, r, s, g]
     for c in 0..4, h in 0..14, q in 0..14, g in 0..16
 )";
-  const auto choice = choice_of(kDepthwise, 1, {{"c", 4}, {"h", 14}, {"q", 14}, {"g", 16}, {"r", 3}, {"s", 3}});
+  const auto choice =
+      choice_of(kDepthwise, 1, {{"c", 4}, {"h", 14}, {"q", 14}, {"g", 16}, {"r", 3}, {"s", 3}});
   CHECK(choice.lane == "g");
   CHECK(choice.in_place.contains("x"));
 }
 
-TEST_CASE("tiles: rows are the pixels whose taps share what they read, as many as leave registers for it") {
+TEST_CASE(
+    "tiles: rows are the pixels whose taps share what they read, as many as leave registers for "
+    "it") {
   const auto choice = choice_of(R"(
 program depthwise()
   in    x: f32[4, 58, 58, 16]
@@ -126,8 +137,10 @@ program depthwise()
   CHECK(2 * choice.tile.rows <= schedule::wide_machine().vector_registers);
 }
 
-TEST_CASE("tiles: lanes whose results lie on pages of their own are worth less than loads across lines") {
-  const auto choice = choice_of(R"(
+TEST_CASE(
+    "tiles: lanes whose results lie on pages of their own are worth less than loads across lines") {
+  const auto choice =
+      choice_of(R"(
 program conv()
   in    x: f32[256, 66, 66]
   const w: f32[128, 256, 3, 3]
@@ -137,7 +150,7 @@ program conv()
     for f in 0..128, h in 0..64, q in 0..64
   y[f, h, q] = acc[f, h, q] + b[f]
 )",
-                                1, {{"f", 128}, {"h", 64}, {"q", 64}, {"c", 256}, {"r", 3}, {"s", 3}});
+                1, {{"f", 128}, {"h", 64}, {"q", 64}, {"c", 256}, {"r", 3}, {"s", 3}});
   CHECK(choice.lane == "q");
   CHECK(choice.row == "f");
 }
@@ -153,14 +166,17 @@ program columns()
   const auto nest = schedule::nest_accesses(*program, program->statements[1], {},
                                             {{"h", 64, false}, {"q", 4096, false}, {"r", 3, true}});
   const auto cycles = [&](std::vector<std::size_t> order) {  // into the first cache
-    return schedule::traffic_cycles(nest, {{1, 64, 3}, std::move(order), {}, false}, schedule::wide_machine())[0];
+    return schedule::traffic_cycles(nest, {{1, 64, 3}, std::move(order), {}, false},
+                                    schedule::wide_machine())[0];
   };
   const double down = cycles({1, 0}), along = cycles({0, 1});
-  CHECK(along > 1.8 * down);  // of x three rows for each of y, and not one: a row is longer than the cache
+  // Of x three rows for each of y, and not one: a row is longer than the cache.
+  CHECK(along > 1.8 * down);
   CHECK(down < 1.1 * (66 + 64) * 4096 * 4 / 24);
 }
 
-TEST_CASE("traffic: what a cache holds is fetched once, what it does not for each iteration around") {
+TEST_CASE(
+    "traffic: what a cache holds is fetched once, what it does not for each iteration around") {
   const auto program = schedule::bound_program(R"(
 program product()
   in    A: f32[1024, 1024]
@@ -170,31 +186,37 @@ program product()
 )",
                                                {});
   const ir::Statement* const init = &program->statements[0];
-  const auto nest = schedule::nest_accesses(*program, program->statements[1], std::span(&init, 1),
-                                            {{"i", 1024, false}, {"j", 1024, false}, {"k", 1024, true}});
+  const auto nest =
+      schedule::nest_accesses(*program, program->statements[1], std::span(&init, 1),
+                              {{"i", 1024, false}, {"j", 1024, false}, {"k", 1024, true}});
   const auto cycles = [&](std::vector<std::size_t> order, std::set<std::string> packed) {
-    return schedule::traffic_cycles(nest, {{14, 32, 1024}, std::move(order), std::move(packed), false},
+    return schedule::traffic_cycles(nest,
+                                    {{14, 32, 1024}, std::move(order), std::move(packed), false},
                                     schedule::wide_machine());
   };
-  const auto column_first = cycles({1, 0}, {"B"}), row_first = cycles({0, 1}, {"B"}), in_place = cycles({1, 0}, {});
+  const auto column_first = cycles({1, 0}, {"B"}), row_first = cycles({0, 1}, {"B"}),
+             in_place = cycles({1, 0}, {});
   CHECK(column_first[1] < row_first[1]);  // a panel of B waits in the second cache while A streams
-  CHECK(column_first[1] < in_place[1]);   // the lines of a column of B in place fall into few of its sets
+  // The lines of a column of B in place fall into few of its sets.
+  CHECK(column_first[1] < in_place[1]);
 }
 
 namespace {
 
-schedule::TileChoice pool_of(const std::string& channels, const std::string& shape, bool channels_last) {
+schedule::TileChoice pool_of(const std::string& channels, const std::string& shape,
+                             bool channels_last) {
   const std::string x = channels_last ? "x[2*i + r, 2*j + s, c]" : "x[c, 2*i + r, 2*j + s]",
                     y = channels_last ? "y[i, j, c]" : "y[c, i, j]";
   return choice_of("program pool()\n  in x: f32[" + shape + "]\n  out y: f32[" +
-                       (channels_last ? "100, 100, " + channels : channels + ", 100, 100") + "]\n  " + y +
-                       " = max[r in 0..3, s in 0..3] " + x + "\n",
+                       (channels_last ? "100, 100, " + channels : channels + ", 100, 100") +
+                       "]\n  " + y + " = max[r in 0..3, s in 0..3] " + x + "\n",
                    1, {{"c", std::stoll(channels)}, {"i", 100}, {"j", 100}, {"r", 3}, {"s", 3}});
 }
 
 }  // namespace
 
-TEST_CASE("tiles: windows that come from memory in short rows are fetched ahead, some rows at a time") {
+TEST_CASE(
+    "tiles: windows that come from memory in short rows are fetched ahead, some rows at a time") {
   const auto far = pool_of("128", "128, 203, 203", false);
   REQUIRE(far.ahead.size() == 1);
   CHECK(far.ahead.front().operand == "x");

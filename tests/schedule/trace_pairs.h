@@ -1,5 +1,5 @@
-// The pairs of instances that touch one element, from the interpreter's trace of the reference order: an oracle of
-// dependences that shares nothing with isl and the proof.
+// The pairs of instances that touch one element, from the interpreter's trace of the reference
+// order: an oracle of dependences that shares nothing with isl and the proof.
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ inline constexpr const char* kDense = R"(program dense(M, K)
 )";
 
 // Kind, source, sink, tensor, reduction, both instances.
-using TracePair = std::tuple<std::string, std::string, std::string, std::string, bool, std::vector<std::int64_t>,
-                             std::vector<std::int64_t>>;
+using TracePair = std::tuple<std::string, std::string, std::string, std::string, bool,
+                             std::vector<std::int64_t>, std::vector<std::int64_t>>;
 using TracePairs = std::set<TracePair>;
 
 struct TraceAccess {
@@ -46,7 +46,8 @@ inline bool is_one_instance(const TraceAccess& a, const TraceAccess& b) {
 }
 
 // Of one element, in the order of the trace. What an instance reads and what it writes is one step.
-inline void relate(const std::vector<TraceAccess>& log, const std::string& tensor, bool direct, TracePairs& into) {
+inline void relate(const std::vector<TraceAccess>& log, const std::string& tensor, bool direct,
+                   TracePairs& into) {
   for (std::size_t b = 0; b < log.size(); ++b) {
     const TraceAccess* last_write = nullptr;
     for (std::size_t a = b; a-- > 0;) {
@@ -56,8 +57,8 @@ inline void relate(const std::vector<TraceAccess>& log, const std::string& tenso
       const bool own = (source.write || source.combined) && (sink.write || sink.combined);
       if (source.write || sink.write) {
         const std::string kind = !source.write ? "anti" : sink.write ? "output" : "flow";
-        into.insert({kind, source.statement, sink.statement, tensor, own && source.statement == sink.statement,
-                     source.instance, sink.instance});
+        into.insert({kind, source.statement, sink.statement, tensor,
+                     own && source.statement == sink.statement, source.instance, sink.instance});
       }
       if (source.write) last_write = &source;
     }
@@ -70,7 +71,8 @@ inline TracePairs pairs_of_trace(const ir::Program& program, bool direct) {
   ir::InterpretOptions options;
   options.on_event = [&](const ir::Event& event) {
     for (const ir::Event::Cell& cell : event.cells)
-      logs[{cell.buffer, cell.index}].push_back({*event.statement, event.instance, cell.write, cell.combined});
+      logs[{cell.buffer, cell.index}].push_back(
+          {*event.statement, event.instance, cell.write, cell.combined});
   };
   ir::interpret(program, buffers, options);
   TracePairs pairs;

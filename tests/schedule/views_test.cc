@@ -1,5 +1,5 @@
-// view: executed and proved where flat subscripts are digits; faults planted in the Program that it makes are refused
-// by the proof of the step.
+// view: executed and proved where flat subscripts are digits; faults planted in the Program that it
+// makes are refused by the proof of the step.
 #include <algorithm>
 
 #include "ir/views.h"
@@ -52,10 +52,14 @@ TEST_CASE("views are executed and proved, with what follows") {
 TEST_CASE("what a view makes has to be the Program") {
   CHECK(verdict_of_view([](ir::Program&) {}) == "legal");
   const auto faults = std::vector<Edit>{
-      [](ir::Program& p) { std::swap(update_of(p).writes[0].indices[0], update_of(p).writes[0].indices[1]); },
+      [](ir::Program& p) {
+        std::swap(update_of(p).writes[0].indices[0], update_of(p).writes[0].indices[1]);
+      },
       [](ir::Program& p) { update_of(p).writes[0].indices[1].affine = ir::Affine::symbol("k"); },
       [](ir::Program& p) { update_of(p).domain.pop_back(); },
-      [](ir::Program& p) { std::ranges::find(p.buffers, "A", &ir::Buffer::name)->dtype = DType::F64; },
+      [](ir::Program& p) {
+        std::ranges::find(p.buffers, "A", &ir::Buffer::name)->dtype = DType::F64;
+      },
       [](ir::Program& p) { update_of(p).values[0] = ir::make_literal(DType::F32, 1); }};
   for (const Edit& fault : faults) CHECK(has(verdict_of_view(fault), "is not the Program"));
   // The same places in the row-major order of both shapes, but beyond the end of a row.
@@ -68,7 +72,8 @@ TEST_CASE("what a view makes has to be the Program") {
 }
 
 TEST_CASE("views are undone where elements lie") {
-  const State state = state_of(bound_program(kFlatProduct, {}), "view C as [6, 1, 6]\nview t as [6, 6]");
+  const State state =
+      state_of(bound_program(kFlatProduct, {}), "view C as [6, 1, 6]\nview t as [6, 6]");
   CHECK(ir::equal(*without_views(state).basis, *state.reference));
   CHECK(ir::constant_shape(state.basis->buffer("C")) == std::vector<std::int64_t>{6, 1, 6});
 }

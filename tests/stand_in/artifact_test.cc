@@ -1,4 +1,5 @@
-// Artifacts with code for GPUs: written, read again, and refused where they are damaged or not what they say.
+// Artifacts with code for GPUs: written, read again, and refused where they are damaged or
+// not what they say.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -57,7 +58,8 @@ TEST_CASE("each member may be damaged: exit status 7") {
     damaged[static_cast<std::size_t>(at - file.begin()) + code.bytes.size() / 2] ^= std::byte{1};
     testing::write_file(dir.file("b.polyte"), damaged);
     CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte")); }) ==
-          "7: artifact '" + dir.file("b.polyte") + "': member '" + member + "' is damaged (its digest differs)");
+          "7: artifact '" + dir.file("b.polyte") + "': member '" + member +
+              "' is damaged (its digest differs)");
   }
 }
 
@@ -77,8 +79,9 @@ TEST_CASE("a manifest that does not fit its device code") {
         "7: artifact 'in memory': device code 'k1' is for the impossible architecture 'gfx90a'");
   CHECK(opened_with([](ArtifactParts& p) { p.manifest.device[1].architectures[0] = "ptx"; }) ==
         "7: artifact 'in memory': device code 'k1' is for the impossible architecture 'ptx'");
-  for (const auto change : {+[](DeviceKernel& k) { k.threads = 1025; }, +[](DeviceKernel& k) { k.threads = 0; },
-                            +[](DeviceKernel& k) { k.shared_bytes = -1; }, +[](DeviceKernel& k) { k.name = ""; }})
+  for (const auto change :
+       {+[](DeviceKernel& k) { k.threads = 1025; }, +[](DeviceKernel& k) { k.threads = 0; },
+        +[](DeviceKernel& k) { k.shared_bytes = -1; }, +[](DeviceKernel& k) { k.name = ""; }})
     CHECK(opened_with([&](ArtifactParts& p) {
             change(p.manifest.device[0].kernels[0]);
           }).starts_with("7: artifact 'in memory': device code 'k0': impossible kernel '"));

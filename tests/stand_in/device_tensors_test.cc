@@ -27,11 +27,14 @@ class Caller {
     device_->driver().copy_to_device(memory.get(), tensor.data(), tensor.raw().size(), stream());
     return memory;
   }
-  CudaMemory room_for(const Tensor& tensor) const { return make_cuda_memory(device_, tensor.bytes(), "a test"); }
+  CudaMemory room_for(const Tensor& tensor) const {
+    return make_cuda_memory(device_, tensor.bytes(), "a test");
+  }
   std::vector<Tensor> download(const CudaMemory& memory, const Tensor& like) const {
     std::vector<Tensor> result;
     result.emplace_back(like.dtype(), like.shape());
-    device_->driver().copy_to_host(result[0].data(), memory.get(), result[0].raw().size(), stream());
+    device_->driver().copy_to_host(result[0].data(), memory.get(), result[0].raw().size(),
+                                   stream());
     device_->driver().stream_synchronize(stream());
     return result;
   }
@@ -42,7 +45,8 @@ class Caller {
 };
 
 TensorView on_device(const Tensor& like, const CudaMemory& memory) {
-  return {like.dtype(), like.shape(), reinterpret_cast<void*>(memory.get())};  // NOLINT: the device's
+  return {like.dtype(), like.shape(),
+          reinterpret_cast<void*>(memory.get())};  // NOLINT: the device's
 }
 
 }  // namespace
@@ -58,7 +62,8 @@ TEST_CASE("runs go through the caller's stream, each set of tensors with a graph
   const CudaMemory xa = caller.upload(a[0]), xb = caller.upload(b[0]);
   const CudaMemory ya = caller.room_for(expected_a[0]), yb = caller.room_for(expected_b[0]);
   const std::vector<TensorView> in_a{on_device(a[0], xa)}, in_b{on_device(b[0], xb)};
-  const std::vector<TensorView> out_a{on_device(expected_a[0], ya)}, out_b{on_device(expected_b[0], yb)};
+  const std::vector<TensorView> out_a{on_device(expected_a[0], ya)},
+      out_b{on_device(expected_b[0], yb)};
   for (int round = 0; round < 3; ++round) {
     gpu.run_on(in_a, out_a, caller.stream());
     gpu.run_on(in_b, out_b, caller.stream());
@@ -79,12 +84,15 @@ TEST_CASE("runs in two streams share memory: the second waits for the first") {
   const std::vector<Tensor> expected_a = cpu.run(a), expected_b = cpu.run(b);
   const CudaMemory xa = one.upload(a[0]), xb = two.upload(b[0]);
   const CudaMemory ya = one.room_for(expected_a[0]), yb = two.room_for(expected_b[0]);
-  gpu.run_on(std::vector{on_device(a[0], xa)}, std::vector{on_device(expected_a[0], ya)}, one.stream());
-  gpu.run_on(std::vector{on_device(b[0], xb)}, std::vector{on_device(expected_b[0], yb)}, two.stream());
+  gpu.run_on(std::vector{on_device(a[0], xa)}, std::vector{on_device(expected_a[0], ya)},
+             one.stream());
+  gpu.run_on(std::vector{on_device(b[0], xb)}, std::vector{on_device(expected_b[0], yb)},
+             two.stream());
   CHECK(same_bits(two.download(yb, expected_b[0]), expected_b));
   CHECK(same_bits(one.download(ya, expected_a[0]), expected_a));
   // And one on the processor's tensors for both.
-  gpu.run_on(std::vector{on_device(a[0], xa)}, std::vector{on_device(expected_a[0], ya)}, one.stream());
+  gpu.run_on(std::vector{on_device(a[0], xa)}, std::vector{on_device(expected_a[0], ya)},
+             one.stream());
   CHECK(same_bits(gpu.run(b), expected_b));
   gpu.wait();
   CHECK(same_bits(one.download(ya, expected_a[0]), expected_a));
@@ -101,7 +109,8 @@ TEST_CASE("what a run in a stream found is told who waits") {
   stand_in().fail("kernel", 2, 719);
   gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(y, room)}, caller.stream());
   CHECK(problem_of([&] { gpu.wait(); }) ==
-        "6: a run on stand-in failed: cuEventSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)");
+        "6: a run on stand-in failed: cuEventSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified "
+        "launch failure)");
   CHECK(problem_of([&] { gpu.wait(); }).starts_with("6: this session cannot be used any more"));
   stand_in().reset();
 }
@@ -111,12 +120,14 @@ TEST_CASE("a replay is the last run once more") {
   const Session gpu = gpu_session();
   CHECK(problem_of([&] { gpu.replay(); }) == "2: nothing to replay: nothing has run yet");
   gpu.run(inputs_of(gpu, 1));
-  const std::int64_t copies = stand_in().calls("cuMemcpyHtoDAsync_v2"), kernels = stand_in().calls("kernel");
+  const std::int64_t copies = stand_in().calls("cuMemcpyHtoDAsync_v2"),
+                     kernels = stand_in().calls("kernel");
   gpu.replay();
   CHECK(stand_in().calls("cuMemcpyHtoDAsync_v2") == copies);
   CHECK(stand_in().calls("kernel") == 2 * kernels);
   const Session cpu = cpu_session();
-  CHECK(problem_of([&] { cpu.replay(); }) == "2: nothing to replay: the artifact runs on a processor");
+  CHECK(problem_of([&] { cpu.replay(); }) ==
+        "2: nothing to replay: the artifact runs on a processor");
   CHECK(problem_of([&] { cpu.run_on({}, {}, nullptr); }) ==
         "2: the artifact runs on a processor: it takes no tensors in a GPU's memory");
 }
@@ -128,12 +139,12 @@ TEST_CASE("the C API: tensors of DLPack on the device") {
   const polyte_runtime_api* api = polyte_runtime_get_api(1);
   polyte_session* session = nullptr;
   polyte_problem* problem = nullptr;
-  CHECK(api->session_open_on_device(dir.file("digits.polyte").c_str(), 7, stand_in_device().driver.c_str(), &session,
-                                    &problem) == 6);
+  CHECK(api->session_open_on_device(dir.file("digits.polyte").c_str(), 7,
+                                    stand_in_device().driver.c_str(), &session, &problem) == 6);
   CHECK(std::string(api->problem_text(problem)) == "no CUDA device 7: the driver knows of 2");
   api->problem_free(problem);
-  REQUIRE(api->session_open_on_device(dir.file("digits.polyte").c_str(), 0, stand_in_device().driver.c_str(), &session,
-                                      &problem) == 0);
+  REQUIRE(api->session_open_on_device(dir.file("digits.polyte").c_str(), 0,
+                                      stand_in_device().driver.c_str(), &session, &problem) == 0);
   CHECK(api->session_device(session).device_type == POLYTE_DL_CUDA);
   CHECK(api->session_device(nullptr).device_type == POLYTE_DL_CPU);
 
@@ -144,7 +155,8 @@ TEST_CASE("the C API: tensors of DLPack on the device") {
   const TensorView in_view = on_device(a[0], x), out_view = on_device(expected[0], y);
   polyte_dl_tensor in = to_dlpack(in_view), out = to_dlpack(out_view);
   CHECK(api->session_run_on_device(session, &in, 1, &out, 1, caller.stream(), &problem) == 3);
-  CHECK(std::string(api->problem_text(problem)) == "tensor is on device type 1, number 0, expected CUDA device 0");
+  CHECK(std::string(api->problem_text(problem)) ==
+        "tensor is on device type 1, number 0, expected CUDA device 0");
   api->problem_free(problem);
   in.device = out.device = {POLYTE_DL_CUDA, 0};
   CHECK(api->session_run_on_device(session, &in, 1, &out, 1, caller.stream(), &problem) == 0);
@@ -166,7 +178,8 @@ TEST_CASE("a session that is closed waits for the runs in callers' streams") {
   const CudaMemory x = caller.upload(a[0]), y = caller.room_for(expected[0]);
   {
     const Session gpu = gpu_session();
-    gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(expected[0], y)}, caller.stream());
+    gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(expected[0], y)},
+               caller.stream());
   }
   CHECK(same_bits(caller.download(y, expected[0]), expected));
 }

@@ -26,7 +26,8 @@ ArtifactParts compiled(Size size, const codegen::Target& target) {
   const bool is_open = size == Size::Open;
   driver::ImportedNetwork imported = driver::import_network(
       is_open ? "examples/digits/digits_batch.onnx" : "examples/digits/digits.onnx", {},
-      is_open ? std::vector<driver::OpenSymbol>{{"batch", 1, 4, 8}} : std::vector<driver::OpenSymbol>{});
+      is_open ? std::vector<driver::OpenSymbol>{{"batch", 1, 4, 8}}
+              : std::vector<driver::OpenSymbol>{});
   driver::ModelOptions options;
   options.exact = true;
   options.emulated = target.kind == TargetKind::Cuda;
@@ -69,18 +70,22 @@ const ArtifactParts& digits_for_cpu(Size size) {
 }
 
 const ArtifactParts& digits_for_gpu(Size size) {
-  static const ArtifactParts fixed = compiled(Size::Fixed, {*gpu_machine("h100"), TargetKind::Cuda});
+  static const ArtifactParts fixed =
+      compiled(Size::Fixed, {*gpu_machine("h100"), TargetKind::Cuda});
   static const ArtifactParts open = compiled(Size::Open, {*gpu_machine("h100"), TargetKind::Cuda});
   return size == Size::Open ? open : fixed;
 }
 
 ArtifactParts copy_of(const ArtifactParts& parts) {
   ArtifactParts copy{parts.manifest, parts.kernels, {}, parts.device, parts.scripts, parts.report};
-  for (const AlignedBuffer& constants : parts.constants) copy.constants.push_back(copy_of(constants));
+  for (const AlignedBuffer& constants : parts.constants)
+    copy.constants.push_back(copy_of(constants));
   return copy;
 }
 
-Session cpu_session(Size size) { return Session(Artifact::from_parts(copy_of(digits_for_cpu(size))), {.threads = 1}); }
+Session cpu_session(Size size) {
+  return Session(Artifact::from_parts(copy_of(digits_for_cpu(size))), {.threads = 1});
+}
 Session gpu_session(Size size) {
   return Session(Artifact::from_parts(copy_of(digits_for_gpu(size))), {.cuda = stand_in_device()});
 }

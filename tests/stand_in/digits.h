@@ -1,5 +1,5 @@
-// The network of examples/digits, compiled for a GPU and for this processor, and the stand-in driver that runs the
-// former.
+// The network of examples/digits, compiled for a GPU and for this processor, and the stand-in
+// driver that runs the former.
 #pragma once
 
 #include <string>
@@ -33,7 +33,8 @@ runtime::Session cpu_session(Size size = Size::Fixed);
 runtime::Session gpu_session(Size size = Size::Fixed);
 
 // The inputs of a session, filled with normal numbers by this seed; `batch` where it is open.
-std::vector<runtime::Tensor> inputs_of(const runtime::Session& session, int seed, std::int64_t batch = 1);
+std::vector<runtime::Tensor> inputs_of(const runtime::Session& session, int seed,
+                                       std::int64_t batch = 1);
 bool same_bits(const std::vector<runtime::Tensor>& a, const std::vector<runtime::Tensor>& b);
 
 // What a UserError says, with its status: "6: ..."; "" where none is thrown.

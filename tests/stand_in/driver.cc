@@ -22,7 +22,8 @@ template <class F>
 int entry(const char* name, F&& does) {
   const std::lock_guard lock(driver().mutex);
   try {
-    if (const int result = driver().enter(name)) return std::max(result, static_cast<int>(kSuccess));
+    if (const int result = driver().enter(name))
+      return std::max(result, static_cast<int>(kSuccess));
     return does();
   } catch (...) {
     return kOutOfMemory;
@@ -61,7 +62,8 @@ constexpr Result kResults[] = {
     {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {kInvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
-    {kIllegalState, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
+    {kIllegalState, "CUDA_ERROR_ILLEGAL_STATE",
+     "the operation cannot be performed in the present state"},
     {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
@@ -78,7 +80,8 @@ Bytes whole_object(const void* image) {
   std::memcpy(&header, image, SELFMAG);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
   std::memcpy(&header, image, sizeof header);
-  return {static_cast<const std::byte*>(image), header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize};
+  return {static_cast<const std::byte*>(image),
+          header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize};
 }
 
 double now_ms() {
@@ -108,8 +111,12 @@ std::vector<char> copy_of(const void* from, std::size_t bytes) {
 
 extern "C" {
 
-int cuGetErrorName(int result, const char** text) { return find_result(result, text, &Result::name); }
-int cuGetErrorString(int result, const char** text) { return find_result(result, text, &Result::text); }
+int cuGetErrorName(int result, const char** text) {
+  return find_result(result, text, &Result::name);
+}
+int cuGetErrorString(int result, const char** text) {
+  return find_result(result, text, &Result::text);
+}
 
 int cuInit(unsigned) {
   return entry("cuInit", [] { return kSuccess; });
@@ -168,7 +175,8 @@ int cuCtxPopCurrent_v2(void** context) {
 }
 
 int cuMemAlloc_v2(Address* address, std::size_t bytes) {
-  return entry("cuMemAlloc_v2", [&] { return driver().allocate(*address, static_cast<int64_t>(bytes)); });
+  return entry("cuMemAlloc_v2",
+               [&] { return driver().allocate(*address, static_cast<int64_t>(bytes)); });
 }
 // What is given back is given back, whatever happened before.
 int cuMemFree_v2(Address address) {
@@ -178,7 +186,8 @@ int cuMemFree_v2(Address address) {
   return result != 0 ? result : freed;
 }
 int cuMemAllocHost_v2(void** memory, std::size_t bytes) {
-  return entry("cuMemAllocHost_v2", [&] { return driver().allocate_host(*memory, static_cast<int64_t>(bytes)); });
+  return entry("cuMemAllocHost_v2",
+               [&] { return driver().allocate_host(*memory, static_cast<int64_t>(bytes)); });
 }
 int cuMemFreeHost(void* memory) {
   const std::lock_guard lock(driver().mutex);
@@ -193,7 +202,8 @@ int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
   });
 }
 
-// From memory that is not page-locked: the bytes are taken at once, and arrive when it is their turn.
+// From memory that is not page-locked: the bytes are taken at once, and arrive when it is
+// their turn.
 int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
   return entry("cuMemcpyHtoDAsync_v2", [&]() -> int {
     if (at(stream).capture) return kIllegalState;
@@ -256,7 +266,9 @@ int cuStreamSynchronize(Stream* stream) {
 }
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return entry("cuStreamWaitEvent", [&] {
-    Driver::put(at(stream), [event, last = event->recorded] { return event->come_by < last ? kNotYet : +kSuccess; });
+    Driver::put(at(stream), [event, last = event->recorded] {
+      return event->come_by < last ? kNotYet : +kSuccess;
+    });
     return kSuccess;
   });
 }
@@ -331,7 +343,8 @@ int cuEventDestroy_v2(Event* event) {
 int cuModuleLoadData(Module** module, const void* image) {
   return entry("cuModuleLoadData", [&]() -> int {
     try {
-      auto library = std::make_unique<polyte::runtime::SharedLibrary>(whole_object(image), "stand-in module");
+      auto library =
+          std::make_unique<polyte::runtime::SharedLibrary>(whole_object(image), "stand-in module");
       *module = new Module{std::move(library)};  // NOLINT
       return kSuccess;
     } catch (const polyte::UserError&) {
@@ -344,7 +357,8 @@ int cuModuleGetFunction(Function** function, Module* module, const char* name) {
   return entry("cuModuleGetFunction", [&]() -> int {
     const void* description = module->library->find(std::string(name) + POLYTE_LAUNCH_SUFFIX);
     if (description == nullptr) return kNotFound;
-    *function = &module->functions.emplace_back(Function{static_cast<const polyte_launch*>(description)});
+    *function =
+        &module->functions.emplace_back(Function{static_cast<const polyte_launch*>(description)});
     return kSuccess;
   });
 }
@@ -355,15 +369,18 @@ int cuFuncSetAttribute(Function* function, int which, int value) {
     return kSuccess;
   });
 }
-int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,
-                   unsigned threads_z, unsigned shared, Stream* stream, void** parameters, void**) {
+int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads_x,
+                   unsigned threads_y, unsigned threads_z, unsigned shared, Stream* stream,
+                   void** parameters, void**) {
   return entry("cuLaunchKernel", [&]() -> int {
     const polyte_launch& launch = *function->description;
-    if (threads_x != launch.threads || threads_y != 1 || threads_z != 1 || shared != launch.shared_bytes ||
-        shared > function->shared_limit || x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535)
+    if (threads_x != launch.threads || threads_y != 1 || threads_z != 1 ||
+        shared != launch.shared_bytes || shared > function->shared_limit || x == 0 || y == 0 ||
+        z == 0 || y > 65535 || z > 65535)
       return kInvalidValue;
     std::vector<uint64_t> arguments(static_cast<std::size_t>(launch.arguments));
-    for (std::size_t i = 0; i < arguments.size(); ++i) std::memcpy(&arguments[i], parameters[i], sizeof(uint64_t));
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      std::memcpy(&arguments[i], parameters[i], sizeof(uint64_t));
     Driver::put(at(stream), [&launch, x, y, z, arguments] {
       const int64_t grid[] = {x, y, z};
       return driver().run_kernel(launch, grid, arguments);
@@ -373,7 +390,9 @@ int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z,
 }
 
 void polyte_stand_in_reset() { driver().reset(); }
-void polyte_stand_in_fail(const char* name, int64_t nth, int result) { driver().fail(name, nth, result); }
+void polyte_stand_in_fail(const char* name, int64_t nth, int result) {
+  driver().fail(name, nth, result);
+}
 int64_t polyte_stand_in_calls(const char* name) { return driver().calls(name); }
 void polyte_stand_in_limit(int64_t bytes) { driver().limit = bytes; }
 int64_t polyte_stand_in_allocated() { return driver().allocated; }

@@ -8,7 +8,8 @@
 namespace polyte::stand_in {
 namespace {
 
-constexpr std::size_t kAlignment = 256;  // and no more: allocations begin so far into their first page
+// And no more: allocations begin so far into their first page.
+constexpr std::size_t kAlignment = 256;
 
 }  // namespace
 
@@ -23,7 +24,8 @@ class Driver::Open {
  private:
   Driver& driver_;
   void protect(int how) {
-    for (const auto& [address, allocation] : driver_.memory_) ::mprotect(allocation.pages, allocation.page_bytes, how);
+    for (const auto& [address, allocation] : driver_.memory_)
+      ::mprotect(allocation.pages, allocation.page_bytes, how);
   }
 };
 
@@ -69,7 +71,8 @@ int Driver::allocate(uint64_t& address, int64_t bytes) {
   address = reinterpret_cast<uint64_t>(pages) + kAlignment;  // NOLINT
   memory_[address] = {static_cast<char*>(pages), total, bytes};
   allocated += bytes;
-  emulator_->add_memory("memory " + std::to_string(memory_.size()), reinterpret_cast<void*>(address),  // NOLINT
+  emulator_->add_memory("memory " + std::to_string(memory_.size()),
+                        reinterpret_cast<void*>(address),  // NOLINT
                         bytes, runtime::Emulator::Defined::No);
   return kSuccess;
 }
@@ -125,7 +128,8 @@ void Driver::copy(uint64_t to, uint64_t from, int64_t bytes) {
   define(to, bytes);
 }
 
-int Driver::run_kernel(const polyte_launch& launch, const int64_t* grid, const std::vector<uint64_t>& arguments) {
+int Driver::run_kernel(const polyte_launch& launch, const int64_t* grid,
+                       const std::vector<uint64_t>& arguments) {
   if (const int result = planned("kernel")) return lost_ = result;
   const Open open(*this);
   std::vector<const void*> places;
@@ -149,7 +153,8 @@ void Driver::lose_waiting() {
   for (Stream* const each : streams) each->waiting.clear();
 }
 
-// One operation of each stream after the other: what is not ordered between streams happens in a bad order.
+// One operation of each stream after the other: what is not ordered between streams happens in
+// a bad order.
 int Driver::drain(const Stream& stream) {
   while (!stream.waiting.empty()) {
     bool any = false;

@@ -82,7 +82,8 @@ class Driver {
   void write(uint64_t to, const void* from, int64_t bytes);  // from: the processor's memory
   void read(void* to, uint64_t from, int64_t bytes);
   void copy(uint64_t to, uint64_t from, int64_t bytes);
-  int run_kernel(const polyte_launch& launch, const int64_t* grid, const std::vector<uint64_t>& arguments);
+  int run_kernel(const polyte_launch& launch, const int64_t* grid,
+                 const std::vector<uint64_t>& arguments);
 
   static void put(Stream& stream, Operation operation);
   int drain(const Stream& stream);  // the others take turns with it

@@ -1,4 +1,5 @@
-// What fails on a GPU is said in a line, with an exit status, and leaves the process and other sessions as they are.
+// What fails on a GPU is said in a line, with an exit status, and leaves the process and other
+// sessions as they are.
 #include <doctest/doctest.h>
 
 #include "tests/stand_in/digits.h"
@@ -22,7 +23,9 @@ DeviceCode& emulated_code(ArtifactParts& parts, std::size_t number) {
   return *found.at(number);
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -31,13 +34,15 @@ TEST_CASE("no driver, a library that is none, and no such device") {
     return problem_of([&] { session_of(copy_of(digits_for_gpu()), options); });
   };
   CHECK(open({"/no/such/libcuda.so", 0}) ==
-        "6: no CUDA driver: /no/such/libcuda.so: cannot open shared object file: No such file or directory; a GPU's "
+        "6: no CUDA driver: /no/such/libcuda.so: cannot open shared object file: No such file or "
+        "directory; a GPU's "
         "code runs where NVIDIA's driver is installed");
   CHECK(open({"libz.so.1", 0}) ==
         "6: CUDA driver libz.so.1 has no cuGetErrorName: expected the driver of CUDA 12 or later");
   CHECK(open({stand_in_device().driver, 5}) == "6: no CUDA device 5: the driver knows of 2");
   stand_in().fail("cuInit", 1, 100);
-  CHECK(open(stand_in_device()) == "6: cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
+  CHECK(open(stand_in_device()) ==
+        "6: cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
 }
 
 TEST_CASE("a launch that fails: the session cannot be used any more, the next one can") {
@@ -47,9 +52,11 @@ TEST_CASE("a launch that fails: the session cannot be used any more, the next on
   gpu.run(inputs);
   stand_in().fail("kernel", 4, 719);
   CHECK(problem_of([&] { gpu.run(inputs); }) ==
-        "6: a run on stand-in failed: cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)");
-  CHECK(contains(problem_of([&] { gpu.run(inputs); }),
-                 "6: this session cannot be used any more, open it again: a run on stand-in failed"));
+        "6: a run on stand-in failed: cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED (unspecified "
+        "launch failure)");
+  CHECK(
+      contains(problem_of([&] { gpu.run(inputs); }),
+               "6: this session cannot be used any more, open it again: a run on stand-in failed"));
   stand_in().reset();
   CHECK(problem_of([&] { gpu.run(inputs); }) != "");
   const Session other = gpu_session();
@@ -57,9 +64,9 @@ TEST_CASE("a launch that fails: the session cannot be used any more, the next on
 }
 
 TEST_CASE("every call of a first run may fail: it is named, and all memory is given back") {
-  for (const char* call :
-       {"cuMemcpyHtoDAsync_v2", "cuStreamBeginCapture_v2", "cuLaunchKernel", "cuStreamEndCapture",
-        "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
+  for (const char* call : {"cuMemcpyHtoDAsync_v2", "cuStreamBeginCapture_v2", "cuLaunchKernel",
+                           "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+                           "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
     CAPTURE(call);
     stand_in().reset();
     const std::int64_t before = stand_in().allocated();
@@ -69,7 +76,8 @@ TEST_CASE("every call of a first run may fail: it is named, and all memory is gi
       stand_in().fail(call, 1, 401);
       CHECK(problem_of([&] { gpu.run(inputs); }) ==
             std::string("6: a run on stand-in failed: ") + call +
-                ": CUDA_ERROR_ILLEGAL_STATE (the operation cannot be performed in the present state)");
+                ": CUDA_ERROR_ILLEGAL_STATE (the operation cannot be performed in the present "
+                "state)");
     }
     CHECK(stand_in().allocated() == before);
   }
@@ -78,14 +86,16 @@ TEST_CASE("every call of a first run may fail: it is named, and all memory is gi
 
 TEST_CASE("every call of opening a session may fail") {
   for (const char* call :
-       {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain",
-        "cuCtxPushCurrent_v2", "cuMemAlloc_v2", "cuMemAllocHost_v2", "cuMemHostGetDevicePointer_v2", "cuStreamCreate",
-        "cuModuleLoadData", "cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize", "cuEventCreate"}) {
+       {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetAttribute",
+        "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuMemAlloc_v2", "cuMemAllocHost_v2",
+        "cuMemHostGetDevicePointer_v2", "cuStreamCreate", "cuModuleLoadData", "cuModuleGetFunction",
+        "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize", "cuEventCreate"}) {
     CAPTURE(call);
     stand_in().reset();
     const std::int64_t before = stand_in().allocated();
     stand_in().fail(call, 1, 401);
-    CHECK(contains(problem_of([&] { gpu_session(); }), std::string(call) + ": CUDA_ERROR_ILLEGAL_STATE"));
+    CHECK(contains(problem_of([&] { gpu_session(); }),
+                   std::string(call) + ": CUDA_ERROR_ILLEGAL_STATE"));
     CHECK(stand_in().allocated() == before);
   }
   stand_in().reset();
@@ -117,9 +127,10 @@ TEST_CASE("device code that is not what the manifest says") {
   stand_in().reset();
   ArtifactParts parts = copy_of(digits_for_gpu());
   emulated_code(parts, 1).bytes[1] ^= std::byte{0x40};
-  CHECK(contains(problem_of([&] { session_of(std::move(parts)); }),
-                 "7: artifact 'in memory': device code 'k1' for sm_0 is not taken: cuModuleLoadData: "
-                 "CUDA_ERROR_INVALID_IMAGE (device kernel image is invalid)"));
+  CHECK(
+      contains(problem_of([&] { session_of(std::move(parts)); }),
+               "7: artifact 'in memory': device code 'k1' for sm_0 is not taken: cuModuleLoadData: "
+               "CUDA_ERROR_INVALID_IMAGE (device kernel image is invalid)"));
   parts = copy_of(digits_for_gpu());
   std::swap(emulated_code(parts, 0).bytes, emulated_code(parts, 1).bytes);
   CHECK(contains(problem_of([&] { session_of(std::move(parts)); }),

@@ -73,7 +73,8 @@ TEST_CASE("cuda:native of the C++ API is the GPU that is named") {
   const auto none = api::compile_model("examples/digits/digits.onnx", "", options);
   REQUIRE_FALSE(none);
   CHECK(static_cast<int>(none.error().status) == 6);
-  CHECK(none.error().messages == std::vector<std::string>{"no CUDA device 5: the driver knows of 2"});
+  CHECK(none.error().messages ==
+        std::vector<std::string>{"no CUDA device 5: the driver knows of 2"});
 }
 
 TEST_CASE("a machine file says the same, there and back") {
@@ -88,8 +89,11 @@ TEST_CASE("a machine file says the same, there and back") {
                                   "\"multiprocessors\": 132", "\"multiprocessors\": -1");
   CHECK(problem_of([&] { driver::machine_from_file(path); }) ==
         "3: " + path + ": 'multiprocessors' is -1, expected a whole number above 0\n" + path +
-            ": 'clock_ghz' is missing, expected a number above 0\n" + path + ": 'clock_mhz' is not known");
+            ": 'clock_ghz' is missing, expected a number above 0\n" + path +
+            ": 'clock_mhz' is not known");
   std::ofstream(path) << "[1]";
-  CHECK(problem_of([&] { driver::machine_from_file(path); }).starts_with("3: " + path + ": expected a JSON object"));
+  CHECK(problem_of([&] {
+          driver::machine_from_file(path);
+        }).starts_with("3: " + path + ": expected a JSON object"));
   CHECK(problem_of([&] { driver::machine_from_file(dir.file("none.json")); }).starts_with("3: "));
 }

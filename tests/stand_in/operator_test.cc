@@ -1,4 +1,5 @@
-// Single operators on the device: blocks and threads, shared memory, barriers; subscripts outside their dimension.
+// Single operators on the device: blocks and threads, shared memory, barriers; subscripts
+// outside their dimension.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,8 +20,8 @@ using polyte::gpu::testing::KernelFile;
 namespace {
 
 driver::CompiledOperator compiled(const KernelFile& file) {
-  auto program =
-      std::make_shared<const ir::Program>(ir::bind(ir::parse_program(file.program, file.name), file.sizes.front()));
+  auto program = std::make_shared<const ir::Program>(
+      ir::bind(ir::parse_program(file.program, file.name), file.sizes.front()));
   const schedule::Script script = schedule::parse_script(file.script, file.name);
   driver::KernelOptions options;
   options.arm = driver::Arm::Script;
@@ -38,7 +39,8 @@ std::vector<runtime::Tensor> filled(const ir::Program& program) {
   return tensors;
 }
 
-driver::OperatorSession on_device(const driver::CompiledOperator& op, std::span<const runtime::Tensor> tensors) {
+driver::OperatorSession on_device(const driver::CompiledOperator& op,
+                                  std::span<const runtime::Tensor> tensors) {
   return {op, tensors, gpu::testing::gpu("h100"), stand_in_device()};
 }
 
@@ -48,10 +50,12 @@ TEST_CASE("every kernel of tests/gpu on the device, with the bits of the emulato
   stand_in().reset();
   int run = 0;
   for (const KernelFile& file : gpu::testing::kernel_files()) {
-    if (!file.only_for.empty()) continue;  // no PTX of theirs runs on later generations, which an artifact wants
+    // No PTX of theirs runs on later generations, which an artifact wants.
+    if (!file.only_for.empty()) continue;
     CAPTURE(file.name);
     const driver::CompiledOperator op = compiled(file);
-    std::vector<runtime::Tensor> expected = filled(*op.built.program), got = filled(*op.built.program);
+    std::vector<runtime::Tensor> expected = filled(*op.built.program),
+                                 got = filled(*op.built.program);
     driver::OperatorRunner(op, expected, 1).run();
     on_device(op, got).run();
     CHECK(same_bits(got, expected));
@@ -60,13 +64,16 @@ TEST_CASE("every kernel of tests/gpu on the device, with the bits of the emulato
   CHECK(run >= 5);
 }
 
-TEST_CASE("a subscript outside its dimension is the error that it is on a CPU, and the session goes on") {
+TEST_CASE(
+    "a subscript outside its dimension is the error that it is on a CPU, and the session goes on") {
   stand_in().reset();
-  const std::string text = "program pick(N, V)\n  in x: f32[V]\n  in id: i64[N]\n  out y: f32[N]\n  y[n] = x[id[n]]\n";
-  const KernelFile file{"pick",
-                        text,
-                        "schedule rows/1 for pick\nsplit n by 32\nnest block n.o > thread n.i > y\n",
-                        {{{"N", 100}, {"V", 50}}}};
+  const std::string text =
+      "program pick(N, V)\n  in x: f32[V]\n  in id: i64[N]\n  out y: f32[N]\n  y[n] = x[id[n]]\n";
+  const KernelFile file{
+      "pick",
+      text,
+      "schedule rows/1 for pick\nsplit n by 32\nnest block n.o > thread n.i > y\n",
+      {{{"N", 100}, {"V", 50}}}};
   const driver::CompiledOperator op = compiled(file);
   std::vector<runtime::Tensor> tensors = filled(*op.built.program);
   std::ranges::fill(tensors[1].as<std::int64_t>(), 7);
@@ -74,10 +81,12 @@ TEST_CASE("a subscript outside its dimension is the error that it is on a CPU, a
   session.run();
   CHECK(tensors[2].as<float>()[99] == tensors[0].as<float>()[7]);
   tensors[1].as<std::int64_t>()[40] = 50;
-  const std::string expected = "3: kernel 'pick' of group 'pick' read a subscript that is outside its dimension";
+  const std::string expected =
+      "3: kernel 'pick' of group 'pick' read a subscript that is outside its dimension";
   CHECK(problem_of([&] { session.run(); }) == expected);
   CHECK(problem_of([&] { session.run(); }) == expected);
-  std::ranges::fill(tensors[1].as<std::int64_t>().subspan(30, 40), -1);  // of several warps and blocks at once
+  // Of several warps and blocks at once.
+  std::ranges::fill(tensors[1].as<std::int64_t>().subspan(30, 40), -1);
   CHECK(problem_of([&] { session.run(); }) == expected);
   std::ranges::fill(tensors[1].as<std::int64_t>(), 7);
   tensors[1].as<std::int64_t>()[40] = 49;
@@ -87,10 +96,11 @@ TEST_CASE("a subscript outside its dimension is the error that it is on a CPU, a
 
 TEST_CASE("an operator in place: its tensor is an input and an output of one name") {
   stand_in().reset();
-  const KernelFile file{"twice",
-                        "program twice(N)\n  inout x: f32[N]\n  x[n] = x[n] * 2\n",
-                        "schedule rows/1 for twice\nsplit n by 32\nnest block n.o > thread n.i > x\n",
-                        {{{"N", 100}}}};
+  const KernelFile file{
+      "twice",
+      "program twice(N)\n  inout x: f32[N]\n  x[n] = x[n] * 2\n",
+      "schedule rows/1 for twice\nsplit n by 32\nnest block n.o > thread n.i > x\n",
+      {{{"N", 100}}}};
   const driver::CompiledOperator op = compiled(file);
   std::vector<runtime::Tensor> tensors = filled(*op.built.program);
   const std::vector<float> before(tensors[0].as<float>().begin(), tensors[0].as<float>().end());
@@ -118,7 +128,8 @@ TEST_CASE("an operator in place: its tensor is an input and an output of one nam
 TEST_CASE("a kernel of the API opens a session of its GPU, its constants packed by then") {
   stand_in().reset();
   const auto program = api::parse_program(
-      "program dense(M, N)\n  in x: f32[M]\n  const w: f32[M, N]\n  out y: f32[N]\n  y[n] = sum[m] x[m] * w[m, n]\n");
+      "program dense(M, N)\n"
+      "  in x: f32[M]\n  const w: f32[M, N]\n  out y: f32[N]\n  y[n] = sum[m] x[m] * w[m, n]\n");
   REQUIRE(program);
   api::CompileOptions options;
   options.sizes = {{"M", 6}, {"N", 40}};

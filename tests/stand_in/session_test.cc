@@ -1,5 +1,5 @@
-// Sessions on a GPU, which the stand-in driver plays: the bits of this processor, through graphs that are captured once
-// and replayed.
+// Sessions on a GPU, which the stand-in driver plays: the bits of this processor, through graphs
+// that are captured once and replayed.
 #include "runtime/session.h"
 
 #include <doctest/doctest.h>
@@ -36,8 +36,8 @@ TEST_CASE("a run after the first allocates nothing, neither here nor on the devi
   const std::int64_t before = allocations_of_this_thread();
   for (int i = 0; i < 3; ++i) gpu.run(in, out);
   CHECK(allocations_of_this_thread() == before);
-  for (const char* call :
-       {"cuMemAlloc_v2", "cuMemAllocHost_v2", "cuStreamCreate", "cuLaunchKernel", "cuModuleLoadData"})
+  for (const char* call : {"cuMemAlloc_v2", "cuMemAllocHost_v2", "cuStreamCreate", "cuLaunchKernel",
+                           "cuModuleLoadData"})
     CHECK(stand_in().calls(call) == 0);
 }
 
@@ -59,7 +59,8 @@ TEST_CASE("runs in several threads have memory and graphs of their own") {
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
       const std::vector<Tensor> inputs = inputs_of(cpu, t);
-      for (int round = 0; round < 3; ++round) wrong += same_bits(gpu.run(inputs), cpu.run(inputs)) ? 0 : 1;
+      for (int round = 0; round < 3; ++round)
+        wrong += same_bits(gpu.run(inputs), cpu.run(inputs)) ? 0 : 1;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -90,18 +91,23 @@ TEST_CASE("a session gives back all it took") {
 
 TEST_CASE("the emulator without a driver: the same bits, every access checked") {
   const Session cpu = cpu_session(Size::Open);
-  const Session emulated(Artifact::from_parts(copy_of(digits_for_gpu(Size::Open))), {.emulator = EmulatorOptions{}});
+  const Session emulated(Artifact::from_parts(copy_of(digits_for_gpu(Size::Open))),
+                         {.emulator = EmulatorOptions{}});
   for (const std::int64_t batch : {1, 3}) {
     const std::vector<Tensor> inputs = inputs_of(cpu, 5, batch);
     CHECK(same_bits(emulated.run(inputs), cpu.run(inputs)));
   }
   CHECK(emulated.launch_counts().size() >= 9);
   ArtifactParts parts = copy_of(digits_for_gpu());
-  std::erase_if(parts.device, [](const DeviceCode& code) { return code.architecture == kEmulated; });
+  std::erase_if(parts.device,
+                [](const DeviceCode& code) { return code.architecture == kEmulated; });
   for (DeviceModule& module : parts.manifest.device) std::erase(module.architectures, kEmulated);
-  CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts)), {.emulator = EmulatorOptions{}}); }) ==
+  CHECK(problem_of([&] {
+          Session(Artifact::from_parts(std::move(parts)), {.emulator = EmulatorOptions{}});
+        }) ==
         "7: artifact 'in memory': has no code for the emulator; polyte compile --emulate adds it");
   CHECK(problem_of([&] {
           Session(Artifact::from_parts(copy_of(digits_for_cpu())), {.emulator = EmulatorOptions{}});
-        }) == "7: artifact 'in memory': is built for " + digits_for_cpu().manifest.arch + ", the emulator plays a GPU");
+        }) == "7: artifact 'in memory': is built for " + digits_for_cpu().manifest.arch +
+                  ", the emulator plays a GPU");
 }

@@ -11,14 +11,16 @@
 namespace {
 
 using namespace polyte;
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max(), kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max(),
+                       kMin = std::numeric_limits<std::int64_t>::min();
 
 TEST_CASE("checked arithmetic refuses to overflow") {
   CHECK(checked_add(kMax - 1, 1) == kMax);
   CHECK(checked_sub(3, 5) == -2);
   CHECK(checked_product(std::array<std::int64_t, 3>{3, 4, 5}) == 60);
   CHECK(checked_product({}) == 1);
-  CHECK_THROWS_WITH_AS(checked_add(kMax, 1), "size overflow: 9223372036854775807 + 1 exceeds 63 bits", UserError);
+  CHECK_THROWS_WITH_AS(checked_add(kMax, 1),
+                       "size overflow: 9223372036854775807 + 1 exceeds 63 bits", UserError);
   CHECK_THROWS_AS(checked_sub(-kMax, 2), UserError);
   CHECK_THROWS_AS(checked_mul(std::int64_t{1} << 40, std::int64_t{1} << 40), UserError);
   try {
@@ -40,8 +42,10 @@ TEST_CASE("floor division agrees with its definition") {
     }
   }
   CHECK((floor_div(kMin, 1) == kMin && ceil_div(kMin, 1) == kMin && floor_mod(kMin, 1) == 0));
-  CHECK((floor_div(kMin, kMax) == -2 && ceil_div(kMin, kMax) == -1 && floor_mod(kMin, kMax) == kMax - 1));
-  CHECK((floor_div(kMax, 2) == kMax / 2 && ceil_div(kMax, 2) == kMax / 2 + 1 && floor_mod(kMax, 2) == 1));
+  CHECK((floor_div(kMin, kMax) == -2 && ceil_div(kMin, kMax) == -1 &&
+         floor_mod(kMin, kMax) == kMax - 1));
+  CHECK((floor_div(kMax, 2) == kMax / 2 && ceil_div(kMax, 2) == kMax / 2 + 1 &&
+         floor_mod(kMax, 2) == 1));
 }
 
 TEST_CASE("an error joins its problems, a result holds one of two") {

@@ -1,4 +1,5 @@
-// Short floats on all 2^16 patterns, and one rounding from double: checked against the two neighbours.
+// Short floats on all 2^16 patterns, and one rounding from double: checked against
+// the two neighbours.
 #include "support/dtype.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +20,9 @@ struct Format {
   std::uint16_t (*from_double)(double);
   int exponent_bits;
   int fraction_bits;
-  std::uint16_t infinity() const { return static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << fraction_bits); }
+  std::uint16_t infinity() const {
+    return static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << fraction_bits);
+  }
 };
 
 constexpr Format kHalf{half_to_float, float_to_half, double_to_half, 5, 10};
@@ -29,8 +32,10 @@ constexpr Format kBFloat16{bfloat16_to_float, float_to_bfloat16, double_to_bfloa
 double by_definition(const Format& format, std::uint16_t bits) {
   const int bias = (1 << (format.exponent_bits - 1)) - 1;
   const int field = (bits & 0x7fff) >> format.fraction_bits;
-  const double fraction = std::ldexp(bits & ((1 << format.fraction_bits) - 1), -format.fraction_bits);
-  const double magnitude = field == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, field - bias);
+  const double fraction =
+      std::ldexp(bits & ((1 << format.fraction_bits) - 1), -format.fraction_bits);
+  const double magnitude =
+      field == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, field - bias);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
@@ -44,16 +49,19 @@ void check_every_pattern(const Format& format) {
       const auto quiet = static_cast<std::uint16_t>(bits | (1 << (format.fraction_bits - 1)));
       if (!std::isnan(value) || format.from_float(value) != quiet) ++wrong;
     } else if (magnitude == format.infinity()) {
-      if (!std::isinf(value) || std::signbit(value) != (bits >> 15 != 0) || format.from_float(value) != bits) ++wrong;
-    } else if (static_cast<double>(value) != by_definition(format, bits) || format.from_float(value) != bits ||
-               format.from_double(value) != bits) {
+      if (!std::isinf(value) || std::signbit(value) != (bits >> 15 != 0) ||
+          format.from_float(value) != bits)
+        ++wrong;
+    } else if (static_cast<double>(value) != by_definition(format, bits) ||
+               format.from_float(value) != bits || format.from_double(value) != bits) {
       ++wrong;
     }
   }
   CHECK(wrong == 0);
 }
 
-// Between each pair of neighbours: the midpoint goes to the even one, a hair beside it to the nearer one.
+// Between each pair of neighbours: the midpoint goes to the even one, a hair beside it to the
+// nearer one.
 void check_every_midpoint(const Format& format) {
   int wrong = 0;
   for (std::uint16_t low = 0; low + 1 < format.infinity(); ++low) {
@@ -61,7 +69,8 @@ void check_every_midpoint(const Format& format) {
     const double b = by_definition(format, static_cast<std::uint16_t>(low + 1));
     const double middle = (a + b) / 2;
     const auto even = static_cast<std::uint16_t>(low + (low & 1));
-    if (format.from_double(middle) != even || format.from_double(-middle) != (even | 0x8000)) ++wrong;
+    if (format.from_double(middle) != even || format.from_double(-middle) != (even | 0x8000))
+      ++wrong;
     if (format.from_double(std::nextafter(middle, 0)) != low) ++wrong;
     if (format.from_double(std::nextafter(middle, b)) != low + 1) ++wrong;
   }
@@ -81,7 +90,8 @@ TEST_CASE("bfloat16: every pattern, every midpoint") {
 TEST_CASE("double to a short float rounds once") {
   // 1 + 2^-11 + 2^-40: above the midpoint, but a float in between would lie on it.
   CHECK(double_to_half(1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40)) == 0x3c01);
-  CHECK(float_to_half(static_cast<float>(1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40))) == 0x3c00);
+  CHECK(float_to_half(static_cast<float>(1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40))) ==
+        0x3c00);
   CHECK(double_to_bfloat16(1 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)) == 0x3f81);
 }
 

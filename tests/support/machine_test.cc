@@ -1,4 +1,5 @@
-// What can be said of any machine; and that two sources, cpuid and the kernel, agree on the features.
+// What can be said of any machine; and that two sources, cpuid and the kernel, agree on
+// the features.
 #include "support/machine.h"
 
 #include <doctest/doctest.h>
@@ -54,11 +55,22 @@ TEST_CASE("cpuid and the kernel name the same features") {
   const Machine machine = detect_machine();
   const auto flags = kernel_flags();
   if (flags.empty()) return;
-  const std::pair<const char*, const char*> names[] = {
-      {"avx2", "avx2"},         {"fma", "fma"},           {"avx512f", "avx512f"},        {"avx512bw", "avx512bw"},
-      {"avx512dq", "avx512dq"}, {"avx512vl", "avx512vl"}, {"avx512bf16", "avx512_bf16"}, {"avx512vnni", "avx512_vnni"},
-      {"amx-tile", "amx_tile"}, {"amx-int8", "amx_int8"}, {"avxvnni", "avx_vnni"},       {"bmi2", "bmi2"},
-      {"sse4.2", "sse4_2"},     {"f16c", "f16c"},         {"clzero", "clzero"},          {"gfni", "gfni"}};
+  const std::pair<const char*, const char*> names[] = {{"avx2", "avx2"},
+                                                       {"fma", "fma"},
+                                                       {"avx512f", "avx512f"},
+                                                       {"avx512bw", "avx512bw"},
+                                                       {"avx512dq", "avx512dq"},
+                                                       {"avx512vl", "avx512vl"},
+                                                       {"avx512bf16", "avx512_bf16"},
+                                                       {"avx512vnni", "avx512_vnni"},
+                                                       {"amx-tile", "amx_tile"},
+                                                       {"amx-int8", "amx_int8"},
+                                                       {"avxvnni", "avx_vnni"},
+                                                       {"bmi2", "bmi2"},
+                                                       {"sse4.2", "sse4_2"},
+                                                       {"f16c", "f16c"},
+                                                       {"clzero", "clzero"},
+                                                       {"gfni", "gfni"}};
   for (const auto& [llvm, kernel] : names) {
     CAPTURE(llvm);
     CHECK(machine.has(llvm) == (std::ranges::find(flags, kernel) != flags.end()));

@@ -19,7 +19,8 @@ TEST_CASE("a processor is found by LLVM's name") {
   CHECK(find_processor("no-such-processor") == nullptr);
 }
 
-TEST_CASE("what is known of a processor comes from the table, for others what all of its kind have") {
+TEST_CASE(
+    "what is known of a processor comes from the table, for others what all of its kind have") {
   const Machine n1 = named_machine(TargetKind::AArch64, "neoverse-n1", {"+neon"});
   CHECK(n1.vector_registers == 32);
   CHECK(n1.has_fma);

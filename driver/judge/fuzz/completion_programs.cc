@@ -123,7 +123,7 @@ constexpr SizedProgram kPrograms[] = {
     {R"(program in_place(T, N)
   inout A: i64[N, N]
   loop t in 0..T
-    A[i, j] = A[i-1, j] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j]     for i in 1..N-1, j in 1..N-1
+    A[i, j] = A[i-1, j] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j]  for i in 1..N-1, j in 1..N-1
 )",
      {{{"T", 3}, {"N", 18}}}},
     {R"(program elimination(N)
@@ -158,7 +158,8 @@ constexpr SizedProgram kPrograms[] = {
   loop t in 0..T
     S1: ey[i, j] = ey[i, j] - (hz[i, j] - hz[i-1, j])    for i in 1..M, j in 0..N
     S2: ex[i, j] = ex[i, j] - (hz[i, j] - hz[i, j-1])    for i in 0..M, j in 1..N
-    S3: hz[i, j] = hz[i, j] - (ex[i, j+1] - ex[i, j] + ey[i+1, j] - ey[i, j])   for i in 0..M-1, j in 0..N-1
+    S3: hz[i, j] = hz[i, j] - (ex[i, j+1] - ex[i, j] + ey[i+1, j] - ey[i, j])
+        for i in 0..M-1, j in 0..N-1
 )",
      {{{"T", 3}, {"M", 14}, {"N", 17}}}},
     {R"(program paths(N)

@@ -83,28 +83,30 @@ constexpr std::array kForms = {"cache_read",    "cache_write", "pack",         "
 
 constexpr std::array kFeatures = {
     // types and roles
-    "f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "const", "inout", "temp",
+    "f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool",
+    "const", "inout", "temp",
     // combiners
     "sum", "product", "min", "max", "and", "or", "argmin", "argmax", "shared position",
     // generations
-    "several generations", "generation per iteration", "two combiners", "two statements", "named initial value",
-    "kept over a region",
+    "several generations", "generation per iteration", "two combiners", "two statements",
+    "named initial value", "kept over a region",
     // reads
-    "else", "if on a read", "one element twice", "own element in value", "own neighbour in value", "own tensor in when",
-    "gather", "// or % read",
+    "else", "if on a read", "one element twice", "own element in value", "own neighbour in value",
+    "own tensor in when", "gather", "// or % read",
     // writes
     "scatter", "accumulating scatter", "// or % written", "shifted write", "flat subscript",
     // domains and order
-    "negative range", "triangle", "if", "when on an assignment", "when on an update", "region", "several regions",
-    "nested regions", "downward region", "context", "extent 0", "extent 1",
+    "negative range", "triangle", "if", "when on an assignment", "when on an update", "region",
+    "several regions", "nested regions", "downward region", "context", "extent 0", "extent 1",
     // scripts
-    "reassoc", "reassoc of floats", "softmax", "defined quotient", "unit before", "unit behind", "product in a region",
-    "include", "hole", "all loops renamed", "open sizes"};
+    "reassoc", "reassoc of floats", "softmax", "defined quotient", "unit before", "unit behind",
+    "product in a region", "include", "hole", "all loops renamed", "open sizes"};
 
 bool same_place(const std::vector<ir::Index>& a, const std::vector<ir::Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ir::Index& x, const ir::Index& y) {
-    return !x.indirect && !y.indirect && x.affine == y.affine;
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ir::Index& x, const ir::Index& y) {
+                      return !x.indirect && !y.indirect && x.affine == y.affine;
+                    });
 }
 
 class Finder {
@@ -133,8 +135,9 @@ class Finder {
 
   void look(const ir::Buffer& buffer) {
     add(std::string(polyte::to_string(buffer.dtype)));
-    add(ir::to_string(buffer.role),
-        buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut || buffer.role == ir::Role::Temp);
+    add(ir::to_string(buffer.role), buffer.role == ir::Role::Const ||
+                                        buffer.role == ir::Role::InOut ||
+                                        buffer.role == ir::Role::Temp);
     for (const std::int64_t extent : ir::constant_shape(buffer))
       add("extent 0", extent == 0), add("extent 1", extent == 1);
   }
@@ -162,8 +165,9 @@ class Finder {
       for (const ir::Index& index : load->indices)
         add("gather", index.indirect != nullptr), add("// or % read", index.affine.has_division());
       for (const ir::Load* other : loads)
-        add("one element twice",
-            load->buffer == other->buffer && same_place(load->indices, other->indices) && load->guard != other->guard);
+        add("one element twice", load->buffer == other->buffer &&
+                                     same_place(load->indices, other->indices) &&
+                                     load->guard != other->guard);
     }
     if (s.guard)
       for (const ir::Load* load : ir::loads_of(s.guard))
@@ -173,7 +177,8 @@ class Finder {
   void look_at_own(const ir::Statement& s, const ir::Load& load) {
     const ir::Access& write = s.writes.front();
     if (s.combiner == ir::Combiner::None || load.buffer != write.buffer) return;
-    add(same_place(load.indices, write.indices) ? "own element in value" : "own neighbour in value");
+    add(same_place(load.indices, write.indices) ? "own element in value"
+                                                : "own neighbour in value");
   }
 
   void look_at_generations(const std::string& buffer) {
@@ -208,13 +213,17 @@ class Finder {
     const std::string& text = case_.program.text;
     const auto holds = [&](const char* part) { return text.find(part) != std::string::npos; };
     add("else", holds(" else ")), add("negative range", holds(" in -"));
-    add("if", holds("  if ") || holds(" if j <") || holds(" and ")), add("context", holds(") where "));
-    add("triangle", holds("..i + 1") || holds("..i") || holds("in i..") || holds("in t..") || holds("in k + 1.."));
+    add("if", holds("  if ") || holds(" if j <") || holds(" and ")),
+        add("context", holds(") where "));
+    add("triangle", holds("..i + 1") || holds("..i") || holds("in i..") || holds("in t..") ||
+                        holds("in k + 1.."));
     add("softmax", holds("exp(x[i, j] - top[i])")),
         add("defined quotient", holds("sum[j] p[i, j] * v") || holds("sum[j] f64(p[i, j])"));
     add("unit before", holds("[1, ")), add("unit behind", holds(", 1]"));
-    add("product in a region", holds("loop m in 0..") || (holds("loop k in 0..") && holds(" += p[")));
-    for (std::size_t at = text.find("] if "); at != std::string::npos; at = text.find("] if ", at + 1))
+    add("product in a region",
+        holds("loop m in 0..") || (holds("loop k in 0..") && holds(" += p[")));
+    for (std::size_t at = text.find("] if "); at != std::string::npos;
+         at = text.find("] if ", at + 1))
       add("if on a read", text.find(" else ", at) < text.find('\n', at));
   }
 
@@ -260,7 +269,8 @@ void add_kinds(const schedule::NestTree& tree, std::set<std::string>& names) {
 
 void add_forms(const Operation& operation, std::set<std::string>& names) {
   const auto selects = [&](const schedule::LoopName& name) {
-    if (name.statement == "all" || name.loop.find('*') != std::string::npos || name.loop.ends_with("most"))
+    if (name.statement == "all" || name.loop.find('*') != std::string::npos ||
+        name.loop.ends_with("most"))
       names.insert("selector");
   };
   if (const auto* split = std::get_if<schedule::Split>(&operation)) {
@@ -293,17 +303,20 @@ void add_forms(const Operation& operation, std::set<std::string>& names) {
 }
 
 void count(CoverageRow& row, const Verdict& verdict) {
-  const bool is_accepted = verdict.outcome == Outcome::Accepted || verdict.outcome == Outcome::Failed;
+  const bool is_accepted =
+      verdict.outcome == Outcome::Accepted || verdict.outcome == Outcome::Failed;
   row.drawn += 1;
   row.accepted += is_accepted;
   row.refused += !is_accepted && verdict.outcome != Outcome::Skipped;
   row.executed += is_accepted || verdict.executed;
 }
 
-void append(std::map<std::string, CoverageRow>& rows, const std::map<std::string, CoverageRow>& more) {
+void append(std::map<std::string, CoverageRow>& rows,
+            const std::map<std::string, CoverageRow>& more) {
   for (const auto& [name, row] : more) {
     CoverageRow& into = rows[name];
-    into.drawn += row.drawn, into.accepted += row.accepted, into.refused += row.refused, into.executed += row.executed;
+    into.drawn += row.drawn, into.accepted += row.accepted, into.refused += row.refused,
+        into.executed += row.executed;
   }
 }
 
@@ -320,7 +333,8 @@ std::string padded(const std::string& text, std::size_t width, bool right = fals
 std::string table_of(const std::string& title, const std::vector<std::string>& names,
                      const std::map<std::string, CoverageRow>& rows) {
   std::string text = padded(title, 26);
-  for (const char* column : {"drawn", "accepted", "refused", "executed"}) text += padded(column, 10, true);
+  for (const char* column : {"drawn", "accepted", "refused", "executed"})
+    text += padded(column, 10, true);
   for (const std::string& name : names) {
     const CoverageRow row = row_of(rows, name);
     text += "\n" + padded(name, 26);
@@ -380,7 +394,8 @@ void append(Coverage& coverage, const Coverage& more) {
 }
 
 std::vector<std::string> empty_rows(const Coverage& coverage, bool gpu) {
-  static const std::set<std::string> of_gpu = {"bind", "swizzle", "block", "thread", "warp", "lane", "shared"};
+  static const std::set<std::string> of_gpu = {"bind", "swizzle", "block", "thread",
+                                               "warp", "lane",    "shared"};
   static const std::set<std::string> of_cpu = {"parallel"};
   std::vector<std::string> empty;
   const auto look = [&](const std::string& what, const std::vector<std::string>& names,

@@ -1,7 +1,8 @@
-// Coverage: what the random cases of a report have been. One row for each feature of Programs and each directive, with
-// the runs that had it: drawn, accepted, refused, executed (down every road where accepted, without proof where
-// refused). A row that stays empty is a hole in the generators: what is never drawn is never tested. Tables are written
-// out here, so that a new directive without a row does not compile.
+// Coverage: what the random cases of a report have been. One row for each feature of Programs and
+// each directive, with the runs that had it: drawn, accepted, refused, executed (down every road
+// where accepted, without proof where refused). A row that stays empty is a hole in the generators:
+// what is never drawn is never tested. Tables are written out here, so that a new directive without
+// a row does not compile.
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@ struct CoverageRow {
 
 struct Coverage {
   std::map<std::string, CoverageRow> features, directives;
-  std::set<std::pair<std::string, std::string>> pairs;  // of directives in one accepted script, in order of the names
+  // Of directives in one accepted script, in order of the names.
+  std::set<std::pair<std::string, std::string>> pairs;
 };
 
 // In the order of the table.

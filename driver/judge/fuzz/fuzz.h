@@ -1,8 +1,10 @@
-// The fuzzers' loop: random cases, each judged, failures shrunk. Every run is a pure function of the seed and
-// its number: the report is the same for any number of jobs, and any run repeats alone.
+// The fuzzers' loop: random cases, each judged, failures shrunk. Every run is a pure
+// function of the seed and its number: the report is the same for any number of jobs, and any
+// run repeats alone.
 //
 //   schedule   random Scripts: what is accepted must be right
-//   poly       Scripts that our schedulers derive (poly, its affine core, templates): they must be accepted as well
+//   poly       Scripts that our schedulers derive (poly, its affine core, templates): they must
+//              be accepted as well
 //   complete   scripts with holes: completions keep their pins (fuzz_complete.h)
 //   graph      random graphs: passes, fusion and kernels keep the results (fuzz_graph.h)
 //   import     damaged ONNX models: a graph or an answer (fuzz_import.h)
@@ -29,8 +31,9 @@ struct FuzzOptions {
   int native_percent = 10;
   std::optional<std::uint64_t> only = {};  // one run alone
   bool shrink = true;
-  bool open = false;                                     // all runs with open sizes
-  std::string certificates = {};                         // a folder for RUN.json of each accepted script; empty: none
+  bool open = false;  // all runs with open sizes
+  // A folder for RUN.json of each accepted script; empty: none.
+  std::string certificates = {};
   std::function<void(std::uint64_t run)> on_start = {};  // in the thread that runs it; may be empty
 };
 
@@ -55,8 +58,9 @@ struct FuzzUndecided {
 struct FuzzReport {
   std::uint64_t runs = 0, accepted = 0, malformed = 0, undecided = 0, skipped = 0, native = 0;
   std::uint64_t illegal = 0, illegal_executed = 0, illegal_justified = 0;
-  std::uint64_t refused_bound = 0;  // sizes at which a script proved for all is another one, wrong and refused
-  std::uint64_t directives = 0;     // in accepted scripts
+  // Sizes at which a script proved for all is another one, wrong and refused.
+  std::uint64_t refused_bound = 0;
+  std::uint64_t directives = 0;  // in accepted scripts
   ScriptStatistics statistics;
   Coverage coverage;                                       // of schedule and poly
   std::map<std::string, FuzzUndecided> undecided_because;  // by reason, without names and numbers

@@ -49,13 +49,15 @@ CompletionCase completion_case(std::uint64_t seed, std::uint64_t run, int native
   result.drawn.data_seed = random.next();
   result.drawn.program = programs[run % programs.size()];
   result.target.machine.cores = random.chance(30) ? 4 : 1;
-  const RandomPins pins = random_pins(bound_program(result.drawn.program), result.target.machine, random);
+  const RandomPins pins =
+      random_pins(bound_program(result.drawn.program), result.target.machine, random);
   result.drawn.script = pins.script;
   result.is_witnessed = pins.is_witnessed;
   return result;
 }
 
-CompletionRun run_completion(std::uint64_t seed, std::uint64_t run, int native_percent, const codegen::Target& target) {
+CompletionRun run_completion(std::uint64_t seed, std::uint64_t run, int native_percent,
+                             const codegen::Target& target) {
   CompletionRun result{.verdict = {}, .asked = completion_case(seed, run, native_percent, target)};
   result.verdict = check(result.asked, result.completed);
   return result;

@@ -1,5 +1,6 @@
-// fuzz complete: random scripts with holes on twenty Programs. A completion keeps every pin, is the same each time, and
-// computes what the Program does, down every road of judge.h; pins that some schedule keeps have one.
+// fuzz complete: random scripts with holes on twenty Programs. A completion keeps every pin, is the
+// same each time, and computes what the Program does, down every road of judge.h; pins that some
+// schedule keeps have one.
 #pragma once
 
 #include "driver/judge/fuzz/judge.h"
@@ -19,6 +20,7 @@ struct CompletionRun {
   CompletionCase asked;
   schedule::Script completed = {};  // empty where there is none
 };
-CompletionRun run_completion(std::uint64_t seed, std::uint64_t run, int native_percent, const codegen::Target& target);
+CompletionRun run_completion(std::uint64_t seed, std::uint64_t run, int native_percent,
+                             const codegen::Target& target);
 
 }  // namespace polyte::fuzz

@@ -19,7 +19,8 @@ namespace {
 
 using graph::Tensor;
 
-// Equal as numbers: -0 equals 0. No number equals no number: a maximum over padding alone is -inf, and -inf * 0 NaN.
+// Equal as numbers: -0 equals 0. No number equals no number: a maximum over padding alone is
+// -inf, and -inf * 0 NaN.
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
@@ -29,20 +30,25 @@ bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Tensor& x, const Tensor& y) { return x.type == y.type && *x.bytes == *y.bytes; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) {
+    return x.type == y.type && *x.bytes == *y.bytes;
+  });
 }
 
-bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected) {
-  return same_bits(graph::evaluate_groups(g, graph::fuse(graph::make_fusion_graph(g)).groups, inputs), expected);
+bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs,
+                 const std::vector<Tensor>& expected) {
+  return same_bits(
+      graph::evaluate_groups(g, graph::fuse(graph::make_fusion_graph(g)).groups, inputs), expected);
 }
 
 // All outputs, by the session.
 std::vector<runtime::Tensor> run_network(const graph::Graph& g, std::span<const Tensor> inputs,
-                                         const codegen::Target& target, const driver::ModelOptions& options,
+                                         const codegen::Target& target,
+                                         const driver::ModelOptions& options,
                                          const runtime::SessionOptions& how = {.threads = 2}) {
   const runtime::Session session(
-      runtime::Artifact::from_parts(std::move(driver::package_model(g, target, options).parts)), how);
+      runtime::Artifact::from_parts(std::move(driver::package_model(g, target, options).parts)),
+      how);
   std::vector<runtime::Tensor> given;
   for (const Tensor& input : inputs) {
     runtime::Tensor& tensor = given.emplace_back(input.type.dtype, input.type.shape);
@@ -53,7 +59,8 @@ std::vector<runtime::Tensor> run_network(const graph::Graph& g, std::span<const 
 
 bool same_bytes(const runtime::Tensor& a, const runtime::Tensor& b) {
   return a.bytes() == b.bytes() &&
-         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
+         (a.bytes() == 0 ||
+          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
 }
 
 // The plan of the memory: the same kernels where values share bytes and where none do.
@@ -68,9 +75,10 @@ bool sharing_keeps_bits(const graph::Graph& g, std::span<const Tensor> inputs, s
   return std::ranges::equal(shared, apart, same_bytes);
 }
 
-// The whole network by both schedulers, its threads played in a random order, every access watched: the bits of this
-// CPU.
-std::optional<GraphFault> check_on_gpu(const graph::Graph& g, std::uint64_t seed, const std::vector<Tensor>& inputs,
+// The whole network by both schedulers, its threads played in a random order, every access watched:
+// the bits of this CPU.
+std::optional<GraphFault> check_on_gpu(const graph::Graph& g, std::uint64_t seed,
+                                       const std::vector<Tensor>& inputs,
                                        const codegen::Target& target) {
   runtime::SessionOptions how;
   how.emulator = {.order = runtime::ThreadOrder::Random,
@@ -82,42 +90,52 @@ std::optional<GraphFault> check_on_gpu(const graph::Graph& g, std::uint64_t seed
   options.exact = true;
   options.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Plain;
   options.arm = driver::Arm::Naive;
-  const std::vector<runtime::Tensor> expected = run_network(g, inputs, codegen::detect_host(), options);
+  const std::vector<runtime::Tensor> expected =
+      run_network(g, inputs, codegen::detect_host(), options);
   options.emulated = true;
   for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
     options.arm = arm;
     if (!std::ranges::equal(run_network(g, inputs, target, options, how), expected, same_bytes))
-      return GraphFault{"gpu", std::string(driver::to_string(arm)) + " gives other bits", graph::print(g)};
+      return GraphFault{"gpu", std::string(driver::to_string(arm)) + " gives other bits",
+                        graph::print(g)};
   }
   return std::nullopt;
 }
 
 // Channels in blocks wherever they can be, of a length that few extents are multiples of.
-std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed, const std::vector<Tensor>& inputs,
+std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed,
+                                          const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& expected) {
   const std::string text = graph::print(g);
   graph::OptimizeOptions options;
   options.layout = {graph::Layout::Blocked, {std::int64_t{2} << seed % 4, 1}};
   graph::optimize(g, options);
   const std::vector<Tensor> in_blocks = graph::evaluate_graph(g, inputs);
-  if (!same_numbers(in_blocks, expected)) return GraphFault{"layouts", "channels in blocks change a result", text};
-  if (!groups_give(g, inputs, in_blocks)) return GraphFault{"layouts", "fused in blocks, bits differ", text};
+  if (!same_numbers(in_blocks, expected))
+    return GraphFault{"layouts", "channels in blocks change a result", text};
+  if (!groups_give(g, inputs, in_blocks))
+    return GraphFault{"layouts", "fused in blocks, bits differ", text};
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool native, const codegen::Target& target) {
+std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool native,
+                                      const codegen::Target& target) {
   const std::string text = graph::print(g);
   std::vector<Tensor> inputs;
-  for (const graph::ValueId id : g.inputs) inputs.push_back(graph::random_integers(g.value(id).type, seed));
+  for (const graph::ValueId id : g.inputs)
+    inputs.push_back(graph::random_integers(g.value(id).type, seed));
   const std::vector<Tensor> expected = graph::evaluate_graph(g, inputs);
-  if (!groups_give(g, inputs, expected)) return GraphFault{"fusion", "fused groups give other bits", text};
+  if (!groups_give(g, inputs, expected))
+    return GraphFault{"fusion", "fused groups give other bits", text};
   const graph::Graph original = g;
   graph::optimize(g);
   const std::vector<Tensor> optimized = graph::evaluate_graph(g, inputs);
-  if (!same_numbers(optimized, expected)) return GraphFault{"passes", "the passes change a result", text};
-  if (!groups_give(g, inputs, optimized)) return GraphFault{"passes", "fused after the passes, bits differ", text};
+  if (!same_numbers(optimized, expected))
+    return GraphFault{"passes", "the passes change a result", text};
+  if (!groups_give(g, inputs, optimized))
+    return GraphFault{"passes", "fused after the passes, bits differ", text};
   if (auto fault = check_in_blocks(original, seed, inputs, expected)) return fault;
   if (!native) return std::nullopt;
   if (target.kind == TargetKind::Cuda) return check_on_gpu(original, seed, inputs, target);
@@ -125,7 +143,8 @@ std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool n
   roads.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Plain;
   driver::BitCheck bits(target, roads);
   bits.model(original);
-  if (!bits.report().problems.empty()) return GraphFault{"native", bits.report().problems.front(), text};
+  if (!bits.report().problems.empty())
+    return GraphFault{"native", bits.report().problems.front(), text};
   if (!sharing_keeps_bits(original, inputs, seed, target))
     return GraphFault{"memory", "the network gives other bits where values share memory", text};
   return std::nullopt;

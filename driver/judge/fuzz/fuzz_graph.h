@@ -1,6 +1,7 @@
-// fuzz graph: a random graph of exact arithmetic keeps its results in single nodes and in fused groups, before and
-// after the passes, with channels in blocks wherever they can be; natively compiled ones give the same bits under
-// naive, template and poly, with one thread and two. For a GPU, natively means played on this CPU.
+// fuzz graph: a random graph of exact arithmetic keeps its results in single nodes and in fused
+// groups, before and after the passes, with channels in blocks wherever they can be; natively
+// compiled ones give the same bits under naive, template and poly, with one thread and two. For a
+// GPU, natively means played on this CPU.
 #pragma once
 
 #include <optional>
@@ -12,15 +13,18 @@
 namespace polyte::fuzz {
 
 struct GraphFault {
-  std::string kind, detail;  // "fusion", "passes", "layouts", "native", "memory", "gpu", "exception"
-  std::string graph;         // its text
+  // "fusion", "passes", "layouts", "native", "memory", "gpu", "exception".
+  std::string kind, detail;
+  std::string graph;  // its text
 };
 
-// On small integers of this seed; which NaN a result is does not matter. Throws what its passes and kernels throw.
+// On small integers of this seed; which NaN a result is does not matter. Throws what its passes
+// and kernels throw.
 std::optional<GraphFault> check_graph(graph::Graph graph, std::uint64_t seed, bool native,
                                       const codegen::Target& target);
 
 // The graph of this seed with at most `nodes` nodes.
-std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native, const codegen::Target& target);
+std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native,
+                                             const codegen::Target& target);
 
 }  // namespace polyte::fuzz

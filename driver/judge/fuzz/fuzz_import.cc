@@ -52,7 +52,8 @@ Message attribute(const std::string& name, std::int64_t value) {
 }
 
 // A float tensor of small numbers.
-Message initializer(const std::string& name, const std::vector<std::int64_t>& shape, int type, Random& random) {
+Message initializer(const std::string& name, const std::vector<std::int64_t>& shape, int type,
+                    Random& random) {
   Message tensor;
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) tensor.integer(1, extent), count *= extent;
@@ -72,7 +73,8 @@ class ModelWriter {
     for (int n = random_.between(1, 5); n > 0; --n) graph_ops_.push_back(node(channels, size));
     for (const Message& op : graph_ops_) graph.message(1, op);
     for (const Message& weight : weights_) graph.message(5, weight);
-    graph.message(11, value_info("x", {1, channels, size, size})).message(12, value_info(current_, {}));
+    graph.message(11, value_info("x", {1, channels, size, size}))
+        .message(12, value_info(current_, {}));
     Message model;
     model.integer(1, 8).message(7, graph);
     return model.message(8, Message().text(1, "").integer(2, random_.between(7, 17))).bytes();
@@ -91,10 +93,11 @@ class ModelWriter {
   }
 
   Message node(std::int64_t channels, std::int64_t size) {
-    static const std::vector<std::string> kOps = {"Relu",    "Conv",     "MaxPool", "AveragePool", "GlobalAveragePool",
-                                                  "Add",     "Mul",      "Reshape", "Flatten",     "Transpose",
-                                                  "Softmax", "Identity", "Clip",    "Sigmoid",     "BatchNormalization",
-                                                  "Concat",  "Gemm",     "MatMul"};
+    static const std::vector<std::string> kOps = {
+        "Relu",    "Conv",     "MaxPool", "AveragePool", "GlobalAveragePool",
+        "Add",     "Mul",      "Reshape", "Flatten",     "Transpose",
+        "Softmax", "Identity", "Clip",    "Sigmoid",     "BatchNormalization",
+        "Concat",  "Gemm",     "MatMul"};
     const std::string op = random_.chance(2) ? "NonMaxSuppression" : random_.pick(kOps);
     Message result;
     result.text(1, current_);
@@ -106,10 +109,12 @@ class ModelWriter {
     return result;
   }
 
-  std::vector<std::string> other_inputs(const std::string& op, std::int64_t channels, std::int64_t size) {
+  std::vector<std::string> other_inputs(const std::string& op, std::int64_t channels,
+                                        std::int64_t size) {
     if (op == "Conv") return {weight({channels, channels, 3, 3})};
     if (op == "Concat") return {current_};
-    if (op == "Add" || op == "Mul") return {random_.chance(50) ? current_ : weight({channels, 1, 1})};
+    if (op == "Add" || op == "Mul")
+      return {random_.chance(50) ? current_ : weight({channels, 1, 1})};
     if (op == "Reshape") return {weight({random_.between(1, 3)}, 7)};
     if (op == "Gemm" || op == "MatMul") return {weight({size, 2})};
     if (op == "BatchNormalization")
@@ -118,7 +123,8 @@ class ModelWriter {
   }
 
   std::int64_t number() {
-    static const std::vector<std::int64_t> kWild = {-1, 0, 7, std::int64_t{1} << 40, -(std::int64_t{1} << 62)};
+    static const std::vector<std::int64_t> kWild = {-1, 0, 7, std::int64_t{1} << 40,
+                                                    -(std::int64_t{1} << 62)};
     return random_.chance(2) ? random_.pick(kWild) : random_.between(1, 3);
   }
   std::vector<std::int64_t> numbers(int count) {
@@ -138,7 +144,8 @@ class ModelWriter {
     }
     if (op == "Transpose" && random_.chance(70))
       result.push_back(attribute("perm", {0, 2, 3, random_.chance(98) ? 1 : 0}));
-    if (op == "Softmax" || op == "Flatten" || op == "Concat") result.push_back(attribute("axis", number()));
+    if (op == "Softmax" || op == "Flatten" || op == "Concat")
+      result.push_back(attribute("axis", number()));
     if (op == "Gemm") result.push_back(attribute("transB", random_.between(0, 1)));
     if (random_.chance(1)) result.push_back(attribute("nonsense", number()));
     return result;
@@ -150,8 +157,10 @@ class ModelWriter {
 std::string random_model(Random& random) { return ModelWriter(random).write(); }
 
 std::string damaged(std::string bytes, Random& random) {
-  for (int times = random.chance(40) ? 0 : random.between(1, 4); times > 0 && !bytes.empty(); --times) {
-    const std::size_t at = random.below(bytes.size()), length = std::min(bytes.size() - at, 1 + random.below(8));
+  for (int times = random.chance(40) ? 0 : random.between(1, 4); times > 0 && !bytes.empty();
+       --times) {
+    const std::size_t at = random.below(bytes.size()),
+                      length = std::min(bytes.size() - at, 1 + random.below(8));
     const int form = random.between(0, 9);
     if (form < 6)
       bytes[at] = static_cast<char>(random.next());
@@ -171,15 +180,18 @@ ImportResult import_bytes(const std::string& bytes) {
   frontend::ImportOptions options;
   options.max_tensor_bytes = std::int64_t{1} << 24;
   try {
-    frontend::Imported imported = frontend::import_onnx_bytes(bytes, "random.onnx", "/nonexistent", options);
+    frontend::Imported imported =
+        frontend::import_onnx_bytes(bytes, "random.onnx", "/nonexistent", options);
     graph::optimize(imported.graph);
     return {.imported = true, .fault = std::nullopt};
   } catch (const UserError& e) {
-    const bool is_answer = e.status() == ExitStatus::InvalidInput || e.status() == ExitStatus::Unsupported ||
+    const bool is_answer = e.status() == ExitStatus::InvalidInput ||
+                           e.status() == ExitStatus::Unsupported ||
                            e.status() == ExitStatus::ResourceLimit;
     if (is_answer && !e.problems().empty() && !e.problems().front().empty()) return {};
     return {.imported = false,
-            .fault = "a UserError of status " + std::to_string(static_cast<int>(e.status())) + ": " + e.what()};
+            .fault = "a UserError of status " + std::to_string(static_cast<int>(e.status())) +
+                     ": " + e.what()};
   } catch (const std::exception& e) {
     return {.imported = false, .fault = e.what()};
   }

@@ -1,5 +1,6 @@
-// fuzz import: small ONNX models, right ones and ones with wrong attributes, their bytes then damaged at random, go
-// into the importer. It has to return a graph or to say what is wrong (a UserError); anything else is a fault.
+// fuzz import: small ONNX models, right ones and ones with wrong attributes, their bytes then
+// damaged at random, go into the importer. It has to return a graph or to say what is wrong
+// (a UserError); anything else is a fault.
 #pragma once
 
 #include <optional>

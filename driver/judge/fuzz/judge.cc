@@ -26,25 +26,28 @@ struct Failure {
   std::string kind, detail;
 };
 
-// What counts as equal: the bits, or where a script may reorder sums of floats the number, up to a tolerance.
+// What counts as equal: the bits, or where a script may reorder sums of floats the number,
+// up to a tolerance.
 struct Equality {
   bool of_bits = true;
   double tolerance = 0;
 };
 
-bool same_element(const ir::Contents& a, const ir::Contents& b, std::size_t i, const Equality& equality) {
+bool same_element(const ir::Contents& a, const ir::Contents& b, std::size_t i,
+                  const Equality& equality) {
   const auto width = static_cast<std::size_t>(size_in_bytes(a.dtype));
   if (std::memcmp(&a.bytes[i * width], &b.bytes[i * width], width) == 0) return true;
   if (!is_float(a.dtype)) return false;
   const auto at = static_cast<std::int64_t>(i);
   const double x = ir::get_real(a, at), y = ir::get_real(b, at);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
-  return !equality.of_bits && (x == y || std::abs(x - y) <= equality.tolerance * std::max(1.0, std::abs(y)));
+  return !equality.of_bits &&
+         (x == y || std::abs(x - y) <= equality.tolerance * std::max(1.0, std::abs(y)));
 }
 
 // Empty where all outputs agree; which NaN it is does not matter.
-std::string difference(const ir::Program& program, const ir::Environment& got, const ir::Environment& expected,
-                       const Equality& equality) {
+std::string difference(const ir::Program& program, const ir::Environment& got,
+                       const ir::Environment& expected, const Equality& equality) {
   for (const ir::Buffer* buffer : program.interface()) {
     if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
     const ir::Contents &a = got.at(buffer->name), &b = expected.at(buffer->name);
@@ -53,7 +56,8 @@ std::string difference(const ir::Program& program, const ir::Environment& got, c
       if (same_element(a, b, i, equality)) continue;
       const auto at = static_cast<std::int64_t>(i);
       return "output '" + buffer->name + "' element " + std::to_string(i) + ": got " +
-             std::to_string(ir::get_real(a, at)) + ", expected " + std::to_string(ir::get_real(b, at));
+             std::to_string(ir::get_real(a, at)) + ", expected " +
+             std::to_string(ir::get_real(b, at));
     }
   }
   return "";
@@ -87,10 +91,12 @@ class Judge {
     } catch (const Failure& failure) {
       return {.outcome = Outcome::Failed, .failure = failure.kind, .detail = failure.detail};
     } catch (const UserError& e) {
-      if (e.status() == ExitStatus::ResourceLimit) return {.outcome = Outcome::Skipped, .detail = e.what()};
+      if (e.status() == ExitStatus::ResourceLimit)
+        return {.outcome = Outcome::Skipped, .detail = e.what()};
       return {.outcome = Outcome::Failed, .failure = stage_, .detail = e.what()};
     } catch (const std::exception& e) {
-      return {.outcome = Outcome::Failed, .failure = stage_ + ", internal error", .detail = e.what()};
+      return {
+          .outcome = Outcome::Failed, .failure = stage_ + ", internal error", .detail = e.what()};
     }
   }
 
@@ -122,7 +128,8 @@ class Judge {
     stage_ = "script text";
     expect_same_loops(parsed, loops, "printed and parsed");
     stage_ = "directives";
-    expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops, "expanded to directives");
+    expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops,
+                      "expanded to directives");
     stage_ = "rename";
     if (case_.renames) expect_same_loops_renamed(*state, loops);
     execute(*state);
@@ -135,7 +142,8 @@ class Judge {
 
   // Accepted for all sizes, it has to be right at each.
   Verdict decide_open() {
-    const ProgramPointer open = std::make_shared<const ir::Program>(ir::parse_program(case_.program.text, "random"));
+    const ProgramPointer open =
+        std::make_shared<const ir::Program>(ir::parse_program(case_.program.text, "random"));
     stage_ = "script text";
     Script parsed = through_text(case_.script);
     stage_ = "replay";
@@ -158,10 +166,11 @@ class Judge {
     return verdict;
   }
 
-  // The loops of open size; and the script replayed at these sizes, where what it names is still there. Its boxes are
-  // others then, so that it is another schedule: one that is wrong has to be refused, which is false.
-  bool execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops,
-                  const Script& script) {
+  // The loops of open size; and the script replayed at these sizes, where what it names is still
+  // there. Its boxes are others then, so that it is another schedule: one that is wrong has to be
+  // refused, which is false.
+  bool execute_at(const ir::Values& sizes, const State& proved,
+                  const std::optional<ir::LoopProgram>& loops, const Script& script) {
     use_sizes(sizes);
     if (loops) execute_open(proved, *loops);
     stage_ = "replay";
@@ -205,7 +214,8 @@ class Judge {
       throw Failure{"execution", "loops of open size: " + text};
     try {
       expect_no_fault(proved, {.sizes = program_->sizes});
-    } catch (const UserError& e) {  // where elements would lie at products of sizes there are no flat loops
+    } catch (const UserError& e) {
+      // Where elements would lie at products of sizes there are no flat loops.
       if (e.status() != ExitStatus::Unsupported) throw;
     }
   }
@@ -216,16 +226,19 @@ class Judge {
     return text;
   }
 
-  // The least that the context allows, the case's own, then sizes about the borders of tiles, primes among them.
+  // The least that the context allows, the case's own, then sizes about the borders of tiles,
+  // primes among them.
   std::vector<ir::Values> twelve_sizes(const ir::Program& open) const {
     static const std::vector<std::int64_t> kSizes = {0, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 11};
     std::vector<ir::Values> found;
     const auto add = [&](const auto& size_of) {
       ir::Values sizes;
       for (const std::string& param : open.params) sizes[param] = size_of(param);
-      if (allows(open, sizes) && std::ranges::find(found, sizes) == found.end()) found.push_back(sizes);
+      if (allows(open, sizes) && std::ranges::find(found, sizes) == found.end())
+        found.push_back(sizes);
     };
-    for (std::int64_t least = 0; found.empty() && least < 4; ++least) add([&](const std::string&) { return least; });
+    for (std::int64_t least = 0; found.empty() && least < 4; ++least)
+      add([&](const std::string&) { return least; });
     add([&](const std::string& param) { return case_.program.sizes.at(param); });
     Random random(case_.data_seed, 12);
     for (int trial = 0; trial < 60 && found.size() < 12; ++trial)
@@ -245,17 +258,20 @@ class Judge {
 
   void set_equality(const State& state) {
     equality_ = {!relaxes_order(state), case_.program.tolerance};
-    if (has_reciprocals(state)) interpret_expected(*without_views(state).basis);  // proved to differ in divisions alone
+    // Proved to differ in divisions alone.
+    if (has_reciprocals(state)) interpret_expected(*without_views(state).basis);
   }
 
   void execute(const State& state) {
     stage_ = "execution";
-    if (const std::string text = executed_difference(state); !text.empty()) throw Failure{"execution", text};
+    if (const std::string text = executed_difference(state); !text.empty())
+      throw Failure{"execution", text};
     expect_no_fault(state, {});
   }
 
   void expect_no_fault(const State& state, const driver::ExecutionOptions& options) const {
-    for (const lower::TraceFault& fault : driver::faults_by_execution(state, machine(), inputs_, options))
+    for (const lower::TraceFault& fault :
+         driver::faults_by_execution(state, machine(), inputs_, options))
       if (equality_.of_bits || fault.kind != lower::TraceFault::Kind::Values)
         throw Failure{"trace", lower::to_string(fault.kind) + ": " + fault.text};
   }
@@ -303,11 +319,14 @@ class Judge {
     return script;
   }
 
-  void expect_same_loops(const Script& script, const std::string& loops, const std::string& how) const {
+  void expect_same_loops(const Script& script, const std::string& loops,
+                         const std::string& how) const {
     const auto state = replayed(script, ProofLevel::Off);
     if (!state)
-      throw Failure{stage_, how + ", it is refused: " + state.error().directive + ": " + state.error().headline};
-    if (const std::string other = ir::print(lower::lower(*state, {.machine = machine()})); other != loops)
+      throw Failure{stage_, how + ", it is refused: " + state.error().directive + ": " +
+                                state.error().headline};
+    if (const std::string other = ir::print(lower::lower(*state, {.machine = machine()}));
+        other != loops)
       throw Failure{stage_, how + ", it gives other loops:\n" + other + "instead of\n" + loops};
   }
 
@@ -315,7 +334,8 @@ class Judge {
     Random random(case_.data_seed, 13);
     const std::optional<State> renamed = renamed_loops(state, machine(), random);
     if (!renamed) return;
-    const std::string text = difference_but_names(loops, ir::print(lower::lower(*renamed, {.machine = machine()})));
+    const std::string text =
+        difference_but_names(loops, ir::print(lower::lower(*renamed, {.machine = machine()})));
     if (!text.empty()) throw Failure{stage_, "with all loops renamed: " + text};
   }
 
@@ -355,7 +375,8 @@ class Judge {
   void compare_with_isl(const State& state) const {
     ir::Environment buffers = inputs_;
     pack(state, buffers);
-    const std::string text = lower::order_difference(state, lower::lower_to_nest(state), std::move(buffers));
+    const std::string text =
+        lower::order_difference(state, lower::lower_to_nest(state), std::move(buffers));
     if (!text.empty()) throw Failure{"order", text};
   }
 
@@ -371,21 +392,26 @@ class Judge {
       std::vector<runtime::Tensor> tensors = driver::make_tensors(*program_);
       const std::vector<const ir::Buffer*> interface = program_->interface();
       for (std::size_t i = 0; i < tensors.size(); ++i)
-        if (auto at = inputs_.find(interface[i]->name); at != inputs_.end()) tensors[i] = driver::to_tensor(at->second);
+        if (auto at = inputs_.find(interface[i]->name); at != inputs_.end())
+          tensors[i] = driver::to_tensor(at->second);
       driver::OperatorRunner runner(op, tensors, threads);
-      if (threads == 2) runner.set_emulation({.order = runtime::ThreadOrder::Backward, .late_copies = true});
+      if (threads == 2)
+        runner.set_emulation({.order = runtime::ThreadOrder::Backward, .late_copies = true});
       runner.run();
       ir::Environment got;
-      for (std::size_t i = 0; i < tensors.size(); ++i) got[interface[i]->name] = driver::to_contents(tensors[i]);
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        got[interface[i]->name] = driver::to_contents(tensors[i]);
       if (const std::string text = difference(*program_, got, expected_, equality_); !text.empty())
-        throw Failure{"native", std::to_string(threads) + (threads == 1 ? " thread: " : " threads: ") + text};
+        throw Failure{"native",
+                      std::to_string(threads) + (threads == 1 ? " thread: " : " threads: ") + text};
     }
   }
 
   // The lines up to the refused one; a refusal of the whole comes without a line.
   static Script up_to(const Script& script, int line) {
     Script result = script;
-    if (line > 0) std::erase_if(result.directives, [&](const Directive& d) { return d.line > line; });
+    if (line > 0)
+      std::erase_if(result.directives, [&](const Directive& d) { return d.line > line; });
     return result;
   }
 

@@ -37,9 +37,10 @@ ProgramDraft::ProgramDraft(Random& random) : random_(random) {
   if (is_exact_) type_ = "f64";
 }
 
-void ProgramDraft::declare(const std::string& role, const std::string& name, const std::string& type,
-                           const std::vector<std::string>& shape) {
-  interface_.push_back(role + std::string(6 - role.size(), ' ') + name + ": " + type + "[" + join_words(shape) + "]");
+void ProgramDraft::declare(const std::string& role, const std::string& name,
+                           const std::string& type, const std::vector<std::string>& shape) {
+  interface_.push_back(role + std::string(6 - role.size(), ' ') + name + ": " + type + "[" +
+                       join_words(shape) + "]");
 }
 
 void ProgramDraft::declare(const std::string& role, const DrawnTensor& tensor) {
@@ -49,7 +50,8 @@ void ProgramDraft::declare(const std::string& role, const DrawnTensor& tensor) {
 }
 
 // A subscript of `e` that stays inside for every value of some iterator; empty if there is none.
-std::string ProgramDraft::fitting_subscript(const Extent& e, const std::vector<Iterator>& iterators) {
+std::string ProgramDraft::fitting_subscript(const Extent& e,
+                                            const std::vector<Iterator>& iterators) {
   std::vector<std::string> choices;
   for (const Iterator& it : iterators) {
     if (it.extent.param != e.param || it.extent.halo > e.halo) continue;
@@ -65,7 +67,8 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
   for (DrawnTensor& t : pool_)
     if (t.type == type_) candidates.push_back(&t);
   if (candidates.empty()) return "";
-  DrawnTensor& tensor = random_.chance(60) ? *candidates.back() : *candidates[random_.below(candidates.size())];
+  DrawnTensor& tensor =
+      random_.chance(60) ? *candidates.back() : *candidates[random_.below(candidates.size())];
   std::vector<std::string> subscripts;
   bool padded = false;
   for (const Extent& e : tensor.shape) {
@@ -80,9 +83,11 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
   std::string access = tensor.name + "[" + join_words(subscripts) + "]";
   if (!padded) return access;
   if (random_.chance(70)) return "(" + access + " else " + literal() + ")";
-  std::string inside = random_.pick(iterators).name + " >= " + std::to_string(random_.between(0, 3));
+  std::string inside =
+      random_.pick(iterators).name + " >= " + std::to_string(random_.between(0, 3));
   for (std::size_t d = 0; d < subscripts.size(); ++d)
-    inside += " and " + subscripts[d] + " >= 0 and " + subscripts[d] + " < " + tensor.shape[d].text();
+    inside +=
+        " and " + subscripts[d] + " >= 0 and " + subscripts[d] + " < " + tensor.shape[d].text();
   return "(" + access + " if " + inside + " else " + literal() + ")";
 }
 
@@ -90,7 +95,8 @@ std::string ProgramDraft::read_new(const std::vector<Iterator>& iterators) {
   DrawnTensor tensor{fresh("x"), type_, {}, true};
   std::vector<Iterator> chosen = iterators;
   if (random_.chance(50)) random_.shuffle(chosen);
-  chosen.resize(std::min<std::size_t>(chosen.size(), static_cast<std::size_t>(random_.between(1, 3))));
+  chosen.resize(
+      std::min<std::size_t>(chosen.size(), static_cast<std::size_t>(random_.between(1, 3))));
   std::vector<std::string> subscripts, shape;
   bool simple = true;
   for (const Iterator& it : chosen) {
@@ -142,10 +148,13 @@ std::string ProgramDraft::value(const std::vector<Iterator>& iterators, int dept
   const auto operand = [&] { return value(iterators, depth - 1); };
   if (form < 42) return "(" + operand() + (random_.chance(60) ? " + " : " - ") + operand() + ")";
   if (form < 60) return operand() + " * " + operand();
-  if (form < 68) return std::string(random_.chance(50) ? "max" : "min") + "(" + operand() + ", " + operand() + ")";
+  if (form < 68)
+    return std::string(random_.chance(50) ? "max" : "min") + "(" + operand() + ", " + operand() +
+           ")";
   if (form < 74) return "(" + operand() + " + " + literal() + ")";
   if (form < 80) return "(" + operand() + " - " + random_.pick(iterators).name + ")";
-  if (form < 86) return "select(" + operand() + " < " + operand() + ", " + operand() + ", " + literal() + ")";
+  if (form < 86)
+    return "select(" + operand() + " < " + operand() + ", " + operand() + ", " + literal() + ")";
   if (form < 90) return "(-" + operand() + ")";
   if (form < 94 && !is_exact_) return "(" + operand() + " / " + operand() + ")";
   if (form < 97) return type_ + "(" + (is_integer_ ? "i64" : "f64") + "(" + operand() + ") + 1)";
@@ -165,7 +174,8 @@ std::vector<Iterator> ProgramDraft::free_iterators() {
   const DrawnTensor& model = random_.chance(70) ? pool_.back() : random_.pick(pool_);
   for (std::size_t d = 0; d < model.shape.size() && d < 3; ++d) {
     const Extent& e = model.shape[d];
-    result.push_back({std::string(1, kLetters[d]), {e.param, e.param.empty() ? e.halo : random_.between(0, e.halo)}});
+    result.push_back({std::string(1, kLetters[d]),
+                      {e.param, e.param.empty() ? e.halo : random_.between(0, e.halo)}});
   }
   return result;
 }

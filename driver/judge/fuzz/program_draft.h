@@ -1,6 +1,6 @@
-// A random Program while it is written: its element type, the tensors that later statements may read, and what of its
-// text there is. Styles (random_styles.h) add statements; reads and values are drawn here, so that every subscript
-// stays inside its tensor or is guarded.
+// A random Program while it is written: its element type, the tensors that later statements may
+// read, and what of its text there is. Styles (random_styles.h) add statements; reads and values
+// are drawn here, so that every subscript stays inside its tensor or is guarded.
 #pragma once
 
 #include <string>
@@ -53,9 +53,12 @@ class ProgramDraft {
                const std::vector<std::string>& shape);
   void declare(const std::string& role, const DrawnTensor& tensor);
   void add_line(std::string line) { body_.push_back(std::move(line)); }
-  void add_tensor(DrawnTensor tensor) { pool_.push_back(std::move(tensor)); }  // from here on it may be read
+  // From here on it may be read.
+  void add_tensor(DrawnTensor tensor) { pool_.push_back(std::move(tensor)); }
 
-  Extent random_extent() { return {random_.pick(kParams), random_.chance(15) ? random_.between(1, 2) : 0}; }
+  Extent random_extent() {
+    return {random_.pick(kParams), random_.chance(15) ? random_.between(1, 2) : 0};
+  }
   std::vector<Iterator> random_iterators(int count, const std::string& letters);
   std::vector<Iterator> free_iterators();  // over a tensor of the pool: so that chains share loops
 
@@ -63,7 +66,9 @@ class ProgramDraft {
   std::string read_new(const std::vector<Iterator>& iterators);  // of an input that it declares
   std::string value(const std::vector<Iterator>& iterators, int depth);
   std::string literal() { return std::to_string(random_.between(0, 5)); }
-  std::string clamped(const std::string& value) { return is_exact_ ? "min(max(" + value + ", -9), 9)" : value; }
+  std::string clamped(const std::string& value) {
+    return is_exact_ ? "min(max(" + value + ", -9), 9)" : value;
+  }
 
   RandomProgram finish();  // what nobody read is a result
 
@@ -71,7 +76,8 @@ class ProgramDraft {
   Random& random_;
   std::string type_;
   bool is_integer_ = true;
-  bool is_exact_ = false;               // floats, whole and small: sums have the same bits in any order
+  // Floats, whole and small: sums have the same bits in any order.
+  bool is_exact_ = false;
   std::vector<DrawnTensor> pool_;       // can be read everywhere within their extents
   std::vector<std::string> interface_;  // declarations that stay as they are
   std::vector<std::string> body_;

@@ -1,5 +1,5 @@
-// One directive of each kind for a Scene, mostly one that means something there. Those that return a list return all
-// that fit; it may be empty.
+// One directive of each kind for a Scene, mostly one that means something there. Those that return
+// a list return all that fit; it may be empty.
 #pragma once
 
 #include <vector>

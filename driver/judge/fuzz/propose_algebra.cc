@@ -29,26 +29,29 @@ Operation algebra(Scene& scene) {
   std::vector<std::string> updates;
   for (const std::string& name : scene.statements)
     if (scene.state.at(name).kind == StatementKind::Update) updates.push_back(name);
-  const std::string update = updates.empty() || scene.random.chance(5) ? scene.statement() : scene.random.pick(updates);
+  const std::string update =
+      updates.empty() || scene.random.chance(5) ? scene.statement() : scene.random.pick(updates);
   const std::string tensor = scene.state.find(update) ? scene.written_by(update) : update;
   std::vector<std::string> loops = scene.loops_of(update);
-  const std::string loop = scene.nonsense(scene.random.chance(60) ? loops.back() : scene.random.pick(loops));
+  const std::string loop =
+      scene.nonsense(scene.random.chance(60) ? loops.back() : scene.random.pick(loops));
   const std::int64_t number = scene.random.between(0, 5);
   const std::string parts = "part" + std::to_string(number);
   const std::string summed = number == 0 || several_update(scene, tensor) ? update : tensor;
   switch (scene.random.between(0, 9)) {
     case 0:
-      return SplitReduction{
-          summed, loop, scene.factor(), parts,
-          scene.random.pick(std::vector<SplitReduction::Form>{
-              SplitReduction::Form::Interleaved, SplitReduction::Form::Blocks, SplitReduction::Form::Halves})};
+      return SplitReduction{summed, loop, scene.factor(), parts,
+                            scene.random.pick(std::vector<SplitReduction::Form>{
+                                SplitReduction::Form::Interleaved, SplitReduction::Form::Blocks,
+                                SplitReduction::Form::Halves})};
     case 2:
     case 3:
       return Atomic{{update}};
     case 4:
       return InlineAll{};
     case 5:
-      return Specialize{{scene.random.chance(50) ? "L > 2" : "F1 > 3"}, directives(scene), directives(scene)};
+      return Specialize{
+          {scene.random.chance(50) ? "L > 2" : "F1 > 3"}, directives(scene), directives(scene)};
     default:
       return Rfactor{summed, {scene.random.chance(50) ? update : "", loop}, parts};
   }
@@ -61,9 +64,11 @@ Operation reassociated(Scene& scene) {
     for (const std::string& iterator : s.reductions)
       if (s.combiner != ir::Combiner::None) {
         const std::string& tensor = s.writes.front().buffer;
-        fitting.emplace_back(Reassociate{several_update(scene, tensor) ? s.name : tensor, {iterator}});
+        fitting.emplace_back(
+            Reassociate{several_update(scene, tensor) ? s.name : tensor, {iterator}});
       }
-  return fitting.empty() ? Operation{Reassociate{scene.tensor(), {"k"}}} : scene.random.pick(fitting);
+  return fitting.empty() ? Operation{Reassociate{scene.tensor(), {"k"}}}
+                         : scene.random.pick(fitting);
 }
 
 // Statements that divide by the same number again and again.
@@ -73,7 +78,8 @@ std::vector<Operation> reciprocals(Scene& scene) {
     if (scene.state.at(name).reference.empty()) continue;
     const ir::Statement& s = scene.state.basis->statement(scene.state.at(name).reference);
     const std::vector<ir::Expr> divisions = divisions_of(s);
-    if (std::ranges::any_of(divisions, [&](const ir::Expr& d) { return why_not_shared(s, d).empty(); }))
+    if (std::ranges::any_of(divisions,
+                            [&](const ir::Expr& d) { return why_not_shared(s, d).empty(); }))
       fitting.emplace_back(Reciprocal{name});
   }
   return fitting;
@@ -84,13 +90,13 @@ std::vector<Operation> deferrals(Scene& scene) {
   std::vector<Operation> fitting;
   for (const ir::Statement& s : scene.state.basis->statements)
     if (common_divisor(s) || defined_quotient(*scene.state.basis, s))
-      fitting.emplace_back(
-          DeferDivision{s.writes.front().buffer, "whole" + std::to_string(scene.random.between(0, 5))});
+      fitting.emplace_back(DeferDivision{s.writes.front().buffer,
+                                         "whole" + std::to_string(scene.random.between(0, 5))});
   return fitting;
 }
 
-// Parts of values that are more than an element, in terms of their own iterators; now and then of one too few or too
-// many.
+// Parts of values that are more than an element, in terms of their own iterators; now and then of
+// one too few or too many.
 std::vector<Operation> precomputed(Scene& scene) {
   std::vector<Operation> fitting;
   for (const ir::Statement& s : scene.state.basis->statements) {
@@ -115,12 +121,15 @@ std::vector<Operation> online(Scene& scene) {
   std::vector<Operation> fitting;
   for (const std::string& name : scene.statements) {
     const ScheduledStatement& s = scene.state.at(name);
-    if (s.body.combiner != ir::Combiner::Max || s.reference.empty() || !is_float(s.body.values.front()->type)) continue;
+    if (s.body.combiner != ir::Combiner::Max || s.reference.empty() ||
+        !is_float(s.body.values.front()->type))
+      continue;
     const std::string maximum = s.body.writes.front().buffer;
     std::vector<std::string> sums;
     const auto weights = softmax_weights(*scene.state.basis, maximum);
     for (const ir::Statement& sum : scene.state.basis->statements)
-      if (softmax_sum(with_weights(sum, weights), maximum)) sums.push_back(sum.writes.front().buffer);
+      if (softmax_sum(with_weights(sum, weights), maximum))
+        sums.push_back(sum.writes.front().buffer);
     if (sums.empty()) continue;
     for (const Loop* loop : path_to(scene.state.tree, name))
       fitting.emplace_back(Online{sums, maximum, {"", loop->name}});

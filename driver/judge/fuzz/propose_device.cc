@@ -1,5 +1,6 @@
-// Loops of a GPU for a State as it stands: blocks from outside, then threads, or warps and lanes, and storage that lies
-// where such loops leave room for it. Most of what is drawn here nests as a GPU has it; whether it is legal is open.
+// Loops of a GPU for a State as it stands: blocks from outside, then threads, or warps and lanes,
+// and storage that lies where such loops leave room for it. Most of what is drawn here nests as a
+// GPU has it; whether it is legal is open.
 #include <algorithm>
 
 #include "driver/judge/fuzz/propose.h"
@@ -30,12 +31,14 @@ class DeviceLoops {
 
   void visit(const Tree& tree, Place at, int blocks) {
     if (const auto* sequence = std::get_if<Sequence>(&tree->op))
-      for (const Tree& child : sequence->children) visit(child, at == Place::Blocks ? Place::Block : at, blocks);
+      for (const Tree& child : sequence->children)
+        visit(child, at == Place::Blocks ? Place::Block : at, blocks);
     const auto* loop = std::get_if<Loop>(&tree->op);
     if (!loop) return;
     const LoopKind kind = chosen(*loop, at, blocks);
     if (kind != LoopKind::Serial)
-      made_.push_back(Bind{{statements_below(scene_.state.tree, loop->id).front(), loop->name}, kind});
+      made_.push_back(
+          Bind{{statements_below(scene_.state.tree, loop->id).front(), loop->name}, kind});
     const Place within = place_inside(kind, at);
     inside_[loop->id] = within;
     visit(loop->body, within, blocks + (kind == LoopKind::Block ? 1 : 0));
@@ -67,14 +70,16 @@ class DeviceLoops {
     Memory memory = Memory::Heap;
     if (at == Place::Threads) memory = random.chance(50) ? Memory::Register : Memory::Stack;
     if (at == Place::Warp) memory = Memory::Register;
-    if (at == Place::Blocks || at == Place::Block) memory = random.chance(70) ? Memory::Shared : Memory::Register;
+    if (at == Place::Blocks || at == Place::Block)
+      memory = random.chance(70) ? Memory::Shared : Memory::Register;
     if (buffer.memory != memory) made_.push_back(SetScope{buffer.name, memory});
     if (memory == Memory::Shared && random.chance(40)) made_.push_back(swizzle(buffer));
   }
 
   // Often of rows that it fits.
   Swizzle swizzle(const StagedBuffer& buffer) {
-    const Size every = {scene_.random.chance(70) ? "" : std::to_string(1 << scene_.random.between(0, 2))};
+    const Size every = {
+        scene_.random.chance(70) ? "" : std::to_string(1 << scene_.random.between(0, 2))};
     return {buffer.name, {std::to_string(1 << scene_.random.between(0, 3))}, every};
   }
 };

@@ -32,17 +32,20 @@ Operation remap(Scene& scene, const LoopName& loop) {
   Remap d;
   for (const std::string& statement : scene.statements)
     if (scene.random.chance(60)) d.statements.push_back(statement);
-  if (scene.random.chance(40)) d.statements = {loop.statement.empty() ? scene.statements.front() : loop.statement};
+  if (scene.random.chance(40))
+    d.statements = {loop.statement.empty() ? scene.statements.front() : loop.statement};
   d.replaced = {loop.loop};
   d.loops = {scene.random.chance(30) ? loop.loop : "w" + scene.number_name()};
   d.values = {{loop.loop + " + " + scene.number() + "*" + scene.other_loop(loop)}};
   return d;
 }
 
-// Iterators in some order, each with multiples of those before it and a constant; sometimes the digits of one.
+// Iterators in some order, each with multiples of those before it and a constant; sometimes
+// the digits of one.
 Operation whole_map(Scene& scene) {
   Map d;
-  const std::size_t first = scene.random.below(scene.statements.size()), count = scene.random.chance(50) ? 1 : 2;
+  const std::size_t first = scene.random.below(scene.statements.size()),
+                    count = scene.random.chance(50) ? 1 : 2;
   std::size_t depth = scene.state.at(scene.statements[first]).body.iterators.size();
   for (std::size_t i = first; i < std::min(first + count, scene.statements.size()); ++i) {
     std::vector<std::string> iterators = scene.state.at(scene.statements[i]).body.iterators;
@@ -50,7 +53,8 @@ Operation whole_map(Scene& scene) {
     Map::Item item{scene.statements[i], {}};
     for (std::size_t k = 0; k < iterators.size(); ++k) {
       std::string value = iterators[k];
-      if (k > 0 && scene.random.chance(40)) value += " + " + scene.number() + "*" + iterators[scene.random.below(k)];
+      if (k > 0 && scene.random.chance(40))
+        value += " + " + scene.number() + "*" + iterators[scene.random.below(k)];
       if (scene.random.chance(30)) value += " + " + scene.number();
       item.values.push_back({value});
     }
@@ -82,7 +86,8 @@ Operation tile(Scene& scene) {
   d.statement = scene.statement();
   d.loops = scene.loops_of(d.statement);
   while (d.loops.size() > 1 && scene.random.chance(30))
-    d.loops.erase(d.loops.begin() + static_cast<std::ptrdiff_t>(scene.random.below(d.loops.size())));
+    d.loops.erase(d.loops.begin() +
+                  static_cast<std::ptrdiff_t>(scene.random.below(d.loops.size())));
   for (std::size_t i = 0; i < d.loops.size(); ++i) d.factors.push_back(scene.factor());
   d.tail = scene.tail();
   return d;
@@ -97,10 +102,10 @@ Operation unroll(Scene& scene) {
     case 1:
       return UnrollAndJam{loop, {std::to_string(scene.random.between(1, 4))}};
     case 2:
-      return Cut{
-          loop,
-          {scene.random.chance(70) ? std::to_string(scene.random.between(-1, 6)) : scene.other_loop(loop) + " + 1"},
-          parts(scene)};
+      return Cut{loop,
+                 {scene.random.chance(70) ? std::to_string(scene.random.between(-1, 6))
+                                          : scene.other_loop(loop) + " + 1"},
+                 parts(scene)};
     case 3:
       return Peel{loop,
                   scene.random.chance(50),
@@ -116,8 +121,10 @@ Operation distribute(Scene& scene) {
   std::vector<LoopName> several;
   for (const std::string& statement : scene.statements)
     for (const Loop* loop : path_to(scene.state.tree, statement))
-      if (std::holds_alternative<Sequence>(loop->body->op)) several.push_back({statement, loop->name});
-  return Distribute{several.empty() || scene.random.chance(20) ? scene.loop_name() : scene.random.pick(several)};
+      if (std::holds_alternative<Sequence>(loop->body->op))
+        several.push_back({statement, loop->name});
+  return Distribute{several.empty() || scene.random.chance(20) ? scene.loop_name()
+                                                               : scene.random.pick(several)};
 }
 
 Operation mapped(Scene& scene) {
@@ -136,8 +143,10 @@ Operation mapped(Scene& scene) {
     case 5:
       return Interchange{loop.statement, loop.loop, scene.other_loop(loop)};
     case 6:
-      return Wavefront{
-          loop.statement, "w" + scene.number_name(), {scene.other_loop(loop) + " + " + loop.loop}, loop.loop};
+      return Wavefront{loop.statement,
+                       "w" + scene.number_name(),
+                       {scene.other_loop(loop) + " + " + loop.loop},
+                       loop.loop};
     case 7:
       return whole_map(scene);
     default:
@@ -160,8 +169,11 @@ Operation order(Scene& scene) {
 Operation fuse(Scene& scene) {
   const std::string owner = scene.random.pick(scene.statements);
   const std::vector<std::string> loops = scene.loops_of(owner);
-  const std::size_t outer = scene.random.below(loops.size()), inner = std::min(outer + 1, loops.size() - 1);
-  return Fuse{{owner, loops[outer]}, {owner, loops[inner]}, "q" + std::to_string(scene.random.between(0, 9))};
+  const std::size_t outer = scene.random.below(loops.size()),
+                    inner = std::min(outer + 1, loops.size() - 1);
+  return Fuse{{owner, loops[outer]},
+              {owner, loops[inner]},
+              "q" + std::to_string(scene.random.between(0, 9))};
 }
 
 Operation merge(Scene& scene) {
@@ -173,7 +185,8 @@ Operation merge(Scene& scene) {
           scene.random.pick(scene.loops_of(scene.statements[first])),
           {}};
   while (scene.random.chance(35))
-    d.with.push_back({scene.random.pick(scene.loops_of(scene.statements[second])), {scene.number()}});
+    d.with.push_back(
+        {scene.random.pick(scene.loops_of(scene.statements[second])), {scene.number()}});
   return d;
 }
 

@@ -11,18 +11,21 @@ using namespace schedule;
 namespace {
 
 NestTree copy_path(Scene& scene, const State& staged, const Stage& stage, const Leaf& leaf) {
-  static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Serial, LoopKind::Unrolled,
-                                               LoopKind::Vector};
+  static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Serial,
+                                               LoopKind::Unrolled, LoopKind::Vector};
   std::vector<const Loop*> own = path_to(staged.tree, leaf.statement);
-  const auto site = std::ranges::find_if(own, [&](const Loop* l) { return stage.at && l->name == stage.at->loop; });
+  const auto site = std::ranges::find_if(
+      own, [&](const Loop* l) { return stage.at && l->name == stage.at->loop; });
   if (site != own.end()) own.erase(own.begin(), site + 1);
   scene.random.shuffle(own);
   NestTree tree = nest_statement(leaf.statement);
-  for (const Loop* loop : own) tree = nest_path({{loop->name, scene.random.pick(kKinds)}}, std::move(tree));
+  for (const Loop* loop : own)
+    tree = nest_path({{loop->name, scene.random.pick(kKinds)}}, std::move(tree));
   return tree;
 }
 
-// The loops that the copies would have, in another order and of other kinds; null where the stage does not apply.
+// The loops that the copies would have, in another order and of other kinds; null where the
+// stage does not apply.
 NestTree copy_nest(Scene& scene, const Stage& stage) {
   ScriptEnvironment environment;
   environment.values = {{"L", 4}, {"F1", 2}};
@@ -47,7 +50,8 @@ void layout(Scene& scene, Stage& d) {
   scene.random.shuffle(d.layout);
   if (!d.layout.empty() && scene.random.chance(40)) {
     const std::size_t cut = scene.random.below(d.layout.size());
-    const std::string name = d.layout[cut], tile = scene.random.pick(std::vector<std::string>{"2", "3", "4", "L"});
+    const std::string name = d.layout[cut],
+                      tile = scene.random.pick(std::vector<std::string>{"2", "3", "4", "L"});
     d.layout[cut] = name + "//" + tile;
     d.layout.push_back(name + "%" + tile);
   }
@@ -85,12 +89,14 @@ Operation stage(Scene& scene) {
   if (scene.random.chance(12)) d.tensor = scene.of_role(ir::Role::Const);
   if (scene.random.chance(80)) d.at = scene.touching_loop(d.tensor);
   if (scene.random.chance(50))
-    d.memory = scene.random.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap});
+    d.memory =
+        scene.random.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap});
   if (d.form == Stage::Form::Pack || scene.random.chance(15)) layout(scene, d);
   if (!d.layout.empty() && scene.random.chance(30)) {
     d.layout.front() =
-        (d.layout.front().find('/') == std::string::npos ? d.layout.front() : "(" + d.layout.front() + ")") + "%" +
-        std::to_string(scene.random.between(2, 4));
+        (d.layout.front().find('/') == std::string::npos ? d.layout.front()
+                                                         : "(" + d.layout.front() + ")") +
+        "%" + std::to_string(scene.random.between(2, 4));
     d.fold = true;
   }
   if (scene.random.chance(10)) d.pad = {std::to_string(scene.random.between(1, 3))};
@@ -106,7 +112,8 @@ Operation stage(Scene& scene) {
 Operation storage(Scene& scene) {
   const StagedBuffer& b = scene.random.pick(scene.state.staged);
   const std::string name = scene.nonsense(scene.random.chance(50) ? b.name : b.of);
-  const std::string dimension = b.dimensions.empty() ? "u" : scene.nonsense(scene.random.pick(b.dimensions));
+  const std::string dimension =
+      b.dimensions.empty() ? "u" : scene.nonsense(scene.random.pick(b.dimensions));
   const Size size = scene.factor();
   const Loop* scope = b.scope_loop == kKernel ? nullptr : find_loop(scene.state.tree, b.scope_loop);
   switch (scene.random.between(0, 11)) {
@@ -122,9 +129,11 @@ Operation storage(Scene& scene) {
     case 4:
       return StorageAlign{name, dimension, size, {}};
     case 5:
-      return HoistStorage{name, scene.random.chance(40) ? LoopName{"", "root"} : scene.touching_loop(b.name)};
+      return HoistStorage{
+          name, scene.random.chance(40) ? LoopName{"", "root"} : scene.touching_loop(b.name)};
     case 6:
-      return SetScope{name, scene.random.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap})};
+      return SetScope{name, scene.random.pick(std::vector<Memory>{Memory::Register, Memory::Stack,
+                                                                  Memory::Heap})};
     case 7: {
       Stage d;
       d.tensor = b.name;
@@ -132,9 +141,11 @@ Operation storage(Scene& scene) {
       return TransformLayout{name, d.names, d.layout};
     }
     default:
-      return DoubleBuffer{name,
-                          scope && scene.random.chance(90) ? LoopName{"", scope->name} : scene.touching_loop(b.name),
-                          Size{scene.random.chance(50) ? "" : std::to_string(scene.random.between(2, 4))}};
+      return DoubleBuffer{
+          name,
+          scope && scene.random.chance(90) ? LoopName{"", scope->name}
+                                           : scene.touching_loop(b.name),
+          Size{scene.random.chance(50) ? "" : std::to_string(scene.random.between(2, 4))}};
   }
 }
 
@@ -143,13 +154,16 @@ Reuse reuse(Scene& scene) {
   std::vector<Reuse> found;
   for (const ir::Buffer& own : scene.state.basis->buffers)
     for (const ir::Buffer& other : scene.state.basis->buffers)
-      if (own.role == ir::Role::Temp && other.role != ir::Role::In && other.role != ir::Role::Const &&
-          other.role != ir::Role::InOut && &other != &own && other.shape == own.shape && other.dtype == own.dtype)
+      if (own.role == ir::Role::Temp && other.role != ir::Role::In &&
+          other.role != ir::Role::Const && other.role != ir::Role::InOut && &other != &own &&
+          other.shape == own.shape && other.dtype == own.dtype)
         found.push_back({other.name, own.name});
-  return found.empty() || scene.random.chance(5) ? Reuse{scene.tensor(), scene.tensor()} : scene.random.pick(found);
+  return found.empty() || scene.random.chance(5) ? Reuse{scene.tensor(), scene.tensor()}
+                                                 : scene.random.pick(found);
 }
 
-// Of each tensor with a subscript that adds iterators up in digits, by one of its factors; now and then by another.
+// Of each tensor with a subscript that adds iterators up in digits, by one of its factors; now
+// and then by another.
 std::vector<Operation> views(Scene& scene) {
   std::vector<Operation> found;
   for (const ir::Buffer& buffer : scene.state.basis->buffers) {
@@ -159,7 +173,8 @@ std::vector<Operation> views(Scene& scene) {
     for (const ScheduledStatement& s : scene.state.statements)
       for (const AccessRef& ref : accesses_of(s))
         if (ref.access.buffer == buffer.name)
-          for (const ir::Term& term : ref.access.indices[0].affine.terms()) radices.insert(std::abs(term.coefficient));
+          for (const ir::Term& term : ref.access.indices[0].affine.terms())
+            radices.insert(std::abs(term.coefficient));
     radices.erase(1);
     for (const std::int64_t radix : radices) {
       const std::int64_t other = scene.random.chance(10) ? scene.random.between(1, 4) : radix;
@@ -178,16 +193,20 @@ Operation hint_or_tail(Scene& scene) {
   if (scene.random.chance(40)) return reuse(scene);
   const std::vector<std::string> inner = scene.tiled_loops();
   const LoopName any = scene.loop_name();
-  return SetTail{{scene.random.chance(75) ? any.statement : "", inner.empty() ? any.loop : scene.random.pick(inner)},
+  return SetTail{{scene.random.chance(75) ? any.statement : "",
+                  inner.empty() ? any.loop : scene.random.pick(inner)},
                  scene.tail()};
 }
 
-// What has to come together: a last tile that runs whole needs storage that is large enough, and filled.
+// What has to come together: a last tile that runs whole needs storage that is large enough,
+// and filled.
 std::vector<Operation> recipe(Scene& scene) {
   for (const std::string& name : scene.statements) {
     const ScheduledStatement& s = scene.state.at(name);
     const ir::Buffer* made = scene.state.basis->find_buffer(s.body.writes.front().buffer);
-    if (!made || made->role != ir::Role::Temp || s.kind == StatementKind::Copy || s.body.iterators.empty()) continue;
+    if (!made || made->role != ir::Role::Temp || s.kind == StatementKind::Copy ||
+        s.body.iterators.empty())
+      continue;
     const std::string& loop = s.body.iterators[scene.random.below(s.body.iterators.size())];
     std::vector<std::string> read;
     for (const ir::Buffer& buffer : scene.state.basis->buffers)

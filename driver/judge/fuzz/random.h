@@ -1,5 +1,6 @@
-// Random: one stream of random numbers, the same on every machine and for every standard library (SplitMix64). A run
-// of a fuzzer is a pure function of (seed, run number), so that any run can be repeated alone.
+// Random: one stream of random numbers, the same on every machine and for every standard library
+// (SplitMix64). A run of a fuzzer is a pure function of (seed, run number), so that any run can
+// be repeated alone.
 //
 //   Random random(seed, run);     random.below(6);  random.chance(10);  random.pick(names)
 #pragma once
@@ -14,7 +15,9 @@ namespace polyte::fuzz {
 
 class Random {
  public:
-  Random(std::uint64_t seed, std::uint64_t run) : state_(seed * 0x9E3779B97F4A7C15ULL ^ (run + 1)) { next(), next(); }
+  Random(std::uint64_t seed, std::uint64_t run) : state_(seed * 0x9E3779B97F4A7C15ULL ^ (run + 1)) {
+    next(), next();
+  }
 
   std::uint64_t next() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
@@ -27,7 +30,9 @@ class Random {
     POLYTE_CHECK(n > 0, "a choice among nothing");
     return static_cast<std::size_t>(next() % n);
   }
-  int between(int low, int high) { return low + static_cast<int>(below(static_cast<std::size_t>(high - low) + 1)); }
+  int between(int low, int high) {
+    return low + static_cast<int>(below(static_cast<std::size_t>(high - low) + 1));
+  }
   bool chance(int percent) { return below(100) < static_cast<std::size_t>(percent); }
   template <class T>
   const T& pick(const std::vector<T>& choices) {

@@ -59,9 +59,11 @@ ir::Environment random_environment(const ir::Program& program, std::uint64_t see
     for (std::size_t i = 0; i < count; ++i) {
       if (limit != limits.end()) {
         const auto extent = static_cast<std::size_t>(std::max<std::int64_t>(1, limit->second));
-        ir::set_real(contents, static_cast<std::int64_t>(i), static_cast<double>(random.below(extent)));
+        ir::set_real(contents, static_cast<std::int64_t>(i),
+                     static_cast<double>(random.below(extent)));
       } else if (wide) {
-        for (std::size_t b = 0; b < width; ++b) contents.bytes[i * width + b] = static_cast<std::byte>(random.next());
+        for (std::size_t b = 0; b < width; ++b)
+          contents.bytes[i * width + b] = static_cast<std::byte>(random.next());
       } else {
         const int low = is_unsigned_integer(buffer->dtype) ? 0 : -4;
         const int whole = random.between(low, 4);

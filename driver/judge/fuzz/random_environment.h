@@ -8,8 +8,8 @@
 
 namespace polyte::fuzz {
 
-// Integers of full width now and then, whole numbers in -4..4 otherwise, with zeros of both signs; what subscripts a
-// tensor stays within its extent. Nothing for what is only written.
+// Integers of full width now and then, whole numbers in -4..4 otherwise, with zeros of both signs;
+// what subscripts a tensor stays within its extent. Nothing for what is only written.
 ir::Environment random_environment(const ir::Program& program, std::uint64_t seed);
 
 }  // namespace polyte::fuzz

@@ -1,6 +1,6 @@
-// A product of matrices, and what may follow it, in flat subscripts. Rows may be longer than what is read of them, come
-// in reverse, begin late, overlap their neighbours, or be read beyond their ends: some are digits, and some only look
-// like it.
+// A product of matrices, and what may follow it, in flat subscripts. Rows may be longer than what
+// is read of them, come in reverse, begin late, overlap their neighbours, or be read beyond their
+// ends: some are digits, and some only look like it.
 #include <algorithm>
 
 #include "driver/judge/fuzz/random_styles.h"
@@ -45,19 +45,24 @@ RandomProgram flat(Random& random) {
   const std::string type = random.pick(kTypes);
   const int m = random.between(1, 7), n = random.between(1, 9), k = random.between(1, 6);
   Matrix p = random_matrix(random, "p", m, k), q = random_matrix(random, "q", k, n);
-  Matrix sum = random_matrix(random, random.chance(50) ? "t" : "y", m, n), y = random_matrix(random, "y", m, n);
+  Matrix sum = random_matrix(random, random.chance(50) ? "t" : "y", m, n),
+         y = random_matrix(random, "y", m, n);
   const bool follows = sum.name == "t";
-  for (Matrix* written : {&sum, &y}) written->stride = std::max(written->stride, n);  // each element once
+  // Each element once.
+  for (Matrix* written : {&sum, &y}) written->stride = std::max(written->stride, n);
   if (!follows) y = sum;
   const std::string terms = random.chance(20) ? "0..i + 1" : "0.." + std::to_string(k);
   if (terms == "0..i + 1") p.columns = p.stride = m, p.begin = 0, q.rows = m;
   std::string read = p.element("i", "k");
   if (random.chance(15)) read = "(p[" + p.at("i", "k") + " - 1] else 0)";
-  const std::string ranges = "  for i in 0.." + std::to_string(m) + ", j in 0.." + std::to_string(n) + "\n";
-  std::string text =
-      "program f()\n" + declared("in   ", type, p) + declared("in   ", type, q) + declared("out  ", type, y);
-  text += "  " + sum.element("i", "j") + " = sum[k in " + terms + "] " + read + " * " + q.element("k", "j") + ranges;
-  if (follows) text += "  " + y.element("i", "j") + " = " + sum.element("i", "j") + " * 2 + 1" + ranges;
+  const std::string ranges =
+      "  for i in 0.." + std::to_string(m) + ", j in 0.." + std::to_string(n) + "\n";
+  std::string text = "program f()\n" + declared("in   ", type, p) + declared("in   ", type, q) +
+                     declared("out  ", type, y);
+  text += "  " + sum.element("i", "j") + " = sum[k in " + terms + "] " + read + " * " +
+          q.element("k", "j") + ranges;
+  if (follows)
+    text += "  " + y.element("i", "j") + " = " + sum.element("i", "j") + " * 2 + 1" + ranges;
   return {.text = text, .exact_sums = true};
 }
 

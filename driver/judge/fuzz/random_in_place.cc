@@ -3,14 +3,20 @@
 namespace polyte::fuzz {
 namespace {
 
-std::string literal_above_one(ProgramDraft& draft) { return std::to_string(draft.random().between(2, 3)); }
-std::string read_plain(ProgramDraft& draft, const std::vector<Iterator>& its) { return draft.read_new({its[0]}); }
+std::string literal_above_one(ProgramDraft& draft) {
+  return std::to_string(draft.random().between(2, 3));
+}
+std::string read_plain(ProgramDraft& draft, const std::vector<Iterator>& its) {
+  return draft.read_new({its[0]});
+}
 
 // The tensor itself, one element back: guarded, for the first has none.
-std::string shifted_self(ProgramDraft& draft, const DrawnTensor& c, const std::vector<Iterator>& its) {
+std::string shifted_self(ProgramDraft& draft, const DrawnTensor& c,
+                         const std::vector<Iterator>& its) {
   std::vector<std::string> subscripts;
   for (std::size_t d = 0; d < its.size(); ++d)
-    subscripts.push_back(with_offset(its[d].name, draft.random().chance(50) ? -1 : draft.random().between(-1, 1)));
+    subscripts.push_back(
+        with_offset(its[d].name, draft.random().chance(50) ? -1 : draft.random().between(-1, 1)));
   return "(" + c.name + "[" + join_words(subscripts) + "] else 0)";
 }
 
@@ -25,7 +31,8 @@ void in_place(ProgramDraft& draft) {
   const int form = draft.random().between(0, 99);
   std::string sign = " = ";
   if (form < 60) {
-    sign = draft.random().pick(std::vector<std::string>{" += ", " += ", " max= ", " min= ", " *= "});
+    sign =
+        draft.random().pick(std::vector<std::string>{" += ", " += ", " max= ", " min= ", " *= "});
     if (draft.is_exact() && sign == " *= ") sign = " += ";
     if (draft.random().chance(60)) all.push_back({"k", draft.random_extent()});
   }
@@ -44,13 +51,17 @@ void in_place(ProgramDraft& draft) {
     }
     parts.push_back(all[i].name + " in " + begin + ".." + end);
   }
-  if (draft.random().chance(15)) predicates.push_back(all[0].name + " % " + literal_above_one(draft) + " == 0");
-  std::string text = draft.fresh("S") + ": " + c.name + "[" + join_words(names_of(its)) + "]" + sign;
-  text += draft.clamped(form < 60                   ? draft.value(all, 2)
-                        : draft.random().chance(50) ? draft.value(its, 2)
-                                                    : shifted_self(draft, c, its) + " + " + draft.value(its, 1));
+  if (draft.random().chance(15))
+    predicates.push_back(all[0].name + " % " + literal_above_one(draft) + " == 0");
+  std::string text =
+      draft.fresh("S") + ": " + c.name + "[" + join_words(names_of(its)) + "]" + sign;
+  text += draft.clamped(form < 60 ? draft.value(all, 2)
+                        : draft.random().chance(50)
+                            ? draft.value(its, 2)
+                            : shifted_self(draft, c, its) + " + " + draft.value(its, 1));
   text += "  for " + join_words(parts);
-  for (std::size_t p = 0; p < predicates.size(); ++p) text += (p == 0 ? " if " : " and ") + predicates[p];
+  for (std::size_t p = 0; p < predicates.size(); ++p)
+    text += (p == 0 ? " if " : " and ") + predicates[p];
   if (draft.random().chance(12)) text += "  when " + read_plain(draft, its) + " < 2";
   draft.add_line(text);
   c.was_read = true;

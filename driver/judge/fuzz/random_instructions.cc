@@ -25,10 +25,11 @@ void sums(ProgramDraft& draft, const std::string& rows, const std::string& lanes
 }  // namespace
 
 void instructions(ProgramDraft& draft) {
-  static const std::vector<Dot> kDots = {{"u8", "i8", "i32", "4", "i32(da[r, i, k]) * i32(db[i, k])"},
-                                         {"u8", "i8", "i32", "4", "i32(db[i, k]) * i32(da[r, i, k])"},
-                                         {"i16", "i16", "i32", "2", "i32(da[r, i, k]) * i32(db[i, k])"},
-                                         {"u8", "u8", "i64", "8", "i64(abs(i32(da[r, i, k]) - i32(db[i, k])))"}};
+  static const std::vector<Dot> kDots = {
+      {"u8", "i8", "i32", "4", "i32(da[r, i, k]) * i32(db[i, k])"},
+      {"u8", "i8", "i32", "4", "i32(db[i, k]) * i32(da[r, i, k])"},
+      {"i16", "i16", "i32", "2", "i32(da[r, i, k]) * i32(db[i, k])"},
+      {"u8", "u8", "i64", "8", "i64(abs(i32(da[r, i, k]) - i32(db[i, k])))"}};
   const std::string lanes =
       draft.random().pick(std::vector<std::string>{"2", "4", "4", "8", "8", "16", "12", "6", "5"});
   const std::string rows = std::to_string(draft.random().between(1, 3));
@@ -38,8 +39,8 @@ void instructions(ProgramDraft& draft) {
   draft.declare("in", "da", dot.a, {rows, lanes, dot.row});
   draft.declare("const", "db", dot.b, {lanes, dot.row});
   draft.declare("inout", "dc", dot.c, {rows, lanes});
-  draft.add_line(std::string("U: dc[r, i] += ") + dot.value + "  for r in 0.." + rows + ", i in 0.." + lanes +
-                 ", k in 0.." + dot.row);
+  draft.add_line(std::string("U: dc[r, i] += ") + dot.value + "  for r in 0.." + rows +
+                 ", i in 0.." + lanes + ", k in 0.." + dot.row);
 }
 
 }  // namespace polyte::fuzz

@@ -51,7 +51,8 @@ std::vector<Draft*> collect(Draft& draft, Draft::Kind kind) {
   return found;
 }
 
-// Sequences of one child and sequences in sequences go; loops without a child too. False if nothing is left.
+// Sequences of one child and sequences in sequences go; loops without a child too. False
+// if nothing is left.
 bool tidy(Draft& draft) {
   if (draft.kind == Draft::Kind::Leaf) return true;
   std::vector<Draft> kept;
@@ -83,8 +84,8 @@ void swap_loops(Draft& root, Random& random) {
 }
 
 void change_kind(Draft& root, Random& random) {
-  static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector,
-                                               LoopKind::Unrolled};
+  static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Parallel,
+                                               LoopKind::Vector, LoopKind::Unrolled};
   if (const auto loops = collect(root, Draft::Kind::Loop); !loops.empty())
     random.pick(loops)->loop_kind = random.pick(kKinds);
 }
@@ -100,8 +101,11 @@ void join_siblings(Draft& root, Random& random) {
   if (pairs.empty()) return;
   const auto [sequence, i] = random.pick(pairs);
   Draft& first = sequence->children[i];
-  Draft body{
-      Draft::Kind::Sequence, "", LoopKind::Serial, {}, {first.children[0], sequence->children[i + 1].children[0]}};
+  Draft body{Draft::Kind::Sequence,
+             "",
+             LoopKind::Serial,
+             {},
+             {first.children[0], sequence->children[i + 1].children[0]}};
   first.children = {std::move(body)};
   sequence->children.erase(sequence->children.begin() + static_cast<std::ptrdiff_t>(i) + 1);
 }
@@ -114,7 +118,8 @@ void part_siblings(Draft& root, Random& random) {
   Draft& loop = *random.pick(shared);
   Draft parted{Draft::Kind::Sequence, "", LoopKind::Serial, {}, {}};
   for (Draft& child : loop.children[0].children)
-    parted.children.push_back({Draft::Kind::Loop, loop.loop, loop.loop_kind, {}, {std::move(child)}});
+    parted.children.push_back(
+        {Draft::Kind::Loop, loop.loop, loop.loop_kind, {}, {std::move(child)}});
   loop = std::move(parted);
 }
 
@@ -146,14 +151,15 @@ bool path_of(Draft& draft, const std::string& statement, std::vector<Draft*>& pa
   return false;
 }
 
-// Moves a leaf into the nest of another one: at some depth, before or after the rest of the body, with a `when` for
-// every loop there that it does not own.
+// Moves a leaf into the nest of another one: at some depth, before or after the rest of the body,
+// with a `when` for every loop there that it does not own.
 void move_leaf(Draft& root, const State& state, Random& random) {
   std::vector<std::string> names;
   for (Draft* leaf : collect(root, Draft::Kind::Leaf)) names.push_back(leaf->leaf.statement);
   if (names.size() < 2) return;
   const std::size_t moved = random.below(names.size());
-  std::size_t host = random.chance(70) && moved + 1 < names.size() ? moved + 1 : random.below(names.size());
+  std::size_t host =
+      random.chance(70) && moved + 1 < names.size() ? moved + 1 : random.below(names.size());
   if (host == moved) host = (moved + 1) % names.size();
   const bool goes_first = moved < host;
   std::vector<std::string> own;
@@ -162,7 +168,8 @@ void move_leaf(Draft& root, const State& state, Random& random) {
   for (Draft* d : collect(root, Draft::Kind::Leaf))
     if (d->leaf.statement == names[moved]) leaf = d->leaf;
   std::erase_if(own, [&](const std::string& loop) {
-    return std::any_of(leaf.when.begin(), leaf.when.end(), [&](const When& w) { return w.loop == loop; });
+    return std::any_of(leaf.when.begin(), leaf.when.end(),
+                       [&](const When& w) { return w.loop == loop; });
   });
   remove_leaf(root, names[moved]);
   std::vector<Draft*> path;
@@ -176,7 +183,8 @@ void move_leaf(Draft& root, const State& state, Random& random) {
       leaf.when.push_back({goes_first, loop->loop});
   }
   Draft nest{Draft::Kind::Leaf, "", LoopKind::Serial, leaf, {}};
-  for (std::size_t i = own.size(); i > 0; --i) nest = {Draft::Kind::Loop, own[i - 1], LoopKind::Serial, {}, {nest}};
+  for (std::size_t i = own.size(); i > 0; --i)
+    nest = {Draft::Kind::Loop, own[i - 1], LoopKind::Serial, {}, {nest}};
   Draft& body = path.back()->children[0];
   Draft rest = std::move(body);
   body = {Draft::Kind::Sequence, "", LoopKind::Serial, {}, {}};

@@ -1,5 +1,6 @@
-// A random `nest` directive: the tree as it stands, with one to three edits of the kind a person would try, legal or
-// not: loops swapped, kinds changed, siblings joined or parted or swapped, a leaf moved beside another one.
+// A random `nest` directive: the tree as it stands, with one to three edits of the kind a person
+// would try, legal or not: loops swapped, kinds changed, siblings joined or parted or swapped, a
+// leaf moved beside another one.
 #pragma once
 
 #include "driver/judge/fuzz/random.h"

@@ -12,22 +12,27 @@ namespace {
 using schedule::LoopKind;
 using schedule::NestTree;
 
-NestTree gap(NestTree body) { return schedule::nest_path({{schedule::kRestHole}}, std::move(body)); }
+NestTree gap(NestTree body) {
+  return schedule::nest_path({{schedule::kRestHole}}, std::move(body));
+}
 
-// A statement's loops as the nest has them; those that mean nothing in the Program's words end in a quote.
+// A statement's loops as the nest has them; those that mean nothing in the Program's words end
+// in a quote.
 struct LeafPath {
   std::string statement;
   std::vector<const schedule::NestLoop*> path;
 };
 
-void collect(const NestTree& tree, std::vector<const schedule::NestLoop*> above, std::vector<LeafPath>& into) {
+void collect(const NestTree& tree, std::vector<const schedule::NestLoop*> above,
+             std::vector<LeafPath>& into) {
   if (const auto* leaf = std::get_if<schedule::NestLeaf>(&tree->op)) {
     into.push_back({leaf->statement, std::move(above)});
   } else if (const auto* loop = std::get_if<schedule::NestLoop>(&tree->op)) {
     above.push_back(loop);
     collect(loop->body, std::move(above), into);
   } else {
-    for (const NestTree& child : std::get<schedule::NestSequence>(tree->op).children) collect(child, above, into);
+    for (const NestTree& child : std::get<schedule::NestSequence>(tree->op).children)
+      collect(child, above, into);
   }
 }
 
@@ -50,7 +55,8 @@ class PinDraw {
     pins_.script.directives.insert(pins_.script.directives.end(), nests_.begin(), nests_.end());
     // As a person writes it: lines by number.
     const std::string text = schedule::print(pins_.script);
-    pins_.script = schedule::parse_script(text.substr(0, text.find("  f32")) + text.substr(text.find('\n')), "pins");
+    pins_.script = schedule::parse_script(
+        text.substr(0, text.find("  f32")) + text.substr(text.find('\n')), "pins");
     return std::move(pins_);
   }
 
@@ -69,18 +75,21 @@ class PinDraw {
   }
 
   void draw_witness() {
-    const driver::Arm arm = random_.pick(
-        std::vector{driver::Arm::Poly, driver::Arm::Poly, driver::Arm::Isl, driver::Arm::Template, driver::Arm::Naive});
+    const driver::Arm arm =
+        random_.pick(std::vector{driver::Arm::Poly, driver::Arm::Poly, driver::Arm::Isl,
+                                 driver::Arm::Template, driver::Arm::Naive});
     auto script = driver::write_script(*program_, arm, machine_);
     if (!script) script = driver::write_script(*program_, driver::Arm::Naive, machine_);
     witness_ = *std::move(script);
-    const auto state = schedule::replay(program_, *witness_, machine_, {schedule::ProofLevel::Off, {}});
+    const auto state =
+        schedule::replay(program_, *witness_, machine_, {schedule::ProofLevel::Off, {}});
     schedule::Script open = pins_.script;
     const auto pins = schedule::Pins::of(program_, open, machine_, schedule::ProofLevel::Off);
     POLYTE_CHECK(state && pins, "a script of ours is refused");
     nest_ = pins->by_meaning(*state);
     collect(nest_, {}, leaves_);
-    std::erase_if(leaves_, [&](const LeafPath& leaf) { return !program_->find_statement(leaf.statement); });
+    std::erase_if(leaves_,
+                  [&](const LeafPath& leaf) { return !program_->find_statement(leaf.statement); });
   }
 
   void add_pin() {
@@ -111,7 +120,8 @@ class PinDraw {
   // The loops of a form are those that a split has left.
   bool stands_behind_split(const NestTree& tree) const {
     if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op))
-      return std::ranges::all_of(sequence->children, [&](const NestTree& child) { return stands_behind_split(child); });
+      return std::ranges::all_of(sequence->children,
+                                 [&](const NestTree& child) { return stands_behind_split(child); });
     const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
     if (!loop) return true;
     const auto is_split = [&](const schedule::Directive& each) {
@@ -139,13 +149,16 @@ class PinDraw {
   void add_lines() {
     if (!lines_.empty() || witness_->directives.empty()) return;
     const std::size_t count = 1 + random_.below(witness_->directives.size());
-    for (std::size_t i = 0; i < count; ++i) lines_.push_back(line(witness_->directives[i].operation));
+    for (std::size_t i = 0; i < count; ++i)
+      lines_.push_back(line(witness_->directives[i].operation));
     if (witness_->contract != schedule::Contract::Exact) pins_.is_witnessed = false;
     // Its later lines may have names of their own for what these have made.
     if (!nests_.empty()) pins_.is_witnessed = false;
   }
 
-  const LeafPath* a_leaf() { return leaves_.empty() ? nullptr : &leaves_[random_.below(leaves_.size())]; }
+  const LeafPath* a_leaf() {
+    return leaves_.empty() ? nullptr : &leaves_[random_.below(leaves_.size())];
+  }
 
   void add_kind(LoopKind kind) {
     const LeafPath* leaf = a_leaf();
@@ -167,8 +180,8 @@ class PinDraw {
     std::size_t inner = outer + 1 + random_.below(leaf->path.size() - outer - 1);
     if (random_.chance(20)) std::swap(outer, inner);
     if (!has_name(leaf->path[outer]) || !has_name(leaf->path[inner])) return;
-    const NestTree within =
-        gap(schedule::nest_path({{leaf->path[inner]->name}}, gap(schedule::nest_statement(leaf->statement))));
+    const NestTree within = gap(schedule::nest_path(
+        {{leaf->path[inner]->name}}, gap(schedule::nest_statement(leaf->statement))));
     add_form(gap(schedule::nest_path({{leaf->path[outer]->name}}, within)));
   }
 
@@ -176,15 +189,17 @@ class PinDraw {
     if (leaves_.size() < 2) return;
     const std::size_t first = random_.below(leaves_.size() - 1);
     const LeafPath &a = leaves_[first], &b = leaves_[first + 1];
-    const auto shared = static_cast<std::size_t>(std::ranges::mismatch(a.path, b.path).in1 - a.path.begin());
+    const auto shared =
+        static_cast<std::size_t>(std::ranges::mismatch(a.path, b.path).in1 - a.path.begin());
     schedule::NestPath path;
     const std::size_t depth = random_.chance(80) ? shared : random_.below(shared + 1);
     for (std::size_t d = 0; d < depth; ++d) {
       if (!has_name(a.path[d])) return;
       path.push_back({a.path[d]->name});
     }
-    add_form(schedule::nest_path(path, schedule::nest_sequence({gap(schedule::nest_statement(a.statement)),
-                                                                gap(schedule::nest_statement(b.statement))})));
+    add_form(schedule::nest_path(
+        path, schedule::nest_sequence({gap(schedule::nest_statement(a.statement)),
+                                       gap(schedule::nest_statement(b.statement))})));
   }
 
   void add_beginning() {
@@ -197,7 +212,8 @@ class PinDraw {
 
 }  // namespace
 
-RandomPins random_pins(const std::shared_ptr<const ir::Program>& program, const Machine& machine, Random& random) {
+RandomPins random_pins(const std::shared_ptr<const ir::Program>& program, const Machine& machine,
+                       Random& random) {
   return PinDraw(program, machine, random).run();
 }
 

@@ -7,12 +7,14 @@ void pointwise(ProgramDraft& draft) {
   const std::vector<Iterator> its = draft.free_iterators();
   const std::string name = draft.fresh("t");
   draft.add_line(name + "[" + join_words(names_of(its)) +
-                 "] = " + draft.clamped(draft.value(its, draft.random().between(1, 3))) + "  for " + ranges_text(its));
+                 "] = " + draft.clamped(draft.value(its, draft.random().between(1, 3))) + "  for " +
+                 ranges_text(its));
   draft.add_tensor({name, draft.type(), shape_of(its)});
 }
 
 // `k in 0..M, r in 0..3`; now and then one ends or begins at a free iterator: a triangle.
-std::string reduced_text(ProgramDraft& draft, const std::vector<Iterator>& its, std::vector<Iterator>& reduced) {
+std::string reduced_text(ProgramDraft& draft, const std::vector<Iterator>& its,
+                         std::vector<Iterator>& reduced) {
   std::vector<std::string> parts;
   for (Iterator& r : reduced) {
     if (draft.random().chance(20)) r.extent = {"", draft.random().between(1, 3)};
@@ -32,7 +34,8 @@ std::string reduced_text(ProgramDraft& draft, const std::vector<Iterator>& its, 
 }
 
 void reduction(ProgramDraft& draft) {
-  static const std::vector<std::string> kAny = {"sum", "sum", "sum", "sum", "max", "min", "product"};
+  static const std::vector<std::string> kAny = {"sum", "sum", "sum",    "sum",
+                                                "max", "min", "product"};
   std::vector<Iterator> its = draft.free_iterators();
   if (its.size() > 2) its.pop_back();
   if (its.size() > 1 && draft.random().chance(30)) its.pop_back();
@@ -42,7 +45,8 @@ void reduction(ProgramDraft& draft) {
   all.insert(all.end(), reduced.begin(), reduced.end());
   std::string combiner = draft.random().pick(kAny);
   if (draft.is_exact() && combiner == "product") combiner = "sum";
-  if (draft.is_integer() && draft.random().chance(10)) combiner = draft.random().chance(50) ? "and" : "or";
+  if (draft.is_integer() && draft.random().chance(10))
+    combiner = draft.random().chance(50) ? "and" : "or";
   const std::string name = draft.fresh("t");
   const std::string product =
       draft.random().chance(60) ? draft.read(all) + " * " + draft.read(all) : draft.value(all, 2);
@@ -60,10 +64,12 @@ void arg_reduction(ProgramDraft& draft) {
   const std::string best = draft.fresh("v"), place = draft.fresh("p");
   const std::string subscripts = "[" + join_words(names_of(its)) + "]";
   // Positions that several terms share: which of equal values it is shows in their bits.
-  const std::string position = draft.random().chance(80) ? "k" : draft.random().chance(50) ? "k // 3" : "k % 2";
+  const std::string position = draft.random().chance(80)   ? "k"
+                               : draft.random().chance(50) ? "k // 3"
+                                                           : "k % 2";
   draft.add_line("(" + best + ", " + place + ")" + subscripts + " = " +
-                 (draft.random().chance(50) ? "argmax" : "argmin") + "[k in 0.." + k.extent.text() + "] (" +
-                 draft.value(all, 1) + ", " + position + ")  for " + ranges_text(its));
+                 (draft.random().chance(50) ? "argmax" : "argmin") + "[k in 0.." + k.extent.text() +
+                 "] (" + draft.value(all, 1) + ", " + position + ")  for " + ranges_text(its));
   draft.add_tensor({best, draft.type(), shape_of(its)});
   draft.add_tensor({place, "i64", shape_of(its)});
 }

@@ -9,11 +9,13 @@
 namespace polyte::fuzz {
 namespace {
 
-// Maxima and the sums that can run along with them. A quotient may have a definition, rounded or not, whose divisor may
-// change before the sum reads it.
+// Maxima and the sums that can run along with them. A quotient may have a definition, rounded or
+// not, whose divisor may change before the sum reads it.
 RandomProgram softmax(Random& random) {
-  const bool weighs = random.chance(50), lives_on = random.chance(30), divides_terms = weighs && random.chance(50);
-  const bool defines = divides_terms && random.chance(50), rounds = defines && lives_on && random.chance(50);
+  const bool weighs = random.chance(50), lives_on = random.chance(30),
+             divides_terms = weighs && random.chance(50);
+  const bool defines = divides_terms && random.chance(50),
+             rounds = defines && lives_on && random.chance(50);
   std::string text = "program f(M, N, K)\n  in    x: f64[M, N]\n";
   if (weighs) text += "  in    v: f64[N, K]\n  out   o: f64[M, K]\n";
   text += "  out   y: f64[M, N]\n\n  top[i] = max[j] x[i, j]\n";
@@ -24,7 +26,8 @@ RandomProgram softmax(Random& random) {
     const std::string quotient = term + " / total[i]";
     text += "  p[i, j] = " + (rounds ? "f32(" + quotient + ")" : quotient) + "\n";
     if (random.chance(30)) text += "  T: total[i] = total[i] * 2\n";
-    text += std::string("  o[i, d] = sum[j] ") + (rounds ? "f64(p[i, j])" : "p[i, j]") + " * v[j, d]\n";
+    text +=
+        std::string("  o[i, d] = sum[j] ") + (rounds ? "f64(p[i, j])" : "p[i, j]") + " * v[j, d]\n";
   } else if (divides_terms)
     text += "  o[i, d] = sum[j] " + term + " / total[i] * v[j, d]\n";
   else if (weighs)
@@ -33,45 +36,53 @@ RandomProgram softmax(Random& random) {
   return {.text = text, .exact_sums = true, .tolerance = rounds ? 1e-6 : 1e-9};
 }
 
-// Products of columns above a diagonal, below one, or near it: tiles of their sums are cut on either side.
+// Products of columns above a diagonal, below one, or near it: tiles of their sums are cut
+// on either side.
 RandomProgram gram(Random& random) {
-  static const std::vector<std::string> kColumns = {"j in i..N", "j in i+1..N", "j in 0..i+1", "j in 0..i",
-                                                    "j in i..i+3 if j < N"};
+  static const std::vector<std::string> kColumns = {"j in i..N", "j in i+1..N", "j in 0..i+1",
+                                                    "j in 0..i", "j in i..i+3 if j < N"};
   static const std::vector<std::string> kTypes = {"f64", "f64", "f32", "i32"};
   const std::string type = random.pick(kTypes), columns = random.pick(kColumns);
-  std::string text = "program f(N, K)\n  in    x: " + type + "[K, N]\n  inout y: " + type + "[N, N]\n\n";
+  std::string text =
+      "program f(N, K)\n  in    x: " + type + "[K, N]\n  inout y: " + type + "[N, N]\n\n";
   if (random.chance(40)) text += "  Z: y[i, j] = 0  for i in 0..N, " + columns + "\n";
   text += "  S: y[i, j] += x[k, i] * x[k, j]  for i in 0..N, k in 0..K, " + columns + "\n";
   return {.text = text, .exact_sums = true};
 }
 
-// Rows, enough for several to come together, that are added to the same cells: beside what each row makes of itself, or
-// of what the rows before it have added. Of a triangle each sum needs all of the one before, by what that does to `w`:
-// its terms are added up in parts, and end anywhere in these.
+// Rows, enough for several to come together, that are added to the same cells: beside what each
+// row makes of itself, or of what the rows before it have added. Of a triangle each sum needs
+// all of the one before, by what that does to `w`: its terms are added up in parts, and end
+// anywhere in these.
 RandomProgram rows(Random& random) {
   static const std::vector<std::string> kTypes = {"f64", "f64", "f32", "i32"};
   static const std::vector<std::string> kWraps = {"i32", "i64"};  // of what grows with each row
-  static const std::vector<std::string> kColumns = {"j in 0..N", "j in 0..N", "j in 0..i+1 if j < N", "j in 1..N"};
+  static const std::vector<std::string> kColumns = {"j in 0..N", "j in 0..N",
+                                                    "j in 0..i+1 if j < N", "j in 1..N"};
   enum { Waits, Sums, Triangle, Reads };
   const int form = random.between(Waits, Reads);
   const std::string type = random.pick(form == Waits || form == Triangle ? kWraps : kTypes);
-  const std::string rows = std::to_string(form == Triangle ? random.between(60, 90) : random.between(32, 45));
-  std::string text = "program f(N)\n  in    x: " + type + "[" + rows + ", " + rows + " + N]\n  in    p: " + type +
-                     "[N + 1]\n  inout q: " + type + "[" + rows + "]\n  inout s: " + type + "[N + 1]\n";
+  const std::string rows =
+      std::to_string(form == Triangle ? random.between(60, 90) : random.between(32, 45));
+  std::string text = "program f(N)\n  in    x: " + type + "[" + rows + ", " + rows +
+                     " + N]\n  in    p: " + type + "[N + 1]\n  inout q: " + type + "[" + rows +
+                     "]\n  inout s: " + type + "[N + 1]\n";
   if (form == Triangle) text += "  inout w: " + type + "[" + rows + "]\n";
   text += "\n  loop i in 0.." + rows + "\n    Q: q[i] ";
-  text += form == Sums       ? "+= x[i, j] * p[j]  for j in 0..N\n"
-          : form == Triangle ? "+= x[i, j] * w[j]  for j in 0..i\n    W: w[j] += q[i]  for j in 0.." + rows + "\n"
-                             : std::string("= ") + (form == Waits ? "s" : "p") + "[0] * 2\n";
+  text += form == Sums ? "+= x[i, j] * p[j]  for j in 0..N\n"
+          : form == Triangle
+              ? "+= x[i, j] * w[j]  for j in 0..i\n    W: w[j] += q[i]  for j in 0.." + rows + "\n"
+              : std::string("= ") + (form == Waits ? "s" : "p") + "[0] * 2\n";
   const bool is_maximum = random.chance(25), is_first = random.chance(50);
   text += std::string("    S: s[j] ") + (is_maximum ? "max= x[i, j] + " : "+= x[i, j] * ") +
           (is_first && form != Waits ? "p[j]" : "q[i]") + "  for " + random.pick(kColumns) + "\n";
   return {.text = text, .exact_sums = true};
 }
 
-// A product of matrices for each of some batches. Dimensions of one element stand before the others or behind them, as
-// networks have them; a chain of definitions may follow. Its loops may be those of regions that order nothing. Tiles
-// have room: its sizes are no parameters, but for the rows of some. Some multiply bf16 into f32, as tensor cores do.
+// A product of matrices for each of some batches. Dimensions of one element stand before the others
+// or behind them, as networks have them; a chain of definitions may follow. Its loops may be those
+// of regions that order nothing. Tiles have room: its sizes are no parameters, but for the rows of
+// some. Some multiply bf16 into f32, as tensor cores do.
 RandomProgram batches(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
   const bool is_large = random.chance(50), is_short = random.chance(25);
@@ -83,12 +94,14 @@ RandomProgram batches(Random& random) {
   for (const char* loop : {"b", "c"}) {
     if (random.chance(40)) continue;
     const std::string size = random.chance(60) ? "1" : "2";
-    before += size + ", ", at_front += std::string(loop) + ", ", ranges += std::string(", ") + loop + " in 0.." + size;
+    before += size + ", ", at_front += std::string(loop) + ", ",
+        ranges += std::string(", ") + loop + " in 0.." + size;
   }
   const bool rows_are_outermost = before.find('2') == std::string::npos;
   if (rows_are_outermost && random.chance(50)) m = "M";
   if (random.chance(40)) behind = ", 1", at_back = ", u", ranges += ", u in 0..1";
-  const auto tensor = [&](const std::string& of, const std::string& rows, const std::string& columns) {
+  const auto tensor = [&](const std::string& of, const std::string& rows,
+                          const std::string& columns) {
     return of + "[" + before + rows + ", " + columns + behind + "]\n";
   };
   const auto element = [&](const char* name, const char* row, const char* column) {
@@ -96,8 +109,9 @@ RandomProgram batches(Random& random) {
   };
   const std::string row = "  for n in 0.." + n + ranges + "\n", o = element("o", "m", "n");
   const std::string all = "  for m in 0.." + m + ", n in 0.." + n + ranges + "\n";
-  std::string text = "program f(" + std::string(m == "M" ? m : "") + ")\n  in    p: " + tensor(read, m, k) +
-                     "  in    q: " + tensor(read, k, n) + "  out   y: " + tensor(type, m, n) + "\n";
+  std::string text = "program f(" + std::string(m == "M" ? m : "") +
+                     ")\n  in    p: " + tensor(read, m, k) + "  in    q: " + tensor(read, k, n) +
+                     "  out   y: " + tensor(type, m, n) + "\n";
   const bool follows = random.chance(60);
   const std::string sum = follows ? o : element("y", "m", "n");
   const auto factor = [&](const std::string& x) { return is_short ? "f32(" + x + ")" : x; };
@@ -105,15 +119,17 @@ RandomProgram batches(Random& random) {
   if (random.chance(20))
     text += "  loop m in 0.." + m + "\n    " + sum + " = sum[k in 0.." + k + "] " + term + row;
   else if (random.chance(20))
-    text += "  " + sum + " = " + type + "(0)" + all + "  loop k in 0.." + k + "\n    " + sum + " += " + term + all;
+    text += "  " + sum + " = " + type + "(0)" + all + "  loop k in 0.." + k + "\n    " + sum +
+            " += " + term + all;
   else if (random.chance(20))
-    text += "  loop m in 0.." + m + "\n    H1: " + sum + " = " + type + "(0)" + row + "    loop k in 0.." + k +
-            "\n      H2: " + sum + " += " + term + row;
+    text += "  loop m in 0.." + m + "\n    H1: " + sum + " = " + type + "(0)" + row +
+            "    loop k in 0.." + k + "\n      H2: " + sum + " += " + term + row;
   else
     text += "  " + sum + " = sum[k in 0.." + k + "] " + term + all;
   const std::string r = element("r", "m", "n");
   if (follows)
-    text += "  " + r + " = " + o + " * 2" + all + "  " + element("y", "m", "n") + " = max(" + r + ", 0) + " + r + all;
+    text += "  " + r + " = " + o + " * 2" + all + "  " + element("y", "m", "n") + " = max(" + r +
+            ", 0) + " + r + all;
   return {.text = text, .exact_sums = true};
 }
 
@@ -152,9 +168,9 @@ std::int64_t random_size(Random& random) {
 
 // What a person may know of the sizes, said in the header of one Program of six.
 void draw_context(RandomProgram& program, Random& random) {
-  static const std::vector<std::string> kFacts = {"M >= 1", "M <= N",     "K >= 2",     "N >= 1 and K >= 1",
-                                                  "T >= 1", "N <= K + 2", "2*M >= N",   "P == 3",
-                                                  "K >= M", "T <= 3",     "M + N <= 14"};
+  static const std::vector<std::string> kFacts = {
+      "M >= 1", "M <= N", "K >= 2", "N >= 1 and K >= 1", "T >= 1", "N <= K + 2", "2*M >= N",
+      "P == 3", "K >= M", "T <= 3", "M + N <= 14"};
   if (!random.chance(16)) return;
   const std::size_t end = program.text.find('\n');
   if (program.text.substr(0, end).find("T)") == std::string::npos) return;

@@ -1,18 +1,27 @@
-// Random Programs for fuzzers, as text over open sizes and the sizes to bind: small ones, often 1, sometimes 0.
+// Random Programs for fuzzers, as text over open sizes and the sizes to bind: small ones, often
+// 1, sometimes 0.
 //
-//   pipelines     chains of pointwise definitions, reductions of every combiner, argmin and argmax, triangular sums;
-//                 reads shifted, transposed, strided, halved, padded (`else 0`), gathered
-//   regions       stencils in time, in place, scans up and down, recurrences, triangular eliminations
+//   pipelines     chains of pointwise definitions, reductions of every combiner, argmin and
+//                 argmax, triangular sums; reads shifted, transposed, strided, halved, padded
+//                 (`else 0`), gathered
+//   regions       stencils in time, in place, scans up and down, recurrences,
+//                 triangular eliminations
 //   in place      updates of inout tensors, with predicates and run-time guards
-//   updates       several generations of one accumulator, reads under conditions, scatters (random_updates.h)
+//   updates       several generations of one accumulator, reads under conditions,
+//                 scatters (random_updates.h)
 //   softmax       sums of exponentials along with their maximum, for `rewrite online`
-//   gram          products of columns above or below a diagonal: tiles of sums in registers, cut short
-//   rows          many rows, each added to the same cells: several come together, or wait for each other
-//   batches       products of matrices of many dimensions, some of one element, with a chain of definitions behind them
-//   flat          matrices in one dimension, for view: digits in subscripts, and what only looks like them
+//   gram          products of columns above or below a diagonal: tiles of sums in registers,
+//                 cut short
+//   rows          many rows, each added to the same cells: several come together, or wait for
+//                 each other
+//   batches       products of matrices of many dimensions, some of one element, with a chain of
+//                 definitions behind them
+//   flat          matrices in one dimension, for view: digits in subscripts, and what only looks
+//                 like them
 //   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
-// Element types are integers (which wrap, so that every order of a sum gives the same bits) two times of three.
+// Element types are integers (which wrap, so that every order of a sum gives the same bits)
+// two times of three.
 #pragma once
 
 #include <memory>
@@ -24,10 +33,11 @@
 namespace polyte::fuzz {
 
 struct RandomProgram {
-  std::string text;        // one program, sizes open
-  ir::Values sizes = {};   // all of them
-  bool exact_sums = true;  // its sums may be reordered: integers, floats that are small whole numbers
-  double tolerance = 0;    // ... or this is how far they may then be off, relative to 1 and more
+  std::string text;       // one program, sizes open
+  ir::Values sizes = {};  // all of them
+  // Its sums may be reordered: integers, floats that are small whole numbers.
+  bool exact_sums = true;
+  double tolerance = 0;  // ... or this is how far they may then be off, relative to 1 and more
 };
 RandomProgram random_program(Random& random);
 

@@ -13,38 +13,40 @@ namespace {
 
 using namespace schedule;
 
+// One of those that fit, at times.
+std::optional<Operation> one_of(Scene& scene, const std::vector<Operation>& fitting, int percent) {
+  if (fitting.empty() || !scene.random.chance(percent)) return std::nullopt;
+  return scene.random.pick(fitting);
+}
+
 Operation any_operation(Scene& scene) {
-  if (const std::vector<Operation> fitting = propose::online(scene); !fitting.empty() && scene.random.chance(30))
-    return scene.random.pick(fitting);
-  if (const std::vector<Operation> fitting = propose::reciprocals(scene); !fitting.empty() && scene.random.chance(20))
-    return scene.random.pick(fitting);
-  if (const std::vector<Operation> fitting = propose::deferrals(scene); !fitting.empty() && scene.random.chance(20))
-    return scene.random.pick(fitting);
-  if (const std::vector<Operation> fitting = propose::views(scene); !fitting.empty() && scene.random.chance(40))
-    return scene.random.pick(fitting);
-  if (scene.random.chance(4))
-    if (const std::vector<Operation> fitting = propose::precomputed(scene); !fitting.empty())
-      return scene.random.pick(fitting);
+  if (const auto found = one_of(scene, propose::online(scene), 30)) return *found;
+  if (const auto found = one_of(scene, propose::reciprocals(scene), 20)) return *found;
+  if (const auto found = one_of(scene, propose::deferrals(scene), 20)) return *found;
+  if (const auto found = one_of(scene, propose::views(scene), 40)) return *found;
+  if (const auto found = one_of(scene, propose::precomputed(scene), 4)) return *found;
   if (!scene.state.staged.empty() && scene.random.chance(9)) return propose::storage(scene);
   if (const std::vector<std::string> tiled = scene.tiled_loops();
       !scene.state.staged.empty() && !tiled.empty() && scene.random.chance(4))
     return SetTail{{"", scene.random.pick(tiled)}, Tail::Round};
   if (scene.random.chance(2)) return propose::reuse(scene);
   if (scene.random.chance(2)) return propose::reassociated(scene);
-  if (const std::vector<Operation> fitting = propose::recomputed(scene); !fitting.empty() && scene.random.chance(12))
-    return scene.random.pick(fitting);
+  if (const auto found = one_of(scene, propose::recomputed(scene), 12)) return *found;
   if (scene.random.chance(30))
     if (const std::vector<Operation> fitting = propose::tensorized(scene); !fitting.empty())
       return scene.random.pick(fitting);
   if (scene.random.chance(5))
-    if (const std::vector<Operation> first = propose::tiles(scene); !first.empty()) return scene.random.pick(first);
-  if (scene.random.chance(1)) return Tensorize{scene.loop_name(), scene.random.pick(ir::intrinsics()).name};
+    if (const std::vector<Operation> first = propose::tiles(scene); !first.empty())
+      return scene.random.pick(first);
+  if (scene.random.chance(1))
+    return Tensorize{scene.loop_name(), scene.random.pick(ir::intrinsics()).name};
   if (scene.random.chance(18)) return propose::mapped(scene);
   if (scene.random.chance(9)) return propose::algebra(scene);
   const int form = scene.random.between(0, 99);
   if (form < 22) return propose::split(scene);
   if (form < 26) return propose::tile(scene);
-  if (form < 32) return Reorder{scene.random.chance(85) ? scene.statement() : "", scene.some_loops()};
+  if (form < 32)
+    return Reorder{scene.random.chance(85) ? scene.statement() : "", scene.some_loops()};
   if (form < 35) return propose::order(scene);
   if (form < 39) return propose::fuse(scene);
   if (form < 43) return propose::merge(scene);
@@ -63,7 +65,8 @@ Operation any_operation(Scene& scene) {
   if (form < 75) return propose::reverse_compute_at(scene);
   if (form < 78) return propose::place(scene);
   if (form < 86) return Nest{"", random_nest(scene.state, scene.random)};
-  if (form < 88) return propose::as_transaction(scene, {"", random_nest(scene.state, scene.random)});
+  if (form < 88)
+    return propose::as_transaction(scene, {"", random_nest(scene.state, scene.random)});
   if (form < 90) return propose::hint_or_tail(scene);
   if (form < 92) return propose::compute_at(scene);
   return propose::stage(scene);
@@ -88,6 +91,20 @@ void let_reassociate(Script& script, const ir::Program& program, Random& random)
     script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
 }
 
+// Its header, and what it begins with.
+Script begun(const ir::Program& program, bool reassociate, Random& random) {
+  Script script;
+  script.name = "random/1";
+  script.program = program.name;
+  script.digest = ir::digest(program);
+  script.dtype = program.buffers.front().dtype;
+  if (reassociate && random.chance(is_float(script.dtype) ? 60 : 30))
+    let_reassociate(script, program, random);
+  for (const Operation& operation : opening(random))
+    script.directives.push_back({operation, Provenance::Person, 0});
+  return script;
+}
+
 // First word of the directive's text, "split"; both of a rewrite.
 std::string name_of(const Operation& operation) {
   if (std::holds_alternative<Transaction>(operation)) return "transaction";
@@ -108,9 +125,10 @@ struct DeviceScript {
   Prover& prover;
 };
 
-// The script with loops bound to a GPU: what is illegal is left out, most of the time. None where it does not nest as a
-// GPU has it, most of the time.
-std::optional<Script> bound_to_device(const DeviceScript& device, const Machine& machine, Random& random) {
+// The script with loops bound to a GPU: what is illegal is left out, most of the time. None where
+// it does not nest as a GPU has it, most of the time.
+std::optional<Script> bound_to_device(const DeviceScript& device, const Machine& machine,
+                                      Random& random) {
   Script script = device.script;
   State state = device.state;
   ScriptEnvironment environment = device.environment;
@@ -130,22 +148,17 @@ std::optional<Script> bound_to_device(const DeviceScript& device, const Machine&
 
 }  // namespace
 
-Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine, bool reassociate,
-                     Random& random, ScriptStatistics& statistics) {
-  Script script;
-  script.name = "random/1";
-  script.program = program->name;
-  script.digest = ir::digest(*program);
-  script.dtype = program->buffers.front().dtype;
-  if (reassociate && random.chance(is_float(script.dtype) ? 60 : 30)) let_reassociate(script, *program, random);
-  for (const Operation& operation : opening(random)) script.directives.push_back({operation, Provenance::Person, 0});
+Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine,
+                     bool reassociate, Random& random, ScriptStatistics& statistics) {
+  Script script = begun(*program, reassociate, random);
   ScriptEnvironment environment = initial_environment(script, *program, machine);
   State state = reference_state(program);
   state.contract = script.contract;
   state.reassociable.insert(script.reassociable.begin(), script.reassociable.end());
   for (const Directive& d : script.directives) (void)apply(state, d, environment, nullptr);
   Prover prover(program);
-  const std::size_t wanted = script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
+  const std::size_t wanted =
+      script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
   std::vector<Operation> recipe;  // what comes first
   if (random.chance(4)) {
     Scene scene(state, machine, random);
@@ -154,16 +167,20 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   std::size_t made = 0;
   // One script of five moves values, and then tries one order after the other.
   const bool tries_orders = random.chance(20);
-  const std::size_t first_order = script.directives.size() + static_cast<std::size_t>(random.between(1, 2));
+  const std::size_t first_order =
+      script.directives.size() + static_cast<std::size_t>(random.between(1, 2));
   const auto next = [&]() -> Operation {
     Scene scene(state, machine, random);
     if (made < recipe.size()) return recipe[made++];
     if (!tries_orders || random.chance(20)) return any_operation(scene);
-    return script.directives.size() < first_order ? propose::relocation(scene) : propose::another_order(scene);
+    return script.directives.size() < first_order ? propose::relocation(scene)
+                                                  : propose::another_order(scene);
   };
-  for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
+  for (int attempt = 0;
+       attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
     const Directive directive{next(), Provenance::Person, 0};
-    if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;  // other bits are right too
+    // Other bits are right too.
+    if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;
     const std::string name = name_of(directive.operation);
     ++statistics.proposed[name];
     try {

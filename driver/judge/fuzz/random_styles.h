@@ -6,10 +6,11 @@
 
 namespace polyte::fuzz {
 
-void pipeline(ProgramDraft& draft, int statements);  // pointwise definitions, reductions, argmin and argmax
-void region(ProgramDraft& draft);                    // stencils, recurrences, eliminations, scans
-void in_place(ProgramDraft& draft);                  // one update of an inout tensor
-void instructions(ProgramDraft& draft);              // rows of a few elements that tiles divide, or nearly
+// Pointwise definitions, reductions, argmin and argmax.
+void pipeline(ProgramDraft& draft, int statements);
+void region(ProgramDraft& draft);        // stencils, recurrences, eliminations, scans
+void in_place(ProgramDraft& draft);      // one update of an inout tensor
+void instructions(ProgramDraft& draft);  // rows of a few elements that tiles divide, or nearly
 
 // Whole Programs.
 RandomProgram flat(Random& random);  // matrices in one dimension: their rows are in the subscripts

@@ -1,12 +1,14 @@
-// Random Programs of loose statements over a few accumulators: what a proof has to keep apart although it looks alike.
+// Random Programs of loose statements over a few accumulators: what a proof has to keep apart
+// although it looks alike.
 //
-//   generations   one tensor initialised, summed up, read, initialised anew, summed up by another combiner, in regions
-//                 (several, nested, upwards and downwards) and between them
-//   reads         the same element under two guards, `if .. else`, of the updated tensor itself in the value, in
-//                 `when`, in a subscript
-//   subscripts    scatters and gathers, `//` and `%` and differences where it is written, ranges that begin below zero
-//   types         integers, bool, and floats whose sums are exact in any order: values are clamped to small
-//                 whole numbers
+//   generations   one tensor initialised, summed up, read, initialised anew, summed up by another
+//                 combiner, in regions (several, nested, upwards and downwards) and between them
+//   reads         the same element under two guards, `if .. else`, of the updated tensor itself in
+//                 the value, in `when`, in a subscript
+//   subscripts    scatters and gathers, `//` and `%` and differences where it is written, ranges
+//                 that begin below zero
+//   types         integers, bool, and floats whose sums are exact in any order: values are clamped
+//                 to small whole numbers
 //
 //   temp acc0: i32[M]
 //   I0: acc0[i] = 0

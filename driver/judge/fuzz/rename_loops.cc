@@ -12,9 +12,12 @@ namespace {
 
 using namespace schedule;
 
-bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
+bool is_part_of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+}
 
-// Names and single other characters; blanks go, as names may have other lengths. `0..4` is a number and no name.
+// Names and single other characters; blanks go, as names may have other lengths. `0..4` is a
+// number and no name.
 std::vector<std::string> tokens_of(const std::string& line) {
   std::vector<std::string> tokens;
   for (std::size_t i = 0; i < line.size();) {
@@ -62,9 +65,10 @@ class Names {
   // Token by token; names that are met for the first time are taken to be the same.
   bool pair(const Tokens& a, const Tokens& b) {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const bool same = is_name(a[i]) && is_name(b[i]) ? there_.try_emplace(a[i], b[i]).first->second == b[i] &&
-                                                             back_.try_emplace(b[i], a[i]).first->second == a[i]
-                                                       : a[i] == b[i];
+      const bool same = is_name(a[i]) && is_name(b[i])
+                            ? there_.try_emplace(a[i], b[i]).first->second == b[i] &&
+                                  back_.try_emplace(b[i], a[i]).first->second == a[i]
+                            : a[i] == b[i];
       if (!same) return false;
     }
     return true;
@@ -82,8 +86,8 @@ class Names {
     return tokens;
   }
 
-  // if c and a and b   ->   if a and b and c, each with the terms of its sums in one order. A map may give them in
-  // another order than the same map renamed.
+  // if c and a and b   ->   if a and b and c, each with the terms of its sums in one order. A map
+  // may give them in another order than the same map renamed.
   static Tokens sorted_conditions(const Tokens& tokens) {
     std::vector<Tokens> conditions(1);
     for (auto token = std::next(tokens.begin()); token != tokens.end(); ++token) {
@@ -95,7 +99,8 @@ class Names {
     for (Tokens& condition : conditions) std::ranges::sort(condition);
     std::ranges::sort(conditions);
     Tokens all = {tokens.front()};
-    for (const Tokens& condition : conditions) all.insert(all.end(), condition.begin(), condition.end());
+    for (const Tokens& condition : conditions)
+      all.insert(all.end(), condition.begin(), condition.end());
     return all;
   }
 };
@@ -118,7 +123,8 @@ std::optional<State> renamed_loops(const State& state, const Machine& machine, R
   ScriptEnvironment environment = initial_environment(none, *state.basis, machine);
   State renamed = state;
   for (const auto& [old, name] : changes) {  // of all statements that own such a loop
-    auto next = apply(renamed, {Rename{{"", old}, name}, Provenance::Person, 0}, environment, nullptr);
+    auto next =
+        apply(renamed, {Rename{{"", old}, name}, Provenance::Person, 0}, environment, nullptr);
     if (!next) return std::nullopt;
     renamed = *std::move(next);
   }

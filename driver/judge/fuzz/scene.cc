@@ -52,13 +52,14 @@ std::vector<std::string> Scene::some_loops() {
 }
 
 Size Scene::factor() {
-  static const std::vector<std::string> kFactors = {"1", "2", "2", "3", "3", "4", "4", "5", "7", "8", "L", "F1", "16"};
+  static const std::vector<std::string> kFactors = {"1", "2", "2", "3", "3",  "4", "4",
+                                                    "5", "7", "8", "L", "F1", "16"};
   return {random.pick(kFactors)};
 }
 
 Tail Scene::tail() {
-  return random.pick(std::vector<Tail>{Tail::Guard, Tail::Guard, Tail::Mask, Tail::Cut, Tail::Cut, Tail::Round,
-                                       Tail::Shift, Tail::Shift});
+  return random.pick(std::vector<Tail>{Tail::Guard, Tail::Guard, Tail::Mask, Tail::Cut, Tail::Cut,
+                                       Tail::Round, Tail::Shift, Tail::Shift});
 }
 
 std::vector<When> Scene::when() {
@@ -72,11 +73,13 @@ std::vector<When> Scene::when() {
   return result;
 }
 
-std::vector<When> Scene::lacking(const std::string& moved, const std::string& host, bool first, std::size_t depth) {
+std::vector<When> Scene::lacking(const std::string& moved, const std::string& host, bool first,
+                                 std::size_t depth) {
   const std::vector<std::string> own = loops_of(moved), above = loops_of(host);
   std::vector<When> result;
   for (std::size_t i = 0; i < std::min(depth, above.size()); ++i)
-    if (std::find(own.begin(), own.end(), above[i]) == own.end()) result.push_back({first, above[i]});
+    if (std::find(own.begin(), own.end(), above[i]) == own.end())
+      result.push_back({first, above[i]});
   return result;
 }
 
@@ -97,7 +100,8 @@ std::pair<std::string, std::string> Scene::dependent_pair() {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (std::size_t a = 0; a < statements.size(); ++a)
     for (std::size_t b = a + 1; b < statements.size(); ++b)
-      if (reads(statements[b], written_by(statements[a]))) pairs.emplace_back(statements[a], statements[b]);
+      if (reads(statements[b], written_by(statements[a])))
+        pairs.emplace_back(statements[a], statements[b]);
   if (pairs.empty() || random.chance(5)) return {statement(), random.pick(statements)};
   return random.pick(pairs);
 }

@@ -1,5 +1,5 @@
-// What a random directive is drawn from: a State as it stands, and real names of its statements, tensors and loops,
-// with one now and then that means nothing.
+// What a random directive is drawn from: a State as it stands, and real names of its statements,
+// tensors and loops, with one now and then that means nothing.
 #pragma once
 
 #include <string>
@@ -34,12 +34,17 @@ struct Scene {
   schedule::Tail tail();
   std::string number() { return std::to_string(random.between(-2, 3)); }
   std::string number_name() { return std::to_string(random.between(0, 9)); }
-  std::string fresh(const std::string& base) { return random.chance(50) ? "" : base + number_name(); }
+  std::string fresh(const std::string& base) {
+    return random.chance(50) ? "" : base + number_name();
+  }
   std::vector<schedule::When> when();
   // Loops above `host` down to a random depth that `moved` does not own.
-  std::vector<schedule::When> lacking(const std::string& moved, const std::string& host, bool first, std::size_t depth);
+  std::vector<schedule::When> lacking(const std::string& moved, const std::string& host, bool first,
+                                      std::size_t depth);
   bool reads(const std::string& statement, const std::string& tensor) const;
-  std::string written_by(const std::string& statement) const { return state.at(statement).body.writes.front().buffer; }
+  std::string written_by(const std::string& statement) const {
+    return state.at(statement).body.writes.front().buffer;
+  }
   std::string of_role(ir::Role role);
   std::string temporary() { return of_role(ir::Role::Temp); }
   // (producer, consumer): what one writes and the other reads.

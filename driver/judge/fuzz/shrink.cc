@@ -44,8 +44,9 @@ class Shrinker {
   bool accept(Case candidate) {
     if (trials_-- <= 0) return false;
     try {  // the digest follows the Program
-      candidate.script.digest = candidate.open ? ir::digest(ir::parse_program(candidate.program.text, "shrink"))
-                                               : ir::digest(*bound_program(candidate.program));
+      candidate.script.digest =
+          candidate.open ? ir::digest(ir::parse_program(candidate.program.text, "shrink"))
+                         : ir::digest(*bound_program(candidate.program));
       if (options_.derive && !options_.derive(candidate)) return false;
     } catch (const std::exception&) {
       return false;
@@ -59,7 +60,8 @@ class Shrinker {
     bool any = false;
     for (std::size_t i = best_.script.directives.size(); i > 0; --i) {
       Case candidate = best_;
-      candidate.script.directives.erase(candidate.script.directives.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+      candidate.script.directives.erase(candidate.script.directives.begin() +
+                                        static_cast<std::ptrdiff_t>(i) - 1);
       any = accept(std::move(candidate)) || any;
     }
     return any;
@@ -79,13 +81,14 @@ class Shrinker {
         any = true;
         continue;
       }
-      const auto declaration = std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
-        const std::size_t colon = line.find(": ");
-        const std::size_t name = line.rfind(' ', colon == 0 ? 0 : colon - 1);
-        const bool declares = line.rfind("  out", 0) == 0 || line.rfind("  inout", 0) == 0;
-        return declares && colon != std::string::npos && name != std::string::npos &&
-               gone.find(line.substr(name + 1, colon - name - 1) + "[") != std::string::npos;
-      });
+      const auto declaration =
+          std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
+            const std::size_t colon = line.find(": ");
+            const std::size_t name = line.rfind(' ', colon == 0 ? 0 : colon - 1);
+            const bool declares = line.rfind("  out", 0) == 0 || line.rfind("  inout", 0) == 0;
+            return declares && colon != std::string::npos && name != std::string::npos &&
+                   gone.find(line.substr(name + 1, colon - name - 1) + "[") != std::string::npos;
+          });
       if (declaration == lines.end()) continue;
       lines.erase(declaration);
       candidate.program.text = joined_lines(lines);
@@ -99,11 +102,13 @@ class Shrinker {
     bool any = false;
     for (const ir::Buffer& buffer : ir::parse_program(best_.program.text, "shrink").buffers) {
       if (buffer.role != ir::Role::Temp) continue;
-      std::string declaration = "  in    " + buffer.name + ": " + std::string(polyte::to_string(buffer.dtype)) + "[";
+      std::string declaration =
+          "  in    " + buffer.name + ": " + std::string(polyte::to_string(buffer.dtype)) + "[";
       for (std::size_t d = 0; d < buffer.shape.size(); ++d)
         declaration += (d == 0 ? "" : ", ") + ir::to_string(buffer.shape[d]);
       std::vector<std::string> lines = lines_of(best_.program.text);
-      std::erase_if(lines, [&](const std::string& line) { return line.find("  " + buffer.name + "[") == 0; });
+      std::erase_if(
+          lines, [&](const std::string& line) { return line.find("  " + buffer.name + "[") == 0; });
       lines.insert(lines.begin() + 1, declaration + "]");
       Case candidate = best_;
       candidate.program.text = joined_lines(lines);

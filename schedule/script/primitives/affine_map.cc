@@ -1,5 +1,6 @@
-// affine S: (i, j) by [[1, 1], [0, 1]] as (a, b):   i > j > S   ->   a > b > S,   a = i + j,  b = j.
-// The matrix is unimodular: its determinant is 1 or -1, so that every integer point of the loops is one.
+// affine S: (i, j) by [[1, 1], [0, 1]] as (a, b):   i > j > S   ->   a > b > S
+// with a = i + j, b = j. The matrix is unimodular: its determinant is 1 or -1, so that every
+// integer point of the loops is one.
 #include "schedule/script/primitives/remap.h"
 #include "support/checked.h"
 
@@ -36,29 +37,34 @@ Result<Matrix, Refusal> matrix_of(const AffineMap& directive, const PrimitiveCon
       matrix.back().push_back(*value);
     }
     if (row.size() != n)
-      return malformed("a row of the matrix has " + std::to_string(row.size()) + " numbers, expected " +
-                       std::to_string(n));
+      return malformed("a row of the matrix has " + std::to_string(row.size()) +
+                       " numbers, expected " + std::to_string(n));
   }
   if (matrix.size() != n || directive.names.size() != n)
-    return malformed("affine takes " + std::to_string(n) + " loops, " + std::to_string(matrix.size()) + " rows and " +
+    return malformed("affine takes " + std::to_string(n) + " loops, " +
+                     std::to_string(matrix.size()) + " rows and " +
                      std::to_string(directive.names.size()) + " names: expected as many of each");
   if (n > 8) return malformed("affine takes at most 8 loops");
   const std::int64_t d = determinant(matrix);
   if (d != 1 && d != -1)
-    return malformed("the matrix is not unimodular: its determinant is " + std::to_string(d) + ", expected 1 or -1");
+    return malformed("the matrix is not unimodular: its determinant is " + std::to_string(d) +
+                     ", expected 1 or -1");
   return matrix;
 }
 
 std::string row_text(const std::vector<std::int64_t>& row, const std::vector<std::string>& loops) {
   std::string text;
   for (std::size_t i = 0; i < row.size(); ++i)
-    if (row[i] != 0) text += (text.empty() ? "" : " + ") + std::string("(") + std::to_string(row[i]) + ")*" + loops[i];
+    if (row[i] != 0)
+      text +=
+          (text.empty() ? "" : " + ") + std::string("(") + std::to_string(row[i]) + ")*" + loops[i];
   return text;
 }
 
 }  // namespace
 
-Applied affine_map(const State& state, const AffineMap& directive, const PrimitiveContext& context) {
+Applied affine_map(const State& state, const AffineMap& directive,
+                   const PrimitiveContext& context) {
   const auto matrix = matrix_of(directive, context);
   if (!matrix) return matrix.error();
   Remap remap;

@@ -26,16 +26,20 @@ Result<std::size_t, Refusal> the_buffer(const State& state, const std::string& n
     candidates.push_back(state.staged[i].name);
   }
   if (found.size() == 1) return found.front();
-  if (found.size() > 1) return malformed(name + " has several buffers: say " + join_words(candidates));
-  if (state.reference->find_buffer(name)) return malformed(name + " has no buffer of its own: stage it first");
+  if (found.size() > 1)
+    return malformed(name + " has several buffers: say " + join_words(candidates));
+  if (state.reference->find_buffer(name))
+    return malformed(name + " has no buffer of its own: stage it first");
   return malformed("no buffer is called " + name +
                    (all.empty() ? " (none is staged)" : " (they are " + join_words(all) + ")"));
 }
 
 Result<std::size_t, Refusal> the_dimension(const StagedBuffer& buffer, const std::string& name) {
   const auto found = std::find(buffer.dimensions.begin(), buffer.dimensions.end(), name);
-  if (found != buffer.dimensions.end()) return static_cast<std::size_t>(found - buffer.dimensions.begin());
-  return malformed(buffer.name + " has no dimension " + name + " (they are " + join_words(buffer.dimensions) + ")");
+  if (found != buffer.dimensions.end())
+    return static_cast<std::size_t>(found - buffer.dimensions.begin());
+  return malformed(buffer.name + " has no dimension " + name + " (they are " +
+                   join_words(buffer.dimensions) + ")");
 }
 
 Names users_of(const State& state, const std::string& buffer) {
@@ -71,7 +75,8 @@ void fold_dimension(State& state, std::size_t buffer, std::size_t dimension, std
   b.shape[dimension] = factor;
 }
 
-std::optional<Refusal> check_buffer(const State& state, const StagedBuffer& buffer, const PrimitiveContext& context) {
+std::optional<Refusal> check_buffer(const State& state, const StagedBuffer& buffer,
+                                    const PrimitiveContext& context) {
   if (!context.prover) return std::nullopt;
   const Names users = users_of(state, buffer.name);
   if (auto refusal = context.prover->check_bounds(state, users)) return refusal;
@@ -79,15 +84,18 @@ std::optional<Refusal> check_buffer(const State& state, const StagedBuffer& buff
   return check_races(state, users, context);
 }
 
-std::optional<Refusal> check_fold(const State& state, const State& unfolded, std::size_t buffer, std::size_t dimension,
-                                  std::int64_t factor, const PrimitiveContext& context) {
+std::optional<Refusal> check_fold(const State& state, const State& unfolded, std::size_t buffer,
+                                  std::size_t dimension, std::int64_t factor,
+                                  const PrimitiveContext& context) {
   auto refusal = check_buffer(state, state.staged[buffer], context);
   if (!refusal || refusal->kind != RefusalKind::Illegal) return refusal;
   const StagedBuffer& b = unfolded.staged[buffer];
   const std::string& name = b.dimensions[dimension];
-  refusal->headline = "with " + name + " folded by " + std::to_string(factor) + ", " + refusal->headline;
+  refusal->headline =
+      "with " + name + " folded by " + std::to_string(factor) + ", " + refusal->headline;
   // Counted up, then doubled: windows are small, and each candidate is a proof.
-  for (std::int64_t f = factor + 1, tried = 0; f < b.shape[dimension] && tried < 12; f = ++tried < 8 ? f + 1 : 2 * f) {
+  for (std::int64_t f = factor + 1, tried = 0; f < b.shape[dimension] && tried < 12;
+       f = ++tried < 8 ? f + 1 : 2 * f) {
     State candidate = unfolded;
     fold_dimension(candidate, buffer, dimension, f);
     if (check_buffer(candidate, candidate.staged[buffer], context)) continue;

@@ -11,7 +11,8 @@ Result<std::size_t, Refusal> the_buffer(const State& state, const std::string& n
 Result<std::size_t, Refusal> the_dimension(const StagedBuffer& buffer, const std::string& name);
 std::vector<std::string> users_of(const State& state, const std::string& buffer);
 
-using IndexEdit = std::function<std::vector<ir::Index>(const ScheduledStatement&, std::vector<ir::Index>)>;
+using IndexEdit =
+    std::function<std::vector<ir::Index>(const ScheduledStatement&, std::vector<ir::Index>)>;
 // Every access to the buffer, reads and writes; guards of reads stay.
 void edit_accesses(State& state, const std::string& buffer, const IndexEdit& edit);
 
@@ -19,9 +20,11 @@ void edit_accesses(State& state, const std::string& buffer, const IndexEdit& edi
 void fold_dimension(State& state, std::size_t buffer, std::size_t dimension, std::int64_t factor);
 
 // Bounds, sources and races of what the buffer holds, after an edit of its shape or accesses.
-std::optional<Refusal> check_buffer(const State& state, const StagedBuffer& buffer, const PrimitiveContext& context);
+std::optional<Refusal> check_buffer(const State& state, const StagedBuffer& buffer,
+                                    const PrimitiveContext& context);
 // The same for a fold: a refusal says so and, where some factor works, the least one.
-std::optional<Refusal> check_fold(const State& state, const State& unfolded, std::size_t buffer, std::size_t dimension,
-                                  std::int64_t factor, const PrimitiveContext& context);
+std::optional<Refusal> check_fold(const State& state, const State& unfolded, std::size_t buffer,
+                                  std::size_t dimension, std::int64_t factor,
+                                  const PrimitiveContext& context);
 
 }  // namespace polyte::schedule

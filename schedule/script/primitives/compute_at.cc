@@ -1,6 +1,6 @@
 // compute_at P at L:   { u > x > P;  u.o > x.o > C }   ->   u.o > x.o > { u > x > P at x.o;  C }
-// P's statements are lifted (lift.h) and stand before the first of their consumers in L's body. Their tensor must be
-// read below L only. Races over its elements are judged once it is staged.
+// P's statements are lifted (lift.h) and stand before the first of their consumers in L's body.
+// Their tensor must be read below L only. Races over its elements are judged once it is staged.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -10,7 +10,8 @@ namespace polyte::schedule {
 
 namespace {
 
-// The kinds that a statement's loops had keep on their lifted loops, which are the same in number and order.
+// The kinds that a statement's loops had keep on their lifted loops, which are the same in number
+// and order.
 Tree lifted_nest(State& next, const State& before, const Leaf& leaf, std::size_t prefix) {
   const ScheduledStatement& s = next.at(leaf.statement);
   const std::vector<const Loop*> old_path = path_to(before.tree, leaf.statement);
@@ -29,7 +30,8 @@ Tree insert_before_consumers(const Loop& loop, const std::vector<Tree>& nests,
                              const std::vector<std::string>& consumers) {
   std::vector<Tree> children = top_level(loop.body);
   const auto first = std::find_if(children.begin(), children.end(), [&](const Tree& child) {
-    return std::any_of(consumers.begin(), consumers.end(), [&](const std::string& c) { return contains(child, c); });
+    return std::any_of(consumers.begin(), consumers.end(),
+                       [&](const std::string& c) { return contains(child, c); });
   });
   children.insert(first, nests.begin(), nests.end());
   Loop rebuilt = loop;
@@ -47,9 +49,11 @@ Refusal no_producer(const State& state, const std::string& name) {
 }
 
 std::optional<Refusal> check_readers(const State& state, const std::string& tensor,
-                                     const std::vector<std::string>& consumers, const std::string& loop) {
+                                     const std::vector<std::string>& consumers,
+                                     const std::string& loop) {
   for (const ScheduledStatement& s : state.statements) {
-    const bool is_outside = std::find(consumers.begin(), consumers.end(), s.body.name) == consumers.end();
+    const bool is_outside =
+        std::find(consumers.begin(), consumers.end(), s.body.name) == consumers.end();
     if (is_outside && reads(s, tensor) && !writes(s, tensor))
       return malformed(s.body.name + " reads " + tensor + " outside " + loop);
   }
@@ -58,19 +62,21 @@ std::optional<Refusal> check_readers(const State& state, const std::string& tens
 
 }  // namespace
 
-Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context) {
+Applied compute_at(const State& state, const ComputeAt& directive,
+                   const PrimitiveContext& context) {
   std::string tensor = directive.producer;
   if (const ScheduledStatement* s = state.find(tensor); s && !state.basis->find_buffer(tensor))
     tensor = s->body.writes.front().buffer;
   const std::vector<std::string> writers = select_statements(state, tensor);
   if (writers.empty()) return no_producer(state, directive.producer);
   if (writers.size() > 1 && state.find(directive.producer) && directive.producer != tensor)
-    return malformed("recomputing " + directive.producer + " alone is not enough: " + join_words(writers) +
-                     " go together (compute_at " + tensor + ")");
+    return malformed("recomputing " + directive.producer + " alone is not enough: " +
+                     join_words(writers) + " go together (compute_at " + tensor + ")");
   const auto loop = the_loop(state, directive.at);
   if (!loop) return loop.error();
   const std::vector<std::string> consumers = consumers_below(state, **loop, tensor);
-  if (consumers.empty() && std::ranges::all_of(statements_below(state.tree, (*loop)->id), [&](const std::string& s) {
+  if (consumers.empty() &&
+      std::ranges::all_of(statements_below(state.tree, (*loop)->id), [&](const std::string& s) {
         return std::find(writers.begin(), writers.end(), s) != writers.end();
       }))
     return malformed(print(directive.at) + " is a loop of " + tensor +
@@ -86,15 +92,16 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   if (auto refusal = lift(next, tensor, site)) return *refusal;
   std::vector<Tree> nests;
   for (const std::string& writer : writers)
-    nests.push_back(
-        lifted_nest(next, state, leaf_meant({writer, {}, (*loop)->name, site.per}, above), site.prefix.size()));
-  next.tree =
-      replace_loop(next.tree, (*loop)->id, [&](const Loop& l) { return insert_before_consumers(l, nests, consumers); });
+    nests.push_back(lifted_nest(
+        next, state, leaf_meant({writer, {}, (*loop)->name, site.per}, above), site.prefix.size()));
+  next.tree = replace_loop(next.tree, (*loop)->id, [&](const Loop& l) {
+    return insert_before_consumers(l, nests, consumers);
+  });
   if (auto refusal = settle(next)) return *refusal;
   // Divisions of divisions may be equal without the normal form showing it.
   if (!verify(next).empty())
-    return conservative("the loops above " + (*loop)->name + " cannot be shown to give the iterators of " + tensor +
-                        " back");
+    return conservative("the loops above " + (*loop)->name +
+                        " cannot be shown to give the iterators of " + tensor + " back");
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_bounds(next, writers)) return *refusal;
   if (auto refusal = context.prover->check_storage(next, tensor)) return *refusal;

@@ -1,6 +1,7 @@
 // compute_inline T:   T[i, j] = f(i, j);  y = g(T[a, b])   ->   y = g(f(a, b))
-// T is a temporary with one plain definition. The Program that the State schedules from here on, its basis, is the
-// reference with the definition substituted; the reference itself stays what is proved against.
+// T is a temporary with one plain definition. The Program that the State schedules from here on,
+// its basis, is the reference with the definition substituted; the reference itself stays what
+// is proved against.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -20,22 +21,27 @@ Result<Definition, Refusal> definition_of(const State& state, const std::string&
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor + inlined_text(state, tensor));
   if (buffer->role != ir::Role::Temp)
-    return malformed(tensor + " is an " + ir::to_string(buffer->role) + " tensor: only temporaries are inlined");
+    return malformed(tensor + " is an " + ir::to_string(buffer->role) +
+                     " tensor: only temporaries are inlined");
   std::vector<const ScheduledStatement*> writers;
   for (const ScheduledStatement& s : state.statements)
     if (writes(s, tensor)) writers.push_back(&s);
-  if (writers.empty()) return malformed(tensor + " is staged already: compute_inline comes before its stage");
+  if (writers.empty())
+    return malformed(tensor + " is staged already: compute_inline comes before its stage");
   const ScheduledStatement& s = *writers.front();
-  if (writers.size() > 1 || s.kind != StatementKind::Plain || s.body.guard || s.body.writes.size() != 1)
+  if (writers.size() > 1 || s.kind != StatementKind::Plain || s.body.guard ||
+      s.body.writes.size() != 1)
     return malformed(tensor + " is not one plain definition: it cannot be inlined");
   if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already");
-  if (s.body.region_depth > 0) return conservative(s.body.name + " is in an ordered region: it is not inlined");
+  if (s.body.region_depth > 0)
+    return conservative(s.body.name + " is in an ordered region: it is not inlined");
   Definition definition;
   for (const ir::Index& index : s.body.writes.front().indices) {
     const auto symbol = (index.affine - index.affine.constant()).as_symbol();
     const auto& known = definition.iterators;
     if (index.indirect || !symbol || std::find(known.begin(), known.end(), *symbol) != known.end())
-      return conservative(s.body.name + " does not write " + tensor + " at one iterator a dimension");
+      return conservative(s.body.name + " does not write " + tensor +
+                          " at one iterator a dimension");
     definition.iterators.push_back(*symbol);
     definition.offsets.push_back(index.affine.constant());
   }
@@ -44,7 +50,8 @@ Result<Definition, Refusal> definition_of(const State& state, const std::string&
   definition.value = s.body.values.front();
   for (const ir::Load* load : ir::loads_of(definition.value))
     if (!state.basis->find_buffer(load->buffer))
-      return malformed(s.body.name + " reads the staged " + load->buffer + ": compute_inline comes before that stage");
+      return malformed(s.body.name + " reads the staged " + load->buffer +
+                       ": compute_inline comes before that stage");
   return definition;
 }
 
@@ -73,13 +80,15 @@ ir::Expr guarded(const ir::Expr& e, const std::vector<ir::Constraint>& guard) {
 
 class Inliner {
  public:
-  Inliner(const std::string& tensor, const Definition& definition) : tensor_(tensor), definition_(definition) {}
+  Inliner(const std::string& tensor, const Definition& definition)
+      : tensor_(tensor), definition_(definition) {}
 
   void into(ir::Statement& s) {
     const auto leaf = [&](const ir::Expr& e) { return replaced(e, s.name); };
     for (ir::Expr& value : s.values) {
       const ir::Expr inlined = ir::rewrite(value, leaf);
-      value = ir::is_fused_product(s.combiner, value) ? inlined : ir::rounded_term(s.combiner, inlined);
+      value =
+          ir::is_fused_product(s.combiner, value) ? inlined : ir::rounded_term(s.combiner, inlined);
     }
     if (s.guard) s.guard = ir::rewrite(s.guard, leaf);
     for (ir::Access& write : s.writes)
@@ -98,7 +107,8 @@ class Inliner {
     ir::Bindings point;
     for (std::size_t d = 0; d < load->indices.size(); ++d) {
       if (load->indices[d].indirect) {
-        refusal = conservative(reader + " reads " + tensor_ + " at an index known at run time only");
+        refusal =
+            conservative(reader + " reads " + tensor_ + " at an index known at run time only");
         return e;
       }
       point[definition_.iterators[d]] = load->indices[d].affine - definition_.offsets[d];
@@ -113,8 +123,9 @@ class Inliner {
 std::optional<Refusal> check_single_step(const ScheduledStatement& s) {
   const std::string& updated = s.body.writes.front().buffer;
   if (!s.atomic || !states_a_read(s, updated)) return std::nullopt;
-  return conservative("inlined, " + s.body.name + " reads " + updated +
-                      " besides the element that it updates, and it is atomic: such a read is no part of its step");
+  return conservative(
+      "inlined, " + s.body.name + " reads " + updated +
+      " besides the element that it updates, and it is atomic: such a read is no part of its step");
 }
 
 void drop_statement(std::vector<ir::Item>& items, std::size_t index) {
@@ -131,8 +142,8 @@ void drop_statement(std::vector<ir::Item>& items, std::size_t index) {
   }
 }
 
-std::shared_ptr<const ir::Program> inlined_program(const ir::Program& program, const std::string& tensor,
-                                                   Inliner& inliner) {
+std::shared_ptr<const ir::Program> inlined_program(const ir::Program& program,
+                                                   const std::string& tensor, Inliner& inliner) {
   auto result = std::make_shared<ir::Program>(program);
   for (std::size_t i = 0; i < program.statements.size(); ++i) {
     if (program.statements[i].writes.front().buffer != tensor) continue;
@@ -147,12 +158,14 @@ std::shared_ptr<const ir::Program> inlined_program(const ir::Program& program, c
 
 }  // namespace
 
-Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context) {
+Applied compute_inline(const State& state, const ComputeInline& directive,
+                       const PrimitiveContext& context) {
   const std::string& tensor = directive.tensor;
   const auto definition = definition_of(state, tensor);
   if (!definition) return definition.error();
   for (const StagedBuffer& buffer : state.staged)
-    if (buffer.of == tensor) return malformed(tensor + " is staged already: compute_inline comes before its stage");
+    if (buffer.of == tensor)
+      return malformed(tensor + " is staged already: compute_inline comes before its stage");
   State next = state;
   Inliner inliner(tensor, *definition);
   next.basis = inlined_program(*state.basis, tensor, inliner);
@@ -170,7 +183,8 @@ Applied compute_inline(const State& state, const ComputeInline& directive, const
   for (const ScheduledStatement& s : state.statements)
     if (writes(s, tensor)) writer = s.body.name;
   next.tree = without_statement(next.tree, writer);
-  std::erase_if(next.statements, [&](const ScheduledStatement& s) { return s.body.name == writer; });
+  std::erase_if(next.statements,
+                [&](const ScheduledStatement& s) { return s.body.name == writer; });
   if (auto refusal = settle(next)) return *refusal;
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_bounds(next, changed)) return *refusal;
@@ -187,13 +201,15 @@ Applied inline_all(const State& state, const InlineAll&, const PrimitiveContext&
     Applied applied = compute_inline(next, {buffer.name}, context);
     if (applied)
       next = std::move(*applied);
-    else if (applied.error().kind == RefusalKind::Illegal || applied.error().kind == RefusalKind::Unknown)
+    else if (applied.error().kind == RefusalKind::Illegal ||
+             applied.error().kind == RefusalKind::Unknown)
       return applied.error();
     else
       reasons += (reasons.empty() ? "" : "; ") + applied.error().headline;
   }
   if (next.basis == state.basis)
-    return malformed("nothing can be inlined: " + (reasons.empty() ? "there are no temporaries" : reasons));
+    return malformed("nothing can be inlined: " +
+                     (reasons.empty() ? "there are no temporaries" : reasons));
   return next;
 }
 

@@ -1,7 +1,7 @@
 // compute_root P:   u.o > x.o > { u > x > P at x.o;  C }   ->   { u > x > P;  u.o > x.o > C }
-// All of P, once, in a nest of its own before the first nest that reads it. What was recomputed (`at`) is the plain
-// statement again, whole where a cut had made parts of it; what was merged leaves its nest and keeps its splits and
-// kinds; `when` is gone.
+// All of P, once, in a nest of its own before the first nest that reads it. What was recomputed
+// (`at`) is the plain statement again, whole where a cut had made parts of it; what was merged
+// leaves its nest and keeps its splits and kinds; `when` is gone.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -13,7 +13,8 @@ namespace {
 bool is_at_root(const State& state, const Names& writers) {
   return std::all_of(writers.begin(), writers.end(), [&](const std::string& writer) {
     const std::vector<const Loop*> path = path_to(state.tree, writer);
-    const bool is_alone = path.empty() || statements_below(state.tree, path.front()->id) == Names{writer};
+    const bool is_alone =
+        path.empty() || statements_below(state.tree, path.front()->id) == Names{writer};
     return state.at(writer).lifted == 0 && is_alone;
   });
 }
@@ -23,7 +24,8 @@ std::optional<Refusal> check(const State& state, const std::string& tensor, cons
     return malformed("no tensor computed here is called " + tensor);
   for (const std::string& writer : writers) {
     const ScheduledStatement& s = state.at(writer);
-    if (s.body.region_depth > 0) return malformed(writer + " is in an ordered region: it has no nest of its own");
+    if (s.body.region_depth > 0)
+      return malformed(writer + " is in an ordered region: it has no nest of its own");
     if (s.body.writes.size() == 1 && s.body.writes.front().buffer != tensor)
       return malformed(tensor + " is staged already: compute_root comes before its stage");
   }
@@ -64,7 +66,8 @@ Tree own_nest(State& next, const State& before, const std::string& writer) {
 
 }  // namespace
 
-Applied compute_root(const State& state, const ComputeRoot& directive, const PrimitiveContext& context) {
+Applied compute_root(const State& state, const ComputeRoot& directive,
+                     const PrimitiveContext& context) {
   const std::string& tensor = directive.tensor;
   const Names writers = select_statements(state, tensor);
   if (auto refusal = check(state, tensor, writers)) return *refusal;
@@ -75,7 +78,8 @@ Applied compute_root(const State& state, const ComputeRoot& directive, const Pri
   for (const std::string& writer : writers) {
     const ScheduledStatement& s = state.at(writer);
     if (s.lifted > 0 && is_whole_already(next, s)) {
-      std::erase_if(next.statements, [&](const ScheduledStatement& other) { return other.body.name == writer; });
+      std::erase_if(next.statements,
+                    [&](const ScheduledStatement& other) { return other.body.name == writer; });
     } else {
       nests.push_back(s.lifted > 0 ? plain_nest(next, writer) : own_nest(next, state, writer));
       placed.push_back(s.lifted > 0 ? s.reference : writer);

@@ -6,10 +6,12 @@ namespace polyte::schedule {
 
 namespace {
 
-std::optional<Refusal> arrange_copy(State& state, const std::string& name, const std::vector<NestLoop>& path,
-                                    const StageCopies& stage) {
-  const bool exists = std::find(stage.copies.begin(), stage.copies.end(), name) != stage.copies.end();
-  if (!exists && (name == stage.buffer + ".in" || name == stage.buffer + ".out")) return std::nullopt;
+std::optional<Refusal> arrange_copy(State& state, const std::string& name,
+                                    const std::vector<NestLoop>& path, const StageCopies& stage) {
+  const bool exists =
+      std::find(stage.copies.begin(), stage.copies.end(), name) != stage.copies.end();
+  if (!exists && (name == stage.buffer + ".in" || name == stage.buffer + ".out"))
+    return std::nullopt;
   if (!exists)
     return malformed("copy: " + name + " is no copy of this stage (" +
                      (stage.copies.empty() ? "it has none" : join_words(stage.copies)) + ")");
@@ -18,12 +20,15 @@ std::optional<Refusal> arrange_copy(State& state, const std::string& name, const
   for (std::size_t i = stage.prefix; i < old.size(); ++i) own.push_back(old[i]->name);
   for (const NestLoop& loop : path) given.push_back(loop.name);
   if (!std::is_permutation(own.begin(), own.end(), given.begin(), given.end()))
-    return malformed("copy: the loops of " + name + " are " + join_words(own) + ", got " + join_words(given));
+    return malformed("copy: the loops of " + name + " are " + join_words(own) + ", got " +
+                     join_words(given));
   if (own.empty()) return std::nullopt;
   Tree tree = make_leaf({name, {}, {}});
   for (std::size_t i = path.size(); i > 0; --i)
-    tree = make_loop(
-        {.id = state.fresh_loop(), .name = path[i - 1].name, .kind = path[i - 1].kind, .body = std::move(tree)});
+    tree = make_loop({.id = state.fresh_loop(),
+                      .name = path[i - 1].name,
+                      .kind = path[i - 1].kind,
+                      .body = std::move(tree)});
   state.tree = replace_loop(state.tree, old[stage.prefix]->id, [&](const Loop&) { return tree; });
   return std::nullopt;
 }
@@ -34,7 +39,8 @@ std::optional<Refusal> arrange(State& state, const NestTree& node, std::vector<N
     path.push_back(*loop);
     return arrange(state, loop->body, path, stage);
   }
-  if (const NestLeaf* leaf = std::get_if<NestLeaf>(&node->op)) return arrange_copy(state, leaf->statement, path, stage);
+  if (const NestLeaf* leaf = std::get_if<NestLeaf>(&node->op))
+    return arrange_copy(state, leaf->statement, path, stage);
   if (!path.empty()) return malformed("the copies of a stage do not share loops");
   for (const NestTree& child : std::get<NestSequence>(node->op).children)
     if (auto refusal = arrange(state, child, path, stage)) return refusal;
@@ -43,7 +49,8 @@ std::optional<Refusal> arrange(State& state, const NestTree& node, std::vector<N
 
 }  // namespace
 
-std::optional<Refusal> arrange_copies(State& state, const NestTree& tree, const StageCopies& stage) {
+std::optional<Refusal> arrange_copies(State& state, const NestTree& tree,
+                                      const StageCopies& stage) {
   return arrange(state, tree, {}, stage);
 }
 

@@ -1,10 +1,12 @@
-// cut i at 4:   i > body   ->   i in .. 4 > body, then i in 4 .. > body. One loop of the schedule, two of the program.
+// cut i at 4:   i > body   ->   i in .. 4 > body, then i in 4 .. > body
+// One loop of the schedule, two of the program.
 // peel i last:  the last iteration by itself, a cut at the last value. `first 2`: the first two.
-// The order of the instances stays: nothing to prove. Conditions that a point decides are gone from both parts, and
-// `first i`, `par i` or a stage still mean the whole loop.
+// The order of the instances stays: nothing to prove. Conditions that a point decides are gone from
+// both parts, and `first i`, `par i` or a stage still mean the whole loop.
 //
-// cut i at 4 as lo, hi:   i > S   ->   { lo > S.lo;  hi > S.hi },   lo = hi = i,   S.lo where i < 4, S.hi where i >= 4.
-// Two loops of the schedule, with statements of their own: each is split, ordered, given a kind and judged by itself.
+// cut i at 4 as lo, hi:   i > S   ->   { lo > S.lo;  hi > S.hi }
+// with lo = hi = i, S.lo where i < 4, S.hi where i >= 4. Two loops of the schedule, with statements
+// of their own: each is split, ordered, given a kind and judged by itself.
 #include <algorithm>
 
 #include "schedule/script/affine_expr.h"
@@ -48,17 +50,22 @@ std::optional<Refusal> check_parts(const State& state, const Target& target, con
   if (parts[0] == parts[1]) return malformed("both parts of " + loop + " are called " + parts[0]);
   for (const StagedBuffer& b : state.staged)
     if (b.scope_loop == target.loop->id || find_loop(target.loop->body, b.scope_loop))
-      return malformed(b.of + " is staged in one iteration of " + loop + ": stage comes after a cut into parts");
+      return malformed(b.of + " is staged in one iteration of " + loop +
+                       ": stage comes after a cut into parts");
   for (const PrefetchHint& hint : state.prefetches)
     for (LoopId id : {hint.loop, hint.along})
       if (id == target.loop->id || find_loop(target.loop->body, id))
-        return malformed(hint.buffer + " is prefetched in " + loop + ": prefetch comes after a cut into parts");
+        return malformed(hint.buffer + " is prefetched in " + loop +
+                         ": prefetch comes after a cut into parts");
   for (const std::string& statement : statements_below(state.tree, target.loop->id)) {
     if (is_pinned(leaf_of(state, statement), *target.loop))
-      return malformed(statement + " runs in one iteration of " + loop + ": place comes after a cut into parts");
+      return malformed(statement + " runs in one iteration of " + loop +
+                       ": place comes after a cut into parts");
     if (state.at(statement).lifted > 0)
-      return malformed(statement + (state.at(statement).kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
-                       " below " + loop + ": a cut into parts comes before");
+      return malformed(
+          statement +
+          (state.at(statement).kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
+          " below " + loop + ": a cut into parts comes before");
     if (auto refusal = check_uncut(state.at(statement), {loop}, "a cut into parts")) return refusal;
     for (const Loop* other : path_to(state.tree, statement))
       if (other != target.loop && has(parts, other->name))
@@ -72,8 +79,8 @@ std::string part_of(const std::string& statement, const std::string& part) {
   return statement + "." + part.substr(part.rfind('.') + 1);
 }
 
-ScheduledStatement restricted(ScheduledStatement s, const std::string& loop, const std::string& part,
-                              const ir::Affine& at, bool low) {
+ScheduledStatement restricted(ScheduledStatement s, const std::string& loop,
+                              const std::string& part, const ir::Affine& at, bool low) {
   const ir::Affine value = row_of(s, loop)->value, point = ir::substitute(at, row_bindings(s));
   s.body.name = part_of(s.body.name, part);
   s.body.domain.push_back(low ? ir::less_than(value, point) : ir::at_least(value, point));
@@ -90,7 +97,8 @@ Tree with_fresh_loops(State& state, const Tree& tree) {
   return with_other_loops(fresh, now);
 }
 
-Applied in_parts(const State& state, const Target& target, const ir::Affine& at, const Names& parts) {
+Applied in_parts(const State& state, const Target& target, const ir::Affine& at,
+                 const Names& parts) {
   if (auto refusal = check_parts(state, target, parts)) return *refusal;
   State next = state;
   const Names below = statements_below(state.tree, target.loop->id);
@@ -102,7 +110,8 @@ Applied in_parts(const State& state, const Target& target, const ir::Affine& at,
     }
     for (const std::string& part : parts) {
       if (state.find(part_of(s.body.name, part)))
-        return malformed("there is a statement " + part_of(s.body.name, part) + " already: call the parts otherwise");
+        return malformed("there is a statement " + part_of(s.body.name, part) +
+                         " already: call the parts otherwise");
       next.statements.push_back(restricted(s, target.loop->name, part, at, part == parts.front()));
       next.statements.back().lost.push_back({target.loop->name, "became " + join_words(parts)});
     }
@@ -138,8 +147,8 @@ Applied cut(const State& state, const Cut& directive, const PrimitiveContext& co
   std::vector<std::string> symbols(target->outside.begin(), target->outside.end());
   for (const std::string& param : state.reference->params)
     if (context.environment.values.count(param) == 0) symbols.push_back(param);
-  const auto at =
-      parse_affine(directive.at.text, symbols, "loops outside " + target->loop->name, context.environment.values);
+  const auto at = parse_affine(directive.at.text, symbols, "loops outside " + target->loop->name,
+                               context.environment.values);
   if (!at) return malformed(at.error().reason);
   return cut_at(state, *target, *at, directive.parts);
 }
@@ -150,11 +159,14 @@ Applied peel(const State& state, const Peel& directive, const PrimitiveContext& 
   const auto count = evaluate(directive.count, context, 1);
   if (!count) return count.error();
   if (*count < 1) return malformed("peel takes 1 iteration or more, got " + std::to_string(*count));
-  const auto value = value_over(state, target->owners, target->loop->name, target->outside, directive.first);
+  const auto value =
+      value_over(state, target->owners, target->loop->name, target->outside, directive.first);
   if (!value)
-    return conservative("the " + std::string(directive.first ? "first " : "last ") + target->loop->name +
+    return conservative("the " + std::string(directive.first ? "first " : "last ") +
+                        target->loop->name +
                         " is not one affine value of the loops outside: cut it at a point instead");
-  return cut_at(state, *target, directive.first ? *value + *count : *value + 1 - *count, directive.parts);
+  return cut_at(state, *target, directive.first ? *value + *count : *value + 1 - *count,
+                directive.parts);
 }
 
 }  // namespace polyte::schedule

@@ -2,12 +2,14 @@
 //   o.init: o[i, c] = 0;  o.update: o[i, c] += e[i, j] / t[i] * v[j, c]
 //   ->  u.init: u[i, c] = 0;  u.update: u[i, c] += e[i, j] * v[j, c];  o: o[i, c] = u[i, c] / t[i]
 //
-// Where the quotient has a definition of its own that this sum alone reads, it is that which loses the division:
+// Where the quotient has a definition of its own that this sum alone reads, it is that which
+// loses the division:
 //   p: p[i, j] = f16(e[i, j] / t[i])   ->   p: p[i, j] = f16(e[i, j])
 //
-// One division per element of the sum in place of one per term. What is left of the terms may be a sum that `rewrite
-// online` knows. The sum keeps its loops; the quotient has its own, behind the nest of the sum. A rewrite of the
-// Program: terms are rounded otherwise, so the contract has to let them change places.
+// One division per element of the sum in place of one per term. What is left of the terms may be
+// a sum that `rewrite online` knows. The sum keeps its loops; the quotient has its own, behind the
+// nest of the sum. A rewrite of the Program: terms are rounded otherwise, so the contract has to
+// let them change places.
 #include <algorithm>
 
 #include "ir/relations.h"
@@ -58,11 +60,13 @@ class Deferral {
     const ScheduledStatement& s = before_.at(update_);
     if (s.reference != update_) return conservative(update_ + " is a part of " + s.reference);
     const ir::Statement& update = before_.basis->statement(update_);
-    if (!find_divisor(update)) return malformed("the terms of an element of " + tensor + " have no divisor in common");
+    if (!find_divisor(update))
+      return malformed("the terms of an element of " + tensor + " have no divisor in common");
     if (!before_.may_reorder(update))
-      return malformed("defer_division rounds the terms of " + tensor + " otherwise, and the contract is " +
-                       (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                       join_words(update.reductions) + "`");
+      return malformed("defer_division rounds the terms of " + tensor +
+                       " otherwise, and the contract is " +
+                       (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
+                       ": say `reassoc " + join_words(update.reductions) + "`");
     if (auto refusal = find_init(update)) return refusal;
     if (before_.find(tensor)) return malformed("a statement is called " + tensor + " already");
     return check_new_tensor(before_, directive_.sum);
@@ -85,8 +89,10 @@ class Deferral {
   std::optional<Refusal> find_init(const ir::Statement& update) {
     const auto& all = before_.basis->statements;
     const auto at = std::ranges::find(all, update.name, &ir::Statement::name);
-    if (at == all.begin() || !ir::starts_reduction(*std::prev(at), *at) || !before_.find(std::prev(at)->name))
-      return conservative("no initial value of " + directive_.tensor + " stands directly in front of " + update_);
+    if (at == all.begin() || !ir::starts_reduction(*std::prev(at), *at) ||
+        !before_.find(std::prev(at)->name))
+      return conservative("no initial value of " + directive_.tensor +
+                          " stands directly in front of " + update_);
     init_ = std::prev(at)->name;
     return std::nullopt;
   }
@@ -106,9 +112,9 @@ class Deferral {
     for (std::size_t d = 0; d < cell.indices.size(); ++d)
       point[*cell.indices[d].affine.as_symbol()] = quotient_.writes.front().indices[d].affine;
     const DType type = before_.dtype_of(directive_.tensor);
-    quotient_.values = {ir::make_binary(ir::BinaryOp::Div,
-                                        ir::make_load(type, directive_.sum, quotient_.writes.front().indices),
-                                        ir::substitute(parts_.divisor, point))};
+    quotient_.values = {ir::make_binary(
+        ir::BinaryOp::Div, ir::make_load(type, directive_.sum, quotient_.writes.front().indices),
+        ir::substitute(parts_.divisor, point))};
   }
 
   std::optional<Refusal> rewrite_program() {
@@ -116,30 +122,34 @@ class Deferral {
     ir::Program renamed = *before_.basis;
     *std::ranges::find(renamed.statements, init_, &ir::Statement::name) = sum_init_;
     if (!definition_.empty())
-      std::ranges::find(renamed.statements, definition_, &ir::Statement::name)->values = {dividend_};
+      std::ranges::find(renamed.statements, definition_, &ir::Statement::name)->values = {
+          dividend_};
     const ir::Buffer sum = {directive_.sum, ir::Role::Temp, before_.dtype_of(directive_.tensor),
                             before_.shape_of(directive_.tensor)};
     auto program = replace_statement(renamed, update_, {sum_update_, quotient_}, {sum});
     if (!program) return program.error();
     next_.basis = *program;
-    if (const auto own = next_.reassociated.find(directive_.tensor); own != next_.reassociated.end())
+    if (const auto own = next_.reassociated.find(directive_.tensor);
+        own != next_.reassociated.end())
       next_.reassociated[directive_.sum] = own->second;
-    Rewrite rewrite{Rewrite::Kind::Deferred, directive_.tensor, directive_.sum, {}, {}, {}, next_.basis};
+    Rewrite rewrite{
+        Rewrite::Kind::Deferred, directive_.tensor, directive_.sum, {}, {}, {}, next_.basis};
     rewrite.update = definition_;
     next_.rewrites.push_back(std::move(rewrite));
     return std::nullopt;
   }
 
   void rewrite_statements() {
-    for (const auto& [old, now] : {std::pair{init_, &sum_init_}, std::pair{update_, &sum_update_}}) {
+    for (const auto& [old, now] :
+         {std::pair{init_, &sum_init_}, std::pair{update_, &sum_update_}}) {
       ScheduledStatement& s = statement_of(next_, old);
       s.reference = s.body.name = now->name;
       s.body.writes = now->writes;
       s.body.values = now->values;
     }
     if (!definition_.empty()) statement_of(next_, definition_).body.values = {dividend_};
-    const auto at =
-        std::ranges::find(next_.statements, sum_update_.name, [](const ScheduledStatement& s) { return s.body.name; });
+    const auto at = std::ranges::find(next_.statements, sum_update_.name,
+                                      [](const ScheduledStatement& s) { return s.body.name; });
     next_.statements.insert(std::next(at), scheduled_statement(*next_.basis, quotient_.name));
   }
 
@@ -154,7 +164,8 @@ class Deferral {
     for (const Tree& child : top_level(next_.tree)) {
       children.push_back(child);
       if (contains(child, sum_update_.name))
-        children.push_back(loops_around(next_, quotient_.iterators, make_leaf({quotient_.name, {}, {}})));
+        children.push_back(
+            loops_around(next_, quotient_.iterators, make_leaf({quotient_.name, {}, {}})));
     }
     next_.tree = make_sequence(std::move(children));
   }
@@ -162,7 +173,8 @@ class Deferral {
 
 }  // namespace
 
-Applied defer_division(const State& state, const DeferDivision& directive, const PrimitiveContext& context) {
+Applied defer_division(const State& state, const DeferDivision& directive,
+                       const PrimitiveContext& context) {
   return Deferral(state, directive, context).run();
 }
 

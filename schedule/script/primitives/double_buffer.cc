@@ -1,8 +1,10 @@
-// double_buffer X at L:   L > { X.in;  body }   ->   X.first;  L > { X.in of the next iteration;  body }
-// X, read from a buffer that is filled at the head of every iteration of L, gets two such buffers, used in turn: the
-// copy for iteration l + 1 is made while l computes. The row of X.in at L becomes l - 1, its buffer's new leading
-// index l mod 2; the first fill stands before L. `pipeline X at L depth n` has n buffers: the copy for l + n - 1 is
-// made in l, n - 1 fills stand before L, in a loop of L's name. The proof is that of any copy and fold: liveness.
+// double_buffer X at L:   L > { X.in;  body }
+//                    ->   X.first;  L > { X.in of the next iteration;  body }
+// X, read from a buffer that is filled at the head of every iteration of L, gets two such
+// buffers, used in turn: the copy for iteration l + 1 is made while l computes. The row of X.in
+// at L becomes l - 1, its buffer's new leading index l mod 2; the first fill stands before L.
+// `pipeline X at L depth n` has n buffers: the copy for l + n - 1 is made in l, n - 1 fills stand
+// before L, in a loop of L's name. The proof is that of any copy and fold: liveness.
 #include <algorithm>
 
 #include "schedule/script/primitives/buffers.h"
@@ -18,7 +20,8 @@ constexpr std::int64_t kDeepest = 16;
 
 class DoubleBuffering {
  public:
-  DoubleBuffering(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context)
+  DoubleBuffering(const State& state, const DoubleBuffer& directive,
+                  const PrimitiveContext& context)
       : before_(state), next_(state), directive_(directive), context_(context) {}
 
   Applied run() {
@@ -53,8 +56,8 @@ class DoubleBuffering {
     const auto depth = evaluate(directive_.depth, context_);
     if (!depth) return depth.error();
     if (*depth < 2 || *depth > kDeepest)
-      return malformed("depth " + std::to_string(*depth) + ": expected 2 to " + std::to_string(kDeepest) +
-                       ", copies that there are at once");
+      return malformed("depth " + std::to_string(*depth) + ": expected 2 to " +
+                       std::to_string(kDeepest) + ", copies that there are at once");
     depth_ = *depth;
     return std::nullopt;
   }
@@ -71,18 +74,22 @@ class DoubleBuffering {
         continue;
       }
       if (s.kind != StatementKind::Copy || !copy_.empty())
-        return malformed(b.name + " is written by " + user + ": double_buffer is for what is copied in and read");
+        return malformed(b.name + " is written by " + user +
+                         ": double_buffer is for what is copied in and read");
       copy_ = user;
     }
     if (copy_.empty() || readers_.empty())
       return malformed(b.name + " is not copied in: double_buffer changes nothing");
     loop_ = b.scope_loop == kKernel ? nullptr : find_loop(before_.tree, b.scope_loop);
     if (!loop_ || loop_->name != directive_.at.loop)
-      return malformed(b.name + " is staged " + (loop_ ? "at " + loop_->name : "for the whole kernel") + ", not at " +
+      return malformed(b.name + " is staged " +
+                       (loop_ ? "at " + loop_->name : "for the whole kernel") + ", not at " +
                        directive_.at.loop);
-    if (b.alloc_loop != StagedBuffer::kAtScope) return malformed(b.name + " is hoisted: double_buffer comes before");
+    if (b.alloc_loop != StagedBuffer::kAtScope)
+      return malformed(b.name + " is hoisted: double_buffer comes before");
     if (loop_->kind != LoopKind::Serial)
-      return malformed(loop_->name + " is " + ir::to_string(loop_->kind) + ": it has no next iteration");
+      return malformed(loop_->name + " is " + ir::to_string(loop_->kind) +
+                       ": it has no next iteration");
     if (row_of(before_.at(copy_), loop_->name)->value.as_symbol() != loop_->name)
       return conservative(loop_->name + " was made after " + b.name +
                           " was staged: double_buffer comes before, or stage at " + loop_->name);
@@ -97,31 +104,38 @@ class DoubleBuffering {
     LoopNames outer;
     for (const Loop* above : above_) outer.insert(above->name);
     const auto first = value_over(before_, readers_, loop_->name, outer, true);
-    if (!first) return conservative("the first " + loop_->name + " is not one affine value of the loops above it");
+    if (!first)
+      return conservative("the first " + loop_->name +
+                          " is not one affine value of the loops above it");
     first_ = *first;
     std::set<std::string> symbols;
     first_.collect_symbols(symbols);
     for (const std::string& name : symbols) {
       const LoopRow* row = row_of(before_.at(copy_), name);
       if (row && row->value.as_symbol() != name)
-        return conservative(name + " was made after " + buffer().name + " was staged: double_buffer comes before");
+        return conservative(name + " was made after " + buffer().name +
+                            " was staged: double_buffer comes before");
     }
     return std::nullopt;
   }
 
-  // The fill of the first iteration, before the loop: it does not own L. Of several: they own a loop of its name.
+  // The fill of the first iteration, before the loop: it does not own L. Of several: they own
+  // a loop of its name.
   void add_first_copy() {
     ScheduledStatement first = before_.at(copy_);
     const bool several = depth_ > 2;
     const std::string base = buffer().of + ".first";
     first.body.name = base;
-    for (int i = 2; before_.find(first.body.name); ++i) first.body.name = base + "_" + std::to_string(i);
+    for (int i = 2; before_.find(first.body.name); ++i)
+      first.body.name = base + "_" + std::to_string(i);
     if (several) {
-      first.body.domain.push_back(ir::less_than(Affine::symbol(loop_->name), first_ + (depth_ - 1)));
+      first.body.domain.push_back(
+          ir::less_than(Affine::symbol(loop_->name), first_ + (depth_ - 1)));
     } else {
       first.body.domain.push_back(ir::equal(Affine::symbol(loop_->name), first_));
       std::erase_if(first.rows, [&](const LoopRow& row) { return row.loop == loop_->name; });
-      for (auto& [iterator, value] : first.inverse) value = ir::substitute(value, {{loop_->name, first_}});
+      for (auto& [iterator, value] : first.inverse)
+        value = ir::substitute(value, {{loop_->name, first_}});
       for (ir::Constraint& c : first.loop_domain) c = ir::substitute(c, {{loop_->name, first_}});
     }
     const std::vector<const Loop*> path = path_to(before_.tree, copy_);
@@ -133,8 +147,9 @@ class DoubleBuffering {
       tree = make_loop(std::move(own));
     }
     next_.statements.push_back(std::move(first));
-    next_.tree =
-        replace_loop(next_.tree, loop_->id, [&](const Loop& loop) { return make_sequence({tree, make_loop(loop)}); });
+    next_.tree = replace_loop(next_.tree, loop_->id, [&](const Loop& loop) {
+      return make_sequence({tree, make_loop(loop)});
+    });
   }
 
   void shift_copy() {
@@ -144,7 +159,8 @@ class DoubleBuffering {
     copy.body.domain.push_back(ir::at_least(loop, first_ + ahead));
     for (LoopRow& row : copy.rows)
       if (row.loop == loop_->name) row.value = row.value - ahead;
-    for (auto& [iterator, value] : copy.inverse) value = ir::substitute(value, {{loop_->name, loop + ahead}});
+    for (auto& [iterator, value] : copy.inverse)
+      value = ir::substitute(value, {{loop_->name, loop + ahead}});
     for (ir::Constraint& c : copy.loop_domain) c = ir::substitute(c, {{loop_->name, loop + ahead}});
   }
 
@@ -154,7 +170,8 @@ class DoubleBuffering {
     edit_accesses(next_, b.name, [&](const ScheduledStatement& s, std::vector<ir::Index> indices) {
       const LoopRow* row = row_of(s, name);
       const bool fills = writes(s, b.name);  // a reader may be a copy too, of another buffer
-      indices.insert(indices.begin(), ir::Index(ir::mod(fills ? Affine::symbol(name) : row->value, depth_)));
+      indices.insert(indices.begin(),
+                     ir::Index(ir::mod(fills ? Affine::symbol(name) : row->value, depth_)));
       return indices;
     });
     b.shape.insert(b.shape.begin(), depth_);
@@ -165,7 +182,8 @@ class DoubleBuffering {
 
 }  // namespace
 
-Applied double_buffer(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context) {
+Applied double_buffer(const State& state, const DoubleBuffer& directive,
+                      const PrimitiveContext& context) {
   return DoubleBuffering(state, directive, context).run();
 }
 

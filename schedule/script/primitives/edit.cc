@@ -37,9 +37,12 @@ bool awaits_stage(const State& state, const Loop& loop) {
 }  // namespace
 
 Refusal malformed(std::string headline) { return {RefusalKind::Malformed, std::move(headline)}; }
-Refusal conservative(std::string headline) { return {RefusalKind::Conservative, std::move(headline)}; }
+Refusal conservative(std::string headline) {
+  return {RefusalKind::Conservative, std::move(headline)};
+}
 
-Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context, std::int64_t if_empty) {
+Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context,
+                                       std::int64_t if_empty) {
   if (size.text.empty()) return if_empty;
   const auto value = evaluate_size(size.text, context.environment.values);
   if (!value) return malformed(value.error().reason);
@@ -52,8 +55,9 @@ std::vector<std::string> select_statements(const State& state, const std::string
   for (const ScheduledStatement& s : state.statements) {
     if (s.kind == StatementKind::Copy) continue;
     const ir::Statement& reference = state.basis->statement(s.reference);
-    const bool writes = std::any_of(reference.writes.begin(), reference.writes.end(),
-                                    [&](const ir::Access& write) { return write.buffer == selector; });
+    const bool writes =
+        std::any_of(reference.writes.begin(), reference.writes.end(),
+                    [&](const ir::Access& write) { return write.buffer == selector; });
     if (writes) names.push_back(s.body.name);
   }
   return names;
@@ -64,26 +68,28 @@ Result<std::string, Refusal> the_statement(const State& state, const std::string
   const std::vector<std::string> candidates = select_statements(state, name);
   if (!candidates.empty()) {
     std::string text = "no statement is called " + name + ": did you mean ";
-    for (std::size_t i = 0; i < candidates.size(); ++i) text += (i == 0 ? "" : " or ") + candidates[i];
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      text += (i == 0 ? "" : " or ") + candidates[i];
     return malformed(text + "?");
   }
   std::vector<std::string> known;
   for (const ScheduledStatement& s : state.statements) known.push_back(s.body.name);
-  return malformed("no statement is called " + name + inlined_text(state, name) + " (statements are " +
-                   join_words(known) + ")");
+  return malformed("no statement is called " + name + inlined_text(state, name) +
+                   " (statements are " + join_words(known) + ")");
 }
 
 std::string fate_of(const ScheduledStatement& s, const std::string& loop) {
-  const auto last =
-      std::find_if(s.lost.rbegin(), s.lost.rend(), [&](const LostLoop& each) { return each.loop == loop; });
+  const auto last = std::find_if(s.lost.rbegin(), s.lost.rend(),
+                                 [&](const LostLoop& each) { return each.loop == loop; });
   return last == s.lost.rend() ? "" : ": it " + last->fate;
 }
 
-std::string no_loop_text(const State& state, const std::string& statement, const std::string& loop) {
+std::string no_loop_text(const State& state, const std::string& statement,
+                         const std::string& loop) {
   std::vector<std::string> left;
   for (const Loop* l : path_to(state.tree, statement)) left.push_back(l->name);
-  return statement + " has no loop " + loop + fate_of(state.at(statement), loop) + " (its loops are " +
-         (left.empty() ? "none" : join_words(left)) + ")";
+  return statement + " has no loop " + loop + fate_of(state.at(statement), loop) +
+         " (its loops are " + (left.empty() ? "none" : join_words(left)) + ")";
 }
 
 Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) {
@@ -98,13 +104,15 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
   }
   for (const std::string& statement : searched) {
     for (const Loop* loop : path_to(state.tree, statement)) {
-      if (loop->name != name.loop || std::find(found.begin(), found.end(), loop) != found.end()) continue;
+      if (loop->name != name.loop || std::find(found.begin(), found.end(), loop) != found.end())
+        continue;
       found.push_back(loop);
       candidates.push_back(statement + ":" + loop->name);
     }
   }
   if (found.size() == 1) return found.front();
-  if (found.size() > 1) return malformed(name.loop + " is ambiguous: say " + join_words(candidates));
+  if (found.size() > 1)
+    return malformed(name.loop + " is ambiguous: say " + join_words(candidates));
   if (!name.statement.empty()) return malformed(no_loop_text(state, searched.front(), name.loop));
   std::string text = "no statement has a loop " + name.loop, fate;
   for (const ScheduledStatement& s : state.statements)
@@ -122,7 +130,8 @@ const Leaf& leaf_of(const State& state, const std::string& statement) {
 }
 
 bool is_pinned(const Leaf& leaf, const Loop& loop) {
-  return std::any_of(leaf.pins.begin(), leaf.pins.end(), [&](const Pin& pin) { return pin.loop == loop.id; });
+  return std::any_of(leaf.pins.begin(), leaf.pins.end(),
+                     [&](const Pin& pin) { return pin.loop == loop.id; });
 }
 
 bool is_pinned(const State& state, const std::string& statement, const std::string& loop) {
@@ -138,7 +147,8 @@ void unpin(State& state, const std::string& statement) {
 
 Leaf leaf_meant(const NestLeaf& said, const std::vector<const Loop*>& path) {
   const auto id = [&](const std::string& name) {
-    const auto loop = std::find_if(path.begin(), path.end(), [&](const Loop* l) { return l->name == name; });
+    const auto loop =
+        std::find_if(path.begin(), path.end(), [&](const Loop* l) { return l->name == name; });
     POLYTE_CHECK(loop != path.end(), "'" + said.statement + "' is not below a loop '" + name + "'");
     return (*loop)->id;
   };
@@ -171,7 +181,8 @@ ScheduledStatement& statement_of(State& state, const std::string& name) {
 
 Tree with_leaf(const Tree& tree, const NestLeaf& said) {
   const Leaf meant = leaf_meant(said, path_to(tree, said.statement));
-  return map_leaves(tree, [&](const Leaf& leaf) { return leaf.statement == said.statement ? meant : leaf; });
+  return map_leaves(
+      tree, [&](const Leaf& leaf) { return leaf.statement == said.statement ? meant : leaf; });
 }
 
 void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names) {
@@ -193,11 +204,13 @@ std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string
                    ", and would be gone: cut comes after");
 }
 
-std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops, const std::string& directive) {
+std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops,
+                                   const std::string& directive) {
   for (const LoopRow& row : s.rows)
     for (const Affine& at : row.cuts)
       if (has(loops, row.loop) || uses_any(at, loops))
-        return malformed(row.loop + " is cut at " + ir::to_string(at) + ": " + directive + " comes before");
+        return malformed(row.loop + " is cut at " + ir::to_string(at) + ": " + directive +
+                         " comes before");
   return std::nullopt;
 }
 
@@ -230,7 +243,8 @@ std::vector<Tree> top_level(const Tree& tree) {
 
 bool contains(const Tree& tree, const std::string& statement) {
   const std::vector<const Leaf*> leaves = leaves_of(tree);
-  return std::any_of(leaves.begin(), leaves.end(), [&](const Leaf* leaf) { return leaf->statement == statement; });
+  return std::any_of(leaves.begin(), leaves.end(),
+                     [&](const Leaf* leaf) { return leaf->statement == statement; });
 }
 
 Tree loops_around(State& state, const std::vector<std::string>& names, Tree body) {
@@ -249,9 +263,11 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
   if (!context.prover) return std::nullopt;
   std::vector<LoopId> loops;
   for (const Loop* loop : all_loops(state.tree)) {
-    const bool touched = std::any_of(statements.begin(), statements.end(),
-                                     [&](const std::string& name) { return contains(loop->body, name); });
-    if (is_concurrent(loop->kind) && touched && !awaits_stage(state, *loop)) loops.push_back(loop->id);
+    const bool touched =
+        std::any_of(statements.begin(), statements.end(),
+                    [&](const std::string& name) { return contains(loop->body, name); });
+    if (is_concurrent(loop->kind) && touched && !awaits_stage(state, *loop))
+      loops.push_back(loop->id);
   }
   return context.prover->check_independent(state, loops);
 }
@@ -269,7 +285,8 @@ bool has(const Names& names, const std::string& name) {
 }
 
 bool uses_any(const ir::Affine& e, const Names& names) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return e.uses(name); });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return e.uses(name); });
 }
 
 }  // namespace polyte::schedule

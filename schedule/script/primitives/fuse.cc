@@ -1,5 +1,6 @@
-// fuse i, j as ij:   i > j > body   ->   ij > body,   ij = i * E + (j - first j),  E the extent of j.
-// The order of the instances stays: nothing to prove.
+// fuse i, j as ij:   i > j > body   ->   ij > body
+// with ij = i * E + (j - first j), E the extent of j. The order of the instances stays: nothing
+// to prove.
 #include "schedule/script/primitives/edit.h"
 
 namespace polyte::schedule {
@@ -8,7 +9,8 @@ namespace {
 
 using ir::Affine;
 
-void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent, std::int64_t first) {
+void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent,
+               std::int64_t first) {
   const std::string &outer = directive.outer.loop, &inner = directive.inner.loop;
   std::vector<LoopRow> rows;
   for (const LoopRow& row : s.rows) {
@@ -16,11 +18,13 @@ void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent
     rows.push_back(row);
     if (row.loop != inner) continue;
     const LoopRow& around = *row_of(s, outer);
-    rows.back() = {directive.name, around.value * extent + row.value - first, row.tail ? row.tail : around.tail};
+    rows.back() = {directive.name, around.value * extent + row.value - first,
+                   row.tail ? row.tail : around.tail};
   }
   s.rows = std::move(rows);
   const Affine fused = Affine::symbol(directive.name);
-  const ir::Bindings parts = {{outer, ir::floor_div(fused, extent)}, {inner, ir::mod(fused, extent) + first}};
+  const ir::Bindings parts = {{outer, ir::floor_div(fused, extent)},
+                              {inner, ir::mod(fused, extent) + first}};
   for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, parts);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, parts);
 }
@@ -29,11 +33,12 @@ std::optional<Refusal> check_nested(const Loop& outer, const Loop& inner) {
   if (outer.id == inner.id) return malformed("fuse takes two different loops");
   const Loop* below = std::get_if<Loop>(&inner.body->op);
   if (below && below->id == outer.id)
-    return malformed(outer.name + " is inside " + inner.name + ": the outer loop comes first, fuse " + inner.name +
-                     ", " + outer.name);
+    return malformed(outer.name + " is inside " + inner.name +
+                     ": the outer loop comes first, fuse " + inner.name + ", " + outer.name);
   const Loop* body = std::get_if<Loop>(&outer.body->op);
   if (!body || body->id != inner.id)
-    return malformed(inner.name + " is not all that " + outer.name + " holds: fuse takes two perfectly nested loops");
+    return malformed(inner.name + " is not all that " + outer.name +
+                     " holds: fuse takes two perfectly nested loops");
   return std::nullopt;
 }
 
@@ -51,8 +56,8 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   for (const std::string& statement : below) {
     const Leaf& leaf = leaf_of(state, statement);
     if (is_pinned(leaf, **outer) || is_pinned(leaf, **inner))
-      return malformed(statement + " is placed in an iteration of " + (*outer)->name + " or " + (*inner)->name +
-                       ": fuse the loops before");
+      return malformed(statement + " is placed in an iteration of " + (*outer)->name + " or " +
+                       (*inner)->name + ": fuse the loops before");
     for (const Loop* other : path_to(state.tree, statement))
       if (other->name == directive.name && other != *outer && other != *inner)
         return malformed(statement + " has a loop " + directive.name + " already");
@@ -62,7 +67,9 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
       return malformed(buffer.of + " is staged at " + (*outer)->name + ": fuse the loops before");
   const ir::Ranges ranges = loop_ranges(state, below);
   const auto extent = extent_of(state, below, (*inner)->name);
-  if (!extent) return conservative((*inner)->name + " has no constant extent: the fused loop would not be affine");
+  if (!extent)
+    return conservative((*inner)->name +
+                        " has no constant extent: the fused loop would not be affine");
   const auto range = ranges.find((*inner)->name);
   const std::int64_t first = range == ranges.end() ? 0 : range->second.min.value_or(0);
   State next = state;
@@ -84,8 +91,8 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   if (auto refusal = settle(next)) return *refusal;
   // Divisions of divisions may be equal without the normal form showing it.
   if (!verify(next).empty())
-    return conservative("the values of " + directive.name + " cannot be shown to give those of " + (*outer)->name +
-                        " and " + (*inner)->name + " back");
+    return conservative("the values of " + directive.name + " cannot be shown to give those of " +
+                        (*outer)->name + " and " + (*inner)->name + " back");
   return next;
 }
 

@@ -1,6 +1,7 @@
 // hoist_storage X at M:   M > L > { alloc X; .. }   ->   M > { alloc X;  L > .. }
-// The buffer is allocated in the body of an outer loop (`root`: around the kernel); its contents still begin anew in
-// every iteration of the loop that it was staged at. Not past a parallel loop: its iterations would share it.
+// The buffer is allocated in the body of an outer loop (`root`: around the kernel); its contents
+// still begin anew in every iteration of the loop that it was staged at. Not past a parallel loop:
+// its iterations would share it.
 #include "schedule/script/primitives/buffers.h"
 
 namespace polyte::schedule {

@@ -1,12 +1,13 @@
-// interchange i, k:   i > j > k > body   ->   k > j > i > body.   Two loops of a perfect nest change places; the loops
-// between them stay. `reorder` of these two.
+// interchange i, k:   i > j > k > body   ->   k > j > i > body.   Two loops of a perfect nest
+// change places; the loops between them stay. `reorder` of these two.
 #include <algorithm>
 
 #include "schedule/script/primitives/edit.h"
 
 namespace polyte::schedule {
 
-Applied interchange(const State& state, const Interchange& directive, const PrimitiveContext& context) {
+Applied interchange(const State& state, const Interchange& directive,
+                    const PrimitiveContext& context) {
   if (directive.outer == directive.inner) return malformed("interchange takes two different loops");
   const auto loop = the_loop(state, {directive.statement, directive.outer});
   if (!loop) return loop.error();

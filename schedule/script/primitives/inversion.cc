@@ -13,7 +13,8 @@ namespace {
 using ir::Affine;
 
 Affine atom_value(const ir::Atom& atom) {
-  return atom.div ? ir::floor_div(atom.div->numerator, atom.div->denominator) : Affine::symbol(atom.symbol);
+  return atom.div ? ir::floor_div(atom.div->numerator, atom.div->denominator)
+                  : Affine::symbol(atom.symbol);
 }
 
 // loop values - known parts = unknown part, row by row; rows are combined with integer factors.
@@ -33,8 +34,9 @@ std::vector<ir::Constraint> vanishes(const Affine& e) {
   }
   if (!division) return {ir::equal(e, 0)};
   const std::int64_t c = division->coefficient;
-  const bool divides = e.constant() % c == 0 && std::all_of(e.terms().begin(), e.terms().end(),
-                                                            [&](const ir::Term& t) { return t.coefficient % c == 0; });
+  const bool divides = e.constant() % c == 0 &&
+                       std::all_of(e.terms().begin(), e.terms().end(),
+                                   [&](const ir::Term& t) { return t.coefficient % c == 0; });
   if (!divides) return {ir::equal(e, 0)};
   Affine rest = e.constant() / c;
   for (const ir::Term& term : e.terms())
@@ -46,7 +48,8 @@ std::vector<ir::Constraint> vanishes(const Affine& e) {
 
 class Solver {
  public:
-  Solver(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns, const ir::Ranges& ranges)
+  Solver(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns,
+         const ir::Ranges& ranges)
       : equations_(equations) {
     for (const std::string& name : unknowns) {
       marked_[name] = Affine::symbol(mark(name));
@@ -67,11 +70,13 @@ class Solver {
 
   Inversion result() const {
     Inversion inversion;
-    for (const auto& [name, value] : marked_) inversion.values[name] = solved_.at(*value.as_symbol());
+    for (const auto& [name, value] : marked_)
+      inversion.values[name] = solved_.at(*value.as_symbol());
     for (const LoopRow& e : equations_) {
       const Affine residual = ir::substitute(e.value, inversion.values) - Affine::symbol(e.loop);
       for (const ir::Constraint& c : vanishes(residual))
-        if (std::find(inversion.implied.begin(), inversion.implied.end(), c) == inversion.implied.end())
+        if (std::find(inversion.implied.begin(), inversion.implied.end(), c) ==
+            inversion.implied.end())
           inversion.implied.push_back(c);
     }
     return inversion;
@@ -88,12 +93,14 @@ class Solver {
 
   static std::string mark(const std::string& name) { return "?" + name; }
   bool is_done() const {
-    return std::all_of(open_.begin(), open_.end(), [&](const std::string& u) { return solved_.count(u) > 0; });
+    return std::all_of(open_.begin(), open_.end(),
+                       [&](const std::string& u) { return solved_.count(u) > 0; });
   }
 
   bool is_open(const ir::Atom& atom) const {
     const Affine value = atom_value(atom);
-    return std::any_of(open_.begin(), open_.end(), [&](const std::string& u) { return value.uses(u); });
+    return std::any_of(open_.begin(), open_.end(),
+                       [&](const std::string& u) { return value.uses(u); });
   }
 
   std::size_t column(const ir::Atom& atom) {
@@ -146,11 +153,13 @@ class Solver {
     const std::int64_t g = std::gcd(row.factors[c], pivot.factors[c]);
     const std::int64_t a = pivot.factors[c] / g, b = row.factors[c] / g;
     for (std::size_t i = 0; i < row.factors.size(); ++i)
-      row.factors[i] = checked_sub(checked_mul(row.factors[i], a), checked_mul(pivot.factors[i], b));
+      row.factors[i] =
+          checked_sub(checked_mul(row.factors[i], a), checked_mul(pivot.factors[i], b));
     row.known = row.known * a - pivot.known * b;
   }
 
-  void solve(const std::string& unknown, const Equation& row, std::int64_t factor, const Affine& offset) {
+  void solve(const std::string& unknown, const Equation& row, std::int64_t factor,
+             const Affine& offset) {
     const Affine value = factor > 0 ? row.known - offset : offset - row.known;
     solved_[unknown] = ir::floor_div(value, std::abs(factor));
   }
@@ -161,8 +170,8 @@ class Solver {
     for (const Equation& row : rows_) {
       const auto nonzero = [](std::int64_t f) { return f != 0; };
       if (std::count_if(row.factors.begin(), row.factors.end(), nonzero) != 1) continue;
-      const auto at =
-          static_cast<std::size_t>(std::find_if(row.factors.begin(), row.factors.end(), nonzero) - row.factors.begin());
+      const auto at = static_cast<std::size_t>(
+          std::find_if(row.factors.begin(), row.factors.end(), nonzero) - row.factors.begin());
       if (atoms_[at].div || solved_.count(atoms_[at].symbol) > 0) continue;
       solve(atoms_[at].symbol, row, row.factors[at], 0);
       progress = true;
@@ -203,7 +212,8 @@ class Solver {
 
 }  // namespace
 
-std::optional<Inversion> invert(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns,
+std::optional<Inversion> invert(const std::vector<LoopRow>& equations,
+                                const std::vector<std::string>& unknowns,
                                 const ir::Ranges& ranges) {
   Solver solver(equations, unknowns, ranges);
   if (!solver.run()) return std::nullopt;

@@ -1,11 +1,12 @@
-// parallel, vectorize, unroll: the kind of one loop. Iterations of a parallel or vector loop must not touch a common
-// cell that one of them writes; unrolling proves itself.
+// parallel, vectorize, unroll: the kind of one loop. Iterations of a parallel or vector loop must
+// not touch a common cell that one of them writes; unrolling proves itself.
 #include "schedule/script/primitives/edit.h"
 #include "schedule/script/selectors.h"
 
 namespace polyte::schedule {
 
-Applied set_kind(const State& state, const LoopName& name, LoopKind kind, const PrimitiveContext& context) {
+Applied set_kind(const State& state, const LoopName& name, LoopKind kind,
+                 const PrimitiveContext& context) {
   const auto loop = the_loop(state, name);
   if (!loop) return loop.error();
   State next = state;
@@ -20,8 +21,10 @@ Applied set_kind(const State& state, const LoopName& name, LoopKind kind, const 
   return next;
 }
 
-// unroll acc: *.i;  vectorize all: innermost: the loops that are meant as the nest stands now, one after the other.
-Applied set_kinds(const State& state, const LoopName& name, LoopKind kind, const PrimitiveContext& context) {
+// unroll acc: *.i;  vectorize all: innermost: the loops that are meant as the nest stands now,
+// in turn.
+Applied set_kinds(const State& state, const LoopName& name, LoopKind kind,
+                  const PrimitiveContext& context) {
   if (!is_selector(name)) return set_kind(state, name, kind, context);
   const auto loops = select_loops(state, name);
   if (!loops) return loops.error();
@@ -40,10 +43,12 @@ Applied set_kinds(const State& state, const LoopName& name, LoopKind kind, const
 
 // unroll i by 4:   i > body   ->   i.o > [i.i] > body
 Applied unroll(const State& state, const Unroll& directive, const PrimitiveContext& context) {
-  if (directive.by.text.empty()) return set_kinds(state, directive.loop, LoopKind::Unrolled, context);
+  if (directive.by.text.empty())
+    return set_kinds(state, directive.loop, LoopKind::Unrolled, context);
   Applied next = split(state, Split{directive.loop, directive.by, false, {}, Tail::Guard}, context);
   if (!next) return next;
-  return set_kind(*next, {directive.loop.statement, within_tile(directive.loop.loop)}, LoopKind::Unrolled, context);
+  return set_kind(*next, {directive.loop.statement, within_tile(directive.loop.loop)},
+                  LoopKind::Unrolled, context);
 }
 
 }  // namespace polyte::schedule

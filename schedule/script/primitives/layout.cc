@@ -19,7 +19,8 @@ std::string squeezed(const std::string& text) {
 }
 
 Refusal not_a_digit(const std::string& text) {
-  return conservative("layout index '" + text + "' is not a digit: n, n // F, n % F or (n // F) % G are");
+  return conservative("layout index '" + text +
+                      "' is not a digit: n, n // F, n % F or (n // F) % G are");
 }
 
 // NAME, NAME // size, NAME % size or (NAME // size) % size.
@@ -38,11 +39,12 @@ Result<Digit, Refusal> parse_digit(const std::vector<std::string>& names, const 
   const std::string name = text.substr(0, end);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    const bool is_name = std::all_of(name.begin(), name.end(),
-                                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+    const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    });
     if (is_name)
-      return malformed("layout index '" + index + "': no dimension is called " + name + " (they are " +
-                       join_words(names) + ")");
+      return malformed("layout index '" + index + "': no dimension is called " + name +
+                       " (they are " + join_words(names) + ")");
     return not_a_digit(index);
   }
   digit.dimension = static_cast<std::size_t>(found - names.begin());
@@ -87,7 +89,8 @@ std::vector<std::int64_t> unfold(Layout& layout, std::size_t dimensions) {
 
 bool is_one_to_one(const Layout& layout, std::size_t dimension) {
   const std::vector<std::size_t> positions = digits_of(layout, dimension);
-  if (positions.empty() || layout[positions.front()].mod != 0 || layout[positions.back()].div != 1) return false;
+  if (positions.empty() || layout[positions.front()].mod != 0 || layout[positions.back()].div != 1)
+    return false;
   for (std::size_t i = 1; i < positions.size(); ++i) {
     const Digit &high = layout[positions[i - 1]], &low = layout[positions[i]];
     if (low.mod == 0 || low.div * low.mod != high.div) return false;
@@ -103,8 +106,10 @@ Layout plain_layout(std::size_t rank) {
   return layout;
 }
 
-Result<Layout, Refusal> parse_layout(const std::vector<std::string>& names, const std::vector<std::string>& texts,
-                                     const PrimitiveContext& context, std::vector<std::int64_t>* folds) {
+Result<Layout, Refusal> parse_layout(const std::vector<std::string>& names,
+                                     const std::vector<std::string>& texts,
+                                     const PrimitiveContext& context,
+                                     std::vector<std::int64_t>* folds) {
   Layout layout;
   for (const std::string& text : texts) {
     const auto digit = parse_digit(names, text, context);

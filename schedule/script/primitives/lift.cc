@@ -25,45 +25,57 @@ std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::stri
                                     std::vector<Subscript>& subscripts) {
   const std::string& name = s.body.name;
   if (s.lifted > 0) return malformed(name + " is recomputed already");
-  if (s.body.region_depth > 0) return conservative(name + " is in an ordered region: it is not recomputed");
-  if (s.body.writes.size() != 1) return conservative(name + " writes a tuple: it is not recomputed");
+  if (s.body.region_depth > 0)
+    return conservative(name + " is in an ordered region: it is not recomputed");
+  if (s.body.writes.size() != 1)
+    return conservative(name + " writes a tuple: it is not recomputed");
   if (s.body.writes.front().buffer != tensor)
     return malformed(tensor + " is staged already: compute_at comes before its stage");
   for (const ir::Index& index : s.body.writes.front().indices) {
     const auto subscript = as_subscript(index);
-    const bool repeated = subscript && std::any_of(subscripts.begin(), subscripts.end(), [&](const Subscript& other) {
-                            return other.iterator == subscript->iterator;
-                          });
+    const bool repeated =
+        subscript && std::any_of(subscripts.begin(), subscripts.end(), [&](const Subscript& other) {
+          return other.iterator == subscript->iterator;
+        });
     if (!subscript || repeated)
-      return conservative(name + " does not write " + tensor + " at one iterator a dimension: it is not recomputed");
+      return conservative(name + " does not write " + tensor +
+                          " at one iterator a dimension: it is not recomputed");
     subscripts.push_back(*subscript);
   }
   for (const std::string& iterator : s.body.iterators) {
-    const bool subscripted = std::any_of(subscripts.begin(), subscripts.end(),
-                                         [&](const Subscript& each) { return each.iterator == iterator; });
+    const bool subscripted =
+        std::any_of(subscripts.begin(), subscripts.end(),
+                    [&](const Subscript& each) { return each.iterator == iterator; });
     const bool reduced = s.kind == StatementKind::Update;
-    if (!subscripted && !reduced) return conservative(name + " writes an element more than once: it is not recomputed");
+    if (!subscripted && !reduced)
+      return conservative(name + " writes an element more than once: it is not recomputed");
   }
   return std::nullopt;
 }
 
-// The name, or "tensor.name", or "tensor.name_2", .. where a loop above the site or another of its own has that.
+// The name, or "tensor.name", or "tensor.name_2", .. where a loop above the site or another
+// of its own has that.
 std::string fresh_name(const std::string& name, const std::string& tensor, Names& taken) {
   std::string result = name;
-  for (int i = 1; has(taken, result); ++i) result = tensor + "." + name + (i == 1 ? "" : "_" + std::to_string(i));
+  for (int i = 1; has(taken, result); ++i)
+    result = tensor + "." + name + (i == 1 ? "" : "_" + std::to_string(i));
   taken.push_back(result);
   return result;
 }
 
-void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box& box, const LiftSite& site,
-                    const std::vector<Subscript>& subscripts, const std::vector<ir::Constraint>& alive) {
+void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box& box,
+                    const LiftSite& site, const std::vector<Subscript>& subscripts,
+                    const std::vector<ir::Constraint>& alive) {
   ir::Bindings names, shifted, loops;
   Names iterators_taken = site.prefix, loops_taken = site.prefix;
   for (const std::string& iterator : s.body.iterators)
-    shifted[iterator] = names[iterator] = Affine::symbol(fresh_name(iterator, tensor, iterators_taken));
+    shifted[iterator] = names[iterator] =
+        Affine::symbol(fresh_name(iterator, tensor, iterators_taken));
   for (std::size_t d = 0; d < subscripts.size(); ++d)
-    shifted[subscripts[d].iterator] = box.origin[d] - subscripts[d].offset + names[subscripts[d].iterator];
-  for (const LoopRow& row : s.rows) loops[row.loop] = Affine::symbol(fresh_name(row.loop, tensor, loops_taken));
+    shifted[subscripts[d].iterator] =
+        box.origin[d] - subscripts[d].offset + names[subscripts[d].iterator];
+  for (const LoopRow& row : s.rows)
+    loops[row.loop] = Affine::symbol(fresh_name(row.loop, tensor, loops_taken));
 
   std::vector<ir::Constraint> domain = alive;
   for (const ir::Constraint& c : s.body.domain) domain.push_back(ir::substitute(c, shifted));
@@ -85,13 +97,15 @@ void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box&
     for (Affine& cut : row.cuts) cut = ir::substitute(cut, loops);
     rows.push_back(std::move(row));
   }
-  for (const auto& [iterator, value] : s.inverse) inverse[*names[iterator].as_symbol()] = ir::substitute(value, loops);
+  for (const auto& [iterator, value] : s.inverse)
+    inverse[*names[iterator].as_symbol()] = ir::substitute(value, loops);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, loops);
   s.rows = std::move(rows);
   s.inverse = std::move(inverse);
 
   std::vector<std::string> iterators = site.prefix;
-  for (const std::string& iterator : s.body.iterators) iterators.push_back(*names[iterator].as_symbol());
+  for (const std::string& iterator : s.body.iterators)
+    iterators.push_back(*names[iterator].as_symbol());
   for (std::string& reduction : s.body.reductions) reduction = *names[reduction].as_symbol();
   s.body.iterators = std::move(iterators);
   for (ir::Access& write : s.body.writes)
@@ -115,7 +129,8 @@ bool writes(const ScheduledStatement& s, const std::string& buffer) {
                      [&](const ir::Access& write) { return write.buffer == buffer; });
 }
 
-std::vector<std::string> consumers_below(const State& state, const Loop& loop, const std::string& tensor) {
+std::vector<std::string> consumers_below(const State& state, const Loop& loop,
+                                         const std::string& tensor) {
   std::vector<std::string> consumers;
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
@@ -126,9 +141,10 @@ std::vector<std::string> consumers_below(const State& state, const Loop& loop, c
 
 namespace {
 
-// What one dimension of the accesses needs: an offset that moves with the loops of `outer`, and a rest.
-Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>& accesses, std::size_t d,
-                               const std::string& buffer, const LoopNames& outer) {
+// What one dimension of the accesses needs: an offset that moves with the loops of `outer`,
+// and a rest.
+Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>& accesses,
+                               std::size_t d, const std::string& buffer, const LoopNames& outer) {
   const Affine extent = state.shape_of(buffer)[d];
   std::optional<OffsetPart> all;
   for (const BoxAccess& access : accesses) {
@@ -136,7 +152,8 @@ Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>&
     std::optional<OffsetPart> part;
     if (access.indices[d].indirect) {
       if (!extent.is_constant())
-        return Decline{"dimension " + std::to_string(d) + " of " + buffer + " has no constant extent"};
+        return Decline{"dimension " + std::to_string(d) + " of " + buffer +
+                       " has no constant extent"};
       part = OffsetPart{0, 0, extent.constant() - 1};
     } else {
       part = split_offset(state, *access.statement, access.indices[d].affine, outer, why);
@@ -148,8 +165,8 @@ Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>&
     }
     const Affine difference = part->offset - all->offset;
     if (!difference.is_constant())
-      return Decline{"accesses to " + buffer + " move differently: at " + ir::to_string(all->offset) + " and at " +
-                     ir::to_string(part->offset)};
+      return Decline{"accesses to " + buffer + " move differently: at " +
+                     ir::to_string(all->offset) + " and at " + ir::to_string(part->offset)};
     all->min = std::min(all->min, part->min + difference.constant());
     all->max = std::max(all->max, part->max + difference.constant());
   }
@@ -158,11 +175,13 @@ Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>&
 }
 
 // All that the accesses ever touch of one dimension, the loops of no site fixed.
-std::optional<OffsetPart> resting_part(const State& state, const std::vector<BoxAccess>& accesses, std::size_t d) {
+std::optional<OffsetPart> resting_part(const State& state, const std::vector<BoxAccess>& accesses,
+                                       std::size_t d) {
   std::optional<OffsetPart> all;
   for (const BoxAccess& access : accesses) {
     if (access.indices[d].indirect) return std::nullopt;
-    const ir::Interval range = ir::range_of(access.indices[d].affine, iterator_ranges(state, *access.statement));
+    const ir::Interval range =
+        ir::range_of(access.indices[d].affine, iterator_ranges(state, *access.statement));
     if (!range.min || !range.max) return std::nullopt;
     all = all ? OffsetPart{0, std::min(all->min, *range.min), std::max(all->max, *range.max)}
               : OffsetPart{0, *range.min, *range.max};
@@ -172,17 +191,19 @@ std::optional<OffsetPart> resting_part(const State& state, const std::vector<Box
 
 }  // namespace
 
-Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses, const std::string& buffer,
-                   const LoopNames& outer) {
+Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses,
+                   const std::string& buffer, const LoopNames& outer) {
   Box box;
   for (std::size_t d = 0; d < state.shape_of(buffer).size(); ++d) {
     Result<OffsetPart> part = moving_part(state, accesses, d, buffer, outer);
     if (!part) return part.error();
-    // Intervals of skewed loops are wide: a window that moves may then be larger than all it moves over.
+    // Intervals of skewed loops are wide: a window that moves may then be larger than all
+    // it moves over.
     const std::optional<OffsetPart> whole = resting_part(state, accesses, d);
     std::optional<Window>& moving = box.moving.emplace_back();
     if (whole && whole->max - whole->min < part->max - part->min) {
-      if (!part->offset.is_constant()) moving = Window{part->offset + part->min, part->max - part->min + 1};
+      if (!part->offset.is_constant())
+        moving = Window{part->offset + part->min, part->max - part->min + 1};
       part = *whole;
     }
     box.origin.push_back(part->offset + part->min);
@@ -192,7 +213,8 @@ Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses, c
 }
 
 bool Box::rests() const {
-  return std::any_of(moving.begin(), moving.end(), [](const auto& window) { return window.has_value(); });
+  return std::any_of(moving.begin(), moving.end(),
+                     [](const auto& window) { return window.has_value(); });
 }
 
 Window Box::moving_window(std::size_t dimension) const {
@@ -203,7 +225,8 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor);
   if (buffer->role != ir::Role::Temp)
-    return malformed(tensor + " is an " + ir::to_string(buffer->role) + " tensor: only temporaries are recomputed");
+    return malformed(tensor + " is an " + ir::to_string(buffer->role) +
+                     " tensor: only temporaries are recomputed");
   const std::vector<std::string> writers = select_statements(state, tensor);
   std::vector<BoxAccess> accesses;
   for (const std::string& name : site.consumers)
@@ -217,7 +240,8 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
   if (!box) return conservative(box.error().reason);
   const std::vector<ir::Constraint> alive = project_all(state, site.consumers, outer);
   if (const std::string loop = unbounded_loop(alive, site.prefix); !loop.empty())
-    return conservative("the iterations of " + loop + " that read " + tensor + " are not one range");
+    return conservative("the iterations of " + loop + " that read " + tensor +
+                        " are not one range");
   for (const std::string& name : writers) {
     std::vector<Subscript> subscripts;
     ScheduledStatement& s = statement_of(state, name);

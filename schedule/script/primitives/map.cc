@@ -1,7 +1,7 @@
 // map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I):   t > { i > S; i > T }   ->   t > I > { S; T }
-// A whole affine schedule: all rows of the statements become these expressions over their iterators, and one nest of
-// the named loops holds them, where the last of them stood. One-to-one on the domain, or it is refused; the order of
-// the instances is what has to be proved.
+// A whole affine schedule: all rows of the statements become these expressions over their
+// iterators, and one nest of the named loops holds them, where the last of them stood. One-to-one
+// on the domain, or it is refused; the order of the instances is what has to be proved.
 #include <algorithm>
 
 #include "schedule/script/affine_expr.h"
@@ -14,25 +14,28 @@ namespace polyte::schedule {
 namespace {
 
 Result<std::vector<LoopRow>, Refusal> rows_of(const ScheduledStatement& s, const Map::Item& item,
-                                              const std::vector<std::string>& loops, const PrimitiveContext& context) {
+                                              const std::vector<std::string>& loops,
+                                              const PrimitiveContext& context) {
   if (item.values.size() != loops.size())
-    return malformed("the map of " + s.body.name + " has " + std::to_string(item.values.size()) + " values for " +
-                     std::to_string(loops.size()) + " loops");
+    return malformed("the map of " + s.body.name + " has " + std::to_string(item.values.size()) +
+                     " values for " + std::to_string(loops.size()) + " loops");
   std::vector<LoopRow> rows;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    const auto value =
-        parse_affine(item.values[i].text, s.body.iterators, "iterators of " + s.body.name, context.environment.values);
+    const auto value = parse_affine(item.values[i].text, s.body.iterators,
+                                    "iterators of " + s.body.name, context.environment.values);
     if (!value) return malformed(value.error().reason);
     rows.push_back({loops[i], *value});
   }
   return rows;
 }
 
-std::optional<Refusal> map_statement(State& state, const Map::Item& item, const std::vector<std::string>& loops,
+std::optional<Refusal> map_statement(State& state, const Map::Item& item,
+                                     const std::vector<std::string>& loops,
                                      const PrimitiveContext& context) {
   ScheduledStatement& s = statement_of(state, item.statement);
   if (s.lifted > 0)
-    return malformed(item.statement + (s.kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
+    return malformed(item.statement +
+                     (s.kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
                      ": map comes before");
   Names before;
   for (const LoopRow& row : s.rows) before.push_back(row.loop);
@@ -78,13 +81,15 @@ Refusal iterators_lost() {
   return conservative("the iterators cannot be shown to come back from the loops of the map");
 }
 
-std::optional<Refusal> map_rows(State& next, const Map& directive, const PrimitiveContext& context) {
+std::optional<Refusal> map_rows(State& next, const Map& directive,
+                                const PrimitiveContext& context) {
   if (auto refusal = check_names(next, directive)) return refusal;
   for (const Map::Item& item : directive.items)
     if (auto refusal = map_statement(next, item, directive.loops, context)) return refusal;
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
-    const bool is_mapped = std::any_of(directive.items.begin(), directive.items.end(),
-                                       [&](const Map::Item& item) { return item.statement == leaf.statement; });
+    const bool is_mapped =
+        std::any_of(directive.items.begin(), directive.items.end(),
+                    [&](const Map::Item& item) { return item.statement == leaf.statement; });
     return is_mapped ? Leaf{leaf.statement, {}, {}} : leaf;
   });
   return std::nullopt;

@@ -1,6 +1,8 @@
 // merge A, B through L:    { i > j > A;  i > j > B }   ->   i > { j > A;  j > B }      (L = i)
-// Loop fusion by equal names; the merged nest stands where B's stood. Loops must be counted alike (settle checks).
-// merge A, B through i with i+1:   B's loop is shifted first, so that it may read what A makes one iteration ahead.
+// Loop fusion by equal names; the merged nest stands where B's stood. Loops must be counted
+// alike (settle checks).
+// merge A, B through i with i+1:   B's loop is shifted first, so that it may read what A makes
+// one iteration ahead.
 // distribute L:            i > { A;  B }   ->   { i > A;  i > B }, and with L what is between:
 //                          i > j > { A;  B }   ->   { i > j > A;  i > j > B }
 #include <algorithm>
@@ -29,14 +31,14 @@ class Merger {
     const Loop* la = std::get_if<Loop>(&a->op);
     const Loop* lb = std::get_if<Loop>(&b->op);
     if (!la || !lb || la->name != lb->name) {
-      problem = first_ + " and " + second_ + " have different loops above " + through_ + ": " + describe(a) + " and " +
-                describe(b);
+      problem = first_ + " and " + second_ + " have different loops above " + through_ + ": " +
+                describe(a) + " and " + describe(b);
       return nullptr;
     }
     const auto kind = common_kind(la->kind, lb->kind);
     if (!kind) {
-      problem = la->name + " is " + ir::to_string(la->kind) + " for " + first_ + " and " + ir::to_string(lb->kind) +
-                " for " + second_;
+      problem = la->name + " is " + ir::to_string(la->kind) + " for " + first_ + " and " +
+                ir::to_string(lb->kind) + " for " + second_;
       return nullptr;
     }
     Loop merged = *lb;
@@ -45,7 +47,8 @@ class Merger {
     std::vector<Tree> heads = top_level(la->body), tails = top_level(lb->body);
     if (la->name != through_) {
       if (!contains(heads.back(), first_) || !contains(tails.front(), second_)) {
-        problem = "other statements of " + la->name + " stand between " + first_ + " and " + second_;
+        problem =
+            "other statements of " + la->name + " stand between " + first_ + " and " + second_;
         return nullptr;
       }
       const Tree inner = merge(heads.back(), tails.front());
@@ -69,8 +72,10 @@ class Merger {
   }
 };
 
-// Merges two children of one sequence, found by descending through the loops that both share already.
-Tree merge_in(const Tree& tree, const std::string& first, const std::string& second, Merger& merger) {
+// Merges two children of one sequence, found by descending through the loops that both
+// share already.
+Tree merge_in(const Tree& tree, const std::string& first, const std::string& second,
+              Merger& merger) {
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
     Loop rebuilt = *loop;
     rebuilt.body = merge_in(loop->body, first, second, merger);
@@ -96,7 +101,8 @@ Tree merge_in(const Tree& tree, const std::string& first, const std::string& sec
   return make_sequence(std::move(children));
 }
 
-bool shares(const State& state, const std::string& a, const std::string& b, const std::string& loop) {
+bool shares(const State& state, const std::string& a, const std::string& b,
+            const std::string& loop) {
   for (const Loop* above : path_to(state.tree, a))
     if (above->name == loop) return contains(above->body, b);
   return false;
@@ -106,7 +112,8 @@ bool shares(const State& state, const std::string& a, const std::string& b, cons
 
 namespace {
 
-// The second statement's loop and all that share it, but for the first statement's, one shift after the other.
+// The second statement's loop and all that share it, but for the first statement's, one shift
+// after the other.
 Applied with_shifts(const State& state, const Merge& directive, const PrimitiveContext& context) {
   if (!directive.with.empty() && directive.statements.size() != 2)
     return malformed("merge .. with shifts the second of two statements, got " +
@@ -141,7 +148,8 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
     const auto statement = the_statement(state, name);
     if (!statement) return statement.error();
     const std::vector<const Loop*> path = path_to(state.tree, name);
-    if (std::none_of(path.begin(), path.end(), [&](const Loop* l) { return l->name == directive.through; }))
+    if (std::none_of(path.begin(), path.end(),
+                     [&](const Loop* l) { return l->name == directive.through; }))
       return malformed(no_loop_text(state, name, directive.through));
   }
   Applied start = with_shifts(state, directive, context);
@@ -174,8 +182,10 @@ bool is_legal(const State& state, const Merge& directive, const PrimitiveContext
   return static_cast<bool>(merged(state, directive, context));
 }
 
-// The least shifts of the merged loops by which the merge is legal: all alike first, then each taken back.
-std::optional<Merge> legal_form(const State& state, const Merge& directive, const PrimitiveContext& context) {
+// The least shifts of the merged loops by which the merge is legal: all alike first, then each
+// taken back.
+std::optional<Merge> legal_form(const State& state, const Merge& directive,
+                                const PrimitiveContext& context) {
   Merge form = directive;
   const std::vector<const Loop*> path = path_to(state.tree, directive.statements[1]);
   for (const Loop* loop : path) {
@@ -211,20 +221,26 @@ Applied merge(const State& state, const Merge& directive, const PrimitiveContext
   const auto form = legal_form(state, directive, context);
   if (!form) return result;
   Refusal refusal = result.error();
-  std::erase_if(refusal.advice, [](const std::string& text) { return text.find(" shifted by ") != std::string::npos; });
+  std::erase_if(refusal.advice, [](const std::string& text) {
+    return text.find(" shifted by ") != std::string::npos;
+  });
   refusal.advice.insert(refusal.advice.begin(), print(Directive{*form, Provenance::Person, 0}));
   return refusal;
 }
 
-Applied distribute(const State& state, const Distribute& directive, const PrimitiveContext& context) {
+Applied distribute(const State& state, const Distribute& directive,
+                   const PrimitiveContext& context) {
   const auto loop = the_loop(state, directive.loop);
   if (!loop) return loop.error();
   const std::vector<const Loop*> around = single_loops(**loop);
   const std::vector<Tree> children = top_level(around.back()->body);
-  if (children.size() < 2) return malformed((*loop)->name + " holds one nest only: there is nothing to distribute");
+  if (children.size() < 2)
+    return malformed((*loop)->name + " holds one nest only: there is nothing to distribute");
   for (const StagedBuffer& buffer : state.staged)
-    if (std::ranges::any_of(around, [&](const Loop* each) { return each->id == buffer.scope_loop; }))
-      return malformed(buffer.of + " is staged at " + find_loop(state.tree, buffer.scope_loop)->name +
+    if (std::ranges::any_of(around,
+                            [&](const Loop* each) { return each->id == buffer.scope_loop; }))
+      return malformed(buffer.of + " is staged at " +
+                       find_loop(state.tree, buffer.scope_loop)->name +
                        ": its iterations would no longer be one");
   State next = state;
   const std::vector<std::string> moved = statements_below(state.tree, (*loop)->id);

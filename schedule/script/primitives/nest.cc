@@ -1,7 +1,8 @@
-// nest: order, placement, recomputation and kinds of several statements at once, checked once at its end.
-// The statements leave their places; the nest stands where the last of them stood; the rest stays. A loop is shared
-// by the leaves below it that own a loop of its name; a leaf below a loop that it does not own says what is meant:
-// `when first k`, `when last k`, or `at x.o`. Loops that a path omits follow innermost, serial.
+// nest: order, placement, recomputation and kinds of several statements at once, checked once at
+// its end. The statements leave their places; the nest stands where the last of them stood; the
+// rest stays. A loop is shared by the leaves below it that own a loop of its name; a leaf below a
+// loop that it does not own says what is meant: `when first k`, `when last k`, or `at x.o`. Loops
+// that a path omits follow innermost, serial.
 #include "schedule/script/script_text.h"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ class NestBuilder {
     if (const NestLoop* loop = std::get_if<NestLoop>(&node->op)) return build_loop(*loop);
     if (const NestLeaf* leaf = std::get_if<NestLeaf>(&node->op)) return build_leaf(*leaf);
     std::vector<Tree> children;
-    for (const NestTree& child : std::get<NestSequence>(node->op).children) children.push_back(build(child));
+    for (const NestTree& child : std::get<NestSequence>(node->op).children)
+      children.push_back(build(child));
     return make_sequence(std::move(children));
   }
   const Names& statements() const { return statements_; }
@@ -51,7 +53,8 @@ class NestBuilder {
   }
 
   Tree around(const std::string& name, LoopKind kind, Tree body) {
-    return make_loop({.id = state_.fresh_loop(), .name = name, .kind = kind, .body = std::move(body)});
+    return make_loop(
+        {.id = state_.fresh_loop(), .name = name, .kind = kind, .body = std::move(body)});
   }
 
   // Where it runs is said once the loops that a path omits are there (NestApplication::place).
@@ -69,15 +72,18 @@ class NestBuilder {
 };
 
 // Replaces a leaf by what `f` makes of it.
-Tree replace_leaf(const Tree& tree, const std::string& statement, const std::function<Tree(const Tree&)>& f) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement ? f(tree) : tree;
+Tree replace_leaf(const Tree& tree, const std::string& statement,
+                  const std::function<Tree(const Tree&)>& f) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op))
+    return leaf->statement == statement ? f(tree) : tree;
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
     Loop rebuilt = *loop;
     rebuilt.body = replace_leaf(loop->body, statement, f);
     return make_loop(std::move(rebuilt));
   }
   std::vector<Tree> children;
-  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(replace_leaf(child, statement, f));
+  for (const Tree& child : std::get<Sequence>(tree->op).children)
+    children.push_back(replace_leaf(child, statement, f));
   return make_sequence(std::move(children));
 }
 
@@ -102,12 +108,13 @@ void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Name
     if (!is_owned && !pinned) {
       const std::string fate = fate_of(state.at(leaf.statement), loop->name);
       if (!fate.empty())
-        problems.push_back(leaf.statement + " has no loop " + loop->name + fate + " (its loops are " +
-                           join_words(owned) + ")");
+        problems.push_back(leaf.statement + " has no loop " + loop->name + fate +
+                           " (its loops are " + join_words(owned) + ")");
       else
-        problems.push_back(leaf.statement + " is inside " + loop->name +
-                           " and has no loop of that name: say when first, when last or at (its loops are " +
-                           join_words(owned) + ")");
+        problems.push_back(
+            leaf.statement + " is inside " + loop->name +
+            " and has no loop of that name: say when first, when last or at (its loops are " +
+            join_words(owned) + ")");
     }
   }
   for (const When& when : leaf.when)
@@ -122,7 +129,8 @@ Tree with_omitted_loops(State& state, const Tree& tree, const std::string& state
   for (const std::string& loop : loops_of(state.at(statement)))
     if (!has(path, loop)) omitted.push_back(loop);
   if (omitted.empty()) return tree;
-  return replace_leaf(tree, statement, [&](const Tree& leaf) { return loops_around(state, omitted, leaf); });
+  return replace_leaf(tree, statement,
+                      [&](const Tree& leaf) { return loops_around(state, omitted, leaf); });
 }
 
 bool share_a_loop(const Tree& tree, const std::string& a, const std::string& b) {
@@ -130,8 +138,8 @@ bool share_a_loop(const Tree& tree, const std::string& a, const std::string& b) 
   return !of_a.empty() && !of_b.empty() && of_a.front()->id == of_b.front()->id;
 }
 
-// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it, where it had it
-// together with those that go.
+// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it,
+// where it had it together with those that go.
 void check_regions(const State& state, const Names& named, Names& problems) {
   for (const ir::Item& item : state.basis->order) {
     const ir::Region* region = std::get_if<ir::Region>(&item);
@@ -141,8 +149,9 @@ void check_regions(const State& state, const Names& named, Names& problems) {
       for (const ScheduledStatement& part : state.statements)
         if (part.reference == state.basis->statements[inside].name) now.push_back(part.body.name);
     const auto is_left = [&](const std::string& s) {
-      return std::ranges::any_of(
-          now, [&](const std::string& other) { return has(named, other) && share_a_loop(state.tree, s, other); });
+      return std::ranges::any_of(now, [&](const std::string& other) {
+        return has(named, other) && share_a_loop(state.tree, s, other);
+      });
     };
     for (const std::string& s : now)
       if (!has(named, s) && is_left(s))
@@ -162,7 +171,8 @@ Tree in_place(const Tree& tree, const Names& named, const Tree& nest_tree) {
   for (std::size_t i = 0; i < children.size(); ++i) {
     Tree kept = children[i];
     const std::vector<const Leaf*> leaves = leaves_of(children[i]);
-    const bool leads = has(named, leaves.front()->statement) && !has(named, leaves.back()->statement);
+    const bool leads =
+        has(named, leaves.front()->statement) && !has(named, leaves.back()->statement);
     for (const std::string& name : named)
       if (kept) kept = without_statement(kept, name);
     if (i == last && leads) result.push_back(nest_tree);
@@ -174,13 +184,16 @@ Tree in_place(const Tree& tree, const Names& named, const Tree& nest_tree) {
 
 std::string tensor_of(const State& state, const std::string& statement) {
   const ScheduledStatement& s = state.at(statement);
-  return s.reference.empty() ? s.body.writes.front().buffer : state.basis->statement(s.reference).writes.front().buffer;
+  return s.reference.empty() ? s.body.writes.front().buffer
+                             : state.basis->statement(s.reference).writes.front().buffer;
 }
 
-// One nest on its way into a state: ordinary leaves first, then the recomputed ones, consumers before producers.
+// One nest on its way into a state: ordinary leaves first, then the recomputed ones, consumers
+// before producers.
 class NestApplication {
  public:
-  NestApplication(const State& state, const PrimitiveContext& context) : next_(state), context_(context) {}
+  NestApplication(const State& state, const PrimitiveContext& context)
+      : next_(state), context_(context) {}
 
   Applied run(const Nest& directive) {
     NestBuilder builder(next_, context_);
@@ -218,7 +231,8 @@ class NestApplication {
       unpin(next_, leaf.statement);
       const ScheduledStatement& s = next_.at(leaf.statement);
       if (s.lifted == 0 || s.kind == StatementKind::Copy) continue;
-      if (!leaf.at.empty()) problems.push_back(leaf.statement + " is recomputed already, at " + old.at);
+      if (!leaf.at.empty())
+        problems.push_back(leaf.statement + " is recomputed already, at " + old.at);
       leaf.at = old.at;
       leaf.per = old.per;
     }
@@ -244,7 +258,8 @@ class NestApplication {
     const Tree whole = next_.tree;
     for (const NestLeaf& leaf : waiting) {
       next_.tree = without_statement(next_.tree, leaf.statement);
-      if (!next_.tree) return malformed("every statement of the nest is recomputed: none reads what they compute");
+      if (!next_.tree)
+        return malformed("every statement of the nest is recomputed: none reads what they compute");
     }
     auto refusal = settle(next_);
     next_.tree = whole;
@@ -260,9 +275,10 @@ class NestApplication {
     for (const std::string& writer : writers) {
       const auto waiting = std::ranges::find(recomputed_, writer, &NestLeaf::statement);
       if (waiting == recomputed_.end())
-        return malformed("recomputing " + last.statement + " alone is not enough: say " + writer + " at " + last.at +
-                         " too");
-      if (waiting->at != last.at) return malformed(join_words(writers) + " go together: both at " + last.at);
+        return malformed("recomputing " + last.statement + " alone is not enough: say " + writer +
+                         " at " + last.at + " too");
+      if (waiting->at != last.at)
+        return malformed(join_words(writers) + " go together: both at " + last.at);
       if (waiting->per != last.per)
         return malformed(join_words(writers) + " go together: both once per " +
                          (last.per.empty() ? waiting->per : last.per));
@@ -280,8 +296,10 @@ class NestApplication {
     }
     if (!loop) return malformed(last.statement + " at " + last.at + ": it is not below " + last.at);
     for (const std::string& consumer : consumers_below(next_, *loop, tensor)) {
-      const bool waits = std::ranges::find(recomputed_, consumer, &NestLeaf::statement) != recomputed_.end();
-      if (waits) return malformed(consumer + " reads " + tensor + " and stands before " + last.statement);
+      const bool waits =
+          std::ranges::find(recomputed_, consumer, &NestLeaf::statement) != recomputed_.end();
+      if (waits)
+        return malformed(consumer + " reads " + tensor + " and stands before " + last.statement);
       site.consumers.push_back(consumer);
     }
     for (const ScheduledStatement& s : next_.statements)

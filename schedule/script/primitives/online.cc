@@ -1,11 +1,13 @@
-// rewrite online A, B from M over L:   A += exp(e - M), B += exp(e - M) * v, M being the maximum of e
+// rewrite online A, B from M over L:   A += exp(e - M), B += exp(e - M) * v, M the maximum of e
 //   M.init; M.update; A.init; A.update; ..   ->   M.init; A.init; ..;
-//     loop L { M.old = M;  M.update;  A.scale: A = select(M.old == -inf, 0, A * exp(M.old - M));  A.update;  .. }
-// A definition w = exp(e - M) that only these sums read goes into the loop as well, behind M.update, and with it one
-// that rounds it, f16(w).
-// L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its other reduction
-// loops become iterators, the splits of free loops stay. One after the other is the Program's order now; a nest says
-// which loops are around L. A rewrite of the Program: rounding changes, so the contract has to name the loop.
+//     loop L { M.old = M;  M.update;  A.scale: A = select(M.old == -inf, 0, A * exp(M.old - M));
+//              A.update;  .. }
+// A definition w = exp(e - M) that only these sums read goes into the loop as well, behind
+// M.update, and with it one that rounds it, f16(w).
+// L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its
+// other reduction loops become iterators, the splits of free loops stay. One after the other is
+// the Program's order now; a nest says which loops are around L. A rewrite of the Program: rounding
+// changes, so the contract has to name the loop.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -55,15 +57,19 @@ class OnlineRewrite {
   const Online& directive_;
   const PrimitiveContext& context_;
 
-  std::string loop_, old_;                     // L; the tensor M.old
-  std::vector<const ir::Statement*> weights_;  // definitions of exp(e - M)
-  std::vector<Inside> insides_;                // M.update, the weights, the sums' updates in the Program's order
-  Names inits_;                                // of the sums, in that order
-  Affine begin_, end_;                         // of L
-  std::size_t first_ = 0, last_ = 0;           // statements of the basis from M.update to the last sum
+  std::string loop_, old_;  // L; the tensor M.old
+  // Definitions of exp(e - M).
+  std::vector<const ir::Statement*> weights_;
+  // M.update, the weights, the sums' updates in the Program's order.
+  std::vector<Inside> insides_;
+  Names inits_;                       // of the sums, in that order
+  Affine begin_, end_;                // of L
+  std::size_t first_ = 0, last_ = 0;  // statements of the basis from M.update to the last sum
   std::vector<ir::Statement> group_;
 
-  const ir::Statement& basis_statement(const std::string& name) const { return before_.basis->statement(name); }
+  const ir::Statement& basis_statement(const std::string& name) const {
+    return before_.basis->statement(name);
+  }
   const Inside* owner_of(const std::string& name) const {
     for (const Inside& each : insides_)
       if (each.old_name == name) return &each;
@@ -91,11 +97,14 @@ class OnlineRewrite {
                          ") too: name it, or its terms belong to another maximum");
       if (!sum || !named || !before_.find(s.name)) continue;
       if (!(sum->exponent && matches(max, s, *sum)))
-        return malformed(s.name + " takes exp of something else than " + directive_.from + " is the maximum of");
+        return malformed(s.name + " takes exp of something else than " + directive_.from +
+                         " is the maximum of");
       if (!before_.may_reorder(s))
-        return malformed("rewrite online scales partial sums of " + s.writes.front().buffer + ", and the contract is " +
-                         (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
-                         ": say `reassoc " + join_words(s.reductions) + "`");
+        return malformed(
+            "rewrite online scales partial sums of " + s.writes.front().buffer +
+            ", and the contract is " +
+            (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
+            ": say `reassoc " + join_words(s.reductions) + "`");
       add_inside(s.name, Inside::Role::Sum);
     }
     for (const std::string& sum : directive_.sums) {
@@ -104,18 +113,21 @@ class OnlineRewrite {
       if (auto refusal = check_whole(*update)) return refusal;
       const Inside* found = owner_of(*update);
       if (!found || found->role != Inside::Role::Sum)
-        return malformed(sum + " is no sum of exp(.. - " + directive_.from + ") or of exp(.. - " + directive_.from +
-                         ") * ..");
+        return malformed(sum + " is no sum of exp(.. - " + directive_.from + ") or of exp(.. - " +
+                         directive_.from + ") * ..");
     }
     for (const Inside& each : insides_) {
       if (basis_statement(each.old_name).region_depth > 0)
         return conservative(each.old_name + " is in an ordered region already");
-      if (!row_of(before_.at(each.old_name), loop_)) return malformed(no_loop_text(before_, each.old_name, loop_));
+      if (!row_of(before_.at(each.old_name), loop_))
+        return malformed(no_loop_text(before_, each.old_name, loop_));
     }
     return check_weights();
   }
 
-  void add_inside(const std::string& name, Inside::Role role) { insides_.push_back({name, role, {}, {}, {}, {}, {}}); }
+  void add_inside(const std::string& name, Inside::Role role) {
+    insides_.push_back({name, role, {}, {}, {}, {}, {}});
+  }
 
   // Those that a named sum reads, or another one of them.
   void find_weights() {
@@ -123,17 +135,19 @@ class OnlineRewrite {
     std::erase_if(all, [&](const ir::Statement* weight) { return !before_.find(weight->name); });
     for (auto weight = all.rbegin(); weight != all.rend(); ++weight) {
       const auto reads_it = [&](const ScheduledStatement& s) {
-        const bool is_own =
-            has(directive_.sums, s.body.writes.front().buffer) ||
-            std::ranges::any_of(weights_, [&](const ir::Statement* other) { return other->name == s.body.name; });
+        const bool is_own = has(directive_.sums, s.body.writes.front().buffer) ||
+                            std::ranges::any_of(weights_, [&](const ir::Statement* other) {
+                              return other->name == s.body.name;
+                            });
         return is_own && states_a_read(s, (*weight)->writes.front().buffer);
       };
-      if (std::ranges::any_of(before_.statements, reads_it)) weights_.insert(weights_.begin(), *weight);
+      if (std::ranges::any_of(before_.statements, reads_it))
+        weights_.insert(weights_.begin(), *weight);
     }
   }
 
-  // A weight holds what belongs to the maximum so far: only the sums and other weights may see it, in the iteration
-  // that computes it.
+  // A weight holds what belongs to the maximum so far: only the sums and other weights may see it,
+  // in the iteration that computes it.
   std::optional<Refusal> check_weights() const {
     for (const ir::Statement* weight : weights_) {
       const std::string& tensor = weight->writes.front().buffer;
@@ -141,21 +155,24 @@ class OnlineRewrite {
         if (!states_a_read(s, tensor)) continue;
         const Inside* reader = owner_of(s.body.name);
         if (!reader || reader->role == Inside::Role::Maximum)
-          return malformed(s.body.name + " reads " + tensor + ", which changes with the running maximum: inline it");
+          return malformed(s.body.name + " reads " + tensor +
+                           ", which changes with the running maximum: inline it");
         for (const AccessRef& ref : accesses_of(s))
           if (ref.load && ref.access.buffer == tensor && !in_one_iteration(*weight, s, ref.access))
-            return malformed(s.body.name + " reads " + tensor + " in another iteration of " + loop_ +
-                             " than the one that computes it");
+            return malformed(s.body.name + " reads " + tensor + " in another iteration of " +
+                             loop_ + " than the one that computes it");
       }
     }
     return std::nullopt;
   }
 
-  bool in_one_iteration(const ir::Statement& weight, const ScheduledStatement& reader, const ir::Access& read) const {
+  bool in_one_iteration(const ir::Statement& weight, const ScheduledStatement& reader,
+                        const ir::Access& read) const {
     ir::Bindings point;
     for (std::size_t d = 0; d < read.indices.size(); ++d)
       point[*weight.writes.front().indices[d].affine.as_symbol()] = read.indices[d].affine;
-    return ir::substitute(row_of(before_.at(weight.name), loop_)->value, point) == row_of(reader, loop_)->value;
+    return ir::substitute(row_of(before_.at(weight.name), loop_)->value, point) ==
+           row_of(reader, loop_)->value;
   }
 
   std::optional<Refusal> check_whole(const std::string& update) const {
@@ -193,8 +210,10 @@ class OnlineRewrite {
       end_ = std::max(*range->second.max + 1, *range->second.min);
       return std::nullopt;
     }
-    const auto first = value_over(before_, all, loop_, {}, true), last = value_over(before_, all, loop_, {}, false);
-    if (!first || !last) return conservative(loop_ + " has no first and last value that one expression gives");
+    const auto first = value_over(before_, all, loop_, {}, true),
+               last = value_over(before_, all, loop_, {}, false);
+    if (!first || !last)
+      return conservative(loop_ + " has no first and last value that one expression gives");
     begin_ = *first;
     end_ = *last + 1;
     return std::nullopt;
@@ -203,7 +222,9 @@ class OnlineRewrite {
   std::size_t index_of(const std::string& name) const {
     const auto& all = before_.basis->statements;
     return static_cast<std::size_t>(
-        std::find_if(all.begin(), all.end(), [&](const ir::Statement& s) { return s.name == name; }) - all.begin());
+        std::find_if(all.begin(), all.end(),
+                     [&](const ir::Statement& s) { return s.name == name; }) -
+        all.begin());
   }
 
   // From M.update to the last sum there is nothing else but weights; every sum begins at 0.
@@ -224,7 +245,8 @@ class OnlineRewrite {
       if (i < first_) continue;
       if (!is_init)
         return conservative(s.name + " stands between " + insides_.front().old_name + " and " +
-                            before_.basis->statements[last_].name + ": inline it, or write it before or behind them");
+                            before_.basis->statements[last_].name +
+                            ": inline it, or write it before or behind them");
       inits_.push_back(s.name);
     }
     return check_new_tensor(before_, old_);
@@ -233,20 +255,22 @@ class OnlineRewrite {
   std::optional<Refusal> reparametrise(Inside& each) const {
     const ScheduledStatement& s = before_.at(each.old_name);
     for (const std::string& iterator : s.body.iterators) {
-      const bool is_reduced =
-          each.role == Inside::Role::Weight ? row_of(s, loop_)->value.uses(iterator) : has(s.body.reductions, iterator);
+      const bool is_reduced = each.role == Inside::Role::Weight
+                                  ? row_of(s, loop_)->value.uses(iterator)
+                                  : has(s.body.reductions, iterator);
       (is_reduced ? each.reduced : each.free).push_back(iterator);
     }
     Names loops;
     for (const LoopRow& row : s.rows) {
       const bool reduced = uses_any(row.value, each.reduced);
       if (reduced && uses_any(row.value, each.free))
-        return conservative(row.loop + " counts free and reduced iterators together: rewrite online comes before");
+        return conservative(
+            row.loop + " counts free and reduced iterators together: rewrite online comes before");
       if (reduced) loops.push_back(row.loop);
     }
     if (!has(loops, loop_))
-      return malformed(loop_ + " is a free loop of " + each.old_name + " (its reduction loops are " +
-                       join_words(loops) + ")");
+      return malformed(loop_ + " is a free loop of " + each.old_name +
+                       " (its reduction loops are " + join_words(loops) + ")");
     for (const std::string& loop : loops)
       if (loop != loop_) each.rest.push_back(loop);
     for (const std::string& iterator : each.free) each.points[iterator] = Affine::symbol(iterator);
@@ -260,16 +284,19 @@ class OnlineRewrite {
     now.body.region_depth = 1;
     if (each.role != Inside::Role::Weight) now.body.reductions = each.rest;
     for (ir::Access& write : now.body.writes)
-      for (ir::Index& index : write.indices) index.affine = ir::substitute(index.affine, each.points);
+      for (ir::Index& index : write.indices)
+        index.affine = ir::substitute(index.affine, each.points);
     for (ir::Constraint& c : now.body.domain) c = ir::substitute(c, each.points);
     for (const ir::Constraint& c : s.loop_domain)
       if (uses_any(c.expr, loops)) now.body.domain.push_back(c);
-    std::erase_if(now.loop_domain, [&](const ir::Constraint& c) { return uses_any(c.expr, loops); });
+    std::erase_if(now.loop_domain,
+                  [&](const ir::Constraint& c) { return uses_any(c.expr, loops); });
     now.body.domain.push_back(ir::at_least(Affine::symbol(loop_), begin_));
     now.body.domain.push_back(ir::less_than(Affine::symbol(loop_), end_));
     for (ir::Expr& value : now.body.values) value = ir::substitute(value, each.points);
     now.phi.clear();
-    for (const std::string& iterator : now.body.iterators) now.phi.push_back(Affine::symbol(iterator));
+    for (const std::string& iterator : now.body.iterators)
+      now.phi.push_back(Affine::symbol(iterator));
     for (LoopRow& row : now.rows)
       if (has(loops, row.loop)) row.value = Affine::symbol(row.loop);
     for (const std::string& iterator : each.reduced) now.inverse.erase(iterator);
@@ -287,7 +314,8 @@ class OnlineRewrite {
     s.region_depth = 1;
     s.reductions.clear();
     s.combiner = ir::Combiner::None;
-    std::erase_if(s.domain, [&](const ir::Constraint& c) { return uses_any(c.expr, each.reduced); });
+    std::erase_if(s.domain,
+                  [&](const ir::Constraint& c) { return uses_any(c.expr, each.reduced); });
     const auto add = [&](const ir::Constraint& c) {
       if (std::find(s.domain.begin(), s.domain.end(), c) == s.domain.end()) s.domain.push_back(c);
     };
@@ -314,13 +342,14 @@ class OnlineRewrite {
       group_.push_back(each.scheduled.body);
     }
     const ir::Buffer temporary = {old_, ir::Role::Temp, type, before_.shape_of(directive_.from)};
-    auto program = replace_by_region(*before_.basis, first_, last_ + 1, group_, inits_.size(), {loop_, begin_, end_, 1},
-                                     {temporary});
+    auto program = replace_by_region(*before_.basis, first_, last_ + 1, group_, inits_.size(),
+                                     {loop_, begin_, end_, 1}, {temporary});
     if (!program) return program.error();
     next_.basis = *program;
     Rewrite rewrite{Rewrite::Kind::Online, directive_.from, old_, loop_, {}, {}, next_.basis};
     for (const Inside& each : insides_) {
-      if (each.role == Inside::Role::Sum) rewrite.sums.push_back(basis_statement(each.old_name).writes.front().buffer);
+      if (each.role == Inside::Role::Sum)
+        rewrite.sums.push_back(basis_statement(each.old_name).writes.front().buffer);
       rewrite.points[each.old_name] = each.points;
     }
     next_.rewrites.push_back(std::move(rewrite));
@@ -339,8 +368,8 @@ class OnlineRewrite {
     std::vector<ScheduledStatement> inside;
     for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
       const std::string& name = group_[i].name;
-      const auto own =
-          std::find_if(insides_.begin(), insides_.end(), [&](const Inside& each) { return each.old_name == name; });
+      const auto own = std::find_if(insides_.begin(), insides_.end(),
+                                    [&](const Inside& each) { return each.old_name == name; });
       if (own != insides_.end()) {
         inside.push_back(own->scheduled);
         continue;
@@ -350,11 +379,13 @@ class OnlineRewrite {
       s.rows.clear();
       for (const LoopRow& row : of.scheduled.rows)
         if (!has(of.rest, row.loop)) s.rows.push_back(row);
-      for (const std::string& iterator : s.body.iterators) s.inverse[iterator] = of.scheduled.inverse.at(iterator);
+      for (const std::string& iterator : s.body.iterators)
+        s.inverse[iterator] = of.scheduled.inverse.at(iterator);
       s.loop_domain = of.scheduled.loop_domain;
       inside.push_back(std::move(s));
     }
-    std::erase_if(next_.statements, [&](const ScheduledStatement& s) { return owner_of(s.body.name) != nullptr; });
+    std::erase_if(next_.statements,
+                  [&](const ScheduledStatement& s) { return owner_of(s.body.name) != nullptr; });
     next_.statements.insert(next_.statements.end(), inside.begin(), inside.end());
   }
 
@@ -373,7 +404,8 @@ class OnlineRewrite {
       for (const Leaf* leaf : leaves) {
         const bool alone = leaves.size() == 1 && leaf->pins.empty();
         if (owner_of(leaf->statement) && !alone)
-          return malformed(leaf->statement + " shares its nest with others: rewrite online comes before the nest");
+          return malformed(leaf->statement +
+                           " shares its nest with others: rewrite online comes before the nest");
       }
       if (!moves) {
         children.push_back(child);

@@ -1,5 +1,6 @@
 // order S: i > j > k    the whole path of a statement; it leaves loops that it shared
-// reorder S: k > i      these loops of a perfect nest, in this order, in their places; other statements below follow
+// reorder S: k > i      these loops of a perfect nest, in this order, in their places; other
+//                       statements below follow
 #include <algorithm>
 
 #include "schedule/script/primitives/edit.h"
@@ -11,8 +12,10 @@ Applied order(const State& state, const Order& directive, const PrimitiveContext
   if (!statement) return statement.error();
   NestLeaf leaf = leaf_said(leaf_of(state, *statement), state.tree);
   for (auto name = directive.loops.begin(); name != directive.loops.end(); ++name) {
-    if (std::find(directive.loops.begin(), name, *name) != name) return malformed("order names " + *name + " twice");
-    const bool is_above = !leaf.when.empty() || !leaf.at.empty() || row_of(state.at(*statement), *name);
+    if (std::find(directive.loops.begin(), name, *name) != name)
+      return malformed("order names " + *name + " twice");
+    const bool is_above =
+        !leaf.when.empty() || !leaf.at.empty() || row_of(state.at(*statement), *name);
     if (!is_above) return malformed(no_loop_text(state, *statement, *name));
   }
   leaf.when.clear();
@@ -22,12 +25,15 @@ Applied order(const State& state, const Order& directive, const PrimitiveContext
     for (const Loop* above : path_to(state.tree, *statement))
       if (above->name == name) path.back().kind = above->kind;
   }
-  return nest(state, {"", nest_path(path, std::make_shared<const NestNode>(NestNode{std::move(leaf)}))}, context);
+  return nest(state,
+              {"", nest_path(path, std::make_shared<const NestNode>(NestNode{std::move(leaf)}))},
+              context);
 }
 
 namespace {
 
-// The loops from the outermost to the innermost that is named; Malformed unless each holds just the next.
+// The loops from the outermost to the innermost that is named; Malformed unless each holds just
+// the next.
 Result<std::vector<const Loop*>, Refusal> perfect_chain(const std::vector<const Loop*>& path,
                                                         const std::vector<std::string>& named) {
   std::vector<const Loop*> chain;
@@ -49,7 +55,8 @@ Result<std::vector<const Loop*>, Refusal> perfect_chain(const std::vector<const 
 Applied reorder(const State& state, const Reorder& directive, const PrimitiveContext& context) {
   if (directive.loops.size() < 2) return malformed("reorder needs two loops or more");
   for (auto name = directive.loops.begin(); name != directive.loops.end(); ++name)
-    if (std::find(directive.loops.begin(), name, *name) != name) return malformed("reorder names " + *name + " twice");
+    if (std::find(directive.loops.begin(), name, *name) != name)
+      return malformed("reorder names " + *name + " twice");
   const auto loop = the_loop(state, {directive.statement, directive.loops.front()});
   if (!loop) return loop.error();
   const std::string below = statements_below(state.tree, (*loop)->id).front();
@@ -63,9 +70,11 @@ Applied reorder(const State& state, const Reorder& directive, const PrimitiveCon
   std::size_t next_name = directive.loops.size();
   for (std::size_t i = chain->size(); i > 0; --i) {
     Loop rebuilt = *(*chain)[i - 1];
-    if (std::find(directive.loops.begin(), directive.loops.end(), rebuilt.name) != directive.loops.end()) {
+    if (std::find(directive.loops.begin(), directive.loops.end(), rebuilt.name) !=
+        directive.loops.end()) {
       const std::string& name = directive.loops[--next_name];
-      rebuilt = **std::find_if(chain->begin(), chain->end(), [&](const Loop* l) { return l->name == name; });
+      rebuilt = **std::find_if(chain->begin(), chain->end(),
+                               [&](const Loop* l) { return l->name == name; });
     }
     rebuilt.body = tree;
     tree = make_loop(std::move(rebuilt));
@@ -75,7 +84,8 @@ Applied reorder(const State& state, const Reorder& directive, const PrimitiveCon
   for (const StagedBuffer& buffer : state.staged)
     for (const Loop* l : *chain)
       if (buffer.scope_loop == l->id)
-        return malformed(buffer.of + " is staged at " + l->name + ": stage comes after the order of its loops");
+        return malformed(buffer.of + " is staged at " + l->name +
+                         ": stage comes after the order of its loops");
   const std::vector<std::string> moved = statements_below(next.tree, chain->front()->id);
   if (auto refusal = settle(next)) return *refusal;
   if (auto refusal = check_moved(next, moved, context)) return *refusal;

@@ -14,7 +14,8 @@ using ir::Constraint;
 Affine coordinate(std::size_t dimension) { return Affine::symbol(coordinate_name(dimension)); }
 
 // A guard over iterators, as one over coordinates of the element that is read.
-std::optional<Constraint> over_coordinates(const Constraint& guard, const std::vector<ir::Index>& indices) {
+std::optional<Constraint> over_coordinates(const Constraint& guard,
+                                           const std::vector<ir::Index>& indices) {
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const Affine up = guard.expr - indices[d].affine, down = guard.expr + indices[d].affine;
     if (indices[d].indirect) continue;
@@ -27,7 +28,8 @@ std::optional<Constraint> over_coordinates(const Constraint& guard, const std::v
 // A guard that only asks whether the element exists.
 bool is_bounds_test(const Constraint& guard, const std::vector<Affine>& shape) {
   for (std::size_t d = 0; d < shape.size(); ++d)
-    if (guard == ir::at_least(coordinate(d), 0) || guard == ir::less_than(coordinate(d), shape[d])) return true;
+    if (guard == ir::at_least(coordinate(d), 0) || guard == ir::less_than(coordinate(d), shape[d]))
+      return true;
   return false;
 }
 
@@ -42,13 +44,14 @@ std::vector<const ir::Load*> guarded_loads(const ScheduledStatement& s, const st
 }
 
 // Adds one guarded read to the padding; its guard over coordinates, sorted.
-Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const std::string& reader, Padding& padding) {
+Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const std::string& reader,
+                                                  Padding& padding) {
   std::vector<Constraint> guard;
   for (const Constraint& c : load.guard) {
     const auto own = over_coordinates(c, load.indices);
     if (!own)
-      return conservative("the guard " + ir::to_string(c) + " of " + reader + " is not about one index of " +
-                          load.buffer);
+      return conservative("the guard " + ir::to_string(c) + " of " + reader +
+                          " is not about one index of " + load.buffer);
     guard.push_back(*own);
   }
   if (padding.otherwise && !ir::equal(padding.otherwise, load.otherwise))
@@ -58,7 +61,8 @@ Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const st
   padding.otherwise = load.otherwise;
   std::sort(guard.begin(), guard.end());
   for (const Constraint& c : guard)
-    if (std::find(padding.guard.begin(), padding.guard.end(), c) == padding.guard.end()) padding.guard.push_back(c);
+    if (std::find(padding.guard.begin(), padding.guard.end(), c) == padding.guard.end())
+      padding.guard.push_back(c);
   return guard;
 }
 
@@ -69,8 +73,9 @@ std::string coordinate_name(std::size_t dimension) { return "$" + std::to_string
 Result<Padding, Refusal> padding_of(const State& state, const std::string& buffer,
                                     const std::vector<std::string>& users) {
   Padding padding;
-  const bool written =
-      std::any_of(users.begin(), users.end(), [&](const std::string& user) { return writes(state.at(user), buffer); });
+  const bool written = std::any_of(users.begin(), users.end(), [&](const std::string& user) {
+    return writes(state.at(user), buffer);
+  });
   if (written) return padding;
   std::vector<std::vector<Constraint>> guards;
   for (const std::string& user : users)
@@ -80,10 +85,12 @@ Result<Padding, Refusal> padding_of(const State& state, const std::string& buffe
       guards.push_back(*guard);
     }
   const std::vector<Affine> shape = state.shape_of(buffer);
-  const bool all_bounds = std::all_of(padding.guard.begin(), padding.guard.end(),
-                                      [&](const Constraint& c) { return is_bounds_test(c, shape); });
+  const bool all_bounds =
+      std::all_of(padding.guard.begin(), padding.guard.end(),
+                  [&](const Constraint& c) { return is_bounds_test(c, shape); });
   for (const auto& guard : guards)
-    if (!all_bounds && guard != guards.front()) return conservative("reads of " + buffer + " have different guards");
+    if (!all_bounds && guard != guards.front())
+      return conservative("reads of " + buffer + " have different guards");
   return padding;
 }
 

@@ -1,7 +1,8 @@
-// place S when first k.o:   { m > S;  m > k.o > m.i > T }  ->  m > k.o > { S when first k.o;  m.i > T }
-// reverse_compute_at S at L [when ..]: the same for a consumer, at the end of the body of any loop L.
-// The statement joins the nest that shares a tensor with it; above the site it owns each loop or says `when`; its
-// other loops follow below, as they were.
+// place S when first k.o:   { m > S;  m > k.o > m.i > T }
+//                      ->   m > k.o > { S when first k.o;  m.i > T }
+// reverse_compute_at S at L [when ..]: the same for a consumer, at the end of the body of a loop L.
+// The statement joins the nest that shares a tensor with it; above the site it owns each loop or
+// says `when`; its other loops follow below, as they were.
 #include <algorithm>
 
 #include "schedule/script/primitives/edit.h"
@@ -17,8 +18,10 @@ bool shares_tensor(const State& state, const std::string& a, const std::string& 
   return false;
 }
 
-// The loop of this name whose nest works on a tensor of the statement, all `when` loops being on its path.
-Result<const Loop*, Refusal> site_of(const State& state, const std::string& statement, const std::vector<When>& when) {
+// The loop of this name whose nest works on a tensor of the statement, all `when` loops being
+// on its path.
+Result<const Loop*, Refusal> site_of(const State& state, const std::string& statement,
+                                     const std::vector<When>& when) {
   std::vector<const Loop*> found;
   std::vector<std::string> candidates;
   for (const Leaf* leaf : leaves_of(state.tree)) {
@@ -31,7 +34,8 @@ Result<const Loop*, Refusal> site_of(const State& state, const std::string& stat
           deepest = loop;
           ++matched;
         }
-    if (matched < when.size() || std::find(found.begin(), found.end(), deepest) != found.end()) continue;
+    if (matched < when.size() || std::find(found.begin(), found.end(), deepest) != found.end())
+      continue;
     found.push_back(deepest);
     candidates.push_back(leaf->statement + ":" + deepest->name);
   }
@@ -41,11 +45,12 @@ Result<const Loop*, Refusal> site_of(const State& state, const std::string& stat
                      "): use reverse_compute_at");
   const auto loop = the_loop(state, {"", when.front().loop});
   if (!loop) return loop.error();
-  return malformed("no statement below " + when.front().loop + " works on a tensor of " + statement);
+  return malformed("no statement below " + when.front().loop + " works on a tensor of " +
+                   statement);
 }
 
-Applied move_into(const State& state, const std::string& statement, const Loop& site, const std::vector<When>& when,
-                  bool at_end, const PrimitiveContext& context) {
+Applied move_into(const State& state, const std::string& statement, const Loop& site,
+                  const std::vector<When>& when, bool at_end, const PrimitiveContext& context) {
   std::vector<std::string> above;
   for (const Loop* loop : path_to(state.tree, statements_below(state.tree, site.id).front())) {
     above.push_back(loop->name);
@@ -53,17 +58,20 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
   }
   const std::vector<std::string> owned = owned_loops(state, statement);
   for (const std::string& loop : above) {
-    const bool pinned = std::any_of(when.begin(), when.end(), [&](const When& w) { return w.loop == loop; });
+    const bool pinned =
+        std::any_of(when.begin(), when.end(), [&](const When& w) { return w.loop == loop; });
     if (has(owned, loop) && pinned)
-      return malformed(statement + " has a loop " + loop + " of its own: when means a loop it does not have");
+      return malformed(statement + " has a loop " + loop +
+                       " of its own: when means a loop it does not have");
     if (!has(owned, loop) && !pinned)
       return malformed(statement + " would be inside " + loop +
-                       " and has no loop of that name: say when first or when last " + loop + " (its loops are " +
-                       join_words(owned) + ")");
+                       " and has no loop of that name: say when first or when last " + loop +
+                       " (its loops are " + join_words(owned) + ")");
   }
   for (const When& w : when)
     if (!has(above, w.loop))
-      return malformed(statement + " when " + (w.first ? "first " : "last ") + w.loop + ": it is not below " + w.loop);
+      return malformed(statement + " when " + (w.first ? "first " : "last ") + w.loop +
+                       ": it is not below " + w.loop);
   State next = state;
   unpin(next, statement);
   Tree moved = make_leaf({statement, {}, {}});
@@ -101,13 +109,16 @@ Applied place(const State& state, const Place& directive, const PrimitiveContext
   for (const When& when : directive.when)
     for (const std::string& own : owned_loops(state, *statement))
       if (own == when.loop)
-        return malformed(*statement + " has a loop " + own + " of its own: when means a loop it does not have");
+        return malformed(*statement + " has a loop " + own +
+                         " of its own: when means a loop it does not have");
   const auto site = site_of(state, *statement, directive.when);
   if (!site) return site.error();
-  return move_into(state, *statement, **site, directive.when, !directive.when.front().first, context);
+  return move_into(state, *statement, **site, directive.when, !directive.when.front().first,
+                   context);
 }
 
-Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive, const PrimitiveContext& context) {
+Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive,
+                           const PrimitiveContext& context) {
   const auto statement = the_statement(state, directive.consumer);
   if (!statement) return statement.error();
   const auto site = the_loop(state, directive.at);
@@ -120,7 +131,8 @@ Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive
           if (loop->name == directive.at.loop && !contains(loop->body, *statement) &&
               std::find(others.begin(), others.end(), loop) == others.end())
             others.push_back(loop);
-    if (others.size() == 1) return move_into(state, *statement, *others.front(), directive.when, true, context);
+    if (others.size() == 1)
+      return move_into(state, *statement, *others.front(), directive.when, true, context);
   }
   if (!site) return site.error();
   if (contains((*site)->body, *statement))

@@ -1,10 +1,12 @@
-// prefetch B at L distance 4 level 2:   L > { .. B .. }   ->   L > { bring what iteration L + 4 reads of B; .. B .. }
+// prefetch B at L distance 4 level 2:   L > { .. B .. }
+//   ->   L > { bring what iteration L + 4 reads of B; .. B .. }
 // prefetch B at L distance 1 along M:   M > L > { .. B .. }
-//                                 ->   M > L > { bring what this L reads of B one iteration of M later; .. B .. }
+//   ->   M > L > { bring what this L reads of B one iteration of M later; .. B .. }
 //
-// One prefetch for each cache line of the box that an iteration reads, into the second level (1: the nearest). A hint:
-// no value depends on it, and an address past the end of B does not fault. B has to exist before the iteration begins
-// and to be read in it; its box has to be known (an affine origin over the loops outside, a constant extent).
+// One prefetch for each cache line of the box that an iteration reads, into the second level
+// (1: the nearest). A hint: no value depends on it, and an address past the end of B does not
+// fault. B has to exist before the iteration begins and to be read in it; its box has to be known
+// (an affine origin over the loops outside, a constant extent).
 #include <algorithm>
 
 #include "schedule/script/hints.h"
@@ -24,7 +26,8 @@ std::optional<Refusal> check_name(const State& state, const std::string& name) {
 }
 
 // The loop whose iterations the distance counts.
-Result<const Loop*, Refusal> counted_loop(const State& state, const Loop& loop, const std::string& along) {
+Result<const Loop*, Refusal> counted_loop(const State& state, const Loop& loop,
+                                          const std::string& along) {
   if (along.empty()) return &loop;
   Names outside;
   for (const Loop* outer : path_to(state.tree, leaves_of(loop.body).front()->statement)) {
@@ -32,18 +35,21 @@ Result<const Loop*, Refusal> counted_loop(const State& state, const Loop& loop, 
     if (outer->name == along) return outer;
     outside.push_back(outer->name);
   }
-  return malformed(along + " is no loop outside " + loop.name +
-                   (outside.empty() ? ": there is none" : " (these are " + join_words(outside) + ")"));
+  return malformed(
+      along + " is no loop outside " + loop.name +
+      (outside.empty() ? ": there is none" : " (these are " + join_words(outside) + ")"));
 }
 
-Result<PrefetchHint, Refusal> hint_of(const State& state, const Loop& loop, const Prefetch& directive,
-                                      const PrimitiveContext& context) {
+Result<PrefetchHint, Refusal> hint_of(const State& state, const Loop& loop,
+                                      const Prefetch& directive, const PrimitiveContext& context) {
   const auto distance = evaluate(directive.distance, context, 1);
   if (!distance) return distance.error();
   if (*distance < 1)
-    return malformed("prefetch at distance " + std::to_string(*distance) + ": expected 1 or more iterations ahead");
+    return malformed("prefetch at distance " + std::to_string(*distance) +
+                     ": expected 1 or more iterations ahead");
   if (directive.level < 1 || directive.level > 3)
-    return malformed("there is no cache level " + std::to_string(directive.level) + ": expected 1, 2 or 3");
+    return malformed("there is no cache level " + std::to_string(directive.level) +
+                     ": expected 1, 2 or 3");
   const auto along = counted_loop(state, loop, directive.along);
   if (!along) return along.error();
   return PrefetchHint{directive.tensor, loop.id, (*along)->id, *distance, directive.level};
@@ -65,7 +71,9 @@ Applied prefetch(const State& state, const Prefetch& directive, const PrimitiveC
   next.prefetches.push_back(*hint);
   if (auto refusal = check_hints(next)) return *refusal;
   const auto box = ahead_of(next, *hint);
-  if (!box) return conservative("what " + directive.at.loop + " reads of " + hint->buffer + ": " + box.error().reason);
+  if (!box)
+    return conservative("what " + directive.at.loop + " reads of " + hint->buffer + ": " +
+                        box.error().reason);
   return next;
 }
 
@@ -75,9 +83,11 @@ Applied stream(const State& state, const StoreNonTemporal& directive, const Prim
   if (auto refusal = check_name(state, directive.tensor)) return *refusal;
   bool is_written = false;
   for (const ScheduledStatement& s : state.statements)
-    for (const ir::Access& write : s.body.writes) is_written = is_written || write.buffer == directive.tensor;
+    for (const ir::Access& write : s.body.writes)
+      is_written = is_written || write.buffer == directive.tensor;
   if (!is_written) return malformed("nothing writes " + directive.tensor);
-  if (state.nontemporal.count(directive.tensor)) return malformed(directive.tensor + " is streamed already");
+  if (state.nontemporal.count(directive.tensor))
+    return malformed(directive.tensor + " is streamed already");
   State next = state;
   next.nontemporal.insert(directive.tensor);
   if (auto refusal = check_hints(next)) return *refusal;

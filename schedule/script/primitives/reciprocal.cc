@@ -1,8 +1,8 @@
 // reciprocal y:   y[i, j] = e[i, j] / total[i]   ->   y[i, j] = e[i, j] * (1 / total[i])
 //
-// One division for all j, once the code generator has taken it out of the loop. The product is rounded once more than
-// the quotient, so the directive is its own permission, as `reassociate` is. No access and no order changes: what is
-// proved is the step from one Program to the other.
+// One division for all j, once the code generator has taken it out of the loop. The product is
+// rounded once more than the quotient, so the directive is its own permission, as `reassociate` is.
+// No access and no order changes: what is proved is the step from one Program to the other.
 #include <algorithm>
 
 #include "schedule/script/primitives/rewriting.h"
@@ -31,16 +31,19 @@ std::optional<Refusal> check_divisions(const ir::Statement& s) {
 
 }  // namespace
 
-Applied reciprocal(const State& state, const Reciprocal& directive, const PrimitiveContext& context) {
+Applied reciprocal(const State& state, const Reciprocal& directive,
+                   const PrimitiveContext& context) {
   const auto name = the_statement(state, directive.statement);
   if (!name) return name.error();
   const ScheduledStatement& s = state.at(*name);
   const std::string& reference = s.reference;
   if (reference.empty()) return malformed(*name + " moves elements: it divides nothing");
   ir::Statement body = state.basis->statement(reference);
-  for (const ScheduledStatement& part : state.statements)  // of a loop that is cut: all of them are rewritten
+  // Of a loop that is cut: all of them are rewritten.
+  for (const ScheduledStatement& part : state.statements)
     if (part.reference == reference && !same_values(body, part.body))
-      return malformed(part.body.name + (part.lifted > 0 ? " is recomputed at a loop" : " reads staged storage") +
+      return malformed(part.body.name +
+                       (part.lifted > 0 ? " is recomputed at a loop" : " reads staged storage") +
                        " already: reciprocal comes before");
   if (auto refusal = check_divisions(body)) return *refusal;
   for (ir::Expr& value : body.values)

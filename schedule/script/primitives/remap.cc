@@ -1,6 +1,7 @@
-// map S, T: w = t.o + i.o for t.o:   t.o > i.o > { S; T }   ->   w > i.o > { S; T },   the rest of the rows stays.
-// Loops replaced by as many expressions over current loops, in their places; skew, shift, reverse, affine, rename and
-// wavefront are forms of it. One-to-one, or it is refused; the order of the instances is what has to be proved.
+// map S, T: w = t.o + i.o for t.o:   t.o > i.o > { S; T }   ->   w > i.o > { S; T }
+// The rest of the rows stays. Loops replaced by as many expressions over current loops, in their
+// places; skew, shift, reverse, affine, rename and wavefront are forms of it. One-to-one, or it is
+// refused; the order of the instances is what has to be proved.
 #include "schedule/script/primitives/remap.h"
 
 #include <algorithm>
@@ -19,12 +20,14 @@ using ir::Affine;
 // The first instances of a statement, each with the values of some rows, at small sizes.
 class Sampler {
  public:
-  Sampler(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows) : s_(s), rows_(rows) {
+  Sampler(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows)
+      : s_(s), rows_(rows) {
     for (const std::string& param : state.reference->params) values_[param] = 4;
     for (const ir::Constraint& c : state.reference->context)  // sizes that are bound
       if (c.equality && c.expr.terms().size() == 1 && !c.expr.terms()[0].atom.div)
         values_[c.expr.terms()[0].atom.symbol] = -c.expr.constant() / c.expr.terms()[0].coefficient;
-    for (const ir::Constraint& c : state.reference->context) is_possible_ = is_possible_ && ir::holds(c, values_);
+    for (const ir::Constraint& c : state.reference->context)
+      is_possible_ = is_possible_ && ir::holds(c, values_);
     ranges_ = iterator_ranges(state, s);
   }
 
@@ -53,7 +56,8 @@ class Sampler {
     }
     const std::string& iterator = s_.body.iterators[depth];
     const ir::Interval range = ranges_[iterator];
-    const std::int64_t first = range.min.value_or(0), last = std::min(range.max.value_or(first + 8), first + 8);
+    const std::int64_t first = range.min.value_or(0),
+                       last = std::min(range.max.value_or(first + 8), first + 8);
     for (std::int64_t value = first; value <= last; ++value) {
       values_[iterator] = value;
       visit(depth + 1);
@@ -67,7 +71,8 @@ class Sampler {
     std::vector<std::int64_t> at;
     for (const LoopRow& row : rows_) at.push_back(ir::evaluate(row.value, values_));
     Instance instance{s_.body.name, {}};
-    for (const std::string& iterator : s_.body.iterators) instance.iterators.emplace_back(iterator, values_[iterator]);
+    for (const std::string& iterator : s_.body.iterators)
+      instance.iterators.emplace_back(iterator, values_[iterator]);
     const auto [where, is_new] = seen_.emplace(at, to_string(instance));
     if (!is_new) found_ = where->second + " and " + to_string(instance);
   }
@@ -88,8 +93,8 @@ class Remapping {
     rename_in_tree();
     if (auto refusal = settle(next_)) return *refusal;
     if (!verify(next_).empty())
-      return conservative("the loops " + join_words(directive_.replaced) + " cannot be shown to come back from " +
-                          join_words(directive_.loops));
+      return conservative("the loops " + join_words(directive_.replaced) +
+                          " cannot be shown to come back from " + join_words(directive_.loops));
     if (auto refusal = check_moved(next_, below_, context_)) return *refusal;
     if (auto refusal = check_races(next_, below_, context_)) return *refusal;
     return std::move(next_);
@@ -117,7 +122,8 @@ class Remapping {
   }
 
   std::optional<Refusal> find_targets() {
-    for (const std::string& selector : directive_.statements.empty() ? Names{""} : directive_.statements) {
+    for (const std::string& selector :
+         directive_.statements.empty() ? Names{""} : directive_.statements) {
       const auto owners = owners_of(state_, {selector, directive_.replaced.front()});
       if (!owners) return owners.error();
       for (const std::string& owner : *owners) {
@@ -129,7 +135,8 @@ class Remapping {
       for (const std::string& loop : directive_.replaced) {
         if (!row_of(state_.at(target), loop)) return malformed(no_loop_text(state_, target, loop));
         if (is_pinned(state_, target, loop))
-          return malformed(target + " has no loop " + loop + " of its own: it is placed in an iteration of it");
+          return malformed(target + " has no loop " + loop +
+                           " of its own: it is placed in an iteration of it");
       }
       for (const Loop* loop : path_to(state_.tree, target))
         if (has(directive_.replaced, loop->name)) ids_.insert(loop->id);
@@ -142,23 +149,25 @@ class Remapping {
 
   bool keeps_names() const { return directive_.loops == directive_.replaced; }
   bool is_rename() const {
-    return directive_.replaced.size() == 1 && directive_.values.front().text == directive_.replaced.front();
+    return directive_.replaced.size() == 1 &&
+           directive_.values.front().text == directive_.replaced.front();
   }
 
   std::optional<Refusal> check_loops() const {
     for (const StagedBuffer& buffer : state_.staged)
       if (ids_.count(buffer.scope_loop) > 0)
-        return malformed(buffer.of + " is staged at " + find_loop(state_.tree, buffer.scope_loop)->name +
-                         ": stage comes after");
+        return malformed(buffer.of + " is staged at " +
+                         find_loop(state_.tree, buffer.scope_loop)->name + ": stage comes after");
     for (const std::string& target : is_rename() ? Names{} : targets_)
       if (auto refusal = check_uncut(state_.at(target), directive_.replaced, "map")) return refusal;
     for (const std::string& statement : below_) {
       const ScheduledStatement& s = state_.at(statement);
       for (int i = 0; i < s.lifted; ++i)
         if (has(directive_.replaced, s.body.iterators[static_cast<std::size_t>(i)]))
-          return malformed(statement + (s.kind == StatementKind::Copy ? " is copied" : " is recomputed") +
-                           " in every iteration of " + s.body.iterators[static_cast<std::size_t>(i)] +
-                           ": map comes before");
+          return malformed(statement +
+                           (s.kind == StatementKind::Copy ? " is copied" : " is recomputed") +
+                           " in every iteration of " +
+                           s.body.iterators[static_cast<std::size_t>(i)] + ": map comes before");
       const Leaf& leaf = leaf_of(state_, statement);
       for (const Loop* loop : path_to(state_.tree, statement)) {
         const bool is_replaced = ids_.count(loop->id) > 0;
@@ -175,8 +184,8 @@ class Remapping {
     const Names owned = owned_loops(state_, s.body.name);
     std::vector<LoopRow> result;
     for (std::size_t i = 0; i < directive_.loops.size(); ++i) {
-      const auto value =
-          parse_affine(directive_.values[i].text, owned, "loops of " + s.body.name, context_.environment.values);
+      const auto value = parse_affine(directive_.values[i].text, owned, "loops of " + s.body.name,
+                                      context_.environment.values);
       if (!value) return malformed(value.error().reason);
       result.push_back({directive_.loops[i], *value});
     }
@@ -205,7 +214,8 @@ class Remapping {
     s.loop_domain.insert(s.loop_domain.end(), inversion->implied.begin(), inversion->implied.end());
     s.counted = s.inverse;
     for (const std::string& loop : directive_.replaced)
-      if (!has(directive_.loops, loop)) s.lost.push_back({loop, "became " + join_words(directive_.loops)});
+      if (!has(directive_.loops, loop))
+        s.lost.push_back({loop, "became " + join_words(directive_.loops)});
     return std::nullopt;
   }
 
@@ -222,7 +232,8 @@ class Remapping {
       if (ids_.count(loop.id) > 0) rebuilt.name = new_name(loop.name);
       return rebuilt;
     });
-    for (const std::string& statement : below_) {  // what runs in an iteration of the loop: settle says in which
+    // What runs in an iteration of the loop: settle says in which.
+    for (const std::string& statement : below_) {
       if (has(targets_, statement)) continue;
       std::map<std::string, std::string> names;
       for (const std::string& loop : directive_.replaced)
@@ -234,9 +245,11 @@ class Remapping {
 
 }  // namespace
 
-Refusal not_one_to_one(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows) {
+Refusal not_one_to_one(const State& state, const ScheduledStatement& s,
+                       const std::vector<LoopRow>& rows) {
   if (const std::string two = Sampler(state, s, rows).collision(); !two.empty())
-    return malformed("the map of " + s.body.name + " is not one-to-one: " + two + " would be one iteration");
+    return malformed("the map of " + s.body.name + " is not one-to-one: " + two +
+                     " would be one iteration");
   return conservative("the map of " + s.body.name + " cannot be shown to be one-to-one");
 }
 
@@ -249,15 +262,16 @@ Result<std::vector<std::string>, Refusal> owners_of(const State& state, const Lo
     if (candidates.empty()) return the_statement(state, loop.statement).error();
   }
   for (const std::string& statement : candidates)
-    if (row_of(state.at(statement), loop.loop) && !is_pinned(state, statement, loop.loop)) owners.push_back(statement);
+    if (row_of(state.at(statement), loop.loop) && !is_pinned(state, statement, loop.loop))
+      owners.push_back(statement);
   if (!owners.empty()) return owners;
   const auto found = the_loop(state, loop);
   if (!found) return found.error();
   return malformed("no statement has a loop " + loop.loop + " of its own");
 }
 
-Applied remap_one(const State& state, const LoopName& loop, const std::string& value, const std::string& name,
-                  const PrimitiveContext& context) {
+Applied remap_one(const State& state, const LoopName& loop, const std::string& value,
+                  const std::string& name, const PrimitiveContext& context) {
   Remap remap;
   if (!loop.statement.empty()) remap.statements = {loop.statement};
   remap.loops = {name.empty() ? loop.loop : name};

@@ -1,8 +1,10 @@
-// reuse y for e:   e[i, j] = ..;  y[i, j] = e[i, j] / t[i]   ->   y[i, j] = ..;  y[i, j] = y[i, j] / t[i]
+// reuse y for e:   e[i, j] = ..;  y[i, j] = e[i, j] / t[i]
+//             ->   y[i, j] = ..;  y[i, j] = y[i, j] / t[i]
 //
-// The elements of the temporary e live in the memory of y, each in the place of the same subscripts, until y's own are
-// written: no buffer, and no second line fetched. Both have one shape and type and are stored as the Program has them.
-// Prover::check_reuse judges: nothing touches an element of y before the last access to that of e.
+// The elements of the temporary e live in the memory of y, each in the place of the same
+// subscripts, until y's own are written: no buffer, and no second line fetched. Both have one shape
+// and type and are stored as the Program has them. Prover::check_reuse judges: nothing touches an
+// element of y before the last access to that of e.
 #include "schedule/script/reuse.h"
 
 #include <algorithm>
@@ -16,7 +18,8 @@ namespace {
 
 std::string shape_text(const ir::Buffer& buffer) {
   std::string text = std::string(to_string(buffer.dtype)) + "[";
-  for (std::size_t d = 0; d < buffer.shape.size(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape[d]);
+  for (std::size_t d = 0; d < buffer.shape.size(); ++d)
+    text += (d ? ", " : "") + ir::to_string(buffer.shape[d]);
   return text + "]";
 }
 
@@ -25,27 +28,32 @@ Result<const ir::Buffer*, Refusal> the_tensor(const State& state, const std::str
   const ir::Buffer* buffer = state.basis->find_buffer(name);
   if (!buffer) return malformed("no tensor is called " + name);
   for (const StagedBuffer& staged : state.staged)
-    if (staged.of == name) return malformed(name + " is staged in " + staged.name + " already: reuse comes before");
+    if (staged.of == name)
+      return malformed(name + " is staged in " + staged.name + " already: reuse comes before");
   return buffer;
 }
 
 std::optional<Refusal> check_kept(const State& state, const ir::Buffer& kept) {
   if (kept.role != ir::Role::Temp)
-    return malformed(kept.name + " is an " + ir::to_string(kept.role) + " tensor: only a temporary's memory is ours");
+    return malformed(kept.name + " is an " + ir::to_string(kept.role) +
+                     " tensor: only a temporary's memory is ours");
   for (const auto& [temporary, host] : state.reused) {
     if (temporary == kept.name) return malformed(kept.name + " lies in " + host + " already");
-    if (host == kept.name) return malformed(kept.name + " holds the elements of " + temporary + " itself");
+    if (host == kept.name)
+      return malformed(kept.name + " holds the elements of " + temporary + " itself");
   }
   return std::nullopt;
 }
 
 std::optional<Refusal> check_host(const State& state, const ir::Buffer& host) {
   if (host.role != ir::Role::Out && host.role != ir::Role::Temp)
-    return malformed(host.name + " is an " + ir::to_string(host.role) + " tensor: what it holds is read from outside");
+    return malformed(host.name + " is an " + ir::to_string(host.role) +
+                     " tensor: what it holds is read from outside");
   if (state.nontemporal.contains(host.name))
     return malformed(host.name + " is streamed past the caches: what is read again stays in them");
   for (const auto& [temporary, other] : state.reused) {
-    if (other == host.name) return malformed(host.name + " holds the elements of " + temporary + " already");
+    if (other == host.name)
+      return malformed(host.name + " holds the elements of " + temporary + " already");
     if (temporary == host.name) return malformed(host.name + " lies in " + other + " itself");
   }
   return std::nullopt;
@@ -53,7 +61,8 @@ std::optional<Refusal> check_host(const State& state, const ir::Buffer& host) {
 
 void put_in_place(ir::Statement& s, const State& state) {
   const auto place = [&](std::string& buffer) {
-    if (const auto found = state.reused.find(buffer); found != state.reused.end()) buffer = found->second;
+    if (const auto found = state.reused.find(buffer); found != state.reused.end())
+      buffer = found->second;
   };
   const auto leaf = [&](const ir::Expr& e) {
     const ir::Load* load = std::get_if<ir::Load>(&e->op);
@@ -79,21 +88,24 @@ void undo_views(ir::Statement& s, const State& state) {
 
 std::vector<ir::Affine> stored_shape(const ir::Buffer& buffer, const State& state) {
   const auto view = state.viewed.find(buffer.name);
-  return view == state.viewed.end() ? buffer.shape : std::vector<ir::Affine>(view->second.begin(), view->second.end());
+  return view == state.viewed.end()
+             ? buffer.shape
+             : std::vector<ir::Affine>(view->second.begin(), view->second.end());
 }
 
 }  // namespace
 
 Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context) {
-  const auto host = the_tensor(state, directive.tensor), kept = the_tensor(state, directive.temporary);
+  const auto host = the_tensor(state, directive.tensor),
+             kept = the_tensor(state, directive.temporary);
   if (!host) return host.error();
   if (!kept) return kept.error();
   if (*host == *kept) return malformed(directive.tensor + " lies in its own memory already");
   if (auto refusal = check_kept(state, **kept)) return *refusal;
   if (auto refusal = check_host(state, **host)) return *refusal;
   if ((*host)->dtype != (*kept)->dtype || (*host)->shape != (*kept)->shape)
-    return malformed("reuse needs one shape and type: " + (*host)->name + " is " + shape_text(**host) + ", " +
-                     (*kept)->name + " " + shape_text(**kept));
+    return malformed("reuse needs one shape and type: " + (*host)->name + " is " +
+                     shape_text(**host) + ", " + (*kept)->name + " " + shape_text(**kept));
   if (stored_shape(**host, state) != stored_shape(**kept, state))
     return conservative((*host)->name + " and " + (*kept)->name + " are views of other shapes");
   State next = state;
@@ -120,7 +132,8 @@ State as_stored(const State& state) {
   State result = without_views(state);
   for (ScheduledStatement& s : result.statements) put_in_place(s.body, state);
   for (PrefetchHint& hint : result.prefetches)
-    if (const auto host = state.reused.find(hint.buffer); host != state.reused.end()) hint.buffer = host->second;
+    if (const auto host = state.reused.find(hint.buffer); host != state.reused.end())
+      hint.buffer = host->second;
   result.reused.clear();
   return result;
 }
@@ -130,7 +143,8 @@ std::optional<Refusal> check_reused(const State& state) {
     if (users_of(state, temporary).empty())
       return malformed(temporary + " has no element left to lie in " + host + ": reuse comes last");
     if (users_of(state, host).empty())
-      return malformed(host + " has no element left whose memory " + temporary + " could lie in: reuse comes last");
+      return malformed(host + " has no element left whose memory " + temporary +
+                       " could lie in: reuse comes last");
   }
   return std::nullopt;
 }

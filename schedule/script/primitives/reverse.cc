@@ -1,4 +1,5 @@
-// reverse i:   i > body   ->   i > body,   i = -i: the last iteration comes first. `as` names the new loop.
+// reverse i:   i > body   ->   i > body,   i = -i
+// The last iteration comes first. `as` names the new loop.
 #include "schedule/script/primitives/remap.h"
 
 namespace polyte::schedule {

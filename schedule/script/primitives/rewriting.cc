@@ -25,26 +25,33 @@ void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) 
 
 }  // namespace
 
-Result<std::string, Refusal> unchanged(const State& state, const std::string& update, const std::string& what) {
+Result<std::string, Refusal> unchanged(const State& state, const std::string& update,
+                                       const std::string& what) {
   const ScheduledStatement& s = state.at(update);
   const std::string& tensor = state.basis->statement(s.reference).writes.front().buffer;
   if (s.body.writes.front().buffer != tensor)
     return malformed(tensor + " is staged already: " + what + " comes before its stage");
   if (s.reference != update)
-    return malformed(update + " is a part of " + s.reference + ": " + what + " comes before the cut");
-  if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
+    return malformed(update + " is a part of " + s.reference + ": " + what +
+                     " comes before the cut");
+  if (s.lifted > 0)
+    return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
   const Leaf& leaf = leaf_of(state, update);
-  if (!leaf.pins.empty() || leaf.at) return malformed(update + " is placed in another nest: " + what + " comes before");
+  if (!leaf.pins.empty() || leaf.at)
+    return malformed(update + " is placed in another nest: " + what + " comes before");
   for (const ir::Expr& value : s.body.values)
     for (const ir::Load* load : ir::loads_of(value))
       if (!state.basis->find_buffer(load->buffer))
-        return malformed(update + " reads the staged " + load->buffer + ": " + what + " comes before that stage");
+        return malformed(update + " reads the staged " + load->buffer + ": " + what +
+                         " comes before that stage");
   return update;
 }
 
-Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor, const std::string& what) {
+Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor,
+                                          const std::string& what) {
   if (!state.basis->find_buffer(tensor)) {
-    if (state.find(tensor)) return malformed(what + " names a tensor, and " + tensor + " is a statement");
+    if (state.find(tensor))
+      return malformed(what + " names a tensor, and " + tensor + " is a statement");
     return malformed("no tensor is called " + tensor);
   }
   std::vector<std::string> updates, lost;
@@ -53,25 +60,29 @@ Result<std::string, Refusal> reduction_of(const State& state, const std::string&
     if (state.basis->statement(s.reference).writes.front().buffer == tensor)
       (s.body.writes.front().buffer == tensor ? updates : lost).push_back(s.body.name);
   }
-  if (!lost.empty()) return malformed(tensor + " is staged already: " + what + " comes before its stage");
+  if (!lost.empty())
+    return malformed(tensor + " is staged already: " + what + " comes before its stage");
   if (updates.empty()) return malformed(tensor + " is no reduction: no statement updates it");
   if (updates.size() > 1)
     return conservative(tensor + " is updated by several statements (" + join_words(updates) + ")");
   return unchanged(state, updates.front(), what);
 }
 
-Result<std::string, Refusal> update_named(const State& state, const std::string& name, const std::string& what) {
+Result<std::string, Refusal> update_named(const State& state, const std::string& name,
+                                          const std::string& what) {
   if (state.basis->find_buffer(name)) {
     Names updates;
     for (const ir::Statement& s : state.basis->statements)
-      if (s.combiner != ir::Combiner::None && s.writes.front().buffer == name) updates.push_back(s.name);
+      if (s.combiner != ir::Combiner::None && s.writes.front().buffer == name)
+        updates.push_back(s.name);
     if (updates.size() < 2) return reduction_of(state, name, what);
-    return malformed(name + " is updated by several statements: name the one that is meant (" + join_words(updates) +
-                     ")");
+    return malformed(name + " is updated by several statements: name the one that is meant (" +
+                     join_words(updates) + ")");
   }
   const ScheduledStatement* s = state.find(name);
   if (!s) return malformed("no tensor or statement is called " + name);
-  if (s->kind != StatementKind::Update) return malformed(name + " updates nothing: " + what + " is for a reduction");
+  if (s->kind != StatementKind::Update)
+    return malformed(name + " updates nothing: " + what + " is for a reduction");
   return unchanged(state, name, what);
 }
 
@@ -79,7 +90,8 @@ std::optional<Refusal> check_new_tensor(const State& state, const std::string& n
   const auto taken = [&](const std::string& what) {
     return malformed("the name " + name + " is taken: " + what + " is called so");
   };
-  if (state.basis->find_buffer(name) || state.reference->find_buffer(name)) return taken("a tensor");
+  if (state.basis->find_buffer(name) || state.reference->find_buffer(name))
+    return taken("a tensor");
   for (const StagedBuffer& buffer : state.staged)
     if (buffer.name == name) return taken("a staged buffer");
   for (const std::string& param : state.basis->params)
@@ -107,10 +119,9 @@ std::vector<std::string> cell_names(const State& state, const std::string& tenso
   return names;
 }
 
-Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(const ir::Program& program,
-                                                                      const std::string& statement,
-                                                                      std::vector<ir::Statement> by,
-                                                                      std::vector<ir::Buffer> temporaries) {
+Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(
+    const ir::Program& program, const std::string& statement, std::vector<ir::Statement> by,
+    std::vector<ir::Buffer> temporaries) {
   auto result = std::make_shared<ir::Program>(program);
   const auto at = std::find_if(result->statements.begin(), result->statements.end(),
                                [&](const ir::Statement& s) { return s.name == statement; });
@@ -118,20 +129,23 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(const ir::
   const auto index = static_cast<std::size_t>(at - result->statements.begin());
   make_room(result->order, index, by.size() - 1);
   result->statements.erase(at);
-  result->statements.insert(result->statements.begin() + static_cast<std::ptrdiff_t>(index), by.begin(), by.end());
+  result->statements.insert(result->statements.begin() + static_cast<std::ptrdiff_t>(index),
+                            by.begin(), by.end());
   result->buffers.insert(result->buffers.end(), temporaries.begin(), temporaries.end());
   const std::vector<std::string> problems = ir::verify(*result);
-  if (!problems.empty()) return conservative("the rewritten Program would not be well formed: " + problems.front());
+  if (!problems.empty())
+    return conservative("the rewritten Program would not be well formed: " + problems.front());
   return std::shared_ptr<const ir::Program>(std::move(result));
 }
 
-Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::Program& program, std::size_t begin,
-                                                                      std::size_t end,
-                                                                      const std::vector<ir::Statement>& by,
-                                                                      std::size_t in_front, ir::Region region,
-                                                                      const std::vector<ir::Buffer>& temporaries) {
+Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(
+    const ir::Program& program, std::size_t begin, std::size_t end,
+    const std::vector<ir::Statement>& by, std::size_t in_front, ir::Region region,
+    const std::vector<ir::Buffer>& temporaries) {
   auto result = std::make_shared<ir::Program>(program);
-  const auto at = [&](std::size_t i) { return result->statements.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto at = [&](std::size_t i) {
+    return result->statements.begin() + static_cast<std::ptrdiff_t>(i);
+  };
   result->statements.erase(at(begin), at(end));
   result->statements.insert(at(begin), by.begin(), by.end());
   for (std::size_t i = in_front; i < by.size(); ++i) region.body.emplace_back(begin + i);
@@ -158,13 +172,15 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::
   result->order = std::move(order);
   result->buffers.insert(result->buffers.end(), temporaries.begin(), temporaries.end());
   const std::vector<std::string> problems = ir::verify(*result);
-  if (!problems.empty()) return conservative("the rewritten Program would not be well formed: " + problems.front());
+  if (!problems.empty())
+    return conservative("the rewritten Program would not be well formed: " + problems.front());
   return std::shared_ptr<const ir::Program>(std::move(result));
 }
 
 bool states_a_read(const ScheduledStatement& s, const std::string& tensor) {
-  return std::ranges::any_of(accesses_of(s),
-                             [&](const AccessRef& ref) { return ref.load && ref.access.buffer == tensor; });
+  return std::ranges::any_of(accesses_of(s), [&](const AccessRef& ref) {
+    return ref.load && ref.access.buffer == tensor;
+  });
 }
 
 std::string inlined_text(const State& state, const std::string& name) {

@@ -1,12 +1,14 @@
-// rewrite rfactor T over L as P, L a loop over reduction iterators (k.i of a split k, or k itself), T a tensor or,
-// where several statements update it, one of these:
-//   T.update: T[m] += v                ->   P.init:   P[l, m] = 0         for l in the values of L
-//                                           P.update: P[L(k), m] += v     the instances and loops of T.update
-//                                           T.update: T[m] += P[l, m]     its loop over the parts is called L again
-// P.init and T.update inherit the splits of T's free loops and stand before and after P.update, below the loops that
-// T.update has outside its reduction. A cell known at run time only (h[bin[n]] += 1) has a part per cell of T.
-// In an ordered region the three stand in the place of T.update: each iteration of the region has parts of its own.
-// A rewrite of the Program: the contract has to name the loop, unless no order can change a bit.
+// rewrite rfactor T over L as P, L a loop over reduction iterators (k.i of a split k, or k itself),
+// T a tensor or, where several statements update it, one of these:
+//   T.update: T[m] += v   ->
+//     P.init:   P[l, m] = 0         for l in the values of L
+//     P.update: P[L(k), m] += v     the instances and loops of T.update
+//     T.update: T[m] += P[l, m]     its loop over the parts is called L again
+// P.init and T.update inherit the splits of T's free loops and stand before and after P.update,
+// below the loops that T.update has outside its reduction. A cell known at run time only
+// (h[bin[n]] += 1) has a part per cell of T. In an ordered region the three stand in the place
+// of T.update: each iteration of the region has parts of its own. A rewrite of the Program: the
+// contract has to name the loop, unless no order can change a bit.
 #include <algorithm>
 
 #include "schedule/script/primitives/edit.h"
@@ -56,8 +58,9 @@ class Factoring {
   Names reduced_;       // those that are no subscripts of the write
   Affine row_;          // L over them
   Affine first_, count_;
-  bool by_iterators_ = true;  // the merge has T.update's free iterators; else one per dimension of T
-  Names free_;                // those iterators
+  // The merge has T.update's free iterators; else one per dimension of T.
+  bool by_iterators_ = true;
+  Names free_;  // those iterators
   ir::Statement part_init_, part_update_, merge_;
 
   const ScheduledStatement& update() const { return before_.at(update_); }
@@ -69,8 +72,10 @@ class Factoring {
     update_ = *found;
     tensor_ = body().writes.front().buffer;
     if (ir::Combiner c = body().combiner; c == ir::Combiner::ArgMin || c == ir::Combiner::ArgMax)
-      return conservative(tensor_ + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
-    if (has_term_at_cell()) return malformed(update_ + " reads " + tensor_ + ": its updates depend on each other");
+      return conservative(tensor_ + " is a pair (" + ir::to_string(c) +
+                          "): pairs are not reduced in parts");
+    if (has_term_at_cell())
+      return malformed(update_ + " reads " + tensor_ + ": its updates depend on each other");
     return check_new_tensor(before_, directive_.partial);
   }
 
@@ -78,12 +83,14 @@ class Factoring {
   bool has_term_at_cell() const {
     const std::vector<ir::Index>& cell = body().writes.front().indices;
     const auto is_cell = [&](const ir::Load* load) {
-      return load->buffer == tensor_ && std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
+      return load->buffer == tensor_ &&
+             std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
                return a.affine == b.affine && !a.indirect && !b.indirect;
              });
     };
-    return std::ranges::any_of(
-        body().values, [&](const ir::Expr& value) { return std::ranges::any_of(ir::loads_of(value), is_cell); });
+    return std::ranges::any_of(body().values, [&](const ir::Expr& value) {
+      return std::ranges::any_of(ir::loads_of(value), is_cell);
+    });
   }
 
   std::optional<Refusal> find_loop() {
@@ -98,8 +105,9 @@ class Factoring {
     ordered_.assign(body().iterators.begin(), inner);
     for (const std::string& iterator : Names(inner, body().iterators.end())) {
       const auto& indices = body().writes.front().indices;
-      const bool is_free = std::any_of(indices.begin(), indices.end(),
-                                       [&](const ir::Index& index) { return index.affine.uses(iterator); });
+      const bool is_free = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+        return index.affine.uses(iterator);
+      });
       (is_free ? free_ : reduced_).push_back(iterator);
     }
     const auto is_reduced = [&](const Affine& value) {
@@ -109,16 +117,19 @@ class Factoring {
     Names candidates;
     for (const LoopRow& other : update().rows)
       if (is_reduced(other.value)) candidates.push_back(other.loop);
-    if (uses_any(row_, ordered_)) return malformed(loop_ + " runs over iterations of an ordered region");
-    return malformed(loop_ + " is a free loop of " + tensor_ + ": parts are made over a reduction loop (" +
+    if (uses_any(row_, ordered_))
+      return malformed(loop_ + " runs over iterations of an ordered region");
+    return malformed(loop_ + " is a free loop of " + tensor_ +
+                     ": parts are made over a reduction loop (" +
                      (candidates.empty() ? "it has none" : join_words(candidates)) + ")");
   }
 
   std::optional<Refusal> check_contract() const {
-    if (may_exchange(before_, before_.basis->statement(update().reference), row_)) return std::nullopt;
+    if (may_exchange(before_, before_.basis->statement(update().reference), row_))
+      return std::nullopt;
     return malformed("the parts of " + tensor_ + " add up in another order, and the contract is " +
-                     (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                     join_words(reduced_) + "`");
+                     (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
+                     ": say `reassoc " + join_words(reduced_) + "`");
   }
 
   std::optional<Refusal> find_range() {
@@ -129,15 +140,17 @@ class Factoring {
       count_ = std::max<std::int64_t>(0, *range->second.max - *range->second.min + 1);
       return std::nullopt;
     }
-    const auto first = first_value(before_, update(), loop_, {}), last = last_value(before_, update(), loop_, {});
-    if (!first || !last) return conservative(loop_ + " has no first and last value that one expression gives");
+    const auto first = first_value(before_, update(), loop_, {}),
+               last = last_value(before_, update(), loop_, {});
+    if (!first || !last)
+      return conservative(loop_ + " has no first and last value that one expression gives");
     first_ = *first;
     count_ = *last - *first + 1;
     return std::nullopt;
   }
 
-  // By T.update's own iterators where each dimension is one of them (A[i, i]: of the diagonal); by the cells of T
-  // otherwise.
+  // By T.update's own iterators where each dimension is one of them (A[i, i]: of the diagonal); by
+  // the cells of T otherwise.
   void find_cells() {
     for (const ir::Index& index : body().writes.front().indices) {
       const auto symbol = (index.affine - index.affine.constant()).as_symbol();
@@ -155,7 +168,8 @@ class Factoring {
     return cell;
   }
 
-  // All cells of T that T.update may reach: its domain without what the reduction says, and the tensor's bounds.
+  // All cells of T that T.update may reach: its domain without what the reduction says, and
+  // the tensor's bounds.
   std::vector<ir::Constraint> merge_domain() const {
     std::vector<ir::Constraint> domain;
     const auto add = [&](const ir::Constraint& c) {
@@ -189,8 +203,9 @@ class Factoring {
     part_update_.name = directive_.partial + ".update";
     part_update_.writes = {part(row_, old.writes.front())};
     std::erase_if(part_update_.reductions, [&](const std::string& iterator) {
-      return std::any_of(part_update_.writes[0].indices.begin(), part_update_.writes[0].indices.end(),
-                         [&](const ir::Index& index) { return index.affine.as_symbol() == iterator; });
+      return std::any_of(
+          part_update_.writes[0].indices.begin(), part_update_.writes[0].indices.end(),
+          [&](const ir::Index& index) { return index.affine.as_symbol() == iterator; });
     });
     merge_ = old;
     merge_.iterators = ordered_;
@@ -213,20 +228,23 @@ class Factoring {
 
   std::optional<Refusal> rewrite_program() {
     if (!by_iterators_ && !ordered_.empty())
-      return conservative("the cells of " + tensor_ + " move with an ordered region: it is not reduced in parts");
+      return conservative("the cells of " + tensor_ +
+                          " move with an ordered region: it is not reduced in parts");
     if (has(free_, loop_)) return conservative("a dimension of " + tensor_ + " is called " + loop_);
     make_statements();
     std::vector<Affine> shape = {count_};
     const std::vector<Affine> of = before_.shape_of(tensor_);
     shape.insert(shape.end(), of.begin(), of.end());
     const ir::Buffer parts = {directive_.partial, ir::Role::Temp, before_.dtype_of(tensor_), shape};
-    auto program = replace_statement(*before_.basis, update().reference, {part_init_, part_update_, merge_}, {parts});
+    auto program = replace_statement(*before_.basis, update().reference,
+                                     {part_init_, part_update_, merge_}, {parts});
     if (!program) return program.error();
     next_.basis = *program;
     for (const std::string& said : {tensor_, update_})
       if (const auto own = before_.reassociated.find(said); own != before_.reassociated.end())
         next_.reassociated[directive_.partial].insert(own->second.begin(), own->second.end());
-    next_.rewrites.push_back({Rewrite::Kind::Factor, tensor_, directive_.partial, loop_, {}, {}, next_.basis, update_});
+    next_.rewrites.push_back(
+        {Rewrite::Kind::Factor, tensor_, directive_.partial, loop_, {}, {}, next_.basis, update_});
     return std::nullopt;
   }
 
@@ -246,18 +264,21 @@ class Factoring {
     if (!wrong_inverses(next_, merge).empty())
       return conservative("loops of " + update_ +
                           " count no more than the elements that it adds to: rfactor comes before");
-    const auto at = std::find_if(next_.statements.begin(), next_.statements.end(),
-                                 [&](const ScheduledStatement& s) { return s.body.name == update_; });
+    const auto at =
+        std::find_if(next_.statements.begin(), next_.statements.end(),
+                     [&](const ScheduledStatement& s) { return s.body.name == update_; });
     *at = std::move(update_now);
     const auto after = next_.statements.insert(at, std::move(init));
     next_.statements.insert(after + 2, std::move(merge));
     return std::nullopt;
   }
 
-  // The outer part of a split that has one tile is always 0, and a digit of a reduced iterator all the same.
+  // The outer part of a split that has one tile is always 0, and a digit of a reduced iterator
+  // all the same.
   bool counts_reduced(const std::string& loop) const {
-    return std::any_of(reduced_.begin(), reduced_.end(),
-                       [&](const std::string& iterator) { return update().inverse.at(iterator).uses(loop); });
+    return std::any_of(reduced_.begin(), reduced_.end(), [&](const std::string& iterator) {
+      return update().inverse.at(iterator).uses(loop);
+    });
   }
 
   std::optional<Refusal> inherit(ScheduledStatement& merge) const {
@@ -271,7 +292,8 @@ class Factoring {
         kept.push_back(row.loop);
       } else {
         if (uses_any(row.value, free_))
-          return conservative(row.loop + " counts free and reduced iterators together: rfactor comes before");
+          return conservative(row.loop +
+                              " counts free and reduced iterators together: rfactor comes before");
         lost.push_back(row.loop);
       }
     }
@@ -279,7 +301,8 @@ class Factoring {
     known.insert(known.end(), free_.begin(), free_.end());
     for (const std::string& iterator : known) {
       const Affine value = update().inverse.at(iterator);
-      if (uses_any(value, lost)) return conservative(iterator + " is known from loops of the reduction only");
+      if (uses_any(value, lost))
+        return conservative(iterator + " is known from loops of the reduction only");
       merge.inverse[iterator] = value;
     }
     for (const ir::Constraint& c : update().loop_domain)
@@ -315,7 +338,8 @@ class Factoring {
       std::vector<Tree> children;
       for (const Tree& child : top_level(body)) {
         const bool here = contains(child, part_update_.name);
-        if (here) children.push_back(loops_around(next_, below, make_leaf({part_init_.name, {}, {}})));
+        if (here)
+          children.push_back(loops_around(next_, below, make_leaf({part_init_.name, {}, {}})));
         children.push_back(child);
         if (here) children.push_back(loops_around(next_, below, make_leaf({merge_.name, {}, {}})));
       }

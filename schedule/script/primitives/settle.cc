@@ -11,7 +11,8 @@ namespace {
 using ir::Affine;
 
 // The rest of a nest below `loop` that owns it, without `except`.
-std::vector<std::string> other_owners(const State& state, const Loop& loop, const std::string& except) {
+std::vector<std::string> other_owners(const State& state, const Loop& loop,
+                                      const std::string& except) {
   std::vector<std::string> owners;
   for (const Leaf* leaf : leaves_of(loop.body)) {
     if (leaf->statement == except || is_pinned(*leaf, loop)) continue;
@@ -22,15 +23,18 @@ std::vector<std::string> other_owners(const State& state, const Loop& loop, cons
 }
 
 // The least (or largest) of two values over the loops above, where that is clear.
-std::optional<Affine> combined(const State& state, const ScheduledStatement& s, const LoopNames& outer, const Affine& a,
-                               const Affine& b, bool least) {
+std::optional<Affine> combined(const State& state, const ScheduledStatement& s,
+                               const LoopNames& outer, const Affine& a, const Affine& b,
+                               bool least) {
   if (a == b || proves(state, s, outer, ir::at_least(b, a))) return least ? a : b;
   if (proves(state, s, outer, ir::at_least(a, b))) return least ? b : a;
   return std::nullopt;
 }
 
-Refusal no_single_value(const std::string& statement, const Loop& loop, bool first, const std::string& why) {
-  return conservative("the " + std::string(first ? "first " : "last ") + loop.name + " for " + statement + " " + why);
+Refusal no_single_value(const std::string& statement, const Loop& loop, bool first,
+                        const std::string& why) {
+  return conservative("the " + std::string(first ? "first " : "last ") + loop.name + " for " +
+                      statement + " " + why);
 }
 
 // The sizes of the Program that, were they 1 or more, would prove it.
@@ -41,7 +45,8 @@ std::string lacking_sizes(const State& state, const std::string& statement, cons
   choices.push_back(state.basis->params);
   for (const std::vector<std::string>& params : choices) {
     auto program = std::make_shared<ir::Program>(*state.basis);
-    for (const std::string& param : params) program->context.push_back(ir::at_least(Affine::symbol(param), 1));
+    for (const std::string& param : params)
+      program->context.push_back(ir::at_least(Affine::symbol(param), 1));
     State larger = state;
     larger.basis = program;
     if (!proves(larger, larger.at(statement), outer, wanted)) continue;
@@ -52,16 +57,19 @@ std::string lacking_sizes(const State& state, const std::string& statement, cons
   return "";
 }
 
-// The value of the loop for the statement that is placed in its first or last iteration: an affine over those above it.
-Result<Affine, Refusal> placed_value(const State& state, const std::string& statement, const Loop& loop, bool in_first,
-                                     const LoopNames& outer, const ir::Bindings& known) {
+// The value of the loop for the statement that is placed in its first or last iteration: an affine
+// over those above it.
+Result<Affine, Refusal> placed_value(const State& state, const std::string& statement,
+                                     const Loop& loop, bool in_first, const LoopNames& outer,
+                                     const ir::Bindings& known) {
   const std::vector<std::string> owners = other_owners(state, loop, statement);
   if (owners.empty()) return Affine(0);
   const auto first = value_over(state, owners, loop.name, outer, true, known);
   if (in_first && first) return *first;
   const auto last = value_over(state, owners, loop.name, outer, false, known);
   if (!first || !last)
-    return no_single_value(statement, loop, in_first, "is not one affine value of the loops above it");
+    return no_single_value(statement, loop, in_first,
+                           "is not one affine value of the loops above it");
   if (!proves(state, state.at(statement), outer, ir::at_least(*last, *first)))
     return no_single_value(statement, loop, in_first,
                            "may not exist: " + join_words(owners) + " may have no iteration there" +
@@ -97,8 +105,9 @@ void sort_rows(ScheduledStatement& s, const std::vector<const Loop*>& path) {
   s.rows = std::move(sorted);
 }
 
-// A row with the statement's iterators replaced by positions, to compare rows of two statements: in the terms of the
-// last map, if there was one, so that what is shifted or skewed compares by what was done to it since.
+// A row with the statement's iterators replaced by positions, to compare rows of two statements: in
+// the terms of the last map, if there was one, so that what is shifted or skewed compares by what
+// was done to it since.
 class Signatures {
  public:
   explicit Signatures(const State& state) : state_(state) {}
@@ -124,7 +133,8 @@ class Signatures {
 
  private:
   const State& state_;
-  std::map<std::string, ir::Ranges> ranges_;  // of loops, by statement: the most expensive of all this
+  // Of loops, by statement: the most expensive of all this.
+  std::map<std::string, ir::Ranges> ranges_;
 
   const ir::Ranges& ranges_of(const ScheduledStatement& s) {
     const auto [slot, is_new] = ranges_.try_emplace(s.body.name);
@@ -133,20 +143,23 @@ class Signatures {
   }
 };
 
-// Rows are alike by position, or as they stand: y[i, j] and z[j, i] count i*40 + j both, by iterators in another order.
-std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop, Signatures& signatures) {
+// Rows are alike by position, or as they stand: y[i, j] and z[j, i] count i*40 + j both, by
+// iterators in another order.
+std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop,
+                                         Signatures& signatures) {
   std::optional<Affine> value, as_it_stands;
   std::string owner;
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
     const LoopRow* row = row_of(s, loop.name);
-    if (!row || is_pinned(*leaf, loop) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
+    if (!row || is_pinned(*leaf, loop) || row->value.as_symbol() || s.kind == StatementKind::Copy)
+      continue;
     const Affine own = signatures.of(s, row->value);
     if (own.as_symbol()) continue;
     if (value && *value != own && *as_it_stands != row->value)
       return malformed("a shared loop needs the same split: " + loop.name + " is " +
-                       ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner + " and " +
-                       ir::to_string(row->value) + " for " + leaf->statement);
+                       ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner +
+                       " and " + ir::to_string(row->value) + " for " + leaf->statement);
     value = own;
     as_it_stands = row->value;
     owner = leaf->statement;
@@ -176,8 +189,9 @@ std::optional<Refusal> check_placed_kinds(const State& state) {
   for (const Leaf* leaf : leaves_of(state.tree))
     for (const Loop* loop : path_to(state.tree, leaf->statement))
       if (is_pinned(*leaf, *loop) && is_concurrent(loop->kind))
-        return malformed(leaf->statement + " runs in the first or last iteration of " + loop->name + ", and " +
-                         loop->name + " is " + ir::description(loop->kind) + ": its iterations have no order");
+        return malformed(leaf->statement + " runs in the first or last iteration of " + loop->name +
+                         ", and " + loop->name + " is " + ir::description(loop->kind) +
+                         ": its iterations have no order");
   return std::nullopt;
 }
 
@@ -186,12 +200,14 @@ std::optional<Refusal> check_allocation(const State& state, const StagedBuffer& 
   if (buffer.alloc_loop == StagedBuffer::kAtScope) return std::nullopt;
   const Loop* outer = find_loop(state.tree, buffer.alloc_loop);
   if (buffer.alloc_loop != kKernel && (!outer || !find_loop(outer->body, buffer.scope_loop)))
-    return malformed(buffer.name + " is hoisted to a loop that its own would leave: hoist_storage comes after");
+    return malformed(buffer.name +
+                     " is hoisted to a loop that its own would leave: hoist_storage comes after");
   for (const Loop* loop : all_loops(outer ? outer->body : state.tree)) {
-    const bool is_between = loop->id == buffer.scope_loop || find_loop(loop->body, buffer.scope_loop);
+    const bool is_between =
+        loop->id == buffer.scope_loop || find_loop(loop->body, buffer.scope_loop);
     if (is_between && is_concurrent(loop->kind))
-      return malformed(buffer.name + " is allocated outside " + loop->name + ", and " + loop->name + " is " +
-                       ir::description(loop->kind) + ": its iterations would share it");
+      return malformed(buffer.name + " is allocated outside " + loop->name + ", and " + loop->name +
+                       " is " + ir::description(loop->kind) + ": its iterations would share it");
   }
   return std::nullopt;
 }
@@ -202,8 +218,9 @@ std::optional<Refusal> check_scopes(const State& state) {
     const Loop* scope = find_loop(state.tree, buffer.scope_loop);
     for (const Leaf* leaf : leaves_of(state.tree)) {
       const std::vector<AccessRef> accesses = accesses_of(state.at(leaf->statement));
-      const bool touches = std::any_of(accesses.begin(), accesses.end(),
-                                       [&](const AccessRef& a) { return a.access.buffer == buffer.name; });
+      const bool touches = std::any_of(accesses.begin(), accesses.end(), [&](const AccessRef& a) {
+        return a.access.buffer == buffer.name;
+      });
       if (touches && (!scope || !contains(scope->body, leaf->statement)))
         return malformed(buffer.of + " is staged at a loop that " + leaf->statement +
                          " would leave: stage comes after");
@@ -221,7 +238,8 @@ std::optional<ir::Affine> value_over(const State& state, const std::vector<std::
   std::optional<ir::Affine> value;
   for (const std::string& owner : owners) {
     const ScheduledStatement& s = state.at(owner);
-    const auto own = least ? first_value(state, s, loop, outer, known) : last_value(state, s, loop, outer, known);
+    const auto own = least ? first_value(state, s, loop, outer, known)
+                           : last_value(state, s, loop, outer, known);
     if (!own) return std::nullopt;
     value = value ? combined(state, s, outer, *value, *own, least) : own;
     if (!value) return std::nullopt;
@@ -237,7 +255,8 @@ std::optional<Refusal> settle(State& state) {
     present.push_back(leaf->statement);
   }
   for (const Leaf& leaf : placed) unpin(state, leaf.statement);
-  for (const std::string& name : present) sort_rows(statement_of(state, name), path_to(state.tree, name));
+  for (const std::string& name : present)
+    sort_rows(statement_of(state, name), path_to(state.tree, name));
   for (const Leaf& leaf : placed) {
     if (auto refusal = pin(state, leaf)) return refusal;
     sort_rows(statement_of(state, leaf.statement), path_to(state.tree, leaf.statement));

@@ -1,7 +1,8 @@
-// bound_storage X: u by 40:       X.c has 40 places along u, as many as its box or more; proved to be enough.
-// storage_align X: u by 16:       the stride of u is a multiple of 16 (or `from 1`: 1 more than one): the dimension
-//                                 within grows, as `pad` makes the innermost one grow.
-// set_scope X register:           where it lives.
+// bound_storage X: u by 40:   X.c has 40 places along u, as many as its box or more; proved to be
+//                             enough.
+// storage_align X: u by 16:   the stride of u is a multiple of 16 (or `from 1`: 1 more than one):
+//                             the dimension within grows, as `pad` makes the innermost one grow.
+// set_scope X register:       where it lives.
 #include <numeric>
 
 #include "schedule/script/primitives/buffers.h"
@@ -9,14 +10,16 @@
 
 namespace polyte::schedule {
 
-Applied bound_storage(const State& state, const BoundStorage& directive, const PrimitiveContext& context) {
+Applied bound_storage(const State& state, const BoundStorage& directive,
+                      const PrimitiveContext& context) {
   const auto buffer = the_buffer(state, directive.tensor);
   if (!buffer) return buffer.error();
   const auto dimension = the_dimension(state.staged[*buffer], directive.dimension);
   if (!dimension) return dimension.error();
   const auto extent = evaluate(directive.extent, context);
   if (!extent) return extent.error();
-  if (*extent < 1) return malformed("bound_storage by " + std::to_string(*extent) + ": expected 1 or more");
+  if (*extent < 1)
+    return malformed("bound_storage by " + std::to_string(*extent) + ": expected 1 or more");
   State next = state;
   StagedBuffer& b = next.staged[*buffer];
   if (b.shape[*dimension] == *extent)
@@ -28,32 +31,38 @@ Applied bound_storage(const State& state, const BoundStorage& directive, const P
   return next;
 }
 
-Applied storage_align(const State& state, const StorageAlign& directive, const PrimitiveContext& context) {
+Applied storage_align(const State& state, const StorageAlign& directive,
+                      const PrimitiveContext& context) {
   const auto buffer = the_buffer(state, directive.tensor);
   if (!buffer) return buffer.error();
   const auto dimension = the_dimension(state.staged[*buffer], directive.dimension);
   if (!dimension) return dimension.error();
-  const auto factor = evaluate(directive.factor, context), offset = evaluate(directive.offset, context);
+  const auto factor = evaluate(directive.factor, context),
+             offset = evaluate(directive.offset, context);
   if (!factor) return factor.error();
   if (!offset) return offset.error();
-  if (*factor < 2) return malformed("storage_align by " + std::to_string(*factor) + ": expected 2 or more");
+  if (*factor < 2)
+    return malformed("storage_align by " + std::to_string(*factor) + ": expected 2 or more");
   if (*offset < 0 || *offset >= *factor)
     return malformed("storage_align from " + std::to_string(*offset) + ": expected 0 to " +
                      std::to_string(*factor - 1) + ", less than what it is aligned by");
   State next = state;
   StagedBuffer& b = next.staged[*buffer];
   if (*dimension + 1 >= b.shape.size())
-    return malformed(directive.dimension + " is the innermost dimension of " + b.name + ": its stride is 1");
+    return malformed(directive.dimension + " is the innermost dimension of " + b.name +
+                     ": its stride is 1");
   std::int64_t within = 1;
-  for (std::size_t d = *dimension + 2; d < b.shape.size(); ++d) within = checked_mul(within, b.shape[d]);
+  for (std::size_t d = *dimension + 2; d < b.shape.size(); ++d)
+    within = checked_mul(within, b.shape[d]);
   const std::int64_t wanted = ((*offset % *factor) + *factor) % *factor;
   std::int64_t& extent = b.shape[*dimension + 1];
   if (extent * within % *factor == wanted)
-    return malformed("the stride of " + directive.dimension + " is " + std::to_string(extent * within) +
-                     " already: storage_align changes nothing");
+    return malformed("the stride of " + directive.dimension + " is " +
+                     std::to_string(extent * within) + " already: storage_align changes nothing");
   if (wanted % std::gcd(within, *factor) != 0)
-    return malformed("no stride of " + directive.dimension + " is " + std::to_string(wanted) + " modulo " +
-                     std::to_string(*factor) + ": it is a multiple of " + std::to_string(within));
+    return malformed("no stride of " + directive.dimension + " is " + std::to_string(wanted) +
+                     " modulo " + std::to_string(*factor) + ": it is a multiple of " +
+                     std::to_string(within));
   while (extent * within % *factor != wanted) ++extent;
   return next;
 }
@@ -64,9 +73,11 @@ Applied set_scope(const State& state, const SetScope& directive, const Primitive
   State next = state;
   StagedBuffer& b = next.staged[*buffer];
   if (b.memory == directive.memory)
-    return malformed(b.name + " is in " + ir::to_string(b.memory) + " already: set_scope changes nothing");
+    return malformed(b.name + " is in " + ir::to_string(b.memory) +
+                     " already: set_scope changes nothing");
   if (!b.swizzle.none()) return malformed(b.name + " is swizzled: only shared memory has banks");
-  if (b.at_compile_time) return malformed(b.name + " is packed before run time: it is memory of the artifact");
+  if (b.at_compile_time)
+    return malformed(b.name + " is packed before run time: it is memory of the artifact");
   b.memory = directive.memory;
   return next;
 }

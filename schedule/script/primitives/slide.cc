@@ -1,12 +1,13 @@
-// P at L once per M: a sliding window. Of the box that one iteration of L needs, only what no iteration since M began
-// has made:
+// P at L once per M: a sliding window. Of the box that one iteration of L needs, only what no
+// iteration since M began has made:
 //
-//   u.o > u.i > { u > x > bx at u.i;  x > y }            bx(u.o, u.i, u, x): rows u.i + u, 0 <= u < 3
-//   bx at u.i once per u.o                         ->    and u >= 2 unless u.i is the first
+//   u.o > u.i > { u > x > bx at u.i;  x > y }          bx(u.o, u.i, u, x): rows u.i + u, 0 <= u < 3
+//   bx at u.i once per u.o                       ->    and u >= 2 unless u.i is the first
 //
-// Each dimension of the box may be moved by some loops between M and L, as the digits of one position p (0 for the
-// first iteration, N positions); then `u >= overlap - overlap * ((N - p) // N)`. A loop that moves nothing makes all in
-// its first iteration. That nothing needed is missing is the business of Prover::check_storage.
+// Each dimension of the box may be moved by some loops between M and L, as the digits of
+// one position p (0 for the first iteration, N positions); then `u >= overlap - overlap *
+// ((N - p) // N)`. A loop that moves nothing makes all in its first iteration. That nothing needed
+// is missing is the business of Prover::check_storage.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -28,7 +29,10 @@ struct SlidingLoop {
 class Slide {
  public:
   Slide(const State& state, const std::string& tensor, const LiftSite& site)
-      : state_(state), tensor_(tensor), site_(site), between_(sliding_loops(site.prefix, site.per)) {}
+      : state_(state),
+        tensor_(tensor),
+        site_(site),
+        between_(sliding_loops(site.prefix, site.per)) {}
 
   // What holds of the elements that are made: over the prefix and one `$d` a dimension of the box.
   Result<std::vector<Constraint>, Refusal> run() {
@@ -39,10 +43,12 @@ class Slide {
       if (auto refusal = sort_in(name, moving)) return *refusal;
     for (std::size_t d = 0; d < moving.size(); ++d)
       if (auto refusal = add_window(d, moving[d])) return *refusal;
-    const bool moves = std::any_of(moving.begin(), moving.end(), [](const auto& loops) { return !loops.empty(); });
+    const bool moves =
+        std::any_of(moving.begin(), moving.end(), [](const auto& loops) { return !loops.empty(); });
     if (constraints_.empty() && moves)
-      return malformed("nothing slides: iterations of " + join_words(between_) + " need no common element of " +
-                       tensor_ + " ('at " + site_.prefix.back() + "' alone says the same)");
+      return malformed("nothing slides: iterations of " + join_words(between_) +
+                       " need no common element of " + tensor_ + " ('at " + site_.prefix.back() +
+                       "' alone says the same)");
     return constraints_;
   }
 
@@ -55,11 +61,13 @@ class Slide {
   std::vector<Constraint> constraints_;
 
   std::optional<Refusal> check_loops() const {
-    if (site_.per != "root" && std::find(site_.prefix.begin(), site_.prefix.end(), site_.per) == site_.prefix.end())
-      return malformed("once per " + site_.per + ": " + tensor_ + " is not below " + site_.per + " (it is below " +
-                       join_words(site_.prefix) + ")");
+    if (site_.per != "root" &&
+        std::find(site_.prefix.begin(), site_.prefix.end(), site_.per) == site_.prefix.end())
+      return malformed("once per " + site_.per + ": " + tensor_ + " is not below " + site_.per +
+                       " (it is below " + join_words(site_.prefix) + ")");
     if (between_.empty())
-      return malformed("once per " + site_.per + ": the loop of 'at' is meant to be below it, not the same");
+      return malformed("once per " + site_.per +
+                       ": the loop of 'at' is meant to be below it, not the same");
     for (const Loop* loop : path_to(state_.tree, site_.consumers.front())) {
       if (std::find(between_.begin(), between_.end(), loop->name) == between_.end()) continue;
       if (is_concurrent(loop->kind))
@@ -73,8 +81,10 @@ class Slide {
     std::vector<BoxAccess> accesses;
     for (const std::string& name : site_.consumers)
       for (const AccessRef& ref : accesses_of(state_.at(name)))
-        if (ref.access.buffer == tensor_) accesses.push_back({&state_.at(name), ref.access.indices});
-    auto box = box_of(state_, accesses, tensor_, LoopNames(site_.prefix.begin(), site_.prefix.end()));
+        if (ref.access.buffer == tensor_)
+          accesses.push_back({&state_.at(name), ref.access.indices});
+    auto box =
+        box_of(state_, accesses, tensor_, LoopNames(site_.prefix.begin(), site_.prefix.end()));
     if (!box) return conservative(box.error().reason);
     box_ = std::move(*box);
     return std::nullopt;
@@ -89,16 +99,20 @@ class Slide {
     }
     const auto extent = extent_of(state_, site_.consumers, loop.name);
     const auto first = value_over(state_, site_.consumers, loop.name, outer, true);
-    if (!extent) return conservative("the window cannot slide along " + loop.name + ": its extent is no number");
+    if (!extent)
+      return conservative("the window cannot slide along " + loop.name +
+                          ": its extent is no number");
     if (*extent > 1 && !first)
       return conservative("the window cannot slide along " + loop.name +
-                          ": its first iteration is not one affine value since " + site_.per + " began");
+                          ": its first iteration is not one affine value since " + site_.per +
+                          " began");
     loop.extent = *extent;
     if (first) loop.first = *first;
     return std::nullopt;
   }
 
-  std::optional<Refusal> sort_in(const std::string& name, std::vector<std::vector<SlidingLoop>>& moving) {
+  std::optional<Refusal> sort_in(const std::string& name,
+                                 std::vector<std::vector<SlidingLoop>>& moving) {
     SlidingLoop loop{name, 0, 0, 0};
     if (auto refusal = measure(loop)) return refusal;
     if (loop.extent <= 1) return std::nullopt;
@@ -108,8 +122,9 @@ class Slide {
       loop.coefficient = box_.origin[d].coefficient(name);
       const bool is_divided = (box_.origin[d] - Affine::symbol(name) * loop.coefficient).uses(name);
       if (placed || is_divided)
-        return conservative("the window of " + tensor_ + " does not slide along one dimension: " + name +
-                            (is_divided ? " is divided in " + ir::to_string(box_.origin[d]) : " moves two"));
+        return conservative(
+            "the window of " + tensor_ + " does not slide along one dimension: " + name +
+            (is_divided ? " is divided in " + ir::to_string(box_.origin[d]) : " moves two"));
       moving[d].push_back(loop);
       placed = true;
     }
@@ -126,14 +141,16 @@ class Slide {
     for (std::size_t i = loops.size(); i > 0; --i) {
       const SlidingLoop& loop = loops[i - 1];
       if (loop.coefficient != unit * positions)
-        return conservative("the window of " + tensor_ + " moves by " + ir::to_string(box_.origin[d]) +
+        return conservative("the window of " + tensor_ + " moves by " +
+                            ir::to_string(box_.origin[d]) +
                             ": its loops do not count through it one by one");
       position = position + (Affine::symbol(loop.name) - loop.first) * positions;
       positions *= loop.extent;
     }
     const std::int64_t overlap = box_.extent[d] - std::abs(unit);
     if (overlap <= 0) return std::nullopt;
-    const Affine all = ir::floor_div(Affine(positions) - position, positions) * overlap;  // at the first; then 0
+    // At the first; then 0.
+    const Affine all = ir::floor_div(Affine(positions) - position, positions) * overlap;
     const Affine made = Affine::symbol("$" + std::to_string(d));
     constraints_.push_back(unit > 0 ? ir::at_least(made + all, overlap)
                                     : ir::at_least(all + (std::abs(unit) - 1), made));
@@ -141,16 +158,19 @@ class Slide {
   }
 };
 
-// The iterator of a lifted writer that counts along a dimension of the box. None: it writes to a copy of the tensor.
+// The iterator of a lifted writer that counts along a dimension of the box. None: it writes to a
+// copy of the tensor.
 std::optional<Affine> counter(const ScheduledStatement& s, std::size_t d) {
   for (std::size_t i = static_cast<std::size_t>(s.lifted); i < s.body.iterators.size(); ++i)
-    if (s.body.writes.front().indices[d].affine.uses(s.body.iterators[i])) return Affine::symbol(s.body.iterators[i]);
+    if (s.body.writes.front().indices[d].affine.uses(s.body.iterators[i]))
+      return Affine::symbol(s.body.iterators[i]);
   return std::nullopt;
 }
 
 }  // namespace
 
-std::vector<std::string> sliding_loops(const std::vector<std::string>& prefix, const std::string& per) {
+std::vector<std::string> sliding_loops(const std::vector<std::string>& prefix,
+                                       const std::string& per) {
   const auto found = std::find(prefix.begin(), prefix.end(), per);
   return {found == prefix.end() ? prefix.begin() : found + 1, prefix.end()};
 }
@@ -160,11 +180,13 @@ std::optional<Refusal> slide(State& state, const std::string& tensor, const Lift
   if (!window) return window.error();
   for (const std::string& name : select_statements(state, tensor)) {
     ScheduledStatement& s = statement_of(state, name);
-    ir::Bindings iterators;  // what the window says of loops and counters, over the statement's iterators
+    // What the window says of loops and counters, over the statement's iterators.
+    ir::Bindings iterators;
     for (const LoopRow& row : s.rows) iterators[row.loop] = row.value;
     for (std::size_t d = 0; d < s.body.writes.front().indices.size(); ++d) {
       const auto along = counter(s, d);
-      if (!along) return conservative(name + " writes to a copy of " + tensor + ": it does not slide");
+      if (!along)
+        return conservative(name + " writes to a copy of " + tensor + ": it does not slide");
       iterators["$" + std::to_string(d)] = *along;
     }
     for (const Constraint& c : *window) s.body.domain.push_back(ir::substitute(c, iterators));

@@ -1,7 +1,7 @@
 // split k by F from c:  k > body   ->   k.o > k.i > body,  k.o = (k - c) // F,  k.i = (k - c) % F.
-// Tiles are absolute, not relative to the loop's first value: two statements share tiles only so. A bijection:
-// nothing to prove, but for the tails round and shift (tails.cc). Statements that share the loop must be split
-// together.
+// Tiles are absolute, not relative to the loop's first value: two statements share tiles only so. A
+// bijection: nothing to prove, but for the tails round and shift (tails.cc). Statements that share
+// the loop must be split together.
 #include <algorithm>
 
 #include "schedule/script/primitives/tails.h"
@@ -26,11 +26,13 @@ Result<std::vector<std::string>, Refusal> targets_of(const State& state, const L
   return owners;
 }
 
-std::vector<LoopId> loop_ids(const State& state, const std::vector<std::string>& statements, const std::string& loop) {
+std::vector<LoopId> loop_ids(const State& state, const std::vector<std::string>& statements,
+                             const std::string& loop) {
   std::vector<LoopId> ids;
   for (const std::string& statement : statements)
     for (const Loop* l : path_to(state.tree, statement))
-      if (l->name == loop && std::find(ids.begin(), ids.end(), l->id) == ids.end()) ids.push_back(l->id);
+      if (l->name == loop && std::find(ids.begin(), ids.end(), l->id) == ids.end())
+        ids.push_back(l->id);
   return ids;
 }
 
@@ -39,7 +41,8 @@ std::optional<Refusal> check_whole(const State& state, const std::vector<std::st
   for (LoopId id : ids)
     for (const std::string& statement : statements_below(state.tree, id))
       if (std::find(targets.begin(), targets.end(), statement) == targets.end())
-        return malformed(loop + " is shared with " + statement + ": split it for all of its statements");
+        return malformed(loop + " is shared with " + statement +
+                         ": split it for all of its statements");
   return std::nullopt;
 }
 
@@ -55,7 +58,8 @@ Tree split_loop(const Loop& loop, LoopId inner_id) {
   return make_loop(std::move(outer));
 }
 
-// The first iteration of a loop is the first of the first tile; what was said of one iteration is said of the inner.
+// The first iteration of a loop is the first of the first tile; what was said of one iteration is
+// said of the inner.
 Leaf split_leaf(const Leaf& leaf, LoopId loop, LoopId inner) {
   Leaf result = leaf;
   result.pins.clear();
@@ -69,7 +73,8 @@ Leaf split_leaf(const Leaf& leaf, LoopId loop, LoopId inner) {
 }
 
 Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directive,
-                                        const std::vector<std::string>& targets, const PrimitiveContext& context) {
+                                        const std::vector<std::string>& targets,
+                                        const PrimitiveContext& context) {
   auto size = evaluate(directive.factor, context);
   if (!size) return size;
   if (*size < 1) return malformed("the size is " + std::to_string(*size) + ", expected 1 or more");
@@ -82,10 +87,11 @@ Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directi
 }  // namespace
 
 // `loop` may be the name in a row of s: it is not read once the rows are replaced.
-void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from,
-               std::optional<Tail> tail) {
+void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor,
+               std::int64_t from, std::optional<Tail> tail) {
   const std::string outer = tiles_of(loop), inner = within_tile(loop);
-  const ir::Bindings whole = {{loop, ir::Affine::symbol(outer) * factor + ir::Affine::symbol(inner) + from}};
+  const ir::Bindings whole = {
+      {loop, ir::Affine::symbol(outer) * factor + ir::Affine::symbol(inner) + from}};
   std::vector<LoopRow> rows;
   for (const LoopRow& row : s.rows) {
     if (row.loop != loop) {
@@ -126,13 +132,15 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   }
   for (LoopId id : ids) {
     const LoopId inner = next.fresh_loop();
-    for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
+    // Contents are those of one iteration of the inner loop.
+    for (StagedBuffer& buffer : next.staged)
       if (buffer.scope_loop == id) buffer.scope_loop = inner;
     for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead
       for (LoopId* hinted : {&hint.loop, &hint.along})
         if (*hinted == id) *hinted = inner;
     next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(l, inner); });
-    next.tree = map_leaves(next.tree, [&](const Leaf& leaf) { return split_leaf(leaf, id, inner); });
+    next.tree =
+        map_leaves(next.tree, [&](const Leaf& leaf) { return split_leaf(leaf, id, inner); });
   }
   if (auto refusal = settle(next)) return *refusal;
   return with_tail(next, *targets, within_tile(loop), directive.tail, context);
@@ -144,10 +152,12 @@ Applied tile(const State& state, const Tile& directive, const PrimitiveContext& 
     return malformed("tile has " + std::to_string(directive.loops.size()) + " loops and " +
                      std::to_string(directive.factors.size()) + " sizes");
   for (auto loop = directive.loops.begin(); loop != directive.loops.end(); ++loop)
-    if (std::find(directive.loops.begin(), loop, *loop) != loop) return malformed("tile names " + *loop + " twice");
+    if (std::find(directive.loops.begin(), loop, *loop) != loop)
+      return malformed("tile names " + *loop + " twice");
   State next = state;
   for (std::size_t i = 0; i < directive.loops.size(); ++i) {
-    const Split one = {{directive.statement, directive.loops[i]}, directive.factors[i], false, {}, directive.tail};
+    const Split one = {
+        {directive.statement, directive.loops[i]}, directive.factors[i], false, {}, directive.tail};
     Applied applied = split(next, one, context);
     if (!applied) return applied.error();
     next = std::move(*applied);

@@ -1,15 +1,17 @@
 // stage X at L:   L > body   ->   L > { X.in;  body with X in a buffer of its own;  X.out }
 //
-// Per iteration of L the accesses to X below go to the box they touch. Copy-in: elements whose first access there is
-// a read; copy-out: elements written whose next access later is a read, or that leave the kernel. For an accumulator
-// below loops that its elements do not determine (k.o free) that is
+// Per iteration of L the accesses to X below go to the box they touch. Copy-in: elements whose
+// first access there is a read; copy-out: elements written whose next access later is a read,
+// or that leave the kernel. For an accumulator below loops that its elements do not determine
+// (k.o free) that is
 //
-//   acc.in  where k.o >= first + 1        acc.out  where k.o <= last - 1        (one pair a free loop, lexicographic)
+//   acc.in  where k.o >= first + 1        acc.out  where k.o <= last - 1
 //
-// Guarded reads become a padded copy: the guard's value is stored outside. Where X is made below L (compute_at) there
-// is nothing outside to store: only elements that exist are made, and the reads keep their guards. Copies are ordinary
-// statements whose leading iterators are the loops down to L. Decided by the form of the tree; Prover::check_storage
-// judges.
+// with one pair a free loop, lexicographic. Guarded reads become a padded copy: the guard's
+// value is stored outside. Where X is made below L (compute_at) there is nothing outside to
+// store: only elements that exist are made, and the reads keep their guards. Copies are ordinary
+// statements whose leading iterators are the loops down to L. Decided by the form of the
+// tree; Prover::check_storage judges.
 #include <algorithm>
 
 #include "schedule/script/primitives/buffers.h"
@@ -41,11 +43,13 @@ class StageApplication {
     redirect();
     copies_ = insert_copies(next_, plan_, *transfers);
     if (plan_.directive.copy)
-      if (auto refusal = arrange_copies(next_, plan_.directive.copy, {plan_.buffer, copies_, plan_.prefix.size()}))
+      if (auto refusal = arrange_copies(next_, plan_.directive.copy,
+                                        {plan_.buffer, copies_, plan_.prefix.size()}))
         return *refusal;
     drop_unused_buffers();
     if (auto refusal = settle(next_)) return *refusal;
-    const bool is_folded = std::any_of(folds_.begin(), folds_.end(), [](std::int64_t fold) { return fold > 0; });
+    const bool is_folded =
+        std::any_of(folds_.begin(), folds_.end(), [](std::int64_t fold) { return fold > 0; });
     if (is_folded) return folded();
     if (auto refusal = prove()) return *refusal;
     return std::move(next_);
@@ -74,8 +78,8 @@ class StageApplication {
       if (!loop) return loop.error();
       plan_.site = *loop;
       below = plan_.site->body;
-      for (const Loop* above :
-           path_to(plan_.before.tree, statements_below(plan_.before.tree, plan_.site->id).front())) {
+      for (const Loop* above : path_to(
+               plan_.before.tree, statements_below(plan_.before.tree, plan_.site->id).front())) {
         plan_.prefix.push_back(above->name);
         if (above->id == plan_.site->id) break;
       }
@@ -88,11 +92,13 @@ class StageApplication {
       if (writes(s, plan_.buffer)) plan_.writers.push_back(leaf->statement);
     }
     if (plan_.users.empty()) return malformed(nothing_to_stage());
-    const bool idle = std::all_of(plan_.users.begin(), plan_.users.end(), [&](const std::string& user) {
-      return is_empty(plan_.before, plan_.before.at(user));
-    });
-    is_idle_ = idle && plan_.directive.updates_only;  // tiles of a size that has none: noted, and the script goes on
-    if (idle && !is_idle_) return malformed(join_words(plan_.users) + " has no instance: there is nothing to stage");
+    const bool idle = std::all_of(
+        plan_.users.begin(), plan_.users.end(),
+        [&](const std::string& user) { return is_empty(plan_.before, plan_.before.at(user)); });
+    // Tiles of a size that has none: noted, and the script goes on.
+    is_idle_ = idle && plan_.directive.updates_only;
+    if (idle && !is_idle_)
+      return malformed(join_words(plan_.users) + " has no instance: there is nothing to stage");
     return std::nullopt;
   }
 
@@ -117,8 +123,8 @@ class StageApplication {
     const std::string where = plan_.site ? "below " + plan_.site->name : "in this kernel";
     for (const StagedBuffer& b : plan_.before.staged)
       if (b.of == plan_.of && b.name != plan_.buffer)
-        return "nothing " + where + " touches " + plan_.buffer + " itself: its elements are in " + b.name +
-               ", stage that";
+        return "nothing " + where + " touches " + plan_.buffer + " itself: its elements are in " +
+               b.name + ", stage that";
     return "nothing " + where + " touches " + plan_.buffer + ": there is nothing to stage";
   }
 
@@ -132,25 +138,33 @@ class StageApplication {
                        " there: cache_write is for what is written (use cache_read)");
     if (plan_.directive.fold && plan_.directive.layout.empty())
       return malformed("fold goes with a layout: fold layout (u, x) [u%3, x]");
-    if (plan_.directive.form == Form::Pack && plan_.directive.layout.empty()) return malformed("pack needs a layout");
-    if (plan_.directive.when_compile && (plan_.role() != ir::Role::Const || plan_.site || !plan_.is_reference()))
-      return malformed(
-          "when compile is for a const tensor staged for the whole kernel: " + plan_.buffer + " is " +
-          (plan_.site ? "staged at " + plan_.site->name : "an " + ir::to_string(plan_.role()) + " tensor"));
-    if (plan_.directive.when_compile && !std::ranges::all_of(plan_.before.shape_of(plan_.buffer), &Affine::is_constant))
-      return malformed("when compile is for tensors of known size: the shape of " + plan_.buffer + " is open");
+    if (plan_.directive.form == Form::Pack && plan_.directive.layout.empty())
+      return malformed("pack needs a layout");
+    if (plan_.directive.when_compile &&
+        (plan_.role() != ir::Role::Const || plan_.site || !plan_.is_reference()))
+      return malformed("when compile is for a const tensor staged for the whole kernel: " +
+                       plan_.buffer + " is " +
+                       (plan_.site ? "staged at " + plan_.site->name
+                                   : "an " + ir::to_string(plan_.role()) + " tensor"));
+    if (plan_.directive.when_compile &&
+        !std::ranges::all_of(plan_.before.shape_of(plan_.buffer), &Affine::is_constant))
+      return malformed("when compile is for tensors of known size: the shape of " + plan_.buffer +
+                       " is open");
     if (auto refusal = check_windows()) return refusal;
     for (const std::string& user : plan_.users)
       for (const StagedBuffer& b : plan_.before.staged)
         if (b.at_compile_time && writes(plan_.before.at(user), b.name))
           return malformed(user + " runs when compiling: what it reads is not staged");
-    if (!plan_.directive.names.empty() && plan_.directive.names.size() != plan_.before.shape_of(plan_.buffer).size())
-      return malformed("layout names " + std::to_string(plan_.directive.names.size()) + " dimensions, " + plan_.buffer +
-                       " has " + std::to_string(plan_.before.shape_of(plan_.buffer).size()));
+    if (!plan_.directive.names.empty() &&
+        plan_.directive.names.size() != plan_.before.shape_of(plan_.buffer).size())
+      return malformed("layout names " + std::to_string(plan_.directive.names.size()) +
+                       " dimensions, " + plan_.buffer + " has " +
+                       std::to_string(plan_.before.shape_of(plan_.buffer).size()));
     return std::nullopt;
   }
 
-  // What a window leaves out lies in the buffer since its loop began: the site is that loop or one outside.
+  // What a window leaves out lies in the buffer since its loop began: the site is that loop
+  // or one outside.
   std::optional<Refusal> check_windows() const {
     for (const std::string& writer : plan_.writers) {
       const NestLeaf leaf = leaf_said(leaf_of(plan_.before, writer), plan_.before.tree);
@@ -159,9 +173,10 @@ class StageApplication {
       const Names above(s.body.iterators.begin(), s.body.iterators.begin() + s.lifted);
       for (const std::string& loop : sliding_loops(above, leaf.per))
         if (has(plan_.prefix, loop))
-          return malformed(plan_.buffer + " is made once per " + leaf.per + ": a buffer at " + plan_.site->name +
-                           " would forget it (" +
-                           (leaf.per == "root" ? "leave the loop out" : "stage it at " + leaf.per) + ")");
+          return malformed(plan_.buffer + " is made once per " + leaf.per + ": a buffer at " +
+                           plan_.site->name + " would forget it (" +
+                           (leaf.per == "root" ? "leave the loop out" : "stage it at " + leaf.per) +
+                           ")");
     }
     return std::nullopt;
   }
@@ -174,10 +189,12 @@ class StageApplication {
     plan_.box = std::move(*box);
     for (const Names* touching : {&plan_.users, &plan_.writers}) {
       if (touching->empty()) continue;
-      const std::string loop = unbounded_loop(project_all(plan_.before, *touching, plan_.outer), plan_.prefix);
+      const std::string loop =
+          unbounded_loop(project_all(plan_.before, *touching, plan_.outer), plan_.prefix);
       if (!loop.empty())
-        return conservative("the iterations of " + loop + " that " + (touching == &plan_.users ? "touch " : "write ") +
-                            plan_.buffer + " are not one range");
+        return conservative("the iterations of " + loop + " that " +
+                            (touching == &plan_.users ? "touch " : "write ") + plan_.buffer +
+                            " are not one range");
     }
     return std::nullopt;
   }
@@ -204,10 +221,13 @@ class StageApplication {
     if (!plan_.local.shape.empty()) plan_.local.shape.back() += *pad;
     for (const LoopRow& row : digit_loops(plan_.layout, plan_.plain_names()).rows)
       plan_.local.dimensions.push_back(row.loop);
-    const char* suffix = !plan_.directive.layout.empty() ? ".p" : plan_.local.memory == Memory::Register ? ".r" : ".c";
+    const char* suffix = !plan_.directive.layout.empty()          ? ".p"
+                         : plan_.local.memory == Memory::Register ? ".r"
+                                                                  : ".c";
     const Names dimensions = plan_.dimension_names();
-    plan_.local.name = fresh(plan_.buffer + suffix,
-                             [&](const std::string& name) { return plan_.is_buffer(name) || has(dimensions, name); });
+    plan_.local.name = fresh(plan_.buffer + suffix, [&](const std::string& name) {
+      return plan_.is_buffer(name) || has(dimensions, name);
+    });
     for (const BoxAccess& access : plan_.accesses())
       for (std::size_t d = 0; d < access.indices.size(); ++d)
         if (access.indices[d].indirect && !is_whole(d))
@@ -223,7 +243,8 @@ class StageApplication {
     });
   }
 
-  std::vector<ir::Index> local_indices(const std::vector<ir::Index>& indices, const ir::Bindings& rows) const {
+  std::vector<ir::Index> local_indices(const std::vector<ir::Index>& indices,
+                                       const ir::Bindings& rows) const {
     std::vector<ir::Index> result;
     for (const Digit& digit : plan_.layout) {
       const ir::Index& index = indices[digit.dimension];
@@ -238,15 +259,18 @@ class StageApplication {
       ScheduledStatement& s = statement_of(next_, user);
       const ir::Bindings rows = row_bindings(s);
       for (ir::Access& write : s.body.writes)
-        if (write.buffer == plan_.buffer) write = {plan_.local.name, local_indices(write.indices, rows)};
+        if (write.buffer == plan_.buffer)
+          write = {plan_.local.name, local_indices(write.indices, rows)};
       if (plan_.directive.updates_only) continue;
       const auto leaf = [&](const ir::Expr& e) {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
         if (!load || load->buffer != plan_.buffer) return e;
         std::vector<ir::Index> indices = local_indices(load->indices, rows);
-        if (!load->otherwise || plan_.padding.otherwise)  // what lies outside is in the copy, if anything is
+        // What lies outside is in the copy, if anything is.
+        if (!load->otherwise || plan_.padding.otherwise)
           return ir::make_load(e->type, plan_.local.name, std::move(indices));
-        return ir::make_guarded_load(e->type, plan_.local.name, std::move(indices), load->guard, load->otherwise);
+        return ir::make_guarded_load(e->type, plan_.local.name, std::move(indices), load->guard,
+                                     load->otherwise);
       };
       for (ir::Expr& value : s.body.values) value = ir::rewrite(value, leaf);
       if (s.body.guard) s.body.guard = ir::rewrite(s.body.guard, leaf);
@@ -257,8 +281,9 @@ class StageApplication {
 
   void drop_unused_buffers() {
     std::erase_if(next_.staged, [&](const StagedBuffer& b) {
-      return std::none_of(next_.statements.begin(), next_.statements.end(),
-                          [&](const ScheduledStatement& s) { return reads(s, b.name) || writes(s, b.name); });
+      return std::none_of(
+          next_.statements.begin(), next_.statements.end(),
+          [&](const ScheduledStatement& s) { return reads(s, b.name) || writes(s, b.name); });
     });
   }
 
@@ -268,10 +293,12 @@ class StageApplication {
                                  [&](const StagedBuffer& b) { return b.name == plan_.local.name; });
     const auto buffer = static_cast<std::size_t>(at - next_.staged.begin());
     for (std::size_t d = 0; d < folds_.size(); ++d) {
-      if (folds_[d] == 0 || folds_[d] >= next_.staged[buffer].shape[d]) continue;  // nothing to fold at this size
+      // Nothing to fold at this size.
+      if (folds_[d] == 0 || folds_[d] >= next_.staged[buffer].shape[d]) continue;
       const State unfolded = next_;
       fold_dimension(next_, buffer, d, folds_[d]);
-      if (auto refusal = check_fold(next_, unfolded, buffer, d, folds_[d], plan_.context)) return *refusal;
+      if (auto refusal = check_fold(next_, unfolded, buffer, d, folds_[d], plan_.context))
+        return *refusal;
     }
     return std::move(next_);
   }

@@ -19,8 +19,10 @@ class CopyMaker {
 
   void run() {
     std::vector<Tree> ins, outs;
-    for (const Condition& condition : transfers_.in) ins.push_back(copy_nest(add_copy(true, condition)));
-    for (const Condition& condition : transfers_.out) outs.push_back(copy_nest(add_copy(false, condition)));
+    for (const Condition& condition : transfers_.in)
+      ins.push_back(copy_nest(add_copy(true, condition)));
+    for (const Condition& condition : transfers_.out)
+      outs.push_back(copy_nest(add_copy(false, condition)));
     const auto around = [&](const Tree& body) {
       std::vector<Tree> children = ins;
       children.push_back(body);
@@ -46,7 +48,8 @@ class CopyMaker {
   const Transfers& transfers_;
   Names copies_;
 
-  // The innermost local dimension is split by the vector length where it is long (registers are unrolled).
+  // The innermost local dimension is split by the vector length where it is long
+  // (registers are unrolled).
   bool is_long(std::size_t dimension) const {
     const auto lanes = plan_.context.environment.values.find("L");
     if (lanes == plan_.context.environment.values.end() || plan_.local.memory == Memory::Register ||
@@ -63,7 +66,8 @@ class CopyMaker {
       const Affine element = plan_.box.origin[d] + Affine::symbol(names[d]);
       domain.push_back(ir::at_least(Affine::symbol(names[d]), 0));
       domain.push_back(ir::less_than(Affine::symbol(names[d]), plan_.box.extent[d]));
-      if (transfers_.by_windows && plan_.box.moving[d]) clip_to_window(*plan_.box.moving[d], element, domain);
+      if (transfers_.by_windows && plan_.box.moving[d])
+        clip_to_window(*plan_.box.moving[d], element, domain);
       ir::Interval touched = touched_range(d);
       if (!plan_.padding.otherwise) {
         domain.push_back(ir::at_least(element, std::max<std::int64_t>(0, touched.min.value_or(0))));
@@ -75,22 +79,26 @@ class CopyMaker {
       }
       if (touched.min) domain.push_back(ir::at_least(element, *touched.min));
       if (touched.max) domain.push_back(ir::at_least(*touched.max, element));
-      if (!shape[d].is_constant() && stays_below(d, shape[d])) domain.push_back(ir::less_than(element, shape[d]));
+      if (!shape[d].is_constant() && stays_below(d, shape[d]))
+        domain.push_back(ir::less_than(element, shape[d]));
     }
   }
 
-  static void clip_to_window(const Window& window, const Affine& element, std::vector<Constraint>& domain) {
+  static void clip_to_window(const Window& window, const Affine& element,
+                             std::vector<Constraint>& domain) {
     domain.push_back(ir::at_least(element, window.origin));
     domain.push_back(ir::less_than(element, window.origin + window.extent));
   }
 
-  // No access reaches beyond the buffer in dimension d, whatever its size: the padding is of others.
+  // No access reaches beyond the buffer in dimension d, whatever its size: the padding is
+  // of others.
   bool stays_below(std::size_t d, const Affine& extent) const {
     return std::ranges::all_of(plan_.accesses(), [&](const BoxAccess& access) {
       const ir::Statement& body = access.statement->body;
       const ir::Program& basis = *plan_.before.basis;
       const ir::DomainFacts facts(body.iterators, body.domain, basis.params, basis.context);
-      return !access.indices[d].indirect && facts.proves(ir::less_than(access.indices[d].affine, extent));
+      return !access.indices[d].indirect &&
+             facts.proves(ir::less_than(access.indices[d].affine, extent));
     });
   }
 
@@ -98,7 +106,8 @@ class CopyMaker {
     std::optional<ir::Interval> all;
     for (const BoxAccess& access : plan_.accesses()) {
       if (access.indices[d].indirect) return {};
-      const ir::Interval own = ir::range_of(access.indices[d].affine, iterator_ranges(plan_.before, *access.statement));
+      const ir::Interval own =
+          ir::range_of(access.indices[d].affine, iterator_ranges(plan_.before, *access.statement));
       if (!all) all = own;
       all->min = all->min && own.min ? std::optional(std::min(*all->min, *own.min)) : std::nullopt;
       all->max = all->max && own.max ? std::optional(std::max(*all->max, *own.max)) : std::nullopt;
@@ -112,17 +121,20 @@ class CopyMaker {
       std::set<std::string> symbols;
       value.collect_symbols(symbols);
       const auto is_above = [&](const std::string& symbol) { return has(plan_.prefix, symbol); };
-      if (!elements.contains(iterator) && std::ranges::all_of(symbols, is_above)) elements[iterator] = value;
+      if (!elements.contains(iterator) && std::ranges::all_of(symbols, is_above))
+        elements[iterator] = value;
     }
   }
 
-  // Only what was written leaves: constraints of the writers' domains over what they subscript with.
+  // Only what was written leaves: constraints of the writers' domains over what they
+  // subscript with.
   void clip_to_written(const Names& names, std::vector<Constraint>& domain) const {
     std::optional<std::vector<Constraint>> common;
     for (const std::string& writer : plan_.writers) {
       const ScheduledStatement& s = plan_.before.at(writer);
-      const ir::Access& write = *std::find_if(s.body.writes.begin(), s.body.writes.end(),
-                                              [&](const ir::Access& w) { return w.buffer == plan_.buffer; });
+      const ir::Access& write =
+          *std::find_if(s.body.writes.begin(), s.body.writes.end(),
+                        [&](const ir::Access& w) { return w.buffer == plan_.buffer; });
       ir::Bindings elements;
       for (std::size_t d = 0; d < names.size(); ++d) {
         const Affine& index = write.indices[d].affine;
@@ -135,13 +147,16 @@ class CopyMaker {
       for (const Constraint& c : s.body.domain) {
         std::set<std::string> symbols;
         c.expr.collect_symbols(symbols);
-        const bool known = std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
-          return elements.count(symbol) > 0 || has(plan_.before.basis->params, symbol);
-        });
+        const bool known =
+            std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
+              return elements.count(symbol) > 0 || has(plan_.before.basis->params, symbol);
+            });
         if (known) own.push_back(ir::substitute(c, elements));
       }
       if (!common) common = own;
-      std::erase_if(*common, [&](const Constraint& c) { return std::find(own.begin(), own.end(), c) == own.end(); });
+      std::erase_if(*common, [&](const Constraint& c) {
+        return std::find(own.begin(), own.end(), c) == own.end();
+      });
     }
     for (const Constraint& c : *common)
       if (std::find(domain.begin(), domain.end(), c) == domain.end()) domain.push_back(c);
@@ -176,7 +191,8 @@ class CopyMaker {
     }
     for (const Digit& digit : plan_.layout)
       local.emplace_back(digit_value(digit, Affine::symbol(names[digit.dimension])));
-    copy.body.writes = {in ? ir::Access{plan_.local.name, local} : ir::Access{plan_.buffer, element}};
+    copy.body.writes = {in ? ir::Access{plan_.local.name, local}
+                           : ir::Access{plan_.buffer, element}};
     copy.body.values = {in ? load_in(element, coordinates, copy)
                            : ir::make_load(plan_.local.dtype, plan_.local.name, local)};
     next_.statements.push_back(copy);
@@ -193,34 +209,41 @@ class CopyMaker {
       if (ir::truth_of(own, ranges) != ir::Truth::True) guard.push_back(own);
     }
     if (guard.empty()) return ir::make_load(plan_.local.dtype, plan_.buffer, element);
-    return ir::make_guarded_load(plan_.local.dtype, plan_.buffer, element, guard, plan_.padding.otherwise);
+    return ir::make_guarded_load(plan_.local.dtype, plan_.buffer, element, guard,
+                                 plan_.padding.otherwise);
   }
 
-  // The loop along which neighbours lie, here and in the tensor: of the last dimension, or, where no layout is said, of
-  // the last before those in which the tensor has one element.
+  // The loop along which neighbours lie, here and in the tensor: of the last dimension, or, where
+  // no layout is said, of the last before those in which the tensor has one element.
   std::size_t lane_row(const ScheduledStatement& copy) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     const std::size_t around = plan_.prefix.size();
     std::size_t row = copy.rows.size();
     if (plan_.directive.layout.empty() && row - around == plan_.layout.size())
-      while (row > around + 1 && shape[plan_.layout[row - around - 1].dimension] == Affine(1)) --row;
+      while (row > around + 1 && shape[plan_.layout[row - around - 1].dimension] == Affine(1))
+        --row;
     return row - 1;
   }
 
-  // Registers: unrolled with an innermost vector; else serial with an innermost vector, which has stride 1 on the
-  // local side. A long innermost dimension is split by the vector length. Into memory of a block
-  // threads copy: all loops are serial until they are bound.
+  // Registers: unrolled with an innermost vector; else serial with an innermost vector, which has
+  // stride 1 on the local side. A long innermost dimension is split by the vector length. Into
+  // memory of a block threads copy: all loops are serial until they are bound.
   Tree copy_nest(const std::string& name) {
     ScheduledStatement& copy = statement_of(next_, name);
-    const LoopKind around = plan_.local.memory == Memory::Register ? LoopKind::Unrolled : LoopKind::Serial;
+    const LoopKind around =
+        plan_.local.memory == Memory::Register ? LoopKind::Unrolled : LoopKind::Serial;
     if (!plan_.layout.empty() && is_long(plan_.layout.back().dimension))
       split_row(copy, copy.rows.back().loop, plan_.context.environment.values.at("L"));
     Tree tree = make_leaf({name, {}, {}});
     const auto add = [&](std::size_t row, LoopKind kind) {
-      tree = make_loop({.id = next_.fresh_loop(), .name = copy.rows[row].loop, .kind = kind, .body = std::move(tree)});
+      tree = make_loop({.id = next_.fresh_loop(),
+                        .name = copy.rows[row].loop,
+                        .kind = kind,
+                        .body = std::move(tree)});
     };
     if (copy.rows.size() == plan_.prefix.size()) return tree;
-    const std::size_t lanes = plan_.local.memory == Memory::Shared ? copy.rows.size() - 1 : lane_row(copy);
+    const std::size_t lanes =
+        plan_.local.memory == Memory::Shared ? copy.rows.size() - 1 : lane_row(copy);
     add(lanes, plan_.local.memory == Memory::Shared ? around : LoopKind::Vector);
     for (std::size_t row = copy.rows.size(); row-- > plan_.prefix.size();)
       if (row != lanes) add(row, around);
@@ -230,7 +253,8 @@ class CopyMaker {
 
 }  // namespace
 
-std::vector<std::string> insert_copies(State& next, const StagePlan& plan, const Transfers& transfers) {
+std::vector<std::string> insert_copies(State& next, const StagePlan& plan,
+                                       const Transfers& transfers) {
   CopyMaker maker(next, plan, transfers);
   maker.run();
   return maker.copies();

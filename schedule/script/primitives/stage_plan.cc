@@ -14,7 +14,9 @@ std::string fresh(const std::string& base, const std::function<bool(const std::s
 
 bool StagePlan::is_reference() const { return before.basis->find_buffer(buffer) != nullptr; }
 
-ir::Role StagePlan::role() const { return is_reference() ? before.basis->buffer(buffer).role : ir::Role::Temp; }
+ir::Role StagePlan::role() const {
+  return is_reference() ? before.basis->buffer(buffer).role : ir::Role::Temp;
+}
 
 std::vector<BoxAccess> StagePlan::accesses() const {
   std::vector<BoxAccess> result;
@@ -26,28 +28,32 @@ std::vector<BoxAccess> StagePlan::accesses() const {
 }
 
 Names StagePlan::plain_names() const {
-  return schedule::dimension_names(*before.basis, of,
-                                   directive.names.empty() ? Names(box.extent.size()) : directive.names);
+  return schedule::dimension_names(
+      *before.basis, of, directive.names.empty() ? Names(box.extent.size()) : directive.names);
 }
 
 Names StagePlan::dimension_names() const {
   Names names = plain_names();
   for (std::size_t d = 0; d < names.size(); ++d)
     if (clashes(names[d]))
-      names[d] = fresh(buffer + "." + names[d],
-                       [&](const std::string& name) { return is_buffer(name) || clashes(name) || has(names, name); });
+      names[d] = fresh(buffer + "." + names[d], [&](const std::string& name) {
+        return is_buffer(name) || clashes(name) || has(names, name);
+      });
   return names;
 }
 
 bool StagePlan::is_buffer(const std::string& name) const {
   return before.basis->find_buffer(name) != nullptr ||
-         std::any_of(before.staged.begin(), before.staged.end(), [&](const StagedBuffer& b) { return b.name == name; });
+         std::any_of(before.staged.begin(), before.staged.end(),
+                     [&](const StagedBuffer& b) { return b.name == name; });
 }
 
-// True where a loop above has this name or is a part of a loop of this name: a copy's loop can then still be split.
+// True where a loop above has this name or is a part of a loop of this name: a copy's loop can
+// then still be split.
 bool StagePlan::clashes(const std::string& name) const {
-  return std::any_of(prefix.begin(), prefix.end(),
-                     [&](const std::string& loop) { return loop == name || loop.rfind(name + ".", 0) == 0; });
+  return std::any_of(prefix.begin(), prefix.end(), [&](const std::string& loop) {
+    return loop == name || loop.rfind(name + ".", 0) == 0;
+  });
 }
 
 }  // namespace polyte::schedule

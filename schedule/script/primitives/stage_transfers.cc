@@ -1,4 +1,5 @@
-// Which elements a stage copies in (their first access there is a read) and out (written, and read later or results).
+// Which elements a stage copies in (their first access there is a read) and out (written, and read
+// later or results).
 #include <algorithm>
 #include <limits>
 
@@ -42,7 +43,8 @@ class TransferFinder {
       if (has(free, loop)) {
         const auto last = value_over(plan_.before, owners_of(loop), loop, above, false, known);
         if (!last)
-          return conservative("the last " + loop + " that touches " + plan_.buffer + " is not one affine value");
+          return conservative("the last " + loop + " that touches " + plan_.buffer +
+                              " is not one affine value");
         lasts.emplace_back(loop, *last);
         known[loop] = *last;
       }
@@ -57,7 +59,8 @@ class TransferFinder {
 
   std::vector<Window> moving_windows() const {
     std::vector<Window> windows;
-    for (std::size_t d = 0; d < plan_.box.origin.size(); ++d) windows.push_back(plan_.box.moving_window(d));
+    for (std::size_t d = 0; d < plan_.box.origin.size(); ++d)
+      windows.push_back(plan_.box.moving_window(d));
     return windows;
   }
 
@@ -75,17 +78,18 @@ class TransferFinder {
       std::vector<std::pair<std::int64_t, std::string>> radix;
       for (const ir::Term& term : window.origin.terms()) {
         if (term.atom.div)
-          return conservative("the tiles of " + plan_.buffer + " lie at " + ir::to_string(window.origin) +
-                              ": not a sum of loops");
-        if (plan_.outer.count(term.atom.symbol) > 0) radix.emplace_back(std::abs(term.coefficient), term.atom.symbol);
+          return conservative("the tiles of " + plan_.buffer + " lie at " +
+                              ir::to_string(window.origin) + ": not a sum of loops");
+        if (plan_.outer.count(term.atom.symbol) > 0)
+          radix.emplace_back(std::abs(term.coefficient), term.atom.symbol);
       }
       std::sort(radix.begin(), radix.end());
       std::int64_t covered = window.extent;
       for (const auto& [step, loop] : radix) {
         const auto extent = extent_of(plan_.before, plan_.users, loop);
         if (step < covered && extent != 1)
-          return conservative("the tiles of " + plan_.buffer + " at " + ir::to_string(window.origin) +
-                              " overlap, and it is written");
+          return conservative("the tiles of " + plan_.buffer + " at " +
+                              ir::to_string(window.origin) + " overlap, and it is written");
         determined.insert(loop);
         if (!extent) {
           covered = std::numeric_limits<std::int64_t>::max();
@@ -95,7 +99,8 @@ class TransferFinder {
       }
     }
     for (const std::string& loop : plan_.prefix)
-      if (determined.count(loop) == 0 && extent_of(plan_.before, plan_.users, loop) != 1) free.push_back(loop);
+      if (determined.count(loop) == 0 && extent_of(plan_.before, plan_.users, loop) != 1)
+        free.push_back(loop);
     return std::nullopt;
   }
 
@@ -108,7 +113,8 @@ class TransferFinder {
   }
 
   // (f1, f2, ..) lexicographically beyond (v1, v2, ..), as a union of conjunctions.
-  static std::vector<Condition> beyond(const std::vector<std::pair<std::string, Affine>>& values, int sign) {
+  static std::vector<Condition> beyond(const std::vector<std::pair<std::string, Affine>>& values,
+                                       int sign) {
     std::vector<Condition> conditions;
     Condition equal_so_far;
     for (const auto& [loop, value] : values) {
@@ -123,12 +129,14 @@ class TransferFinder {
   bool is_live_after() const {
     if (plan_.directive.updates_only) return true;  // terms read it where it is
     if (plan_.role() == ir::Role::Out || plan_.role() == ir::Role::InOut) return true;
-    return std::any_of(
-        plan_.before.statements.begin(), plan_.before.statements.end(),
-        [&](const ScheduledStatement& s) { return !has(plan_.users, s.body.name) && reads(s, plan_.buffer); });
+    return std::any_of(plan_.before.statements.begin(), plan_.before.statements.end(),
+                       [&](const ScheduledStatement& s) {
+                         return !has(plan_.users, s.body.name) && reads(s, plan_.buffer);
+                       });
   }
 
-  // Iterations that begin with a read: nothing, all, or those beyond the one where the starter writes.
+  // Iterations that begin with a read: nothing, all, or those beyond the one where
+  // the starter writes.
   std::vector<Condition> copy_in_conditions(const Names& free, bool by_windows) const {
     const std::string& starter = plan_.users.front();
     if (reads(plan_.before.at(starter), plan_.buffer)) return {Condition{}};
@@ -142,7 +150,8 @@ class TransferFinder {
       pins.emplace_back(loop, *value);
       for (const When& when : leaf_said(leaf_of(plan_.before, starter), plan_.before.tree).when)
         if (when.loop == loop) all_first = all_first && when.first;
-      for (const std::string& user : plan_.users) all_alike = all_alike && pinned_value(user, loop) == value;
+      for (const std::string& user : plan_.users)
+        all_alike = all_alike && pinned_value(user, loop) == value;
     }
     if (pins.empty() || all_alike) return {};
     if (!all_first) return {Condition{}};

@@ -1,11 +1,13 @@
 // tail S:m.i round:   m.o in 0..3, m.i in 0..min(8, 18 - 8*m.o)   ->   m.o in 0..3, m.i in 0..8
-//   The last tile runs whole. S then has instances that the Program has not; they read and write padding: staged
-//   storage that is large enough (bound_storage) and filled (pad). Proved: no access leaves its buffer, nothing is
-//   read there that was never written, and no read of the Program, nor an output, takes what they have made.
+//   The last tile runs whole. S then has instances that the Program has not; they read and write
+//   padding: staged storage that is large enough (bound_storage) and filled (pad). Proved: no
+//   access leaves its buffer, nothing is read there that was never written, and no read of the
+//   Program, nor an output, takes what they have made.
 //
 // tail S:m.i shift:   m = 8*m.o + m.i   ->   m = min(8*m.o, 18 - 8) + m.i
-//   The last tile moves inwards and runs some instances a second time. S(m) becomes S(m.o, m), as a recomputed
-//   statement has its loops for iterators; every read is proved to take the value it took before.
+//   The last tile moves inwards and runs some instances a second time. S(m) becomes S(m.o, m), as
+//   a recomputed statement has its loops for iterators; every read is proved to take the value it
+//   took before.
 #include "schedule/script/primitives/tails.h"
 
 #include <algorithm>
@@ -20,7 +22,8 @@ namespace {
 using ir::Affine;
 using ir::Constraint;
 
-// n = iterator + shift, in tiles of `factor`. `whole`: the inner loop is n mod factor, nothing has split it since.
+// n = iterator + shift, in tiles of `factor`. `whole`: the inner loop is n mod factor, nothing
+// has split it since.
 struct Tiles {
   std::string outer, inner, iterator;
   std::int64_t shift = 0, factor = 1;
@@ -54,7 +57,8 @@ std::optional<Tiles> tiles_around(const ScheduledStatement& s, const std::string
 }
 
 Refusal no_tiles(const std::string& statement, const std::string& loop) {
-  return conservative(loop + " of " + statement + " is not the inner loop of a split of one iterator: its tail stays");
+  return conservative(loop + " of " + statement +
+                      " is not the inner loop of a split of one iterator: its tail stays");
 }
 
 bool is_over_params(const State& state, const Affine& e) {
@@ -75,7 +79,8 @@ std::optional<Limits> limits_of(const ScheduledStatement& s, const std::string& 
   for (const Constraint& c : s.body.domain) {
     const std::int64_t coefficient = c.expr.coefficient(iterator);
     const Affine rest = c.expr - Affine::symbol(iterator) * coefficient;
-    if (rest.uses(iterator) || (coefficient != 0 && c.equality) || std::abs(coefficient) > 1) return std::nullopt;
+    if (rest.uses(iterator) || (coefficient != 0 && c.equality) || std::abs(coefficient) > 1)
+      return std::nullopt;
     if (coefficient == 0) limits.others.push_back(c);
     if (coefficient == 1) limits.first.push_back(-rest);
     if (coefficient == -1) limits.last.push_back(rest);
@@ -83,27 +88,33 @@ std::optional<Limits> limits_of(const ScheduledStatement& s, const std::string& 
   return limits;
 }
 
-Refusal not_boxed(const ScheduledStatement& s, const std::string& iterator, const std::string& what) {
-  return conservative("the " + what + " of " + iterator + " in " + s.body.name + " is not a bound of sizes alone");
+Refusal not_boxed(const ScheduledStatement& s, const std::string& iterator,
+                  const std::string& what) {
+  return conservative("the " + what + " of " + iterator + " in " + s.body.name +
+                      " is not a bound of sizes alone");
 }
 
 // --- round
 
-std::optional<Refusal> check_padding(const State& state, const ScheduledStatement& s, const Tiles& tiles) {
+std::optional<Refusal> check_padding(const State& state, const ScheduledStatement& s,
+                                     const Tiles& tiles) {
   const std::string& name = s.body.name;
   if (s.kind == StatementKind::Copy) return malformed(name + " is a copy: pad its buffer instead");
   for (const ir::Access& write : s.body.writes) {
-    const bool moves = std::any_of(write.indices.begin(), write.indices.end(),
-                                   [&](const ir::Index& index) { return index.affine.uses(tiles.iterator); });
+    const bool moves =
+        std::any_of(write.indices.begin(), write.indices.end(),
+                    [&](const ir::Index& index) { return index.affine.uses(tiles.iterator); });
     if (!moves)
       return malformed("all iterations of " + tiles.iterator + " in " + name +
                        " write one element: more of them would change it");
     if (const ir::Buffer* b = state.basis->find_buffer(write.buffer))
       return malformed(name + " writes " + write.buffer + ", " +
-                       (b->role == ir::Role::Temp ? "which has no padding: stage it first"
-                                                  : "an " + ir::to_string(b->role) + " tensor: it has no padding"));
+                       (b->role == ir::Role::Temp
+                            ? "which has no padding: stage it first"
+                            : "an " + ir::to_string(b->role) + " tensor: it has no padding"));
   }
-  if (!is_total(s.body)) return malformed(name + " has a subscript that it reads: padding may hold anything");
+  if (!is_total(s.body))
+    return malformed(name + " has a subscript that it reads: padding may hold anything");
   return std::nullopt;
 }
 
@@ -112,14 +123,16 @@ std::optional<Refusal> round_up(const State& state, ScheduledStatement& s, const
   auto limits = limits_of(s, tiles.iterator);
   if (!limits) return not_boxed(s, tiles.iterator, "domain");
   std::vector<Constraint> domain = limits->others;
-  for (const Affine& first : limits->first) domain.push_back(ir::at_least(Affine::symbol(tiles.iterator), first));
+  for (const Affine& first : limits->first)
+    domain.push_back(ir::at_least(Affine::symbol(tiles.iterator), first));
   bool is_bounded = false, is_same = true;
   for (const Affine& last : limits->last) {
     if (!is_over_params(state, last)) {
       is_same = false;
       continue;
     }
-    const Affine whole = ir::floor_div(last + tiles.shift, tiles.factor) * tiles.factor + tiles.factor - 1;
+    const Affine whole =
+        ir::floor_div(last + tiles.shift, tiles.factor) * tiles.factor + tiles.factor - 1;
     is_same = is_same && whole - tiles.shift == last;
     is_bounded = true;
     domain.push_back(ir::at_least(whole - tiles.shift, Affine::symbol(tiles.iterator)));
@@ -135,15 +148,16 @@ std::optional<Refusal> round_up(const State& state, ScheduledStatement& s, const
 
 std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& tiles) {
   if (s.kind == StatementKind::Update)
-    return malformed(s.body.name + " updates in place, each update once: an iteration of " + tiles.iterator +
-                     " would run twice");
+    return malformed(s.body.name + " updates in place, each update once: an iteration of " +
+                     tiles.iterator + " would run twice");
   if (s.atomic) return malformed(s.body.name + " is atomic: it may not run twice");
-  if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) != s.body.iterators.end())
+  if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) !=
+      s.body.iterators.end())
     return conservative(s.body.name + " is computed anew in every " + tiles.outer + " already");
   for (const auto& [iterator, value] : s.inverse)
     if (iterator != tiles.iterator && (value.uses(tiles.outer) || value.uses(tiles.inner)))
-      return conservative("a map ties " + iterator + " of " + s.body.name + " to " + tiles.iterator +
-                          ": its tiles stay where they are");
+      return conservative("a map ties " + iterator + " of " + s.body.name + " to " +
+                          tiles.iterator + ": its tiles stay where they are");
   return std::nullopt;
 }
 
@@ -151,14 +165,16 @@ std::optional<std::int64_t> the_number(const std::vector<Affine>& bounds, bool l
   std::optional<std::int64_t> best;
   for (const Affine& bound : bounds) {
     if (!bound.is_constant()) return std::nullopt;
-    if (!best || (largest ? bound.constant() > *best : bound.constant() < *best)) best = bound.constant();
+    if (!best || (largest ? bound.constant() > *best : bound.constant() < *best))
+      best = bound.constant();
   }
   return best;
 }
 
-// The statement with a row of its own for the tile: base(tile) = factor * tile, less `back` in the last one.
-void recompute(ScheduledStatement& s, const Tiles& tiles, const Limits& limits, std::int64_t first_tile,
-               std::int64_t count, std::int64_t back) {
+// The statement with a row of its own for the tile: base(tile) = factor * tile, less `back` in
+// the last one.
+void recompute(ScheduledStatement& s, const Tiles& tiles, const Limits& limits,
+               std::int64_t first_tile, std::int64_t count, std::int64_t back) {
   const Affine tile = Affine::symbol(tiles.outer), n = Affine::symbol(tiles.iterator) + tiles.shift;
   const Affine base = tile * tiles.factor - ir::floor_div(tile - first_tile, count - 1) * back;
   s.body.iterators.insert(s.body.iterators.begin() + s.lifted, tiles.outer);
@@ -181,14 +197,17 @@ std::optional<Refusal> shift_inwards(ScheduledStatement& s, const Tiles& tiles) 
   const auto first = limits ? the_number(limits->first, true) : std::nullopt;
   const auto last = limits ? the_number(limits->last, false) : std::nullopt;
   if (!first || !last)
-    return conservative("the extent of " + tiles.iterator + " in " + s.body.name + " is not a number");
+    return conservative("the extent of " + tiles.iterator + " in " + s.body.name +
+                        " is not a number");
   const std::int64_t begin = *first + tiles.shift, end = *last + tiles.shift + 1;
   if (begin % tiles.factor != 0)
-    return conservative("the first tile of " + tiles.iterator + " in " + s.body.name + " is not whole");
+    return conservative("the first tile of " + tiles.iterator + " in " + s.body.name +
+                        " is not whole");
   if (end % tiles.factor == 0) return std::nullopt;
   if (end - begin < tiles.factor)
     return malformed(tiles.iterator + " of " + s.body.name + " has " + std::to_string(end - begin) +
-                     " iterations, less than a tile of " + std::to_string(tiles.factor) + ": it cannot move inwards");
+                     " iterations, less than a tile of " + std::to_string(tiles.factor) +
+                     ": it cannot move inwards");
   const std::int64_t count = (end - begin + tiles.factor - 1) / tiles.factor;
   recompute(s, tiles, *limits, begin / tiles.factor, count, begin + count * tiles.factor - end);
   return std::nullopt;
@@ -207,15 +226,17 @@ std::set<std::string> tensors_of(const State& state, const std::vector<std::stri
   return tensors;
 }
 
-std::optional<Refusal> prove(const State& state, const std::vector<std::string>& statements, Tail tail,
-                             const std::string& loop, const PrimitiveContext& context) {
+std::optional<Refusal> prove(const State& state, const std::vector<std::string>& statements,
+                             Tail tail, const std::string& loop, const PrimitiveContext& context) {
   if (!context.prover) return std::nullopt;
-  const std::string with = "with " + loop + (tail == Tail::Round ? " rounded up, " : " shifted inwards, ");
+  const std::string with =
+      "with " + loop + (tail == Tail::Round ? " rounded up, " : " shifted inwards, ");
   auto refusal = context.prover->check_bounds(state, statements);
   for (const std::string& tensor : tensors_of(state, statements))
     if (!refusal) refusal = context.prover->check_storage(state, tensor);
   if (!refusal) refusal = check_races(state, statements, context);
-  if (refusal && refusal->kind == RefusalKind::Illegal) refusal->headline = with + refusal->headline;
+  if (refusal && refusal->kind == RefusalKind::Illegal)
+    refusal->headline = with + refusal->headline;
   return refusal;
 }
 
@@ -226,8 +247,8 @@ std::optional<Refusal> check_open(const State& state, const std::vector<std::str
     const std::optional<Tail> tail = row_of(state.at(statement), inner)->tail;
     if (!tail) return malformed(inner + " is not the inner loop of a split: it has no tail");
     if (tail == Tail::Round || tail == Tail::Shift)
-      return malformed("the last tile of " + inner + " is " + (tail == Tail::Round ? "rounded up" : "shifted inwards") +
-                       " already");
+      return malformed("the last tile of " + inner + " is " +
+                       (tail == Tail::Round ? "rounded up" : "shifted inwards") + " already");
   }
   return std::nullopt;
 }
@@ -237,7 +258,8 @@ Names sharing(const State& state, const Names& statements, const std::string& in
   Names all;
   for (const std::string& name : statements)
     for (const Loop* loop : path_to(state.tree, name))
-      for (const Leaf* leaf : loop->name == inner ? leaves_of(loop->body) : std::vector<const Leaf*>{})
+      for (const Leaf* leaf :
+           loop->name == inner ? leaves_of(loop->body) : std::vector<const Leaf*>{})
         if (!has(all, leaf->statement)) all.push_back(leaf->statement);
   return all;
 }
@@ -253,8 +275,8 @@ std::optional<Tail> tail_of(const State& state, const Loop& loop) {
   return tail;
 }
 
-Applied with_tail(const State& state, const std::vector<std::string>& statements, const std::string& inner, Tail tail,
-                  const PrimitiveContext& context) {
+Applied with_tail(const State& state, const std::vector<std::string>& statements,
+                  const std::string& inner, Tail tail, const PrimitiveContext& context) {
   State next = state;
   const bool moves_instances = tail == Tail::Round || tail == Tail::Shift;
   for (const std::string& name : moves_instances ? statements : sharing(state, statements, inner))

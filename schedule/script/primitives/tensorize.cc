@@ -1,12 +1,13 @@
 // tensorize S: i with NAME:   i > k > S   ->   one instruction for all iterations of i and k
 //
-// Instructions stand in a catalogue (ir/intrinsics.h), each with a Program that says what it computes. The nest below i
-// must be that Program under other names: loops of constant extents around one statement, the same operators and types,
-// operands where the instruction takes them from. Else it is refused: both are printed, with the first difference and,
-// where one is known, the way to a nest that matches. The nest stays what it was for every proof: instances, order and
-// accesses are its own. That the instruction may take them in its own order holds for rows whose sums are not rounded,
-// and what it writes it does not read elsewhere; the tensor cores sum floats in an order of their own, which the
-// contract has to allow (`reassoc k`).
+// Instructions stand in a catalogue (ir/intrinsics.h), each with a Program that says what it
+// computes. The nest below i must be that Program under other names: loops of constant extents
+// around one statement, the same operators and types, operands where the instruction takes them
+// from. Else it is refused: both are printed, with the first difference and, where one is known,
+// the way to a nest that matches. The nest stays what it was for every proof: instances, order and
+// accesses are its own. That the instruction may take them in its own order holds for rows whose
+// sums are not rounded, and what it writes it does not read elsewhere; the tensor cores sum floats
+// in an order of their own, which the contract has to allow (`reassoc k`).
 #include <algorithm>
 
 #include "schedule/script/primitives/edit.h"
@@ -21,25 +22,32 @@ std::string operands_of(const ir::Intrinsic& intrinsic) {
   std::string text;
   for (const ir::Buffer& b : intrinsic.program.buffers) {
     std::string shape;
-    for (const ir::Affine& extent : b.shape) shape += (shape.empty() ? "" : ", ") + ir::to_string(extent);
-    text += (text.empty() ? "" : ", ") + b.name + ": " + std::string(polyte::to_string(b.dtype)) + "[" + shape + "]";
+    for (const ir::Affine& extent : b.shape)
+      shape += (shape.empty() ? "" : ", ") + ir::to_string(extent);
+    text += (text.empty() ? "" : ", ") + b.name + ": " + std::string(polyte::to_string(b.dtype)) +
+            "[" + shape + "]";
   }
   return text;
 }
 
-// Steps that lead to a nest that matches: loops split and brought outside, operands packed, one mismatch after the
-// other. What it finds has been applied.
+// Steps that lead to a nest that matches: loops split and brought outside, operands packed, one
+// mismatch after the other. What it finds has been applied.
 class Repair {
  public:
   Repair(const State& state, const ir::Intrinsic& intrinsic, const PrimitiveContext& context)
-      : intrinsic_(intrinsic), environment_(context.environment), prover_(context.prover), state_(state) {}
+      : intrinsic_(intrinsic),
+        environment_(context.environment),
+        prover_(context.prover),
+        state_(state) {}
 
   std::vector<std::string> lines(const Loop& loop) {
-    for (const Loop* at = &loop; at; at = std::get_if<Loop>(&at->body->op)) inside_.push_back(at->name);
+    for (const Loop* at = &loop; at; at = std::get_if<Loop>(&at->body->op))
+      inside_.push_back(at->name);
     statement_ = statements_below(state_.tree, loop.id).front();
     for (int steps = 0; steps < kMostSteps; ++steps) {
       const auto target = the_loop(state_, {statement_, inside_.front()});
-      const auto nest = target ? point_nest(state_, **target, may_be_cut(intrinsic_)) : target.error();
+      const auto nest =
+          target ? point_nest(state_, **target, may_be_cut(intrinsic_)) : target.error();
       if (!nest) return {};
       const auto mismatch = difference(state_, intrinsic_, *nest);
       if (!mismatch) return finished();
@@ -86,7 +94,8 @@ class Repair {
       std::vector<std::string> names;
       for (const ir::Index& index : ref.access.indices) {
         const auto iterator = index.affine.as_symbol();
-        names.push_back(iterator && !has(names, *iterator) ? *iterator : "d" + std::to_string(names.size()));
+        names.push_back(iterator && !has(names, *iterator) ? *iterator
+                                                           : "d" + std::to_string(names.size()));
       }
       return names;
     }
@@ -99,7 +108,8 @@ class Repair {
   }
 
   bool split_loop(const std::string& loop, std::int64_t extent) {
-    if (!applied(Split{{statement_, loop}, {std::to_string(extent)}, false, {}, Tail::Guard})) return false;
+    if (!applied(Split{{statement_, loop}, {std::to_string(extent)}, false, {}, Tail::Guard}))
+      return false;
     *std::find(inside_.begin(), inside_.end(), loop) = within_tile(loop);
     outside_.push_back(tiles_of(loop));
     std::vector<std::string> order = outside_;
@@ -151,13 +161,16 @@ std::vector<std::string> others(const State& state, const Loop& loop, const ir::
   const std::string statement = statements_below(state.tree, loop.id).front();
   for (const ir::Intrinsic& row : ir::intrinsics())
     if (!difference(state, row, nest))
-      lines.push_back(print(Directive{Tensorize{{statement, loop.name}, row.name}, Provenance::Person, 0}));
+      lines.push_back(
+          print(Directive{Tensorize{{statement, loop.name}, row.name}, Provenance::Person, 0}));
   return lines;
 }
 
-Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& intrinsic, const ir::Stmt& nest,
-                   const ir::Mismatch& mismatch, const PrimitiveContext& context) {
-  Refusal refusal = malformed("the nest of " + loop.name + " is not what " + intrinsic.name + " computes");
+Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& intrinsic,
+                   const ir::Stmt& nest, const ir::Mismatch& mismatch,
+                   const PrimitiveContext& context) {
+  Refusal refusal =
+      malformed("the nest of " + loop.name + " is not what " + intrinsic.name + " computes");
   refusal.details = {{"intrinsic", ir::formula_of(intrinsic.nest)},
                      {"", "where " + operands_of(intrinsic)},
                      {"the nest", ir::formula_of(nest)},
@@ -176,15 +189,19 @@ Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& in
 std::optional<Refusal> check_nesting(const State& state, const Loop& loop) {
   for (const TensorizedLoop& other : state.tensorized) {
     const Loop* outer = find_loop(state.tree, other.loop);
-    if (other.loop == loop.id) return malformed(loop.name + " is tensorized already, with " + other.intrinsic);
+    if (other.loop == loop.id)
+      return malformed(loop.name + " is tensorized already, with " + other.intrinsic);
     if (find_loop(loop.body, other.loop) || (outer && find_loop(outer->body, loop.id)))
-      return malformed(other.name + ", in the same nest, is tensorized already, with " + other.intrinsic);
+      return malformed(other.name + ", in the same nest, is tensorized already, with " +
+                       other.intrinsic);
   }
   return std::nullopt;
 }
 
-// What the contract has to let the instruction sum in its own order: loops of the tile that are reductions.
-std::optional<Refusal> check_rounding(const State& state, const Loop& loop, const ir::Intrinsic& intrinsic) {
+// What the contract has to let the instruction sum in its own order: loops of the tile
+// that are reductions.
+std::optional<Refusal> check_rounding(const State& state, const Loop& loop,
+                                      const ir::Intrinsic& intrinsic) {
   if (!intrinsic.rounds) return std::nullopt;
   const ScheduledStatement& s = state.at(statements_below(state.tree, loop.id).front());
   const ir::Statement& update = state.basis->statement(s.reference);
@@ -194,13 +211,16 @@ std::optional<Refusal> check_rounding(const State& state, const Loop& loop, cons
     const std::string& iterator = update.iterators[i];
     const ir::Affine value = ir::substitute(s.phi[i], s.inverse);
     bool inside = false;
-    for (const Loop* at = &loop; at; at = std::get_if<Loop>(&at->body->op)) inside = inside || value.uses(at->name);
-    if (inside && has(update.reductions, iterator) && !free.contains(iterator)) bound.push_back(iterator);
+    for (const Loop* at = &loop; at; at = std::get_if<Loop>(&at->body->op))
+      inside = inside || value.uses(at->name);
+    if (inside && has(update.reductions, iterator) && !free.contains(iterator))
+      bound.push_back(iterator);
   }
   if (bound.empty()) return std::nullopt;
-  return malformed(intrinsic.name + " sums in an order and with roundings of its own, and the contract is " +
-                   (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                   join_words(bound) + "`");
+  return malformed(intrinsic.name +
+                   " sums in an order and with roundings of its own, and the contract is " +
+                   (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
+                   ": say `reassoc " + join_words(bound) + "`");
 }
 
 }  // namespace
@@ -210,7 +230,8 @@ Applied tensorize(const State& state, const Tensorize& directive, const Primitiv
   if (!intrinsic) {
     std::vector<std::string> known;
     for (const ir::Intrinsic& row : ir::intrinsics()) known.push_back(row.name);
-    return malformed("no intrinsic is called " + directive.intrinsic + " (they are " + join_words(known) + ")");
+    return malformed("no intrinsic is called " + directive.intrinsic + " (they are " +
+                     join_words(known) + ")");
   }
   const auto loop = the_loop(state, directive.loop);
   if (!loop) return loop.error();

@@ -1,6 +1,7 @@
 // unroll_and_jam i by 4:   i > { A; j > B }   ->   i.o > { [i.i] > A; j > [i.i] > B }
-// A split whose inner loop goes inside all loops below, once per statement, and is unrolled there: what the iterations
-// of i share in a iteration of j is loaded once. The order changes, and is proved.
+// A split whose inner loop goes inside all loops below, once per statement, and is unrolled
+// there: what the iterations of i share in a iteration of j is loaded once. The order changes,
+// and is proved.
 #include <algorithm>
 
 #include "schedule/script/primitives/remap.h"
@@ -32,24 +33,28 @@ Tree jammed(State& state, const Tree& tree, const Loop& inner, bool& first) {
 
 }  // namespace
 
-Applied unroll_and_jam(const State& state, const UnrollAndJam& directive, const PrimitiveContext& context) {
+Applied unroll_and_jam(const State& state, const UnrollAndJam& directive,
+                       const PrimitiveContext& context) {
   const auto loop = the_loop(state, directive.loop);
   if (!loop) return loop.error();
   const std::vector<std::string> below = statements_below(state.tree, (*loop)->id);
   if (std::holds_alternative<Leaf>((*loop)->body->op))
-    return malformed((*loop)->name + " holds no loop to jam into: unroll " + (*loop)->name + " by " +
-                     directive.by.text);
+    return malformed((*loop)->name + " holds no loop to jam into: unroll " + (*loop)->name +
+                     " by " + directive.by.text);
   for (const std::string& statement : below)
     if (is_pinned(leaf_of(state, statement), **loop))
-      return malformed(statement + " is placed in an iteration of " + (*loop)->name + ": place comes after");
+      return malformed(statement + " is placed in an iteration of " + (*loop)->name +
+                       ": place comes after");
   for (const StagedBuffer& buffer : state.staged)
     for (const std::string& statement : below)
       for (const Loop* above : path_to(state.tree, statement))
-        if (buffer.scope_loop == above->id && (above->id == (*loop)->id || find_loop((*loop)->body, above->id)))
+        if (buffer.scope_loop == above->id &&
+            (above->id == (*loop)->id || find_loop((*loop)->body, above->id)))
           return malformed(buffer.of + " is staged at " + above->name + ": stage comes after");
   const std::string name = (*loop)->name;
   const PrimitiveContext structure = {context.environment, nullptr};
-  Applied split_state = split(state, Split{{below.front(), name}, directive.by, false, {}, Tail::Guard}, structure);
+  Applied split_state =
+      split(state, Split{{below.front(), name}, directive.by, false, {}, Tail::Guard}, structure);
   if (!split_state && below.size() > 1)  // several statements share the loop: all of them
     split_state = split(state, Split{{"", name}, directive.by, false, {}, Tail::Guard}, structure);
   if (!split_state) return split_state;

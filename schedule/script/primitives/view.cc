@@ -1,8 +1,8 @@
 // view C as [64, 63]:   C: f32[4032]  C[63*m + n]   ->   C: f32[64, 63]  C[m, n]
 //
-// The elements stay in their places: each new dimension is a digit of an old subscript (ir/views.h). Directives that
-// follow count by the new dimensions; loops and storage are those of the tensor as it is declared. A rewrite of the
-// Program, proved as such; no order changes.
+// The elements stay in their places: each new dimension is a digit of an old subscript
+// (ir/views.h). Directives that follow count by the new dimensions; loops and storage are those of
+// the tensor as it is declared. A rewrite of the Program, proved as such; no order changes.
 #include "ir/views.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 std::string shape_text(const ir::Extents& shape) {
   std::string text;
-  for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  for (const std::int64_t extent : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
   return "[" + text + "]";
 }
 
@@ -27,19 +28,22 @@ Applied view(const State& state, const View& directive, const PrimitiveContext& 
   if (!buffer) {
     Names known;
     for (const ir::Buffer& other : state.basis->buffers) known.push_back(other.name);
-    return malformed("no tensor is called " + tensor + inlined_text(state, tensor) + " (they are " + join_words(known) +
-                     ")");
+    return malformed("no tensor is called " + tensor + inlined_text(state, tensor) + " (they are " +
+                     join_words(known) + ")");
   }
   for (const StagedBuffer& staged : state.staged)
-    if (staged.of == tensor) return malformed(tensor + " is staged already: view comes before its stage");
+    if (staged.of == tensor)
+      return malformed(tensor + " is staged already: view comes before its stage");
   ir::View view{tensor, {}};
   for (const Size& extent : directive.shape) {
     const auto value = evaluate(extent, context);
     if (!value) return value.error();
-    if (*value < 1) return malformed("an extent of a view is " + std::to_string(*value) + ", expected 1 or more");
+    if (*value < 1)
+      return malformed("an extent of a view is " + std::to_string(*value) + ", expected 1 or more");
     view.shape.push_back(*value);
   }
-  if (std::ranges::any_of(buffer->shape, [](const ir::Affine& extent) { return !extent.is_constant(); }))
+  if (std::ranges::any_of(buffer->shape,
+                          [](const ir::Affine& extent) { return !extent.is_constant(); }))
     return conservative("the extents of " + tensor + " are open");
   if (const ir::Extents stored = ir::constant_shape(*buffer); !ir::are_factors(stored, view.shape))
     return malformed(shape_text(view.shape) + " is no view of " + shape_text(stored) +

@@ -1,6 +1,7 @@
 // wavefront w = t + 2*i for t:   t > i > j > body   ->   w > par i > j > body,   w = t + 2*i.
-// Iterations of i on one front do not depend on each other: a map, the order with w outside, and a parallel loop in
-// one step, proved together. The replaced loop and the loops of the expression are a perfect nest.
+// Iterations of i on one front do not depend on each other: a map, the order with w outside, and
+// a parallel loop in one step, proved together. The replaced loop and the loops of the expression
+// are a perfect nest.
 #include <algorithm>
 
 #include "schedule/script/affine_expr.h"
@@ -12,12 +13,14 @@ namespace {
 
 // Loops of the expression, outermost first, in the nest of the first owner.
 Result<std::vector<std::string>, Refusal> loops_of(const State& state, const Wavefront& directive,
-                                                   const PrimitiveContext& context, std::string& owner) {
+                                                   const PrimitiveContext& context,
+                                                   std::string& owner) {
   const auto owners = owners_of(state, {directive.statement, directive.replaced});
   if (!owners) return owners.error();
   owner = owners->front();
   const std::vector<std::string> owned = owned_loops(state, owner);
-  const auto value = parse_affine(directive.value.text, owned, "loops of " + owner, context.environment.values);
+  const auto value =
+      parse_affine(directive.value.text, owned, "loops of " + owner, context.environment.values);
   if (!value) return malformed(value.error().reason);
   std::vector<std::string> used;
   for (const std::string& loop : owned)
@@ -26,7 +29,8 @@ Result<std::vector<std::string>, Refusal> loops_of(const State& state, const Wav
     return malformed("'" + directive.value.text + "' does not use " + directive.replaced +
                      ", the loop that the wavefront replaces");
   if (used.size() < 2)
-    return malformed("'" + directive.value.text + "' uses one loop: a wavefront runs across two or more");
+    return malformed("'" + directive.value.text +
+                     "' uses one loop: a wavefront runs across two or more");
   return used;
 }
 
@@ -37,8 +41,8 @@ Applied wavefront(const State& state, const Wavefront& directive, const Primitiv
   const auto used = loops_of(state, directive, context, owner);
   if (!used) return used.error();
   const PrimitiveContext structure = {context.environment, nullptr};
-  Applied next =
-      remap_one(state, {directive.statement, directive.replaced}, directive.value.text, directive.name, structure);
+  Applied next = remap_one(state, {directive.statement, directive.replaced}, directive.value.text,
+                           directive.name, structure);
   if (!next) return next;
   std::vector<std::string> order = {directive.name};
   for (const std::string& loop : *used)

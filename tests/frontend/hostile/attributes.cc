@@ -16,8 +16,10 @@ void image(ModelBuilder& b) {
 }  // namespace
 
 void write_attributes(HostileWriter& w) {
-  const auto conv = [&](const std::string& name, ExitStatus expected, const std::string& attribute, const List& value) {
-    w.one("conv_" + name, expected, "Conv", {"i", "k"}, image, [&](onnx::NodeProto& n) { set(n, attribute, value); });
+  const auto conv = [&](const std::string& name, ExitStatus expected, const std::string& attribute,
+                        const List& value) {
+    w.one("conv_" + name, expected, "Conv", {"i", "k"}, image,
+          [&](onnx::NodeProto& n) { set(n, attribute, value); });
   };
   conv("zero_stride", InvalidInput, "strides", {0, 1});
   conv("huge_dilation", ResourceLimit, "dilations", {kMost, kMost});
@@ -38,15 +40,19 @@ void write_attributes(HostileWriter& w) {
   w.one("pool_without_kernel", InvalidInput, "MaxPool", {"i"}, image);
   w.one("unknown_operator", Unsupported, "Teleport", {"x"});
   w.one("escape_codes", Unsupported, "\x1b[31mred\x07", {"x"});
-  w.one("unknown_domain", Unsupported, "Relu", {"x"}, {}, [](onnx::NodeProto& n) { n.set_domain("com.acme"); });
+  w.one("unknown_domain", Unsupported, "Relu", {"x"}, {},
+        [](onnx::NodeProto& n) { n.set_domain("com.acme"); });
   w.one("unknown_attribute", Unsupported, "Relu", {"x"}, {},
         [](onnx::NodeProto& n) { set(n, "speed", std::int64_t{11}); });
   w.one("attribute_of_other_type", InvalidInput, "Concat", {"x"}, {},
         [](onnx::NodeProto& n) { set(n, "axis", std::string("one")); });
   w.one("missing_attribute", InvalidInput, "Concat", {"x", "x"});
-  w.one("axis_out_of_range", InvalidInput, "Softmax", {"x"}, {}, [](onnx::NodeProto& n) { set(n, "axis", kLeast); });
-  w.one("softmax_of_scalar", InvalidInput, "Softmax", {"s"}, [](ModelBuilder& b) { b.input("s", {}); });
-  w.one("perm_twice", InvalidInput, "Transpose", {"x"}, {}, [](onnx::NodeProto& n) { set(n, "perm", List{0, 0}); });
+  w.one("axis_out_of_range", InvalidInput, "Softmax", {"x"}, {},
+        [](onnx::NodeProto& n) { set(n, "axis", kLeast); });
+  w.one("softmax_of_scalar", InvalidInput, "Softmax", {"s"},
+        [](ModelBuilder& b) { b.input("s", {}); });
+  w.one("perm_twice", InvalidInput, "Transpose", {"x"}, {},
+        [](onnx::NodeProto& n) { set(n, "perm", List{0, 0}); });
   w.one("perm_huge", InvalidInput, "Transpose", {"x"}, {},
         [](onnx::NodeProto& n) { set(n, "perm", List{kMost, kLeast}); });
 }

@@ -19,7 +19,8 @@ onnx::FunctionProto& function(ModelBuilder& b, const std::string& name) {
   added.add_opset_import()->set_version(13);
   return added;
 }
-void call(onnx::NodeProto& node, const std::string& op, const std::string& from, const std::string& to) {
+void call(onnx::NodeProto& node, const std::string& op, const std::string& from,
+          const std::string& to) {
   node.set_op_type(op);
   node.add_input(from);
   node.add_output(to);
@@ -36,14 +37,18 @@ onnx::GraphProto& branch(onnx::NodeProto& node, const std::string& name) {
 }  // namespace
 
 void write_functions(HostileWriter& w) {
-  w.one("function_of_other_domain", Unsupported, "relu", {"x"}, [](ModelBuilder& b) { function(b, "relu"); });
+  w.one("function_of_other_domain", Unsupported, "relu", {"x"},
+        [](ModelBuilder& b) { function(b, "relu"); });
   w.one(
       "function_sound", Success, "relu", {"x"},
       [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "a", "z"); }, to_acme);
-  w.one("function_empty", InvalidInput, "relu", {"x"}, [](ModelBuilder& b) { function(b, "relu"); }, to_acme);
+  w.one(
+      "function_empty", InvalidInput, "relu", {"x"}, [](ModelBuilder& b) { function(b, "relu"); },
+      to_acme);
   w.one(
       "function_dangling", InvalidInput, "relu", {"x"},
-      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "nowhere", "z"); }, to_acme);
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "nowhere", "z"); },
+      to_acme);
   w.one(
       "function_sees_no_outside", InvalidInput, "relu", {"x"},
       [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "x", "z"); }, to_acme);
@@ -60,7 +65,8 @@ void write_functions(HostileWriter& w) {
       to_acme);
   w.one(
       "function_unknown_operator", Unsupported, "relu", {"x"},
-      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Teleport", "a", "z"); }, to_acme);
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Teleport", "a", "z"); },
+      to_acme);
   w.one(
       "function_calls_itself", ResourceLimit, "relu", {"x"},
       [](ModelBuilder& b) {
@@ -88,8 +94,8 @@ void write_functions(HostileWriter& w) {
 
 // If(c) with branches of one node each.
 void write_branches(HostileWriter& w) {
-  const auto branches = [&](const std::string& name, ExitStatus expected, const std::string& yes, const std::string& no,
-                            const std::string& output, bool is_constant) {
+  const auto branches = [&](const std::string& name, ExitStatus expected, const std::string& yes,
+                            const std::string& no, const std::string& output, bool is_constant) {
     w.one(
         name, expected, "If", {"c"},
         [&](ModelBuilder& b) {
@@ -99,7 +105,8 @@ void write_branches(HostileWriter& w) {
             b.input("c", {}, TensorProto::BOOL);
         },
         [&](onnx::NodeProto& node) {
-          for (const auto& [label, op] : {std::pair{"then_branch", yes}, std::pair{"else_branch", no}}) {
+          for (const auto& [label, op] :
+               {std::pair{"then_branch", yes}, std::pair{"else_branch", no}}) {
             onnx::GraphProto& body = branch(node, label);
             call(*body.add_node(), op, "x", "r");
             body.add_output()->set_name(output);
@@ -112,7 +119,8 @@ void write_branches(HostileWriter& w) {
   branches("if_other_shapes", Unsupported, "Relu", "Transpose", "r", false);
   branches("if_other_types", Unsupported, "Relu", "IsNaN", "r", false);
   branches("if_output_of_nothing", InvalidInput, "Relu", "Abs", "q", false);
-  w.one("if_without_branches", InvalidInput, "If", {"c"}, [](ModelBuilder& b) { b.input("c", {}, TensorProto::BOOL); });
+  w.one("if_without_branches", InvalidInput, "If", {"c"},
+        [](ModelBuilder& b) { b.input("c", {}, TensorProto::BOOL); });
   w.one("if_condition_of_floats", InvalidInput, "If", {"x"}, {}, [](onnx::NodeProto& node) {
     for (const char* label : {"then_branch", "else_branch"}) {
       onnx::GraphProto& body = branch(node, label);

@@ -14,13 +14,16 @@ using onnx::TensorProto;
 }  // namespace
 
 void write_resizes(HostileWriter& w) {
-  const auto resize = [&](const std::string& name, ExitStatus expected, const std::vector<float>& scales,
+  const auto resize = [&](const std::string& name, ExitStatus expected,
+                          const std::vector<float>& scales,
                           const std::function<void(onnx::NodeProto&)>& attributes = {}) {
     w.one(
         "resize_" + name, expected, "Resize", {"x", "", "s"},
-        [&](ModelBuilder& b) { b.floats("s", {static_cast<std::int64_t>(scales.size())}, scales); }, attributes);
+        [&](ModelBuilder& b) { b.floats("s", {static_cast<std::int64_t>(scales.size())}, scales); },
+        attributes);
   };
-  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
   resize("sound", Success, {2, 2});
   resize("one_scale", InvalidInput, {2});
   resize("zero_scale", InvalidInput, {0, 1});
@@ -29,19 +32,23 @@ void write_resizes(HostileWriter& w) {
   resize("infinite_scale", InvalidInput, {infinity, 1});
   resize("huge_scale", InvalidInput, {1e30F, 1e30F});
   resize("large_scale", ResourceLimit, {1e9F, 1});
-  resize("unknown_mode", InvalidInput, {2, 2}, [](onnx::NodeProto& n) { set(n, "mode", std::string("magic")); });
-  resize("unknown_coordinates", InvalidInput, {2, 2},
-         [](onnx::NodeProto& n) { set(n, "coordinate_transformation_mode", std::string("polar")); });
-  resize("crop_without_region", InvalidInput, {2, 2},
-         [](onnx::NodeProto& n) { set(n, "coordinate_transformation_mode", std::string("tf_crop_and_resize")); });
+  resize("unknown_mode", InvalidInput, {2, 2},
+         [](onnx::NodeProto& n) { set(n, "mode", std::string("magic")); });
+  resize("unknown_coordinates", InvalidInput, {2, 2}, [](onnx::NodeProto& n) {
+    set(n, "coordinate_transformation_mode", std::string("polar"));
+  });
+  resize("crop_without_region", InvalidInput, {2, 2}, [](onnx::NodeProto& n) {
+    set(n, "coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  });
   w.one("resize_negative_size", InvalidInput, "Resize", {"x", "", "", "s"}, listed("s", {-1, 2}));
   w.one("resize_huge_size", ResourceLimit, "Resize", {"x", "", "", "s"}, listed("s", {kMost, 2}));
   w.one("resize_without_anything", InvalidInput, "Resize", {"x"});
 }
 
 void write_composed(HostileWriter& w) {
-  w.one("compress_too_long", InvalidInput, "Compress", {"x", "c"},
-        [](ModelBuilder& b) { b.tensor("c", {7}, TensorProto::BOOL).set_raw_data(std::string(7, '\1')); });
+  w.one("compress_too_long", InvalidInput, "Compress", {"x", "c"}, [](ModelBuilder& b) {
+    b.tensor("c", {7}, TensorProto::BOOL).set_raw_data(std::string(7, '\1'));
+  });
   w.one("non_zero_at_run_time", Unsupported, "NonZero", {"x"});
   w.one("pads_wrapped_far", InvalidInput, "Pad", {"x", "s"}, listed("s", {0, kHuge, 0, 0}),
         [](onnx::NodeProto& n) { set(n, "mode", std::string("wrap")); });

@@ -17,7 +17,8 @@ using onnx::TensorProto;
 }  // namespace
 
 void write_external(HostileWriter& w) {
-  // The files that no model may reach are as large as the tensor, so that only the rule stands in the way.
+  // The files that no model may reach are as large as the tensor, so that only the rule stands
+  // in the way.
   const fs::path inside = w.folder() / "external";
   fs::create_directories(inside / "data");
   for (const fs::path& file : {w.folder() / "w.bin", inside / "data" / "w.bin"}) {
@@ -27,8 +28,9 @@ void write_external(HostileWriter& w) {
   fs::create_symlink("w.bin", inside / "data" / "link.bin");
   fs::remove(inside / "link");
   fs::create_directory_symlink("data", inside / "link");
-  const auto external = [&](const std::string& name, ExitStatus expected, const std::string& location,
-                            const std::string& offset = "", const std::string& length = "") {
+  const auto external = [&](const std::string& name, ExitStatus expected,
+                            const std::string& location, const std::string& offset = "",
+                            const std::string& length = "") {
     w.one("external/" + name, expected, "Add", {"x", "w"}, [&](ModelBuilder& b) {
       onnx::TensorProto& tensor = b.tensor("w", {3});
       tensor.set_data_location(TensorProto::EXTERNAL);

@@ -52,7 +52,8 @@ void write_headers(HostileWriter& w) {
   no_graph.add_opset_import()->set_version(13);
   w.bytes("no_graph", InvalidInput, no_graph.SerializeAsString());
   w.model("no_ir_version", InvalidInput, [](ModelBuilder& b) { b.model.set_ir_version(0); });
-  w.one("no_opset", InvalidInput, "Relu", {"x"}, [](ModelBuilder& b) { b.model.clear_opset_import(); });
+  w.one("no_opset", InvalidInput, "Relu", {"x"},
+        [](ModelBuilder& b) { b.model.clear_opset_import(); });
   w.one("two_opsets", InvalidInput, "Relu", {"x"},
         [](ModelBuilder& b) { b.model.add_opset_import()->set_version(12); });
   w.one("opset_negative", InvalidInput, "Relu", {"x"},
@@ -61,8 +62,10 @@ void write_headers(HostileWriter& w) {
         [](ModelBuilder& b) { b.model.mutable_opset_import(0)->set_version(99); });
   w.one("opset_3_has_no_relu", Unsupported, "Relu", {"x"},
         [](ModelBuilder& b) { b.model.mutable_opset_import(0)->set_version(3); });
-  w.one("nested_200_deep", InvalidInput, "Relu", {"x"}, [](ModelBuilder& b) { nest(b.graph(), 200); });
-  w.one("nested_20_deep", InvalidInput, "Relu", {"x"}, [](ModelBuilder& b) { nest(b.graph(), 20); });
+  w.one("nested_200_deep", InvalidInput, "Relu", {"x"},
+        [](ModelBuilder& b) { nest(b.graph(), 200); });
+  w.one("nested_20_deep", InvalidInput, "Relu", {"x"},
+        [](ModelBuilder& b) { nest(b.graph(), 20); });
 }
 
 }  // namespace polyte::testing

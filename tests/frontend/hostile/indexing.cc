@@ -12,8 +12,10 @@ using onnx::TensorProto;
 }  // namespace
 
 void write_einsums(HostileWriter& w) {
-  const auto einsum = [&](const std::string& name, ExitStatus expected, const std::string& equation) {
-    w.one("einsum_" + name, expected, "Einsum", {"x"}, {}, [&](onnx::NodeProto& n) { set(n, "equation", equation); });
+  const auto einsum = [&](const std::string& name, ExitStatus expected,
+                          const std::string& equation) {
+    w.one("einsum_" + name, expected, "Einsum", {"x"}, {},
+          [&](onnx::NodeProto& n) { set(n, "equation", equation); });
   };
   einsum("sound", Success, " i j -> j i ");
   einsum("implicit", Success, "ba");
@@ -30,13 +32,16 @@ void write_einsums(HostileWriter& w) {
 }
 
 void write_indexing(HostileWriter& w) {
-  const auto indexed = [&](const std::string& name, ExitStatus expected, const std::string& op, const List& shape,
-                           const List& indices) {
-    w.one(name, expected, op, {"x", "i"}, [&](ModelBuilder& b) { b.integers("i", shape, indices); });
+  const auto indexed = [&](const std::string& name, ExitStatus expected, const std::string& op,
+                           const List& shape, const List& indices) {
+    w.one(name, expected, op, {"x", "i"},
+          [&](ModelBuilder& b) { b.integers("i", shape, indices); });
   };
-  w.one("gather_by_floats", InvalidInput, "Gather", {"x", "i"}, [](ModelBuilder& b) { b.floats("i", {1}, {0}); });
+  w.one("gather_by_floats", InvalidInput, "Gather", {"x", "i"},
+        [](ModelBuilder& b) { b.floats("i", {1}, {0}); });
   const auto flattened = [&](const std::string& name, ExitStatus expected, std::int64_t axis) {
-    w.one("flatten_" + name, expected, "Flatten", {"x"}, {}, [&](onnx::NodeProto& n) { set(n, "axis", axis); });
+    w.one("flatten_" + name, expected, "Flatten", {"x"}, {},
+          [&](onnx::NodeProto& n) { set(n, "axis", axis); });
   };
   flattened("behind_the_last_axis", Success, 2);
   flattened("from_the_first_axis", Success, -2);
@@ -46,14 +51,15 @@ void write_indexing(HostileWriter& w) {
   indexed("gather_nd_long_tuple", InvalidInput, "GatherND", {1, 3}, {0, 0, 0});
   indexed("gather_nd_scalar", InvalidInput, "GatherND", {}, {0});
   w.one(
-      "gather_nd_batch", InvalidInput, "GatherND", {"x", "i"}, [](ModelBuilder& b) { b.integers("i", {1, 1}, {0}); },
+      "gather_nd_batch", InvalidInput, "GatherND", {"x", "i"},
+      [](ModelBuilder& b) { b.integers("i", {1, 1}, {0}); },
       [](onnx::NodeProto& n) { set(n, "batch_dims", kMost); });
   w.one(
       "gather_nd_negative_batch", InvalidInput, "GatherND", {"x", "i"},
       [](ModelBuilder& b) { b.integers("i", {1, 1}, {0}); },
       [](onnx::NodeProto& n) { set(n, "batch_dims", std::int64_t{-1}); });
-  const auto scatter = [&](const std::string& name, ExitStatus expected, const std::string& op, const List& indices,
-                           const List& updates) {
+  const auto scatter = [&](const std::string& name, ExitStatus expected, const std::string& op,
+                           const List& indices, const List& updates) {
     w.one(name, expected, op, {"x", "i", "u"}, [&](ModelBuilder& b) {
       b.input("i", indices, TensorProto::INT64);
       b.input("u", updates);

@@ -26,7 +26,8 @@ void write_wiring(HostileWriter& w) {
     b.node("Abs", {"x"}, {"y"}, "second");
   });
   w.model("computes_an_input", InvalidInput, [](ModelBuilder& b) { b.node("Relu", {"x"}, {"x"}); });
-  w.one("computes_an_initializer", InvalidInput, "Relu", {"x"}, [](ModelBuilder& b) { b.floats("y", {1}, {0}); });
+  w.one("computes_an_initializer", InvalidInput, "Relu", {"x"},
+        [](ModelBuilder& b) { b.floats("y", {1}, {0}); });
   w.one("dangling_operand", InvalidInput, "Relu", {"nowhere"});
   w.one("missing_operand", InvalidInput, "Add", {"x", ""});
   w.one("too_few_operands", InvalidInput, "Add", {"x"});

@@ -4,12 +4,14 @@
 
 namespace polyte::testing {
 
-void HostileWriter::bytes(const std::string& name, ExitStatus expected, const std::string& content) {
+void HostileWriter::bytes(const std::string& name, ExitStatus expected,
+                          const std::string& content) {
   std::ofstream(folder_ / (name + ".onnx"), std::ios::binary) << content;
   models.push_back({name, expected});
 }
 
-void HostileWriter::model(const std::string& name, ExitStatus expected, const Build& build, int opset) {
+void HostileWriter::model(const std::string& name, ExitStatus expected, const Build& build,
+                          int opset) {
   ModelBuilder b(opset);
   b.input("x", {2, 3});
   b.output("y");

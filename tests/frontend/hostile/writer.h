@@ -26,8 +26,9 @@ class HostileWriter {
   // A sound model of input x: f32[2, 3] and output y, to be made unsound.
   void model(const std::string& name, ExitStatus expected, const Build& build, int opset = 13);
   // The same with one node: op(x, ...) -> y.
-  void one(const std::string& name, ExitStatus expected, const std::string& op, const std::vector<std::string>& inputs,
-           const Build& build = {}, const std::function<void(onnx::NodeProto&)>& attributes = {});
+  void one(const std::string& name, ExitStatus expected, const std::string& op,
+           const std::vector<std::string>& inputs, const Build& build = {},
+           const std::function<void(onnx::NodeProto&)>& attributes = {});
 
   const std::filesystem::path& folder() const { return folder_; }
   std::vector<HostileModel> models;

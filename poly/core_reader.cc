@@ -1,0 +1,202 @@
+#include "poly/core_reader.h"
+
+#include <isl/aff.h>
+#include <isl/schedule_node.h>
+
+#include <algorithm>
+#include <set>
+
+namespace polyte::poly {
+namespace {
+
+class TreeReader {
+ public:
+  TreeReader(const std::vector<Cluster>& clusters, bool allow_maps)
+      : clusters_(clusters), allow_maps_(allow_maps) {}
+
+  Result<Core> read(const isl::schedule_node& node) {
+    Core core = visit(node, std::vector<std::set<std::string>>(clusters_.size()));
+    if (!reason_.empty()) return Decline{reason_};
+    return core;
+  }
+
+ private:
+  const std::vector<Cluster>& clusters_;
+  const bool allow_maps_;
+  std::string reason_;
+
+  Core fail(const std::string& reason) {
+    if (reason_.empty()) reason_ = reason;
+    return nullptr;
+  }
+
+  static std::size_t cluster_number(const isl::set& instances) {
+    return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
+  }
+
+  using Taken = std::vector<std::set<std::string>>;  // a cluster's iterators that bands above own
+
+  Core visit(const isl::schedule_node& node, const Taken& taken) {
+    isl_schedule_node* raw = node.get();
+    switch (isl_schedule_node_get_type(raw)) {
+      case isl_schedule_node_domain:
+      case isl_schedule_node_filter:
+      case isl_schedule_node_context:
+        return visit(node.child(0), taken);
+      case isl_schedule_node_band:
+        return visit_band(node, taken);
+      case isl_schedule_node_sequence:
+      case isl_schedule_node_set:
+        return visit_sequence(node, taken);
+      case isl_schedule_node_leaf:
+        return visit_leaf(node, taken);
+      default:
+        return fail("isl's tree has a node that schedules do not have");
+    }
+  }
+
+  std::vector<std::size_t> clusters_at(const isl::schedule_node& node) {
+    std::vector<std::size_t> found;
+    isl::union_set domain = isl::manage(isl_schedule_node_get_domain(node.get()));
+    domain.foreach_set([&](isl::set set) { found.push_back(cluster_number(set)); });
+    std::ranges::sort(found);
+    return found;
+  }
+
+  Core visit_leaf(const isl::schedule_node& node, const Taken& taken) {
+    std::vector<Core> parts;
+    for (std::size_t c : clusters_at(node)) {
+      Cluster rest = clusters_[c];
+      std::erase_if(rest.iterators, [&](const std::string& it) { return taken[c].contains(it); });
+      parts.push_back(std::make_shared<const CoreNode>(CoreNode{rest}));
+    }
+    if (parts.size() == 1) return parts[0];
+    return std::make_shared<const CoreNode>(CoreNode{CoreSequence{parts}});
+  }
+
+  Core visit_sequence(const isl::schedule_node& node, const Taken& taken) {
+    CoreSequence sequence;
+    const isl_size count = isl_schedule_node_n_children(node.get());
+    for (isl_size i = 0; i < count; ++i) {
+      Core child = visit(node.child(static_cast<int>(i)), taken);
+      if (!child) return nullptr;
+      sequence.children.push_back(child);
+    }
+    return std::make_shared<const CoreNode>(CoreNode{std::move(sequence)});
+  }
+
+  // A row over the cluster's iterators; nullopt where it is not one affine expression
+  // with integer coefficients.
+  std::optional<ir::Affine> row_of(const isl::union_pw_aff& row, std::size_t cluster) {
+    isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
+    for (unsigned i = 0; i < pieces.size(); ++i) {
+      isl::pw_aff piece = pieces.at(static_cast<int>(i));
+      if (cluster_number(piece.domain()) != cluster) continue;
+      if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
+      isl_aff* aff = isl_pw_aff_as_aff(piece.copy());
+      auto result = over_iterators(aff, clusters_[cluster].iterators);
+      isl_aff_free(aff);
+      return result;
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<ir::Affine> over_iterators(isl_aff* aff,
+                                                  const std::vector<std::string>& iterators) {
+    if (isl_aff_dim(aff, isl_dim_div) != 0) return std::nullopt;
+    isl_val* constant = isl_aff_get_constant_val(aff);
+    bool integral = isl_val_is_int(constant) == isl_bool_true;
+    ir::Affine result = integral ? isl_val_get_num_si(constant) : 0;
+    isl_val_free(constant);
+    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_in); ++d) {
+      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_in, static_cast<int>(d));
+      integral = integral && isl_val_is_int(factor) == isl_bool_true;
+      if (integral)
+        result = result + ir::Affine::symbol(iterators[static_cast<std::size_t>(d)]) *
+                              isl_val_get_num_si(factor);
+      isl_val_free(factor);
+    }
+    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_param); ++d) {
+      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_param, static_cast<int>(d));
+      integral = integral && isl_val_is_zero(factor) == isl_bool_true;
+      isl_val_free(factor);
+    }
+    return integral ? std::optional(result) : std::nullopt;
+  }
+
+  // A definition outside reductions may have any row; initial values and updates have
+  // iterators only.
+  bool may_map(std::size_t cluster) const {
+    return allow_maps_ && clusters_[cluster].statements.size() == 1 && !clusters_[cluster].update();
+  }
+
+  std::string decline_text(std::size_t cluster) const {
+    return "isl skews, shifts or reverses a loop of '" + clusters_[cluster].statements[0]->name +
+           "'";
+  }
+
+  // The loop of a row that is the same iterator for all clusters; else a fresh one, with its rows.
+  std::optional<BandMember> read_member(const isl::union_pw_aff& row,
+                                        const std::vector<std::size_t>& here, Taken& taken) {
+    BandMember member;
+    bool is_plain = true;
+    for (std::size_t c : here) {
+      const auto value = row_of(row, c);
+      if (!value) {
+        fail(decline_text(c));
+        return std::nullopt;
+      }
+      const auto iterator = value->as_symbol();
+      is_plain = is_plain && iterator && (member.loop.empty() || member.loop == *iterator);
+      if (!iterator && !may_map(c)) {
+        fail(decline_text(c));
+        return std::nullopt;
+      }
+      if (iterator && member.loop.empty()) member.loop = *iterator;
+      member.rows[clusters_[c].statements[0]->name] = *value;
+      std::set<std::string> used;
+      value->collect_symbols(used);
+      taken[c].insert(used.begin(), used.end());
+    }
+    if (is_plain) {
+      member.rows.clear();
+      return member;
+    }
+    for (std::size_t c : here) {
+      if (may_map(c)) continue;
+      fail("isl fuses loop '" + member.loop + "' with a loop of another name");
+      return std::nullopt;
+    }
+    member.loop.clear();  // named when all members are known
+    return member;
+  }
+
+  Core visit_band(const isl::schedule_node& node, Taken taken) {
+    isl::schedule_node_band band_node = node.as<isl::schedule_node_band>();
+    isl::multi_union_pw_aff rows = band_node.partial_schedule();
+    Band band;
+    band.permutable = band_node.permutable();
+    const std::vector<std::size_t> here = clusters_at(node);
+    const isl_size members = isl_schedule_node_band_n_member(node.get());
+    for (isl_size m = 0; m < members; ++m) {
+      auto member = read_member(rows.at(static_cast<int>(m)), here, taken);
+      if (!member) return nullptr;
+      if (member->loop.empty() && member->rows.empty())
+        return fail("isl's band has a loop that no statement owns");
+      member->coincident = band_node.member_get_coincident(static_cast<int>(m));
+      band.members.push_back(std::move(*member));
+    }
+    band.child = visit(node.child(0), taken);
+    if (!band.child) return nullptr;
+    return std::make_shared<const CoreNode>(CoreNode{std::move(band)});
+  }
+};
+
+}  // namespace
+
+Result<Core> read_core(const isl::schedule_node& node, const std::vector<Cluster>& clusters,
+                       bool allow_maps) {
+  return TreeReader(clusters, allow_maps).read(node);
+}
+
+}  // namespace polyte::poly

@@ -1,0 +1,98 @@
+#include "poly/placed_costs.h"
+
+#include <algorithm>
+
+#include "poly/row_span.h"
+#include "schedule/state/state.h"
+
+namespace polyte::poly {
+
+PlacedCosts::PlacedCosts(const ir::Program& program, const OrderTree& tree, const Machine& machine,
+                         bool keep_order)
+    : program_(program), statements_(statements_below(tree)) {
+  for (const ir::Statement& s : program.statements) loops_[s.name];
+  collect_rows(tree);
+  for (const ir::Statement& s : program.statements) {
+    const bool may_reorder = !keep_order || schedule::is_reorderable(s);
+    prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine, may_reorder));
+  }
+}
+
+void PlacedCosts::collect_rows(const OrderTree& tree) {
+  if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
+    for (const OrderLoop& loop : band->loops)
+      for (const auto& [statement, row] : loop.rows) {
+        rows_[statement].push_back(row);
+        loops_[statement].push_back(&loop);
+      }
+    collect_rows(band->child);
+  } else if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+    for (const OrderTree& child : sequence->children) collect_rows(child);
+  }
+}
+
+std::size_t PlacedCosts::row_of(const std::string& statement, const OrderLoop* loop) const {
+  const auto& loops = loops_.at(statement);
+  return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
+}
+
+std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
+                                            const Placed& placed) const {
+  std::vector<PlacedRow> rows;
+  const auto& loops = loops_.at(statement);
+  for (const PlacedLoop& p : placed)
+    if (std::ranges::find(loops, p.loop) != loops.end())
+      rows.push_back({row_of(statement, p.loop), p.tile});
+  for (const OrderLoop* loop : loops)
+    if (std::ranges::find(placed, loop, &PlacedLoop::loop) == placed.end())
+      rows.push_back({row_of(statement, loop), 0});
+  return rows;
+}
+
+StatementPrice::Reads PlacedCosts::warm_for(const std::string& statement,
+                                            const Placed& placed) const {
+  StatementPrice::Reads warm;
+  for (const std::string& other : statements_) {
+    if (other == statement) break;
+    const auto& loops = loops_.at(other);
+    if (loops.empty()) continue;
+    const auto shared =
+        static_cast<std::size_t>(std::ranges::count_if(placed, [&](const PlacedLoop& p) {
+          return std::ranges::find(loops, p.loop) != loops.end();
+        }));
+    const std::vector<PlacedRow> rows = rows_at(other, placed);
+    const bool is_inside = shared == placed.size() && shared == rows.size();
+    const StatementPrice::Reads read =
+        prices_.at(other).reads(rows, is_inside && shared > 0 ? shared - 1 : shared);
+    warm.insert(warm.end(), read.begin(), read.end());
+  }
+  return warm;
+}
+
+StatementPrice::Cost PlacedCosts::cost_of(const std::string& statement,
+                                          const Placed& placed) const {
+  return prices_.at(statement).cost(rows_at(statement, placed), warm_for(statement, placed));
+}
+
+double PlacedCosts::cycles_of(const OrderBand& band, const Placed& loops) const {
+  double cycles = 0;
+  for (const std::string& statement : statements_below(band.child))
+    cycles += cost_of(statement, loops).cycles;
+  return cycles;
+}
+
+double PlacedCosts::longest(const OrderBand& band, const OrderLoop& loop) const {
+  double longest = 1;
+  for (const std::string& statement : statements_below(band.child))
+    longest = std::max(longest, prices_.at(statement).extent(row_of(statement, &loop)));
+  return longest;
+}
+
+bool PlacedCosts::is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
+  RowSpan others(program_.statement(statement).iterators);
+  for (const OrderLoop* other : loops_.at(statement))
+    if (other != &loop) others.add(other->rows.at(statement));
+  return !others.add(loop.rows.at(statement));
+}
+
+}  // namespace polyte::poly

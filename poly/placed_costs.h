@@ -1,0 +1,68 @@
+// What the statements of an order cost in loops as a nest would place them: each by its price
+// (poly/order_price.h), warm with what statements before it have read.
+//
+//   costs.cost_of("acc.update", {{&m, 64}, {&k}, {&m}})   over tiles of 64 of m, then k, then m
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "poly/order_price.h"
+#include "poly/order_tree.h"
+
+namespace polyte::poly {
+
+// A loop of a nest: over single values, or over tiles of so many.
+struct PlacedLoop {
+  const OrderLoop* loop = nullptr;
+  double tile = 0;  // 0: single values
+};
+using Placed = std::vector<PlacedLoop>;
+
+// By statement, over the loops of one tree. Keeps all of its arguments by reference.
+class PlacedCosts {
+ public:
+  // `keep_order`: terms of sums stay in theirs.
+  PlacedCosts(const ir::Program& program, const OrderTree& tree, const Machine& machine,
+              bool keep_order);
+
+  // Outermost first.
+  const std::vector<const OrderLoop*>& loops_of(const std::string& statement) const {
+    return loops_.at(statement);
+  }
+  StatementPrice::Cost cost_of(const std::string& statement, const Placed& placed) const;
+  // Of all statements of a band in these loops; where they have more below, these as they are.
+  double cycles_of(const OrderBand& band, const Placed& loops) const;
+
+  // Of a loop of the statement: how many values it has, and the one in their middle.
+  double extent(const std::string& statement, const OrderLoop& loop) const {
+    return prices_.at(statement).extent(row_of(statement, &loop));
+  }
+  double middle(const std::string& statement, const OrderLoop& loop) const {
+    return prices_.at(statement).middle(row_of(statement, &loop));
+  }
+  // The longest that a loop is for a statement of its band.
+  double longest(const OrderBand& band, const OrderLoop& loop) const;
+  // Whether the other loops of a statement say which iteration of this one it is in.
+  bool is_told_by_others(const std::string& statement, const OrderLoop& loop) const;
+
+ private:
+  const ir::Program& program_;
+  std::vector<std::string> statements_;                         // in the order of the tree
+  std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
+  std::map<std::string, std::vector<const OrderLoop*>> loops_;  // the same
+  std::map<std::string, StatementPrice> prices_;
+
+  void collect_rows(const OrderTree& tree);
+  // The number of a loop among the rows of a statement.
+  std::size_t row_of(const std::string& statement, const OrderLoop* loop) const;
+  // The loops of a statement, outermost first: those that are placed, then the rest of its own
+  // as they are.
+  std::vector<PlacedRow> rows_at(const std::string& statement, const Placed& placed) const;
+  // What statements before this one read in the same iteration of the loops that both are in: all
+  // but the last of an innermost band, of different nests those around.
+  StatementPrice::Reads warm_for(const std::string& statement, const Placed& placed) const;
+};
+
+}  // namespace polyte::poly
