@@ -19,6 +19,44 @@ std::int64_t bytes_of(const ir::LoopBuffer& b) {
 
 using Places = std::map<std::string, Memory>;
 
+// One lane of a vector, or all that it has.
+std::vector<ir::Index> at_lane(std::vector<ir::Index> indices, const ir::Lanes& lanes, int lane) {
+  for (std::size_t d = 0; d < indices.size(); ++d)
+    indices[d].affine = indices[d].affine + lanes.strides[d] * lane;
+  return indices;
+}
+
+bool is_gathered(const std::vector<ir::Index>& indices) {
+  return std::ranges::any_of(indices, [](const ir::Index& i) { return i.indirect != nullptr; });
+}
+
+// y[8*i; 8 by 1] = acc[0; 8 by 1]   ->   y[8*i] = acc[0];  y[8*i + 1] = acc[1];  ..
+// A vector of elements that are computed one by one is none that registers hold: what copies it out
+// takes its elements.
+Stmt by_elements(const Stmt& s, const std::string& buffer) {
+  Stmt below =
+      ir::rewrite_children(s, [&](const Stmt& child) { return by_elements(child, buffer); });
+  const auto* store = std::get_if<ir::Store>(&below->op);
+  const auto* load = store ? std::get_if<ir::Load>(&store->value->op) : nullptr;
+  if (!load || load->buffer != buffer || load->otherwise || load->lanes.count == 1 ||
+      load->lanes.is_masked() || store->lanes.is_masked() || is_gathered(load->indices) ||
+      is_gathered(store->indices))
+    return below;
+  std::vector<Stmt> each;
+  for (int lane = 0; lane < load->lanes.count; ++lane) {
+    ir::Store one = *store;
+    one.indices = at_lane(store->indices, store->lanes, lane);
+    one.lanes = {.count = 1, .strides = {}};
+    one.value =
+        ir::make_load(store->value->type, buffer, at_lane(load->indices, load->lanes, lane));
+    for (std::size_t i = 0; i < one.origin.strides.size(); ++i)
+      one.origin.instance[i] = one.origin.instance[i] + one.origin.strides[i] * lane;
+    one.origin.strides.clear();
+    each.push_back(ir::make_store(std::move(one)));
+  }
+  return ir::make_block(std::move(each));
+}
+
 // Register buffers as their plans say, the others on the stack.
 Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
   Stmt below =
@@ -27,6 +65,9 @@ Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
   if (!alloc || alloc->buffer.memory != Memory::Register) return below;
   const RegisterPlan plan(*alloc);
   if (plan.reason.empty()) return plan.applied(*alloc);
+  ir::Alloc apart = *alloc;
+  apart.body = by_elements(alloc->body, alloc->buffer.name);
+  if (const RegisterPlan other(apart); other.reason.empty()) return other.applied(apart);
   notes.push_back("buffer '" + alloc->buffer.name + "' is not kept in registers: " + plan.reason);
   ir::Alloc copy = *alloc;
   copy.buffer.memory = Memory::Stack;

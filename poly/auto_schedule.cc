@@ -11,6 +11,7 @@
 #include "poly/strategy_cpu.h"
 #include "poly/strategy_gpu.h"
 #include "poly/whole_program.h"
+#include "schedule/cost/kept_values.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/own_script.h"
@@ -168,10 +169,11 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine,
                                        const PolyOptions& options) {
   if (options.affine_core_only) return schedule_plain(program, machine, options, {});
-  return schedule::scheduled_reworded(program, machine,
-                                      [&](const ir::Program& seen, const auto& precomputing) {
-                                        return schedule_plain(seen, machine, options, precomputing);
-                                      });
+  return schedule::scheduled_reworded(
+      program, [&](const ir::Program& seen) { return schedule::kept_values(seen, machine); },
+      [&](const ir::Program& seen, const schedule::Precomputing& precomputing) {
+        return schedule_plain(seen, machine, options, precomputing);
+      });
 }
 
 }  // namespace polyte::poly

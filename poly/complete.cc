@@ -28,7 +28,8 @@ bool is_any_of(const schedule::Operation& operation) {
 bool is_needed(const Directive& line) {
   using namespace schedule;  // NOLINT(google-build-using-namespace): names of directives
   return is_any_of<SetParam, Let, Split, Tile, Map, Nest, Transaction, SplitReduction, Rfactor,
-                   Online, ComputeInline, DeferDivision, Rename, Cut>(line.operation);
+                   Online, ComputeInline, Precompute, View, DeferDivision, Rename, Cut>(
+      line.operation);
 }
 
 std::string priced(const CompletionCandidate& candidate) {

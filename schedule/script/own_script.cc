@@ -1,7 +1,6 @@
 #include "schedule/script/own_script.h"
 
 #include "ir/views.h"
-#include "schedule/cost/kept_values.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -31,7 +30,8 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
 }
 
 Result<Script> scheduled_reworded(
-    const ir::Program& program, const Machine& machine,
+    const ir::Program& program,
+    const std::function<std::vector<ir::Precomputed>(const ir::Program& seen)>& kept,
     const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
         schedule) {
   ir::Program seen = program;
@@ -47,14 +47,15 @@ Result<Script> scheduled_reworded(
     for (const std::int64_t extent : view.shape) line.shape.push_back({std::to_string(extent)});
     take(ir::with_view(seen, view), std::move(line));
   }
-  for (const ir::Precomputed& kept : kept_values(seen, machine)) {
-    take(ir::with_precomputed(seen, kept),
-         Precompute{kept.statement, kept.tensor, kept.iterators, ir::to_string(kept.value)});
-    statements.push_back(kept.tensor);
+  for (const ir::Precomputed& one : kept(seen)) {
+    Result<ir::Program> next = ir::with_precomputed(seen, one);
+    if (!next) continue;  // it was part of one before
+    take(std::move(next),
+         Precompute{one.statement, one.tensor, one.iterators, ir::to_string(one.value)});
+    statements.push_back(one.tensor);
   }
   Result<Script> script = schedule(seen, statements);
-  if (lines.empty()) return script;
-  if (!script) return script;
+  if (!script || lines.empty()) return script;
   script->digest = ir::digest(program);
   script->directives.insert(script->directives.begin(), lines.begin(), lines.end());
   return script;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "ir/precompute.h"
 #include "schedule/script/script.h"
 #include "support/machine.h"
 #include "support/result.h"
@@ -17,13 +18,14 @@ namespace polyte::schedule {
 Script own_script(const ir::Program& program, const std::string& arm, const Machine& machine,
                   const std::set<std::string>& reassociated = {});
 
-// The script of a scheduler that meets a Program in better words: flat subscripts told apart by
-// views (ir/views.h), and values of sums computed before them (schedule/cost/kept_values.h); then
-// what `schedule` writes for the Program that these directives make, and the statements in it that
-// compute values before.
+// Words of a Program that a scheduler does not have to meet: flat subscripts are told apart by
+// views (ir/views.h), then the `kept` values of the Program seen so are computed before what has
+// them. The script begins with these directives; `schedule` writes the rest, for the Program that
+// they make and the statements in it that compute values before.
 using Precomputing = std::vector<std::string>;
 Result<Script> scheduled_reworded(
-    const ir::Program& program, const Machine& machine,
+    const ir::Program& program,
+    const std::function<std::vector<ir::Precomputed>(const ir::Program& seen)>& kept,
     const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
         schedule);
 

@@ -4,6 +4,7 @@
 
 #include "ir/free_regions.h"
 #include "ir/steady_divisions.h"
+#include "schedule/cost/kept_values.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
@@ -186,9 +187,11 @@ Result<Script> make_plain(const ir::Program& program, const Machine& machine,
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine,
                              const TemplateOptions& options) {
-  return scheduled_reworded(program, machine, [&](const ir::Program& seen, const auto&) {
-    return make_plain(seen, machine, options);
-  });
+  return scheduled_reworded(
+      program, [&](const ir::Program& seen) { return kept_values(seen, machine); },
+      [&](const ir::Program& seen, const Precomputing&) {
+        return make_plain(seen, machine, options);
+      });
 }
 
 }  // namespace polyte::schedule

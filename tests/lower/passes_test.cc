@@ -294,6 +294,25 @@ TEST_CASE("buffers find their places") {
         "bytes");
 }
 
+TEST_CASE("sums that are computed one by one are copied out of their registers one by one") {
+  std::vector<std::string> notes;
+  const auto pass = [&](const ir::LoopProgram& p) { return place_buffers(p, notes); };
+  const std::string kSums =
+      "  alloc t: f32[4] in register\n    t[0] = f32(1)\n    t[1] = f32(2)\n    t[2] = f32(3)\n"
+      "    t[3] = f32(4)\n";
+  const std::string apart = after(kSums + "    y[0, 4; 4 by 0,1] = t[0; 4 by 1]\n", pass);
+  CHECK(notes.empty());
+  CHECK(apart.find("in register") != std::string::npos);
+  for (const std::string each :
+       {"y[0, 4] = t[0]", "y[0, 5] = t[1]", "y[0, 6] = t[2]", "y[0, 7] = t[3]"})
+    CHECK_MESSAGE(apart.find(each) != std::string::npos, apart);
+  // what computes with the vector needs it
+  const std::string whole =
+      after(kSums + "    y[0, 4; 4 by 0,1] = (t[0; 4 by 1] + x4(f32(1)))\n", pass);
+  CHECK(whole.find("in stack") != std::string::npos);
+  CHECK(notes.size() == 1);
+}
+
 TEST_CASE("elements of registers are lanes of the pieces that they lie in") {
   std::vector<std::string> notes;
   const auto pass = [&](const ir::LoopProgram& p) { return place_buffers(p, notes); };

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "schedule/proof/foreign_schedule.h"
+#include "tests/schedule/leaks_of_isl.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule::openscop_test {
@@ -159,6 +160,7 @@ TEST_CASE("what is no OpenScop is refused, with its line") {
 }
 
 TEST_CASE("damaged OpenScop is refused, never followed into a crash") {
+  [[maybe_unused]] const LeaksOfIsl expected;
   std::mt19937 random(3);
   const auto program = open_program(kInPlace);
   int refused = 0;

@@ -31,7 +31,7 @@ Operation any_operation(Scene& scene) {
     return SetTail{{"", scene.random.pick(tiled)}, Tail::Round};
   if (scene.random.chance(2)) return propose::reuse(scene);
   if (scene.random.chance(2)) return propose::reassociated(scene);
-  if (const auto found = one_of(scene, propose::recomputed(scene), 12)) return *found;
+  if (const auto found = one_of(scene, propose::recomputed(scene), 16)) return *found;
   if (scene.random.chance(30))
     if (const std::vector<Operation> fitting = propose::tensorized(scene); !fitting.empty())
       return scene.random.pick(fitting);
