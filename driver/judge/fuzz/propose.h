@@ -45,7 +45,6 @@ schedule::Operation algebra(Scene& scene);
 schedule::Operation reassociated(Scene& scene);
 std::vector<schedule::Operation> reciprocals(Scene& scene);
 std::vector<schedule::Operation> deferrals(Scene& scene);
-std::vector<schedule::Operation> precomputed(Scene& scene);
 std::vector<schedule::Operation> online(Scene& scene);
 std::vector<schedule::Operation> tensorized(Scene& scene);
 std::vector<schedule::Operation> tiles(Scene& scene);

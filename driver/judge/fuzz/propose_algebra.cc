@@ -22,6 +22,27 @@ bool several_update(const Scene& scene, const std::string& tensor) {
          }) > 1;
 }
 
+// Parts of values that are more than an element, in terms of their own iterators; now and then of
+// one too few or too many.
+std::vector<Operation> precomputed(Scene& scene) {
+  std::vector<Operation> fitting;
+  for (const ir::Statement& s : scene.state.basis->statements) {
+    if (!scene.state.find(s.name)) continue;
+    const auto look = [&](const ir::Expr& part) -> ir::Expr {
+      if (std::holds_alternative<ir::Load>(part->op) || ir::loads_of(part).empty()) return nullptr;
+      const std::set<std::string> symbols = ir::symbols_of(part);
+      std::vector<std::string> iterators;
+      for (const std::string& it : s.iterators)
+        if (symbols.contains(it) != scene.random.chance(3)) iterators.push_back(it);
+      const std::string tensor = "early" + std::to_string(scene.random.between(0, 5));
+      fitting.emplace_back(Precompute{s.name, tensor, iterators, ir::to_string(part)});
+      return nullptr;
+    };
+    for (const ir::Expr& value : s.values) ir::replace(value, look);
+  }
+  return fitting;
+}
+
 }  // namespace
 
 // A rewrite of a reduction, most often over a loop that it has.
@@ -38,7 +59,11 @@ Operation algebra(Scene& scene) {
   const std::int64_t number = scene.random.between(0, 5);
   const std::string parts = "part" + std::to_string(number);
   const std::string summed = number == 0 || several_update(scene, tensor) ? update : tensor;
-  switch (scene.random.between(0, 9)) {
+  const int form = scene.random.between(0, 9);
+  if (form == 6)
+    if (const std::vector<Operation> fitting = precomputed(scene); !fitting.empty())
+      return scene.random.pick(fitting);
+  switch (form) {
     case 0:
       return SplitReduction{summed, loop, scene.factor(), parts,
                             scene.random.pick(std::vector<SplitReduction::Form>{
@@ -92,27 +117,6 @@ std::vector<Operation> deferrals(Scene& scene) {
     if (common_divisor(s) || defined_quotient(*scene.state.basis, s))
       fitting.emplace_back(DeferDivision{s.writes.front().buffer,
                                          "whole" + std::to_string(scene.random.between(0, 5))});
-  return fitting;
-}
-
-// Parts of values that are more than an element, in terms of their own iterators; now and then of
-// one too few or too many.
-std::vector<Operation> precomputed(Scene& scene) {
-  std::vector<Operation> fitting;
-  for (const ir::Statement& s : scene.state.basis->statements) {
-    if (!scene.state.find(s.name)) continue;
-    const auto look = [&](const ir::Expr& part) -> ir::Expr {
-      if (std::holds_alternative<ir::Load>(part->op) || ir::loads_of(part).empty()) return nullptr;
-      const std::set<std::string> symbols = ir::symbols_of(part);
-      std::vector<std::string> iterators;
-      for (const std::string& it : s.iterators)
-        if (symbols.contains(it) != scene.random.chance(3)) iterators.push_back(it);
-      const std::string tensor = "early" + std::to_string(scene.random.between(0, 5));
-      fitting.emplace_back(Precompute{s.name, tensor, iterators, ir::to_string(part)});
-      return nullptr;
-    };
-    for (const ir::Expr& value : s.values) ir::replace(value, look);
-  }
   return fitting;
 }
 

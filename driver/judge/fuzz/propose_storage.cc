@@ -189,7 +189,7 @@ std::vector<Operation> views(Scene& scene) {
 Operation hint_or_tail(Scene& scene) {
   const std::string what = scene.tensor();
   if (scene.random.chance(25)) return prefetch(scene, what);
-  if (scene.random.chance(20)) return StoreNonTemporal{what};
+  if (scene.random.chance(30)) return StoreNonTemporal{what};
   if (scene.random.chance(40)) return reuse(scene);
   const std::vector<std::string> inner = scene.tiled_loops();
   const LoopName any = scene.loop_name();

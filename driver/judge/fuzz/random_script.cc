@@ -24,14 +24,13 @@ Operation any_operation(Scene& scene) {
   if (const auto found = one_of(scene, propose::reciprocals(scene), 20)) return *found;
   if (const auto found = one_of(scene, propose::deferrals(scene), 20)) return *found;
   if (const auto found = one_of(scene, propose::views(scene), 40)) return *found;
-  if (const auto found = one_of(scene, propose::precomputed(scene), 4)) return *found;
   if (!scene.state.staged.empty() && scene.random.chance(9)) return propose::storage(scene);
   if (const std::vector<std::string> tiled = scene.tiled_loops();
       !scene.state.staged.empty() && !tiled.empty() && scene.random.chance(4))
     return SetTail{{"", scene.random.pick(tiled)}, Tail::Round};
   if (scene.random.chance(2)) return propose::reuse(scene);
   if (scene.random.chance(2)) return propose::reassociated(scene);
-  if (const auto found = one_of(scene, propose::recomputed(scene), 16)) return *found;
+  if (const auto found = one_of(scene, propose::recomputed(scene), 12)) return *found;
   if (scene.random.chance(30))
     if (const std::vector<Operation> fitting = propose::tensorized(scene); !fitting.empty())
       return scene.random.pick(fitting);
