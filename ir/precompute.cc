@@ -36,28 +36,8 @@ std::optional<Span> span_of(const Statement& s, const std::string& iterator) {
   return last.has_division() ? std::nullopt : std::optional(Span{*first, last});
 }
 
-// Where a definition goes that the statement reads: in front of the item of the Program's order
-// that it is in, and of the statements before that write the same tensor.
-struct Gap {
-  std::size_t first = 0;  // statement behind the definition
-  // Statements that run after the definition, and before the last read of it.
-  std::vector<std::size_t> between;
-};
-
 bool is_in(const Item& item, std::size_t statement) {
   return std::ranges::count(statements_in({item}), statement) > 0;
-}
-
-Gap gap_of(const Program& program, std::size_t statement) {
-  const auto item =
-      std::ranges::find_if(program.order, [&](const Item& each) { return is_in(each, statement); });
-  Gap gap{.between = statements_in({*item})};
-  gap.first = std::ranges::min(gap.between);
-  const std::string& written = program.statements[statement].writes.front().buffer;
-  while (gap.first > 0 && program.statements[gap.first - 1].region_depth == 0 &&
-         program.statements[gap.first - 1].writes.front().buffer == written)
-    gap.between.push_back(--gap.first);
-  return gap;
 }
 
 bool writes_what_is_read(const Statement& writer, const Expr& value) {
@@ -65,6 +45,23 @@ bool writes_what_is_read(const Statement& writer, const Expr& value) {
     return std::ranges::any_of(writer.writes,
                                [&](const Access& write) { return write.buffer == load->buffer; });
   });
+}
+
+// The position of the item that the definition goes in front of: behind the last one before the
+// statement that writes what the value reads. Nothing where that is the statement's own.
+std::optional<std::size_t> place_of(const Program& program, std::size_t statement,
+                                    const Expr& value) {
+  const auto changes = [&](const Item& item) {
+    return std::ranges::any_of(statements_in({item}), [&](std::size_t each) {
+      return writes_what_is_read(program.statements[each], value);
+    });
+  };
+  const auto own =
+      std::ranges::find_if(program.order, [&](const Item& item) { return is_in(item, statement); });
+  if (changes(*own)) return std::nullopt;
+  auto place = own;
+  while (place != program.order.begin() && !changes(*std::prev(place))) --place;
+  return static_cast<std::size_t>(place - program.order.begin());
 }
 
 // What makes the value no tensor of its own, or of another meaning; nothing where all is well.
@@ -88,9 +85,8 @@ std::optional<Decline> problem_of(const Program& program, std::size_t at,
             [&](const Expr& part) { return equal(part, value) ? (++found, part) : nullptr; });
   }
   if (found == 0) return Decline{s.name + " has no value " + to_string(value)};
-  for (const std::size_t between : gap_of(program, at).between)
-    if (writes_what_is_read(program.statements[between], value))
-      return Decline{program.statements[between].name + " writes what it reads"};
+  if (!place_of(program, at, value))
+    return Decline{"what it reads is written in the same region, or by " + s.name + " itself"};
   return std::nullopt;
 }
 
@@ -124,29 +120,12 @@ void move_up(std::vector<Item>& items, std::size_t from) {
   }
 }
 
-void insert(Program& program, Statement definition, std::size_t at) {
+void insert(Program& program, Statement definition, std::size_t place) {
+  const std::size_t at = std::ranges::min(statements_in({program.order[place]}));
   program.statements.insert(program.statements.begin() + static_cast<std::ptrdiff_t>(at),
                             std::move(definition));
   move_up(program.order, at);
-  const auto behind =
-      std::ranges::find_if(program.order, [&](const Item& item) { return is_in(item, at + 1); });
-  program.order.insert(behind, Item{at});
-}
-
-// Where `now` has the position of each statement that stays.
-std::vector<Item> kept_items(const std::vector<Item>& items,
-                             const std::vector<std::optional<std::size_t>>& now) {
-  std::vector<Item> kept;
-  for (const Item& item : items) {
-    if (const auto* region = std::get_if<Region>(&item)) {
-      Region smaller = *region;
-      smaller.body = kept_items(region->body, now);
-      if (!smaller.body.empty()) kept.emplace_back(std::move(smaller));
-    } else if (const auto& index = now[std::get<std::size_t>(item)]) {
-      kept.emplace_back(*index);
-    }
-  }
-  return kept;
+  program.order.insert(program.order.begin() + static_cast<std::ptrdiff_t>(place), Item{at});
 }
 
 }  // namespace
@@ -173,22 +152,9 @@ Result<Program> with_precomputed(const Program& program, const Precomputed& prec
   Program result = program;
   result.statements[at] = reading(*found, *definition, precomputed.value);
   result.buffers.push_back(std::move(buffer));
-  insert(result, *std::move(definition), gap_of(program, at).first);
+  insert(result, *std::move(definition), *place_of(program, at, precomputed.value));
   if (const std::vector<std::string> problems = verify(result); !problems.empty())
     return Decline{"the Program would not be well formed: " + problems.front()};
-  return result;
-}
-
-Program with_statements(const Program& program, const std::function<bool(const Statement&)>& keep) {
-  Program result = program;
-  result.statements.clear();
-  std::vector<std::optional<std::size_t>> now;
-  for (const Statement& s : program.statements) {
-    const bool stays = keep(s);
-    now.push_back(stays ? std::optional(result.statements.size()) : std::nullopt);
-    if (stays) result.statements.push_back(s);
-  }
-  result.order = kept_items(program.order, now);
   return result;
 }
 

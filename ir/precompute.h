@@ -6,7 +6,6 @@
 // The value is rounded in both, so no bit changes.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,13 +26,10 @@ struct Precomputed {
 // The statement with reads of the tensor in place of the value.
 Statement reading(const Statement& statement, const Statement& definition, const Expr& value);
 
-// The Program with the definition, directly before the statement and those before it that write the
-// same tensor, outside of regions. Declines where the statement has no such value, a sum of floats
-// would round a product that it does not round now, an iterator has no range of its own, or what
-// the value reads is written in between.
+// The Program with the definition, outside of regions, as early as what it reads allows. Declines
+// where the statement has no such value, a sum of floats would round a product that it does not
+// round now, an iterator has no range of its own, or what the value reads is written where the
+// statement runs.
 Result<Program> with_precomputed(const Program& program, const Precomputed& precomputed);
-
-// The same buffers with some of the statements, as their order had them; empty regions go.
-Program with_statements(const Program& program, const std::function<bool(const Statement&)>& keep);
 
 }  // namespace polyte::ir

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 namespace polyte::ir {
 namespace {
@@ -68,6 +69,39 @@ std::vector<std::size_t> statements_in(const std::vector<Item>& items) {
       std::ranges::copy(statements_in(std::get<Region>(item).body), std::back_inserter(found));
   }
   return found;
+}
+
+namespace {
+
+// Where `now` has the position of each statement that stays.
+std::vector<Item> kept_items(const std::vector<Item>& items,
+                             const std::vector<std::optional<std::size_t>>& now) {
+  std::vector<Item> kept;
+  for (const Item& item : items) {
+    if (const auto* region = std::get_if<Region>(&item)) {
+      Region smaller = *region;
+      smaller.body = kept_items(region->body, now);
+      if (!smaller.body.empty()) kept.emplace_back(std::move(smaller));
+    } else if (const auto& index = now[std::get<std::size_t>(item)]) {
+      kept.emplace_back(*index);
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+Program with_statements(const Program& program, const std::function<bool(const Statement&)>& keep) {
+  Program result = program;
+  result.statements.clear();
+  std::vector<std::optional<std::size_t>> now;
+  for (const Statement& s : program.statements) {
+    const bool stays = keep(s);
+    now.push_back(stays ? std::optional(result.statements.size()) : std::nullopt);
+    if (stays) result.statements.push_back(s);
+  }
+  result.order = kept_items(program.order, now);
+  return result;
 }
 
 std::vector<std::string> free_iterators(const Statement& update) {

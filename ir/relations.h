@@ -3,6 +3,7 @@
 // as they stand are compared: a `no` may be a `yes` in other words.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ bool stay_at_their_point(const Statement& a, const Statement& b);
 
 // Indices of all statements of a region's body or a Program's order, in order.
 std::vector<std::size_t> statements_in(const std::vector<Item>& items);
+
+// The same buffers with some of the statements, as their order had them; empty regions go.
+Program with_statements(const Program& program, const std::function<bool(const Statement&)>& keep);
 
 std::vector<std::string> free_iterators(const Statement& update);  // all but its reductions
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/free_regions.h"
-#include "ir/precompute.h"
+#include "ir/relations.h"
 #include "ir/steady_divisions.h"
 #include "poly/affine_core.h"
 #include "poly/region_nest.h"
@@ -113,6 +113,12 @@ ir::Program side_of(const ir::Program& program, const schedule::Precomputing& va
   return side;
 }
 
+template <class Value>
+void put_first(std::vector<Value>& from, std::vector<Value>& into) {
+  into.insert(into.begin(), std::make_move_iterator(from.begin()),
+              std::make_move_iterator(from.end()));
+}
+
 // Values that are computed before have nests of their own, the first ones; the rest is arranged as
 // if they were given.
 Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Precomputing& values,
@@ -123,14 +129,17 @@ Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Preco
   std::vector<schedule::NestPlan>& nests = rest->schedule.nests;
   StrategyOptions numbered = strategy;
   numbered.first_number = static_cast<int>(nests.size());
-  const Result<Arranged> first =
+  Result<Arranged> first =
       arrange(side_of(program, values, ir::Role::Out), machine, numbered, quota);
   if (!first) return first;
   // Nothing is copied: the definition writes there.
   for (schedule::NestPlan& nest : nests)
     for (schedule::PlannedStage& stage : nest.stages)
       if (is_among(stage.tensor, values)) stage.shared_loop.clear();
-  nests.insert(nests.begin(), first->schedule.nests.begin(), first->schedule.nests.end());
+  put_first(first->schedule.nests, nests);
+  put_first(first->schedule.notes, rest->schedule.notes);
+  put_first(first->schedule.considered, rest->schedule.considered);
+  put_first(first->given_up, rest->given_up);
   return rest;
 }
 

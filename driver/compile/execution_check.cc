@@ -10,6 +10,7 @@
 #include "lower/lower.h"
 #include "runtime/compare.h"
 #include "runtime/fill.h"
+#include "schedule/proof/rounding.h"
 #include "schedule/script/reuse.h"
 #include "schedule/state/contract.h"
 
@@ -219,10 +220,7 @@ namespace {
 // Half of the significand's bits, in its lower half: products of two such numbers have to
 // be rounded.
 double odd_bits(DType type, std::mt19937& random) {
-  const int digits = type == DType::F64   ? 53
-                     : type == DType::F32 ? 24
-                     : type == DType::F16 ? 11
-                                          : 8;
+  const int digits = -std::ilogb(schedule::unit_roundoff(type));
   return std::ldexp(static_cast<double>(random() % (1U << static_cast<unsigned>(digits / 2))),
                     3 - digits);
 }
@@ -240,9 +238,9 @@ ir::Environment adverse_environment(const ir::Program& program, std::uint64_t se
         static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
     for (std::int64_t e = 0, zeros = 0; e < count; ++e) {
       const double value = ir::get_real(contents, e);
-      const bool is_negative_zero = value == 0 && zeros++ % 2 == 0;
-      ir::set_real(contents, e,
-                   is_negative_zero ? -0.0 : value * (1 + odd_bits(contents.dtype, random)));
+      if (value == 0 && zeros++ % 2 == 0) ir::set_real(contents, e, -0.0);
+      if (value != 0 && random() % 2 == 0)
+        ir::set_real(contents, e, value * (1 + odd_bits(contents.dtype, random)));
     }
   }
   return buffers;

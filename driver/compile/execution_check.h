@@ -36,8 +36,8 @@ std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state,
 // Interface buffers filled with small integers, the same for every run; what is read as a
 // subscript stays inside.
 ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed);
-// The same; where no result is rounded otherwise, numbers whose products are no exact ones any
-// more, and half of the zeros are -0: equal to 0, and other bits.
+// The same; where no result is rounded otherwise, half of the floats are numbers whose products
+// have to be rounded (the others may be equal to each other), and half of the zeros are -0.
 ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed,
                                     bool keeps_rounding);
 // True where sums may change places, or a rewrite computes in another way.

@@ -1,6 +1,7 @@
 #include "schedule/cost/kept_values.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "ir/affine_system.h"
@@ -33,13 +34,16 @@ double instructions(const ir::Expr& e) {
   return all;
 }
 
-// Subscripts of one iterator each, or none: as many values as there are elements.
-bool reads_plainly(const ir::Expr& e) {
-  return std::ranges::all_of(ir::loads_of(e), [](const ir::Load* load) {
-    return !load->otherwise && std::ranges::all_of(load->indices, [](const ir::Index& index) {
-      const ir::Affine moved = index.affine - index.affine.constant();
-      return !index.indirect && (moved.is_constant() || moved.as_symbol());
-    });
+// Of inputs alone, by subscripts of one iterator each, or none: as many values as there are
+// elements.
+bool reads_plainly(const ir::Program& program, const ir::Expr& e) {
+  return std::ranges::all_of(ir::loads_of(e), [&](const ir::Load* load) {
+    const ir::Role role = program.buffer(load->buffer).role;
+    return (role == ir::Role::In || role == ir::Role::Const) && !load->otherwise &&
+           std::ranges::all_of(load->indices, [](const ir::Index& index) {
+             const ir::Affine moved = index.affine - index.affine.constant();
+             return !index.indirect && (moved.is_constant() || moved.as_symbol());
+           });
   });
 }
 
@@ -64,14 +68,20 @@ double points_of(const ir::Statement& s) {
   return points;
 }
 
+struct Kept {
+  ir::Precomputed value;
+  ir::Program program;  // that computes it before
+};
+
 class Keeper {
  public:
   Keeper(const ir::Program& program, const ir::Statement& statement, const Machine& machine)
       : program_(program), s_(statement), machine_(machine) {}
 
-  // The largest parts that are worth it.
-  std::vector<ir::Precomputed> run() {
-    if (s_.combiner != ir::Combiner::Sum || s_.reductions.empty() || waits_for_memory()) return {};
+  // The first of the largest parts that are worth it.
+  std::optional<Kept> run() {
+    if (s_.combiner != ir::Combiner::Sum || s_.reductions.empty() || waits_for_memory())
+      return std::nullopt;
     for (const ir::Expr& value : s_.values) look_inside(value);
     return std::move(kept_);
   }
@@ -80,7 +90,7 @@ class Keeper {
   const ir::Program& program_;
   const ir::Statement& s_;
   const Machine& machine_;
-  std::vector<ir::Precomputed> kept_;
+  std::optional<Kept> kept_;
 
   // In the order of the first operand's subscripts, so that the values lie as it does.
   std::vector<std::string> iterators_of(const ir::Expr& e) const {
@@ -109,6 +119,7 @@ class Keeper {
 
   void look_inside(const ir::Expr& value) {
     ir::replace(value, [&](const ir::Expr& part) -> ir::Expr {
+      if (kept_) return part;
       const std::vector<std::string> iterators = iterators_of(part);
       if (iterators.size() == s_.iterators.size()) return nullptr;
       return keep(part, iterators) ? part : nullptr;
@@ -118,16 +129,15 @@ class Keeper {
   bool keep(const ir::Expr& part, const std::vector<std::string>& iterators) {
     const bool is_summed =
         std::ranges::any_of(iterators, [&](const auto& it) { return is_among(it, s_.reductions); });
-    if (!is_summed || !is_float(part->type) || instructions(part) == 0 || !reads_plainly(part))
+    if (!is_summed || !is_float(part->type) || instructions(part) == 0 ||
+        !reads_plainly(program_, part))
       return false;
     // Operands of mixed products are read as they lie.
     if (std::holds_alternative<ir::Cast>(part->op)) return false;
-    const ir::Precomputed made{s_.name, fresh_name(part), iterators, part};
-    const Result<ir::Program> with = ir::with_precomputed(program_, made);
+    ir::Precomputed made{s_.name, fresh_name(part), iterators, part};
+    Result<ir::Program> with = ir::with_precomputed(program_, made);
     if (!with || !pays(part, *with->find_statement(made.tensor))) return false;
-    if (std::ranges::none_of(kept_,
-                             [&](const ir::Precomputed& k) { return ir::equal(k.value, part); }))
-      kept_.push_back(made);
+    kept_ = Kept{std::move(made), *std::move(with)};
     return true;
   }
 
@@ -136,12 +146,15 @@ class Keeper {
     const std::string base =
         (loads.empty() ? s_.writes.front().buffer : loads.front()->buffer) + "_value";
     std::string name = base;
-    const auto is_taken = [&](const ir::Precomputed& k) { return k.tensor == name; };
-    for (int number = 2; program_.find_buffer(name) || program_.find_statement(name) ||
-                         std::ranges::any_of(kept_, is_taken) || is_among(name, s_.iterators);
-         ++number)
-      name = base + "_" + std::to_string(number);
+    for (int number = 2; is_taken(name); ++number) name = base + "_" + std::to_string(number);
     return name;
+  }
+
+  bool is_taken(const std::string& name) const {
+    return program_.find_buffer(name) || is_among(name, program_.params) ||
+           std::ranges::any_of(program_.statements, [&](const ir::Statement& s) {
+             return s.name == name || is_among(name, s.iterators);
+           });
   }
 
   bool pays(const ir::Expr& part, const ir::Statement& definition) const {
@@ -164,8 +177,12 @@ class Keeper {
 std::vector<ir::Precomputed> kept_values(const ir::Program& program, const Machine& machine) {
   std::vector<ir::Precomputed> all;
   if (machine.gpu) return all;
+  ir::Program seen = program;
   for (const ir::Statement& s : program.statements)
-    std::ranges::move(Keeper(program, s, machine).run(), std::back_inserter(all));
+    while (auto kept = Keeper(seen, seen.statement(s.name), machine).run()) {
+      all.push_back(std::move(kept->value));
+      seen = std::move(kept->program);
+    }
   return all;
 }
 

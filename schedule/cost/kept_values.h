@@ -12,9 +12,10 @@
 
 namespace polyte::schedule {
 
-// In the order of the statements; none on a GPU. Each can be put into the Program, one after the
-// other (ir::with_precomputed). Sums that read an operand in every iteration anew wait for memory,
-// and compute as they go.
+// In the order of the statements; none on a GPU. They are made of inputs alone, so that they come
+// before all else, whatever a scheduler does with the rest. Each can be put into the Program, one
+// after the other (ir::with_precomputed). Sums that read an operand in every iteration anew wait
+// for memory, and compute as they go.
 std::vector<ir::Precomputed> kept_values(const ir::Program& program, const Machine& machine);
 
 }  // namespace polyte::schedule

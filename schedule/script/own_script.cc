@@ -48,9 +48,7 @@ Result<Script> scheduled_reworded(
     take(ir::with_view(seen, view), std::move(line));
   }
   for (const ir::Precomputed& one : kept(seen)) {
-    Result<ir::Program> next = ir::with_precomputed(seen, one);
-    if (!next) continue;  // it was part of one before
-    take(std::move(next),
+    take(ir::with_precomputed(seen, one),
          Precompute{one.statement, one.tensor, one.iterators, ir::to_string(one.value)});
     statements.push_back(one.tensor);
   }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "driver/compile/build_kernel.h"
 #include "driver/compile/execution_check.h"
@@ -162,16 +163,35 @@ program ratio(N)
   CHECK(faults.front().text == "the rewritten program computes another q");
 }
 
+TEST_CASE("adverse numbers: some have to be rounded, some are equal, some zeros are negative") {
+  for (const std::string type : {"f64", "f32", "f16", "bf16"}) {
+    CAPTURE(type);
+    const std::string text =
+        "program p(N)\n  in x: " + type + "[N]\n  out y: " + type + "[N]\n  y[i] = x[i]\n";
+    const auto program = bound_program(text.c_str(), {{"N", 200}});
+    const ir::Environment inputs = adverse_environment(*program, 1, true);
+    int whole = 0, odd = 0, negative_zeros = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const double value = ir::get_real(inputs.at("x"), i);
+      ++(value == std::floor(value) ? whole : odd);
+      negative_zeros += value == 0 && std::signbit(value) ? 1 : 0;
+    }
+    CHECK(whole > 60);  // of nine numbers: many are equal
+    CHECK(odd > 60);
+    CHECK(negative_zeros > 3);
+  }
+}
+
 TEST_CASE("a product that is not rounded before it is added is another number") {
   const auto program = bound_program(R"(
 program products(N)
-  in  x: f32[N]
-  in  v: f32[N]
-  out y: f32[1]
-  p[i] = x[i] * v[i]
-  y[a] = sum[i] p[i]
+  in  x: f32[N, 6]
+  in  v: f32[N, 6]
+  out y: f32[N]
+  p[a, i] = x[a, i] * v[a, i]
+  y[a] = sum[i] p[a, i]
 )",
-                                     {{"N", 60}});
+                                     {{"N", 12}});
   const schedule::Script script =
       schedule::parse_script("schedule s/1 for products f32 exact\ncompute_inline p", "s");
   auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});

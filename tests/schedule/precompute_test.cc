@@ -84,7 +84,7 @@ TEST_CASE("what the value reads is not written in between") {
   CHECK(said("  y[i] = x[i]\n  z[i] = (y[i] + 1) * x[i]\n", line) == "");
   CHECK(said("  z[i] = (y[i] + 1) * x[i]\n  y[i] = x[i]\n", line) == "");
   CHECK(has(said("  loop t in 0..N\n    z[i] = (y[i] + 1) * x[t]\n    y[i] = z[i]\n", line),
-            "y writes what it reads"));
+            "what it reads is written in the same region"));
   CHECK(said("  loop t in 0..N\n    z[i] = (x[i] + 1) * y[t]\n    y[i] = z[i]\n",
              "precompute z: a[i] = x[i] + 1") == "");
 }
@@ -141,6 +141,24 @@ program product()
   REQUIRE(script);
   const std::string text = checked_text(program, *script);
   CHECK_MESSAGE(has(text, "precompute C.update: A_value[m, k] = 2 * A[m, k]"), text);
+}
+
+TEST_CASE("the operand of two products is computed before each, under names of their own") {
+  const auto program = bound_program(R"(
+program products()
+  in  A: f32[96, 80]
+  in  B: f32[80, 96]
+  out C: f32[96, 96]
+  out D: f32[96, 96]
+  C[m, n] = sum[k] 2 * A[m, k] * B[k, n]
+  D[m, n] = sum[k] 2 * A[m, k] * (B[k, n] + 1)
+)",
+                                     {});
+  const auto script = make_template(*program, wide_machine());
+  REQUIRE(script);
+  const std::string text = checked_text(program, *script);
+  CHECK_MESSAGE(has(text, "precompute C.update: A_value[m, k] = 2 * A[m, k]"), text);
+  CHECK_MESSAGE(has(text, "precompute D.update: A_value_2[m, k] = 2 * A[m, k]"), text);
 }
 
 }  // namespace polyte::schedule::precompute_test

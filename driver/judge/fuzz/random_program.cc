@@ -140,7 +140,7 @@ RandomProgram styled_program(Random& random) {
     return draft.finish();
   }
   if (random.chance(6)) return softmax(random);
-  if (random.chance(5)) return flat(random);
+  if (random.chance(5)) return random.chance(40) ? scaled(random) : flat(random);
   const int style = random.between(0, 99);
   if (style < 2) return rows(random);
   if (style < 5) return gram(random);

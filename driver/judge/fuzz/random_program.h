@@ -18,6 +18,7 @@
 //                 definitions behind them
 //   flat          matrices in one dimension, for view: digits in subscripts, and what only looks
 //                 like them
+//   scaled        products of operands that are computed as they are read, for precompute
 //   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
 // Element types are integers (which wrap, so that every order of a sum gives the same bits)

@@ -4,6 +4,7 @@
 // is proved against.
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "schedule/script/primitives/lift.h"
 #include "schedule/script/primitives/rewriting.h"
 
@@ -128,29 +129,10 @@ std::optional<Refusal> check_single_step(const ScheduledStatement& s) {
       " besides the element that it updates, and it is atomic: such a read is no part of its step");
 }
 
-void drop_statement(std::vector<ir::Item>& items, std::size_t index) {
-  std::erase_if(items, [&](const ir::Item& item) {
-    const std::size_t* at = std::get_if<std::size_t>(&item);
-    return at && *at == index;
-  });
-  for (ir::Item& item : items) {
-    if (std::size_t* at = std::get_if<std::size_t>(&item)) {
-      if (*at > index) --*at;
-    } else {
-      drop_statement(std::get<ir::Region>(item).body, index);
-    }
-  }
-}
-
 std::shared_ptr<const ir::Program> inlined_program(const ir::Program& program,
                                                    const std::string& tensor, Inliner& inliner) {
-  auto result = std::make_shared<ir::Program>(program);
-  for (std::size_t i = 0; i < program.statements.size(); ++i) {
-    if (program.statements[i].writes.front().buffer != tensor) continue;
-    result->statements.erase(result->statements.begin() + static_cast<std::ptrdiff_t>(i));
-    drop_statement(result->order, i);
-    break;
-  }
+  auto result = std::make_shared<ir::Program>(ir::with_statements(
+      program, [&](const ir::Statement& s) { return s.writes.front().buffer != tensor; }));
   for (ir::Statement& s : result->statements) inliner.into(s);
   std::erase_if(result->buffers, [&](const ir::Buffer& buffer) { return buffer.name == tensor; });
   return result;

@@ -1,0 +1,53 @@
+// Products of matrices whose operands are computed where they are multiplied: converted, shifted,
+// by functions that are expensive enough to be computed once, before (`precompute`). Two sums may
+// have the same operand, over triangles or in a region.
+#include "driver/judge/fuzz/random_styles.h"
+
+namespace polyte::fuzz {
+namespace {
+
+std::string operand(Random& random, const std::string& element) {
+  static const std::vector<std::string> kOperands = {
+      "exp(X * 0.25)", "(1 / (X * X + 1))", "(sqrt(abs(X)) - 1)", "(tanh(X) * 3)", "(3 * X)", "X"};
+  std::string text = random.pick(kOperands);
+  for (std::size_t at = text.find('X'); at != std::string::npos;
+       at = text.find('X', at + element.size()))
+    text.replace(at, 1, element);
+  return text;
+}
+
+}  // namespace
+
+RandomProgram scaled(Random& random) {
+  const std::string type = random.chance(50) ? "f32" : "f64";
+  const std::string m = std::to_string(random.between(18, 26)),
+                    n = std::to_string(random.between(18, 26)),
+                    k = std::to_string(random.between(18, 26));
+  const bool is_triangle = random.chance(20), in_region = random.chance(15);
+  const std::string row = random.chance(30) ? "A[k, i]" : "A[i, k]";
+  const std::string left = operand(random, row), terms = is_triangle ? "0..i + 1" : "0.." + k;
+  const std::string last = is_triangle ? m : k;
+  const auto array = [&](const std::string& role, const std::string& name, const std::string& rows,
+                         const std::string& columns) {
+    return "  " + role + " " + name + ": " + type + "[" + rows + ", " + columns + "]\n";
+  };
+  const auto sum = [&](const std::string& y, const std::string& b) {
+    const std::string term = left + " * " + operand(random, b + "[k, j]");
+    const std::string ranges = "  for i in 0.." + m + ", j in 0.." + n;
+    if (in_region) return "    " + y + "[i, j] += " + term + ranges + ", k in " + terms + "\n";
+    return "  " + y + "[i, j] = sum[k in " + terms + "] " + term + ranges + "\n";
+  };
+  const bool has_two = random.chance(40);
+  const std::string role = in_region ? "inout" : "out  ";
+  std::string text =
+      "program f()\n" +
+      (row == "A[i, k]" ? array("in   ", "A", m, last) : array("in   ", "A", last, m)) +
+      array("in   ", "B", last, n) + array(role, "y", m, n);
+  if (has_two) text += array(role, "z", m, n);
+  if (in_region) text += "  loop t in 0..2\n";
+  text += sum("y", "B");
+  if (has_two) text += sum("z", "B");
+  return {.text = text, .exact_sums = false};
+}
+
+}  // namespace polyte::fuzz
