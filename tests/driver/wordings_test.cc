@@ -49,6 +49,16 @@ constexpr const char* kProduct =
 
 }  // namespace
 
+TEST_CASE("wordings: a factor of an operand is multiplied once an element, not in each tile") {
+  const std::string text = kProduct + std::string("  C[m, n] = sum[k] 2 * A[m, k] * B[k, n]\n");
+  check_registers({text});
+  for (const driver::Arm arm : kArms) {
+    const Written product = written(text.c_str(), arm);
+    CAPTURE(product.script);
+    CHECK(product.has("precompute C.update: A_value[m, k] = 2 * A[m, k]"));
+  }
+}
+
 // Behind C lie no neighbours but its own; those of the pool's lines are apart in the tensor, and
 // side by side in the copy alone.
 TEST_CASE(
