@@ -49,7 +49,7 @@ constexpr const char* kProduct =
 
 }  // namespace
 
-TEST_CASE("wordings: a factor of an operand is multiplied once an element, not in each tile") {
+TEST_CASE("wordings: a factor of an operand is multiplied once per element, not in each tile") {
   const std::string text = kProduct + std::string("  C[m, n] = sum[k] 2 * A[m, k] * B[k, n]\n");
   check_registers({text});
   for (const driver::Arm arm : kArms) {
