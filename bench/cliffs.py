@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Draws single operators that nobody has tuned for and times poly and the templates against a bound, to find where they
-fall off.
+"""Draws single operators that nobody has tuned for and times poly and the templates against a
+bound, to find where they fall off.
 
   bench/cliffs.py [--draws 300] [--seed 1] [--family gemm,conv] [--json FILE]
 
-The bound of an operator is the longer of two times: its flops at the FMA peak, and the bytes of its interface at the
-rate at which this machine copies as many (programs of the same run). Both are measured here, in the same processes.
-Printed are the distribution of the share of the bound and the worst operators with their nests: the work list. Wordings
-of one product are drawn beside its plain form, and are compared with that. The same seed draws the same operators.
+The bound of an operator is the longer of two times: its flops at the FMA peak, and the bytes of
+its interface at the rate at which this machine copies as many (programs of the same run). Both are
+measured here, in the same processes. Printed are the distribution of the share of the bound and the
+worst operators with their nests: the work list. Wordings of one product are drawn beside its plain
+form, and are compared with that. The same seed draws the same operators.
 """
+
 import argparse
 import json
 import math
@@ -25,7 +27,9 @@ LEAST_BOUND = 5e-6  # seconds: below, a call counts more than the operator
 
 
 def copies():
-    return [Drawn("copy", ["y[i] = x[i]"], [("in", "x", [n]), ("out", "y", [n])], 0) for n in COPIES]
+    return [
+        Drawn("copy", ["y[i] = x[i]"], [("in", "x", [n]), ("out", "y", [n])], 0) for n in COPIES
+    ]
 
 
 class Bench:
@@ -38,9 +42,23 @@ class Bench:
         with tempfile.NamedTemporaryFile("w", suffix=".program") as file:
             file.write("\n".join(each.text() for each in drawn))
             file.flush()
-            done = subprocess.run([self.options.polyte, "bench", file.name, "--schedulers", "poly", "template", "--json",
-                                   "--threads", str(self.options.threads), "--repetitions", str(self.options.rounds)],
-                                  capture_output=True, text=True)
+            done = subprocess.run(
+                [
+                    self.options.polyte,
+                    "bench",
+                    file.name,
+                    "--schedulers",
+                    "poly",
+                    "template",
+                    "--json",
+                    "--threads",
+                    str(self.options.threads),
+                    "--repetitions",
+                    str(self.options.rounds),
+                ],
+                capture_output=True,
+                text=True,
+            )
         if done.returncode != 0 and len(drawn) > 1:
             for each in drawn:
                 self.run([each])
@@ -62,7 +80,7 @@ def rate_of(rates, size):
     for (small, low), (large, high) in zip(rates, rates[1:]):
         if small <= size <= large:
             share = math.log(size / small) / math.log(large / small)
-            return low ** (1 - share) * high ** share
+            return low ** (1 - share) * high**share
     return rates[0][1] if size < rates[0][0] else rates[-1][1]
 
 
@@ -70,8 +88,21 @@ def nest_of(options, each, arm):
     with tempfile.NamedTemporaryFile("w", suffix=".program") as file:
         file.write(each.text())
         file.flush()
-        said = subprocess.run([options.polyte, "op", file.name, "--scheduler", arm, "--threads", str(options.threads), "--emit",
-                               "nest"], capture_output=True, text=True)
+        said = subprocess.run(
+            [
+                options.polyte,
+                "op",
+                file.name,
+                "--scheduler",
+                arm,
+                "--threads",
+                str(options.threads),
+                "--emit",
+                "nest",
+            ],
+            capture_output=True,
+            text=True,
+        )
     return said.stdout.strip() or "reference order"
 
 
@@ -81,13 +112,19 @@ def quantile(values, share):
 
 def table(rows, arm):
     """Share of the bound by family."""
-    print(f"\n{arm}: share of the bound\n{'family':12}{'drawn':>6}{'median':>9}{'5th':>8}{'1st':>8}{'least':>8}")
+    print(
+        f"\n{arm}: share of the bound\n{'family':12}{'drawn':>6}{'median':>9}{'5th':>8}{'1st':>8}{'least':>8}"
+    )
     families = sorted({row["family"] for row in rows})
     for family in [*families, "all"]:
-        shares = [row["share"] for row in rows if row["arm"] == arm and family in (row["family"], "all")]
+        shares = [
+            row["share"] for row in rows if row["arm"] == arm and family in (row["family"], "all")
+        ]
         if shares:
-            print(f"{family:12}{len(shares):6}{statistics.median(shares):9.2f}{quantile(shares, .05):8.2f}"
-                  f"{quantile(shares, .01):8.2f}{min(shares):8.2f}")
+            print(
+                f"{family:12}{len(shares):6}{statistics.median(shares):9.2f}{quantile(shares, 0.05):8.2f}"
+                f"{quantile(shares, 0.01):8.2f}{min(shares):8.2f}"
+            )
 
 
 def wordings(rows):
@@ -99,9 +136,14 @@ def wordings(rows):
         if row["word"] == "plain":
             plain = {**(plain or {}), row["arm"]: row["seconds"]}
         else:
-            times.setdefault((row["word"], row["arm"]), []).append(row["seconds"] / plain[row["arm"]])
+            times.setdefault((row["word"], row["arm"]), []).append(
+                row["seconds"] / plain[row["arm"]]
+            )
     if times:
-        print(f"\ntime of a wording over that of the plain form\n{'wording':12}{'arm':10}{'median':>8}{'worst':>8}")
+        print(
+            "\ntime of a wording over that of the plain form\n"
+            f"{'wording':12}{'arm':10}{'median':>8}{'worst':>8}"
+        )
         for (word, arm), ratios in sorted(times.items(), key=lambda item: -max(item[1])):
             print(f"{word:12}{arm:10}{statistics.median(ratios):8.2f}{max(ratios):8.2f}")
 
@@ -109,26 +151,37 @@ def wordings(rows):
 def worst(options, rows, drawn):
     print("\nthe worst")
     by_name = {each.name: each for each in drawn}
-    for row in sorted(rows, key=lambda each: each["share"])[:options.worst]:
+    for row in sorted(rows, key=lambda each: each["share"])[: options.worst]:
         each = by_name[row["name"]]
         declined = f", declined: {row['declined']}" if row["declined"] else ""
-        print(f"\n{row['share']:.2f} of the bound, {row['seconds'] * 1e6:.0f} us, by {row['arm']}{declined}\n{each.text()}"
-              f"{nest_of(options, each, row['arm'])}")
+        print(
+            f"\n{row['share']:.2f} of the bound, {row['seconds'] * 1e6:.0f} us, by "
+            f"{row['arm']}{declined}\n{each.text()}"
+            f"{nest_of(options, each, row['arm'])}"
+        )
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", default="build/release/polyte")
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--family", default="", help=f"of {', '.join(sorted(set(FAMILIES)))}; commas between them")
+    parser.add_argument(
+        "--family", default="", help=f"of {', '.join(sorted(set(FAMILIES)))}; commas between them"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--worst", type=int, default=10)
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    if unknown := [family for family in options.family.split(",") if family and family not in FAMILIES]:
-        parser.error(f"no family {', '.join(unknown)}; there are {', '.join(sorted(set(FAMILIES)))}")
+    if unknown := [
+        family for family in options.family.split(",") if family and family not in FAMILIES
+    ]:
+        parser.error(
+            f"no family {', '.join(unknown)}; there are {', '.join(sorted(set(FAMILIES)))}"
+        )
     return options
 
 
@@ -141,20 +194,43 @@ def main():
         each.name = f"copy_{number}"
     bench.run(probes)
     for first in range(0, len(drawn), CHUNK):
-        bench.run(drawn[first:first + CHUNK])
-        print(f"\r{min(first + CHUNK, len(drawn))} of {len(drawn)} drawn", end="", file=sys.stderr, flush=True)
+        bench.run(drawn[first : first + CHUNK])
+        print(
+            f"\r{min(first + CHUNK, len(drawn))} of {len(drawn)} drawn",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
     print(file=sys.stderr)
-    rates = [(each.bytes, each.bytes / min(bench.rows[each.name, arm][0] for arm in ("poly", "template"))) for each in probes]
+    rates = [
+        (
+            each.bytes,
+            each.bytes / min(bench.rows[each.name, arm][0] for arm in ("poly", "template")),
+        )
+        for each in probes
+    ]
     peak = statistics.median(bench.peaks)
     rows = []
     for each in drawn:
         flops = peak if each.dtype == "f32" else peak / 2
         bound = max(each.flops / flops, each.bytes / rate_of(rates, each.bytes))
         for arm in ("poly", "template"):
-            if (each.name, arm) in bench.rows and (bound >= LEAST_BOUND or each.family == "wording"):
+            if (each.name, arm) in bench.rows and (
+                bound >= LEAST_BOUND or each.family == "wording"
+            ):
                 seconds, declined = bench.rows[each.name, arm]
-                rows.append({"name": each.name, "family": each.family, "word": each.word, "arm": arm, "seconds": seconds,
-                             "bound": bound, "share": bound / seconds, "declined": declined})
+                rows.append(
+                    {
+                        "name": each.name,
+                        "family": each.family,
+                        "word": each.word,
+                        "arm": arm,
+                        "seconds": seconds,
+                        "bound": bound,
+                        "share": bound / seconds,
+                        "declined": declined,
+                    }
+                )
     copied = ", ".join(f"{size >> 10} KiB {rate / 1e9:.0f}" for size, rate in rates[::3])
     print(f"peak {peak / 1e9:.1f} GF/s; copies: {copied} GB/s")
     for arm in ("poly", "template"):
@@ -165,7 +241,9 @@ def main():
         print(f"\nnot timed: {why}\n{each.text()}")
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"seed": options.seed, "peak": peak, "copies": rates, "rows": rows}, file, indent=1)
+            json.dump(
+                {"seed": options.seed, "peak": peak, "copies": rates, "rows": rows}, file, indent=1
+            )
             file.write("\n")
     return 1 if bench.faults else 0
 

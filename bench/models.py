@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Networks by Polyte beside onnxruntime and OpenVINO: one process a network, interleaved rounds, batch 1, results
-compared before anything is timed.
+"""Networks by Polyte beside onnxruntime and OpenVINO: one process a network, interleaved rounds,
+batch 1, results compared before anything is timed.
 
   python3 bench/models --out build/models          # once: writes them
-  bench/models.py [build/models/resnet50.onnx ...] [--schedulers template,poly] [--threads 1] [--json FILE]
+  bench/models.py [build/models/resnet50.onnx ...] [--schedulers template,poly] [--threads 1]
+  [--json FILE]
 
-`ours/peer` is our time divided by that of the better peer, from the rounds' pairs, with its 95 % interval. A network
-that does not compile is shown with the reasons; the geometric mean is over those that do.
+`ours/peer` is our time divided by that of the better peer, from the rounds' pairs, with its
+95 % interval. A network that does not compile is shown with the reasons; the geometric mean is
+over those that do.
 
-With several threads, `scales` is our time on one thread divided by that on all, in the same rounds. The row
-`multiply-adds` says the same of arithmetic in registers: a virtual processor is not always a core of its own.
+With several threads, `scales` is our time on one thread divided by that on all, in the same rounds.
+The row `multiply-adds` says the same of arithmetic in registers: a virtual processor is not always
+a core of its own.
 """
+
 import argparse
 import glob
 import json
@@ -31,6 +35,7 @@ def inputs_of(path):
     """Seeded normal data by name, for a model without open sizes."""
     import numpy as np
     import onnx
+
     graph = onnx.load(path, load_external_data=False).graph
     weights = {tensor.name for tensor in graph.initializer}
     random, inputs = np.random.default_rng(1), {}
@@ -43,15 +48,19 @@ def inputs_of(path):
 
 def difference(ours, reference):
     import numpy as np
+
     worst = 0.0
     for a, b in zip(ours, reference, strict=True):
         largest = max(float(np.max(np.abs(b))), 1e-30)
-        worst = max(worst, float(np.max(np.abs(a.astype(np.float64).reshape(b.shape) - b))) / largest)
+        worst = max(
+            worst, float(np.max(np.abs(a.astype(np.float64).reshape(b.shape) - b))) / largest
+        )
     return worst
 
 
 def ours(polyte, path, arm, inputs, options, row):
     from peers.polyte import aligned_copy
+
     start = time.perf_counter()
     artifact, notes = polyte.model(path, ["--scheduler", arm, *options.compile_options], arm)
     row["compile_seconds"] = time.perf_counter() - start
@@ -99,7 +108,9 @@ def contenders_of(path, polyte, peers, options, rows):
 def multiply_adds(options):
     peak = machine.Peak(options.build)
     alone = timing.Contender("multiply-adds, one thread", lambda: peak.share_work(1), None)
-    return timing.Contender("multiply-adds", lambda: peak.share_work(options.threads), None, alone=alone)
+    return timing.Contender(
+        "multiply-adds", lambda: peak.share_work(options.threads), None, alone=alone
+    )
 
 
 def time_model(path, polyte, peers, options):
@@ -124,8 +135,10 @@ def time_model(path, polyte, peers, options):
             row["scales"], low, high = timing.ratio(contender.alone, contender)
             row["scales_interval"] = [low, high]
     model = os.path.basename(path).removesuffix(".onnx")
-    return [{"name": f"{model} / {name}", "time_unit": "ms", "threads": options.threads, **row}
-            for name, row in rows.items()]
+    return [
+        {"name": f"{model} / {name}", "time_unit": "ms", "threads": options.threads, **row}
+        for name, row in rows.items()
+    ]
 
 
 def print_row(row):
@@ -143,9 +156,14 @@ def print_row(row):
         low, high = row["scales_interval"]
         text += f"  scales {row['scales']:.2f} [{low:.2f}, {high:.2f}]"
     if "compile_seconds" in row:
-        text += f"  compiled in {row['compile_seconds']:.1f} s ({row['compile_processor_seconds']:.1f} s of processor, " \
-                f"{row['compile_peak_megabytes']:.0f} MB), open {row['open_ms']:.0f} ms, " \
-                f"first run {row['first_run_ms']:.1f} ms" if "open_ms" in row else ""
+        text += (
+            f"  compiled in {row['compile_seconds']:.1f} s "
+            f"({row['compile_processor_seconds']:.1f} s of processor, "
+            f"{row['compile_peak_megabytes']:.0f} MB), open {row['open_ms']:.0f} ms, "
+            f"first run {row['first_run_ms']:.1f} ms"
+            if "open_ms" in row
+            else ""
+        )
     print(text + (f"  {len(row['notes'])} notes" if row.get("notes") else ""), flush=True)
 
 
@@ -154,6 +172,7 @@ def measure_here(options):
     machine.settle(options.threads)
     peers = load_peers([name for name in options.peers.split(",") if name], options.threads)
     from peers.polyte import Polyte
+
     rows = time_model(options.models[0], Polyte(options.build), peers, options)
     print(json.dumps({"peers": [peer.version for peer in peers], "rows": rows}))
 
@@ -167,7 +186,12 @@ def measure_apart(path, options):
         command.append(f"--compile-options={each}")
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        return [], [{"name": os.path.basename(path), "failed": f"the measuring process ended with {done.returncode}"}]
+        return [], [
+            {
+                "name": os.path.basename(path),
+                "failed": f"the measuring process ended with {done.returncode}",
+            }
+        ]
     for line in done.stdout.splitlines()[:-1]:
         print(line)
     report = json.loads(done.stdout.splitlines()[-1])
@@ -176,13 +200,22 @@ def measure_apart(path, options):
 
 def summary(rows):
     for arm in sorted({row["name"].split(" / ")[1] for row in rows if "ours_over_peer" in row}):
-        ratios = [row["ours_over_peer"] for row in rows if row["name"].endswith(f" / {arm}") and "ours_over_peer" in row]
+        ratios = [
+            row["ours_over_peer"]
+            for row in rows
+            if row["name"].endswith(f" / {arm}") and "ours_over_peer" in row
+        ]
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"{arm}: geometric mean of ours/peer {mean:.2f} over {len(ratios)} networks, worst {max(ratios):.2f}")
+        print(
+            f"{arm}: geometric mean of ours/peer {mean:.2f} over {len(ratios)} networks, worst "
+            f"{max(ratios):.2f}"
+        )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="*", help="ONNX files; all of build/models without")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--schedulers", default="template,poly")
@@ -190,7 +223,9 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--round-seconds", type=float, default=0.1)
-    parser.add_argument("--compile-options", action="append", default=[], help="for polyte compile, as --strict")
+    parser.add_argument(
+        "--compile-options", action="append", default=[], help="for polyte compile, as --strict"
+    )
     parser.add_argument("--json", default="")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -206,7 +241,12 @@ def main():
             print_row(row)
     summary(rows)
     if options.json:
-        context = {"cpu": machine.cpu_name(), "threads": options.threads, "rounds": options.rounds, "peers": versions}
+        context = {
+            "cpu": machine.cpu_name(),
+            "threads": options.threads,
+            "rounds": options.rounds,
+            "peers": versions,
+        }
         with open(options.json, "w") as file:
             json.dump({"context": context, "benchmarks": rows}, file, indent=1)
             file.write("\n")

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""What an artifact for every batch costs: networks compiled once with their batch open, beside artifacts made for one
-batch each, interleaved. Needs onnx, to open the first dimension of models that have it fixed.
+"""What an artifact for every batch costs: networks compiled once with their batch open, beside
+artifacts made for one batch each, interleaved. Needs onnx, to open the first dimension of models
+that have it fixed.
 
   bench/open_sizes.py [--batches 1,8,16] [--threads 1] [--json FILE] [build/models/*.onnx]
 
-A row: microseconds of the closed artifact (template), and of the open ones (template, poly) divided by it.
+A row: microseconds of the closed artifact (template), and of the open ones (template, poly) divided
+by it.
 """
+
 import argparse
 import glob
 import json
@@ -31,9 +34,20 @@ def open_batch(source, target):
 
 def compile_model(options, model, artifact, scheduler, batch=None):
     """Seconds, or None where it is refused: a model may have its batch fixed inside as well."""
-    command = [options.polyte, "compile", model, "--scheduler", scheduler, "--strict", "-o", artifact]
+    command = [
+        options.polyte,
+        "compile",
+        model,
+        "--scheduler",
+        scheduler,
+        "--strict",
+        "-o",
+        artifact,
+    ]
     start = time.monotonic()
-    done = subprocess.run(command + (["--shape", f"{BATCH}={batch}"] if batch else []), capture_output=True, text=True)
+    done = subprocess.run(
+        command + (["--shape", f"{BATCH}={batch}"] if batch else []), capture_output=True, text=True
+    )
     if done.returncode != 0:
         print(f"{os.path.basename(model)}: {done.stderr.strip().splitlines()[0]}", flush=True)
         return None
@@ -41,8 +55,18 @@ def compile_model(options, model, artifact, scheduler, batch=None):
 
 
 def times(options, artifacts, batch):
-    command = [options.polyte, "bench", *artifacts, "--shape", f"{BATCH}={batch}", "--json",
-               "--repetitions", str(options.rounds), "--threads", str(options.threads)]
+    command = [
+        options.polyte,
+        "bench",
+        *artifacts,
+        "--shape",
+        f"{BATCH}={batch}",
+        "--json",
+        "--repetitions",
+        str(options.rounds),
+        "--threads",
+        str(options.threads),
+    ]
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return [row["real_time"] / 1e3 for row in report["benchmarks"]], report["context"]
 
@@ -61,17 +85,33 @@ def measure(options, source, folder):
         closed = f"{folder}/{name}.{batch}.polyte"
         compile_model(options, model, closed, "template", batch)
         (own, template, poly), context = times(options, [closed, *opened], batch)
-        rows.append({"model": name, "batch": batch, "closed_us": own, "open_template": template / own,
-                     "open_poly": poly / own, "compile_open_poly_s": seconds})
-        print(f"{name:20} {batch:4} {own:12.1f} us   template {template / own:5.2f}   poly {poly / own:5.2f}", flush=True)
+        rows.append(
+            {
+                "model": name,
+                "batch": batch,
+                "closed_us": own,
+                "open_template": template / own,
+                "open_poly": poly / own,
+                "compile_open_poly_s": seconds,
+            }
+        )
+        print(
+            f"{name:20} {batch:4} {own:12.1f} us   template {template / own:5.2f}   poly "
+            f"{poly / own:5.2f}",
+            flush=True,
+        )
     return rows, context
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="*", help="default: build/models/*.onnx")
     parser.add_argument("--polyte", default="build/release/polyte")
-    parser.add_argument("--batches", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 16])
+    parser.add_argument(
+        "--batches", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 16]
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", default="")
@@ -84,7 +124,9 @@ def main():
             context = machine or context
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"context": context, "threads": options.threads, "benchmarks": rows}, file, indent=1)
+            json.dump(
+                {"context": context, "threads": options.threads, "benchmarks": rows}, file, indent=1
+            )
             file.write("\n")
 
 

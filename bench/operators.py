@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Single operators beside what other libraries of this machine make of them: one process, interleaved rounds, results
-compared with a reference in double precision before anything is timed.
+"""Single operators beside what other libraries of this machine make of them: one process,
+interleaved rounds, results compared with a reference in double precision before anything is timed.
 
-  bench/operators.py [--build build/release] [--threads 1] [--only transpose] [--json bench/results/peers_1t.json]
+  bench/operators.py [--build build/release] [--threads 1] [--only transpose]
+  [--json bench/results/peers_1t.json]
 
-Peers are found at run time: onnxruntime, openvino, jax (XLA), numpy, and oneDNN 2 (libdnnl.so.2 of the loader's path).
-`peer/ours` is the time of the best peer divided by ours, from the rounds' pairs, with its 95 % interval.
+Peers are found at run time: onnxruntime, openvino, jax (XLA), numpy, and oneDNN 2 (libdnnl.so.2
+of the loader's path). `peer/ours` is the time of the best peer divided by ours, from the rounds'
+pairs, with its 95 % interval.
 """
+
 import argparse
 import importlib
 import json
@@ -32,13 +35,18 @@ def load_peers(names, threads):
 
 
 def agreed(contender, case):
-    """The largest difference, relative to the largest value; contenders that differ are shown and left out."""
+    """The largest difference, relative to the largest value; contenders that differ are shown
+    and left out."""
     import numpy as np
+
     contender.run()
     difference = float(np.max(np.abs(contender.result().astype(np.float64) - case.reference)))
     error = difference / max(float(np.max(np.abs(case.reference))), 1e-30)
     if not error <= case.tolerance:
-        print(f"  {case.name}: {contender.name} differs from the reference by {error:.2e} of the largest value")
+        print(
+            f"  {case.name}: {contender.name} differs from the reference by {error:.2e} of the "
+            "largest value"
+        )
         return False
     return True
 
@@ -62,9 +70,14 @@ def contenders_of(case, polyte, peers, threads):
 
 def row_of(case, contender, peak, threads, best_peer, timing):
     seconds = timing.median(contender.rounds)
-    row = {"name": f"{case.name} / {contender.name}", "real_time": seconds * 1e9, "time_unit": "ns",
-           "threads": threads, "interval": [t * 1e9 for t in timing.interval(contender.rounds)],
-           "bytes_per_second": case.bytes / seconds}
+    row = {
+        "name": f"{case.name} / {contender.name}",
+        "real_time": seconds * 1e9,
+        "time_unit": "ns",
+        "threads": threads,
+        "interval": [t * 1e9 for t in timing.interval(contender.rounds)],
+        "bytes_per_second": case.bytes / seconds,
+    }
     if case.flops and not contender.name.startswith("("):
         row["flops_per_second"] = case.flops / seconds
         if peak:
@@ -80,10 +93,15 @@ def row_of(case, contender, peak, threads, best_peer, timing):
 
 def print_row(row):
     share = f"{row['peak_fraction']:6.3f} of peak" if "peak_fraction" in row else " " * 14
-    text = f"{row['name']:58} {row['real_time'] / 1e3:11.2f} us {row['bytes_per_second'] / 1e9:7.1f} GB/s {share}"
+    text = (
+        f"{row['name']:58} {row['real_time'] / 1e3:11.2f} us "
+        f"{row['bytes_per_second'] / 1e9:7.1f} GB/s {share}"
+    )
     if "peer_over_ours" in row:
         low, high = row["peer_over_ours_interval"]
-        text += f"  peer/ours {row['peer_over_ours']:6.2f} [{low:.2f}, {high:.2f}] {row['best_peer']}"
+        text += (
+            f"  peer/ours {row['peer_over_ours']:6.2f} [{low:.2f}, {high:.2f}] {row['best_peer']}"
+        )
     print(text + ("  NOTE " + row["note"] if row.get("note") else ""), flush=True)
 
 
@@ -103,7 +121,8 @@ def time_case(case, polyte, peers, peak, options, timing, copy):
 
 
 def summary(rows):
-    """The best of ours for each operator, and where the peers win: an interval around 1 is neither."""
+    """The best of ours for each operator, and where the peers win: an interval around
+    1 is neither."""
     best = {}
     for row in rows:
         if "peer_over_ours" in row:
@@ -112,13 +131,18 @@ def summary(rows):
                 best[name] = row
     losses = [row for row in best.values() if row["peer_over_ours_interval"][1] < 1]
     wins = [row for row in best.values() if row["peer_over_ours_interval"][0] > 1]
-    print(f"\n{len(best)} operators: {len(wins)} faster than the best peer, {len(losses)} slower, the rest alike. Slower:")
+    print(
+        f"\n{len(best)} operators: {len(wins)} faster than the best peer, {len(losses)} slower, "
+        "the rest alike. Slower:"
+    )
     for row in losses:
         print(f"  {row['name']:58} {row['peer_over_ours']:.2f} of {row['best_peer']}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--round-seconds", type=float, default=0.02)
@@ -132,14 +156,19 @@ def main():
     from peers import case as cases, timing  # after settle: they load numpy
     from peers.numpy_peer import copy_of_as_many_bytes
     from peers.polyte import Polyte
+
     polyte, peak, rows = Polyte(options.build), machine.Peak(options.build), []
     for name, make in cases.all_cases():
         if options.only in name:
             rows += time_case(make(), polyte, peers, peak, options, timing, copy_of_as_many_bytes)
     summary(rows)
     if options.json:
-        context = {"cpu": machine.cpu_name(), "threads": options.threads, "rounds": options.rounds,
-                   "peers": [peer.version for peer in peers]}
+        context = {
+            "cpu": machine.cpu_name(),
+            "threads": options.threads,
+            "rounds": options.rounds,
+            "peers": [peer.version for peer in peers],
+        }
         with open(options.json, "w") as file:
             json.dump({"context": context, "benchmarks": rows}, file, indent=1)
             file.write("\n")

@@ -2,10 +2,13 @@
 """Times every schedule of examples/schedules beside what poly and the templates make of the same
 Program, interleaved in one process each, and writes the figures.
 
-  bench/schedules.py [--polyte build/release/polyte] [--rounds 15] [--json bench/results/schedules.json]
+  bench/schedules.py [--polyte build/release/polyte] [--rounds 15] [--json
+  bench/results/schedules.json]
 
-Shares are of the FMA peak measured in the same process; GB/s count each element of the interface once.
+Shares are of the FMA peak measured in the same process; GB/s count each element of
+the interface once.
 """
+
 import argparse
 import json
 import subprocess
@@ -27,27 +30,61 @@ CASES = [
     (f"{SCHEDULES}/depthwise.program", "C=24,N=14", ["depthwise_rows"], {}),
     (f"{SCHEDULES}/transpose.program", "M=1024,N=1024", ["transpose_tile"], {}),
     (f"{SCHEDULES}/transpose.program", "M=2048,N=2048", ["transpose_tile"], {}),
-    ("examples/programs/softmax.program", "M=1024,N=1024", ["softmax_passes", "softmax_online"], {}),
+    (
+        "examples/programs/softmax.program",
+        "M=1024,N=1024",
+        ["softmax_passes", "softmax_online"],
+        {},
+    ),
     ("examples/programs/layer_norm.program", "M=1024,N=768", ["layer_norm"], {}),
     ("examples/programs/attention.program", "M=256,N=256,D=64", ["attention_online"], {}),
-    ("examples/programs/first_axis_sum.program", "M=1024,N=1024", ["first_axis_sum", "first_axis_parts"], {}),
+    (
+        "examples/programs/first_axis_sum.program",
+        "M=1024,N=1024",
+        ["first_axis_sum", "first_axis_parts"],
+        {},
+    ),
     ("examples/programs/dot.program", "N=100000", ["dot"], {}),
     ("examples/programs/batched_matmul.program", "B=12,M=128,N=128,K=64", ["batched_matmul"], {}),
     ("examples/programs/trmm.program", "M=512,N=512", ["trmm"], {}),
     ("examples/programs/syrk.program", "N=512,K=512", ["syrk"], {}),
-    ("examples/programs/histogram.program", "N=1000000,B=256", ["histogram_atomic", "histogram_parts"], {}),
+    (
+        "examples/programs/histogram.program",
+        "N=1000000,B=256",
+        ["histogram_atomic", "histogram_parts"],
+        {},
+    ),
     ("examples/programs/scan.program", "N=1000000", ["scan"], {}),
-    (f"{SCHEDULES}/blur_3x3.program", "M=1536,N=2560",
-     ["blur_root", "blur_inline", "blur_tile", "blur_strips", "blur_window"], {}),
+    (
+        f"{SCHEDULES}/blur_3x3.program",
+        "M=1536,N=2560",
+        ["blur_root", "blur_inline", "blur_tile", "blur_strips", "blur_window"],
+        {},
+    ),
     (f"{SCHEDULES}/harris.program", "M=1536,N=2560", ["harris_tile"], {}),
-    ("examples/programs/jacobi_2d.program", "T=50,N=1500", ["jacobi_2d_time", "jacobi_2d_wavefront"], {}),
+    (
+        "examples/programs/jacobi_2d.program",
+        "T=50,N=1500",
+        ["jacobi_2d_time", "jacobi_2d_wavefront"],
+        {},
+    ),
     ("examples/programs/seidel_2d.program", "T=10,N=1000", ["seidel_2d_wavefront"], {}),
 ]
 
 
 def run(options, program, sizes, schedules, params):
-    command = [options.polyte, "bench", program, "--schedulers", "template,poly", "--json",
-               "--repetitions", str(options.rounds), "--threads", str(options.threads)]
+    command = [
+        options.polyte,
+        "bench",
+        program,
+        "--schedulers",
+        "template,poly",
+        "--json",
+        "--repetitions",
+        str(options.rounds),
+        "--threads",
+        str(options.threads),
+    ]
     for name in schedules:
         command += ["--script", f"{SCHEDULES}/{name}.sched"]
     if sizes:
@@ -60,7 +97,9 @@ def run(options, program, sizes, schedules, params):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", default="build/release/polyte")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
@@ -77,8 +116,11 @@ def main():
             row["sizes"] = sizes
             rows.append(row)
             share = f"{row['peak_fraction']:6.3f} of peak" if "peak_fraction" in row else ""
-            print(f"{row['name']:72} {sizes:22} {row['real_time'] / 1e3:12.1f} us "
-                  f"{row.get('bytes_per_second', 0) / 1e9:7.2f} GB/s {share}", flush=True)
+            print(
+                f"{row['name']:72} {sizes:22} {row['real_time'] / 1e3:12.1f} us "
+                f"{row.get('bytes_per_second', 0) / 1e9:7.2f} GB/s {share}",
+                flush=True,
+            )
     if options.json:
         with open(options.json, "w") as file:
             json.dump({"context": context, "benchmarks": rows}, file, indent=1)

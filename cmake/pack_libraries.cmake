@@ -1,16 +1,19 @@
-# Run by cpack before it packs. Into the archive go the libraries that the binaries need, but those of the C and C++
-# compiler, which every system has; each looks for the others beside itself. Their notices go with them.
+# Run by cpack before it packs. Into the archive go the libraries that the binaries need, but those
+# of the C and C++ compiler, which every system has; each looks for the others beside itself. Their
+# notices go with them.
 if(NOT CPACK_GENERATOR STREQUAL "TGZ")
   return()
 endif()
 find_program(PATCHELF patchelf)
 find_program(DPKG_QUERY dpkg-query)
 if(NOT PATCHELF OR NOT DPKG_QUERY)
-  message(FATAL_ERROR "patchelf or dpkg-query is not installed, expected both: tools/package installs them")
+  message(FATAL_ERROR
+          "patchelf or dpkg-query is not installed, expected both: tools/package installs them")
 endif()
 
 function(run)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
@@ -19,7 +22,8 @@ set(beside "${root}/lib/polyte")
 file(GLOB ours "${root}/bin/polyte" "${root}/lib/libpolyte_*.so" "${beside}/libpolyte_*.so")
 list(LENGTH ours count)
 if(count LESS 4)
-  message(FATAL_ERROR "${count} binaries are in ${root}, expected the program, the module and two libraries")
+  message(FATAL_ERROR
+          "${count} binaries are in ${root}, expected the program, the module and two libraries")
 endif()
 file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${ours} RESOLVED_DEPENDENCIES_VAR needed
      PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+)\\.so" "^libpolyte_")

@@ -26,11 +26,11 @@ packages_for() {
   return 0
 }
 
-# Those of the arguments that are not installed.
+# Those of the arguments that are not installed. dpkg-query fails where one is unknown.
 missing_packages() {
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-              awk '$1 == "installed" {print $2}' | sort -u) || true  # dpkg-query fails where one is unknown
+              awk '$1 == "installed" {print $2}' | sort -u) || true
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
@@ -38,8 +38,8 @@ missing_packages() {
 system_python=python3
 [[ -x /usr/bin/python3 ]] && system_python=/usr/bin/python3
 
-# Packages of the Python index into an environment build/NAME of their own, where `python3 -c IMPORT` does not find them.
-# Fails, and says what is missing then, where they cannot be had.
+# Packages of the Python index into an environment build/NAME of their own, where `python3 -c
+# IMPORT` does not find them. Fails, and says what is missing then, where they cannot be had.
 provide_from_index() {
   local name=$1 import=$2 without=$3 log=build/$1.log
   shift 3
@@ -47,14 +47,16 @@ provide_from_index() {
   mkdir -p build
   say "$* into build/$name"
   if "$system_python" -m venv --without-pip "build/$name" >"$log" 2>&1 &&
-     python3 -m pip --python "build/$name/bin/python" install --quiet --timeout 10 --retries 1 "$@" >>"$log" 2>&1; then
+     python3 -m pip --python "build/$name/bin/python" install --quiet --timeout 10 --retries 1 \
+       "$@" >>"$log" 2>&1; then
     return
   fi
   say "that failed ($log): $without"
   return 1
 }
 
-# Runs a build and prints a line per tenth of it; all of its output is in the file LOG, its end is shown where it fails.
+# Runs a build and prints a line per tenth of it; all of its output is in the file LOG, its end is
+# shown where it fails.
 build_quietly() {
   local log=$1 status=0
   shift
@@ -81,7 +83,8 @@ build_preset() {
     cmake --preset "$preset" </dev/null >"build/$preset/configure.log" 2>&1 ||
       { tail -n 40 "build/$preset/configure.log"; return 1; }
   fi
-  say "building ${*:-everything} by preset $preset with $(build_jobs) jobs (all output: build/$preset/build.log)"
+  say "building ${*:-everything} by preset $preset with $(build_jobs) jobs" \
+      "(all output: build/$preset/build.log)"
   build_quietly "build/$preset/build.log" \
     cmake --build --preset "$preset" -j "$(build_jobs)" ${1:+--target "$@"}
 }

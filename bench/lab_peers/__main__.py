@@ -1,20 +1,29 @@
 """The worker: one peer, one form or model, in a process of its own; started by driver/lab.
 
-  python -m lab_peers probe NAME...     versions of peers, or why they are not there, as one JSON object; probe-gpu: on one
-  python -m lab_peers work              orders from stdin, answers on stdout, a JSON object a line:
+python -m lab_peers probe NAME...   versions of peers, or why they are not there, as one JSON
+                                    object; probe-gpu: on one
+python -m lab_peers work            orders from stdin, answers on stdout, a JSON object a line:
 
-    {"do": "load", "peer": "torch", "threads": 1, "on_gpu": true}     where there is time before `begin`; {}
-    {"do": "begin", "peer": "torch", "threads": 1, "on_gpu": false, "form": {..}} or "model": PATH    {"version": ..}
-    {"do": "set", "tensors": [{"name", "dtype", "shape", "at"}]}   memory of file 3, at these bytes; {}
-    {"do": "clear"}                     the sets are forgotten; {}
-    {"do": "run", "set": 0}             one execution, its results in the memory of the set; {}
-    {"do": "choose"}                    on a GPU: which way of starting an execution is quickest; {"way": words}
-    {"do": "time", "executions": 10, "evict": 0}    in turns over the sets; {"ns": .., for all of them}
+  {"do": "load", "peer": "torch", "threads": 1, "on_gpu": true}
+      where there is time before `begin`; {}
+  {"do": "begin", "peer": "torch", "threads": 1, "on_gpu": false, "form": {..}} or "model": PATH
+      {"version": ..}
+  {"do": "set", "tensors": [{"name", "dtype", "shape", "at"}]}
+      memory of file 3, at these bytes; {}
+  {"do": "clear"}
+      the sets are forgotten; {}
+  {"do": "run", "set": 0}
+      one execution, its results in the memory of the set; {}
+  {"do": "choose"}
+      on a GPU: which way of starting an execution is quickest; {"way": words}
+  {"do": "time", "executions": 10, "evict": 0}
+      in turns over the sets; {"ns": .., for all of them}
 
-  An answer may be {"absent": why}, {"declined": why} or {"failed": why} instead. "evict": so many bytes are written
-  before each execution, which is then timed by itself, as it is where a run changes its inputs. On a GPU the clock is the
-  GPU's (device_clock.py).
+An answer may be {"absent": why}, {"declined": why} or {"failed": why} instead. "evict": so many
+bytes are written before each execution, which is then timed by itself, as it is where a run
+changes its inputs. On a GPU the clock is the GPU's (device_clock.py).
 """
+
 import json
 import mmap
 import os
@@ -34,6 +43,7 @@ class Worker:
             peers.settle(order["threads"])
         try:
             import numpy  # noqa: F401  (tensors are its arrays for every peer)
+
             self._peer = table(order["on_gpu"])[order["peer"]](order["threads"])
         except (ImportError, OSError) as error:
             return {"absent": f"{sys.executable}: {error}"}
@@ -53,14 +63,21 @@ class Worker:
 
     def set(self, order):
         import numpy as np
+
         size = os.fstat(3).st_size
         if self._memory is None or len(self._memory) < size:
             self._memory = mmap.mmap(3, size)  # arrays hold on to the mapping that they came from
         arrays = {}
         for t in order["tensors"]:
             count = int(np.prod(t["shape"], dtype=np.int64))
-            kind = np.uint16 if t["dtype"] in getattr(self._peer, "as_bits", ()) else numpy_type(t["dtype"])
-            arrays[t["name"]] = np.frombuffer(self._memory, kind, count, t["at"]).reshape(t["shape"])
+            kind = (
+                np.uint16
+                if t["dtype"] in getattr(self._peer, "as_bits", ())
+                else numpy_type(t["dtype"])
+            )
+            arrays[t["name"]] = np.frombuffer(self._memory, kind, count, t["at"]).reshape(
+                t["shape"]
+            )
         self._sets.append((arrays, self._peer.bind(arrays)))
         return {}
 
@@ -82,12 +99,20 @@ class Worker:
 
     def time(self, order):
         if hasattr(self._peer, "clock"):
-            return {"ns": self._peer.clock.nanoseconds(self._starts(order["executions"]), order["evict"])}
+            return {
+                "ns": self._peer.clock.nanoseconds(
+                    self._starts(order["executions"]), order["evict"]
+                )
+            }
         evicted = bytearray(order["evict"])
         single = order["evict"] > 0 or self._sets[0][1].prepare is not None
         clock, total = time.perf_counter_ns, 0
         runs = [bound for _, bound in self._sets]
-        turns = [runs[(self._next + i) % len(runs)] for i in range(order["executions"])] if len(runs) > 1 else None
+        turns = (
+            [runs[(self._next + i) % len(runs)] for i in range(order["executions"])]
+            if len(runs) > 1
+            else None
+        )
         self._next = (self._next + order["executions"]) % len(runs)
         if single:
             for i in range(order["executions"]):
@@ -112,7 +137,6 @@ class Worker:
             total = clock() - start
         return {"ns": total}
 
-
     def _starts(self, executions):
         """Of each execution, in turns over the sets."""
         for _ in range(executions):
@@ -124,11 +148,13 @@ def table(on_gpu):
     if not on_gpu:
         return peers.PEERS
     from . import device_peers
+
     return device_peers.PEERS
 
 
 def numpy_type(dtype):
     from .numpy_library import dtype_of
+
     return dtype_of(dtype)
 
 

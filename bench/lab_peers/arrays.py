@@ -1,8 +1,11 @@
-"""The array form of a Program (driver/lab/array_form.h) on libraries with NumPy's words: what they share.
+"""The array form of a Program (driver/lab/array_form.h) on libraries with NumPy's words: what
+they share.
 
-A step is a dictionary; `Steps` turns each into a function of the values and the buffers so far, which a library then
-runs, or traces, in order. Values have the rank of their statement: one element along axes that they do not vary over.
+A step is a dictionary; `Steps` turns each into a function of the values and the buffers so far,
+which a library then runs, or traces, in order. Values have the rank of their statement: one element
+along axes that they do not vary over.
 """
+
 import math
 
 
@@ -15,7 +18,8 @@ def number(text):
 
 
 class View:
-    """Dims of a view or a store: what is taken of the tensor, and where its dimensions stand among the axes."""
+    """Dims of a view or a store: what is taken of the tensor, and where its dimensions stand
+    among the axes."""
 
     def __init__(self, dims, rank):
         self.dims, self.rank = dims, rank
@@ -40,7 +44,8 @@ class View:
     def is_whole(self, shape):
         return len(self.dims) == len(shape) and all(
             "axis" in d and d["start"] == 0 and d["step"] == 1 and d["count"] == extent
-            for d, extent in zip(self.dims, shape))
+            for d, extent in zip(self.dims, shape)
+        )
 
 
 class Matmul:
@@ -62,7 +67,7 @@ def folded(axes, kept):
     """Pairs of factors, left to right, with the axes that are still needed after each."""
     have, pairs = set(axes[0]), []
     for i in range(1, len(axes)):
-        needed = set(kept).union(*map(set, axes[i + 1:]))
+        needed = set(kept).union(*map(set, axes[i + 1 :]))
         left = (have | set(axes[i])) & needed
         pairs.append((sorted(have), sorted(axes[i]), sorted(left)))
         have = left
@@ -70,12 +75,19 @@ def folded(axes, kept):
 
 
 def product_of(first, second, kept, rank, matmul):
-    """A batched matrix product of two factors of the statement's rank, in the words of NumPy's arrays."""
+    """A batched matrix product of two factors of the statement's rank, in the words
+    of NumPy's arrays."""
     parts = Matmul(first, second, kept)
     order_a, order_b = parts.orders()
     sorted_a, sorted_b = sorted(order_a), sorted(order_b)
-    squeeze_a, squeeze_b = (tuple(slice(None) if axis in order else 0 for axis in range(rank)) for order in (order_a, order_b))
-    permute_a, permute_b = [sorted_a.index(x) for x in order_a], [sorted_b.index(x) for x in order_b]
+    squeeze_a, squeeze_b = (
+        tuple(slice(None) if axis in order else 0 for axis in range(rank))
+        for order in (order_a, order_b)
+    )
+    permute_a, permute_b = (
+        [sorted_a.index(x) for x in order_a],
+        [sorted_b.index(x) for x in order_b],
+    )
     expand = tuple(slice(None) if axis in parts.result else None for axis in range(rank))
     back = [parts.result.index(axis) for axis in sorted(parts.result)]
     batch, m, k = len(parts.batch), len(parts.m), len(parts.k)
@@ -85,19 +97,25 @@ def product_of(first, second, kept, rank, matmul):
         a = a.sum(axis=sum_a, keepdims=True) if sum_a else a
         b = b.sum(axis=sum_b, keepdims=True) if sum_b else b
         a, b = a[squeeze_a].transpose(permute_a), b[squeeze_b].transpose(permute_b)
-        outer, rows, columns = a.shape[:batch], a.shape[batch:batch + m], b.shape[batch + k:]
-        inner = math.prod(a.shape[batch + m:])
-        product = matmul(a.reshape((*outer, math.prod(rows), inner)), b.reshape((*outer, inner, math.prod(columns))))
+        outer, rows, columns = a.shape[:batch], a.shape[batch : batch + m], b.shape[batch + k :]
+        inner = math.prod(a.shape[batch + m :])
+        product = matmul(
+            a.reshape((*outer, math.prod(rows), inner)),
+            b.reshape((*outer, inner, math.prod(columns))),
+        )
         return product.reshape((*outer, *rows, *columns)).transpose(back)[expand]
+
     return run
 
 
 def in_turn(steps):
     """A function of several factors: each step takes what there is so far and the next one."""
+
     def run(first, *rest):
         for step, factor in zip(steps, rest):
             first = step(first, factor)
         return first
+
     return run
 
 
@@ -167,7 +185,7 @@ class Steps:
         out = step["out"]
         self._fresh.add(out)  # no view of a tensor: a store may keep it
         if len(args) == 1:
-            a, = args
+            (a,) = args
 
             def run(values, buffers):
                 values[out] = function(values[a])
@@ -177,12 +195,16 @@ class Steps:
             def run(values, buffers):
                 values[out] = function(values[a], values[b])
         else:
+
             def run(values, buffers):
                 values[out] = function(*[values[a] for a in args])
+
         return run
 
     def _literal(self, step, inside):
-        return self._constant(step, self.library.literal(step["dtype"], number(step["value"]), step["rank"]))
+        return self._constant(
+            step, self.library.literal(step["dtype"], number(step["value"]), step["rank"])
+        )
 
     def _range(self, step, inside):
         shape = [1] * step["rank"]
@@ -194,6 +216,7 @@ class Steps:
 
         def run(values, buffers):
             values[out] = array
+
         return run
 
     def _cast(self, step, inside):
@@ -220,14 +243,20 @@ class Steps:
 
         def run(values, buffers):
             values[out] = pad(source(values, buffers))
+
         return run
 
     def _view(self, step, inside):
-        source, out, view = self._source(step["from"]), step["out"], View(step["dims"], step["rank"])
+        source, out, view = (
+            self._source(step["from"]),
+            step["out"],
+            View(step["dims"], step["rank"]),
+        )
         take = self.library.view(view)
 
         def run(values, buffers):
             values[out] = take(source(values, buffers))
+
         return run
 
     def _gather(self, step, inside):
@@ -236,6 +265,7 @@ class Steps:
 
         def run(values, buffers):
             values[out] = source(values, buffers)[tuple(values[i] for i in indices)]
+
         return run
 
     def _einsum(self, step, inside):
@@ -245,14 +275,20 @@ class Steps:
 
     def _image(self, step, inside, function, *weights):
         source, out = self._source(step["from"]), step["out"]
-        index = tuple(s["at"] if "at" in s else slice(s["start"], s["start"] + s["count"]) for s in step["slices"])
+        index = tuple(
+            s["at"] if "at" in s else slice(s["start"], s["start"] + s["count"])
+            for s in step["slices"]
+        )
         kept = [d for d, s in enumerate(step["slices"]) if "at" not in s]
         order = [kept.index(d) for d in step["order"]]
         self._fresh.add(out)
         transpose = self.library.transpose
 
         def run(values, buffers):
-            values[out] = function(transpose(source(values, buffers)[index], order), *[values[w] for w in weights])
+            values[out] = function(
+                transpose(source(values, buffers)[index], order), *[values[w] for w in weights]
+            )
+
         return run
 
     def _conv(self, step, inside):
@@ -260,10 +296,20 @@ class Steps:
         conv, library = self.library.conv(step), self.library
 
         def run(x, w):
-            x = library.reshape(x, [shape.batch, shape.group * shape.channel, *x.shape[len(x.shape) - len(step["low"]):]])
+            x = library.reshape(
+                x,
+                [
+                    shape.batch,
+                    shape.group * shape.channel,
+                    *x.shape[len(x.shape) - len(step["low"]) :],
+                ],
+            )
             w = library.transpose(w[shape.weights_squeeze], shape.weights_order)
             w = library.reshape(w, [shape.group * shape.feature, shape.channel, *shape.taps])
-            return library.transpose(conv(x, w).reshape(shape.result), shape.result_order)[shape.expand]
+            return library.transpose(conv(x, w).reshape(shape.result), shape.result_order)[
+                shape.expand
+            ]
+
         return self._image(step, inside, run, step["weights"])
 
     def _pool(self, step, inside):
@@ -271,8 +317,11 @@ class Steps:
         pool, library = self.library.pool(step, shape.taps), self.library
 
         def run(x):
-            x = library.reshape(x, [1, shape.batch, *x.shape[len(x.shape) - len(step["low"]):]])
-            return library.transpose(pool(x).reshape(shape.result), shape.result_order)[shape.expand]
+            x = library.reshape(x, [1, shape.batch, *x.shape[len(x.shape) - len(step["low"]) :]])
+            return library.transpose(pool(x).reshape(shape.result), shape.result_order)[
+                shape.expand
+            ]
+
         return self._image(step, inside, run)
 
     def _store(self, step, inside):
@@ -288,6 +337,7 @@ class Steps:
             return library.transpose(value[view.squeeze], view.back)
 
         if whole:
+
             def run(values, buffers):
                 buffers[name] = library.whole(shaped(values[arg]), shape, fresh)
         else:
@@ -295,11 +345,13 @@ class Steps:
 
             def run(values, buffers):
                 buffers[name] = write(buffers[name], shaped(values[arg]))
+
         return run
 
 
 class ImageShape:
-    """Extents of a convolution or pool, and the way from (batch, group, feature, points) back to the statement's axes."""
+    """Extents of a convolution or pool, and the way from (batch, group, feature, points) back to
+    the statement's axes."""
 
     def __init__(self, step):
         extents = step["extents"]
@@ -307,7 +359,11 @@ class ImageShape:
         def product(axes):
             return math.prod(extents[a] for a in axes)
 
-        group, feature, channel = step.get("group", []), step.get("feature", []), step.get("channel", [])
+        group, feature, channel = (
+            step.get("group", []),
+            step.get("feature", []),
+            step.get("channel", []),
+        )
         self.batch, self.group = product(step["batch"]), product(group)
         self.feature, self.channel = product(feature), product(channel)
         self.taps = [extents[a] for a in step["taps"]]
@@ -316,14 +372,22 @@ class ImageShape:
         self.result_order = [axes.index(a) for a in sorted(axes)]
         self.expand = tuple(slice(None) if a in axes else None for a in range(step["rank"]))
         weights = group + feature + channel + step["taps"]
-        self.weights_squeeze = tuple(slice(None) if a in weights else 0 for a in range(step["rank"]))
+        self.weights_squeeze = tuple(
+            slice(None) if a in weights else 0 for a in range(step["rank"])
+        )
         self.weights_order = [sorted(weights).index(a) for a in weights]
 
 
 def written_in(steps):
     names = []
     for step in steps:
-        for name in written_in(step["body"]) if step["op"] == "loop" else [step["buffer"]] if step["op"] == "store" else []:
+        for name in (
+            written_in(step["body"])
+            if step["op"] == "loop"
+            else [step["buffer"]]
+            if step["op"] == "store"
+            else []
+        ):
             if name not in names:
                 names.append(name)
     return names

@@ -1,16 +1,19 @@
-"""Times of what is put into a stream of a GPU, by the GPU's own clock: driver/lab/device_clock.h says how, in C++."""
+"""Times of what is put into a stream of a GPU, by the GPU's own clock: driver/lab/device_clock.h
+says how, in C++."""
+
 import itertools
 import math
 import time
 
 from gpu.kit.driver import Driver, DriverError, Stopwatch
 
-PIECE = 64         # a driver holds about a thousand calls before it makes their caller wait
+PIECE = 64  # a driver holds about a thousand calls before it makes their caller wait
 MOST_WRITES = 200  # before a piece
 
 
 class DeviceClock:
-    """The first GPU, its context current in this thread, and a stream. OSError where there is none."""
+    """The first GPU, its context current in this thread, and a stream. OSError where there
+    is none."""
 
     def __init__(self):
         try:
@@ -30,8 +33,8 @@ class DeviceClock:
         self.driver.wait(self.stream)
 
     def nanoseconds(self, starts, evict=0):
-        """Of all executions, each of which `starts` gives as a function that puts it into the stream. `evict`: each by itself
-        after so many bytes were written."""
+        """Of all executions, each of which `starts` gives as a function that puts it into the
+        stream. `evict`: each by itself after so many bytes were written."""
         if evict:
             watch = Stopwatch(self.driver, self.stream, min(evict // 4 * 4, self._written))
             return sum(watch.seconds_of(start) for start in starts) * 1e9
@@ -51,4 +54,5 @@ class DeviceClock:
             for start in piece:
                 start()
             self._start_seconds = (time.perf_counter() - before) / len(piece)
+
         return self._watch.seconds_of(work)

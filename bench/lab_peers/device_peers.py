@@ -1,5 +1,7 @@
-"""Peers on a GPU, as peers.py has them on this processor. What they bind lies on the device; an execution is put into the
-stream by `start()` and timed by the device's clock, the copy of what a Program updates in place included."""
+"""Peers on a GPU, as peers.py has them on this processor. What they bind lies on the device; an
+execution is put into the stream by `start()` and timed by the device's clock, the copy of what a
+Program updates in place included."""
+
 import numpy as np
 
 from .arrays import Declined, Steps
@@ -21,11 +23,16 @@ class DeviceBound:
 
 
 class TorchBound(DeviceBound):
-    """`ways`: name -> (what starts an execution, the buffers that it leaves); `kept`: what graphs find by address alone."""
+    """`ways`: name -> (what starts an execution, the buffers that it leaves); `kept`: what graphs
+    find by address alone."""
 
     def __init__(self, peer, ways, kept):
         self.ways, self._kept = ways, kept
-        super().__init__(peer.clock, None, lambda: {name: peer.numpy(self._buffers[name]) for name in peer.outputs})
+        super().__init__(
+            peer.clock,
+            None,
+            lambda: {name: peer.numpy(self._buffers[name]) for name in peer.outputs},
+        )
         self.take(next(iter(ways)))
 
     def take(self, way):
@@ -37,6 +44,7 @@ class TorchPeer:
 
     def __init__(self, threads):
         import torch
+
         if not torch.cuda.is_available():
             raise OSError("torch finds no CUDA device")
         self.clock = DeviceClock()
@@ -44,7 +52,9 @@ class TorchPeer:
         torch.set_grad_enabled(False)
         matmul = torch.backends.cuda.matmul
         matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # f32 is f32, as ours is
-        matmul.allow_bf16_reduced_precision_reduction = matmul.allow_fp16_reduced_precision_reduction = False
+        matmul.allow_bf16_reduced_precision_reduction = (
+            matmul.allow_fp16_reduced_precision_reduction
+        ) = False
         torch.backends.cudnn.benchmark = True
         self._stream = torch.cuda.ExternalStream(self.clock.stream.value)
         torch.cuda.set_stream(self._stream)
@@ -53,6 +63,7 @@ class TorchPeer:
 
     def prepare(self, form):
         from .torch_device import TorchDeviceLibrary
+
         self._types = {b["name"]: b["dtype"] for b in form["buffers"]}
         self._steps = Steps(widened(form), TorchDeviceLibrary())
         self.outputs = self._steps.outputs
@@ -79,6 +90,7 @@ class TorchPeer:
                 tensor.copy_(given[name])
                 kept[name] = tensor
             self.execute(steps, kept)
+
         for _ in range(3):  # libraries choose their algorithms, compilers compile
             execute()
         self._torch.cuda.synchronize()
@@ -107,16 +119,22 @@ class TorchPeer:
         ways["graph"] = graph.replay, dict(kept)
 
     def choose(self, bound):
-        seconds = {way: self.clock.nanoseconds([start] * TRIED) / TRIED for way, (start, _) in bound.ways.items()}
+        seconds = {
+            way: self.clock.nanoseconds([start] * TRIED) / TRIED
+            for way, (start, _) in bound.ways.items()
+        }
         self._way = min(seconds, key=seconds.get)
         bound.take(self._way)
-        words = {"eager": "its operators one after another", "graph": "one start of a CUDA graph"}[self._way]
+        words = {"eager": "its operators one after another", "graph": "one start of a CUDA graph"}[
+            self._way
+        ]
         tried = ", ".join(f"{way} {ns / 1e3:.1f} us" for way, ns in seconds.items())
         return f"each execution {words} ({tried}{', no graph: ' + self._failed if self._failed else ''})"
 
 
 class MemoryPeer:
     """One product on memory of the driver's, its call captured as a graph."""
+
     as_bits = ("bf16", "f16")
 
     def prepare(self, form):
@@ -140,6 +158,7 @@ class MemoryPeer:
             driver.to_host(result.ctypes.data, addresses[self._written], result.nbytes, stream)
             self.clock.wait()
             return {self._written: result}
+
         return DeviceBound(self.clock, lambda: driver.launch(graph, stream), results)
 
     def choose(self, bound):
@@ -161,12 +180,14 @@ class Memory(dict):
 class CublasPeer(MemoryPeer):
     def __init__(self, threads):
         from .cublas import Cublas
+
         self.clock = DeviceClock()
         self._library = Cublas(self.clock.driver, self.clock.stream)
         self.version = self._library.version
 
     def prepare(self, form):
         from .cublas import by_rows
+
         super().prepare(form)
         by_rows(self._product)
 
@@ -175,15 +196,18 @@ class CublasPeer(MemoryPeer):
 
 
 class TritonPeer(TorchPeer):
-    """Products, and rows of one kernel: what triton_kernels.py writes. torch has its memory and its stream."""
+    """Products, and rows of one kernel: what triton_kernels.py writes. torch has its memory
+    and its stream."""
 
     def __init__(self, threads):
         import triton
+
         super().__init__(threads)
         self.version = f"triton {triton.__version__}, {self.version}"
 
     def prepare(self, form):
         from .triton_kernels import kernel_of
+
         self._types = {b["name"]: b["dtype"] for b in form["buffers"]}
         self._steps = kernel_of(form, self._torch)
         self.outputs = self._steps.outputs

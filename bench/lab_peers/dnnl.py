@@ -1,14 +1,32 @@
-"""oneDNN 3 through its C interface: memory over arrays, primitives, their execution. Its objects are handles."""
+"""oneDNN 3 through its C interface: memory over arrays, primitives, their execution. Its
+objects are handles."""
+
 import ctypes as c
 import os
 
 CPU, INFERENCE, IN_ORDER, ANY = 1, 96, 1, 1
 TYPES = {"f16": 1, "bf16": 2, "f32": 3, "i32": 4, "i8": 5, "u8": 6}
-CONVOLUTION_AUTO, POOL_MAX, POOL_MEAN_OF_ALL = 3, 0x1ff, 0x2ff
-ELTWISE = {"relu": 0x20, "tanh": 0x21, "abs": 0x24, "sqrt": 0x25, "linear": 0x26, "sigmoid": 0x29, "exp": 0x2a, "log": 0x2d,
-           "round": 0x32}
-BINARY = {"add": 0x1fff0, "mul": 0x1fff1, "max": 0x1fff2, "min": 0x1fff3, "div": 0x1fff4, "sub": 0x1fff5}
-REDUCTION = {"max": 0x2fff2, "min": 0x2fff3, "add": 0x2fff4, "mul": 0x2fff5}
+CONVOLUTION_AUTO, POOL_MAX, POOL_MEAN_OF_ALL = 3, 0x1FF, 0x2FF
+ELTWISE = {
+    "relu": 0x20,
+    "tanh": 0x21,
+    "abs": 0x24,
+    "sqrt": 0x25,
+    "linear": 0x26,
+    "sigmoid": 0x29,
+    "exp": 0x2A,
+    "log": 0x2D,
+    "round": 0x32,
+}
+BINARY = {
+    "add": 0x1FFF0,
+    "mul": 0x1FFF1,
+    "max": 0x1FFF2,
+    "min": 0x1FFF3,
+    "div": 0x1FFF4,
+    "sub": 0x1FFF5,
+}
+REDUCTION = {"max": 0x2FFF2, "min": 0x2FFF3, "add": 0x2FFF4, "mul": 0x2FFF5}
 SRC, SRC_1, DST, WEIGHTS = 1, 2, 17, 33
 QUERY_SRC, QUERY_WEIGHTS, QUERY_DST = 129, 131, 133
 
@@ -22,7 +40,8 @@ class Version(c.Structure):
 
 
 def find():
-    """The library, of POLYTE_ONEDNN or of the loader's path, and its version. ImportError where it is not there."""
+    """The library, of POLYTE_ONEDNN or of the loader's path, and its version. ImportError where
+    it is not there."""
     given = os.environ.get("POLYTE_ONEDNN")
     for name in [given] if given else ["libdnnl.so.3", "libdnnl.so"]:
         try:
@@ -54,23 +73,35 @@ class Dnnl:
     def call(self, name, *arguments):
         status = getattr(self._library, "dnnl_" + name)(*arguments)
         if status != 0:
-            raise RuntimeError(f"oneDNN: {name}: status {status}" + (", not implemented" if status == 3 else ""))
+            raise RuntimeError(
+                f"oneDNN: {name}: status {status}" + (", not implemented" if status == 3 else "")
+            )
 
     def plain(self, array, dtype):
         """The descriptor of an array as it lies in memory."""
         md = c.c_void_p()
         strides = [s // array.itemsize for s in array.strides]
-        self.call("memory_desc_create_with_strides", c.byref(md), array.ndim, dims(array.shape), TYPES[dtype], dims(strides))
+        self.call(
+            "memory_desc_create_with_strides",
+            c.byref(md),
+            array.ndim,
+            dims(array.shape),
+            TYPES[dtype],
+            dims(strides),
+        )
         return md
 
     def any(self, shape, dtype):
         md = c.c_void_p()
-        self.call("memory_desc_create_with_tag", c.byref(md), len(shape), dims(shape), TYPES[dtype], ANY)
+        self.call(
+            "memory_desc_create_with_tag", c.byref(md), len(shape), dims(shape), TYPES[dtype], ANY
+        )
         return md
 
     def memory(self, md, array=None):
         handle = c.c_void_p()
-        place = c.c_void_p(2**64 - 1) if array is None else c.c_void_p(array.ctypes.data)  # else allocated
+        # else allocated
+        place = c.c_void_p(2**64 - 1) if array is None else c.c_void_p(array.ctypes.data)
         self.call("memory_create", c.byref(handle), md, self._engine, place)
         return handle
 
@@ -84,17 +115,28 @@ class Dnnl:
         return c.c_void_p(self._library.dnnl_primitive_desc_query_md(pd, what, 0))
 
     def runner(self, handle, arguments):
-        array = (Argument * len(arguments))(*[Argument(arg, memory) for arg, memory in arguments.items()])
+        array = (Argument * len(arguments))(
+            *[Argument(arg, memory) for arg, memory in arguments.items()]
+        )
         execute, wait = self._library.dnnl_primitive_execute, self._library.dnnl_stream_wait
         stream, count = self._stream, len(arguments)
 
         def run():
             execute(handle, stream, count, array)
             wait(stream)
+
         return run
 
     def reorder(self, from_md, from_memory, to_md, to_memory):
         pd, handle = c.c_void_p(), c.c_void_p()
-        self.call("reorder_primitive_desc_create", c.byref(pd), from_md, self._engine, to_md, self._engine, None)
+        self.call(
+            "reorder_primitive_desc_create",
+            c.byref(pd),
+            from_md,
+            self._engine,
+            to_md,
+            self._engine,
+            None,
+        )
         self.call("primitive_create", c.byref(handle), pd)
         return self.runner(handle, {SRC: from_memory, DST: to_memory})

@@ -1,10 +1,23 @@
 """NumPy: what a person without a compiler has. Its products are its BLAS's."""
+
 import numpy as np
 
 from .arrays import Declined, Eager, folded, in_turn, product_of
 
-TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8, "i16": np.int16, "i32": np.int32,
-         "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_}
+TYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "bool": np.bool_,
+}
 
 
 def dtype_of(name):
@@ -21,14 +34,47 @@ def erf():
     return function
 
 
-UNARY = {"neg": np.negative, "abs": np.abs, "not": np.logical_not, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil,
-         "round": np.rint, "trunc": np.trunc, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin, "cos": np.cos,
-         "sigmoid": lambda x: 1 / (1 + np.exp(-x))}
-BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "min": np.minimum,
-          "max": np.maximum, "pow": np.power, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-          "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "floor_div": np.floor_divide}
-REDUCE = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
-          "or": np.bitwise_or}
+UNARY = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "not": np.logical_not,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "min": np.minimum,
+    "max": np.maximum,
+    "pow": np.power,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "floor_div": np.floor_divide,
+}
+REDUCE = {
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}
 
 
 class NumpyLibrary(Eager):
@@ -90,6 +136,7 @@ class NumpyLibrary(Eager):
         def run(buffer, value):
             buffer[index] = value
             return buffer
+
         return run
 
     def einsum(self, axes, kept, rank):
@@ -110,6 +157,7 @@ class NumpyLibrary(Eager):
             x = np.pad(x, pads) if outside else x
             taps = windows(x, w.shape[2:], step["strides"], step["dilations"])
             return groups.product(taps, w)
+
         return run
 
     def pool(self, step, taps):
@@ -119,18 +167,32 @@ class NumpyLibrary(Eager):
 
         def run(x):
             x = np.pad(x, pads, constant_values=worst) if outside else x
-            return reduce(windows(x, taps, step["strides"], step["dilations"]), axis=tuple(range(2 + spatial, 2 + 2 * spatial)))
+            return reduce(
+                windows(x, taps, step["strides"], step["dilations"]),
+                axis=tuple(range(2 + spatial, 2 + 2 * spatial)),
+            )
+
         return run
 
 
 def windows(x, taps, strides, dilations):
     """[N, C, points.., taps..] over [N, C, extents..], without a copy."""
     spatial = len(taps)
-    points = [(extent - d * (t - 1) - 1) // s + 1 for extent, t, s, d in zip(x.shape[2:], taps, strides, dilations)]
-    steps = x.strides[2:2 + spatial]
+    points = [
+        (extent - d * (t - 1) - 1) // s + 1
+        for extent, t, s, d in zip(x.shape[2:], taps, strides, dilations)
+    ]
+    steps = x.strides[2 : 2 + spatial]
     return np.lib.stride_tricks.as_strided(
-        x, (*x.shape[:2], *points, *taps),
-        (*x.strides[:2], *(a * s for a, s in zip(steps, strides)), *(a * d for a, d in zip(steps, dilations))), writeable=False)
+        x,
+        (*x.shape[:2], *points, *taps),
+        (
+            *x.strides[:2],
+            *(a * s for a, s in zip(steps, strides)),
+            *(a * d for a, d in zip(steps, dilations)),
+        ),
+        writeable=False,
+    )
 
 
 class ImageGroups:
@@ -141,7 +203,7 @@ class ImageGroups:
     def product(self, taps, w):
         """taps: [N, G C, points.., taps..], w: [G F, C, taps..] -> [N, G F, points..]."""
         g, spatial = self.groups, (taps.ndim - 2) // 2
-        n, points, channels = taps.shape[0], taps.shape[2:2 + spatial], taps.shape[1] // g
+        n, points, channels = taps.shape[0], taps.shape[2 : 2 + spatial], taps.shape[1] // g
         split = taps.reshape(n, g, channels, *taps.shape[2:]) if g > 1 else taps[:, None]
         order = [1, 0, *range(3, 3 + spatial), 2, *range(3 + spatial, 3 + 2 * spatial)]
         rows = split.transpose(order).reshape(g, n * int(np.prod(points)), -1)

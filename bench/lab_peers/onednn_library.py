@@ -1,6 +1,7 @@
-"""oneDNN: each step is one of its primitives over memory as it lies (views cost nothing); what it has none for is
-declined. Constant weights of convolutions are reordered once, outside of the time, as a network would; images stay as
-they are."""
+"""oneDNN: each step is one of its primitives over memory as it lies (views cost nothing); what it
+has none for is declined. Constant weights of convolutions are reordered once, outside of the time,
+as a network would; images stay as they are."""
+
 import math
 
 import numpy as np
@@ -10,8 +11,8 @@ from .arrays import Declined, Matmul, folded
 
 
 class OneDnnLibrary:
-    """Arrays are NumPy's, as descriptions of memory; what computes is oneDNN. A primitive is made when its step first
-    sees its arrays."""
+    """Arrays are NumPy's, as descriptions of memory; what computes is oneDNN. A primitive is made
+    when its step first sees its arrays."""
 
     def __init__(self):
         self.dnnl = dnnl.Dnnl()
@@ -61,6 +62,7 @@ class OneDnnLibrary:
                 found = made[key] = (make(result, *arrays), result, arrays)
             found[0]()
             return found[1]
+
         return run
 
     def unary(self, kind):
@@ -74,9 +76,20 @@ class OneDnnLibrary:
         def make(result, a):
             d = self.dnnl
             source, target = d.plain(a, "f32"), d.plain(result, "f32")
-            _, handle = d.primitive("eltwise_forward", dnnl.INFERENCE, dnnl.ELTWISE[kind], source, target,
-                                    dnnl.c.c_float(factor), dnnl.c.c_float(0), None)
-            return d.runner(handle, {dnnl.SRC: d.memory(source, a), dnnl.DST: d.memory(target, result)})
+            _, handle = d.primitive(
+                "eltwise_forward",
+                dnnl.INFERENCE,
+                dnnl.ELTWISE[kind],
+                source,
+                target,
+                dnnl.c.c_float(factor),
+                dnnl.c.c_float(0),
+                None,
+            )
+            return d.runner(
+                handle, {dnnl.SRC: d.memory(source, a), dnnl.DST: d.memory(target, result)}
+            )
+
         return self._step(lambda a: a.shape, make)
 
     def binary(self, kind):
@@ -91,8 +104,14 @@ class OneDnnLibrary:
                     raise Declined("oneDNN broadcasts the second operand alone")
             first, second, target = d.plain(a, "f32"), d.plain(b, "f32"), d.plain(result, "f32")
             _, handle = d.primitive("binary", dnnl.BINARY[kind], first, second, target, None)
-            return d.runner(handle, {dnnl.SRC: d.memory(first, a), dnnl.SRC_1: d.memory(second, b),
-                                     dnnl.DST: d.memory(target, result)})
+            return d.runner(
+                handle,
+                {
+                    dnnl.SRC: d.memory(first, a),
+                    dnnl.SRC_1: d.memory(second, b),
+                    dnnl.DST: d.memory(target, result),
+                },
+            )
 
         step = self._step(lambda a, b: np.broadcast_shapes(a.shape, b.shape), make)
         if kind in ("add", "mul", "max", "min"):  # the larger one first
@@ -106,9 +125,19 @@ class OneDnnLibrary:
         def make(result, a):
             d = self.dnnl
             source, target = d.plain(a, "f32"), d.plain(result, "f32")
-            _, handle = d.primitive("reduction", dnnl.REDUCTION[kind], source, target, dnnl.c.c_float(0), dnnl.c.c_float(0),
-                                    None)
-            return d.runner(handle, {dnnl.SRC: d.memory(source, a), dnnl.DST: d.memory(target, result)})
+            _, handle = d.primitive(
+                "reduction",
+                dnnl.REDUCTION[kind],
+                source,
+                target,
+                dnnl.c.c_float(0),
+                dnnl.c.c_float(0),
+                None,
+            )
+            return d.runner(
+                handle, {dnnl.SRC: d.memory(source, a), dnnl.DST: d.memory(target, result)}
+            )
+
         return self._step(lambda a: [1 if i in axes else n for i, n in enumerate(a.shape)], make)
 
     def transpose(self, a, order):
@@ -134,10 +163,12 @@ class OneDnnLibrary:
     def identity(self):
         """A reorder: the array in plain order."""
         if not hasattr(self, "_identity"):
+
             def make(result, a):
                 d = self.dnnl
                 source, target = d.plain(a, "f32"), d.plain(result, "f32")
                 return d.reorder(source, d.memory(source, a), target, d.memory(target, result))
+
             self._identity = self._step(lambda a: a.shape, make)
         return self._identity
 
@@ -153,9 +184,14 @@ class OneDnnLibrary:
             if key not in made:
                 d = self.dnnl
                 source, target = d.plain(value, "f32"), d.plain(part, "f32")
-                made[key] = (d.reorder(source, d.memory(source, value), target, d.memory(target, part)), value, buffer)
+                made[key] = (
+                    d.reorder(source, d.memory(source, value), target, d.memory(target, part)),
+                    value,
+                    buffer,
+                )
             made[key][0]()
             return buffer
+
         return run
 
     def einsum(self, axes, kept, rank):
@@ -165,6 +201,7 @@ class OneDnnLibrary:
             for step, factor in zip(steps, rest):
                 first = step(first, factor)
             return first
+
         return run
 
     def _product(self, first, second, kept, rank):
@@ -172,7 +209,9 @@ class OneDnnLibrary:
         if parts.only_a or parts.only_b:
             raise Declined("a sum before the product")
         orders = parts.orders()
-        squeezes = [tuple(slice(None) if axis in order else 0 for axis in range(rank)) for order in orders]
+        squeezes = [
+            tuple(slice(None) if axis in order else 0 for axis in range(rank)) for order in orders
+        ]
         permutes = [[sorted(order).index(axis) for axis in order] for order in orders]
         expand = tuple(slice(None) if axis in parts.result else None for axis in range(rank))
         back = [parts.result.index(axis) for axis in sorted(parts.result)]
@@ -182,17 +221,25 @@ class OneDnnLibrary:
             d = self.dnnl
             md = [d.plain(x, "f32") for x in (a, b, result)]
             _, handle = d.primitive("matmul", md[0], md[1], None, md[2], None)
-            return d.runner(handle, {dnnl.SRC: d.memory(md[0], a), dnnl.WEIGHTS: d.memory(md[1], b),
-                                     dnnl.DST: d.memory(md[2], result)})
+            return d.runner(
+                handle,
+                {
+                    dnnl.SRC: d.memory(md[0], a),
+                    dnnl.WEIGHTS: d.memory(md[1], b),
+                    dnnl.DST: d.memory(md[2], result),
+                },
+            )
+
         product = self._step(lambda a, b: [*a.shape[:-1], b.shape[-1]], make)
 
         def run(a, b):
             a, b = (x[s].transpose(p) for x, s, p in zip((a, b), squeezes, permutes))
-            outer, rows, columns = a.shape[:batch], a.shape[batch:batch + m], b.shape[batch + k:]
-            inner = math.prod(a.shape[batch + m:])
+            outer, rows, columns = a.shape[:batch], a.shape[batch : batch + m], b.shape[batch + k :]
+            inner = math.prod(a.shape[batch + m :])
             a = self.reshape(a, [*outer, math.prod(rows), inner])
             b = self.reshape(b, [*outer, inner, math.prod(columns)])
             return product(a, b).reshape((*outer, *rows, *columns)).transpose(back)[expand]
+
         return run
 
     def reshape(self, a, shape):
@@ -210,14 +257,34 @@ class OneDnnLibrary:
             d = self.dnnl
             w = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]) if groups > 1 else w
             source, target, plain = d.plain(x, "f32"), d.plain(result, "f32"), d.plain(w, "f32")
-            pd, handle = d.primitive("convolution_forward", dnnl.INFERENCE, dnnl.CONVOLUTION_AUTO, source,
-                                     d.any(w.shape, "f32"), None, target, strides, dilations, low, high, None)
+            pd, handle = d.primitive(
+                "convolution_forward",
+                dnnl.INFERENCE,
+                dnnl.CONVOLUTION_AUTO,
+                source,
+                d.any(w.shape, "f32"),
+                None,
+                target,
+                strides,
+                dilations,
+                low,
+                high,
+                None,
+            )
             chosen = d.queried(pd, dnnl.QUERY_WEIGHTS)
             weights = d.memory(chosen)
             pack = d.reorder(plain, d.memory(plain, w), chosen, weights)
-            run = d.runner(handle, {dnnl.SRC: d.memory(source, x), dnnl.WEIGHTS: weights, dnnl.DST: d.memory(target, result)})
+            run = d.runner(
+                handle,
+                {
+                    dnnl.SRC: d.memory(source, x),
+                    dnnl.WEIGHTS: weights,
+                    dnnl.DST: d.memory(target, result),
+                },
+            )
             pack()
             return run if self.is_constant(w) else (lambda: pack() or run())
+
         return self._step(lambda x, w: [x.shape[0], w.shape[0], *points], make)
 
     def is_constant(self, w):
@@ -225,7 +292,9 @@ class OneDnnLibrary:
 
     def pool(self, step, taps):
         largest = step["kind"] == "max"
-        strides, kernel, low, high = (dnnl.dims(v) for v in (step["strides"], taps, step["low"], step["high"]))
+        strides, kernel, low, high = (
+            dnnl.dims(v) for v in (step["strides"], taps, step["low"], step["high"])
+        )
         dilations = dnnl.dims([n - 1 for n in step["dilations"]])
         points = [step["extents"][a] for a in step["points"]]
 
@@ -233,9 +302,23 @@ class OneDnnLibrary:
             d = self.dnnl
             source, target = d.plain(x, "f32"), d.plain(result, "f32")
             kind = dnnl.POOL_MAX if largest else dnnl.POOL_MEAN_OF_ALL
-            _, handle = d.primitive("pooling_forward", dnnl.INFERENCE, kind, source, target, strides, kernel, dilations, low,
-                                    high, None)
-            return d.runner(handle, {dnnl.SRC: d.memory(source, x), dnnl.DST: d.memory(target, result)})
+            _, handle = d.primitive(
+                "pooling_forward",
+                dnnl.INFERENCE,
+                kind,
+                source,
+                target,
+                strides,
+                kernel,
+                dilations,
+                low,
+                high,
+                None,
+            )
+            return d.runner(
+                handle, {dnnl.SRC: d.memory(source, x), dnnl.DST: d.memory(target, result)}
+            )
+
         pooled = self._step(lambda x: [*x.shape[:2], *points], make)
         if largest:
             return pooled

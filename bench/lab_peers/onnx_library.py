@@ -1,4 +1,5 @@
 """A form as an ONNX model: arrays are names of a graph, and running the form writes its nodes."""
+
 import math
 
 import numpy as np
@@ -6,14 +7,49 @@ from onnx import TensorProto, helper, numpy_helper
 
 from .arrays import Declined, folded, in_turn, product_of
 
-TYPES = {"f64": TensorProto.DOUBLE, "f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16,
-         "i8": TensorProto.INT8, "i16": TensorProto.INT16, "i32": TensorProto.INT32, "i64": TensorProto.INT64,
-         "u8": TensorProto.UINT8, "u16": TensorProto.UINT16, "u32": TensorProto.UINT32, "u64": TensorProto.UINT64,
-         "bool": TensorProto.BOOL}
-UNARY = {"neg": "Neg", "abs": "Abs", "not": "Not", "sqrt": "Sqrt", "floor": "Floor", "ceil": "Ceil", "round": "Round",
-         "exp": "Exp", "log": "Log", "tanh": "Tanh", "erf": "Erf", "sigmoid": "Sigmoid", "sin": "Sin", "cos": "Cos"}
-BINARY = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "min": "Min", "max": "Max", "pow": "Pow", "eq": "Equal",
-          "lt": "Less", "le": "LessOrEqual"}
+TYPES = {
+    "f64": TensorProto.DOUBLE,
+    "f32": TensorProto.FLOAT,
+    "f16": TensorProto.FLOAT16,
+    "bf16": TensorProto.BFLOAT16,
+    "i8": TensorProto.INT8,
+    "i16": TensorProto.INT16,
+    "i32": TensorProto.INT32,
+    "i64": TensorProto.INT64,
+    "u8": TensorProto.UINT8,
+    "u16": TensorProto.UINT16,
+    "u32": TensorProto.UINT32,
+    "u64": TensorProto.UINT64,
+    "bool": TensorProto.BOOL,
+}
+UNARY = {
+    "neg": "Neg",
+    "abs": "Abs",
+    "not": "Not",
+    "sqrt": "Sqrt",
+    "floor": "Floor",
+    "ceil": "Ceil",
+    "round": "Round",
+    "exp": "Exp",
+    "log": "Log",
+    "tanh": "Tanh",
+    "erf": "Erf",
+    "sigmoid": "Sigmoid",
+    "sin": "Sin",
+    "cos": "Cos",
+}
+BINARY = {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "div": "Div",
+    "min": "Min",
+    "max": "Max",
+    "pow": "Pow",
+    "eq": "Equal",
+    "lt": "Less",
+    "le": "LessOrEqual",
+}
 REDUCE = {"add": "ReduceSum", "mul": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 OPSET = 18
 
@@ -56,15 +92,21 @@ class Name:
         return made.reshape(*result)
 
     def reshape(self, *shape):
-        shape = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
+        shape = (
+            tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
+        )
         if shape == self.shape:
             return self
-        return self.graph.node("Reshape", [self, self.graph.whole_numbers(shape)], shape, self.dtype)
+        return self.graph.node(
+            "Reshape", [self, self.graph.whole_numbers(shape)], shape, self.dtype
+        )
 
     def transpose(self, order):
         if list(order) == list(range(len(self.shape))):
             return self
-        return self.graph.node("Transpose", [self], [self.shape[i] for i in order], self.dtype, perm=list(order))
+        return self.graph.node(
+            "Transpose", [self], [self.shape[i] for i in order], self.dtype, perm=list(order)
+        )
 
     def sum(self, axis, keepdims):
         return self.graph.reduce("add", axis)(self)
@@ -84,12 +126,16 @@ class OnnxLibrary:
 
     def node(self, kind, inputs, shape, dtype, **attributes):
         made = Name(self, self.name(), shape, dtype)
-        self.nodes.append(helper.make_node(kind, [i.name for i in inputs], [made.name], **attributes))
+        self.nodes.append(
+            helper.make_node(kind, [i.name for i in inputs], [made.name], **attributes)
+        )
         return made
 
     def constant(self, array, dtype):
         name = self.name()
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+        self.initializers.append(
+            numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+        )
         return Name(self, name, array.shape, dtype)
 
     def whole_numbers(self, values):
@@ -122,10 +168,17 @@ class OnnxLibrary:
         if kind == "floor_div":
             return self.floor_div
         if kind == "ne":
-            return lambda a, b: self.node("Not", [self.binary("eq")(a, b)], self.broadcast(a, b), "bool")
+            return lambda a, b: self.node(
+                "Not", [self.binary("eq")(a, b)], self.broadcast(a, b), "bool"
+            )
         if kind in ("and", "or", "xor"):
             name = kind.capitalize()
-            return lambda a, b: self.node(name if a.dtype == "bool" else "Bitwise" + name, [a, b], self.broadcast(a, b), a.dtype)
+            return lambda a, b: self.node(
+                name if a.dtype == "bool" else "Bitwise" + name,
+                [a, b],
+                self.broadcast(a, b),
+                a.dtype,
+            )
         made = "bool" if kind in ("eq", "lt", "le") else None
         return lambda a, b: self.node(BINARY[kind], [a, b], self.broadcast(a, b), made or a.dtype)
 
@@ -143,7 +196,10 @@ class OnnxLibrary:
 
         def run(a):
             shape = [1 if i in axes else extent for i, extent in enumerate(a.shape)]
-            return self.node(REDUCE[kind], [a, self.whole_numbers(axes)], shape, a.dtype, keepdims=1)
+            return self.node(
+                REDUCE[kind], [a, self.whole_numbers(axes)], shape, a.dtype, keepdims=1
+            )
+
         return run
 
     def place(self, kind, axis):
@@ -152,6 +208,7 @@ class OnnxLibrary:
         def run(a):
             shape = [1 if i == axis else extent for i, extent in enumerate(a.shape)]
             return self.node(name, [a], shape, "i64", axis=axis, keepdims=1)
+
         return run
 
     def reshape(self, a, shape):
@@ -165,10 +222,13 @@ class OnnxLibrary:
             shape = [lo + extent + hi for lo, extent, hi in zip(low, a.shape, high)]
             around = self.constant(np.array(value, numpy_type(a.dtype)), a.dtype)
             return self.node("Pad", [a, self.whole_numbers([*low, *high]), around], shape, a.dtype)
+
         return run
 
     def view(self, view):
-        return lambda a: (a[view.index] if view.order is None else a[view.index].transpose(view.order))[view.expand]
+        return lambda a: (
+            a[view.index] if view.order is None else a[view.index].transpose(view.order)
+        )[view.expand]
 
     def gather(self, a, indices):
         shape = self.broadcast(*indices)
@@ -182,7 +242,8 @@ class OnnxLibrary:
         return self.node("Expand", [value, self.whole_numbers(shape)], shape, value.dtype)
 
     def write(self, view):
-        """The tensor with a part of it exchanged: what is before, the part, what is after, an axis at a time."""
+        """The tensor with a part of it exchanged: what is before, the part, what is after, an
+        axis at a time."""
         if any(d.get("step", 1) != 1 for d in view.dims):
             raise Declined("a slice with steps is written, which ONNX says by indices alone")
         starts = [d["at"] if "at" in d else d["start"] for d in view.dims]
@@ -196,8 +257,15 @@ class OnnxLibrary:
             parts = [at(0, start)] if start > 0 else []
             parts.append(put(at(start, end), value, axis + 1))
             parts += [at(end, shape[axis])] if end < shape[axis] else []
-            return parts[0] if len(parts) == 1 else self.node("Concat", parts, shape, buffer.dtype, axis=axis)
-        return lambda buffer, value: put(buffer, self.whole(value, view.counts, True).reshape(*counts), 0)
+            return (
+                parts[0]
+                if len(parts) == 1
+                else self.node("Concat", parts, shape, buffer.dtype, axis=axis)
+            )
+
+        return lambda buffer, value: put(
+            buffer, self.whole(value, view.counts, True).reshape(*counts), 0
+        )
 
     def loop(self, count, body, written, values, buffers):
         outer, self.nodes = self.nodes, []
@@ -209,24 +277,42 @@ class OnnxLibrary:
         local = {}
         for step in body:
             step(local, inner)
-        left = [self.node("Identity", [inner[name]], inner[name].shape, inner[name].dtype) for name in written]
+        left = [
+            self.node("Identity", [inner[name]], inner[name].shape, inner[name].dtype)
+            for name in written
+        ]
         self.nodes.append(helper.make_node("Identity", [more], [goes_on]))
         describe = lambda a: helper.make_tensor_value_info(a.name, TYPES[a.dtype], a.shape)  # noqa: E731
         graph = helper.make_graph(
-            self.nodes, "body", [helper.make_tensor_value_info(turn, TensorProto.INT64, []),
-                                 helper.make_tensor_value_info(more, TensorProto.BOOL, []), *map(describe, entered)],
-            [helper.make_tensor_value_info(goes_on, TensorProto.BOOL, []), *map(describe, left)])
+            self.nodes,
+            "body",
+            [
+                helper.make_tensor_value_info(turn, TensorProto.INT64, []),
+                helper.make_tensor_value_info(more, TensorProto.BOOL, []),
+                *map(describe, entered),
+            ],
+            [helper.make_tensor_value_info(goes_on, TensorProto.BOOL, []), *map(describe, left)],
+        )
         self.nodes = outer
         trips = self.constant(np.array(count, np.int64), "i64")
         always = self.constant(np.array(True), "bool")
-        results = [Name(self, self.name(), buffers[name].shape, buffers[name].dtype) for name in written]
-        self.nodes.append(helper.make_node("Loop", [trips.name, always.name, *(buffers[name].name for name in written)],
-                                           [r.name for r in results], body=graph))
+        results = [
+            Name(self, self.name(), buffers[name].shape, buffers[name].dtype) for name in written
+        ]
+        self.nodes.append(
+            helper.make_node(
+                "Loop",
+                [trips.name, always.name, *(buffers[name].name for name in written)],
+                [r.name for r in results],
+                body=graph,
+            )
+        )
         buffers.update(zip(written, results))
 
     def einsum(self, axes, kept, rank):
         def matmul(a, b):
             return self.node("MatMul", [a, b], [*a.shape[:-1], b.shape[-1]], a.dtype)
+
         steps = [product_of(*pair, rank, matmul) for pair in folded(axes, kept)]
 
         return in_turn(steps)
@@ -234,10 +320,20 @@ class OnnxLibrary:
     def conv(self, step):
         groups = math.prod(step["extents"][a] for a in step["group"])
         points = [step["extents"][a] for a in step["points"]]
-        options = {"strides": step["strides"], "dilations": step["dilations"], "pads": step["low"] + step["high"],
-                   "group": groups}
-        return lambda x, w: self.node("Conv", [x, w], [x.shape[0], w.shape[0], *points], x.dtype,
-                                      kernel_shape=list(w.shape[2:]), **options)
+        options = {
+            "strides": step["strides"],
+            "dilations": step["dilations"],
+            "pads": step["low"] + step["high"],
+            "group": groups,
+        }
+        return lambda x, w: self.node(
+            "Conv",
+            [x, w],
+            [x.shape[0], w.shape[0], *points],
+            x.dtype,
+            kernel_shape=list(w.shape[2:]),
+            **options,
+        )
 
     def pool(self, step, taps):
         points = [step["extents"][a] for a in step["points"]]
@@ -250,14 +346,18 @@ class OnnxLibrary:
             x = around(x) if outside else x
             shape = [*x.shape[:2], *points]
             if largest:
-                return self.node("MaxPool", [x], shape, x.dtype, dilations=step["dilations"], **options)
+                return self.node(
+                    "MaxPool", [x], shape, x.dtype, dilations=step["dilations"], **options
+                )
             mean = self.node("AveragePool", [x], shape, x.dtype, **options)
             return self.binary("mul")(mean, self.literal(x.dtype, math.prod(taps), len(shape)))
+
         return run
 
 
 def model_of(form, constants, steps_of):
-    """The model, and names of its outputs by tensor. `constants`: tensors whose values are part of it."""
+    """The model, and names of its outputs by tensor. `constants`: tensors whose values are part
+    of it."""
     library = OnnxLibrary()
     steps = steps_of(form, library)
     buffers, inputs = {}, []
@@ -273,6 +373,8 @@ def model_of(form, constants, steps_of):
     for name in steps.outputs:
         array = library.whole(buffers[name], steps.shapes[name], True)
         library.nodes.append(helper.make_node("Identity", [array.name], ["out_" + name]))
-        outputs.append(helper.make_tensor_value_info("out_" + name, TYPES[array.dtype], array.shape))
+        outputs.append(
+            helper.make_tensor_value_info("out_" + name, TYPES[array.dtype], array.shape)
+        )
     graph = helper.make_graph(library.nodes, "program", inputs, outputs, library.initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)

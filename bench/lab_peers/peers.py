@@ -1,9 +1,11 @@
 """The peers: each makes a form, or an ONNX model, ready and runs it on the lab's tensors.
 
-A peer is `Peer(threads)` with `version`; `prepare(form)` raises Declined where the library has no words for it;
-`bind(arrays, constants)` gives an object with `run()`, `prepare()` where a run changes its inputs (outside of the time),
-and `results()`, by name. `model(path)` likewise for ONNX models.
+A peer is `Peer(threads)` with `version`; `prepare(form)` raises Declined where the library has
+no words for it; `bind(arrays, constants)` gives an object with `run()`, `prepare()` where a
+run changes its inputs (outside of the time), and `results()`, by name. `model(path)` likewise
+for ONNX models.
 """
+
 import os
 
 from .arrays import Declined, Steps
@@ -15,7 +17,9 @@ def settle(threads):
     settle_process(threads)
     os.environ["JAX_ENABLE_X64"] = "1"
     if threads == 1:
-        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+        os.environ["XLA_FLAGS"] = (
+            os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+        )
 
 
 class Bound:
@@ -42,9 +46,13 @@ class FormPeer:
 
         def run():
             self.execute(steps, kept)
+
         prepare()
-        return Bound(run, lambda: {name: self.numpy(kept[name]) for name in steps.outputs},
-                     prepare if steps.changed else None)
+        return Bound(
+            run,
+            lambda: {name: self.numpy(kept[name]) for name in steps.outputs},
+            prepare if steps.changed else None,
+        )
 
     def execute(self, steps, buffers):
         steps.run(buffers)
@@ -54,6 +62,7 @@ class NumpyPeer(FormPeer):
     def __init__(self, threads):
         import numpy
         from .numpy_library import NumpyLibrary
+
         self.library, self.version = NumpyLibrary(), f"numpy {numpy.__version__}"
 
     def array(self, a):
@@ -69,6 +78,7 @@ class NumpyPeer(FormPeer):
 class OneDnnPeer(FormPeer):
     def __init__(self, threads):
         from .onednn_library import OneDnnLibrary
+
         self.library = OneDnnLibrary()
         self.version = self.library.dnnl.version
 
@@ -99,9 +109,14 @@ class TorchPeer(FormPeer):
     def __init__(self, threads):
         import torch
         from .torch_library import TorchLibrary
+
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
-        self._torch, self.library, self.version = torch, TorchLibrary(), f"torch {torch.__version__}"
+        self._torch, self.library, self.version = (
+            torch,
+            TorchLibrary(),
+            f"torch {torch.__version__}",
+        )
 
     def array(self, a):
         return self._torch.from_numpy(a)
@@ -130,6 +145,7 @@ class TorchCompilePeer(TorchPeer):
                 buffers[name] = buffers[name].clone()
             steps.run(buffers)
             return [buffers[name] for name in steps.outputs]
+
         self._compiled = self._torch.compile(function, dynamic=False)
 
     def bind(self, arrays):
@@ -138,6 +154,7 @@ class TorchCompilePeer(TorchPeer):
 
         def run():
             last[0] = self._compiled(given)
+
         return Bound(run, lambda: {n: self.numpy(a) for n, a in zip(self._steps.outputs, last[0])})
 
 
@@ -145,16 +162,22 @@ class XlaPeer(FormPeer):
     def __init__(self, threads):
         import jax
         from .jax_library import JaxLibrary
+
         self._jax, self.library, self.version = jax, JaxLibrary(), f"XLA of jax {jax.__version__}"
         self._compiled = None
 
     def bind(self, arrays):
         import numpy as np
+
         steps = self._steps
 
         def function(given):
             buffers = steps.run(dict(given))
-            return [self._jax.numpy.broadcast_to(buffers[name], steps.shapes[name]) for name in steps.outputs]
+            return [
+                self._jax.numpy.broadcast_to(buffers[name], steps.shapes[name])
+                for name in steps.outputs
+            ]
+
         given = {name: self._jax.device_put(arrays[name]) for name in steps.inputs}
         if self._compiled is None:
             self._compiled = self._jax.jit(function).lower(given).compile()
@@ -162,6 +185,7 @@ class XlaPeer(FormPeer):
 
         def run():
             last[0] = self._jax.block_until_ready(self._compiled(given))
+
         return Bound(run, lambda: {name: np.asarray(a) for name, a in zip(steps.outputs, last[0])})
 
 
@@ -184,11 +208,19 @@ class OnnxPeer:
 
     def bind(self, arrays):
         if self._form is None:
-            return self.bound(self._made, arrays, {name: name for name in self.outputs(self._made)}, arrays)
-        constants = {b["name"]: arrays[b["name"]] for b in self._form["buffers"] if b["role"] == "const"}
-        if self._made is None or not all((constants[n] == self._constants[n]).all() for n in constants):
+            return self.bound(
+                self._made, arrays, {name: name for name in self.outputs(self._made)}, arrays
+            )
+        constants = {
+            b["name"]: arrays[b["name"]] for b in self._form["buffers"] if b["role"] == "const"
+        }
+        if self._made is None or not all(
+            (constants[n] == self._constants[n]).all() for n in constants
+        ):
             self._constants = {name: array.copy() for name, array in constants.items()}
-            self._made = self.load(self._write(self._form, self._constants, Steps).SerializeToString())
+            self._made = self.load(
+                self._write(self._form, self._constants, Steps).SerializeToString()
+            )
         roles = {b["name"]: b["role"] for b in self._form["buffers"]}
         given = {"in_" + name: a for name, a in arrays.items() if roles[name] in ("in", "inout")}
         outputs = {"out_" + name: name for name in arrays if roles[name] in ("out", "inout")}
@@ -201,6 +233,7 @@ class OnnxRuntimePeer(OnnxPeer):
     def __init__(self, threads):
         super().__init__()
         import onnxruntime
+
         onnxruntime.set_default_logger_severity(3)
         self._library, self._options = onnxruntime, onnxruntime.SessionOptions()
         self._options.intra_op_num_threads, self._options.inter_op_num_threads = threads, 1
@@ -208,25 +241,33 @@ class OnnxRuntimePeer(OnnxPeer):
 
     def load(self, model):
         try:
-            return self._library.InferenceSession(model, self._options, providers=["CPUExecutionProvider"])
+            return self._library.InferenceSession(
+                model, self._options, providers=["CPUExecutionProvider"]
+            )
         except self._library.capi.onnxruntime_pybind11_state.NotImplemented as error:
-            raise Declined("onnxruntime has no kernel for it: " + str(error).splitlines()[0][:200]) from None
+            raise Declined(
+                "onnxruntime has no kernel for it: " + str(error).splitlines()[0][:200]
+            ) from None
 
     def outputs(self, session):
         return [spec.name for spec in session.get_outputs()]
 
     def bound(self, session, given, outputs, arrays):
         binding, value_of = session.io_binding(), self._library.OrtValue.ortvalue_from_numpy
-        wanted = {spec.name for spec in session.get_inputs()}  # of a model that does not read all of them
+        # of a model that does not read all of them
+        wanted = {spec.name for spec in session.get_inputs()}
         held = {name: value_of(a) for name, a in given.items() if name in wanted}
         for name, value in held.items():
             binding.bind_ortvalue_input(name, value)
         import numpy as np
+
         made = {name: value_of(np.empty_like(arrays[tensor])) for name, tensor in outputs.items()}
         for name, value in made.items():
             binding.bind_ortvalue_output(name, value)
-        return Bound(lambda: session.run_with_iobinding(binding) or held,
-                     lambda: {tensor: made[name].numpy() for name, tensor in outputs.items()})
+        return Bound(
+            lambda: session.run_with_iobinding(binding) or held,
+            lambda: {tensor: made[name].numpy() for name, tensor in outputs.items()},
+        )
 
 
 class OpenVinoPeer(OnnxPeer):
@@ -235,9 +276,15 @@ class OpenVinoPeer(OnnxPeer):
     def __init__(self, threads):
         super().__init__()
         import openvino
+
         self._library, self._core = openvino, openvino.Core()
-        self._config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads,
-                        "NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False}
+        self._config = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": 1,
+            "ENABLE_CPU_PINNING": False,
+        }
         self.version = "openvino " + openvino.__version__.split("-")[0]
 
     def prepare(self, form):
@@ -254,12 +301,25 @@ class OpenVinoPeer(OnnxPeer):
     def bound(self, compiled, given, outputs, arrays):
         request = compiled.create_infer_request()
         wanted = {name for i in compiled.inputs for name in i.names}
-        held = {name: self._library.Tensor(a, shared_memory=True) for name, a in given.items() if name in wanted}
+        held = {
+            name: self._library.Tensor(a, shared_memory=True)
+            for name, a in given.items()
+            if name in wanted
+        }
         for name, tensor in held.items():
             request.set_tensor(name, tensor)
-        return Bound(lambda: request.infer() and held,
-                     lambda: {tensor: request.get_tensor(name).data for name, tensor in outputs.items()})
+        return Bound(
+            lambda: request.infer() and held,
+            lambda: {tensor: request.get_tensor(name).data for name, tensor in outputs.items()},
+        )
 
 
-PEERS = {"numpy": NumpyPeer, "torch": TorchPeer, "torch-compile": TorchCompilePeer, "xla": XlaPeer,
-         "onnxruntime": OnnxRuntimePeer, "openvino": OpenVinoPeer, "onednn": OneDnnPeer}
+PEERS = {
+    "numpy": NumpyPeer,
+    "torch": TorchPeer,
+    "torch-compile": TorchCompilePeer,
+    "xla": XlaPeer,
+    "onnxruntime": OnnxRuntimePeer,
+    "openvino": OpenVinoPeer,
+    "onednn": OneDnnPeer,
+}

@@ -1,4 +1,6 @@
-"""Matrix products in an array form: for libraries that have nothing else, and products of 16-bit numbers with wide sums."""
+"""Matrix products in an array form: for libraries that have nothing else, and products of 16-bit
+numbers with wide sums."""
+
 import math
 from dataclasses import dataclass
 
@@ -8,18 +10,33 @@ SHORT = ("bf16", "f16")
 
 
 def widened(form):
-    """The form with casts of both factors of a product to f32 taken into the product, which is then marked `widened`, or not
-    where its result is made short again: libraries have it in one call, and in no other way their fast one."""
+    """The form with casts of both factors of a product to f32 taken into the product, which is then
+    marked `widened`, or not where its result is made short again: libraries have it in one call,
+    and in no other way their fast one."""
     types = {b["name"]: b["dtype"] for b in form["buffers"]}
-    views = {s["out"]: s for s in form["steps"] if s["op"] == "view" and types.get(s["from"]) in SHORT}
-    casts = {s["out"]: s["arg"] for s in form["steps"] if s["op"] == "cast" and s["dtype"] == "f32" and s["arg"] in views}
+    views = {
+        s["out"]: s for s in form["steps"] if s["op"] == "view" and types.get(s["from"]) in SHORT
+    }
+    casts = {
+        s["out"]: s["arg"]
+        for s in form["steps"]
+        if s["op"] == "cast" and s["dtype"] == "f32" and s["arg"] in views
+    }
     back, steps = {}, []  # the product of a cast back
     for step in form["steps"]:
-        if step["op"] == "einsum" and len(step["args"]) == 2 and all(arg in casts for arg in step["args"]):
+        if (
+            step["op"] == "einsum"
+            and len(step["args"]) == 2
+            and all(arg in casts for arg in step["args"])
+        ):
             step = {**step, "args": [casts[arg] for arg in step["args"]], "widened": "f32"}
             types_of_factors = {types[views[arg]["from"]] for arg in step["args"]}
             users = [s for s in form["steps"] if step["out"] in values_of(s)]
-            if len(users) == 1 and users[0]["op"] == "cast" and {users[0]["dtype"]} == types_of_factors:
+            if (
+                len(users) == 1
+                and users[0]["op"] == "cast"
+                and {users[0]["dtype"]} == types_of_factors
+            ):
                 del step["widened"]
                 step["out"] = users[0]["out"]
                 back[step["out"]] = True
@@ -54,6 +71,7 @@ class Operand:
 @dataclass
 class Product:
     """c[i, m, n] = sum over k of a[i, m, k] * b[i, k, n]."""
+
     batch: int
     m: int
     n: int
@@ -64,7 +82,9 @@ class Product:
 
     def transposed(self):
         """The same, its result by columns."""
-        return Product(self.batch, self.n, self.m, self.k, self.b.swapped(), self.a.swapped(), self.c.swapped())
+        return Product(
+            self.batch, self.n, self.m, self.k, self.b.swapped(), self.a.swapped(), self.c.swapped()
+        )
 
 
 def product_of(form):
@@ -73,7 +93,10 @@ def product_of(form):
     views = {s["out"]: s for s in form["steps"] if s["op"] == "view"}
     others = [s for s in form["steps"] if s["op"] != "view"]
     if [s["op"] for s in others] != ["einsum", "store"] or len(others[0]["args"]) != 2:
-        raise Declined("no single product of two tensors: " + ", ".join(sorted({s["op"] for s in others} - {"store"})))
+        raise Declined(
+            "no single product of two tensors: "
+            + ", ".join(sorted({s["op"] for s in others} - {"store"}))
+        )
     einsum, store = others
     buffers = {b["name"]: b for b in form["buffers"]}
     taken = [views.get(arg) for arg in einsum["args"]]
@@ -82,17 +105,33 @@ def product_of(form):
     parts = Matmul(*einsum["axes"], einsum["result"])
     if parts.only_a or parts.only_b:
         raise Declined("a product whose factors are summed before it")
-    strides = [strides_of(step, buffers[name]) for step, name in
-               ((taken[0], taken[0]["from"]), (taken[1], taken[1]["from"]), (store, store["buffer"]))]
+    strides = [
+        strides_of(step, buffers[name])
+        for step, name in (
+            (taken[0], taken[0]["from"]),
+            (taken[1], taken[1]["from"]),
+            (store, store["buffer"]),
+        )
+    ]
     extents = {d["axis"]: d["count"] for step in taken for d in step["dims"] if "axis" in d}
 
     def operand(number, name, *groups):
-        return Operand(name, buffers[name]["dtype"], *(joined(group, strides[number], extents) for group in groups))
+        return Operand(
+            name,
+            buffers[name]["dtype"],
+            *(joined(group, strides[number], extents) for group in groups),
+        )
 
-    sizes = [math.prod(extents[axis] for axis in group) for group in (parts.batch, parts.m, parts.n, parts.k)]
-    return Product(*sizes, operand(0, taken[0]["from"], parts.batch, parts.m, parts.k),
-                   operand(1, taken[1]["from"], parts.batch, parts.k, parts.n),
-                   operand(2, store["buffer"], parts.batch, parts.m, parts.n))
+    sizes = [
+        math.prod(extents[axis] for axis in group)
+        for group in (parts.batch, parts.m, parts.n, parts.k)
+    ]
+    return Product(
+        *sizes,
+        operand(0, taken[0]["from"], parts.batch, parts.m, parts.k),
+        operand(1, taken[1]["from"], parts.batch, parts.k, parts.n),
+        operand(2, store["buffer"], parts.batch, parts.m, parts.n),
+    )
 
 
 def strides_of(step, buffer):

@@ -1,4 +1,5 @@
 """The process that libraries are timed in: its threads and its memory, the same for all."""
+
 import ctypes
 import os
 
@@ -12,7 +13,8 @@ def settle(threads):
         os.environ[name] = str(threads)
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # A result that a library allocates on every call comes from memory that is there already, as in a long run.
+    # A result that a library allocates on every call comes from memory that is there already, as in
+    # a long run.
     libc = ctypes.CDLL(None)
     trim_threshold, mmap_max = -1, -4
     libc.mallopt(trim_threshold, 1 << 30)

@@ -1,4 +1,6 @@
-"""torch on a GPU: the words of torch_library.py there, one operator after another or all of them as a CUDA graph."""
+"""torch on a GPU: the words of torch_library.py there, one operator after another or all of them
+as a CUDA graph."""
+
 import math
 
 import torch
@@ -8,7 +10,8 @@ from .torch_library import TorchLibrary
 
 
 def has_wide_products():
-    """Products of 16-bit factors whose sums are not rounded to 16 bits at the end: torch 2.8 has them."""
+    """Products of 16-bit factors whose sums are not rounded to 16 bits at the end: torch 2.8
+    has them."""
     short = torch.ones(16, 16, dtype=torch.bfloat16, device="cuda")
     try:
         return torch.mm(short, short, out_dtype=torch.float32).dtype == torch.float32
@@ -44,14 +47,21 @@ class TorchDeviceLibrary(TorchLibrary):
 
         def run(a, b):
             a, b = take_a(a), take_b(b)
-            shape = (*a.shape[:batch + m], *b.shape[batch + len(parts.k):])
-            count, inner = math.prod(a.shape[:batch]), math.prod(a.shape[batch + m:])
-            rows, columns = math.prod(shape[batch:batch + m]), math.prod(shape[batch + m:])
+            shape = (*a.shape[: batch + m], *b.shape[batch + len(parts.k) :])
+            count, inner = math.prod(a.shape[:batch]), math.prod(a.shape[batch + m :])
+            rows, columns = math.prod(shape[batch : batch + m]), math.prod(shape[batch + m :])
             if batch:
-                product = torch.bmm(a.reshape(count, rows, inner), b.reshape(count, inner, columns), out_dtype=torch.float32)
+                product = torch.bmm(
+                    a.reshape(count, rows, inner),
+                    b.reshape(count, inner, columns),
+                    out_dtype=torch.float32,
+                )
             else:
-                product = torch.mm(a.reshape(rows, inner), b.reshape(inner, columns), out_dtype=torch.float32)
+                product = torch.mm(
+                    a.reshape(rows, inner), b.reshape(inner, columns), out_dtype=torch.float32
+                )
             return product.reshape(shape).permute(back)[expand]
+
         return run
 
 

@@ -1,11 +1,22 @@
 """torch on this processor, one operator after another; torch.compile has its own peer."""
+
 import torch
 import torch.nn.functional as F
 
 from .arrays import Declined, Eager
 
-TYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
-         "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "bool": torch.bool}
+TYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}
 
 
 def dtype_of(name):
@@ -14,13 +25,40 @@ def dtype_of(name):
     return TYPES[name]
 
 
-UNARY = {"neg": torch.neg, "abs": torch.abs, "not": torch.logical_not, "sqrt": torch.sqrt, "floor": torch.floor,
-         "ceil": torch.ceil, "round": torch.round, "trunc": torch.trunc, "exp": torch.exp, "log": torch.log,
-         "tanh": torch.tanh, "erf": torch.erf, "sigmoid": torch.sigmoid, "sin": torch.sin, "cos": torch.cos}
-BINARY = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "min": torch.minimum,
-          "max": torch.maximum, "pow": torch.pow, "and": torch.bitwise_and, "or": torch.bitwise_or,
-          "xor": torch.bitwise_xor, "eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le,
-          "floor_div": lambda a, b: torch.div(a, b, rounding_mode="floor")}
+UNARY = {
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "not": torch.logical_not,
+    "sqrt": torch.sqrt,
+    "floor": torch.floor,
+    "ceil": torch.ceil,
+    "round": torch.round,
+    "trunc": torch.trunc,
+    "exp": torch.exp,
+    "log": torch.log,
+    "tanh": torch.tanh,
+    "erf": torch.erf,
+    "sigmoid": torch.sigmoid,
+    "sin": torch.sin,
+    "cos": torch.cos,
+}
+BINARY = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "pow": torch.pow,
+    "and": torch.bitwise_and,
+    "or": torch.bitwise_or,
+    "xor": torch.bitwise_xor,
+    "eq": torch.eq,
+    "ne": torch.ne,
+    "lt": torch.lt,
+    "le": torch.le,
+    "floor_div": lambda a, b: torch.div(a, b, rounding_mode="floor"),
+}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -74,12 +112,15 @@ class TorchLibrary(Eager):
     def view(self, view):
         order, expand = view.order, view.expand
         flips = [i for i, d in enumerate(view.kept) if d["step"] < 0]
-        index = tuple(upwards(d) if d.get("step", 1) < 0 else i for d, i in zip(view.dims, view.index))
+        index = tuple(
+            upwards(d) if d.get("step", 1) < 0 else i for d, i in zip(view.dims, view.index)
+        )
 
         def run(a):
             a = a[index]
             a = a.flip(flips) if flips else a
             return (a if order is None else a.permute(order))[expand]
+
         return run
 
     def whole(self, value, shape, fresh):
@@ -89,20 +130,31 @@ class TorchLibrary(Eager):
 
     def write(self, view):
         flips = [i for i, d in enumerate(view.kept) if d["step"] < 0]
-        index = tuple(upwards(d) if d.get("step", 1) < 0 else i for d, i in zip(view.dims, view.index))
+        index = tuple(
+            upwards(d) if d.get("step", 1) < 0 else i for d, i in zip(view.dims, view.index)
+        )
 
         def run(buffer, value):
             buffer[index] = value.expand(view.counts).flip(flips) if flips else value
             return buffer
+
         return run
 
     def einsum(self, axes, kept, rank):
         if rank > len(LETTERS):
             raise Declined("torch.einsum has 26 letters a case")
-        text = ",".join("".join(LETTERS[a] for a in one) for one in axes) + "->" + "".join(LETTERS[a] for a in kept)
-        squeezes = [tuple(slice(None) if axis in one else 0 for axis in range(rank)) for one in axes]
+        text = (
+            ",".join("".join(LETTERS[a] for a in one) for one in axes)
+            + "->"
+            + "".join(LETTERS[a] for a in kept)
+        )
+        squeezes = [
+            tuple(slice(None) if axis in one else 0 for axis in range(rank)) for one in axes
+        ]
         expand = tuple(slice(None) if axis in kept else None for axis in range(rank))
-        return lambda *factors: torch.einsum(text, *[f[s] for f, s in zip(factors, squeezes)])[expand]
+        return lambda *factors: torch.einsum(text, *[f[s] for f, s in zip(factors, squeezes)])[
+            expand
+        ]
 
     def conv(self, step):
         function = [F.conv1d, F.conv2d, F.conv3d][len(step["low"]) - 1]
@@ -111,13 +163,19 @@ class TorchLibrary(Eager):
             groups *= step["extents"][axis]
         even = step["low"] == step["high"]
         around = self.pad([0, 0] + step["low"], [0, 0] + step["high"], 0)
-        options = {"stride": step["strides"], "dilation": step["dilations"], "groups": groups,
-                   "padding": step["low"] if even else 0}
+        options = {
+            "stride": step["strides"],
+            "dilation": step["dilations"],
+            "groups": groups,
+            "padding": step["low"] if even else 0,
+        }
         return lambda x, w: function(x if even else around(x), w, **options)
 
     def pool(self, step, taps):
         spatial, largest = len(taps), step["kind"] == "max"
-        around = self.pad([0, 0] + step["low"], [0, 0] + step["high"], float("-inf") if largest else 0.0)
+        around = self.pad(
+            [0, 0] + step["low"], [0, 0] + step["high"], float("-inf") if largest else 0.0
+        )
         outside = any(step["low"]) or any(step["high"])
         inside = step["low"] == step["high"] and all(2 * p <= t for p, t in zip(step["low"], taps))
         padding = step["low"] if inside else 0
@@ -128,7 +186,9 @@ class TorchLibrary(Eager):
             function, count = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][spatial - 1], 1
             for t in taps:
                 count *= t
-            pool = lambda x: function(x, taps, step["strides"], padding, count_include_pad=True) * count  # noqa: E731
+            pool = lambda x: (
+                function(x, taps, step["strides"], padding, count_include_pad=True) * count
+            )  # noqa: E731
         return (lambda x: pool(around(x))) if outside and not inside else pool
 
 

@@ -1,6 +1,8 @@
-"""Programs as kernels of Triton: one product, in tiles as its tutorial has them, and Programs over rows, a row an instance.
+"""Programs as kernels of Triton: one product, in tiles as its tutorial has them, and Programs over
+rows, a row an instance.
 
 What neither says is declined: several kernels a person would write by hand, and so would we."""
+
 import triton
 import triton.language as tl
 
@@ -9,14 +11,22 @@ from .products import product_of
 from .torch_library import dtype_of
 from .triton_rows import RowKernel
 
-TILES = [triton.Config({"BM": bm, "BN": bn, "BK": bk, "GROUP": 8}, num_warps=warps, num_stages=stages)
-         for bm, bn, bk, warps, stages in ((128, 256, 64, 8, 3), (128, 128, 32, 8, 3), (64, 64, 32, 4, 4), (32, 64, 32, 4, 4))]
+TILES = [
+    triton.Config({"BM": bm, "BN": bn, "BK": bk, "GROUP": 8}, num_warps=warps, num_stages=stages)
+    for bm, bn, bk, warps, stages in (
+        (128, 256, 64, 8, 3),
+        (128, 128, 32, 8, 3),
+        (64, 64, 32, 4, 4),
+        (32, 64, 32, 4, 4),
+    )
+]
 
 
 @triton.autotune(TILES, key=["M", "N", "K"])
 @triton.jit
-def product_kernel(a, b, c, M, N, K, a_batch, a_row, a_column, b_batch, b_row, b_column, c_batch, c_row, c_column,
-                   PRECISION: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+def product_kernel(a, b, c, M, N, K, a_batch, a_row, a_column, b_batch, b_row, b_column, c_batch,
+                   c_row, c_column, PRECISION: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+                   BK: tl.constexpr, GROUP: tl.constexpr):  # fmt: skip
     tile, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
     first = tile // (GROUP * columns) * GROUP
@@ -53,10 +63,13 @@ class ProductKernel:
 
     def run(self, buffers):
         p = self._p
-        c = buffers[p.c.name] = self._torch.empty(self._shape, dtype=dtype_of(p.c.dtype), device="cuda")
+        c = buffers[p.c.name] = self._torch.empty(
+            self._shape, dtype=dtype_of(p.c.dtype), device="cuda"
+        )
         strides = [stride for x in (p.a, p.b, p.c) for stride in (x.batch, x.rows, x.columns)]
-        product_kernel[lambda meta: (triton.cdiv(p.m, meta["BM"]) * triton.cdiv(p.n, meta["BN"]), p.batch)](
-            buffers[p.a.name], buffers[p.b.name], c, p.m, p.n, p.k, *strides, PRECISION="ieee")
+        product_kernel[
+            lambda meta: (triton.cdiv(p.m, meta["BM"]) * triton.cdiv(p.n, meta["BN"]), p.batch)
+        ](buffers[p.a.name], buffers[p.b.name], c, p.m, p.n, p.k, *strides, PRECISION="ieee")
 
 
 def kernel_of(form, torch):

@@ -4,10 +4,12 @@
     x = net.relu(net.batch_norm(net.conv(net.input, 16, 3, pad=1)))
     net.save(net.gemm(net.flatten(net.global_pool(x)), 10), "tiny.onnx")
 
-Every Value carries its shape and, a channel each, the mean square that its elements are expected to have. Weights are
-drawn as for training (variance 2 / fan-in), and running statistics are what the expectation says, a little off: so
-activations neither explode nor vanish however deep the network is, and every batch norm has work to do.
+Every Value carries its shape and, a channel each, the mean square that its elements are expected to
+have. Weights are drawn as for training (variance 2 / fan-in), and running statistics are what the
+expectation says, a little off: so activations neither explode nor vanish however deep the network
+is, and every batch norm has work to do.
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,29 +76,60 @@ class Net:
 
     # ---- layers with weights
 
-    def conv(self, x, features, kernel, stride=1, pad=0, groups=1, dilation=1, bias=False, gain=2.0):
+    def conv(
+        self, x, features, kernel, stride=1, pad=0, groups=1, dilation=1, bias=False, gain=2.0
+    ):
         (kh, kw), (ph, pw), (sh, sw), (dh, dw) = map(pair, (kernel, pad, stride, dilation))
         fan_in = x.channels // groups * kh * kw
         name = f"conv{len(self.weights)}"
-        inputs = [x.name, self.constant(f"{name}.weight", self.draw(features, x.channels // groups, kh, kw) *
-                                        np.float32(np.sqrt(gain / fan_in)))]
+        inputs = [
+            x.name,
+            self.constant(
+                f"{name}.weight",
+                self.draw(features, x.channels // groups, kh, kw)
+                * np.float32(np.sqrt(gain / fan_in)),
+            ),
+        ]
         if bias:
             inputs.append(self.constant(f"{name}.bias", 0.1 * self.draw(features)))
-        out = self.node("Conv", inputs, dilations=[dh, dw], group=groups, kernel_shape=[kh, kw], pads=[ph, pw, ph, pw],
-                        strides=[sh, sw])
+        out = self.node(
+            "Conv",
+            inputs,
+            dilations=[dh, dw],
+            group=groups,
+            kernel_shape=[kh, kw],
+            pads=[ph, pw, ph, pw],
+            strides=[sh, sw],
+        )
         n, _, h, w = x.shape
         power = gain * x.power.reshape(groups, -1).mean(axis=1).repeat(features // groups)
-        return Value(out, (n, features, extent(h, kh, sh, (ph, ph), dh), extent(w, kw, sw, (pw, pw), dw)), power)
+        return Value(
+            out,
+            (n, features, extent(h, kh, sh, (ph, ph), dh), extent(w, kw, sw, (pw, pw), dw)),
+            power,
+        )
 
     def conv_transpose(self, x, features, kernel, stride, bias=True):
         name = f"upconv{len(self.weights)}"
-        fan_in = x.channels * (kernel // stride)**2
-        inputs = [x.name, self.constant(f"{name}.weight", self.draw(x.channels, features, kernel, kernel) *
-                                        np.float32(np.sqrt(1 / fan_in)))]
+        fan_in = x.channels * (kernel // stride) ** 2
+        inputs = [
+            x.name,
+            self.constant(
+                f"{name}.weight",
+                self.draw(x.channels, features, kernel, kernel) * np.float32(np.sqrt(1 / fan_in)),
+            ),
+        ]
         if bias:
             inputs.append(self.constant(f"{name}.bias", 0.1 * self.draw(features)))
-        out = self.node("ConvTranspose", inputs, dilations=[1, 1], group=1, kernel_shape=[kernel, kernel],
-                        pads=[0, 0, 0, 0], strides=[stride, stride])
+        out = self.node(
+            "ConvTranspose",
+            inputs,
+            dilations=[1, 1],
+            group=1,
+            kernel_shape=[kernel, kernel],
+            pads=[0, 0, 0, 0],
+            strides=[stride, stride],
+        )
         n, _, h, w = x.shape
         grown = [(size - 1) * stride + kernel for size in (h, w)]
         return Value(out, (n, features, *grown), np.full(features, x.power.mean()))
@@ -104,17 +137,27 @@ class Net:
     def batch_norm(self, x, epsilon=1e-5, scale=1.0):
         name, c = f"bn{len(self.weights)}", x.channels
         gamma = self._near(np.full(c, scale))
-        parts = {"weight": gamma, "bias": 0.1 * self.draw(c),
-                 "running_mean": 0.1 * self.draw(c) * np.sqrt(x.power).astype(np.float32),
-                 "running_var": self._near(x.power)}
-        inputs = [x.name, *(self.constant(f"{name}.{part}", array) for part, array in parts.items())]
+        parts = {
+            "weight": gamma,
+            "bias": 0.1 * self.draw(c),
+            "running_mean": 0.1 * self.draw(c) * np.sqrt(x.power).astype(np.float32),
+            "running_var": self._near(x.power),
+        }
+        inputs = [
+            x.name,
+            *(self.constant(f"{name}.{part}", array) for part, array in parts.items()),
+        ]
         out = self.node("BatchNormalization", inputs, epsilon=epsilon, momentum=0.9)
-        return Value(out, x.shape, gamma.astype(np.float64)**2)
+        return Value(out, x.shape, gamma.astype(np.float64) ** 2)
 
     def gemm(self, x, features, gain=1.0):
         name, k = f"fc{len(self.weights)}", x.shape[1]
         weight = self.draw(features, k) * np.float32(np.sqrt(gain / k))
-        inputs = [x.name, self.constant(f"{name}.weight", weight), self.constant(f"{name}.bias", 0.1 * self.draw(features))]
+        inputs = [
+            x.name,
+            self.constant(f"{name}.weight", weight),
+            self.constant(f"{name}.bias", 0.1 * self.draw(features)),
+        ]
         out = self.node("Gemm", inputs, alpha=1.0, beta=1.0, transB=1)
         return Value(out, (x.shape[0], features), np.full(features, gain * x.power.mean()))
 
@@ -136,7 +179,9 @@ class Net:
         return Value(self.node("Sigmoid", [x.name]), x.shape, np.full(len(x.power), 0.3))
 
     def hard_sigmoid(self, x):
-        return Value(self.node("HardSigmoid", [x.name], alpha=1 / 6), x.shape, np.full(len(x.power), 0.3))
+        return Value(
+            self.node("HardSigmoid", [x.name], alpha=1 / 6), x.shape, np.full(len(x.power), 0.3)
+        )
 
     def silu(self, x):
         gate = self.node("Sigmoid", [x.name])
@@ -151,8 +196,15 @@ class Net:
     # ---- windows
 
     def _pool(self, x, kind, kernel, stride, pad, ceil, factor, **attributes):
-        out = self.node(kind, [x.name], ceil_mode=int(ceil), kernel_shape=[kernel, kernel],
-                        pads=[pad] * 4, strides=[stride, stride], **attributes)
+        out = self.node(
+            kind,
+            [x.name],
+            ceil_mode=int(ceil),
+            kernel_shape=[kernel, kernel],
+            pads=[pad] * 4,
+            strides=[stride, stride],
+            **attributes,
+        )
         sizes = [extent(size, kernel, stride, (pad, pad), ceil=ceil) for size in x.shape[2:]]
         return Value(out, (*x.shape[:2], *sizes), x.power * factor)
 
@@ -169,7 +221,11 @@ class Net:
 
     def flatten(self, x):
         items = int(np.prod(x.shape[1:]))
-        return Value(self.node("Flatten", [x.name], axis=1), (x.shape[0], items), x.power.repeat(items // x.channels))
+        return Value(
+            self.node("Flatten", [x.name], axis=1),
+            (x.shape[0], items),
+            x.power.repeat(items // x.channels),
+        )
 
     def concat(self, values, axis=1):
         first = values[0]
@@ -179,11 +235,13 @@ class Net:
         return Value(self.node("Concat", [v.name for v in values], axis=axis), tuple(shape), power)
 
     def split(self, x, sizes, axis=1):
-        outs = self.node("Split", [x.name, self.integers("split", sizes)], outputs=len(sizes), axis=axis)
+        outs = self.node(
+            "Split", [x.name, self.integers("split", sizes)], outputs=len(sizes), axis=axis
+        )
         values, at = [], 0
         for name, size in zip(outs, sizes):
-            shape = (*x.shape[:axis], size, *x.shape[axis + 1:])
-            values.append(Value(name, shape, x.power[at:at + size] if axis == 1 else x.power))
+            shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+            values.append(Value(name, shape, x.power[at : at + size] if axis == 1 else x.power))
             at += size
         return values
 
@@ -193,13 +251,22 @@ class Net:
 
     def transpose(self, x, order, power=None):
         out = self.node("Transpose", [x.name], perm=list(order))
-        return Value(out, tuple(x.shape[axis] for axis in order), x.power if power is None else power)
+        return Value(
+            out, tuple(x.shape[axis] for axis in order), x.power if power is None else power
+        )
 
     def upsample(self, x, factor):
         """Nearest neighbours."""
-        scales = self.constant(f"scales_{len(self.weights)}", np.array([1, 1, factor, factor], np.float32))
-        out = self.node("Resize", [x.name, "", scales], coordinate_transformation_mode="asymmetric",
-                        mode="nearest", nearest_mode="floor")
+        scales = self.constant(
+            f"scales_{len(self.weights)}", np.array([1, 1, factor, factor], np.float32)
+        )
+        out = self.node(
+            "Resize",
+            [x.name, "", scales],
+            coordinate_transformation_mode="asymmetric",
+            mode="nearest",
+            nearest_mode="floor",
+        )
         return Value(out, (*x.shape[:2], *(size * factor for size in x.shape[2:])), x.power)
 
     # ---- the file
@@ -213,10 +280,20 @@ class Net:
             for i, name in enumerate(node.input):
                 node.input[i] = names.get(name, name)
         graph = helper.make_graph(
-            self._nodes, self.name,
+            self._nodes,
+            self.name,
             [helper.make_tensor_value_info(self.input.name, TensorProto.FLOAT, self.input.shape)],
-            [helper.make_tensor_value_info(names[v.name], TensorProto.FLOAT, v.shape) for v in outputs], self.weights)
-        made = helper.make_model(graph, producer_name="polyte bench/models", ir_version=8,
-                                 opset_imports=[helper.make_opsetid("", self._opset)])
+            [
+                helper.make_tensor_value_info(names[v.name], TensorProto.FLOAT, v.shape)
+                for v in outputs
+            ],
+            self.weights,
+        )
+        made = helper.make_model(
+            graph,
+            producer_name="polyte bench/models",
+            ir_version=8,
+            opset_imports=[helper.make_opsetid("", self._opset)],
+        )
         onnx.checker.check_model(made, full_check=True)
         return made

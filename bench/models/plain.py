@@ -1,4 +1,6 @@
-"""Networks that are chains, or that concatenate: MLP, VGG, SqueezeNet, DenseNet, Inception, U-Net, a YOLO."""
+"""Networks that are chains, or that concatenate: MLP, VGG, SqueezeNet, DenseNet, Inception, U-Net,
+a YOLO."""
+
 import numpy as np
 
 from builder import Net
@@ -29,11 +31,20 @@ def vgg11():
 def squeezenet1_1():
     net = image("squeezenet1_1")
     x = net.relu(net.conv(net.input, 64, 3, stride=2, bias=True))
-    for fires in [((16, 64), (16, 64)), ((32, 128), (32, 128)), ((48, 192), (48, 192), (64, 256), (64, 256))]:
+    for fires in [
+        ((16, 64), (16, 64)),
+        ((32, 128), (32, 128)),
+        ((48, 192), (48, 192), (64, 256), (64, 256)),
+    ]:
         x = net.max_pool(x, 3, 2, ceil=True)
         for squeezed, wide in fires:
             s = net.relu(net.conv(x, squeezed, 1, bias=True))
-            x = net.concat([net.relu(net.conv(s, wide, 1, bias=True)), net.relu(net.conv(s, wide, 3, pad=1, bias=True))])
+            x = net.concat(
+                [
+                    net.relu(net.conv(s, wide, 1, bias=True)),
+                    net.relu(net.conv(s, wide, 3, pad=1, bias=True)),
+                ]
+            )
     x = net.relu(net.conv(x, 1000, 1, bias=True))
     return net.model(net.flatten(net.global_pool(x)))
 
@@ -55,11 +66,14 @@ def densenet121(growth=32):
 
 # ---- Inception v3
 
+
 def inception_v3():
     net = image("inception_v3", 299)
 
     def conv(x, features, kernel, stride=1, pad=0):
-        return net.relu(net.batch_norm(net.conv(x, features, kernel, stride=stride, pad=pad), epsilon=1e-3))
+        return net.relu(
+            net.batch_norm(net.conv(x, features, kernel, stride=stride, pad=pad), epsilon=1e-3)
+        )
 
     def chain(x, *layers):
         for layer in layers:
@@ -79,22 +93,44 @@ def inception_v3():
     x = chain(net.max_pool(x, 3, 2), (80, 1), (192, 3))
     x = net.max_pool(x, 3, 2)
     for features in (32, 64, 64):
-        x = net.concat([conv(x, 64, 1), chain(x, (48, 1), (64, 5, 1, 2)), chain(x, (64, 1), (96, 3, 1, 1), (96, 3, 1, 1)),
-                        pooled(x, features)])
-    x = net.concat([conv(x, 384, 3, 2), chain(x, (64, 1), (96, 3, 1, 1), (96, 3, 2)), net.max_pool(x, 3, 2)])
+        x = net.concat(
+            [
+                conv(x, 64, 1),
+                chain(x, (48, 1), (64, 5, 1, 2)),
+                chain(x, (64, 1), (96, 3, 1, 1), (96, 3, 1, 1)),
+                pooled(x, features),
+            ]
+        )
+    x = net.concat(
+        [conv(x, 384, 3, 2), chain(x, (64, 1), (96, 3, 1, 1), (96, 3, 2)), net.max_pool(x, 3, 2)]
+    )
     for c in (128, 160, 160, 192):
-        x = net.concat([conv(x, 192, 1), tall(wide(conv(x, c, 1), c), 192),
-                        wide(tall(wide(tall(conv(x, c, 1), c), c), c), 192), pooled(x, 192)])
-    x = net.concat([chain(x, (192, 1), (320, 3, 2)), conv(tall(wide(conv(x, 192, 1), 192), 192), 192, 3, 2),
-                    net.max_pool(x, 3, 2)])
+        x = net.concat(
+            [
+                conv(x, 192, 1),
+                tall(wide(conv(x, c, 1), c), 192),
+                wide(tall(wide(tall(conv(x, c, 1), c), c), c), 192),
+                pooled(x, 192),
+            ]
+        )
+    x = net.concat(
+        [
+            chain(x, (192, 1), (320, 3, 2)),
+            conv(tall(wide(conv(x, 192, 1), 192), 192), 192, 3, 2),
+            net.max_pool(x, 3, 2),
+        ]
+    )
     for _ in range(2):
         a, b = conv(x, 384, 1), chain(x, (448, 1), (384, 3, 1, 1))
-        near, far = ([conv(y, 384, (1, 3), 1, (0, 1)), conv(y, 384, (3, 1), 1, (1, 0))] for y in (a, b))
+        near, far = (
+            [conv(y, 384, (1, 3), 1, (0, 1)), conv(y, 384, (3, 1), 1, (1, 0))] for y in (a, b)
+        )
         x = net.concat([conv(x, 320, 1), net.concat(near), net.concat(far), pooled(x, 192)])
     return classify(net, x)
 
 
 # ---- U-Net
+
 
 def unet(width=32, size=256):
     net = image("unet", size)
@@ -111,13 +147,19 @@ def unet(width=32, size=256):
         x = net.max_pool(x, 2, 2)
     x = block(x, width << 4)
     for level in reversed(range(4)):
-        x = block(net.concat([net.conv_transpose(x, width << level, 2, 2), skips[level]]), width << level)
+        x = block(
+            net.concat([net.conv_transpose(x, width << level, 2, 2), skips[level]]), width << level
+        )
     return net.model(net.sigmoid(net.conv(x, 1, 1, bias=True, gain=1.0)))
 
 
 # ---- a detector: trunk of cross-stage blocks, pyramid, three heads with their boxes decoded
 
-ANCHORS = {8: (10, 13, 16, 30, 33, 23), 16: (30, 61, 62, 45, 59, 119), 32: (116, 90, 156, 198, 373, 326)}
+ANCHORS = {
+    8: (10, 13, 16, 30, 33, 23),
+    16: (30, 61, 62, 45, 59, 119),
+    32: (116, 90, 156, 198, 373, 326),
+}
 
 
 def yolo(size=320, classes=80):
@@ -145,7 +187,12 @@ def yolo(size=320, classes=80):
         y = net.reshape(y, (n, 3, classes + 5, h, w), np.ones(3))
         y = net.sigmoid(net.transpose(y, (0, 1, 3, 4, 2)))
         at, extent, rest = net.split(y, (2, 2, classes + 1), axis=4)
-        cells = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=-1)[None, None].astype(np.float32) - 0.5
+        cells = (
+            np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=-1)[None, None].astype(
+                np.float32
+            )
+            - 0.5
+        )
         anchors = np.array(ANCHORS[stride], np.float32).reshape(1, 3, 1, 1, 2)
         two, step = net.scalar("two", 2), net.scalar("stride", stride)
         at.name = net.node("Mul", [at.name, two])

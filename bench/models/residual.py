@@ -1,4 +1,5 @@
 """Networks of residual blocks: ResNet, MobileNet v2 and v3, EfficientNet, ShuffleNet v2."""
+
 from builder import Net
 
 
@@ -22,6 +23,7 @@ def divisible(value, by=8):
 
 
 # ---- ResNet
+
 
 def basic_block(net, x, width, stride):
     y = normed(net, x, width, 3, net.relu, stride=stride, pad=1)
@@ -59,11 +61,19 @@ def resnet50():
 
 # ---- inverted residuals
 
+
 def mobilenet_v2():
     net = image("mobilenet_v2")
     x = normed(net, net.input, 32, 3, net.relu6, stride=2, pad=1)
-    for expand, features, depth, stride in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
-                                            (6, 160, 3, 2), (6, 320, 1, 1)]:
+    for expand, features, depth, stride in [
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    ]:
         for i in range(depth):
             y, step = x, stride if i == 0 else 1
             wide = expand * x.channels
@@ -80,13 +90,36 @@ def squeeze_and_excite(net, x, squeezed, activation, gate):
     return net.mul(x, gate(net.conv(s, x.channels, 1, bias=True)))
 
 
-LARGE = [(3, 16, 16, 0, 0, 1), (3, 64, 24, 0, 0, 2), (3, 72, 24, 0, 0, 1), (5, 72, 40, 1, 0, 2), (5, 120, 40, 1, 0, 1),
-         (5, 120, 40, 1, 0, 1), (3, 240, 80, 0, 1, 2), (3, 200, 80, 0, 1, 1), (3, 184, 80, 0, 1, 1), (3, 184, 80, 0, 1, 1),
-         (3, 480, 112, 1, 1, 1), (3, 672, 112, 1, 1, 1), (5, 672, 160, 1, 1, 2), (5, 960, 160, 1, 1, 1),
-         (5, 960, 160, 1, 1, 1)]
-SMALL = [(3, 16, 16, 1, 0, 2), (3, 72, 24, 0, 0, 2), (3, 88, 24, 0, 0, 1), (5, 96, 40, 1, 1, 2), (5, 240, 40, 1, 1, 1),
-         (5, 240, 40, 1, 1, 1), (5, 120, 48, 1, 1, 1), (5, 144, 48, 1, 1, 1), (5, 288, 96, 1, 1, 2), (5, 576, 96, 1, 1, 1),
-         (5, 576, 96, 1, 1, 1)]
+LARGE = [
+    (3, 16, 16, 0, 0, 1),
+    (3, 64, 24, 0, 0, 2),
+    (3, 72, 24, 0, 0, 1),
+    (5, 72, 40, 1, 0, 2),
+    (5, 120, 40, 1, 0, 1),
+    (5, 120, 40, 1, 0, 1),
+    (3, 240, 80, 0, 1, 2),
+    (3, 200, 80, 0, 1, 1),
+    (3, 184, 80, 0, 1, 1),
+    (3, 184, 80, 0, 1, 1),
+    (3, 480, 112, 1, 1, 1),
+    (3, 672, 112, 1, 1, 1),
+    (5, 672, 160, 1, 1, 2),
+    (5, 960, 160, 1, 1, 1),
+    (5, 960, 160, 1, 1, 1),
+]
+SMALL = [
+    (3, 16, 16, 1, 0, 2),
+    (3, 72, 24, 0, 0, 2),
+    (3, 88, 24, 0, 0, 1),
+    (5, 96, 40, 1, 1, 2),
+    (5, 240, 40, 1, 1, 1),
+    (5, 240, 40, 1, 1, 1),
+    (5, 120, 48, 1, 1, 1),
+    (5, 144, 48, 1, 1, 1),
+    (5, 288, 96, 1, 1, 2),
+    (5, 576, 96, 1, 1, 1),
+    (5, 576, 96, 1, 1, 1),
+]
 
 
 def mobilenet_v3(name, rows, hidden):
@@ -117,8 +150,15 @@ def mobilenet_v3_small():
 def efficientnet_b0():
     net = image("efficientnet_b0")
     x = normed(net, net.input, 32, 3, net.silu, stride=2, pad=1)
-    for expand, kernel, stride, features, depth in [(1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3),
-                                                    (6, 5, 1, 112, 3), (6, 5, 2, 192, 4), (6, 3, 1, 320, 1)]:
+    for expand, kernel, stride, features, depth in [
+        (1, 3, 1, 16, 1),
+        (6, 3, 2, 24, 2),
+        (6, 5, 2, 40, 2),
+        (6, 3, 2, 80, 3),
+        (6, 5, 1, 112, 3),
+        (6, 5, 2, 192, 4),
+        (6, 3, 1, 320, 1),
+    ]:
         for i in range(depth):
             step, wide = stride if i == 0 else 1, expand * x.channels
             y = normed(net, x, wide, 1, net.silu) if expand > 1 else x
@@ -130,6 +170,7 @@ def efficientnet_b0():
 
 
 # ---- ShuffleNet v2
+
 
 def shuffle(net, x, groups=2):
     n, c, h, w = x.shape

@@ -1,4 +1,6 @@
-"""BERT-base on words that are embedded already: twelve layers of attention and a network of two layers."""
+"""BERT-base on words that are embedded already: twelve layers of attention and a network
+of two layers."""
+
 import numpy as np
 from builder import Net, Value
 
@@ -11,9 +13,13 @@ def like(x, name, shape=None):
 
 def dense(net, x, features):
     width, stem = x.shape[-1], f"dense{len(net.weights)}"
-    weight = net.constant(f"{stem}.weight", net.draw(width, features) * np.float32(np.sqrt(1 / width)))
+    weight = net.constant(
+        f"{stem}.weight", net.draw(width, features) * np.float32(np.sqrt(1 / width))
+    )
     bias = net.constant(f"{stem}.bias", 0.1 * net.draw(features))
-    return like(x, net.node("Add", [net.node("MatMul", [x.name, weight]), bias]), (*x.shape[:-1], features))
+    return like(
+        x, net.node("Add", [net.node("MatMul", [x.name, weight]), bias]), (*x.shape[:-1], features)
+    )
 
 
 def heads(net, x, order):
@@ -23,7 +29,9 @@ def heads(net, x, order):
 def attention(net, x):
     q, v = (heads(net, dense(net, x, WIDTH), (0, 2, 1, 3)) for _ in range(2))
     k = heads(net, dense(net, x, WIDTH), (0, 2, 3, 1))
-    scores = net.node("Div", [net.node("MatMul", [q.name, k.name]), net.scalar("root", np.sqrt(WIDTH // HEADS))])
+    scores = net.node(
+        "Div", [net.node("MatMul", [q.name, k.name]), net.scalar("root", np.sqrt(WIDTH // HEADS))]
+    )
     weights = net.node("Softmax", [scores], axis=-1)
     mixed = like(x, net.node("MatMul", [weights, v.name]), q.shape)
     joined = net.reshape(net.transpose(mixed, (0, 2, 1, 3), x.power), (1, WORDS, WIDTH), x.power)
@@ -39,7 +47,10 @@ def gelu(net, x):
 def normed(net, x, y):
     """The sum of both, each word to mean 0 and variance 1."""
     stem = f"norm{len(net.weights)}"
-    scale, shift = net.constant(f"{stem}.scale", np.ones(WIDTH, np.float32)), net.constant(f"{stem}.shift", 0.1 * net.draw(WIDTH))
+    scale, shift = (
+        net.constant(f"{stem}.scale", np.ones(WIDTH, np.float32)),
+        net.constant(f"{stem}.shift", 0.1 * net.draw(WIDTH)),
+    )
     total = net.node("Add", [x.name, y.name])
     return like(x, net.node("LayerNormalization", [total, scale, shift], axis=-1, epsilon=1e-12))
 

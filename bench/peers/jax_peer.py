@@ -1,4 +1,5 @@
 """XLA, through jax."""
+
 import os
 
 import numpy as np
@@ -8,13 +9,16 @@ from .timing import Contender
 
 def load(threads):
     if threads == 1:
-        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+        os.environ["XLA_FLAGS"] = (
+            os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+        )
     return JaxPeer()
 
 
 class JaxPeer:
     def __init__(self):
         import jax
+
         self._jax = jax
         self.version = f"XLA of jax {jax.__version__}"
 
@@ -23,7 +27,9 @@ class JaxPeer:
         if make is None:
             return []
         function = self._jax.jit(make(case))
-        arguments = [self._jax.device_put(array) for array in {**case.inputs, **case.constants}.values()]
+        arguments = [
+            self._jax.device_put(array) for array in {**case.inputs, **case.constants}.values()
+        ]
         compiled = function.lower(*arguments).compile()
         last = [None]
 
@@ -31,7 +37,9 @@ class JaxPeer:
             last[0] = compiled(*arguments)
             last[0].block_until_ready()
 
-        return [Contender("XLA", run, lambda: np.reshape(np.asarray(last[0]), case.reference.shape))]
+        return [
+            Contender("XLA", run, lambda: np.reshape(np.asarray(last[0]), case.reference.shape))
+        ]
 
     def transpose(self, case):
         return lambda x: self._jax.numpy.transpose(x)
@@ -47,6 +55,7 @@ class JaxPeer:
             centred = x - x.mean(axis=1, keepdims=True)
             scale = self._jax.lax.rsqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5)
             return centred * scale * g + b
+
         return function
 
     def gemm(self, case):
@@ -62,7 +71,14 @@ class JaxPeer:
 
     def _conv(self, groups):
         def function(x, b, w):
-            y = self._jax.lax.conv_general_dilated(x[None], w, (1, 1), ((1, 1), (1, 1)), feature_group_count=groups,
-                                                   dimension_numbers=("NCHW", "OIHW", "NCHW"))
+            y = self._jax.lax.conv_general_dilated(
+                x[None],
+                w,
+                (1, 1),
+                ((1, 1), (1, 1)),
+                feature_group_count=groups,
+                dimension_numbers=("NCHW", "OIHW", "NCHW"),
+            )
             return self._jax.numpy.maximum(y + b[:, None, None], 0)
+
         return function

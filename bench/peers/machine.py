@@ -1,4 +1,5 @@
 """The process that measures: its threads, its memory, and the peak of the processor under it."""
+
 import ctypes
 import os
 import platform

@@ -1,4 +1,5 @@
 """numpy: what a person without a compiler has. Its products are OpenBLAS's."""
+
 import numpy as np
 
 from .polyte import aligned, aligned_copy
@@ -34,7 +35,8 @@ class NumpyPeer:
 
 
 def copy_of_as_many_bytes(case):
-    """Not a peer: a plain copy that reads and writes as many bytes as the operator's interface holds."""
+    """Not a peer: a plain copy that reads and writes as many bytes as the operator's
+    interface holds."""
     x = aligned((max(1, int(case.bytes / 2)),), np.uint8)
     x[...] = 1
     y = aligned(x.shape, np.uint8)

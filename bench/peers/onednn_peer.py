@@ -1,8 +1,10 @@
-"""oneDNN 2 through its C interface (the libdnnl of a distribution); its structs are memory that only it looks into.
+"""oneDNN 2 through its C interface (the libdnnl of a distribution); its structs are memory that
+only it looks into.
 
-Layouts are its own choice (`any`) for images and constant weights, as in a network that it runs alone, and reordered
-outside the timed region; other operands are row-major.
+Layouts are its own choice (`any`) for images and constant weights, as in a network that it runs
+alone, and reordered outside the timed region; other operands are row-major.
 """
+
 import ctypes as c
 
 import numpy as np
@@ -11,9 +13,24 @@ from .polyte import aligned, aligned_copy
 from .timing import Contender
 
 F32, CPU, INFERENCE, TAG_ANY = 3, 1, 96, 1
-CONVOLUTION_AUTO, RELU, REDUCTION_SUM, SOFTMAX_ACCURATE, NORM_SCALE_SHIFT = 3, 31, 0x2fffc, 0x30000, 8 | 16
+CONVOLUTION_AUTO, RELU, REDUCTION_SUM, SOFTMAX_ACCURATE, NORM_SCALE_SHIFT = (
+    3,
+    31,
+    0x2FFFC,
+    0x30000,
+    8 | 16,
+)
 QUERY_SRC, QUERY_WEIGHTS, QUERY_DST = 129, 131, 133
-ARG_SRC, ARG_DST, ARG_WEIGHTS, ARG_BIAS, ARG_MEAN, ARG_VARIANCE, ARG_SCALE, ARG_SHIFT = 1, 17, 33, 41, 49, 50, 51, 52
+ARG_SRC, ARG_DST, ARG_WEIGHTS, ARG_BIAS, ARG_MEAN, ARG_VARIANCE, ARG_SCALE, ARG_SHIFT = (
+    1,
+    17,
+    33,
+    41,
+    49,
+    50,
+    51,
+    52,
+)
 DESCRIPTOR_BYTES = 1 << 14  # more than any descriptor of version 2
 
 
@@ -59,7 +76,7 @@ class OneDnnPeer:
     def plain(self, shape, strides=None):
         """A memory descriptor; strides in elements, row-major without."""
         if strides is None:
-            strides = [int(np.prod(shape[i + 1:])) for i in range(len(shape))]
+            strides = [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
         md = c.create_string_buffer(DESCRIPTOR_BYTES)
         self._call("memory_desc_init_by_strides", md, len(shape), dims(shape), F32, dims(strides))
         return md
@@ -72,8 +89,13 @@ class OneDnnPeer:
     def memory(self, md, array=None):
         handle = c.c_void_p()
         allocate = c.c_void_p(2**64 - 1)
-        self._call("memory_create", c.byref(handle), md, self._engine,
-                   allocate if array is None else c.c_void_p(array.ctypes.data))
+        self._call(
+            "memory_create",
+            c.byref(handle),
+            md,
+            self._engine,
+            allocate if array is None else c.c_void_p(array.ctypes.data),
+        )
         return handle
 
     def primitive(self, descriptor, attributes=None):
@@ -91,11 +113,20 @@ class OneDnnPeer:
         def run():
             execute(handle, stream, count, array)
             wait(stream)
+
         return run
 
     def reorder(self, from_md, to_md, source, target):
         pd, handle = c.c_void_p(), c.c_void_p()
-        self._call("reorder_primitive_desc_create", c.byref(pd), from_md, self._engine, to_md, self._engine, None)
+        self._call(
+            "reorder_primitive_desc_create",
+            c.byref(pd),
+            from_md,
+            self._engine,
+            to_md,
+            self._engine,
+            None,
+        )
         self._call("primitive_create", c.byref(handle), pd)
         return self.runner(handle, {ARG_SRC: source, ARG_DST: target})
 
@@ -126,41 +157,72 @@ class OneDnnPeer:
     def _unary(self, case, descriptor, x_md, y_md):
         x, y = aligned_copy(case.inputs["x"]), aligned(case.reference.shape, np.float32)
         _, handle = self.primitive(descriptor)
-        return self._finish(handle, {ARG_SRC: self.memory(x_md, x), ARG_DST: self.memory(y_md, y)}, y, x)
+        return self._finish(
+            handle, {ARG_SRC: self.memory(x_md, x), ARG_DST: self.memory(y_md, y)}, y, x
+        )
 
     def softmax(self, case):
         md, descriptor = self.plain(case.reference.shape), c.create_string_buffer(DESCRIPTOR_BYTES)
-        self._call("softmax_v2_forward_desc_init", descriptor, INFERENCE, SOFTMAX_ACCURATE, md, md, 1)
+        self._call(
+            "softmax_v2_forward_desc_init", descriptor, INFERENCE, SOFTMAX_ACCURATE, md, md, 1
+        )
         return self._unary(case, descriptor, md, md)
 
     def first_axis_sum(self, case):
         rows, columns = case.sizes
         x_md, y_md = self.plain((rows, columns)), self.plain((1, columns))
         descriptor = c.create_string_buffer(DESCRIPTOR_BYTES)
-        self._call("reduction_desc_init", descriptor, REDUCTION_SUM, x_md, y_md, c.c_float(0), c.c_float(0))
+        self._call(
+            "reduction_desc_init", descriptor, REDUCTION_SUM, x_md, y_md, c.c_float(0), c.c_float(0)
+        )
         return self._unary(case, descriptor, x_md, y_md)
 
     def layer_norm(self, case):
         x, g, b = (aligned_copy({**case.inputs, **case.constants}[name]) for name in "xgb")
         y, md = aligned(x.shape, np.float32), self.plain(x.shape)
         descriptor, statistics = c.create_string_buffer(DESCRIPTOR_BYTES), self.plain(x.shape[:1])
-        self._call("layer_normalization_forward_desc_init", descriptor, INFERENCE, md, statistics, c.c_float(1e-5),
-                   NORM_SCALE_SHIFT)
+        self._call(
+            "layer_normalization_forward_desc_init",
+            descriptor,
+            INFERENCE,
+            md,
+            statistics,
+            c.c_float(1e-5),
+            NORM_SCALE_SHIFT,
+        )
         _, handle = self.primitive(descriptor)
         vector = self.plain(g.shape)
-        arguments = {ARG_SRC: self.memory(md, x), ARG_DST: self.memory(md, y), ARG_SCALE: self.memory(vector, g),
-                     ARG_SHIFT: self.memory(vector, b), ARG_MEAN: self.memory(statistics),
-                     ARG_VARIANCE: self.memory(statistics)}
+        arguments = {
+            ARG_SRC: self.memory(md, x),
+            ARG_DST: self.memory(md, y),
+            ARG_SCALE: self.memory(vector, g),
+            ARG_SHIFT: self.memory(vector, b),
+            ARG_MEAN: self.memory(statistics),
+            ARG_VARIANCE: self.memory(statistics),
+        }
         return self._finish(handle, arguments, y, (x, g, b))
 
     def _matmul(self, case, packed):
         a, b = (aligned_copy({**case.inputs, **case.constants}[name]) for name in "AB")
-        y, descriptor = aligned(case.reference.shape, np.float32), c.create_string_buffer(DESCRIPTOR_BYTES)
+        y, descriptor = (
+            aligned(case.reference.shape, np.float32),
+            c.create_string_buffer(DESCRIPTOR_BYTES),
+        )
         a_md, y_md = self.plain(a.shape), self.plain(y.shape)
-        self._call("matmul_desc_init", descriptor, a_md, self.any(b.shape) if packed else self.plain(b.shape), None, y_md)
+        self._call(
+            "matmul_desc_init",
+            descriptor,
+            a_md,
+            self.any(b.shape) if packed else self.plain(b.shape),
+            None,
+            y_md,
+        )
         pd, handle = self.primitive(descriptor)
-        arguments = {ARG_SRC: self.memory(a_md, a), ARG_WEIGHTS: self.chosen(pd, QUERY_WEIGHTS, b),
-                     ARG_DST: self.memory(y_md, y)}
+        arguments = {
+            ARG_SRC: self.memory(a_md, a),
+            ARG_WEIGHTS: self.chosen(pd, QUERY_WEIGHTS, b),
+            ARG_DST: self.memory(y_md, y),
+        }
         return self._finish(handle, arguments, y, (a, b))
 
     def gemm(self, case):
@@ -172,7 +234,9 @@ class OneDnnPeer:
     def _relu_after(self):
         operations, attributes = c.c_void_p(), c.c_void_p()
         self._call("post_ops_create", c.byref(operations))
-        self._call("post_ops_append_eltwise", operations, c.c_float(1), RELU, c.c_float(0), c.c_float(0))
+        self._call(
+            "post_ops_append_eltwise", operations, c.c_float(1), RELU, c.c_float(0), c.c_float(0)
+        )
         self._call("primitive_attr_create", c.byref(attributes))
         self._call("primitive_attr_set_post_ops", attributes, operations)
         return attributes
@@ -180,25 +244,47 @@ class OneDnnPeer:
     def _conv(self, x, w, b, y_shape):
         """Batch of one, 3x3, padding 1; w has groups as its first axis where there are any."""
         descriptor, one = c.create_string_buffer(DESCRIPTOR_BYTES), dims([1, 1])
-        self._call("convolution_forward_desc_init", descriptor, INFERENCE, CONVOLUTION_AUTO, self.any(x.shape),
-                   self.any(w.shape), self.any(b.shape), self.any(y_shape), one, one, one)
+        self._call(
+            "convolution_forward_desc_init",
+            descriptor,
+            INFERENCE,
+            CONVOLUTION_AUTO,
+            self.any(x.shape),
+            self.any(w.shape),
+            self.any(b.shape),
+            self.any(y_shape),
+            one,
+            one,
+            one,
+        )
         pd, handle = self.primitive(descriptor, self._relu_after())
         y, y_md = aligned(y_shape, np.float32), self.queried(pd, QUERY_DST)
         chosen_y, plain_y = self.memory(y_md), self.plain(y_shape)
         back = self.reorder(y_md, plain_y, chosen_y, self.memory(plain_y, y))
-        run = self.runner(handle, {ARG_SRC: self.chosen(pd, QUERY_SRC, x), ARG_DST: chosen_y,
-                                   ARG_WEIGHTS: self.chosen(pd, QUERY_WEIGHTS, w),
-                                   ARG_BIAS: self.memory(self.plain(b.shape), b)})
+        run = self.runner(
+            handle,
+            {
+                ARG_SRC: self.chosen(pd, QUERY_SRC, x),
+                ARG_DST: chosen_y,
+                ARG_WEIGHTS: self.chosen(pd, QUERY_WEIGHTS, w),
+                ARG_BIAS: self.memory(self.plain(b.shape), b),
+            },
+        )
 
         def result():
             back()
             return y[0]
+
         return [Contender("oneDNN", lambda: run() or (x, w, b), result)]
 
     def conv_3x3(self, case):
         x, b, w = case.inputs["x"][None], case.inputs["b"], case.constants["w"]
-        return self._conv(aligned_copy(x), aligned_copy(w), aligned_copy(b), (1, *case.reference.shape))
+        return self._conv(
+            aligned_copy(x), aligned_copy(w), aligned_copy(b), (1, *case.reference.shape)
+        )
 
     def depthwise(self, case):
         x, b, w = case.inputs["x"][None], case.inputs["b"], case.constants["w"]
-        return self._conv(aligned_copy(x), aligned_copy(w[:, None]), aligned_copy(b), (1, *case.reference.shape))
+        return self._conv(
+            aligned_copy(x), aligned_copy(w[:, None]), aligned_copy(b), (1, *case.reference.shape)
+        )

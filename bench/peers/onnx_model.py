@@ -1,4 +1,5 @@
 """A case as an ONNX model of one operator, for the libraries that read such."""
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -17,12 +18,16 @@ def nodes_of(case):
         return [make("MatMul", ["A", "B"], ["y"])]
     if case.kind in ("conv_3x3", "depthwise"):
         groups = case.sizes[0] if case.kind == "depthwise" else 1
-        return [make("Conv", ["x", "w", "b"], ["s"], pads=[1, 1, 1, 1], group=groups), make("Relu", ["s"], ["y"])]
+        return [
+            make("Conv", ["x", "w", "b"], ["s"], pads=[1, 1, 1, 1], group=groups),
+            make("Relu", ["s"], ["y"]),
+        ]
     return None
 
 
 def arrays_of(case):
-    """Inputs and constants as the model takes them: images with a batch of one; a network's bias is a constant."""
+    """Inputs and constants as the model takes them: images with a batch of one; a network's
+    bias is a constant."""
     inputs, constants = dict(case.inputs), dict(case.constants)
     if case.kind in ("conv_3x3", "depthwise"):
         inputs["x"] = inputs["x"][None]
@@ -39,8 +44,13 @@ def model_of(case):
     inputs, constants = arrays_of(case)
     shape = (1, *case.reference.shape) if "w" in constants else case.reference.shape
     graph = helper.make_graph(
-        nodes, case.kind,
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape) for name, array in inputs.items()],
+        nodes,
+        case.kind,
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape)
+            for name, array in inputs.items()
+        ],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()])
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

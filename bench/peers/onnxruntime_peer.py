@@ -1,4 +1,5 @@
 """onnxruntime, all optimisations on, its own threads."""
+
 import onnxruntime
 import numpy as np
 
@@ -21,13 +22,18 @@ class OnnxRuntimePeer:
 
     def session(self, model):
         """`model`: a path or bytes."""
-        return onnxruntime.InferenceSession(model, self._options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            model, self._options, providers=["CPUExecutionProvider"]
+        )
 
     def bound(self, model, inputs):
         """A run on memory of ours, and its outputs: as Polyte's session has it."""
         session = self.session(model)
         binding = session.io_binding()
-        held = {name: onnxruntime.OrtValue.ortvalue_from_numpy(aligned_copy(array)) for name, array in inputs.items()}
+        held = {
+            name: onnxruntime.OrtValue.ortvalue_from_numpy(aligned_copy(array))
+            for name, array in inputs.items()
+        }
         for name, value in held.items():
             binding.bind_ortvalue_input(name, value)
         results = {}
@@ -37,12 +43,17 @@ class OnnxRuntimePeer:
             binding.bind_ortvalue_output(spec.name, value)
             results[spec.name] = value
         # `held` stays with the function: the binding does not own its values.
-        return (lambda: session.run_with_iobinding(binding) or held), lambda: [v.numpy() for v in results.values()]
+        return (lambda: session.run_with_iobinding(binding) or held), lambda: [
+            v.numpy() for v in results.values()
+        ]
 
     def contenders(self, case):
         from .onnx_model import arrays_of, model_of
+
         model = model_of(case)
         if model is None:
             return []
         run, results = self.bound(model.SerializeToString(), arrays_of(case)[0])
-        return [Contender("onnxruntime", run, lambda: np.reshape(results()[0], case.reference.shape))]
+        return [
+            Contender("onnxruntime", run, lambda: np.reshape(results()[0], case.reference.shape))
+        ]

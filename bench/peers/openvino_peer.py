@@ -1,4 +1,6 @@
-"""OpenVINO on the CPU, for latency, in single precision: it takes bf16 by itself where the processor has it."""
+"""OpenVINO on the CPU, for latency, in single precision: it takes bf16 by itself where the
+processor has it."""
+
 import numpy as np
 import openvino
 
@@ -15,8 +17,13 @@ class OpenVinoPeer:
 
     def __init__(self, threads):
         self._core = openvino.Core()
-        self._config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32",
-                        "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False}
+        self._config = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": 1,
+            "ENABLE_CPU_PINNING": False,
+        }
 
     def bound(self, model, inputs):
         """`model`: a path or bytes."""
@@ -27,10 +34,13 @@ class OpenVinoPeer:
             request.set_tensor(name, openvino.Tensor(array, shared_memory=True))
         request.infer()
         outputs = len(compiled.outputs)
-        return (lambda: request.infer() and held), lambda: [request.get_output_tensor(i).data for i in range(outputs)]
+        return (lambda: request.infer() and held), lambda: [
+            request.get_output_tensor(i).data for i in range(outputs)
+        ]
 
     def contenders(self, case):
         from .onnx_model import arrays_of, model_of
+
         model = model_of(case)
         if model is None:
             return []

@@ -1,4 +1,5 @@
 """Polyte in this process: the runtime's C API (runtime/polyte_runtime.h) through ctypes."""
+
 import ctypes as c
 import os
 import subprocess
@@ -15,7 +16,7 @@ def aligned(shape, dtype):
     items = int(np.prod(shape, dtype=np.int64))
     raw = np.empty(items * np.dtype(dtype).itemsize + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    return raw[start:start + items * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+    return raw[start : start + items * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
 
 
 def aligned_copy(array):
@@ -27,9 +28,13 @@ def aligned_copy(array):
 class Session:
     def __init__(self, api, path, threads):
         self._api, self._handle, self._problem = api, POINTER(), POINTER()
-        self._check(api.session_open(path.encode(), threads, c.byref(self._handle), c.byref(self._problem)))
+        self._check(
+            api.session_open(path.encode(), threads, c.byref(self._handle), c.byref(self._problem))
+        )
         self.inputs = [self._empty(api.input_info, i) for i in range(api.input_count(self._handle))]
-        self.outputs = [self._empty(api.output_info, i) for i in range(api.output_count(self._handle))]
+        self.outputs = [
+            self._empty(api.output_info, i) for i in range(api.output_count(self._handle))
+        ]
         self._bind()
 
     def _check(self, status):
@@ -49,14 +54,30 @@ class Session:
         codes = {"i": 0, "u": 1, "f": 2, "b": 6}
         for tensor, (_, array) in zip(tensors, arrays):
             shape = (c.c_int64 * array.ndim)(*array.shape)
-            tensor.__init__(array.ctypes.data, 1, 0, array.ndim, codes[array.dtype.kind], 8 * array.dtype.itemsize, 1,
-                            shape, None, 0)
+            tensor.__init__(
+                array.ctypes.data,
+                1,
+                0,
+                array.ndim,
+                codes[array.dtype.kind],
+                8 * array.dtype.itemsize,
+                1,
+                shape,
+                None,
+                0,
+            )
         return tensors
 
     def _bind(self):
         self._tensors = self._describe(self.inputs), self._describe(self.outputs)
-        self._arguments = (self._handle, c.cast(self._tensors[0], POINTER), len(self.inputs),
-                           c.cast(self._tensors[1], POINTER), len(self.outputs), None)
+        self._arguments = (
+            self._handle,
+            c.cast(self._tensors[0], POINTER),
+            len(self.inputs),
+            c.cast(self._tensors[1], POINTER),
+            len(self.outputs),
+            None,
+        )
 
     def set_inputs(self, arrays):
         """By name; contiguous arrays on a cache line are taken as they are."""
@@ -68,11 +89,15 @@ class Session:
         if status != 0:
             raise RuntimeError(f"session_run: status {status}")
 
-
     def steps(self):
         """The group and the kernel of every step."""
-        return [(self._api.step_group(self._handle, i).decode(), self._api.step_kernel(self._handle, i).decode())
-                for i in range(self._api.step_count(self._handle))]
+        return [
+            (
+                self._api.step_group(self._handle, i).decode(),
+                self._api.step_kernel(self._handle, i).decode(),
+            )
+            for i in range(self._api.step_count(self._handle))
+        ]
 
     def run_timed(self):
         """Seconds of every step of one run."""
@@ -96,7 +121,9 @@ class Polyte:
 
     def compile(self, arguments, artifact):
         with tempfile.TemporaryFile("w+") as said:
-            started = subprocess.Popen([self.command, *arguments], stdout=subprocess.DEVNULL, stderr=said)
+            started = subprocess.Popen(
+                [self.command, *arguments], stdout=subprocess.DEVNULL, stderr=said
+            )
             _, status, used = os.wait4(started.pid, 0)
             started.returncode = os.waitstatus_to_exitcode(status)
             said.seek(0)
@@ -113,7 +140,9 @@ class Polyte:
         """A compiled artifact of variant.program; the constants go into it."""
         artifact = self._path(f"{number}.polyte")
         arguments = ["op", variant.program, "--artifact", artifact]
-        arguments += ["--script", variant.script] if variant.script else ["--scheduler", variant.scheduler]
+        arguments += (
+            ["--script", variant.script] if variant.script else ["--scheduler", variant.scheduler]
+        )
         if variant.sizes:
             arguments += ["--shape", variant.sizes]
         for name, array in constants.items():
@@ -129,14 +158,27 @@ class Polyte:
         return Session(self._api, artifact, threads)
 
     def contender(self, case, variant, number, threads):
-        constants = {name: np.ascontiguousarray(variant.to_ours.get(name, lambda a: a)(array))
-                     for name, array in case.constants.items()}
-        artifact, notes = self.operator(variant, constants if not variant.constants_are_inputs else {}, number)
+        constants = {
+            name: np.ascontiguousarray(variant.to_ours.get(name, lambda a: a)(array))
+            for name, array in case.constants.items()
+        }
+        artifact, notes = self.operator(
+            variant, constants if not variant.constants_are_inputs else {}, number
+        )
         session = self.session(artifact, threads)
         given = dict(case.inputs)
         if variant.constants_are_inputs:
             given.update(case.constants)
-        session.set_inputs({name: aligned_copy(variant.to_ours.get(name, lambda a: a)(array))
-                            for name, array in given.items()})
-        return Contender(f"polyte {variant.label}", session.run,
-                         lambda: variant.from_ours(session.outputs[0][1]), ours=True, note="; ".join(notes))
+        session.set_inputs(
+            {
+                name: aligned_copy(variant.to_ours.get(name, lambda a: a)(array))
+                for name, array in given.items()
+            }
+        )
+        return Contender(
+            f"polyte {variant.label}",
+            session.run,
+            lambda: variant.from_ours(session.outputs[0][1]),
+            ours=True,
+            note="; ".join(notes),
+        )

@@ -1,4 +1,6 @@
-"""Contenders timed round by round in changing order, as bench/measure.cc does: drift of the clock hits all alike."""
+"""Contenders timed round by round in changing order, as bench/measure.cc does: drift of the clock
+hits all alike."""
+
 import math
 import time
 from dataclasses import dataclass, field
@@ -60,4 +62,6 @@ def measure(contenders, rounds=15, round_seconds=0.02, warm_up=0.05):
     for round_number in range(rounds):
         for i in range(len(contenders)):
             at = (i + round_number) % len(contenders)
-            contenders[at].rounds.append(seconds_of(contenders[at].run, iterations[at]) / iterations[at])
+            contenders[at].rounds.append(
+                seconds_of(contenders[at].run, iterations[at]) / iterations[at]
+            )

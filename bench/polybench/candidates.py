@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Measures orders of the PolyBench kernels that poly prices, good ones and bad ones, and says how well the price ranks
-them: Spearman's rank correlation between predicted cycles and measured seconds, over all and kernel by kernel.
+"""Measures orders of the PolyBench kernels that poly prices, good ones and bad ones, and says
+how well the price ranks them: Spearman's rank correlation between predicted cycles and measured
+seconds, over all and kernel by kernel.
 
   python3 bench/polybench/candidates.py [--size LARGE] [--only gemm,lu] [--each 14] [--json FILE]
 
-Of each kernel as many candidates as asked for, evenly spread over the predictions; what is predicted to take more than
---longest cycles is left out. A file that is there is added to. Results are compared before anything is timed.
-tests/poly/price_test.cc holds the price to tests/poly/measured_candidates.json, which this writes.
+Of each kernel as many candidates as asked for, evenly spread over the predictions; what is
+predicted to take more than --longest cycles is left out. A file that is there is added to.
+Results are compared before anything is timed. tests/poly/price_test.cc holds the price to
+tests/poly/measured_candidates.json, which this writes.
 """
+
 import argparse
 import json
 import os
@@ -25,9 +28,13 @@ ROUNDS, PATIENCE = 3, 2.0  # executions at most, and seconds for those after the
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--size", default="LARGE", choices=["MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE"])
+    parser.add_argument(
+        "--size", default="LARGE", choices=["MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE"]
+    )
     parser.add_argument("--only", default="", help="kernels, commas between them")
     parser.add_argument("--each", type=int, default=14, help="candidates of a kernel, at most")
     parser.add_argument("--longest", type=float, default=1.5e10, help="predicted cycles")
@@ -37,8 +44,24 @@ def arguments():
 
 def candidates_of(command, kernel):
     """(name, predicted cycles, script), the cheapest first; of equal scripts one."""
-    said = subprocess.run([command, "op", kernel.program, "--shape", kernel.shape, "--threads", "1", "--scheduler",
-                           "naive", "--emit", "candidates"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [
+            command,
+            "op",
+            kernel.program,
+            "--shape",
+            kernel.shape,
+            "--threads",
+            "1",
+            "--scheduler",
+            "naive",
+            "--emit",
+            "candidates",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     found = {}
     for part in said.split("\n# ") if said else []:
         head, _, script = part.removeprefix("# ").partition("\n")
@@ -65,6 +88,7 @@ def measured(name, options):
     import contenders as who
     from kernel import Kernel, difference
     from peers.polyte import Polyte
+
     kernel, polyte = Kernel(name, options.size), Polyte(options.build)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +107,14 @@ def measured(name, options):
             seconds = seconds_of(contender)
             if not difference(kernel, contender.result(), expected) <= TOLERANCE:
                 sys.exit(f"{name}, {title}: another result than the C")
-            rows.append({"kernel": name, "candidate": title, "predicted": cycles, "seconds": round(seconds, 7)})
+            rows.append(
+                {
+                    "kernel": name,
+                    "candidate": title,
+                    "predicted": cycles,
+                    "seconds": round(seconds, 7),
+                }
+            )
     return rows
 
 
@@ -103,7 +134,10 @@ def ranks(values):
 
 
 def rank_correlation(rows):
-    predicted, seconds = ranks([row["predicted"] for row in rows]), ranks([row["seconds"] for row in rows])
+    predicted, seconds = (
+        ranks([row["predicted"] for row in rows]),
+        ranks([row["seconds"] for row in rows]),
+    )
     middle = (len(rows) - 1) / 2
     across = sum((p - middle) * (s - middle) for p, s in zip(predicted, seconds))
     alone = sum((p - middle) ** 2 for p in predicted) * sum((s - middle) ** 2 for s in seconds)
@@ -120,8 +154,10 @@ def write(path, context, rows):
             sys.exit(f"{path} is of {before['context']}, this is {context}")
         known = {(row["kernel"], row["candidate"]): row["seconds"] for row in before["candidates"]}
     known |= {(row["kernel"], row["candidate"]): row["seconds"] for row in rows}
-    lines = [json.dumps({"kernel": kernel, "candidate": candidate, "seconds": seconds})
-             for (kernel, candidate), seconds in sorted(known.items())]
+    lines = [
+        json.dumps({"kernel": kernel, "candidate": candidate, "seconds": seconds})
+        for (kernel, candidate), seconds in sorted(known.items())
+    ]
     head = '{\n "context": ' + json.dumps(context) + ',\n "candidates": [\n  '
     with open(path, "w") as file:
         file.write(head + ",\n  ".join(lines) + "\n ]\n}\n")
@@ -131,6 +167,7 @@ def main():
     options = arguments()
     machine.settle(1)
     from kernel import NAMES
+
     chosen = options.only.split(",") if options.only else NAMES
     rows = []
     for name in [name for name in NAMES if name in chosen]:
@@ -138,8 +175,13 @@ def main():
         rows += found
         line = f"{name:15} {len(found):3}"
         if len(found) > 2:
-            least = min(found, key=lambda row: row["predicted"])["seconds"] / min(row["seconds"] for row in found)
-            line += f"   rank correlation {rank_correlation(found):5.2f}   the first is {least:5.2f} times the best"
+            least = min(found, key=lambda row: row["predicted"])["seconds"] / min(
+                row["seconds"] for row in found
+            )
+            line += (
+                f"   rank correlation {rank_correlation(found):5.2f}   the first is "
+                f"{least:5.2f} times the best"
+            )
         print(line, flush=True)
     print(f"over all {len(rows)}: rank correlation {rank_correlation(rows):.3f}")
     if options.json:

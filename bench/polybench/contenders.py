@@ -1,5 +1,6 @@
-"""Who is timed: Polyte's arms and scripts by its runtime, the C of peers/ by each compiler. `run` restores what a
-kernel overwrites, runs it once and returns the seconds of the kernel alone."""
+"""Who is timed: Polyte's arms and scripts by its runtime, the C of peers/ by each compiler. `run`
+restores what a kernel overwrites, runs it once and returns the seconds of the kernel alone."""
+
 import ctypes as c
 import os
 import shutil
@@ -27,15 +28,16 @@ class Contender:
     name: str
     run: object = None
     result: object = None  # the outputs of the last run, by name
-    problem: str = ""      # why it is not timed
+    problem: str = ""  # why it is not timed
     notes: list = field(default_factory=list)
     rounds: list = field(default_factory=list)  # seconds an execution
     difference: float = 0.0
 
 
 def running(kernel_seconds, threads=1):
-    """On a machine with other work the process waits for the processor now and then. A call in which it did is made
-    again; what takes so long that it always waits counts by the processor's share of the call."""
+    """On a machine with other work the process waits for the processor now and then. A call in
+    which it did is made again; what takes so long that it always waits counts by the processor's
+    share of the call."""
     spent = 0.0
     while True:
         start, used = time.perf_counter(), time.thread_time()
@@ -56,7 +58,11 @@ def said_by(command):
     except subprocess.TimeoutExpired:
         return f"not compiled in {PATIENCE} s", []
     lines = (done.stderr + done.stdout).splitlines()
-    return (None if done.returncode == 0 else "\n".join(lines).strip() or f"exit status {done.returncode}"), lines
+    return (
+        None
+        if done.returncode == 0
+        else "\n".join(lines).strip() or f"exit status {done.returncode}"
+    ), lines
 
 
 def c_peer(kernel, name, command, folder):
@@ -69,7 +75,9 @@ def c_peer(kernel, name, command, folder):
     macros += [f"-DBUFFERS={len(kernel.extents)}", f"-DDATA_TYPE={C_TYPES[kernel.real]}"]
     peers = os.path.join(FOLDER, "peers")
     sources = [os.path.join(peers, f"{kernel.name}.c"), os.path.join(peers, "call.c")]
-    problem, _ = said_by([*command, "-std=gnu11", "-w", "-shared", "-fPIC", *macros, "-o", library, *sources, "-lm"])
+    problem, _ = said_by(
+        [*command, "-std=gnu11", "-w", "-shared", "-fPIC", *macros, "-o", library, *sources, "-lm"]
+    )
     if problem:
         contender.problem = problem
         return contender
@@ -84,6 +92,7 @@ def c_peer(kernel, name, command, folder):
     def once():
         kernel.restore(memory)
         return seconds(pointers)
+
     contender.run, contender.result = lambda: running(once), lambda: memory
     return contender
 
@@ -92,20 +101,34 @@ def ours(kernel, polyte, name, options, folder, threads):
     """An arm of Polyte's or a script; what fell back to the reference order is not timed."""
     contender = Contender(name)
     artifact = os.path.join(folder, f"{name}.polyte")
-    contender.problem, lines = said_by([polyte.command, "op", kernel.program, "--shape", kernel.shape, "--threads",
-                                        str(threads), "--artifact", artifact, *options])
+    contender.problem, lines = said_by(
+        [
+            polyte.command,
+            "op",
+            kernel.program,
+            "--shape",
+            kernel.shape,
+            "--threads",
+            str(threads),
+            "--artifact",
+            artifact,
+            *options,
+        ]
+    )
     contender.notes = [line for line in lines if line.startswith("note: ")]
     if contender.problem:
         return contender
     session = polyte.session(artifact, threads)
-    # Each `inout` is copied to its output by a step of its own, which has no kernel: the last step is the kernel.
+    # Each `inout` is copied to its output by a step of its own, which has no kernel: the last
+    # step is the kernel.
     steps = [len(session.steps()) - 1]
     reasons = [session._api.step_declined(session._handle, number) for number in steps]
     if any(reasons):
-        contender.problem = "declined: " + "; ".join(reason.decode() for reason in reasons if reason)
+        contender.problem = "declined: " + "; ".join(
+            reason.decode() for reason in reasons if reason
+        )
         return contender
     session.set_inputs(kernel.inputs)
     contender.run = lambda: running(lambda: float(sum(session.run_timed()[steps])), threads)
     contender.result = lambda: dict(session.outputs)
     return contender
-

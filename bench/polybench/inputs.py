@@ -1,6 +1,8 @@
-"""What the kernels are given: PolyBench's own formulas in numpy, but for gramschmidt. There its columns are so nearly
-dependent that no two compilers agree on the result; it gets random numbers of a fixed seed. It has more columns than
-rows, too: those beyond the rows are rounding errors divided by their length, which are computed and not compared."""
+"""What the kernels are given: PolyBench's own formulas in numpy, but for gramschmidt. There its
+columns are so nearly dependent that no two compilers agree on the result; it gets random numbers of
+a fixed seed. It has more columns than rows, too: those beyond the rows are rounding errors divided
+by their length, which are computed and not compared."""
+
 import numpy as np
 
 
@@ -21,14 +23,22 @@ def gemm(NI, NJ, NK):
 
 def mm2(NI, NJ, NK, NL):
     (ai, ak), (bk, bj), (cj, cl), (i, l) = grid(NI, NK), grid(NK, NJ), grid(NJ, NL), grid(NI, NL)
-    return {"A": (ai * ak + 1) % NI / NI, "B": bk * (bj + 1) % NJ / NJ, "C": (cj * (cl + 3) + 1) % NL / NL,
-            "D": i * (l + 2) % NK / NK}
+    return {
+        "A": (ai * ak + 1) % NI / NI,
+        "B": bk * (bj + 1) % NJ / NJ,
+        "C": (cj * (cl + 3) + 1) % NL / NL,
+        "D": i * (l + 2) % NK / NK,
+    }
 
 
 def mm3(NI, NJ, NK, NL, NM):
     (ai, ak), (bk, bj), (cj, cm), (dm, dl) = grid(NI, NK), grid(NK, NJ), grid(NJ, NM), grid(NM, NL)
-    return {"A": (ai * ak + 1) % NI / (5 * NI), "B": (bk * (bj + 1) + 2) % NJ / (5 * NJ),
-            "C": cj * (cm + 3) % NL / (5 * NL), "D": (dm * (dl + 2) + 2) % NK / (5 * NK)}
+    return {
+        "A": (ai * ak + 1) % NI / (5 * NI),
+        "B": (bk * (bj + 1) + 2) % NJ / (5 * NJ),
+        "C": cj * (cm + 3) % NL / (5 * NL),
+        "D": (dm * (dl + 2) + 2) % NK / (5 * NK),
+    }
 
 
 def atax(M, N):
@@ -48,14 +58,28 @@ def doitgen(NQ, NR, NP):
 
 def mvt(N):
     (i, j), v = grid(N, N), np.arange(N)
-    return {"x1": v % N / N, "x2": (v + 1) % N / N, "y1": (v + 3) % N / N, "y2": (v + 4) % N / N,
-            "A": i * j % N / N}
+    return {
+        "x1": v % N / N,
+        "x2": (v + 1) % N / N,
+        "y1": (v + 3) % N / N,
+        "y2": (v + 4) % N / N,
+        "A": i * j % N / N,
+    }
 
 
 def gemver(N):
     (i, j), v = grid(N, N), np.arange(N)
-    return {"A": i * j % N / N, "u1": v, "u2": (v + 1) / N / 2, "v1": (v + 1) / N / 4, "v2": (v + 1) / N / 6,
-            "y": (v + 1) / N / 8, "z": (v + 1) / N / 9, "x": 0 * v, "w": 0 * v}
+    return {
+        "A": i * j % N / N,
+        "u1": v,
+        "u2": (v + 1) / N / 2,
+        "v1": (v + 1) / N / 4,
+        "v2": (v + 1) / N / 6,
+        "y": (v + 1) / N / 8,
+        "z": (v + 1) / N / 9,
+        "x": 0 * v,
+        "w": 0 * v,
+    }
 
 
 def gesummv(N):
@@ -65,7 +89,11 @@ def gesummv(N):
 
 def symm(M, N):
     (i, j), (ai, ak) = grid(M, N), grid(M, M)
-    return {"C": (i + j) % 100 / M, "B": (N + i - j) % 100 / M, "A": np.where(ak <= ai, (ai + ak) % 100 / M, -999)}
+    return {
+        "C": (i + j) % 100 / M,
+        "B": (N + i - j) % 100 / M,
+        "A": np.where(ak <= ai, (ai + ak) % 100 / M, -999),
+    }
 
 
 def syr2k(M, N):
@@ -102,7 +130,11 @@ def durbin(N):
 
 
 def gramschmidt(M, N):
-    return {"A": np.random.default_rng(1).random((M, N)), "R": np.zeros((N, N)), "Q": np.zeros((M, N))}
+    return {
+        "A": np.random.default_rng(1).random((M, N)),
+        "R": np.zeros((N, N)),
+        "Q": np.zeros((M, N)),
+    }
 
 
 def ludcmp(N):
@@ -136,7 +168,12 @@ def adi(TSTEPS, N):
 
 def fdtd_2d(TMAX, NX, NY):
     i, j = grid(NX, NY)
-    return {"ex": i * (j + 1) / NX, "ey": i * (j + 2) / NY, "hz": i * (j + 3) / NX, "fict": np.arange(TMAX)}
+    return {
+        "ex": i * (j + 1) / NX,
+        "ey": i * (j + 2) / NY,
+        "hz": i * (j + 3) / NX,
+        "fict": np.arange(TMAX),
+    }
 
 
 def heat_3d(TSTEPS, N):
@@ -158,12 +195,14 @@ def seidel_2d(TSTEPS, N):
     return {"A": (i * (j + 2) + 2) / N}
 
 
-MAKERS = {"gemm": gemm, "2mm": mm2, "3mm": mm3, "atax": atax, "bicg": bicg, "doitgen": doitgen, "mvt": mvt,
-          "gemver": gemver, "gesummv": gesummv, "symm": symm, "syr2k": syr2k, "syrk": syrk, "trmm": trmm,
-          "correlation": correlation, "covariance": covariance, "cholesky": factorized, "durbin": durbin,
-          "gramschmidt": gramschmidt, "lu": factorized, "ludcmp": ludcmp, "trisolv": trisolv, "deriche": deriche,
-          "floyd-warshall": floyd_warshall, "nussinov": nussinov, "adi": adi, "fdtd-2d": fdtd_2d, "heat-3d": heat_3d,
-          "jacobi-1d": jacobi_1d, "jacobi-2d": jacobi_2d, "seidel-2d": seidel_2d}
+MAKERS = {"gemm": gemm, "2mm": mm2, "3mm": mm3, "atax": atax, "bicg": bicg, "doitgen": doitgen,
+          "mvt": mvt, "gemver": gemver, "gesummv": gesummv, "symm": symm, "syr2k": syr2k,
+          "syrk": syrk, "trmm": trmm, "correlation": correlation, "covariance": covariance,
+          "cholesky": factorized, "durbin": durbin, "gramschmidt": gramschmidt, "lu": factorized,
+          "ludcmp": ludcmp, "trisolv": trisolv, "deriche": deriche,
+          "floyd-warshall": floyd_warshall, "nussinov": nussinov, "adi": adi, "fdtd-2d": fdtd_2d,
+          "heat-3d": heat_3d, "jacobi-1d": jacobi_1d, "jacobi-2d": jacobi_2d,
+          "seidel-2d": seidel_2d}  # fmt: skip
 
 # What of an output is compared, where not all of it.
-COMPARED = {("gramschmidt", "Q"): lambda Q: Q[:, :len(Q)]}
+COMPARED = {("gramschmidt", "Q"): lambda Q: Q[:, : len(Q)]}

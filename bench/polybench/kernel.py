@@ -1,4 +1,5 @@
 """A kernel of PolyBench: its Program, its sizes, and memory for its tensors."""
+
 import json
 import os
 import re
@@ -9,9 +10,10 @@ from peers.polyte import aligned, aligned_copy
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SCHEDULES = os.path.normpath(os.path.join(FOLDER, "..", "..", "examples", "schedules", "polybench"))
-NAMES = ["correlation", "covariance", "2mm", "3mm", "atax", "bicg", "doitgen", "mvt", "gemm", "gemver", "gesummv",
-         "symm", "syr2k", "syrk", "trmm", "cholesky", "durbin", "gramschmidt", "lu", "ludcmp", "trisolv", "deriche",
-         "floyd-warshall", "nussinov", "adi", "fdtd-2d", "heat-3d", "jacobi-1d", "jacobi-2d", "seidel-2d"]
+NAMES = ["correlation", "covariance", "2mm", "3mm", "atax", "bicg", "doitgen", "mvt", "gemm",
+         "gemver", "gesummv", "symm", "syr2k", "syrk", "trmm", "cholesky", "durbin", "gramschmidt",
+         "lu", "ludcmp", "trisolv", "deriche", "floyd-warshall", "nussinov", "adi", "fdtd-2d",
+         "heat-3d", "jacobi-1d", "jacobi-2d", "seidel-2d"]  # fmt: skip
 SIZES = ["MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE"]
 TYPES = {"f64": np.float64, "f32": np.float32, "i32": np.int32, "i8": np.int8}
 BUFFER = re.compile(r"\s+(in|out|inout)\s+(\w+)\s*:\s*(\w+)\[(.*?)\]")
@@ -38,21 +40,29 @@ class Kernel:
         given = MAKERS[name](**self.sizes)
         self.inputs, self.outputs, self.extents = {}, [], {}
         with open(self.program) as file:
-            for role, buffer, dtype, extents in (match.groups() for match in map(BUFFER.match, file) if match):
+            for role, buffer, dtype, extents in (
+                match.groups() for match in map(BUFFER.match, file) if match
+            ):
                 self.extents[buffer] = (eval(f"[{extents}]", {}, self.sizes), TYPES[dtype])
                 if role != "out":
-                    self.inputs[buffer] = aligned_copy(np.ascontiguousarray(given[buffer], dtype=TYPES[dtype]))
+                    self.inputs[buffer] = aligned_copy(
+                        np.ascontiguousarray(given[buffer], dtype=TYPES[dtype])
+                    )
                 if role != "in":
                     self.outputs.append(buffer)
 
     def scripts(self):
-        """Of a person, for this Program: NAME.sched and NAME.VARIANT.sched. They are written for lanes of f64."""
+        """Of a person, for this Program: NAME.sched and NAME.VARIANT.sched. They are written
+        for lanes of f64."""
         if self.real != "f64":
             return []
         stem = self.name.replace("-", "_")
         found = sorted(os.listdir(SCHEDULES)) if os.path.isdir(SCHEDULES) else []
-        return [os.path.join(SCHEDULES, file) for file in found
-                if file.split(".")[0] == stem and file.endswith(".sched")]
+        return [
+            os.path.join(SCHEDULES, file)
+            for file in found
+            if file.split(".")[0] == stem and file.endswith(".sched")
+        ]
 
     def memory(self):
         """One array for each buffer of the interface, in the Program's order."""
@@ -65,7 +75,8 @@ class Kernel:
 
 
 def difference(kernel, got, expected):
-    """The greatest one of any output, as a part of that output's greatest element; infinite for what is no number."""
+    """The greatest one of any output, as a part of that output's greatest element; infinite for
+    what is no number."""
     worst = 0.0
     for buffer in kernel.outputs:
         part = COMPARED.get((kernel.name, buffer), lambda whole: whole)
@@ -73,5 +84,7 @@ def difference(kernel, got, expected):
         apart = np.abs(part(got[buffer]).astype(np.float64) - right)
         if not np.isfinite(apart).all():
             return float("inf")
-        worst = max(worst, float(apart.max(initial=0)) / max(float(np.abs(right).max(initial=0)), 1e-300))
+        worst = max(
+            worst, float(apart.max(initial=0)) / max(float(np.abs(right).max(initial=0)), 1e-300)
+        )
     return worst

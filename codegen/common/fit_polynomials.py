@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Fits the polynomials of codegen/common/vector_math.cc and prints codegen/common/math_tables.h.
 
-Each is minimax on its interval with a weight (Remez exchange in 40 digits), so that the weighted error alternates.
-Needs mpmath:  python3 codegen/common/fit_polynomials.py > codegen/common/math_tables.h
+Each is minimax on its interval with a weight (Remez exchange in 40 digits), so that the weighted
+error alternates. Needs mpmath:
+
+    python3 codegen/common/fit_polynomials.py > codegen/common/math_tables.h
 """
+
 import struct
 import mpmath as mp
 
@@ -11,7 +14,8 @@ mp.mp.dps = 40
 
 
 def remez(f, weight, low, high, degree, steps=10, grid=1201):
-    """Coefficients (constant first) of the polynomial with the least maximum of weight * (f - p) on [low, high]."""
+    """Coefficients (constant first) of the polynomial with the least maximum of weight * (f - p)
+    on [low, high]."""
     n = degree + 2
     low, high = mp.mpf(low), mp.mpf(high)
     at = lambda t: (low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * t)
@@ -54,7 +58,11 @@ def exp_tail(r):  # exp(r) = 1 + r + r^2 * tail
 
 
 def log_tail(f):  # log(1 + f) = f - f^2 / 2 + f^3 * tail
-    return mp.mpf(1) / 3 - f / 4 if abs(f) < mp.mpf(10) ** -9 else (mp.log(1 + f) - f + f * f / 2) / f**3
+    return (
+        mp.mpf(1) / 3 - f / 4
+        if abs(f) < mp.mpf(10) ** -9
+        else (mp.log(1 + f) - f + f * f / 2) / f**3
+    )
 
 
 def log_ratio_tail(z):  # log((1 + s) / (1 - s)) = 2 s + s * z * tail, z = s^2
@@ -102,24 +110,108 @@ one = lambda x: mp.mpf(1)
 u1, u6 = (1 - mp.sqrt(6)) / (1 + mp.sqrt(6)), (6 - mp.sqrt(6)) / (6 + mp.sqrt(6))
 
 FITS = [
-    ("kExpF32", "exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2", 32, exp_tail, lambda r: r * r, -half_ln2, half_ln2, 4),
+    (
+        "kExpF32",
+        "exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2",
+        32,
+        exp_tail,
+        lambda r: r * r,
+        -half_ln2,
+        half_ln2,
+        4,
+    ),
     ("kExpF64", "the same for f64", 64, exp_tail, lambda r: r * r, -half_ln2, half_ln2, 9),
-    ("kLogF32", "log(1 + f) = f - f^2 / 2 + f^3 P(f), 1 + f in [sqrt 1/2, sqrt 2]", 32, log_tail, lambda f: f * f, low_f,
-     high_f, 7),
-    ("kLogF64", "log((1 + s) / (1 - s)) = 2 s + s z P(z), z = s^2", 64, log_ratio_tail, lambda z: z, mp.mpf("1e-4"),
-     mp.mpf("0.0295"), 6),
-    ("kTanhF32", "tanh(x) = x + x z P(z), z = x^2, |x| < 0.625", 32, tanh_tail, lambda z: z, mp.mpf("1e-4"), mp.mpf("0.390625"), 4),
-    ("kTanhF64", "the same for f64, |x| < 0.5625", 64, tanh_tail, lambda z: z, mp.mpf("1e-4"), mp.mpf("0.31640625"), 9),
-    ("kErfF32", "erf(x) = x + x P(z), z = x^2, |x| < 0.9375", 32, erf_tail, one, 0, mp.mpf("0.87890625"), 5),
-    ("kErfTailF32", "erf(t) = 1 - exp(-t P(t)), 0.9375 <= t <= 4", 32, lambda t: -mp.log(mp.erfc(t)) / t,
-     lambda t: t * mp.erfc(t) / mp.erf(t), mp.mpf("0.9375"), 4, 6),
+    (
+        "kLogF32",
+        "log(1 + f) = f - f^2 / 2 + f^3 P(f), 1 + f in [sqrt 1/2, sqrt 2]",
+        32,
+        log_tail,
+        lambda f: f * f,
+        low_f,
+        high_f,
+        7,
+    ),
+    (
+        "kLogF64",
+        "log((1 + s) / (1 - s)) = 2 s + s z P(z), z = s^2",
+        64,
+        log_ratio_tail,
+        lambda z: z,
+        mp.mpf("1e-4"),
+        mp.mpf("0.0295"),
+        6,
+    ),
+    (
+        "kTanhF32",
+        "tanh(x) = x + x z P(z), z = x^2, |x| < 0.625",
+        32,
+        tanh_tail,
+        lambda z: z,
+        mp.mpf("1e-4"),
+        mp.mpf("0.390625"),
+        4,
+    ),
+    (
+        "kTanhF64",
+        "the same for f64, |x| < 0.5625",
+        64,
+        tanh_tail,
+        lambda z: z,
+        mp.mpf("1e-4"),
+        mp.mpf("0.31640625"),
+        9,
+    ),
+    (
+        "kErfF32",
+        "erf(x) = x + x P(z), z = x^2, |x| < 0.9375",
+        32,
+        erf_tail,
+        one,
+        0,
+        mp.mpf("0.87890625"),
+        5,
+    ),
+    (
+        "kErfTailF32",
+        "erf(t) = 1 - exp(-t P(t)), 0.9375 <= t <= 4",
+        32,
+        lambda t: -mp.log(mp.erfc(t)) / t,
+        lambda t: t * mp.erfc(t) / mp.erf(t),
+        mp.mpf("0.9375"),
+        4,
+        6,
+    ),
     ("kErfF64", "erf(x) = x + x P(z), z = x^2, |x| < 1", 64, erf_tail, one, 0, 1, 11),
-    ("kErfTailF64", "erf(t) = 1 - exp(-t^2) P(u), u = (t - sqrt 6) / (t + sqrt 6), 1 <= t <= 6", 64,
-     lambda u: erfcx(root6_map(u)), lambda u: mp.exp(-root6_map(u) ** 2) + mp.mpf(10) ** -9, u1, u6, 12),
-    ("kSin", "sin(r) = r + r z P(z), z = r^2, |r| <= pi / 4, in f64 for f32", 64, sin_tail, lambda z: z, mp.mpf("1e-4"),
-     quarter, 3),
-    ("kCos", "cos(r) = 1 + z P(z), z = r^2, |r| <= pi / 4, in f64 for f32", 64, cos_tail, lambda z: z, mp.mpf("1e-4"),
-     quarter, 4),
+    (
+        "kErfTailF64",
+        "erf(t) = 1 - exp(-t^2) P(u), u = (t - sqrt 6) / (t + sqrt 6), 1 <= t <= 6",
+        64,
+        lambda u: erfcx(root6_map(u)),
+        lambda u: mp.exp(-(root6_map(u) ** 2)) + mp.mpf(10) ** -9,
+        u1,
+        u6,
+        12,
+    ),
+    (
+        "kSin",
+        "sin(r) = r + r z P(z), z = r^2, |r| <= pi / 4, in f64 for f32",
+        64,
+        sin_tail,
+        lambda z: z,
+        mp.mpf("1e-4"),
+        quarter,
+        3,
+    ),
+    (
+        "kCos",
+        "cos(r) = 1 + z P(z), z = r^2, |r| <= pi / 4, in f64 for f32",
+        64,
+        cos_tail,
+        lambda z: z,
+        mp.mpf("1e-4"),
+        quarter,
+        4,
+    ),
 ]
 
 
@@ -130,7 +222,10 @@ def literal(value, bits):
     return float(value).hex()
 
 
-print("// Polynomials of vector_math.cc, highest power first. Written by codegen/common/fit_polynomials.py; do not edit.")
+print(
+    "// Polynomials of vector_math.cc, highest power first. Written by "
+    "codegen/common/fit_polynomials.py; do not edit."
+)
 print("#pragma once\n\n#include <cstdint>\n\nnamespace polyte::codegen::tables {\n")
 for name, comment, bits, f, weight, low, high, degree in FITS:
     coefficients, error = remez(f, weight, low, high, degree)
@@ -138,7 +233,7 @@ for name, comment, bits, f, weight, low, high, degree in FITS:
     print(f"inline constexpr double {name}[] = {{")
     text = [literal(c, bits) for c in reversed(coefficients)]
     for i in range(0, len(text), 4):
-        print("    " + ", ".join(text[i:i + 4]) + ",")
+        print("    " + ", ".join(text[i : i + 4]) + ",")
     print("};\n")
 mp.mp.dps = 100
 bits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** 248))

@@ -1,4 +1,6 @@
-"""The site of tools/site: the guides as they are, and Python's names from their docstrings. Warnings are errors."""
+"""The site of tools/site: the guides as they are, and Python's names from their docstrings.
+Warnings are errors."""
+
 import re
 
 project = "Polyte"
@@ -19,12 +21,22 @@ def _as_rst(paragraph):
     """A paragraph of a docstring: an indented one is code, else plain words with `names`."""
     if paragraph[0].startswith("    "):
         return ["::", "", *("    " + line for line in paragraph)]
-    return [re.sub(r"`([^`]+)`|([*|_\\])", lambda found: f"``{found[1]}``" if found[1] else "\\" + found[2], line)
-            for line in paragraph]
+    return [
+        re.sub(
+            r"`([^`]+)`|([*|_\\])",
+            lambda found: f"``{found[1]}``" if found[1] else "\\" + found[2],
+            line,
+        )
+        for line in paragraph
+    ]
 
 
 def plain_docstring(app, what, name, obj, options, lines):
-    paragraphs = [text.split("\n") for text in re.split(r"\n\s*\n", "\n".join(lines).strip("\n")) if text.strip()]
+    paragraphs = [
+        text.split("\n")
+        for text in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))
+        if text.strip()
+    ]
     lines[:] = [line for paragraph in paragraphs for line in (*_as_rst(paragraph), "")]
 
 

@@ -2,10 +2,10 @@
 
     python3 evaluate.py POLYTE NAME=ARTIFACT... [--images N] [--interpreted N]
 
-Prints the accuracy of each artifact, whether all of them give the same bits, and how far they are from the
-interpreter (on --interpreted images: it is slow by design). Exit status 1 where an accuracy is below 0.97, where
-accuracies differ, or where the interpreter disagrees. Only the standard library is needed: arrays are read from
-and written to NumPy's files directly.
+Prints the accuracy of each artifact, whether all of them give the same bits, and how far they
+are from the interpreter (on --interpreted images: it is slow by design). Exit status 1 where
+an accuracy is below 0.97, where accuracies differ, or where the interpreter disagrees. Only the
+standard library is needed: arrays are read from and written to NumPy's files directly.
 """
 
 import argparse
@@ -38,8 +38,12 @@ def read_array(data):
     kind = re.search(r"'descr':\s*'([^']+)'", header).group(1)
     if kind not in FORMATS or "'fortran_order': False" not in header:
         raise ValueError(f"unexpected array {header.strip()}")
-    shape = tuple(int(n) for n in re.findall(r"\d+", re.search(r"'shape':\s*\(([^)]*)\)", header).group(1)))
-    return shape, list(struct.unpack_from(f"<{math.prod(shape)}{FORMATS[kind]}", data, begin + length))
+    shape = tuple(
+        int(n) for n in re.findall(r"\d+", re.search(r"'shape':\s*\(([^)]*)\)", header).group(1))
+    )
+    return shape, list(
+        struct.unpack_from(f"<{math.prod(shape)}{FORMATS[kind]}", data, begin + length)
+    )
 
 
 def write_array(path, shape, values):
@@ -52,7 +56,9 @@ def write_array(path, shape, values):
 
 def read_npz(path):
     with zipfile.ZipFile(path) as archive:
-        return {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()}
+        return {
+            name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.namelist()
+        }
 
 
 class Runner:
@@ -63,11 +69,26 @@ class Runner:
 
     def __call__(self, verb, target, image):
         out = self.folder / f"{verb}-{pathlib.Path(target).stem}-{image}.npz"
-        command = [self.polyte, verb, target, "-i", f"image=@{self.folder / f'{image}.npy'}", "-o", out]
-        done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False)  # fmt: skip
+        command = [
+            self.polyte,
+            verb,
+            target,
+            "-i",
+            f"image=@{self.folder / f'{image}.npy'}",
+            "-o",
+            out,
+        ]
+        done = subprocess.run(
+            [str(c) for c in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(str(c) for c in command)}: exit status {done.returncode}\n{done.stderr}")
+            raise RuntimeError(
+                f"{' '.join(str(c) for c in command)}: exit status {done.returncode}\n{done.stderr}"
+            )
         values = read_npz(out)["probabilities"][1]
         out.unlink()
         return values
@@ -94,9 +115,15 @@ def largest_difference(results, others):
 def report(labels, results, interpreted):
     """Prints the findings; the list of what is wrong."""
     faults = []
-    right = {name: sum(class_of(p) == label for p, label in zip(r, labels)) for name, r in results.items()}
+    right = {
+        name: sum(class_of(p) == label for p, label in zip(r, labels))
+        for name, r in results.items()
+    }
     for name, count in right.items():
-        print(f"{name:10} {count} of {len(labels)} images classified correctly: accuracy {count / len(labels):.4f}")
+        print(
+            f"{name:10} {count} of {len(labels)} images classified correctly: accuracy "
+            f"{count / len(labels):.4f}"
+        )
         if count / len(labels) < LEAST_ACCURACY:
             faults.append(f"{name}: accuracy below {LEAST_ACCURACY}")
     if len(set(right.values())) > 1:
@@ -105,30 +132,46 @@ def report(labels, results, interpreted):
     for name in list(results)[1:]:
         difference = largest_difference(results[first], results[name])
         same = sum(a == b for a, b in zip(results[first], results[name]))
-        print(f"{first} and {name}: equal bits for {same} of {len(labels)} images, largest difference {difference:.2g}")
+        print(
+            f"{first} and {name}: equal bits for {same} of {len(labels)} images, largest "
+            f"difference {difference:.2g}"
+        )
     for name, r in results.items():
         difference = largest_difference(r, interpreted)
-        print(f"{name} and the interpreter: largest difference {difference:.2g} over {len(interpreted)} images")
+        print(
+            f"{name} and the interpreter: largest difference {difference:.2g} over "
+            f"{len(interpreted)} images"
+        )
         if not difference <= TOLERANCE:
-            faults.append(f"{name}: differs from the interpreter by {difference:.2g}, expected at most {TOLERANCE}")
+            faults.append(
+                f"{name}: differs from the interpreter by {difference:.2g}, expected at most "
+                f"{TOLERANCE}"
+            )
     return faults
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("polyte")
     parser.add_argument("artifacts", nargs="+", metavar="NAME=ARTIFACT")
     parser.add_argument("--images", type=int, default=360)
     parser.add_argument("--interpreted", type=int, default=20)
     options = parser.parse_args()
     artifacts = dict(a.split("=", 1) for a in options.artifacts)
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         runner = Runner(options.polyte, pathlib.Path(folder))
         labels = write_images(runner.folder, options.images)
         images = range(len(labels))
         results = {name: list(pool.map(lambda i, path=path: runner("run", path, i), images))
                    for name, path in artifacts.items()}  # fmt: skip
-        interpreted = list(pool.map(lambda i: runner("interpret", MODEL, i), images[: options.interpreted]))
+        interpreted = list(
+            pool.map(lambda i: runner("interpret", MODEL, i), images[: options.interpreted])
+        )
     faults = report(labels, results, interpreted)
     for fault in faults:
         print(f"error: {fault}", file=sys.stderr)

@@ -1,7 +1,8 @@
 """Layers of a small convolutional network in numpy: forward, backward, and Adam.
 
-Every layer maps an array [batch, channels, height, width] (or [batch, features]) to another, keeps what its
-backward pass needs, and leaves gradients beside its parameters. Written to be read, not to be fast.
+Every layer maps an array [batch, channels, height, width] (or [batch, features]) to another, keeps
+what its backward pass needs, and leaves gradients beside its parameters. Written to be read, not
+to be fast.
 """
 
 import numpy as np
@@ -35,7 +36,8 @@ class Conv:
     def forward(self, x, training):
         n, c, h, w = x.shape
         padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))  # n c h w 3 3
+        # n c h w 3 3
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
         self.shape = x.shape
         self.columns = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n * h * w, c * 9)
         y = self.columns @ self.weight.value.reshape(-1, c * 9).T
@@ -117,7 +119,9 @@ class Pool:
 
     def backward(self, dy):
         n, c, h, w = dy.shape
-        return (self.share * dy[:, :, :, None, :, None]).astype(np.float32).reshape(n, c, 2 * h, 2 * w)
+        return (
+            (self.share * dy[:, :, :, None, :, None]).astype(np.float32).reshape(n, c, 2 * h, 2 * w)
+        )
 
 
 class Flatten:

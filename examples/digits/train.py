@@ -1,10 +1,12 @@
-"""Trains the shipped digits network and writes digits.onnx, digits_batch.onnx and held_out.npz beside this file.
+"""Trains the shipped digits network and writes digits.onnx, digits_batch.onnx and held_out.npz
+beside this file.
 
     pip install numpy scikit-learn onnx
     python train.py                 # about a minute on one core
     python train.py --check         # recomputes the shipped reference from the shipped files
 
-The data are scikit-learn's 1,797 handwritten digits of 8x8 pixels; 360 of them are held out. The network is
+The data are scikit-learn's 1,797 handwritten digits of 8x8 pixels; 360 of them are held out.
+The network is
 
     conv 16 - bn - relu - [conv 16 - bn - relu - conv 16 - bn] + skip - relu - max pool
                         - conv 32 - bn - relu - average pool - fc 64 - relu - fc 10 - softmax
@@ -39,7 +41,8 @@ def load_split():
 def make_network(random):
     return Sequence(
         Conv(random, 1, 16), BatchNorm(16), Relu(),
-        Residual(Conv(random, 16, 16), BatchNorm(16), Relu(), Conv(random, 16, 16), BatchNorm(16)), Relu(),
+        Residual(Conv(random, 16, 16), BatchNorm(16), Relu(),
+                 Conv(random, 16, 16), BatchNorm(16)), Relu(),
         Pool("max"),
         Conv(random, 16, 32), BatchNorm(32), Relu(),
         Pool("mean"),
@@ -83,7 +86,12 @@ class Exporter:
         return name
 
     def add(self, op, inputs, make_constants=lambda name: [], **attributes):
-        kind = {"BatchNormalization": "bn", "Gemm": "fc", "MaxPool": "max_pool", "AveragePool": "average_pool"}
+        kind = {
+            "BatchNormalization": "bn",
+            "Gemm": "fc",
+            "MaxPool": "max_pool",
+            "AveragePool": "average_pool",
+        }
         kind = kind.get(op, op.lower())
         self.counts[kind] = self.counts.get(kind, 0) + 1
         name = f"{kind}{self.counts[kind]}"
@@ -95,10 +103,21 @@ class Exporter:
         if isinstance(layer, Residual):
             return self.add("Add", [self.sequence(layer, x), x])
         if isinstance(layer, Conv):
-            return self.add("Conv", [x], lambda n: [self.constant(f"{n}.weight", layer.weight.value)],
-                            kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[1, 1])  # fmt: skip
+            return self.add(
+                "Conv",
+                [x],
+                lambda n: [self.constant(f"{n}.weight", layer.weight.value)],
+                kernel_shape=[3, 3],
+                pads=[1, 1, 1, 1],
+                strides=[1, 1],
+            )
         if isinstance(layer, BatchNorm):
-            parts = {"scale": layer.scale.value, "bias": layer.bias.value, "mean": layer.mean, "var": layer.variance}
+            parts = {
+                "scale": layer.scale.value,
+                "bias": layer.bias.value,
+                "mean": layer.mean,
+                "var": layer.variance,
+            }
             return self.add("BatchNormalization", [x],
                             lambda n: [self.constant(f"{n}.{k}", v) for k, v in parts.items()],
                             epsilon=layer.epsilon)  # fmt: skip
@@ -107,7 +126,12 @@ class Exporter:
             return self.add(op, [x], kernel_shape=[2, 2], strides=[2, 2])
         if isinstance(layer, Linear):
             parts = {"weight": layer.weight.value, "bias": layer.bias.value}
-            return self.add("Gemm", [x], lambda n: [self.constant(f"{n}.{k}", v) for k, v in parts.items()], transB=1)
+            return self.add(
+                "Gemm",
+                [x],
+                lambda n: [self.constant(f"{n}.{k}", v) for k, v in parts.items()],
+                transB=1,
+            )
         return self.add(type(layer).__name__, [x])
 
     def sequence(self, sequence, x):
@@ -119,14 +143,18 @@ class Exporter:
 def export(network, batch):
     exporter = Exporter()
     logits = exporter.sequence(network, "image")
-    exporter.nodes.append(helper.make_node("Softmax", [logits], ["probabilities"], name="softmax", axis=-1))
+    exporter.nodes.append(
+        helper.make_node("Softmax", [logits], ["probabilities"], name="softmax", axis=-1)
+    )
     graph = helper.make_graph(
         exporter.nodes, "digits",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, 1, 8, 8])],
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [batch, 10])],
         exporter.weights,
     )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], producer_name="polyte digits")
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 13)], producer_name="polyte digits"
+    )
     model.ir_version = 7
     onnx.checker.check_model(model, full_check=True)
     return model
@@ -151,7 +179,10 @@ def load_weights(network, model):
 def report(network, images, labels):
     logits = network.forward(images, False).astype(np.float32)
     accuracy = (logits.argmax(1) == labels).mean()
-    print(f"held-out accuracy {accuracy:.4f} ({(logits.argmax(1) != labels).sum()} of {len(labels)} wrong)")
+    print(
+        f"held-out accuracy {accuracy:.4f} ({(logits.argmax(1) != labels).sum()} of "
+        f"{len(labels)} wrong)"
+    )
     return logits, accuracy
 
 
@@ -179,6 +210,8 @@ def main():
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="only recompute the shipped reference")
     raise SystemExit(0 if (check() if parser.parse_args().check else main()) else 1)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Measures polybench.toml and blur.toml and writes docs/lab-published.md with its pictures: the page's one command.
+"""Measures polybench.toml and blur.toml and writes docs/lab-published.md with its pictures: the
+page's one command.
 
     python3 examples/lab/publish.py --polyte build/release/polyte [--keep FOLDER]     half an hour on two cores
 
-All figures come from `polyte lab report --format json`; this puts them in order and says nothing of its own. A folder given
-by --keep holds the runs and goes on where it was stopped.
+All figures come from `polyte lab report --format json`; this puts them in order and says nothing of
+its own. A folder given by --keep holds the runs and goes on where it was stopped.
 """
+
 import argparse
 import json
 import pathlib
@@ -42,8 +44,17 @@ computed as a whole, within the second at every use, in tiles, and as a window t
 
 def measured(polyte, name, folder):
     run = folder / name
-    subprocess.run([polyte, "lab", "run", HERE / f"{name}.toml", "--out", run], check=True, stdout=subprocess.DEVNULL)
-    report = subprocess.run([polyte, "lab", "report", run, "--format", "json"], check=True, stdout=subprocess.PIPE, text=True)
+    subprocess.run(
+        [polyte, "lab", "run", HERE / f"{name}.toml", "--out", run],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    report = subprocess.run(
+        [polyte, "lab", "report", run, "--format", "json"],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     return json.loads(report.stdout)
 
 
@@ -53,7 +64,9 @@ def interval(value):
 
 def cell(arm):
     if arm["ratio"]:
-        word = {"faster": ", faster", "slower": ", slower", "same loops": ", same loops"}.get(arm["verdict"], "")
+        word = {"faster": ", faster", "slower": ", slower", "same loops": ", same loops"}.get(
+            arm["verdict"], ""
+        )
         return interval(arm["ratio"]) + word
     if arm["verdict"] == "baseline":
         return f"{arm['time_ns']['estimate'] / 1e3:.4g} us"
@@ -67,19 +80,32 @@ def table(results):
         cells = [cell(arm).replace("|", "\\|") for arm in row["arms"]]
         noise = interval(row["noise"]) if row["noise"] else ""
         lines.append(f"| {row['row']} | " + " | ".join(cells) + f" | {noise} |")
-    means = [interval(arm["geometric_mean"]) if arm["arm"] != results["baseline"] and arm["rows"] else "" for arm in results["arms"]]
+    means = [
+        interval(arm["geometric_mean"]) if arm["arm"] != results["baseline"] and arm["rows"] else ""
+        for arm in results["arms"]
+    ]
     return "\n".join([*lines, "| geometric mean | " + " | ".join(means) + " | |"])
 
 
 def where(results):
     context = results["contexts"][0]
     machine = context["machine"]
-    compilers = "; ".join(f"{name}: {version}" for name, version in context["compilers"].items() if name != "reference")
+    compilers = "; ".join(
+        f"{name}: {version}"
+        for name, version in context["compilers"].items()
+        if name != "reference"
+    )
     processes = sorted({row["processes"] for row in results["rows"]})
-    warnings = sorted({warning.split(":")[0] for row in results["rows"] for warning in row["warnings"]})
-    text = (f"{machine['model']} ({machine['cpu']}), {machine['processors']} processors, {machine['system']}; Polyte {context['polyte']['version']}, "
-            f"{context['date'][:10]}, load average {context['load']:.1f} at the start; {'/'.join(map(str, processes))} processes a row."
-            + (f" {compilers}." if compilers else ""))
+    warnings = sorted(
+        {warning.split(":")[0] for row in results["rows"] for warning in row["warnings"]}
+    )
+    text = (
+        f"{machine['model']} ({machine['cpu']}), {machine['processors']} processors, "
+        f"{machine['system']}; Polyte {context['polyte']['version']}, "
+        f"{context['date'][:10]}, load average {context['load']:.1f} at the start; "
+        f"{'/'.join(map(str, processes))} processes a row."
+        + (f" {compilers}." if compilers else "")
+    )
     if warnings:
         text += f" Warnings of its rows: {', '.join(warnings)}."
     return text
@@ -87,7 +113,10 @@ def where(results):
 
 def place(value, low, high):
     import math
-    return LEFT + (math.log(value) - math.log(low)) / (math.log(high) - math.log(low)) * (WIDTH - LEFT - RIGHT)
+
+    return LEFT + (math.log(value) - math.log(low)) / (math.log(high) - math.log(low)) * (
+        WIDTH - LEFT - RIGHT
+    )
 
 
 def picture(results, title):
@@ -96,34 +125,53 @@ def picture(results, title):
     low = min([1, *(arm["geometric_mean"]["low"] for arm in arms)]) / 1.2
     high = max([1, *(arm["geometric_mean"]["high"] for arm in arms)]) * 1.2
     bottom = 40 + BAR * len(arms)
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 40}" role="img" font-family="sans-serif" '
-             f'font-size="13"><title>{escape(title)}</title>',
-             f'<rect width="{WIDTH}" height="{bottom + 40}" fill="#fff"/>', f'<text x="10" y="22" font-weight="bold">{escape(title)}</text>']
-    ticks = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= tick <= high]
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 40}" role="img" '
+        f'font-family="sans-serif" font-size="13"><title>{escape(title)}</title>',
+        f'<rect width="{WIDTH}" height="{bottom + 40}" fill="#fff"/>',
+        f'<text x="10" y="22" font-weight="bold">{escape(title)}</text>',
+    ]
+    ticks = [
+        tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= tick <= high
+    ]
     for tick in ticks:
         x = place(tick, low, high)
-        lines.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="34" y2="{bottom}" stroke="{"#000" if tick == 1 else "#ddd"}"/>'
-                     f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+        lines.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="34" y2="{bottom}" '
+            f'stroke="{"#000" if tick == 1 else "#ddd"}"/>'
+            f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>'
+        )
     for i, arm in enumerate(arms):
         mean, y = arm["geometric_mean"], 40 + BAR * i
         x, one = place(mean["estimate"], low, high), place(1, low, high)
         a, b = place(mean["low"], low, high), place(mean["high"], low, high)
-        lines.append(f'<text x="10" y="{y + 17}">{escape(arm["arm"])}</text>'
-                     f'<rect x="{min(x, one):.1f}" y="{y + 5}" width="{abs(x - one):.1f}" height="16" '
-                     f'fill="{"#0072b2" if mean["estimate"] <= 1 else "#d55e00"}"/>'
-                     f'<path d="M{a:.1f} {y + 13}H{b:.1f}M{a:.1f} {y + 8}v10M{b:.1f} {y + 8}v10" stroke="#000" fill="none"/>')
-    lines.append(f'<text x="{WIDTH / 2:.0f}" y="{bottom + 34}" text-anchor="middle">time over that of {escape(results["baseline"])}, geometric mean, '
-                 f'95 %: left is faster</text></svg>')
+        lines.append(
+            f'<text x="10" y="{y + 17}">{escape(arm["arm"])}</text>'
+            f'<rect x="{min(x, one):.1f}" y="{y + 5}" width="{abs(x - one):.1f}" height="16" '
+            f'fill="{"#0072b2" if mean["estimate"] <= 1 else "#d55e00"}"/>'
+            f'<path d="M{a:.1f} {y + 13}H{b:.1f}M{a:.1f} {y + 8}v10M{b:.1f} {y + 8}v10" '
+            'stroke="#000" fill="none"/>'
+        )
+    lines.append(
+        f'<text x="{WIDTH / 2:.0f}" y="{bottom + 34}" text-anchor="middle">time over that of '
+        f'{escape(results["baseline"])}, geometric mean, '
+        f'95 %: left is faster</text></svg>'
+    )
     return "\n".join(lines) + "\n"
 
 
 def section(results, words, name):
     (DOCS / "pictures" / f"lab-{name}.svg").write_text(picture(results, results["name"]))
-    return f"{words}\n{where(results)}\n\n![{results['name']}](pictures/lab-{name}.svg)\n\n{table(results)}\n"
+    return (
+        f"{words}\n{where(results)}\n\n![{results['name']}](pictures/lab-{name}.svg)\n\n"
+        f"{table(results)}\n"
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", required=True, type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
@@ -132,7 +180,9 @@ def main():
         folder.mkdir(exist_ok=True)
         polybench = measured(options.polyte.resolve(), "polybench", folder)
         blur = measured(options.polyte.resolve(), "blur", folder)
-    text = "\n".join([HEAD, section(polybench, POLYBENCH, "polybench"), section(blur, BLUR, "blur")])
+    text = "\n".join(
+        [HEAD, section(polybench, POLYBENCH, "polybench"), section(blur, BLUR, "blur")]
+    )
     (DOCS / "lab-published.md").write_text(text)
 
 

@@ -9,10 +9,12 @@
 
 A schedule is an object whose methods are the directives of the language, each proved as it is said:
 
-    s = matmul.script().split("m", 8).split("n", 16).reorder("m.o", "n.o", "m.i", "n.i", statement="C.update")
+    s = matmul.script().split("m", 8).split("n", 16).reorder("m.o", "n.o", "m.i",
+    "n.i", statement="C.update")
 
 Nothing is printed and no global state is changed. Errors are in polyte.errors.
 """
+
 from . import errors, expr, lab
 from .builder import build
 from .comparison import Comparison, compare
@@ -22,8 +24,27 @@ from .network import Network, Session, compile_onnx
 from .program import Program, load, op, program
 from .script import Script
 
-__all__ = ["Comparison", "DeviceArray", "Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "build",
-           "compare", "compile_onnx", "errors", "expr", "lab", "load", "op", "program", "to_device"]
+__all__ = [
+    "Comparison",
+    "DeviceArray",
+    "Error",
+    "Kernel",
+    "Network",
+    "Program",
+    "Refused",
+    "Script",
+    "Session",
+    "build",
+    "compare",
+    "compile_onnx",
+    "errors",
+    "expr",
+    "lab",
+    "load",
+    "op",
+    "program",
+    "to_device",
+]
 __version__ = "0.1.0"
 
 

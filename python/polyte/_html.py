@@ -1,7 +1,10 @@
 """How things look in a notebook. Plain HTML with inline style; every text is escaped."""
+
 from html import escape
 
-_BOX = "font-family:monospace;white-space:pre-wrap;line-height:1.35;padding:.5em;border-left:3px solid"
+_BOX = (
+    "font-family:monospace;white-space:pre-wrap;line-height:1.35;padding:.5em;border-left:3px solid"
+)
 
 
 def listing(text, colour="#4a6fa5"):
@@ -19,9 +22,13 @@ def comparison_html(comparison):
     heads = "".join(f"<th>{head}</th>" for head in ("arm", "us", "ratio", "95 %", ""))
     cells = ""
     for row in comparison.rows:
-        interval = f"{row.ratio[1]:.3f} to {row.ratio[2]:.3f}" if row is not comparison.rows[0] else ""
-        cells += (f"<tr><td>{escape(row.name)}</td><td>{row.microseconds[0]:.2f}</td><td>{row.ratio[0]:.3f}</td>"
-                  f"<td>{interval}</td><td>{escape(row.verdict)}</td></tr>")
+        interval = (
+            f"{row.ratio[1]:.3f} to {row.ratio[2]:.3f}" if row is not comparison.rows[0] else ""
+        )
+        cells += (
+            f"<tr><td>{escape(row.name)}</td><td>{row.microseconds[0]:.2f}</td>"
+            f"<td>{row.ratio[0]:.3f}</td><td>{interval}</td><td>{escape(row.verdict)}</td></tr>"
+        )
     return f"<div>{escape(comparison.title)}</div><table><tr>{heads}</tr>{cells}</table>"
 
 
@@ -33,13 +40,24 @@ def refusal_html(error):
     rows = [("line", refusal["directive"])] + list(refusal["details"])
     for one in refusal["counterexamples"]:
         sizes = ", ".join(f"{name} = {size}" for name, size in one["sizes"].items())
-        rows += [("dependence", one["dependence"]), ("reference", one["reference"]), ("scheduled", one["scheduled"]),
-                 ("smallest case", sizes)]
+        rows += [
+            ("dependence", one["dependence"]),
+            ("reference", one["reference"]),
+            ("scheduled", one["scheduled"]),
+            ("smallest case", sizes),
+        ]
     rows += [("would be legal", advice) for advice in refusal["advice"]]
-    cells = "".join(f'<tr><th style="text-align:left">{escape(label)}</th>'
-                    f'<td style="text-align:left"><code>{escape(text)}</code></td></tr>' for label, text in rows if text)
-    return (f'<div style="{_BOX} #b04a4a"><b>{escape(refusal["kind"])}</b>: {escape(refusal["headline"])}</div>'
-            f"<table>{cells}</table>")
+    cells = "".join(
+        f'<tr><th style="text-align:left">{escape(label)}</th>'
+        f'<td style="text-align:left"><code>{escape(text)}</code></td></tr>'
+        for label, text in rows
+        if text
+    )
+    return (
+        f'<div style="{_BOX} #b04a4a"><b>{escape(refusal["kind"])}</b>: '
+        f'{escape(refusal["headline"])}</div>'
+        f"<table>{cells}</table>"
+    )
 
 
 def lab_html(results):
@@ -47,9 +65,17 @@ def lab_html(results):
     heads = "".join(f"<th>{head}</th>" for head in ("row", "arm", "us", "ratio", "95 %", ""))
     cells = ""
     for row in results.rows():
-        time, ratio, low, high = (row[name] for name in ("time_ns", "ratio", "ratio_low", "ratio_high"))
-        texts = [row["row"], row["arm"], "" if time is None else f"{time / 1e3:.2f}", "" if ratio is None else f"{ratio:.3f}",
-                 "" if ratio is None else f"{low:.3f} to {high:.3f}", row["status"] if time is None else row["verdict"]]
+        time, ratio, low, high = (
+            row[name] for name in ("time_ns", "ratio", "ratio_low", "ratio_high")
+        )
+        texts = [
+            row["row"],
+            row["arm"],
+            "" if time is None else f"{time / 1e3:.2f}",
+            "" if ratio is None else f"{ratio:.3f}",
+            "" if ratio is None else f"{low:.3f} to {high:.3f}",
+            row["status"] if time is None else row["verdict"],
+        ]
         cells += "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in texts) + "</tr>"
     notes = "".join(f"<div>warning: {escape(text)}</div>" for text in results.warnings)
     return f"<div>{escape(results.name)}</div><table><tr>{heads}</tr>{cells}</table>{notes}"

@@ -1,10 +1,11 @@
 """What several functions take, checked in one place."""
+
 import os
 
 from . import errors
 
-_KNOWN = ("scheduler", "params", "templates", "target", "threads", "strict", "exact", "second_judge", "cache",
-          "device", "driver", "emulate", "open")
+_KNOWN = ("scheduler", "params", "templates", "target", "threads", "strict", "exact",
+          "second_judge", "cache", "device", "driver", "emulate", "open")  # fmt: skip
 
 
 def processors():
@@ -21,16 +22,24 @@ def threads_of(threads):
 
 
 def _open_sizes(program, given, sizes, problems):
-    """{size: () or (least, typical, most)} of what `open` says: names, their ranges, or True for all that is not given."""
+    """{size: () or (least, typical, most)} of what `open` says: names, their ranges, or True for
+    all that is not given."""
     if given is True:
         return {size: () for size in program.sizes if size not in sizes}
     ranges, given = {}, [given] if isinstance(given, str) else given
     for name in given or ():
-        size, numbers = program._core.size_named(name), given[name] if isinstance(given, dict) else ()
+        size, numbers = (
+            program._core.size_named(name),
+            given[name] if isinstance(given, dict) else (),
+        )
         if size is None:
-            problems.append(f"open: there is no size {name!r}: program '{program.name}' has the sizes "
-                            f"{', '.join(program.sizes) or '(none)'}")
-        elif numbers is not None and (len(numbers) not in (0, 3) or not all(type(n) is int for n in numbers)):
+            problems.append(
+                f"open: there is no size {name!r}: program '{program.name}' has the sizes "
+                f"{', '.join(program.sizes) or '(none)'}"
+            )
+        elif numbers is not None and (
+            len(numbers) not in (0, 3) or not all(type(n) is int for n in numbers)
+        ):
             problems.append(f"open: {name!r} is {numbers!r}, expected (least, typical, most)")
         else:
             ranges[size] = tuple(numbers or ())
@@ -38,7 +47,8 @@ def _open_sizes(program, given, sizes, problems):
 
 
 def parted(program, options):
-    """(options of the compiler, sizes): what is no option is a size of the Program, by its name there."""
+    """(options of the compiler, sizes): what is no option is a size of the Program, by
+    its name there."""
     chosen, sizes, problems = {}, {}, []
     for name, value in options.items():
         size = program._core.size_named(name)
@@ -51,8 +61,10 @@ def parted(program, options):
             if value is not None:
                 chosen[name] = value
         else:
-            problems.append(f"there is no option or size '{name}': program '{program.name}' has the sizes "
-                            f"{', '.join(program.sizes) or '(none)'}, options are {', '.join(_KNOWN)}")
+            problems.append(
+                f"there is no option or size '{name}': program '{program.name}' has the sizes "
+                f"{', '.join(program.sizes) or '(none)'}, options are {', '.join(_KNOWN)}"
+            )
     if "open" in chosen:
         chosen["open"] = _open_sizes(program, chosen["open"], sizes, problems)
     if problems:

@@ -1,4 +1,5 @@
 """A bar on stderr, for who asks for one; a terminal and a notebook both draw it in place."""
+
 import sys
 
 
@@ -6,5 +7,9 @@ def draw(done, total, text):
     """`done` of `total`, 24 characters wide, and a text; the last one ends the line."""
     total = max(total, 1)
     filled = 24 * min(done, total) // total
-    print(f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {done}/{total} {text}"[:118], end="\n" if done >= total else "",
-          file=sys.stderr, flush=True)
+    print(
+        f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {done}/{total} {text}"[:118],
+        end="\n" if done >= total else "",
+        file=sys.stderr,
+        flush=True,
+    )

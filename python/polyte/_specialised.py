@@ -1,16 +1,24 @@
-"""A Program that is compiled when it is called, for the sizes that the shapes of its arguments say."""
+"""A Program that is compiled when it is called, for the sizes that the shapes of its
+arguments say."""
+
 import ast
 import operator
 import threading
 
 from . import errors
 
-_SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-          ast.Mod: operator.mod}
+_SIGNS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 
 
 def evaluated(extent, sizes):
-    """An extent as Program.tensors gives it, a number or a text over sizes, which may be a tracer's own numbers."""
+    """An extent as Program.tensors gives it, a number or a text over sizes, which may be a
+    tracer's own numbers."""
 
     def value(node):
         if isinstance(node, ast.BinOp):
@@ -23,14 +31,18 @@ def evaluated(extent, sizes):
 
 
 def sizes_of(program, shapes, given):
-    """The Program's sizes by the shapes of tensors, {name: shape}; `given`: those that are known. Raises InvalidInput with
-    all shapes that do not fit, ArgumentError where a size is no extent of its own."""
+    """The Program's sizes by the shapes of tensors, {name: shape}; `given`: those that are known.
+    Raises InvalidInput with all shapes that do not fit, ArgumentError where a size is no extent
+    of its own."""
     sizes, problems = dict(given), []
     tensors = [tensor for tensor in program.tensors if tensor.name in shapes]
     for tensor in tensors:
         shape = shapes[tensor.name]
         if len(shape) != len(tensor.shape):
-            problems.append(f"argument '{tensor.name}' has {len(shape)} dimensions, expected {len(tensor.shape)}: {tensor!r}")
+            problems.append(
+                f"argument '{tensor.name}' has {len(shape)} dimensions, expected "
+                f"{len(tensor.shape)}: {tensor!r}"
+            )
             continue
         for extent, size in zip(tensor.shape, shape):
             if isinstance(extent, str) and extent in program.sizes:
@@ -39,23 +51,28 @@ def sizes_of(program, shapes, given):
         raise errors.InvalidInput(problems)
     missing = [name for name in program.sizes if name not in sizes]
     if missing:
-        raise errors.ArgumentError([f"size '{name}' is no extent of an argument: give it, {name}=.." for name in missing])
+        raise errors.ArgumentError(
+            [f"size '{name}' is no extent of an argument: give it, {name}=.." for name in missing]
+        )
     for tensor in tensors:
         expected = tuple(evaluated(extent, sizes) for extent in tensor.shape)
         if any(got != right for got, right in zip(shapes[tensor.name], expected)):
-            problems.append(f"argument '{tensor.name}' has shape {list(shapes[tensor.name])}, expected {list(expected)}: "
-                            f"{tensor!r}")
+            problems.append(
+                f"argument '{tensor.name}' has shape {list(shapes[tensor.name])}, expected "
+                f"{list(expected)}: {tensor!r}"
+            )
     if problems:
         raise errors.InvalidInput(problems)
     return sizes
 
 
 class Specialised:
-    """Of Program.specialised: called as a Kernel is, on arrays of any sizes that fit together. The first call of a choice of
-    sizes compiles (or finds it in the cache), later ones look it up. From any number of threads.
+    """Of Program.specialised: called as a Kernel is, on arrays of any sizes that fit together. The
+    first call of a choice of sizes compiles (or finds it in the cache), later ones look it up. From
+    any number of threads.
 
-    `kernels`: those that there are, by their sizes in the Program's order; the one called last is the last. `given`: sizes
-    that are known.
+    `kernels`: those that there are, by their sizes in the Program's order; the one called last is
+    the last. `given`: sizes that are known.
     """
 
     def __init__(self, program, scheduler, options, given, keep):
@@ -82,17 +99,27 @@ class Specialised:
         """As Kernel.__call__: arrays in the order of the tensors that are read, or by name."""
         given = dict(zip((tensor.name for tensor in self._read), arrays))
         given.update(named)
-        kernel = self.kernel(**{name: _shape(name, array) for name, array in given.items()
-                                if any(tensor.name == name for tensor in self.program.tensors)})
+        kernel = self.kernel(
+            **{
+                name: _shape(name, array)
+                for name, array in given.items()
+                if any(tensor.name == name for tensor in self.program.tensors)
+            }
+        )
         return kernel(*arrays, out=out, **named)
 
     def __repr__(self):
-        return f"<polyte.Specialised {self.program.name}({', '.join(self.program.sizes)}): {len(self.kernels)} kernels>"
+        return (
+            f"<polyte.Specialised {self.program.name}({', '.join(self.program.sizes)}): "
+            f"{len(self.kernels)} kernels>"
+        )
 
 
 def _shape(name, array):
     try:
         return tuple(array.shape if hasattr(array, "shape") else memoryview(array).shape)
     except TypeError:
-        raise errors.InvalidInput(f"argument '{name}' is of type {type(array).__name__}, expected an array: something with the "
-                                  "buffer protocol or with __dlpack__") from None
+        raise errors.InvalidInput(
+            f"argument '{name}' is of type {type(array).__name__}, expected an array: something "
+            "with the buffer protocol or with __dlpack__"
+        ) from None

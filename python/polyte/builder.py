@@ -1,4 +1,5 @@
 """polyte.build: a Program, statement by statement, in Python."""
+
 import contextlib
 import os
 import sys
@@ -20,9 +21,11 @@ def _caller():
 
 
 class TensorVariable:
-    """x[i, j] reads, x[i, j] = value and x[i, j] += value write; s[()] is the element of a tensor without dimensions.
+    """x[i, j] reads, x[i, j] = value and x[i, j] += value write; s[()] is the element of a
+    tensor without dimensions.
 
-    `shape`: sizes, numbers and sums of them; None of a temporary whose extents follow from what writes it.
+    `shape`: sizes, numbers and sums of them; None of a temporary whose extents follow from what
+    writes it.
     """
 
     __iter__ = None
@@ -39,16 +42,22 @@ class TensorVariable:
     def _subscripts(self, index):
         index = index if isinstance(index, tuple) else (index,)
         if any(isinstance(each, slice) or each is Ellipsis for each in index):
-            raise errors.ArgumentError(f"{self.name}[..]: subscripts are iterators and numbers, slices are not possible")
+            raise errors.ArgumentError(
+                f"{self.name}[..]: subscripts are iterators and numbers, slices are not possible"
+            )
         subscripts = [e.of(each) for each in index]
         text = f"{self.name}[{', '.join(each.text for each in subscripts)}]"
         if self.shape is not None and len(subscripts) != len(self.shape):
-            raise errors.InvalidInput(f"'{e.plain(text)}': {len(subscripts)} subscripts, the tensor has {len(self.shape)} "
-                                      "dimensions")
+            raise errors.InvalidInput(
+                f"'{e.plain(text)}': {len(subscripts)} subscripts, the tensor has "
+                f"{len(self.shape)} dimensions"
+            )
         for each in subscripts:
             if each.dtype and each.dtype[0] not in "iu":
-                raise errors.ArgumentError(f"'{e.plain(text)}': subscript '{e.plain(each.text)}' is {each.dtype}, expected a "
-                                           "whole number")
+                raise errors.ArgumentError(
+                    f"'{e.plain(text)}': subscript '{e.plain(each.text)}' is {each.dtype}, "
+                    "expected a whole number"
+                )
         return text, subscripts
 
     def __getitem__(self, index):
@@ -82,7 +91,8 @@ class Builder:
     def __init__(self, name="op"):
         self.name = name
         self._sizes, self._tensors, self._facts = [], {}, []
-        self._lines = []  # (where it was written, its text) of each statement and loop, with their indentation
+        # (where it was written, its text) of each statement and loop, with their indentation
+        self._lines = []
         self._loops, self._ifs, self._whens = [], [], []
         self._named(name, "program")
 
@@ -100,7 +110,8 @@ class Builder:
         return [self._named(name, what) for name in names]
 
     def sizes(self, names):
-        """Sizes that stay open until the Program is compiled: `M, N = b.sizes("M N")`; one name gives one."""
+        """Sizes that stay open until the Program is compiled: `M, N = b.sizes("M N")`; one
+        name gives one."""
         made = [e.Name(name, "size") for name in self._listed(names, "size")]
         for each in made:
             if any(each.text == other.text for other in self._sizes):
@@ -109,8 +120,9 @@ class Builder:
         return made[0] if len(made) == 1 else tuple(made)
 
     def iters(self, names, begin=None, end=None):
-        """Iterators, `i, j = b.iters("i j")`, of ranges that follow from the shapes that they subscript, or begin <= i < end
-        (`b.iters("i", N)` is from 0). A range may use sizes, other iterators and numbers."""
+        """Iterators, `i, j = b.iters("i j")`, of ranges that follow from the shapes that they
+        subscript, or begin <= i < end (`b.iters("i", N)` is from 0). A range may use sizes, other
+        iterators and numbers."""
         if end is None and begin is not None:
             begin, end = 0, begin
         bounds = (None, None) if end is None else (self._index(begin), self._index(end))
@@ -120,7 +132,9 @@ class Builder:
     def _index(self, value):
         value = e.of(value)
         if value.dtype:
-            raise errors.ArgumentError(f"'{e.plain(value.text)}' is {value.dtype}, expected sizes, iterators and numbers")
+            raise errors.ArgumentError(
+                f"'{e.plain(value.text)}' is {value.dtype}, expected sizes, iterators and numbers"
+            )
         return value
 
     # ---- tensors
@@ -129,7 +143,10 @@ class Builder:
         if self._named(name, "tensor") in self._tensors:
             raise errors.InvalidInput(f"tensor '{name}' is there already")
         if shape is not None:
-            shape = tuple(self._index(each) for each in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+            shape = tuple(
+                self._index(each)
+                for each in (shape if isinstance(shape, (tuple, list)) else (shape,))
+            )
         made = TensorVariable(self, name, role, dtype and e.dtype_name(dtype), shape)
         self._tensors[name] = made
         return made
@@ -151,8 +168,8 @@ class Builder:
         return self._declare(name, "inout", shape, dtype)
 
     def temp(self, name, shape=None, dtype=None):
-        """A tensor in between. Without a shape its extents and type follow from the statement that writes it first; give
-        both where several statements write parts of it."""
+        """A tensor in between. Without a shape its extents and type follow from the statement that
+        writes it first; give both where several statements write parts of it."""
         if (shape is None) != (dtype is None):
             raise errors.ArgumentError(f"temp '{name}': give shape and dtype, or neither")
         return self._declare(name, "temp", shape, dtype)
@@ -173,8 +190,12 @@ class Builder:
             begin, end = 0, begin
         if step not in (1, -1):
             raise errors.InvalidInput(f"loop '{name}': step is {step!r}, expected 1 or -1")
-        iterator = e.Name(self._named(name, "iterator"), "region", self._index(begin), self._index(end))
-        self._line(f"loop {name} in {iterator.begin.text}..{iterator.end.text}{'' if step == 1 else ' step -1'}")
+        iterator = e.Name(
+            self._named(name, "iterator"), "region", self._index(begin), self._index(end)
+        )
+        self._line(
+            f"loop {name} in {iterator.begin.text}..{iterator.end.text}{'' if step == 1 else ' step -1'}"
+        )
         self._loops.append(iterator)
         try:
             yield iterator
@@ -187,19 +208,21 @@ class Builder:
         try:
             yield
         finally:
-            del clauses[-len(made):]
+            del clauses[-len(made) :]
 
     def only_if(self, *conditions):
-        """Statements inside are only of the instances where these hold: comparisons of iterators, sizes and numbers, which
-        the schedulers know."""
+        """Statements inside are only of the instances where these hold: comparisons of iterators,
+        sizes and numbers, which the schedulers know."""
         return self._clause(self._ifs, self._comparisons("only_if", conditions))
 
     def when(self, condition):
         """Statements inside write nothing where this is false, which is looked at when they run."""
         condition = e.of(condition)
         if condition.dtype != "bool":
-            raise errors.ArgumentError(f"when '{e.plain(condition.text)}': expected a condition, got "
-                                       f"{condition.dtype or 'a number'}")
+            raise errors.ArgumentError(
+                f"when '{e.plain(condition.text)}': expected a condition, got "
+                f"{condition.dtype or 'a number'}"
+            )
         return self._clause(self._whens, [condition])
 
     def assume(self, *facts):
@@ -224,19 +247,25 @@ class Builder:
         sign = "="
         if isinstance(value, e.Update):
             if value.read.text != text:
-                raise errors.InvalidInput(f"'{e.plain(text)}' is assigned an update of '{value.read.text}'")
+                raise errors.InvalidInput(
+                    f"'{e.plain(text)}' is assigned an update of '{value.read.text}'"
+                )
             sign = f"{value.combiner}="
             value = value.value
         value = e.of(value)
         top = value if isinstance(value, e.Reduction) and sign == "=" else None
         if (len(tensors) == 2) != (top is not None and top.at is not None):
-            raise errors.ArgumentError(f"'{e.plain(text)}' is assigned '{e.plain(value.text)}': argmin and argmax write a "
-                                       "pair, b.pair(v, p)[..], and nothing else does")
+            raise errors.ArgumentError(
+                f"'{e.plain(text)}' is assigned '{e.plain(value.text)}': argmin and argmax write a "
+                "pair, b.pair(v, p)[..], and nothing else does"
+            )
         body = value if top is None else top.value
         for part in [*subscripts, *self._ifs, *self._whens]:
             if part._reductions:
-                raise errors.InvalidInput(f"'{e.plain(text)}': '{e.plain(part.text)}' reduces within a subscript or condition: "
-                                          "assign it to a tensor before")
+                raise errors.InvalidInput(
+                    f"'{e.plain(text)}': '{e.plain(part.text)}' reduces within a subscript or "
+                    "condition: assign it to a tensor before"
+                )
         self._settle_type(tensors[0], body, text)
         replaced = self._lifted(tensors[0], subscripts, body)
         right = replaced(body.text) if top is None else self._value_text(top, replaced)
@@ -249,25 +278,34 @@ class Builder:
         if kept.dtype is None:
             kept.dtype = value.dtype or "f32"
         elif value.dtype and value.dtype != kept.dtype:
-            raise errors.ArgumentError(f"'{e.plain(text)}' is {kept.dtype} and is assigned {value.dtype}, "
-                                       f"'{e.plain(value.text)}': write .astype()")
+            raise errors.ArgumentError(
+                f"'{e.plain(text)}' is {kept.dtype} and is assigned {value.dtype}, "
+                f"'{e.plain(value.text)}': write .astype()"
+            )
 
     def _value_text(self, top, replaced):
-        over = ", ".join(each.text + (f" in {_range_text(each)}" if each.end is not None else "") for each in top.over)
+        over = ", ".join(
+            each.text + (f" in {_range_text(each)}" if each.end is not None else "")
+            for each in top.over
+        )
         body = replaced(top.value.text)
         return f"{top.op}[{over}] " + (f"({body}, {top.at.text})" if top.at is not None else body)
 
     def _lifted(self, target, subscripts, value):
-        """Reductions within a value become tensors, each over the iterators that are free in it. Gives what puts their
-        names in."""
+        """Reductions within a value become tensors, each over the iterators that are free in it.
+        Gives what puts their names in."""
         names = {}
         for each in value._reductions:
             if each.at is not None:
-                raise errors.ArgumentError(f"{each.op} of '{e.plain(each.value.text)}' within a value: assign it to "
-                                           "b.pair(v, p)[..]")
+                raise errors.ArgumentError(
+                    f"{each.op} of '{e.plain(each.value.text)}' within a value: assign it to "
+                    "b.pair(v, p)[..]"
+                )
             if self._ifs or self._whens:
-                raise errors.InvalidInput(f"{e.plain(each.text)} within a value, under only_if or when: assign it to a tensor "
-                                          "before")
+                raise errors.InvalidInput(
+                    f"{e.plain(each.text)} within a value, under only_if or when: assign it to "
+                    "a tensor before"
+                )
             free = [name for name in each._names if name.kind == "iterator"]
             made = self.temp(self._fresh(f"{target.name}_{each.op}"))
             ranged = self._with_ranges(free, target, subscripts)
@@ -283,10 +321,15 @@ class Builder:
 
     @staticmethod
     def _with_ranges(free, target, subscripts):
-        """An iterator without a range of its own has that of the dimension that it subscripts in the target."""
+        """An iterator without a range of its own has that of the dimension that it subscripts
+        in the target."""
         extents = dict(zip((each.text for each in subscripts), target.shape or ()))
-        return [name if name.end is not None or name.text not in extents
-                else e.Name(name.text, "iterator", e.of(0), extents[name.text]) for name in free]
+        return [
+            name
+            if name.end is not None or name.text not in extents
+            else e.Name(name.text, "iterator", e.of(0), extents[name.text])
+            for name in free
+        ]
 
     def _fresh(self, base):
         name, number = base, 1
@@ -296,7 +339,7 @@ class Builder:
         return name
 
     def _clauses(self, text, parts, top, is_definition):
-        written = {name.text for part in parts[:-1 - len(self._whens)] for name in part._names}
+        written = {name.text for part in parts[: -1 - len(self._whens)] for name in part._names}
         over = set() if top is None else {each.text for each in top.over}
         ranges = {}
         for part in [*parts, *self._ifs]:
@@ -305,21 +348,39 @@ class Builder:
                 if name.kind != "iterator" or name.text in over:
                     continue
                 if is_definition and name.text not in written:
-                    raise errors.InvalidInput(f"'{e.plain(text)}' has no iterator '{name.text}', which '{e.plain(part.text)}' "
-                                              "uses: sum over it, or write it")
-                if name.end is not None and _range_text(ranges.setdefault(name.text, name)) != _range_text(name):
-                    raise errors.InvalidInput(f"'{e.plain(text)}': the iterators '{name.text}' have the ranges "
-                                              f"{_range_text(ranges[name.text])} and {_range_text(name)}")
+                    raise errors.InvalidInput(
+                        f"'{e.plain(text)}' has no iterator '{name.text}', which "
+                        f"'{e.plain(part.text)}' uses: sum over it, or write it"
+                    )
+                if name.end is not None and _range_text(
+                    ranges.setdefault(name.text, name)
+                ) != _range_text(name):
+                    raise errors.InvalidInput(
+                        f"'{e.plain(text)}': the iterators '{name.text}' have the ranges "
+                        f"{_range_text(ranges[name.text])} and {_range_text(name)}"
+                    )
         clauses = ", ".join(f"{name.text} in {_range_text(name)}" for name in _outer_first(ranges))
-        return ((f"   for {clauses}" if clauses else "") +
-                (f"   if {' and '.join(each.text for each in self._ifs)}" if self._ifs else "") +
-                (f"   when {' and '.join(f'({each.text})' for each in self._whens)}" if self._whens else ""))
+        return (
+            (f"   for {clauses}" if clauses else "")
+            + (f"   if {' and '.join(each.text for each in self._ifs)}" if self._ifs else "")
+            + (
+                f"   when {' and '.join(f'({each.text})' for each in self._whens)}"
+                if self._whens
+                else ""
+            )
+        )
 
     def _check_name(self, name, text):
         if name.kind == "region" and not any(name is each for each in self._loops):
-            raise errors.InvalidInput(f"'{e.plain(text)}': '{name.text}' is used outside of its loop")
-        if name.kind == "iterator" and (name.text in self._tensors or any(name.text == each.text for each in self._sizes)):
-            raise errors.InvalidInput(f"'{e.plain(text)}': iterator '{name.text}' has the name of a tensor or size")
+            raise errors.InvalidInput(
+                f"'{e.plain(text)}': '{name.text}' is used outside of its loop"
+            )
+        if name.kind == "iterator" and (
+            name.text in self._tensors or any(name.text == each.text for each in self._sizes)
+        ):
+            raise errors.InvalidInput(
+                f"'{e.plain(text)}': iterator '{name.text}' has the name of a tensor or size"
+            )
 
     # ---- the result
 
@@ -339,16 +400,18 @@ class Builder:
         return lines + self._lines
 
     def program(self):
-        """The Program, the same that polyte.program makes of `text`. Raises InvalidInput with every problem, each with the
-        line of Python that wrote the statement."""
+        """The Program, the same that polyte.program makes of `text`. Raises InvalidInput with every
+        problem, each with the line of Python that wrote the statement."""
         lines = self._all_lines()
         try:
             return Program(_core.parse_program(self.text, self.name))
         except errors.InvalidInput as error:
-            raise errors.InvalidInput([self._told(problem, lines) for problem in error.problems]) from None
+            raise errors.InvalidInput(
+                [self._told(problem, lines) for problem in error.problems]
+            ) from None
 
     def _told(self, problem, lines):
-        number, _, message = problem[len(self.name) + 1:].partition(": ")
+        number, _, message = problem[len(self.name) + 1 :].partition(": ")
         if not number.isdigit() or not 1 <= int(number) <= len(lines):
             return problem
         where, text = lines[int(number) - 1]
@@ -364,10 +427,21 @@ def _outer_first(ranges):
     placed, waiting = [], list(ranges.values())
     while waiting:
         names = [each.text for each in waiting]
-        ready = next((each for each in waiting if not any(
-            used.text in names and used.text != each.text for used in (*each.begin._names, *each.end._names))), None)
+        ready = next(
+            (
+                each
+                for each in waiting
+                if not any(
+                    used.text in names and used.text != each.text
+                    for used in (*each.begin._names, *each.end._names)
+                )
+            ),
+            None,
+        )
         if ready is None:
-            raise errors.InvalidInput(f"the ranges of {', '.join(each.text for each in waiting)} use each other")
+            raise errors.InvalidInput(
+                f"the ranges of {', '.join(each.text for each in waiting)} use each other"
+            )
         waiting = [each for each in waiting if each is not ready]
         placed.append(ready)
     return placed
@@ -383,7 +457,7 @@ def build(name="op"):
         y[m, n] = e.max(e.sum(x[m, k] * w[k, n], over=k), 0)
         dense = b.program()
 
-    Statements are executed in the order in which they are written. Raises ArgumentError and InvalidInput that name the
-    expression and, from program(), the line of Python.
+    Statements are executed in the order in which they are written. Raises ArgumentError and
+    InvalidInput that name the expression and, from program(), the line of Python.
     """
     return Builder(name)

@@ -1,4 +1,6 @@
-"""Schedules side by side, timed in this process: for a look. What is to be published is for `polyte lab`."""
+"""Schedules side by side, timed in this process: for a look. What is to be published is
+for `polyte lab`."""
+
 import random
 import time
 
@@ -8,13 +10,26 @@ from . import _polyte as _core, errors
 from ._progress import draw
 from .script import Script
 
-_TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "bool": np.bool_, "i8": np.int8,
-          "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
-          "u64": np.uint64}
+_TYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "bool": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+}
 
 
 class Row:
-    """One arm: `microseconds` and `ratio` to the first arm, each (estimate, low, high) with a 95 % interval."""
+    """One arm: `microseconds` and `ratio` to the first arm, each (estimate, low, high) with
+    a 95 % interval."""
 
     __slots__ = ("name", "microseconds", "ratio", "verdict", "scheduler", "samples")
 
@@ -32,8 +47,13 @@ class Comparison:
     def __str__(self):
         lines = [self.title, f"{'':24}{'us':>10}{'ratio':>9}  95 %"]
         for row in self.rows:
-            interval = f"{row.ratio[1]:.3f} to {row.ratio[2]:.3f}  " if row is not self.rows[0] else ""
-            lines.append(f"{row.name[:24]:24}{row.microseconds[0]:10.2f}{row.ratio[0]:9.3f}  {interval}{row.verdict}")
+            interval = (
+                f"{row.ratio[1]:.3f} to {row.ratio[2]:.3f}  " if row is not self.rows[0] else ""
+            )
+            lines.append(
+                f"{row.name[:24]:24}{row.microseconds[0]:10.2f}{row.ratio[0]:9.3f}  "
+                f"{interval}{row.verdict}"
+            )
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -44,12 +64,25 @@ class Comparison:
         return comparison_html(self)
 
     def frame(self):
-        """The rows as a pandas.DataFrame: arm, microseconds and ratio with their intervals, verdict."""
+        """The rows as a pandas.DataFrame: arm, microseconds and ratio with their
+        intervals, verdict."""
         import pandas
 
-        return pandas.DataFrame([{"arm": row.name, "microseconds": row.microseconds[0], "low": row.microseconds[1],
-                                  "high": row.microseconds[2], "ratio": row.ratio[0], "ratio_low": row.ratio[1],
-                                  "ratio_high": row.ratio[2], "verdict": row.verdict} for row in self.rows])
+        return pandas.DataFrame(
+            [
+                {
+                    "arm": row.name,
+                    "microseconds": row.microseconds[0],
+                    "low": row.microseconds[1],
+                    "high": row.microseconds[2],
+                    "ratio": row.ratio[0],
+                    "ratio_low": row.ratio[1],
+                    "ratio_high": row.ratio[2],
+                    "verdict": row.verdict,
+                }
+                for row in self.rows
+            ]
+        )
 
 
 def _array(tensor, rng):
@@ -67,22 +100,30 @@ def _kernel(program, arm, options):
         return arm.text.split()[1], arm.compile(**options)
     if isinstance(arm, str):
         return arm, program.compile(arm, **options)
-    raise errors.ArgumentError(f"an arm is {arm!r}, expected a Script, a Kernel or a scheduler's name")
+    raise errors.ArgumentError(
+        f"an arm is {arm!r}, expected a Script, a Kernel or a scheduler's name"
+    )
 
 
 def _outputs(kernel, arrays):
     outs = {t.name: np.zeros(t.shape, _TYPES[t.dtype]) for t in kernel.tensors if t.role == "out"}
     given = {name: array.copy() for name, array in arrays.items()}
     kernel(**given, **outs)
-    return [outs[t.name] if t.role == "out" else given[t.name] for t in kernel.tensors if t.role in ("out", "inout")]
+    return [
+        outs[t.name] if t.role == "out" else given[t.name]
+        for t in kernel.tensors
+        if t.role in ("out", "inout")
+    ]
 
 
 def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, progress=False, **options):
-    """Times arms beside each other, the first one the baseline: Scripts, Kernels or names of schedulers.
+    """Times arms beside each other, the first one the baseline: Scripts, Kernels or names
+    of schedulers.
 
-    Each round runs every arm, in a random order, for about `milliseconds`; `options` (sizes, threads ..) are those of
-    compile(). Outputs are held to the first arm's on whole numbers: equal, or within 1e-3 of the largest. A call costs
-    about a microsecond of Python. One process, warm caches: where it matters, `polyte lab`. progress: a bar on stderr.
+    Each round runs every arm, in a random order, for about `milliseconds`; `options`
+    (sizes, threads ..) are those of compile(). Outputs are held to the first arm's on whole
+    numbers: equal, or within 1e-3 of the largest. A call costs about a microsecond of Python. One
+    process, warm caches: where it matters, `polyte lab`. progress: a bar on stderr.
     """
     if not arms:
         raise errors.ArgumentError("compare takes at least one arm")
@@ -91,7 +132,9 @@ def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, progress=F
     if program is None and any(isinstance(arm, str) for arm in arms):
         raise errors.ArgumentError("a scheduler's name needs `program=`, or a Script beside it")
     made = [_kernel(program, arm, options) for arm in arms]
-    shapes = {tuple((t.name, t.role, t.dtype, t.shape) for t in kernel.tensors) for _, kernel in made}
+    shapes = {
+        tuple((t.name, t.role, t.dtype, t.shape) for t in kernel.tensors) for _, kernel in made
+    }
     if len(shapes) != 1:
         raise errors.InvalidInput("the arms are kernels of different tensors or sizes")
     rng = np.random.default_rng(seed)
@@ -99,17 +142,26 @@ def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, progress=F
     expected = _outputs(made[0][1], arrays)
     for name, kernel in made[1:]:
         for got, right in zip(_outputs(kernel, arrays), expected):
-            if not np.array_equal(got, right) and not np.allclose(got.astype(float), right.astype(float), rtol=0,
-                                                                  atol=1e-3 * float(np.abs(right.astype(float)).max())):
+            if not np.array_equal(got, right) and not np.allclose(
+                got.astype(float),
+                right.astype(float),
+                rtol=0,
+                atol=1e-3 * float(np.abs(right.astype(float)).max()),
+            ):
                 raise errors.Refused(f"the outputs of '{name}' differ from those of '{made[0][0]}'")
-    return Comparison(_title(program, made[0][1]), _rows(made, _timed(made, arrays, rounds, milliseconds, seed, progress)))
+    return Comparison(
+        _title(program, made[0][1]),
+        _rows(made, _timed(made, arrays, rounds, milliseconds, seed, progress)),
+    )
 
 
 def _timed(made, arrays, rounds, milliseconds, seed, progress):
     """Nanoseconds a call of each arm, round by round."""
     calls, order, samples = [], list(range(len(made))), [[] for _ in made]
     for _, kernel in made:
-        outs = {t.name: np.zeros(t.shape, _TYPES[t.dtype]) for t in kernel.tensors if t.role == "out"}
+        outs = {
+            t.name: np.zeros(t.shape, _TYPES[t.dtype]) for t in kernel.tensors if t.role == "out"
+        }
         bound = {t.name: arrays[t.name] for t in kernel.tensors if t.role == "const"}
         bare = kernel.bind(**bound) if bound else kernel
         given = {name: array.copy() for name, array in arrays.items() if name not in bound}
@@ -140,7 +192,9 @@ def _rows(made, samples):
         ratio = _core.paired_ratio([samples[i]], [samples[0]]) if i else (1.0, 1.0, 1.0)
         verdict = "the first"
         if i:
-            verdict = "slower" if ratio[1] > 1 else "faster" if ratio[2] < 1 else "not distinguishable"
+            verdict = (
+                "slower" if ratio[1] > 1 else "faster" if ratio[2] < 1 else "not distinguishable"
+            )
             if kernel.loops == made[0][1].loops:
                 verdict = f"the loops of {made[0][0]}"
         if kernel.declined:  # what is timed is the reference order, and has its name
@@ -151,4 +205,7 @@ def _rows(made, samples):
 
 def _title(program, kernel):
     shapes = ", ".join(f"{t.name} {t.dtype}{list(t.shape)}" for t in kernel.tensors)
-    return f"{program.name if program else 'kernel'}: {shapes}; {kernel.threads} thread{'s' * (kernel.threads > 1)}"
+    return (
+        f"{program.name if program else 'kernel'}: {shapes}; {kernel.threads} "
+        f"thread{'s' * (kernel.threads > 1)}"
+    )

@@ -1,8 +1,10 @@
-"""What can go wrong. Every exception is a polyte.Error and, where one fits, Python's own kind too."""
+"""What can go wrong. Every exception is a polyte.Error and, where one fits, Python's own
+kind too."""
 
 
 class Error(Exception):
-    """`problems`: every one that was found, a text each. `status`: what the command line would exit with."""
+    """`problems`: every one that was found, a text each. `status`: what the command line
+    would exit with."""
 
     status = 70
 
@@ -36,9 +38,10 @@ class ArgumentError(Error, TypeError):
 class Refused(Error, ValueError):
     """A schedule that is not legal, or not a schedule; of compare(), outputs that differ.
 
-    `refusal` says why, as data: kind ("illegal", "malformed", "stale", "unknown"), headline, line, directive, advice,
-    details, and counterexamples: of each its dependence, the two instances in the reference's order and in the
-    schedule's, and the smallest sizes that show it. None where what is refused is no line of a script.
+    `refusal` says why, as data: kind ("illegal", "malformed", "stale", "unknown"), headline, line,
+    directive, advice, details, and counterexamples: of each its dependence, the two instances in
+    the reference's order and in the schedule's, and the smallest sizes that show it. None where
+    what is refused is no line of a script.
     """
 
     status = 1
@@ -83,8 +86,19 @@ class InternalError(Error, RuntimeError):
     """Polyte broke a promise to itself: please report it."""
 
 
-_KINDS = {kind.status: kind for kind in (UsageError, InvalidInput, Refused, Undecided, Unsupported, ResourceLimit,
-                                         DeviceError, ArtifactError)}
+_KINDS = {
+    kind.status: kind
+    for kind in (
+        UsageError,
+        InvalidInput,
+        Refused,
+        Undecided,
+        Unsupported,
+        ResourceLimit,
+        DeviceError,
+        ArtifactError,
+    )
+}
 
 
 def made(status, problems, refusal=None):

@@ -4,11 +4,13 @@
 
     y[m, n] = e.max(e.sum(x[m, k] * w[k, n], over=k) + b[n], 0)
 
-An expression is what Program text would say (docs/program-text.md), with its element type: types never convert by
-themselves, numbers take the type that their place asks for. Iterators and sizes are whole numbers; where they stand in
-subscripts and ranges, sums of them times constants, // and % by constants are possible. Whatever cannot be written raises
-ArgumentError (a TypeError) or InvalidInput (a ValueError) that names the expression.
+An expression is what Program text would say (docs/program-text.md), with its element type:
+types never convert by themselves, numbers take the type that their place asks for. Iterators
+and sizes are whole numbers; where they stand in subscripts and ranges, sums of them times
+constants, // and % by constants are possible. Whatever cannot be written raises ArgumentError
+(a TypeError) or InvalidInput (a ValueError) that names the expression.
 """
+
 import itertools
 import numbers
 
@@ -31,7 +33,7 @@ def dtype_name(dtype):
     short = name
     for longer, shorter in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i")):
         if name.startswith(longer):
-            short = shorter + name[len(longer):]
+            short = shorter + name[len(longer) :]
             break
     if short not in DTYPES:
         raise errors.InvalidInput(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
@@ -39,7 +41,8 @@ def dtype_name(dtype):
 
 
 class Expr:
-    """A value, or an index. `text`: as in Program text; `dtype`: its element type, None of numbers and indices."""
+    """A value, or an index. `text`: as in Program text; `dtype`: its element type, None of
+    numbers and indices."""
 
     __slots__ = ("text", "dtype", "_level", "_names", "_reductions")
     __array_ufunc__ = None  # numpy's scalars leave operators to us
@@ -54,8 +57,10 @@ class Expr:
         return f"<{self.dtype or 'number'} {plain(self.text)}>"
 
     def __bool__(self):
-        raise errors.ArgumentError(f"'{plain(self.text)}' has no truth value while a Program is written: use e.where(c, a, b), "
-                                   "e.min, e.max, & | ~ in place of if, min, max, and, or, not")
+        raise errors.ArgumentError(
+            f"'{plain(self.text)}' has no truth value while a Program is written: use "
+            "e.where(c, a, b), e.min, e.max, & | ~ in place of if, min, max, and, or, not"
+        )
 
     __hash__ = object.__hash__
 
@@ -204,7 +209,9 @@ class Update:
 
     def __init__(self, read, combiner, value):
         if combiner not in ("+", "-", "*", "min", "max", "and", "or"):
-            raise errors.InvalidInput(f"update of '{read.text}' by {combiner!r}: expected +, -, *, min, max, and, or")
+            raise errors.InvalidInput(
+                f"update of '{read.text}' by {combiner!r}: expected +, -, *, min, max, and, or"
+            )
         self.read, self.combiner, self.value = read, combiner, of(value)
         joined_type(read, self.value, f"{read.text} {combiner}= {plain(self.value.text)}")
 
@@ -221,18 +228,25 @@ class Reduction(Expr):
             raise errors.ArgumentError(f"{op} of '{plain(value.text)}' is over no iterator")
         for each in over:
             if not isinstance(each, Name) or each.kind != "iterator":
-                raise errors.ArgumentError(f"{op} of '{plain(value.text)}' is over {each!r}, expected iterators")
+                raise errors.ArgumentError(
+                    f"{op} of '{plain(value.text)}' is over {each!r}, expected iterators"
+                )
         super().__init__(f"\0{op}:{next(Reduction._numbers)}\0", value.dtype, _ATOM)
         self.op, self.value, self.over, self.at = op, value, over, at
-        inner = [each for each in value._names if each not in set(over)] if at is None else value._names
+        inner = (
+            [each for each in value._names if each not in set(over)] if at is None else value._names
+        )
         self._names, self._reductions = tuple(inner), (self,)
 
 
 # ---- making them
 
+
 def plain(text):
     """For messages: nested reductions by name."""
-    return "".join(part.split(":")[0] + "[..]" if i % 2 else part for i, part in enumerate(text.split("\0")))
+    return "".join(
+        part.split(":")[0] + "[..]" if i % 2 else part for i, part in enumerate(text.split("\0"))
+    )
 
 
 def of(value):
@@ -240,7 +254,9 @@ def of(value):
     if isinstance(value, Expr):
         return value
     if isinstance(value, Update):
-        raise errors.ArgumentError(f"the update of '{value.read.text}' is no value: it stands alone, x[i] += v")
+        raise errors.ArgumentError(
+            f"the update of '{value.read.text}' is no value: it stands alone, x[i] += v"
+        )
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return Expr("true" if value else "false", "bool", _ATOM)
     if isinstance(value, numbers.Integral):
@@ -251,14 +267,21 @@ def of(value):
             raise errors.InvalidInput(f"{value!r} cannot be written in a Program")
         return Expr(repr(number), None, _ATOM if repr(number)[0] != "-" else _ANY)
     if hasattr(value, "label") and hasattr(value, "shape"):
-        raise errors.ArgumentError(f"tensor '{value.name}' has no subscripts: write {value.name}[..]")
-    raise errors.ArgumentError(f"{value!r} is of type {type(value).__name__}, expected an expression or a number")
+        raise errors.ArgumentError(
+            f"tensor '{value.name}' has no subscripts: write {value.name}[..]"
+        )
+    raise errors.ArgumentError(
+        f"{value!r} is of type {type(value).__name__}, expected an expression or a number"
+    )
 
 
 def joined_type(a, b, text):
-    """The one type of both; a number alone has none. ArgumentError names `text` where they differ."""
+    """The one type of both; a number alone has none. ArgumentError names `text` where
+    they differ."""
     if a.dtype and b.dtype and a.dtype != b.dtype:
-        raise errors.ArgumentError(f"'{plain(text)}' joins {a.dtype} and {b.dtype}: write .astype()")
+        raise errors.ArgumentError(
+            f"'{plain(text)}' joins {a.dtype} and {b.dtype}: write .astype()"
+        )
     return a.dtype or b.dtype
 
 
@@ -282,7 +305,9 @@ def _infix(a, sign, b, dtype=None):
     text = f"{_held(a, left)} {sign} {_held(b, right)}"
     joined = joined_type(a, b, text)
     if sign == "//" and joined:
-        raise errors.ArgumentError(f"'{plain(text)}': // is of iterators and sizes, of values write / and floor")
+        raise errors.ArgumentError(
+            f"'{plain(text)}': // is of iterators and sizes, of values write / and floor"
+        )
     if sign in ("<<", ">>") and joined and joined[0] not in "iu":
         raise errors.ArgumentError(f"'{plain(text)}': {sign} is of whole numbers, not {joined}")
     return Expr(text, dtype or joined, level, [a, b])
@@ -336,7 +361,9 @@ def where(condition, a, b):
     condition, a, b = of(condition), of(a), of(b)
     text = f"select({condition.text}, {a.text}, {b.text})"
     if condition.dtype != "bool":
-        raise errors.ArgumentError(f"'{plain(text)}': the condition is {condition.dtype or 'a number'}, expected bool")
+        raise errors.ArgumentError(
+            f"'{plain(text)}': the condition is {condition.dtype or 'a number'}, expected bool"
+        )
     return Expr(text, joined_type(a, b, text), _ATOM, [condition, a, b])
 
 
@@ -386,13 +413,16 @@ def any(value, over):
 def _position(op, value, over, at):
     if at is None:
         if isinstance(over, (tuple, list)):
-            raise errors.ArgumentError(f"{op} of '{plain(of(value).text)}' over several iterators: say where it is, at=")
+            raise errors.ArgumentError(
+                f"{op} of '{plain(of(value).text)}' over several iterators: say where it is, at="
+            )
         at = over
     return Reduction(op, value, over, of(at))
 
 
 def argmax(value, over, at=None):
-    """The largest value and where it is, `at` (the iterator); of equal ones the first. For b.pair(v, p)[m]."""
+    """The largest value and where it is, `at` (the iterator); of equal ones the first.
+    For b.pair(v, p)[m]."""
     return _position("argmax", value, over, at)
 
 

@@ -7,6 +7,7 @@
 
 The same code as the verbs `polyte lab ..`: a folder of one is a folder of the other.
 """
+
 import json
 import numbers
 import os
@@ -20,15 +21,37 @@ from ._progress import draw
 from .program import Program
 from .script import Script
 
-# What a row and arm of a table has: its name, of which type, and where it is in report_json's row, arm or facts.
-_COLUMNS = (("row", str), ("arm", str), ("program", str), ("dtype", str), ("threads", int), ("fill", str), ("caches", str),
-            ("status", str), ("verdict", str), ("reason", str), ("identical_to", str), ("time_ns", float), ("time_low", float),
-            ("time_high", float), ("ratio", float), ("ratio_low", float), ("ratio_high", float), ("chance", float),
-            ("processes", int), ("rounds", int), ("flops", float), ("bytes", float))
+# What a row and arm of a table has: its name, of which type, and where it is in report_json's
+# row, arm or facts.
+_COLUMNS = (
+    ("row", str),
+    ("arm", str),
+    ("program", str),
+    ("dtype", str),
+    ("threads", int),
+    ("fill", str),
+    ("caches", str),
+    ("status", str),
+    ("verdict", str),
+    ("reason", str),
+    ("identical_to", str),
+    ("time_ns", float),
+    ("time_low", float),
+    ("time_high", float),
+    ("ratio", float),
+    ("ratio_low", float),
+    ("ratio_high", float),
+    ("chance", float),
+    ("processes", int),
+    ("rounds", int),
+    ("flops", float),
+    ("bytes", float),
+)
 
 
 class Results:
-    """A result folder, evaluated. `data`: all of it, as `lab report --format json` says it; `folder`: where it is."""
+    """A result folder, evaluated. `data`: all of it, as `lab report --format json` says it;
+    `folder`: where it is."""
 
     def __init__(self, folder):
         self.folder = os.fspath(folder)
@@ -42,36 +65,57 @@ class Results:
     @property
     def warnings(self):
         """Of the run and of its rows."""
-        return [*self.data.get("warnings", []), *(text for row in self.data["rows"] for text in row["warnings"])]
+        return [
+            *self.data.get("warnings", []),
+            *(text for row in self.data["rows"] for text in row["warnings"]),
+        ]
 
     def rows(self):
-        """A dict for each row and arm. time_ns and ratio (to the baseline, below 1 is faster) have their 95 % intervals as
-        _low and _high; they are None of an arm that was not timed, and ratio of the baseline. The row's sizes are
-        size_NAME."""
+        """A dict for each row and arm. time_ns and ratio (to the baseline, below 1 is faster) have
+        their 95 % intervals as _low and _high; they are None of an arm that was not timed, and
+        ratio of the baseline. The row's sizes are size_NAME."""
         sizes = sorted({name for row in self.data["rows"] for name in row["sizes"]})
         return [_flat(row, arm, sizes) for row in self.data["rows"] for arm in row["arms"]]
 
     def samples(self):
         """A dict for each round of each process: row, arm, process, round, nanoseconds."""
-        return [{"row": row["row"], "arm": arm["arm"], "process": process, "round": number, "nanoseconds": float(sample)}
-                for row in self.data["rows"] for arm in row["arms"]
-                for process, rounds in enumerate(arm["samples_ns"]) for number, sample in enumerate(rounds)]
+        return [
+            {
+                "row": row["row"],
+                "arm": arm["arm"],
+                "process": process,
+                "round": number,
+                "nanoseconds": float(sample),
+            }
+            for row in self.data["rows"]
+            for arm in row["arms"]
+            for process, rounds in enumerate(arm["samples_ns"])
+            for number, sample in enumerate(rounds)
+        ]
 
     def to_pandas(self, table="rows"):
-        """rows() or samples() as a pandas.DataFrame, whole numbers and names typed as such. Raises Unsupported without
-        pandas."""
+        """rows() or samples() as a pandas.DataFrame, whole numbers and names typed as such. Raises
+        Unsupported without pandas."""
         pandas = _module("pandas")
         rows = self._table(table)
-        return pandas.DataFrame({name: pandas.array([row[name] for row in rows], dtype=_PANDAS[kind])
-                                 for name, kind in self._columns(table, rows)})
+        return pandas.DataFrame(
+            {
+                name: pandas.array([row[name] for row in rows], dtype=_PANDAS[kind])
+                for name, kind in self._columns(table, rows)
+            }
+        )
 
     def to_arrow(self, table="rows"):
         """rows() or samples() as a pyarrow.Table. Raises Unsupported without pyarrow."""
         arrow = _module("pyarrow")
         rows = self._table(table)
         types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
-        return arrow.table({name: arrow.array([row[name] for row in rows], type=types[kind])
-                            for name, kind in self._columns(table, rows)})
+        return arrow.table(
+            {
+                name: arrow.array([row[name] for row in rows], type=types[kind])
+                for name, kind in self._columns(table, rows)
+            }
+        )
 
     def to_parquet(self, path, table="rows"):
         """rows() or samples() as a Parquet file, by pyarrow."""
@@ -91,15 +135,26 @@ class Results:
 
     def _columns(self, table, rows):
         if table == "samples":
-            return (("row", str), ("arm", str), ("process", int), ("round", int), ("nanoseconds", float))
+            return (
+                ("row", str),
+                ("arm", str),
+                ("process", int),
+                ("round", int),
+                ("nanoseconds", float),
+            )
         known = {name for name, _ in _COLUMNS}
-        return _COLUMNS + tuple((name, int) for name in (rows[0] if rows else ()) if name not in known)
+        return _COLUMNS + tuple(
+            (name, int) for name in (rows[0] if rows else ()) if name not in known
+        )
 
     def __str__(self):
         return self.report()
 
     def __repr__(self):
-        return f"<polyte.lab.Results {self.name}: {len(self.data['rows'])} rows, {len(self.data['arms'])} arms>"
+        return (
+            f"<polyte.lab.Results {self.name}: {len(self.data['rows'])} rows, "
+            f"{len(self.data['arms'])} arms>"
+        )
 
     def _repr_html_(self):
         from ._html import lab_html
@@ -114,12 +169,19 @@ def _module(name):
     try:
         return __import__(name)
     except ImportError:
-        raise errors.Unsupported(f"{name} is not installed, which this table needs: rows() has the same as dicts") from None
+        raise errors.Unsupported(
+            f"{name} is not installed, which this table needs: rows() has the same as dicts"
+        ) from None
 
 
 def _flat(row, arm, sizes):
     flat = {name: row.get(name) for name, _ in _COLUMNS}
-    flat.update({name: arm.get(name) for name in ("arm", "status", "verdict", "reason", "identical_to", "chance")})
+    flat.update(
+        {
+            name: arm.get(name)
+            for name in ("arm", "status", "verdict", "reason", "identical_to", "chance")
+        }
+    )
     for name in ("time", "ratio"):
         interval = arm["time_ns" if name == "time" else name] or {}
         flat["time_ns" if name == "time" else name] = interval.get("estimate")
@@ -128,6 +190,7 @@ def _flat(row, arm, sizes):
 
 
 # ---- running
+
 
 def _toml(value):
     """A value of an experiment, in TOML's inline form; strings of JSON are strings of TOML."""
@@ -140,17 +203,24 @@ def _toml(value):
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml(str(name))} = {_toml(each)}" for name, each in value.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(f"{_toml(str(name))} = {_toml(each)}" for name, each in value.items())
+            + " }"
+        )
     if isinstance(value, (list, tuple, range)):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if hasattr(value, "__fspath__"):
         return _toml(os.path.abspath(value))
-    raise errors.ArgumentError(f"an experiment has {value!r} of type {type(value).__name__}, expected texts, numbers, lists, "
-                               "dicts, Programs and Scripts")
+    raise errors.ArgumentError(
+        f"an experiment has {value!r} of type {type(value).__name__}, expected texts, "
+        "numbers, lists, dicts, Programs and Scripts"
+    )
 
 
 class _Kept:
-    """Programs and Scripts that an experiment names become files of the result folder, beside experiment.toml."""
+    """Programs and Scripts that an experiment names become files of the result folder,
+    beside experiment.toml."""
 
     def __init__(self):
         self.files = {}
@@ -180,12 +250,16 @@ class _Kept:
 
 
 def experiment(described):
-    """An experiment's dict as TOML, and {name: text} of the files that it names. The keys are docs/lab.md's; `programs` may
-    hold Programs, `arms` Scripts and dicts (of an [[arm]]: name and script, scheduler or peer) beside names."""
+    """An experiment's dict as TOML, and {name: text} of the files that it names. The keys are
+    docs/lab.md's; `programs` may hold Programs, `arms` Scripts and dicts (of an [[arm]]: name and
+    script, scheduler or peer) beside names."""
     kept, made = _Kept(), dict(described)
     if "programs" in made:
         programs = made["programs"]
-        made["programs"] = [kept.program(each) for each in (programs if isinstance(programs, (list, tuple)) else [programs])]
+        made["programs"] = [
+            kept.program(each)
+            for each in (programs if isinstance(programs, (list, tuple)) else [programs])
+        ]
     if "arms" in made:
         arms = [kept.arm(each) for each in made.pop("arms")]
         if any(isinstance(each, dict) for each in arms):
@@ -204,8 +278,12 @@ def _arm(name):
 def _worker(folder):
     """The command of a process that measures: this interpreter, with this one's modules."""
     if not sys.executable:
-        raise errors.Unsupported("there is no interpreter to start processes of (sys.executable is empty)")
-    program = f"import sys; sys.path[:] = {sys.path!r}; from polyte import lab; lab._work(sys.argv[1])"
+        raise errors.Unsupported(
+            "there is no interpreter to start processes of (sys.executable is empty)"
+        )
+    program = (
+        f"import sys; sys.path[:] = {sys.path!r}; from polyte import lab; lab._work(sys.argv[1])"
+    )
     return [sys.executable, "-c", program, folder]  # the folder last: parts of a run have others
 
 
@@ -220,11 +298,12 @@ def _work(folder):
 def run(described, out=None, progress=None):
     """Measures an experiment in processes of their own and gives its Results.
 
-    described: a dict (see experiment()), the path of an experiment.toml, or a result folder to go on with. out: the result
-    folder; of a file by default its name with .lab, of a dict it has to be given. progress: called with a line of text after
-    each process; None: nothing is said; True: a bar with what remains, on stderr.
-    What was stopped goes on where it was. Raises InvalidInput with all that is wrong with the experiment, UsageError where
-    the folder holds another one, KeyboardInterrupt where Ctrl-C stopped it (nothing is lost but the process at hand).
+    described: a dict (see experiment()), the path of an experiment.toml, or a result folder to go
+    on with. out: the result folder; of a file by default its name with .lab, of a dict it has to
+    be given. progress: called with a line of text after each process; None: nothing is said; True:
+    a bar with what remains, on stderr. What was stopped goes on where it was. Raises InvalidInput
+    with all that is wrong with the experiment, UsageError where the folder holds another one,
+    KeyboardInterrupt where Ctrl-C stopped it (nothing is lost but the process at hand).
     """
     say = _say_bar if progress is True else progress or (lambda line: None)
     if isinstance(described, dict):

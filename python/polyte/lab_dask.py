@@ -1,10 +1,13 @@
-"""Measures an experiment of `polyte lab` on the hosts of a Dask cluster: what `polyte lab run --workers dask://HOST:PORT` starts.
+"""Measures an experiment of `polyte lab` on the hosts of a Dask cluster: what `polyte lab run
+--workers dask://HOST:PORT` starts.
 
     python3 -m polyte.lab_dask tcp://HOST:8786 FOLDER polyte
 
-One host measures one shard of the plan's rows, alone; its samples come back as text into FOLDER/shards/I, which
-`polyte lab merge` joins. Hosts need the same build of `polyte`, at the same path or on PATH, and nothing else.
+One host measures one shard of the plan's rows, alone; its samples come back as text into
+FOLDER/shards/I, which `polyte lab merge` joins. Hosts need the same build of `polyte`, at the same
+path or on PATH, and nothing else.
 """
+
 import argparse
 import pathlib
 import sys
@@ -23,10 +26,17 @@ def measure_shard(plan, shard, binary):
     with tempfile.TemporaryDirectory(prefix="polyte-lab-") as folder:
         with open(os.path.join(folder, "plan.json"), "w", encoding="utf-8") as file:
             file.write(plan)
-        run = subprocess.run([polyte, "lab", "run", folder, "--shard", shard, "--quiet"], capture_output=True, text=True)
+        run = subprocess.run(
+            [polyte, "lab", "run", folder, "--shard", shard, "--quiet"],
+            capture_output=True,
+            text=True,
+        )
         samples = os.path.join(folder, "samples.jsonl")
         text = open(samples, encoding="utf-8").read() if os.path.exists(samples) else ""
-        return text, "" if run.returncode == 0 else f"ended with status {run.returncode}: {run.stderr}"
+        return (
+            text,
+            "" if run.returncode == 0 else f"ended with status {run.returncode}: {run.stderr}",
+        )
 
 
 def one_worker_a_host(workers):
@@ -47,9 +57,18 @@ def run(address, folder, binary):
         if not workers:
             return [f"{address}: has no workers"]
         print(f"{len(workers)} hosts measure a shard each")
-        futures = [client.submit(measure_shard, plan, f"{i}/{len(workers)}", binary, workers=[worker],
-                                 allow_other_workers=False, pure=False)
-                   for i, worker in enumerate(workers)]
+        futures = [
+            client.submit(
+                measure_shard,
+                plan,
+                f"{i}/{len(workers)}",
+                binary,
+                workers=[worker],
+                allow_other_workers=False,
+                pure=False,
+            )
+            for i, worker in enumerate(workers)
+        ]
         problems = []
         for i, (worker, future) in enumerate(zip(workers, futures)):
             samples, problem = future.result()
@@ -63,7 +82,9 @@ def run(address, folder, binary):
 
 def main():
     """The shards of a run, one per worker of a cluster; exit 1 where one of them failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("address", help="of the scheduler, tcp://HOST:PORT")
     parser.add_argument("folder", type=pathlib.Path, help="the result folder, with its plan.json")
     parser.add_argument("binary", help="polyte, as the hosts have it")
@@ -71,7 +92,10 @@ def main():
     try:
         import distributed  # noqa: F401: said before anything is begun
     except ImportError:
-        print("dask.distributed is not installed here: python3 -m pip install distributed", file=sys.stderr)
+        print(
+            "dask.distributed is not installed here: python3 -m pip install distributed",
+            file=sys.stderr,
+        )
         return 2
     try:
         problems = run(options.address, options.folder, options.binary)

@@ -10,6 +10,7 @@
 
 What is refused is shown with its counterexample, and nothing is defined.
 """
+
 import re
 
 from IPython.core.error import UsageError
@@ -29,7 +30,10 @@ def _programs(text):
     starts = [found.start() for found in re.finditer(r"(?m)^program\b", text)]
     parts = [text[start:end] for start, end in zip(starts, [*starts[1:], None])]
     before = [text[:start].count("\n") for start in starts]  # lines are the cell's
-    return [Program(_core.parse_program("\n" * skipped + part, "cell")) for skipped, part in zip(before, parts)]
+    return [
+        Program(_core.parse_program("\n" * skipped + part, "cell"))
+        for skipped, part in zip(before, parts)
+    ]
 
 
 def _fail(error):
@@ -42,14 +46,17 @@ def load(shell):
     """Registers both cell magics with an InteractiveShell."""
 
     def polyte(line, cell):
-        """%%polyte [NAME]: the cell's Programs become variables, by their names; NAME is for a single one."""
+        """%%polyte [NAME]: the cell's Programs become variables, by their names; NAME is for
+        a single one."""
         try:
             made = _programs(cell)
         except errors.Error as error:
             _fail(error)
         names = line.split() or [program.name for program in made]
         if len(names) != len(made) or not all(name.isidentifier() for name in names):
-            raise UsageError(f"%%polyte {line}: expected a name for each of {len(made)} programs, or none")
+            raise UsageError(
+                f"%%polyte {line}: expected a name for each of {len(made)} programs, or none"
+            )
         shell.push(dict(zip(names, made)))
         for program in made:
             display(program)
@@ -57,8 +64,14 @@ def load(shell):
     def polyte_script(line, cell):
         """%%polyte_script NAME PROGRAM [SIZE=N ..]: a Script of the cell's directives."""
         words = line.split()
-        if len(words) < 2 or not words[0].isidentifier() or not all(_SIZE.match(word) for word in words[2:]):
-            raise UsageError(f"%%polyte_script {line}: expected a name, a Program's name and sizes, M=128")
+        if (
+            len(words) < 2
+            or not words[0].isidentifier()
+            or not all(_SIZE.match(word) for word in words[2:])
+        ):
+            raise UsageError(
+                f"%%polyte_script {line}: expected a name, a Program's name and sizes, M=128"
+            )
         program = shell.user_ns.get(words[1])
         if not isinstance(program, Program):
             raise UsageError(f"%%polyte_script: {words[1]} is no Program")

@@ -1,4 +1,5 @@
 """ONNX models, compiled; artifacts, run."""
+
 import os
 
 from . import _polyte as _core, errors
@@ -6,7 +7,8 @@ from ._options import threads_of
 
 
 class Group:
-    """Operators that became one kernel: its Program and Script as text, whose schedule it has, why not what was asked."""
+    """Operators that became one kernel: its Program and Script as text, whose schedule it has, why
+    not what was asked."""
 
     __slots__ = ("name", "program", "script", "scheduler", "declined")
 
@@ -19,7 +21,8 @@ class Group:
 
 
 class Report:
-    """Of compile_onnx: `groups` in the order in which they run, and `notes` on what is not as asked."""
+    """Of compile_onnx: `groups` in the order in which they run, and `notes` on what is not
+    as asked."""
 
     __slots__ = ("groups", "notes")
 
@@ -36,26 +39,36 @@ _OPTIONS = ("scheduler", "scripts", "shapes", "target", "templates", "strict", "
 def _chosen(options):
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
-        raise errors.ArgumentError([f"there is no option '{name}': options are {', '.join(_OPTIONS)}" for name in unknown])
+        raise errors.ArgumentError(
+            [f"there is no option '{name}': options are {', '.join(_OPTIONS)}" for name in unknown]
+        )
     chosen = {name: value for name, value in options.items() if value is not None}
     if "scripts" in chosen:
         chosen["scripts"] = [str(script) for script in chosen["scripts"]]
     if "shapes" in chosen:
-        chosen["shapes"] = {name: [int(extent) for extent in shape] for name, shape in chosen["shapes"].items()}
+        chosen["shapes"] = {
+            name: [int(extent) for extent in shape] for name, shape in chosen["shapes"].items()
+        }
     return chosen
 
 
 def compile_onnx(model, artifact="", **options):
-    """Compiles an ONNX file and writes an artifact, which runs without the compiler; with an empty `artifact` nothing.
+    """Compiles an ONNX file and writes an artifact, which runs without the compiler; with an
+    empty `artifact` nothing.
 
-    Options: scheduler ("poly"), scripts, shapes ({"input": (1, 3, 224, 224)} or {"N": (4,)}), target, templates,
-    strict, exact, optimize. Raises InvalidInput, Unsupported (all operators that are), UsageError, ResourceLimit.
+    Options: scheduler ("poly"), scripts, shapes ({"input": (1, 3, 224, 224)} or {"N": (4,)}),
+    target, templates, strict, exact, optimize. Raises InvalidInput, Unsupported
+    (all operators that are), UsageError, ResourceLimit.
     """
     return Report(*_core.compile_model(os.fspath(model), os.fspath(artifact), _chosen(options)))
 
 
 def _by_name(names, arrays, named):
-    problems = [f"{len(arrays)} positional inputs, expected at most {len(names)}"] if len(arrays) > len(names) else []
+    problems = (
+        [f"{len(arrays)} positional inputs, expected at most {len(names)}"]
+        if len(arrays) > len(names)
+        else []
+    )
     inputs = dict(zip(names, arrays))
     problems += [f"input '{name}' is given twice" for name in named if name in inputs]
     if problems:
@@ -64,10 +77,11 @@ def _by_name(names, arrays, named):
 
 
 class Session:
-    """An artifact, ready to run: `session(x)` or `session(image=x)` gives a dict of numpy arrays by output name.
+    """An artifact, ready to run: `session(x)` or `session(image=x)` gives a dict of numpy arrays
+    by output name.
 
-    Calls may come from several threads; the GIL is released meanwhile. Raises ArtifactError where it is damaged or for
-    another processor.
+    Calls may come from several threads; the GIL is released meanwhile. Raises ArtifactError where
+    it is damaged or for another processor.
     """
 
     def __init__(self, artifact, threads=None):
@@ -94,8 +108,8 @@ class Session:
 
 
 class Network:
-    """An ONNX file that is compiled for the shapes it is run on: the first run of a kind compiles. Options as
-    compile_onnx."""
+    """An ONNX file that is compiled for the shapes it is run on: the first run of a kind compiles.
+    Options as compile_onnx."""
 
     def __init__(self, model, threads=None, **options):
         self._core = _core.open_network(os.fspath(model), _chosen(options), threads_of(threads))

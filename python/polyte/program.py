@@ -1,4 +1,5 @@
 """What is computed."""
+
 import os
 
 from . import _polyte as _core
@@ -8,7 +9,8 @@ from .script import Script
 
 
 class Tensor:
-    """A tensor of a Program's interface. `shape`: numbers, or expressions over the Program's sizes as text."""
+    """A tensor of a Program's interface. `shape`: numbers, or expressions over the Program's
+    sizes as text."""
 
     __slots__ = ("name", "role", "dtype", "shape")
 
@@ -20,7 +22,8 @@ class Tensor:
 
 
 class Program:
-    """Statements over tensors, without an order that matters but their own. Made by op() and program(); immutable."""
+    """Statements over tensors, without an order that matters but their own. Made by op()
+    and program(); immutable."""
 
     def __init__(self, core):
         self._core = core
@@ -46,16 +49,17 @@ class Program:
         return tuple(Tensor(*each) for each in self._core.tensors)
 
     def compile(self, scheduler="poly", *, script=None, **options):
-        """Machine code for these sizes: `compile(m=256, n=256, k=256)`; open=["m"], or open=True for all that are not given,
-        leaves sizes to the arrays of each call: one kernel for all. open={"m": (1, 256, 4096)}: the least, typical and
-        most.
+        """Machine code for these sizes: `compile(m=256, n=256, k=256)`; open=["m"], or open=True
+        for all that are not given, leaves sizes to the arrays of each call: one kernel for all.
+        open={"m": (1, 256, 4096)}: the least, typical and most.
 
-        scheduler: "naive", "isl", "poly" or "template". script: a Script or its text, in place of a scheduler.
-        Options: target ("native"), threads (all processors), exact, strict, params, templates, second_judge; cache: a
-        folder where kernels are kept between processes, True for the default one, False for none. Of a GPU
-        (target="cuda:h100"): device, its number; driver, the driver's library where it is not libcuda.so.1; emulate: this
-        processor plays the GPU's threads, and finds races, where arrays are in its memory and no driver is given.
-        Raises ArgumentError, UsageError, Refused, Unsupported, ResourceLimit.
+        scheduler: "naive", "isl", "poly" or "template". script: a Script or its text, in place of
+        a scheduler. Options: target ("native"), threads (all processors), exact, strict, params,
+        templates, second_judge; cache: a folder where kernels are kept between processes, True for
+        the default one, False for none. Of a GPU (target="cuda:h100"): device, its number; driver,
+        the driver's library where it is not libcuda.so.1; emulate: this processor plays the GPU's
+        threads, and finds races, where arrays are in its memory and no driver is given. Raises
+        ArgumentError, UsageError, Refused, Unsupported, ResourceLimit.
         """
         chosen, sizes = parted(self, {"scheduler": scheduler, **options})
         if script is not None:
@@ -64,22 +68,30 @@ class Program:
         return _core.compile(self._core, chosen, chosen["threads"])
 
     def specialised(self, scheduler="poly", *, keep=64, **options):
-        """A callable for arrays of any sizes: the first call of each choice of sizes compiles for them, at most `keep` kernels
-        are kept. Options as compile(); sizes that no shape of an argument says are given here."""
+        """A callable for arrays of any sizes: the first call of each choice of sizes compiles
+        for them, at most `keep` kernels are kept. Options as compile(); sizes that no shape of an
+        argument says are given here."""
         _, given = parted(self, options)
-        chosen = {name: value for name, value in options.items() if self._core.size_named(name) is None}
+        chosen = {
+            name: value for name, value in options.items() if self._core.size_named(name) is None
+        }
         return Specialised(self, scheduler, chosen, given, keep)
 
     def schedule(self, scheduler="poly", **options):
-        """The Script that a scheduler writes for these sizes, to read, to edit and to compile. Options as compile()."""
+        """The Script that a scheduler writes for these sizes, to read, to edit and to compile.
+        Options as compile()."""
         chosen, sizes = parted(self, {"scheduler": scheduler, **options})
-        return Script(self, {**chosen, "sizes": sizes}, *_core.write_script(self._core, {**chosen, "sizes": sizes}))
+        return Script(
+            self,
+            {**chosen, "sizes": sizes},
+            *_core.write_script(self._core, {**chosen, "sizes": sizes}),
+        )
 
     def script(self, text="", **options):
         """A Script of one's own, proved for all values of the sizes that are not given.
 
-        text: with its header, or directives alone; empty: the order of the Program's text, to begin with.
-        Raises Refused, with the counterexample as data.
+        text: with its header, or directives alone; empty: the order of the Program's text, to begin
+        with. Raises Refused, with the counterexample as data.
         """
         chosen, sizes = parted(self, options)
         if not any(line.split()[:1] == ["schedule"] for line in text.splitlines()):
@@ -99,18 +111,22 @@ class Program:
 
 
 def load(path, threads=None):
-    """A kernel that Kernel.save wrote. It is machine code: load what you trust. Raises ArtifactError."""
+    """A kernel that Kernel.save wrote. It is machine code: load what you trust.
+    Raises ArtifactError."""
     return _core.load_kernel(os.fspath(path), threads_of(threads))
 
 
 def op(notation, dtype="f32"):
-    """One operator in index notation: `op("y[m] = sum[k] A[m,k]*x[k]")`. Every extent is a size of the Program.
+    """One operator in index notation: `op("y[m] = sum[k] A[m,k]*x[k]")`. Every extent is a
+    size of the Program.
 
-    dtype: of all its tensors; f64 f32 f16 bf16 i8 .. i64 u8 .. u64 bool. Raises InvalidInput, UsageError.
+    dtype: of all its tensors; f64 f32 f16 bf16 i8 .. i64 u8 .. u64 bool. Raises
+    InvalidInput, UsageError.
     """
     return Program(_core.parse_notation(notation, dtype))
 
 
 def program(text, name="program"):
-    """Program text with one program. `name` stands for a file's in messages. Raises InvalidInput with all problems."""
+    """Program text with one program. `name` stands for a file's in messages. Raises InvalidInput
+    with all problems."""
     return Program(_core.parse_program(text, name))

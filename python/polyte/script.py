@@ -1,4 +1,6 @@
-"""How it is computed: a schedule whose methods are the directives of the language (docs/script-text.md)."""
+"""How it is computed: a schedule whose methods are the directives of the language
+(docs/script-text.md)."""
+
 from . import _polyte as _core, errors
 from ._options import parted
 
@@ -10,18 +12,25 @@ def _listed(loops):
 class Script:
     """A schedule of one Program. Immutable: each method gives a new one, proved, or raises Refused.
 
-    Loops are named as in the language: "m", "m.o", "C.update:k.i". Sizes are numbers or texts over params ("2*L").
-    `text`: the script; `outline`: the loops that it leads to, in a line; `notes`: what a line did not do although it
-    says so; `rounding`: what changes in the order of floating-point operations.
+    Loops are named as in the language: "m", "m.o", "C.update:k.i". Sizes are numbers or texts
+    over params ("2*L"). `text`: the script; `outline`: the loops that it leads to, in a line;
+    `notes`: what a line did not do although it says so; `rounding`: what changes in the order
+    of floating-point operations.
     """
 
     def __init__(self, program, options, text, nest, notes, rounding):
         self.program, self._options = program, options
-        self.text, self.outline, self.notes, self.rounding = text, nest, tuple(notes), tuple(rounding)
+        self.text, self.outline, self.notes, self.rounding = (
+            text,
+            nest,
+            tuple(notes),
+            tuple(rounding),
+        )
 
     @classmethod
     def checked(cls, program, options, text):
-        """The Script of this text, proved; raises errors.Refused with the counterexample where it is illegal."""
+        """The Script of this text, proved; raises errors.Refused with the counterexample where
+        it is illegal."""
         chosen = {name: value for name, value in options.items() if name != "scheduler"}
         made = _core.check(program._core, {**chosen, "script": text})
         kept = {name: value for name, value in chosen.items() if name != "params"}
@@ -36,7 +45,10 @@ class Script:
         return f"<polyte.Script for {self.program.name}: {self.outline}>"
 
     def __eq__(self, other):
-        return isinstance(other, Script) and (self.text, self.program.text) == (other.text, other.program.text)
+        return isinstance(other, Script) and (self.text, self.program.text) == (
+            other.text,
+            other.program.text,
+        )
 
     def __hash__(self):
         return hash((self.text, self.program.text))
@@ -47,8 +59,11 @@ class Script:
         return script_html(self)
 
     def compile(self, **options):
-        """A Kernel by this schedule. Sizes that are not given here are those that the Script was made with."""
-        chosen, sizes = parted(self.program, {**self._options_without_sizes(), **self._options["sizes"], **options})
+        """A Kernel by this schedule. Sizes that are not given here are those that the Script
+        was made with."""
+        chosen, sizes = parted(
+            self.program, {**self._options_without_sizes(), **self._options["sizes"], **options}
+        )
         chosen.update(script=self.text, sizes=sizes)
         chosen.pop("scheduler", None)
         return _core.compile(self.program._core, chosen, chosen["threads"])
@@ -63,7 +78,8 @@ class Script:
         return Script.checked(self.program, self._options, f"{self.text.rstrip()}\n{line}\n")
 
     def set(self, **params):
-        """Other values for params and lets: `set(Mr=14)`; what the script leaves open is filled so."""
+        """Other values for params and lets: `set(Mr=14)`; what the script leaves open is
+        filled so."""
         values = {name: str(value) for name, value in params.items()}
         return Script.checked(self.program, {**self._options, "params": values}, self.text)
 
@@ -71,8 +87,15 @@ class Script:
         """Without these lines, by their text or by their number in `text`, the header being 1."""
         have, wanted = self.text.splitlines(), set()
         for line in lines:
-            found = [line] if isinstance(line, int) else [
-                i for i, each in enumerate(have, 1) if each.split("#:")[0].split() == line.split()]
+            found = (
+                [line]
+                if isinstance(line, int)
+                else [
+                    i
+                    for i, each in enumerate(have, 1)
+                    if each.split("#:")[0].split() == line.split()
+                ]
+            )
             if not found or not 2 <= found[0] <= len(have):
                 raise errors.UsageError(f"there is no line {line!r}: lines are 2 to {len(have)}")
             wanted.update(found)
@@ -82,19 +105,24 @@ class Script:
     # ---- loops
 
     def split(self, loop, by=None, *, into=None, start=None, tail=None):
-        """loop becomes loop.o and loop.i, of `by` iterations, or of `into` tiles. tail: guard, mask, cut, round, shift."""
+        """loop becomes loop.o and loop.i, of `by` iterations, or of `into` tiles. tail: guard,
+        mask, cut, round, shift."""
         if (by is None) == (into is None):
             raise errors.ArgumentError("split takes either `by` or `into`")
         size = f"by {by}" if into is None else f"into {into}"
-        return self.add(f"split {loop} {size}" + (f" from {start}" if start is not None else "") +
-                        (f" tail {tail}" if tail else ""))
+        return self.add(
+            f"split {loop} {size}"
+            + (f" from {start}" if start is not None else "")
+            + (f" tail {tail}" if tail else "")
+        )
 
     def tile(self, statement, loops, sizes):
         """Splits several loops of a statement at once, tiles outside, points inside."""
         return self.add(f"tile {statement} ({_listed(loops)}) by ({_listed(map(str, sizes))})")
 
     def nest(self, path):
-        """Order, placement and kinds of a whole nest at once: "par m.o > { n > acc.init; k > n > acc.update }"."""
+        """Order, placement and kinds of a whole nest at once: "par m.o > { n > acc.init;
+        k > n > acc.update }"."""
         return self.add(f"nest {path}")
 
     def reorder(self, *loops, statement):
@@ -126,7 +154,8 @@ class Script:
         return self.add(f"reverse {loop}")
 
     def skew(self, loop, by):
-        """The loop starts later with each iteration of those outside: `by` is over their names, "2*t"."""
+        """The loop starts later with each iteration of those outside: `by` is over their
+        names, "2*t"."""
         return self.add(f"skew {loop} by {by}")
 
     def shift(self, statement, loop, by):
@@ -178,8 +207,11 @@ class Script:
         return self.add(f"compute_inline {tensor}")
 
     def compute_at(self, tensor, loop, *, once_per=None):
-        """What defines the tensor runs at `loop` for what is needed there, again or once per `once_per`."""
-        return self.add(f"compute_at {tensor} at {loop}" + (f" once per {once_per}" if once_per else ""))
+        """What defines the tensor runs at `loop` for what is needed there, again or once
+        per `once_per`."""
+        return self.add(
+            f"compute_at {tensor} at {loop}" + (f" once per {once_per}" if once_per else "")
+        )
 
     def reverse_compute_at(self, statement, loop):
         """The statement runs at `loop` of what it reads, as soon as that is there."""
@@ -190,16 +222,26 @@ class Script:
         return self.add(f"place {statement} when {when}")
 
     def split_reduction(self, tensor, loop, by, name, how=""):
-        """Partial sums: the terms of `tensor` over `loop` in parts, added up in `name`. how: "", "blocks" or "tree"."""
+        """Partial sums: the terms of `tensor` over `loop` in parts, added up in `name`. how:
+        "", "blocks" or "tree"."""
         return self.add(f"split_reduction {tensor}: {loop} by {by} as {name} {how}".rstrip())
 
     # ---- storage
 
-    def stage(self, tensor, at=None, memory=None, *, layout=None, pad=None, copy=None, when_compile=False):
-        """Accesses below `at` go to a local copy in memory "register", "stack", "shared" or "heap"."""
-        parts = [f"stage {tensor}", f"at {at}" if at else "", f"in {memory}" if memory else "",
-                 f"layout {layout}" if layout else "", f"pad {pad}" if pad is not None else "",
-                 "when compile" if when_compile else "", f"copy {copy}" if copy else ""]
+    def stage(
+        self, tensor, at=None, memory=None, *, layout=None, pad=None, copy=None, when_compile=False
+    ):
+        """Accesses below `at` go to a local copy in memory "register", "stack", "shared"
+        or "heap"."""
+        parts = [
+            f"stage {tensor}",
+            f"at {at}" if at else "",
+            f"in {memory}" if memory else "",
+            f"layout {layout}" if layout else "",
+            f"pad {pad}" if pad is not None else "",
+            "when compile" if when_compile else "",
+            f"copy {copy}" if copy else "",
+        ]
         return self.add(" ".join(part for part in parts if part))
 
     def pad(self, tensor, dimension, to):
@@ -216,8 +258,11 @@ class Script:
 
     def prefetch(self, tensor, at, distance, *, level=None, along=None):
         """What the tensor needs `distance` iterations later is fetched into a cache."""
-        return self.add(f"prefetch {tensor} at {at} distance {distance}" + (f" level {level}" if level else "") +
-                        (f" along {along}" if along else ""))
+        return self.add(
+            f"prefetch {tensor} at {at} distance {distance}"
+            + (f" level {level}" if level else "")
+            + (f" along {along}" if along else "")
+        )
 
     def tensorize(self, loop, instruction):
         """The loops below become one instruction of a matrix unit."""

@@ -1,44 +1,74 @@
-"""Programs as operators of torch: `import polyte.torch`. It needs torch 2.4 or later; polyte itself does not.
+"""Programs as operators of torch: `import polyte.torch`. It needs torch 2.4 or later; polyte
+itself does not.
 
     matmul = polyte.torch.op(polyte.op("C[m,n] = sum[k] A[m,k]*B[k,n]"), "matmul")
     C = matmul(A, B)                                      # torch.ops.polyte.matmul too
     fast = torch.compile(lambda A, B: matmul(A, B) + 1)   # stays one operator of the graph
 """
+
 import torch
 
 from . import errors
 from ._specialised import evaluated, sizes_of
 
-_TYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "bool": torch.bool,
-          "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8}
-_TYPES.update({f"u{bits}": getattr(torch, f"uint{bits}") for bits in (16, 32, 64) if hasattr(torch, f"uint{bits}")})
+_TYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "bool": torch.bool,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+}
+_TYPES.update(
+    {
+        f"u{bits}": getattr(torch, f"uint{bits}")
+        for bits in (16, 32, 64)
+        if hasattr(torch, f"uint{bits}")
+    }
+)
 
 
 def _schema(tensors):
     """`in` and `const` tensors are arguments, `inout` ones are written, `out` ones are returned."""
-    arguments = [f"Tensor{f'(a{i}!)' if tensor.role == 'inout' else ''} {tensor.name}"
-                 for i, tensor in enumerate(tensors) if tensor.role != "out"]
+    arguments = [
+        f"Tensor{f'(a{i}!)' if tensor.role == 'inout' else ''} {tensor.name}"
+        for i, tensor in enumerate(tensors)
+        if tensor.role != "out"
+    ]
     results = ["Tensor"] * sum(tensor.role == "out" for tensor in tensors)
     return f"({', '.join(arguments)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
 
 
 def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **options):
-    """A Program as a custom operator of torch, of tensors in this processor's memory: a torch.library.CustomOpDef.
+    """A Program as a custom operator of torch, of tensors in this processor's memory:
+    a torch.library.CustomOpDef.
 
-    It is called with the tensors that are read, in the Program's order, or by name; it gives new tensors, and writes `inout`
-    ones where they are. Its kernels are compiled for the shapes it is called with, at most `keep` are kept; sizes that no
-    shape says are given here, by name, as are the options of Program.compile. Tensors that are not dense are copied first,
-    but for `inout` ones, which are refused. torch.compile keeps it as one operator (its shapes may be symbolic); a gradient
-    is what you register: `made.register_autograd(backward, setup_context=..)`. Without one, backward() is torch's error.
+    It is called with the tensors that are read, in the Program's order, or by name; it gives new
+    tensors, and writes `inout` ones where they are. Its kernels are compiled for the shapes it is
+    called with, at most `keep` are kept; sizes that no shape says are given here, by name, as are
+    the options of Program.compile. Tensors that are not dense are copied first, but for `inout`
+    ones, which are refused. torch.compile keeps it as one operator (its shapes may be symbolic);
+    a gradient is what you register: `made.register_autograd(backward, setup_context=..)`. Without
+    one, backward() is torch's error.
 
     name: of the operator, else the Program's; `namespace::name` may be taken once in a process.
-    Raises Unsupported where torch has no such type or is too old, and what Program.compile raises, at the call.
+    Raises Unsupported where torch has no such type or is too old, and what Program.compile raises,
+    at the call.
     """
     if not hasattr(torch.library, "custom_op"):
-        raise errors.Unsupported(f"torch {torch.__version__} has no custom operators, expected 2.4 or later")
+        raise errors.Unsupported(
+            f"torch {torch.__version__} has no custom operators, expected 2.4 or later"
+        )
     tensors = program.tensors
-    problems = [f"tensor '{tensor.name}' is {tensor.dtype}, which this torch has not" for tensor in tensors
-                if tensor.dtype not in _TYPES]
+    problems = [
+        f"tensor '{tensor.name}' is {tensor.dtype}, which this torch has not"
+        for tensor in tensors
+        if tensor.dtype not in _TYPES
+    ]
     if problems:
         raise errors.Unsupported(problems)
     made = program.specialised(scheduler, keep=keep, **options)
@@ -46,27 +76,44 @@ def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **o
     written = [tensor for tensor in tensors if tensor.role == "out"]
 
     def results(arguments):
-        wrong = [f"argument '{tensor.name}' is {array.dtype}, expected {_TYPES[tensor.dtype]}"
-                 for tensor, array in zip(read, arguments) if array.dtype != _TYPES[tensor.dtype]]
+        wrong = [
+            f"argument '{tensor.name}' is {array.dtype}, expected {_TYPES[tensor.dtype]}"
+            for tensor, array in zip(read, arguments)
+            if array.dtype != _TYPES[tensor.dtype]
+        ]
         if wrong:
             raise errors.InvalidInput(wrong)
-        sizes = sizes_of(program, {tensor.name: tuple(array.shape) for tensor, array in zip(read, arguments)}, made.given)
-        return [torch.empty([evaluated(extent, sizes) for extent in tensor.shape], dtype=_TYPES[tensor.dtype])
-                for tensor in written]
+        sizes = sizes_of(
+            program,
+            {tensor.name: tuple(array.shape) for tensor, array in zip(read, arguments)},
+            made.given,
+        )
+        return [
+            torch.empty(
+                [evaluated(extent, sizes) for extent in tensor.shape], dtype=_TYPES[tensor.dtype]
+            )
+            for tensor in written
+        ]
 
     def returned(outs):
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
     def run(*arguments):
         outs = results(arguments)
-        dense = [array.detach() if tensor.role == "inout" else array.detach().contiguous()
-                 for tensor, array in zip(read, arguments)]
+        dense = [
+            array.detach() if tensor.role == "inout" else array.detach().contiguous()
+            for tensor, array in zip(read, arguments)
+        ]
         made(*dense, out=tuple(outs))
         return returned(outs)
 
     run.__name__ = name or program.name
-    defined = torch.library.custom_op(f"{namespace}::{name or program.name}", run, device_types="cpu", schema=_schema(tensors),
-                                      mutates_args=[tensor.name for tensor in read if tensor.role == "inout"])
+    defined = torch.library.custom_op(
+        f"{namespace}::{name or program.name}",
+        run,
+        device_types="cpu",
+        schema=_schema(tensors),
+        mutates_args=[tensor.name for tensor in read if tensor.role == "inout"],
+    )
     defined.register_fake(lambda *arguments: returned(results(arguments)))
     return defined
-

@@ -22,4 +22,7 @@ def kernel(matmul):
 @pytest.fixture(scope="session")
 def operands():
     rng = np.random.default_rng(1)
-    return (rng.integers(-4, 5, (8, 5)).astype(np.float32), rng.integers(-4, 5, (5, 12)).astype(np.float32))
+    return (
+        rng.integers(-4, 5, (8, 5)).astype(np.float32),
+        rng.integers(-4, 5, (5, 12)).astype(np.float32),
+    )

@@ -1,9 +1,12 @@
-"""What needs a GPU: kernels on torch's and cupy's arrays without copies, in their streams. Prints what it did.
+"""What needs a GPU: kernels on torch's and cupy's arrays without copies, in their streams. Prints
+what it did.
 
     PYTHONPATH=build/release/python python3 python/tests/gpu_check.py [cuda:h100]
 
-Exit status 0 where all is right, 77 where there is no GPU. torch and cupy are used where they are installed.
+Exit status 0 where all is right, 77 where there is no GPU. torch and cupy are used where
+they are installed.
 """
+
 import sys
 import time
 
@@ -32,8 +35,9 @@ def own_arrays(kernel, a, b):
     kernel.wait()
     check("20 calls in a stream", all(np.array_equal(each.numpy(), a @ b) for each in made))
     x = polyte.to_device(a)
-    twice = polyte.program("program twice(M, N)\n  inout x: f32[M, N]\n  x[m, n] = x[m, n] * 2\n").compile(
-        target=TARGET, M=a.shape[0], N=a.shape[1])
+    twice = polyte.program(
+        "program twice(M, N)\n  inout x: f32[M, N]\n  x[m, n] = x[m, n] * 2\n"
+    ).compile(target=TARGET, M=a.shape[0], N=a.shape[1])
     for _ in range(3):
         twice(x)
     check("in place", np.array_equal(x.numpy(), 8 * a))
@@ -48,11 +52,20 @@ def of_torch(kernel, a, b):
         return print("skipped: this torch has no CUDA")
     ta, tb = (torch.from_numpy(each).cuda() for each in (a, b))
     out = torch.full((a.shape[0], b.shape[1]), float("nan"), device="cuda")
-    check("torch's tensors", kernel(ta, tb, out=out) is out and torch.equal(out.cpu(), torch.from_numpy(a @ b)))
+    check(
+        "torch's tensors",
+        kernel(ta, tb, out=out) is out and torch.equal(out.cpu(), torch.from_numpy(a @ b)),
+    )
     made = torch.from_dlpack(kernel(ta, tb))
-    check("a result for torch by DLPack", made.is_cuda and torch.equal(made.cpu(), torch.from_numpy(a @ b)))
+    check(
+        "a result for torch by DLPack",
+        made.is_cuda and torch.equal(made.cpu(), torch.from_numpy(a @ b)),
+    )
     made = torch.as_tensor(kernel(ta, tb), device="cuda")
-    check("a result for torch by __cuda_array_interface__", torch.equal(made.cpu(), torch.from_numpy(a @ b)))
+    check(
+        "a result for torch by __cuda_array_interface__",
+        torch.equal(made.cpu(), torch.from_numpy(a @ b)),
+    )
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(10):
@@ -76,7 +89,10 @@ def timed(kernel, ta, tb, out, torch):
     queued = time.perf_counter() - start
     torch.cuda.synchronize()
     kernel.wait()
-    print(f"      {1e6 * queued / rounds:.1f} us a call to queue, {1e6 * (time.perf_counter() - start) / rounds:.1f} us in all")
+    print(
+        f"      {1e6 * queued / rounds:.1f} us a call to queue, "
+        f"{1e6 * (time.perf_counter() - start) / rounds:.1f} us in all"
+    )
 
 
 def of_cupy(kernel, a, b):
@@ -84,7 +100,11 @@ def of_cupy(kernel, a, b):
         import cupy
     except ImportError:
         return print("skipped: cupy is not installed")
-    ca, cb, out = cupy.asarray(a), cupy.asarray(b), cupy.empty((a.shape[0], b.shape[1]), cupy.float32)
+    ca, cb, out = (
+        cupy.asarray(a),
+        cupy.asarray(b),
+        cupy.empty((a.shape[0], b.shape[1]), cupy.float32),
+    )
     kernel(ca, cb, out=out)
     check("cupy's arrays", np.array_equal(out.get(), a @ b))
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -102,7 +122,9 @@ def main():
         return 77
     a, b = whole(500, 300), whole(300, 700, seed=2)
     for scheduler in ("template", "poly"):
-        kernel = polyte.op("C[m,n] = sum[k] A[m,k]*B[k,n]").compile(scheduler, target=TARGET, m=500, n=700, k=300)
+        kernel = polyte.op("C[m,n] = sum[k] A[m,k]*B[k,n]").compile(
+            scheduler, target=TARGET, m=500, n=700, k=300
+        )
         print(f"-- {kernel!r}" + (f", declined: {kernel.declined}" if kernel.declined else ""))
         own_arrays(kernel, a, b)
         of_torch(kernel, a, b)

@@ -1,4 +1,6 @@
-"""The Programs of examples/programs, written in Python: test_expressions.py compares each with its text."""
+"""The Programs of examples/programs, written in Python: test_expressions.py compares each with
+its text."""
+
 import polyte
 from polyte import expr as e
 
@@ -13,7 +15,12 @@ def arg_max(b):
 def attention(b):
     M, N, D = b.sizes("M N D")
     i, j, c, d = b.iters("i j c d")
-    q, k, v, y = b.input("q", (M, D)), b.input("k", (N, D)), b.input("v", (N, D)), b.output("y", (M, D))
+    q, k, v, y = (
+        b.input("q", (M, D)),
+        b.input("k", (N, D)),
+        b.input("v", (N, D)),
+        b.output("y", (M, D)),
+    )
     s, top, p, total, o = (b.temp(name) for name in ("s", "top", "p", "total", "o"))
     s[i, j] = e.sum(q[i, d] * k[j, d], over=d)
     top[i] = e.max(s[i, j], over=j)
@@ -45,13 +52,20 @@ def conv_3x3(b):
     N, C, F, H, W = b.sizes("N C F H W")
     n, f, h, v, c, r, s = b.iters("n f h v c r s")
     x, w, y = b.input("x", (N, C, H, W)), b.const("w", (F, C, 3, 3)), b.output("y", (N, F, H, W))
-    y[n, f, h, v] = e.sum(x[n, c, h + r - 1, v + s - 1].otherwise(0) * w[f, c, r, s], over=(c, r, s))
+    y[n, f, h, v] = e.sum(
+        x[n, c, h + r - 1, v + s - 1].otherwise(0) * w[f, c, r, s], over=(c, r, s)
+    )
 
 
 def dense_relu(b):
     M, N, K = b.sizes("M N K")
     m, n, k = b.iters("m n k")
-    x, w, bias, y = b.input("x", (M, K)), b.const("w", (K, N)), b.input("b", N), b.output("y", (M, N))
+    x, w, bias, y = (
+        b.input("x", (M, K)),
+        b.const("w", (K, N)),
+        b.input("b", N),
+        b.output("y", (M, N)),
+    )
     acc = b.temp("acc")
     acc[m, n] = e.sum(x[m, k] * w[k, n], over=k)
     y[m, n] = e.max(acc[m, n] + bias[n], 0)
@@ -117,8 +131,9 @@ def lstm_cell(b):
     with b.loop("t", 0, T) as t:
         g[i] = e.sum(w[i, k] * x[t, k], over=k)
         r[i] = e.sum(u[i, k] * h[k], over=k)
-        c[j] = (e.sigmoid(g[j + H] + r[j + H]) * c[j] +
-                e.sigmoid(g[j] + r[j]) * e.tanh(g[j + 2 * H] + r[j + 2 * H]))
+        c[j] = e.sigmoid(g[j + H] + r[j + H]) * c[j] + e.sigmoid(g[j] + r[j]) * e.tanh(
+            g[j + 2 * H] + r[j + 2 * H]
+        )
         h[j] = e.sigmoid(g[j + 3 * H] + r[j + 3 * H]) * e.tanh(c[j])
 
 
@@ -182,8 +197,9 @@ def trmm(b):
 
 
 BUILT = {made.__name__: made for made in (
-    arg_max, attention, batched_matmul, cholesky, conv_3x3, dense_relu, dot, first_axis_sum, gather, histogram, jacobi_2d,
-    layer_norm, lstm_cell, quantized_gemm, scan, seidel_2d, softmax, syrk, trmm)}
+    arg_max, attention, batched_matmul, cholesky, conv_3x3, dense_relu, dot, first_axis_sum, gather,
+    histogram, jacobi_2d, layer_norm, lstm_cell, quantized_gemm, scan, seidel_2d, softmax, syrk,
+    trmm)}  # fmt: skip
 
 
 def built(name):

@@ -1,4 +1,5 @@
 """Kernels, called with arrays: whole numbers, so that every result is exact."""
+
 import array
 import ctypes
 import gc
@@ -11,8 +12,19 @@ import pytest
 
 import polyte
 
-TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8, "i16": np.int16, "i32": np.int32,
-         "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
+TYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+}
 
 
 class Exported:
@@ -39,7 +51,9 @@ def test_every_type(dtype, scheduler):
     np.testing.assert_array_equal(y, a + b)
 
 
-@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (3, 1, 7), (8, 12, 5), (33, 17, 9), (64, 64, 64), (5, 100, 1)])
+@pytest.mark.parametrize(
+    "m,n,k", [(1, 1, 1), (3, 1, 7), (8, 12, 5), (33, 17, 9), (64, 64, 64), (5, 100, 1)]
+)
 @pytest.mark.parametrize("scheduler", ["naive", "isl", "poly", "template"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_products(matmul, m, n, k, scheduler, threads):
@@ -64,13 +78,20 @@ def test_by_name_and_out(kernel, operands):
 def test_what_has_a_buffer(operands):
     kernel = polyte.op("y[i] = x[i] + x[i]").compile(i=4)
     want = [2, 4, 6, 8]
-    for held in (array.array("f", [1, 2, 3, 4]), memoryview(np.array([1, 2, 3, 4], np.float32)),
-                 (ctypes.c_float * 4)(1, 2, 3, 4), Exported(np.array([1, 2, 3, 4], np.float32))):
+    for held in (
+        array.array("f", [1, 2, 3, 4]),
+        memoryview(np.array([1, 2, 3, 4], np.float32)),
+        (ctypes.c_float * 4)(1, 2, 3, 4),
+        Exported(np.array([1, 2, 3, 4], np.float32)),
+    ):
         assert list(kernel(held)) == want
     y = array.array("f", [0] * 4)
     assert kernel(array.array("f", [1, 2, 3, 4]), out=y) is y
     assert list(y) == want
-    assert list(kernel(np.frombuffer(np.array([1, 2, 3, 4], np.float32).tobytes(), np.float32))) == want
+    assert (
+        list(kernel(np.frombuffer(np.array([1, 2, 3, 4], np.float32).tobytes(), np.float32)))
+        == want
+    )
 
 
 def test_bits_of_short_floats():
@@ -82,20 +103,26 @@ def test_bits_of_short_floats():
 
 
 def test_several_results_and_in_place():
-    two = polyte.program("program two(N)\n  in x: f32[N]\n  out y: f32[N]\n  out z: f32[N]\n"
-                         "  y[i] = x[i] + 1\n  z[i] = x[i] * 2\n").compile(N=3)
+    two = polyte.program(
+        "program two(N)\n  in x: f32[N]\n  out y: f32[N]\n  out z: f32[N]\n"
+        "  y[i] = x[i] + 1\n  z[i] = x[i] * 2\n"
+    ).compile(N=3)
     y, z = two(np.array([1, 2, 3], np.float32))
     assert list(y) == [2, 3, 4] and list(z) == [2, 4, 6]
     z_given = np.zeros(3, np.float32)
     assert two(np.ones(3, np.float32), z=z_given)[1] is z_given
-    grow = polyte.program("program grow(N)\n  inout x: f32[N]\n  x[i] += 1   for i in 0..N\n").compile(N=3)
+    grow = polyte.program(
+        "program grow(N)\n  inout x: f32[N]\n  x[i] += 1   for i in 0..N\n"
+    ).compile(N=3)
     x = np.zeros(3, np.float32)
     assert grow(x) is None and list(x) == [1, 1, 1]
 
 
 def test_constants_are_packed_once():
-    program = polyte.program("program dense(M, N, K)\n  in x: f32[M, K]\n  const w: f32[K, N]\n  out y: f32[M, N]\n"
-                             "  y[m, n] = sum[k] x[m, k] * w[k, n]\n")
+    program = polyte.program(
+        "program dense(M, N, K)\n  in x: f32[M, K]\n  const w: f32[K, N]\n  out y: f32[M, N]\n"
+        "  y[m, n] = sum[k] x[m, k] * w[k, n]\n"
+    )
     kernel = program.compile(M=6, N=32, K=9)
     rng = np.random.default_rng(3)
     x, w = rng.integers(-3, 4, (6, 9)).astype("f4"), rng.integers(-3, 4, (9, 32)).astype("f4")
@@ -145,22 +172,34 @@ def test_the_cache(tmp_path, matmul, operands):
 
 # ---- what does not fit, all of it at once
 
-@pytest.mark.parametrize("call,kind,words", [
-    (lambda k, a, b: k(a), TypeError, ["argument 'B' is missing"]),
-    (lambda k, a, b: k(), TypeError, ["argument 'A' is missing", "argument 'B' is missing"]),
-    (lambda k, a, b: k(a, b, b), TypeError, ["3 positional arguments, expected at most 2"]),
-    (lambda k, a, b: k(a, b, q=a), TypeError, ["there is no tensor 'q'"]),
-    (lambda k, a, b: k(a, b, A=a), TypeError, ["argument 'A' is given twice"]),
-    (lambda k, a, b: k(a, b, out=(a, b)), TypeError, ["out has 2 arrays, expected at most 1"]),
-    (lambda k, a, b: k(a.astype("f8"), b[:3]), ValueError, ["'A' is f64, expected f32", "'B' has shape [3, 12]"]),
-    (lambda k, a, b: k(np.asfortranarray(a), b), ValueError, ["'A' is not dense in row-major order"]),
-    (lambda k, a, b: k(np.ones((8, 10), "f4")[:, ::2], b), ValueError, ["'A' is not dense"]),
-    (lambda k, a, b: k("text", b), ValueError, ["'A' is of type str, expected an array"]),
-    (lambda k, a, b: k(None, b), ValueError, ["'A' is of type NoneType"]),
-    (lambda k, a, b: k(a.astype(">f4"), b), ValueError, ["'A' has elements of format '>f'"]),
-    (lambda k, a, b: k(a.astype("c8"), b), ValueError, ["'A' has elements of format 'Zf'"]),
-    (lambda k, a, b: k(a, b, out=np.zeros((8, 12), "f4").T), ValueError, ["'C' is not dense"]),
-])
+
+@pytest.mark.parametrize(
+    "call,kind,words",
+    [
+        (lambda k, a, b: k(a), TypeError, ["argument 'B' is missing"]),
+        (lambda k, a, b: k(), TypeError, ["argument 'A' is missing", "argument 'B' is missing"]),
+        (lambda k, a, b: k(a, b, b), TypeError, ["3 positional arguments, expected at most 2"]),
+        (lambda k, a, b: k(a, b, q=a), TypeError, ["there is no tensor 'q'"]),
+        (lambda k, a, b: k(a, b, A=a), TypeError, ["argument 'A' is given twice"]),
+        (lambda k, a, b: k(a, b, out=(a, b)), TypeError, ["out has 2 arrays, expected at most 1"]),
+        (
+            lambda k, a, b: k(a.astype("f8"), b[:3]),
+            ValueError,
+            ["'A' is f64, expected f32", "'B' has shape [3, 12]"],
+        ),
+        (
+            lambda k, a, b: k(np.asfortranarray(a), b),
+            ValueError,
+            ["'A' is not dense in row-major order"],
+        ),
+        (lambda k, a, b: k(np.ones((8, 10), "f4")[:, ::2], b), ValueError, ["'A' is not dense"]),
+        (lambda k, a, b: k("text", b), ValueError, ["'A' is of type str, expected an array"]),
+        (lambda k, a, b: k(None, b), ValueError, ["'A' is of type NoneType"]),
+        (lambda k, a, b: k(a.astype(">f4"), b), ValueError, ["'A' has elements of format '>f'"]),
+        (lambda k, a, b: k(a.astype("c8"), b), ValueError, ["'A' has elements of format 'Zf'"]),
+        (lambda k, a, b: k(a, b, out=np.zeros((8, 12), "f4").T), ValueError, ["'C' is not dense"]),
+    ],
+)
 def test_arguments_that_do_not_fit(kernel, operands, call, kind, words):
     with pytest.raises(kind) as caught:
         call(kernel, *operands)
@@ -184,7 +223,13 @@ def test_memory_that_may_not_be_written(kernel, operands):
 
 def test_what_is_refused_is_let_go(kernel, operands):
     a, b = operands
-    for wrong in (np.asfortranarray(a), a.astype("c8"), a.astype("f8"), a[:3].copy(), np.ones((1,) * 20, "f4")):
+    for wrong in (
+        np.asfortranarray(a),
+        a.astype("c8"),
+        a.astype("f8"),
+        a[:3].copy(),
+        np.ones((1,) * 20, "f4"),
+    ):
         held = sys.getrefcount(wrong)
         for _ in range(5):
             with pytest.raises(ValueError):
@@ -194,13 +239,17 @@ def test_what_is_refused_is_let_go(kernel, operands):
 
 # ---- threads, forks, leaks
 
+
 def test_calls_from_many_threads(matmul):
     kernel = matmul.compile(m=40, n=40, k=40, threads=2)
     wrong = []
 
     def work(seed):
         rng = np.random.default_rng(seed)
-        a, b = rng.integers(-3, 4, (40, 40)).astype("f4"), rng.integers(-3, 4, (40, 40)).astype("f4")
+        a, b = (
+            rng.integers(-3, 4, (40, 40)).astype("f4"),
+            rng.integers(-3, 4, (40, 40)).astype("f4"),
+        )
         for _ in range(50):
             if not np.array_equal(kernel(a, b), a @ b):
                 wrong.append(seed)
@@ -222,7 +271,10 @@ def test_a_forked_process_runs_and_compiles(matmul):
     if child == 0:
         try:
             right = np.all(kernel(ones, ones) == 8)
-            right = right and polyte.op("y[i] = x[i] + x[i]").compile(i=4)(np.ones(4, np.float32)).sum() == 8
+            right = (
+                right
+                and polyte.op("y[i] = x[i] + x[i]").compile(i=4)(np.ones(4, np.float32)).sum() == 8
+            )
             os._exit(0 if right else 1)
         except BaseException:
             os._exit(2)

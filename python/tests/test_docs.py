@@ -1,4 +1,5 @@
 """docs/python.md, example by example, as it is printed there."""
+
 import doctest
 import importlib.util
 import os
@@ -10,11 +11,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def examples():
-    """The page's blocks, in order; "python torch" ones only where torch is installed. (source, what was left out)."""
+    """The page's blocks, in order; "python torch" ones only where torch is installed.
+    (source, what was left out)."""
     with open(os.path.join(ROOT, "docs", "python.md")) as page:
         blocks = re.findall(r"(?ms)^```python ?(\w*)\n(.*?)^```", page.read())
     has = {name: not name or importlib.util.find_spec(name) is not None for name, _ in blocks}
-    return "\n".join(text for name, text in blocks if has[name]), sorted(name for name in has if not has[name])
+    return "\n".join(text for name, text in blocks if has[name]), sorted(
+        name for name in has if not has[name]
+    )
 
 
 def test_examples_of_the_guide(tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
 """Programs from Python expressions: the same as from text, and the same numbers as numpy's."""
+
 import operator
 import os
 import re
@@ -15,7 +16,9 @@ SHIPPED = os.path.join(ROOT, "examples", "programs")
 
 
 def test_every_shipped_program_is_written_in_python_too():
-    assert sorted(BUILT) == sorted(name[:-8] for name in os.listdir(SHIPPED) if name.endswith(".program"))
+    assert sorted(BUILT) == sorted(
+        name[:-8] for name in os.listdir(SHIPPED) if name.endswith(".program")
+    )
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -81,12 +84,22 @@ def test_a_lifted_reduction_has_the_range_of_the_tensor_it_is_for():
     y[i] = e.sum(x[i + r - 1].otherwise(0), over=r) * 2
     v = np.arange(6, dtype="f4")
     padded = np.pad(v, 1)
-    np.testing.assert_array_equal(b.program().compile(N=6)(v), 2 * (padded[:-2] + padded[1:-1] + padded[2:]))
+    np.testing.assert_array_equal(
+        b.program().compile(N=6)(v), 2 * (padded[:-2] + padded[1:-1] + padded[2:])
+    )
 
 
-@pytest.mark.parametrize("op,of_numpy", [(e.sum, np.sum), (e.product, np.prod), (e.all, np.all), (e.any, np.any),
-                                         (lambda v, over: e.min(v, over=over), np.min),
-                                         (lambda v, over: e.max(v, over=over), np.max)])
+@pytest.mark.parametrize(
+    "op,of_numpy",
+    [
+        (e.sum, np.sum),
+        (e.product, np.prod),
+        (e.all, np.all),
+        (e.any, np.any),
+        (lambda v, over: e.min(v, over=over), np.min),
+        (lambda v, over: e.max(v, over=over), np.max),
+    ],
+)
 def test_reductions(op, of_numpy):
     dtype = "bool" if of_numpy in (np.all, np.any) else "i32"
     b = polyte.build()
@@ -99,9 +112,20 @@ def test_reductions(op, of_numpy):
     np.testing.assert_array_equal(b.program().compile()(v), of_numpy(v, axis=(1, 2)))
 
 
-FUNCTIONS = {"sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "round": np.round, "trunc": np.trunc, "exp": np.exp,
-             "log": np.log, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
-             "erf": lambda v: np.array([__import__("math").erf(each) for each in v])}
+FUNCTIONS = {
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.round,
+    "trunc": np.trunc,
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    "erf": lambda v: np.array([__import__("math").erf(each) for each in v]),
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -117,21 +141,29 @@ def test_functions(name):
 def test_what_python_writes_for_operators():
     b = polyte.build()
     i, (x, z) = b.iters("i"), (b.input("x", 9, "i32"), b.input("z", 9))
-    assert ((x[i] & 3) | ((x[i] >> 1) ^ (x[i] << 2))).text == "(x[i] & 3) | ((x[i] >> 1) ^ (x[i] << 2))"
+    assert (
+        (x[i] & 3) | ((x[i] >> 1) ^ (x[i] << 2))
+    ).text == "(x[i] & 3) | ((x[i] >> 1) ^ (x[i] << 2))"
     assert (~(x[i] > 2) & (x[i] != 4)).text == "not(x[i] > 2) and (x[i] != 4)"
     assert (1 - z[i] - (2 - z[i])).text == "1 - z[i] - (2 - z[i])"
     assert (z[i] * (z[i] * 2) / -3).text == "z[i] * (z[i] * 2) / (-3)"
-    assert (-z[i] ** 2).text == "-pow(z[i], 2)" and (2 ** z[i]).text == "pow(2, z[i])"
+    assert (-(z[i] ** 2)).text == "-pow(z[i], 2)" and (2 ** z[i]).text == "pow(2, z[i])"
     assert (np.float32(0.5) * z[i]).text == "0.5 * z[i]" and (np.int64(4) + x[i]).text == "4 + x[i]"
     assert z[i // 2 + i % 3].text == "z[(i // 2) + (i % 3)]" and abs(z[i]).text == "abs(z[i])"
     assert e.where(True, z[i], 1e-8).text == "select(true, z[i], 1e-08)"
-    assert (z[i] < 1).dtype == "bool" and x[i].astype(np.float16).dtype == "f16" and (i + 1).dtype is None
+    assert (
+        (z[i] < 1).dtype == "bool"
+        and x[i].astype(np.float16).dtype == "f16"
+        and (i + 1).dtype is None
+    )
 
 
 # ---- random expressions
 
+
 class Random:
-    """A value as an expression and as numpy's array over the iterators i and j; whole numbers, so that both are exact."""
+    """A value as an expression and as numpy's array over the iterators i and j; whole numbers, so
+    that both are exact."""
 
     def __init__(self, rng, arrays, iterators):
         self.rng, self.arrays, self.iterators = rng, arrays, iterators
@@ -143,7 +175,9 @@ class Random:
             number = int(self.rng.integers(-3, 4))
             return e.of(number), np.float64(number)
         (x, xv), (row, rv) = self.arrays
-        return [(x[i, j], xv), (row[j], rv[None, :]), (x[j, i], xv.T), (x[i, 0], xv[:, :1])][which - 1]
+        return [(x[i, j], xv), (row[j], rv[None, :]), (x[j, i], xv.T), (x[i, 0], xv[:, :1])][
+            which - 1
+        ]
 
     def value(self, depth):
         if depth == 0:
@@ -155,15 +189,24 @@ class Random:
         if which == 1:
             return abs(a), np.abs(av)
         if which == 2:
-            condition, mask = [(a < b, av < bv), (a >= b, av >= bv), (a == b, av == bv),
-                               ((a > 0) & ~(b > 1), (av > 0) & ~(bv > 1))][self.rng.integers(4)]
+            condition, mask = [
+                (a < b, av < bv),
+                (a >= b, av >= bv),
+                (a == b, av == bv),
+                ((a > 0) & ~(b > 1), (av > 0) & ~(bv > 1)),
+            ][self.rng.integers(4)]
             return e.where(condition, a, b), np.where(mask, av, bv)
         if which == 3 and a.dtype:
             k = self.iterators[1]
             _, reduced = self.arrays
             return a * e.sum(reduced[0][k], over=k), av * reduced[1].sum()
-        of_python, of_numpy = [(e.min, np.minimum), (e.max, np.maximum), (operator.add, np.add), (operator.sub, np.subtract),
-                               (operator.mul, np.multiply)][self.rng.integers(5)]
+        of_python, of_numpy = [
+            (e.min, np.minimum),
+            (e.max, np.maximum),
+            (operator.add, np.add),
+            (operator.sub, np.subtract),
+            (operator.mul, np.multiply),
+        ][self.rng.integers(5)]
         return of_python(a, b), of_numpy(av, bv)
 
 
@@ -188,6 +231,7 @@ def test_random_expressions(seed):
 
 # ---- what cannot be written
 
+
 def small():
     b = polyte.build("small")
     N = b.sizes("N")
@@ -198,44 +242,107 @@ def assign(y, i, value):
     y[i] = value
 
 
-@pytest.mark.parametrize("write,kind,words", [
-    (lambda b, N, i, x, c, y: x[i] + c[i], TypeError, r"'x\[i\] \+ c\[i\]' joins f32 and i32"),
-    (lambda b, N, i, x, c, y: x[i] + "one", TypeError, r"'x\[i\] \+ 'one'': 'one' is of type str"),
-    (lambda b, N, i, x, c, y: x[i] + x, TypeError, r"tensor 'x' has no subscripts"),
-    (lambda b, N, i, x, c, y: x[i] * float("nan"), ValueError, "nan cannot be written"),
-    (lambda b, N, i, x, c, y: x[i] // 2, TypeError, r"'x\[i\] // 2'"),
-    (lambda b, N, i, x, c, y: x[i] << 2, TypeError, r"'x\[i\] << 2': << is of whole numbers, not f32"),
-    (lambda b, N, i, x, c, y: max(x[i], 0), TypeError, r"'x\[i\] < 0' has no truth value"),
-    (lambda b, N, i, x, c, y: 0 < i < N, TypeError, "has no truth value"),
-    (lambda b, N, i, x, c, y: list(x), TypeError, "not iterable"),
-    (lambda b, N, i, x, c, y: x[i, i], ValueError, r"'x\[i, i\]': 2 subscripts, the tensor has 1 dimensions"),
-    (lambda b, N, i, x, c, y: x[1:3], TypeError, "slices are not possible"),
-    (lambda b, N, i, x, c, y: x[x[i]], TypeError, r"subscript 'x\[i\]' is f32"),
-    (lambda b, N, i, x, c, y: e.where(x[i], 1, 2), TypeError, "the condition is f32, expected bool"),
-    (lambda b, N, i, x, c, y: e.sum(x[i], over=N), TypeError, r"sum of 'x\[i\]' is over .*expected iterators"),
-    (lambda b, N, i, x, c, y: e.sum(x[i], over=()), TypeError, "is over no iterator"),
-    (lambda b, N, i, x, c, y: e.max(x[i]), TypeError, "max takes two values or more"),
-    (lambda b, N, i, x, c, y: assign(y, i, c[i]), TypeError, r"'y\[i\]' is f32 and is assigned i32, 'c\[i\]'"),
-    (lambda b, N, i, x, c, y: assign(y, i, x[b.iters("k")]), ValueError, r"'y\[i\]' has no iterator 'k', which 'x\[k\]' uses"),
-    (lambda b, N, i, x, c, y: assign(y, i, e.argmax(x[i], over=i)), TypeError, "argmin and argmax write a pair"),
-    (lambda b, N, i, x, c, y: assign(y, i, x[i].updated("+", 1)), ValueError, r"'y\[i\]' is assigned an update of 'x\[i\]'"),
-    (lambda b, N, i, x, c, y: assign(y, e.sum(c[i], over=i), 0), ValueError, r"'sum\[..\]' reduces within a subscript"),
-    (lambda b, N, i, x, c, y: assign(y, b.iters("i", 2), x[b.iters("i", 1, 3)]), ValueError, r"ranges 0..2 and 1..3"),
-    (lambda b, N, i, x, c, y: assign(y, b.iters("N"), 0), ValueError, "iterator 'N' has the name of a tensor or size"),
-    (lambda b, N, i, x, c, y: assign(y, b.iters("x"), 0), ValueError, "iterator 'x' has the name of a tensor or size"),
-    (lambda b, N, i, x, c, y: x[i].updated("/", 1), ValueError, "expected \\+, -, \\*"),
-    (lambda b, N, i, x, c, y: x[i].updated("+", 1) + 1, TypeError, "unsupported operand"),
-    (lambda b, N, i, x, c, y: 1 + x[x[i].updated("+", 1)], TypeError, "the update of 'x\\[i\\]' is no value"),
-    (lambda b, N, i, x, c, y: b.input("x", N), ValueError, "tensor 'x' is there already"),
-    (lambda b, N, i, x, c, y: b.input("1x", N), ValueError, "'1x': expected a name"),
-    (lambda b, N, i, x, c, y: b.input("z", N, "float13"), ValueError, "dtype 'float13'"),
-    (lambda b, N, i, x, c, y: b.input("z", x[i]), TypeError, r"'x\[i\]' is f32, expected sizes"),
-    (lambda b, N, i, x, c, y: b.sizes("M N"), ValueError, "size 'N' is there already"),
-    (lambda b, N, i, x, c, y: b.temp("t", N), TypeError, "give shape and dtype, or neither"),
-    (lambda b, N, i, x, c, y: b.when(i), TypeError, "when 'i': expected a condition"),
-    (lambda b, N, i, x, c, y: b.only_if(), TypeError, "only_if takes conditions"),
-    (lambda b, N, i, x, c, y: b.loop("t", N, step=2).__enter__(), ValueError, "step is 2"),
-])
+@pytest.mark.parametrize(
+    "write,kind,words",
+    [
+        (lambda b, N, i, x, c, y: x[i] + c[i], TypeError, r"'x\[i\] \+ c\[i\]' joins f32 and i32"),
+        (
+            lambda b, N, i, x, c, y: x[i] + "one",
+            TypeError,
+            r"'x\[i\] \+ 'one'': 'one' is of type str",
+        ),
+        (lambda b, N, i, x, c, y: x[i] + x, TypeError, r"tensor 'x' has no subscripts"),
+        (lambda b, N, i, x, c, y: x[i] * float("nan"), ValueError, "nan cannot be written"),
+        (lambda b, N, i, x, c, y: x[i] // 2, TypeError, r"'x\[i\] // 2'"),
+        (
+            lambda b, N, i, x, c, y: x[i] << 2,
+            TypeError,
+            r"'x\[i\] << 2': << is of whole numbers, not f32",
+        ),
+        (lambda b, N, i, x, c, y: max(x[i], 0), TypeError, r"'x\[i\] < 0' has no truth value"),
+        (lambda b, N, i, x, c, y: 0 < i < N, TypeError, "has no truth value"),
+        (lambda b, N, i, x, c, y: list(x), TypeError, "not iterable"),
+        (
+            lambda b, N, i, x, c, y: x[i, i],
+            ValueError,
+            r"'x\[i, i\]': 2 subscripts, the tensor has 1 dimensions",
+        ),
+        (lambda b, N, i, x, c, y: x[1:3], TypeError, "slices are not possible"),
+        (lambda b, N, i, x, c, y: x[x[i]], TypeError, r"subscript 'x\[i\]' is f32"),
+        (
+            lambda b, N, i, x, c, y: e.where(x[i], 1, 2),
+            TypeError,
+            "the condition is f32, expected bool",
+        ),
+        (
+            lambda b, N, i, x, c, y: e.sum(x[i], over=N),
+            TypeError,
+            r"sum of 'x\[i\]' is over .*expected iterators",
+        ),
+        (lambda b, N, i, x, c, y: e.sum(x[i], over=()), TypeError, "is over no iterator"),
+        (lambda b, N, i, x, c, y: e.max(x[i]), TypeError, "max takes two values or more"),
+        (
+            lambda b, N, i, x, c, y: assign(y, i, c[i]),
+            TypeError,
+            r"'y\[i\]' is f32 and is assigned i32, 'c\[i\]'",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, i, x[b.iters("k")]),
+            ValueError,
+            r"'y\[i\]' has no iterator 'k', which 'x\[k\]' uses",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, i, e.argmax(x[i], over=i)),
+            TypeError,
+            "argmin and argmax write a pair",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, i, x[i].updated("+", 1)),
+            ValueError,
+            r"'y\[i\]' is assigned an update of 'x\[i\]'",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, e.sum(c[i], over=i), 0),
+            ValueError,
+            r"'sum\[..\]' reduces within a subscript",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, b.iters("i", 2), x[b.iters("i", 1, 3)]),
+            ValueError,
+            r"ranges 0..2 and 1..3",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, b.iters("N"), 0),
+            ValueError,
+            "iterator 'N' has the name of a tensor or size",
+        ),
+        (
+            lambda b, N, i, x, c, y: assign(y, b.iters("x"), 0),
+            ValueError,
+            "iterator 'x' has the name of a tensor or size",
+        ),
+        (lambda b, N, i, x, c, y: x[i].updated("/", 1), ValueError, "expected \\+, -, \\*"),
+        (lambda b, N, i, x, c, y: x[i].updated("+", 1) + 1, TypeError, "unsupported operand"),
+        (
+            lambda b, N, i, x, c, y: 1 + x[x[i].updated("+", 1)],
+            TypeError,
+            "the update of 'x\\[i\\]' is no value",
+        ),
+        (lambda b, N, i, x, c, y: b.input("x", N), ValueError, "tensor 'x' is there already"),
+        (lambda b, N, i, x, c, y: b.input("1x", N), ValueError, "'1x': expected a name"),
+        (lambda b, N, i, x, c, y: b.input("z", N, "float13"), ValueError, "dtype 'float13'"),
+        (
+            lambda b, N, i, x, c, y: b.input("z", x[i]),
+            TypeError,
+            r"'x\[i\]' is f32, expected sizes",
+        ),
+        (lambda b, N, i, x, c, y: b.sizes("M N"), ValueError, "size 'N' is there already"),
+        (lambda b, N, i, x, c, y: b.temp("t", N), TypeError, "give shape and dtype, or neither"),
+        (lambda b, N, i, x, c, y: b.when(i), TypeError, "when 'i': expected a condition"),
+        (lambda b, N, i, x, c, y: b.only_if(), TypeError, "only_if takes conditions"),
+        (lambda b, N, i, x, c, y: b.loop("t", N, step=2).__enter__(), ValueError, "step is 2"),
+    ],
+)
 def test_what_cannot_be_written(write, kind, words):
     with pytest.raises(kind, match=words):
         write(*small())
@@ -249,7 +356,10 @@ def test_problems_name_the_statement_and_the_line_of_python():
     with pytest.raises(polyte.errors.InvalidInput) as caught:
         b.program()
     first, second = caught.value.problems
-    assert re.match(r"test_expressions.py:\d+: 'y\[i\] = x\[i \+ 1\] \* 2': .*reaches beyond the extent N", first)
+    assert re.match(
+        r"test_expressions.py:\d+: 'y\[i\] = x\[i \+ 1\] \* 2': .*reaches beyond the extent N",
+        first,
+    )
     assert re.match(r"test_expressions.py:\d+: 'z\[i\] = x\[i - 1\]': ", second)
     lines = [int(each.split(":")[1]) for each in caught.value.problems]
     assert lines[1] == lines[0] + 1

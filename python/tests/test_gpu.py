@@ -1,5 +1,6 @@
-"""Kernels for a GPU: played by this processor, and on tests/stand_in, a driver for machines without a GPU. gpu_check.py
-has what needs a real one."""
+"""Kernels for a GPU: played by this processor, and on tests/stand_in, a driver for machines without
+a GPU. gpu_check.py has what needs a real one."""
+
 import os
 
 import numpy as np
@@ -53,6 +54,7 @@ class Stream:
 
 # ---- without a driver
 
+
 def test_this_processor_plays_a_gpu(matmul, pair):
     kernel = matmul.compile(m=24, n=40, k=12, target="cuda:h100", emulate=True)
     np.testing.assert_array_equal(kernel(*pair), pair[0] @ pair[1])
@@ -60,8 +62,10 @@ def test_this_processor_plays_a_gpu(matmul, pair):
 
 
 def test_without_a_driver(matmul, pair):
-    for kernel in (matmul.compile(m=24, n=40, k=12, target="cuda:h100"),
-                   matmul.compile(m=24, n=40, k=12, target="cuda:h100", driver="/nowhere/libcuda.so")):
+    for kernel in (
+        matmul.compile(m=24, n=40, k=12, target="cuda:h100"),
+        matmul.compile(m=24, n=40, k=12, target="cuda:h100", driver="/nowhere/libcuda.so"),
+    ):
         with pytest.raises(polyte.errors.DeviceError, match="libcuda"):
             kernel(*pair)
     with pytest.raises(polyte.errors.DeviceError, match="nowhere"):
@@ -74,6 +78,7 @@ def test_a_stream_is_of_a_gpu(kernel, operands):
 
 
 # ---- on the stand-in
+
 
 def test_arrays_in_its_memory(product, pair):
     a, b = map(on_device, pair)
@@ -94,11 +99,14 @@ def test_arrays_of_this_processor_are_copied(product, pair):
 
 def test_by_the_cuda_array_interface(product, pair):
     a, b = map(on_device, pair)
-    np.testing.assert_array_equal(product(Interface(a), Interface(b, strides=(160, 4))).numpy(), pair[0] @ pair[1])
+    np.testing.assert_array_equal(
+        product(Interface(a), Interface(b, strides=(160, 4))).numpy(), pair[0] @ pair[1]
+    )
 
 
 def test_a_buffer_that_is_not_the_memory_on_the_device(product, pair):
     """cupy's arrays have the buffer protocol, and refuse it."""
+
     class Both(bytearray):
         pass
 
@@ -108,8 +116,17 @@ def test_a_buffer_that_is_not_the_memory_on_the_device(product, pair):
     np.testing.assert_array_equal(product(both, b).numpy(), pair[0] @ pair[1])
 
 
-@pytest.mark.parametrize("stream", [0, 1, Stream(cuda_stream=0), Stream(ptr=0), Stream(__cuda_stream__=(0, 0)),
-                                    Stream(__cuda_stream__=lambda: (0, 0))])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        0,
+        1,
+        Stream(cuda_stream=0),
+        Stream(ptr=0),
+        Stream(__cuda_stream__=(0, 0)),
+        Stream(__cuda_stream__=lambda: (0, 0)),
+    ],
+)
 def test_streams(product, pair, stream):
     a, b = map(on_device, pair)
     c = product(a, b, stream=stream)
@@ -144,11 +161,20 @@ def test_in_place():
 
 @on_stand_in
 def test_constants():
-    kernel = compiled(polyte.program("program dense(M, N, K)\n  in x: f32[M, K]\n  const w: f32[K, N]\n  out y: f32[M, N]\n"
-                                     "  y[m, n] = sum[k] x[m, k] * w[k, n]\n"), M=9, N=33, K=7)
+    kernel = compiled(
+        polyte.program(
+            "program dense(M, N, K)\n  in x: f32[M, K]\n  const w: f32[K, N]\n  out y: f32[M, N]\n"
+            "  y[m, n] = sum[k] x[m, k] * w[k, n]\n"
+        ),
+        M=9,
+        N=33,
+        K=7,
+    )
     rng = np.random.default_rng(3)
     x, w = whole(rng, 9, 7), whole(rng, 7, 33)
-    with pytest.raises(TypeError, match=r"constant 'w' is no argument of a kernel for a GPU: kernel.bind\(w=..\)"):
+    with pytest.raises(
+        TypeError, match=r"constant 'w' is no argument of a kernel for a GPU: kernel.bind\(w=..\)"
+    ):
         kernel(on_device(x))
     np.testing.assert_array_equal(kernel.bind(w=w)(on_device(x)).numpy(), x @ w)
     with pytest.raises(ValueError, match="'w' is in the memory of device type 2"):
@@ -163,7 +189,10 @@ def test_types(dtype):
     np.testing.assert_array_equal(there.numpy(), x)
     assert np.dtype(there.__cuda_array_interface__["typestr"]) == x.dtype
     name = there.dtype
-    kernel = compiled(polyte.program(f"program copy(N)\n  in x: {name}[N]\n  out y: {name}[N]\n  y[i] = x[i]\n"), N=50)
+    kernel = compiled(
+        polyte.program(f"program copy(N)\n  in x: {name}[N]\n  out y: {name}[N]\n  y[i] = x[i]\n"),
+        N=50,
+    )
     for given in (there, Interface(there)):
         np.testing.assert_array_equal(kernel(given).numpy(), x)
 
@@ -172,31 +201,76 @@ def test_types(dtype):
 def test_dlpack():
     there = on_device(np.arange(6, dtype="f4").reshape(2, 3))
     assert there.__dlpack_device__() == (2, 0)
-    kept = [there.__dlpack__(stream=1), there.__dlpack__(stream=-1, max_version=(1, 0)), there.__dlpack__()]
+    kept = [
+        there.__dlpack__(stream=1),
+        there.__dlpack__(stream=-1, max_version=(1, 0)),
+        there.__dlpack__(),
+    ]
     assert all("dltensor" in repr(each) for each in kept)
     kernel = compiled(polyte.program(TWICE.replace("[N]", "[2, N]").replace("[n]", "[m, n]")), N=3)
     kernel(there)
     np.testing.assert_array_equal(there.numpy(), [[0, 2, 4], [6, 8, 10]])
 
 
-@pytest.mark.parametrize("call,kind,words", [
-    (lambda k, a, b: k(a, np.ones((12, 40), "f4")), ValueError, "some arguments are in the memory of a GPU and some"),
-    (lambda k, a, b: k(np.ones((24, 12), "f4"), np.ones((12, 40), "f4"), stream=0), ValueError, "stream is given, and the"),
-    (lambda k, a, b: k(a, b, stream="fast"), TypeError, "stream is of type str, expected None, the number"),
-    (lambda k, a, b: k(a), TypeError, "argument 'B' is missing"),
-    (lambda k, a, b: k(a, a), ValueError, r"'B' has shape \[24, 12\], expected \[12, 40\]"),
-    (lambda k, a, b: k(Interface(a, typestr="<f8"), b), ValueError, "'A' is f64, expected f32"),
-    (lambda k, a, b: k(Interface(a, typestr="<c8"), b), ValueError, "'A' has elements of type '<c8'"),
-    (lambda k, a, b: k(Interface(a, strides=(4, 96)), b), ValueError, "'A' is not dense"),
-    (lambda k, a, b: k(Interface(a, shape="wide"), b), ValueError, "'A' is of type Interface, whose"),
-    (lambda k, a, b: k(Stream(__cuda_array_interface__={"version": 3}), b), ValueError, "'A' is of type Stream, whose"),
-    (lambda k, a, b: k(Stream(__cuda_array_interface__=7), b), ValueError, "'A' is of type Stream, whose"),
-    (lambda k, a, b: k(Interface(a, data=(a.__cuda_array_interface__["data"][0] + 4, False)), b), ValueError,
-     "'A' begins at an address that is no multiple of 16"),
-    (lambda k, a, b: k(a, b, out=Interface(on_device(np.zeros((24, 40), "f4")), data=(16, True))), ValueError,
-     "'C' is written, and read-only"),
-    (lambda k, a, b: k(a, b, out=Interface(a, shape=(24, 40))), ValueError, "overlaps"),
-])
+@pytest.mark.parametrize(
+    "call,kind,words",
+    [
+        (
+            lambda k, a, b: k(a, np.ones((12, 40), "f4")),
+            ValueError,
+            "some arguments are in the memory of a GPU and some",
+        ),
+        (
+            lambda k, a, b: k(np.ones((24, 12), "f4"), np.ones((12, 40), "f4"), stream=0),
+            ValueError,
+            "stream is given, and the",
+        ),
+        (
+            lambda k, a, b: k(a, b, stream="fast"),
+            TypeError,
+            "stream is of type str, expected None, the number",
+        ),
+        (lambda k, a, b: k(a), TypeError, "argument 'B' is missing"),
+        (lambda k, a, b: k(a, a), ValueError, r"'B' has shape \[24, 12\], expected \[12, 40\]"),
+        (lambda k, a, b: k(Interface(a, typestr="<f8"), b), ValueError, "'A' is f64, expected f32"),
+        (
+            lambda k, a, b: k(Interface(a, typestr="<c8"), b),
+            ValueError,
+            "'A' has elements of type '<c8'",
+        ),
+        (lambda k, a, b: k(Interface(a, strides=(4, 96)), b), ValueError, "'A' is not dense"),
+        (
+            lambda k, a, b: k(Interface(a, shape="wide"), b),
+            ValueError,
+            "'A' is of type Interface, whose",
+        ),
+        (
+            lambda k, a, b: k(Stream(__cuda_array_interface__={"version": 3}), b),
+            ValueError,
+            "'A' is of type Stream, whose",
+        ),
+        (
+            lambda k, a, b: k(Stream(__cuda_array_interface__=7), b),
+            ValueError,
+            "'A' is of type Stream, whose",
+        ),
+        (
+            lambda k, a, b: k(
+                Interface(a, data=(a.__cuda_array_interface__["data"][0] + 4, False)), b
+            ),
+            ValueError,
+            "'A' begins at an address that is no multiple of 16",
+        ),
+        (
+            lambda k, a, b: k(
+                a, b, out=Interface(on_device(np.zeros((24, 40), "f4")), data=(16, True))
+            ),
+            ValueError,
+            "'C' is written, and read-only",
+        ),
+        (lambda k, a, b: k(a, b, out=Interface(a, shape=(24, 40))), ValueError, "overlaps"),
+    ],
+)
 def test_what_does_not_fit(product, pair, call, kind, words):
     with pytest.raises(kind, match=words):
         call(product, *map(on_device, pair))
@@ -210,8 +284,14 @@ def test_a_kernel_of_this_processor_refuses_arrays_of_a_gpu(matmul, product, pai
 
 @on_stand_in
 def test_what_a_call_in_a_stream_finds_is_raised_by_wait():
-    kernel = compiled(polyte.program("program pick(N, V)\n  in x: f32[V]\n  in id: i64[N]\n  out y: f32[N]\n"
-                                     "  y[n] = x[id[n]]\n"), N=40, V=50)
+    kernel = compiled(
+        polyte.program(
+            "program pick(N, V)\n  in x: f32[V]\n  in id: i64[N]\n  out y: f32[N]\n"
+            "  y[n] = x[id[n]]\n"
+        ),
+        N=40,
+        V=50,
+    )
     x, wrong = on_device(np.arange(50, dtype="f4")), on_device(np.where(np.arange(40) == 17, 50, 3))
     with pytest.raises(ValueError, match="outside its dimension"):
         kernel(x, wrong)

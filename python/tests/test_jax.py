@@ -1,4 +1,5 @@
 """Kernels with arrays of jax. Skipped where jax is not installed."""
+
 import numpy as np
 import pytest
 

@@ -1,4 +1,5 @@
 """ONNX files and artifacts."""
+
 import os
 
 import numpy as np
@@ -14,13 +15,18 @@ DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
 def artifact(tmp_path_factory):
     path = tmp_path_factory.mktemp("digits") / "digits.polyte"
     report = polyte.compile_onnx(DIGITS, path)
-    assert report.groups and all(group.scheduler == "poly" and not group.declined for group in report.groups)
+    assert report.groups and all(
+        group.scheduler == "poly" and not group.declined for group in report.groups
+    )
     return path
 
 
 def shaped(specs):
     rng = np.random.default_rng(4)
-    return {name: rng.standard_normal([abs(extent) for extent in shape]).astype(np.float32) for name, _, shape in specs}
+    return {
+        name: rng.standard_normal([abs(extent) for extent in shape]).astype(np.float32)
+        for name, _, shape in specs
+    }
 
 
 def test_an_artifact_runs(artifact):
@@ -43,10 +49,12 @@ def test_what_does_not_fit(artifact):
     session = polyte.Session(artifact)
     inputs = shaped(session.inputs)
     name = next(iter(inputs))
-    for bad, kind, words in (({}, ValueError, f"input '{name}' is missing"),
-                             ({**inputs, "q": inputs[name]}, ValueError, "there is no input 'q'"),
-                             ({name: inputs[name].astype(np.float64)}, ValueError, "f64"),
-                             ({name: "text"}, ValueError, "of type str")):
+    for bad, kind, words in (
+        ({}, ValueError, f"input '{name}' is missing"),
+        ({**inputs, "q": inputs[name]}, ValueError, "there is no input 'q'"),
+        ({name: inputs[name].astype(np.float64)}, ValueError, "f64"),
+        ({name: "text"}, ValueError, "of type str"),
+    ):
         with pytest.raises(kind, match=words):
             session(**bad)
     with pytest.raises(TypeError, match="given twice"):
@@ -70,4 +78,6 @@ def test_files_that_are_none(tmp_path):
 
 def test_nothing_is_written_without_a_name():
     report = polyte.compile_onnx(DIGITS, scheduler="template")
-    assert report.groups[0].script.startswith("schedule") and report.groups[0].program.startswith("program")
+    assert report.groups[0].script.startswith("schedule") and report.groups[0].program.startswith(
+        "program"
+    )

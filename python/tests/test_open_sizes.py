@@ -1,4 +1,5 @@
 """One kernel for arrays of all sizes."""
+
 import numpy as np
 import pytest
 
@@ -19,7 +20,9 @@ def test_shapes_come_from_the_arrays(matmul):
     for m, n, k in CUBES:
         a, b = whole(m, k), whole(k, n)
         np.testing.assert_array_equal(kernel(a, b), a @ b)
-        np.testing.assert_array_equal(kernel(a, b), matmul.compile("naive", m=m, n=n, k=k, cache=False)(a, b))
+        np.testing.assert_array_equal(
+            kernel(a, b), matmul.compile("naive", m=m, n=n, k=k, cache=False)(a, b)
+        )
         out = np.full((m, n), 9, "f4")
         assert kernel(B=b, A=a, out=out) is out and (out == a @ b).all()
 
@@ -30,8 +33,10 @@ def test_what_does_not_fit_is_listed(matmul):
     with pytest.raises(polyte.errors.InvalidInput) as caught:
         kernel(whole(4, 4), whole(2, 6), out=np.empty((5, 7), "f4"))
     assert caught.value.problems == [
-        "argument 'A' has shape [4, 4], expected [4, 3]: [M, 3]", "argument 'B' has shape [2, 6], expected [3, 6]: [3, N]",
-        "argument 'C' has shape [5, 7], expected [4, 6]: [M, N], M is 4 by 'A', N is 6 by 'B'"]
+        "argument 'A' has shape [4, 4], expected [4, 3]: [M, 3]",
+        "argument 'B' has shape [2, 6], expected [3, 6]: [3, N]",
+        "argument 'C' has shape [5, 7], expected [4, 6]: [M, N], M is 4 by 'A', N is 6 by 'B'",
+    ]
     with pytest.raises(ValueError, match="size 'M' is 10, expected 1 to 9"):
         kernel(whole(10, 3), b)
     with pytest.raises(ValueError, match=r"'B' has 1 dimensions, expected 2: \[3, N\]"):
@@ -56,22 +61,28 @@ def test_what_cannot_be_left_open_is_refused(matmul):
 
 
 def test_sizes_that_no_shape_says():
-    grow = polyte.program("program grow(T, N)\n  inout x: f32[2*N + 1]\n  in one: f32[N]\n  loop t in 0..T\n"
-                          "    x[i] += one[i]   for i in 0..N\n").compile(open=True)
+    grow = polyte.program(
+        "program grow(T, N)\n  inout x: f32[2*N + 1]\n  in one: f32[N]\n  loop t in 0..T\n"
+        "    x[i] += one[i]   for i in 0..N\n"
+    ).compile(open=True)
     x = np.zeros(7, "f4")
     grow(x, np.ones(3, "f4"), T=5)
     assert list(x) == [5, 5, 5, 0, 0, 0, 0]
     with pytest.raises(ValueError, match="size 'T' is said by no shape: give it"):
         grow(x, np.ones(3, "f4"))
-    with pytest.raises(ValueError, match=r"'one' has shape \[4\], expected \[3\]: \[N\], N is 3 by 'x'"):
+    with pytest.raises(
+        ValueError, match=r"'one' has shape \[4\], expected \[3\]: \[N\], N is 3 by 'x'"
+    ):
         grow(x, np.ones(4, "f4"), T=5)
     with pytest.raises(ValueError, match=r"'x' has shape \[8\], expected \[7\]"):
         grow(np.zeros(8, "f4"), np.ones(3, "f4"), T=5)
 
 
 def test_constants_are_bound_or_given(tmp_path):
-    dense = polyte.program("program dense(M, N, K)\n  in x: f32[M, K]\n  const w: f32[K, N]\n  out y: f32[M, N]\n"
-                           "  y[m, n] = sum[k] x[m, k] * w[k, n]\n")
+    dense = polyte.program(
+        "program dense(M, N, K)\n  in x: f32[M, K]\n  const w: f32[K, N]\n  out y: f32[M, N]\n"
+        "  y[m, n] = sum[k] x[m, k] * w[k, n]\n"
+    )
     w = whole(3, 7)
     for kernel in (dense.compile(open="M", N=7, K=3), dense.compile(open=True)):
         bound = kernel.bind(w=w)
@@ -80,7 +91,9 @@ def test_constants_are_bound_or_given(tmp_path):
             np.testing.assert_array_equal(bound(x), x @ w)
             np.testing.assert_array_equal(kernel(x, w), x @ w)
         # Of a kernel with K open both say it: the first tensor wins.
-        with pytest.raises(ValueError, match=r"'x' has shape \[2, 4\], expected \[2, 3\]|K is 4 by 'x'"):
+        with pytest.raises(
+            ValueError, match=r"'x' has shape \[2, 4\], expected \[2, 3\]|K is 4 by 'x'"
+        ):
             bound(whole(2, 4))
     kernel.save(tmp_path / "dense.kernel")
     x = whole(9, 5)

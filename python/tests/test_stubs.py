@@ -1,4 +1,5 @@
 """_polyte.pyi says what the extension has: every name, member and parameter, and nothing else."""
+
 import ast
 import os
 import re
@@ -9,7 +10,11 @@ import polyte
 from polyte import _polyte
 
 with open(os.path.join(os.path.dirname(polyte.__file__), "_polyte.pyi")) as file:
-    STUBS = {node.name: node for node in ast.parse(file.read()).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    STUBS = {
+        node.name: node
+        for node in ast.parse(file.read()).body
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef))
+    }
 CLASSES = {name: node for name, node in STUBS.items() if isinstance(node, ast.ClassDef)}
 
 
@@ -35,7 +40,9 @@ def test_every_member(name):
     assert public(stub) == public(vars(cls))
     for member, node in stub.items():
         held = vars(cls).get(member)
-        assert held is not None and is_property(node) == (type(held).__name__ in ("property", "getset_descriptor")), member
+        assert held is not None and is_property(node) == (
+            type(held).__name__ in ("property", "getset_descriptor")
+        ), member
 
 
 def parameters(signature):
@@ -44,7 +51,11 @@ def parameters(signature):
 
 
 def shape(arguments):
-    return (len(arguments.posonlyargs + arguments.args), arguments.vararg is not None, arguments.kwarg is not None)
+    return (
+        len(arguments.posonlyargs + arguments.args),
+        arguments.vararg is not None,
+        arguments.kwarg is not None,
+    )
 
 
 def functions():
@@ -54,7 +65,9 @@ def functions():
         else:
             for member, method in members(node).items():
                 if not is_property(method) and member != "__init__":
-                    yield pytest.param(getattr(getattr(_polyte, name), member), method, id=f"{name}.{member}")
+                    yield pytest.param(
+                        getattr(getattr(_polyte, name), member), method, id=f"{name}.{member}"
+                    )
 
 
 @pytest.mark.parametrize("function,node", list(functions()))
@@ -62,13 +75,19 @@ def test_every_parameter(function, node):
     ((signature, *_),) = function.__nb_signature__
     got, said = parameters(signature), node.args
     named_only = len(said.kwonlyargs)
-    assert shape(got)[0] == shape(said)[0] and (shape(got)[2] or not named_only) and shape(got)[1] == shape(said)[1], signature
+    assert (
+        shape(got)[0] == shape(said)[0]
+        and (shape(got)[2] or not named_only)
+        and shape(got)[1] == shape(said)[1]
+    ), signature
 
 
 def test_the_package_has_what_it_says():
     for name in polyte.__all__:
         assert getattr(polyte, name) is not None
-    assert {"build", "op", "program", "compile_onnx", "lab", "expr", "to_device"} <= set(polyte.__all__)
+    assert {"build", "op", "program", "compile_onnx", "lab", "expr", "to_device"} <= set(
+        polyte.__all__
+    )
 
 
 @pytest.mark.parametrize("name", polyte.__all__)

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Operators ahead of time, as a stranger uses them: objects, C text and headers of `polyte op --emit object,header,c`
-linked into programs by gcc and clang, alone and with threads, natively and for AArch64 under qemu; what they compute is
-compared with the interpreter. Only the standard library, and the compilers that are there.
+"""Operators ahead of time, as a stranger uses them: objects, C text and headers of `polyte op
+--emit object,header,c` linked into programs by gcc and clang, alone and with threads, natively
+and for AArch64 under qemu; what they compute is compared with the interpreter. Only the standard
+library, and the compilers that are there.
 
-    tests/ahead_of_time/ahead_of_time_test.py --polyte build/release/polyte [--only NAME] [--keep DIR]
+    tests/ahead_of_time/ahead_of_time_test.py --polyte build/release/polyte [--only NAME]
+    [--keep DIR]
 """
+
 import argparse
 import ast
 import io
@@ -27,7 +30,12 @@ CASES = {
     "gemm_parallel": ("C[m,n] = sum[k] A[m,k]*B[k,n]", "m=100,n=64,k=64", ["--threads", "2"], 0),
     "dense": (PROGRAMS / "dense_relu.program", "M=33,N=70,K=41", ["--scheduler", "template"], 0),
     "dense_poly": (PROGRAMS / "dense_relu.program", "M=128,N=256,K=256", [], 0),
-    "conv_parallel": (PROGRAMS / "conv_3x3.program", "N=2,C=16,F=32,H=14,W=14", ["--threads", "2"], 0),
+    "conv_parallel": (
+        PROGRAMS / "conv_3x3.program",
+        "N=2,C=16,F=32,H=14,W=14",
+        ["--threads", "2"],
+        0,
+    ),
     "conv": (PROGRAMS / "conv_3x3.program", "N=1,C=3,F=5,H=9,W=11", [], 0),
     "cholesky": (PROGRAMS / "cholesky.program", "N=1", [], 0),
     "jacobi": (PROGRAMS / "jacobi_2d.program", "T=4,N=21", [], 1e-12),
@@ -36,14 +44,46 @@ CASES = {
     "gather": (PROGRAMS / "gather.program", "N=6,V=9,D=7", [], 0),
     "bytes": (PROGRAMS / "quantized_gemm.program", "M=9,N=17,K=33", [], 0),
     "exp": ("y[i] = exp(x[i])", "i=100", [], 1e-5),  # a name that C has taken
-    "same": ("workspace[i] = threads[i] * 2", "i=13", [], 0),  # names that the header's functions have
+    # names that the header's functions have
+    "same": ("workspace[i] = threads[i] * 2", "i=13", [], 0),
 }
-FORMATS = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b", "u64": "Q", "u32": "I", "u16": "H",
-           "u8": "B", "bool": "B"}
-NUMPY = {"d": "<f8", "f": "<f4", "q": "<i8", "i": "<i4", "h": "<i2", "b": "|i1", "Q": "<u8", "I": "<u4", "H": "<u2",
-         "B": "|u1"}
-C = {"d": "double", "f": "float", "q": "int64_t", "i": "int32_t", "h": "int16_t", "b": "int8_t", "Q": "uint64_t",
-     "I": "uint32_t", "H": "uint16_t", "B": "uint8_t"}
+FORMATS = {
+    "f64": "d",
+    "f32": "f",
+    "i64": "q",
+    "i32": "i",
+    "i16": "h",
+    "i8": "b",
+    "u64": "Q",
+    "u32": "I",
+    "u16": "H",
+    "u8": "B",
+    "bool": "B",
+}
+NUMPY = {
+    "d": "<f8",
+    "f": "<f4",
+    "q": "<i8",
+    "i": "<i4",
+    "h": "<i2",
+    "b": "|i1",
+    "Q": "<u8",
+    "I": "<u4",
+    "H": "<u2",
+    "B": "|u1",
+}
+C = {
+    "d": "double",
+    "f": "float",
+    "q": "int64_t",
+    "i": "int32_t",
+    "h": "int16_t",
+    "b": "int8_t",
+    "Q": "uint64_t",
+    "I": "uint32_t",
+    "H": "uint16_t",
+    "B": "uint8_t",
+}
 # What C's own libraries define; anything else that an object asks for would be ours.
 LIBRARY = set("fma fmaf pow powf sin sinf cos cosf memcpy memset memmove".split())
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
@@ -63,22 +103,28 @@ class Buffer:
 def run(command, **options):
     done = subprocess.run([str(part) for part in command], capture_output=True, **options)
     if done.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stderr.decode()[-3000:]}")
+        raise AssertionError(
+            f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stderr.decode()[-3000:]}"
+        )
     return done.stdout
 
 
 def npy(format_, shape, values):
     head = f"{{'descr': '{NUMPY[format_]}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     head += " " * (-(len(head) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(
-        f"<{len(values)}{format_}", *values)
+    return (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", len(head))
+        + head.encode()
+        + struct.pack(f"<{len(values)}{format_}", *values)
+    )
 
 
 def read_npy(data):
     (length,) = struct.unpack("<H", data[8:10])
-    head = ast.literal_eval(data[10:10 + length].decode())
+    head = ast.literal_eval(data[10 : 10 + length].decode())
     format_ = {text: code for code, text in NUMPY.items()}[head["descr"]]
-    return list(struct.unpack(f"<{math.prod(head['shape'])}{format_}", data[10 + length:]))
+    return list(struct.unpack(f"<{math.prod(head['shape'])}{format_}", data[10 + length :]))
 
 
 class Operator:
@@ -87,21 +133,51 @@ class Operator:
     def __init__(self, polyte, folder, name, target="cpu:native"):
         source, sizes, options, self.tolerance = CASES[name]
         self.folder, self.name, self.target = folder, name, target
-        base = [polyte, "op", source, "--shape", sizes, "--name", name, "--target", target, *options]
+        base = [
+            polyte,
+            "op",
+            source,
+            "--shape",
+            sizes,
+            "--name",
+            name,
+            "--target",
+            target,
+            *options,
+        ]
         self.kinds = "object,header" if target.startswith("aarch64") else "object,header,c"
         run([*base, "--emit", self.kinds, "--emit-dir", folder])
         text = run([*base, "--emit", "program"]).decode()
-        self.buffers = [Buffer(*match[:3], [int(n) for n in match[3].split(",") if n.strip()])
-                        for match in re.findall(r"^  (in|out|inout|const) +(\w+): (\w+)\[(.*)\]$", text, re.M)]
+        self.buffers = [
+            Buffer(*match[:3], [int(n) for n in match[3].split(",") if n.strip()])
+            for match in re.findall(r"^  (in|out|inout|const) +(\w+): (\w+)\[(.*)\]$", text, re.M)
+        ]
         self.header = (folder / f"{name}.h").read_text()
         self.make_data()
         with zipfile.ZipFile(folder / "in.npz", "w") as archive:
             for buffer in self.buffers:
                 if buffer.role != "out":
-                    archive.writestr(buffer.name + ".npy", npy(buffer.format, buffer.shape, self.data[buffer.name]))
-        run([polyte, "interpret", source, "--shape", sizes, "-i", folder / "in.npz", "-o", folder / "ref.npz"])
+                    archive.writestr(
+                        buffer.name + ".npy",
+                        npy(buffer.format, buffer.shape, self.data[buffer.name]),
+                    )
+        run(
+            [
+                polyte,
+                "interpret",
+                source,
+                "--shape",
+                sizes,
+                "-i",
+                folder / "in.npz",
+                "-o",
+                folder / "ref.npz",
+            ]
+        )
         with zipfile.ZipFile(folder / "ref.npz") as archive:
-            self.expected = {b.name: read_npy(archive.read(b.name + ".npy")) for b in self.buffers if b.written}
+            self.expected = {
+                b.name: read_npy(archive.read(b.name + ".npy")) for b in self.buffers if b.written
+            }
 
     def make_data(self):
         rng = random.Random(self.name)
@@ -131,27 +207,49 @@ class Operator:
             if name not in known:
                 text += f"  {kind}* {name} = ({kind}*)memory({prefix}_BYTES_{name});\n"
         if given:
-            text += f"  code = {c}_pack({', '.join(name for _, name in given)});\n  if (code != 0) return code;\n"
+            text += (
+                f"  code = {c}_pack({', '.join(name for _, name in given)});\n"
+                "  if (code != 0) return code;\n"
+            )
         arguments = [name for _, name in self.parameters(c)]
-        text += f"  code = {c}({', '.join(arguments[:-2])}, workspace_of({prefix}_WORKSPACE(workers)), {threads});\n"
+        text += (
+            f"  code = {c}({', '.join(arguments[:-2])}, "
+            f"workspace_of({prefix}_WORKSPACE(workers)), {threads});\n"
+        )
         return text
 
     def main_text(self):
-        declared = "".join(f"  {C[b.format]}* {b.name} = ({C[b.format]}*)memory({b.bytes()});\n" for b in self.buffers)
-        reads = "".join(f"  if (fread({b.name}, 1, {b.bytes()}, in) != {b.bytes()}) return 91;\n" for b in self.buffers)
-        writes = "".join(f"  fwrite({b.name}, 1, {b.bytes()}, out);\n" for b in self.buffers if b.written)
-        return (pathlib.Path(__file__).parent / "main.c").read_text().replace("@NAME@", self.name).replace(
-            "@DECLARE@", declared).replace("@READ@", reads).replace("@CALL@", self.call_text("given")).replace(
-                "@WRITE@", writes)
+        declared = "".join(
+            f"  {C[b.format]}* {b.name} = ({C[b.format]}*)memory({b.bytes()});\n"
+            for b in self.buffers
+        )
+        reads = "".join(
+            f"  if (fread({b.name}, 1, {b.bytes()}, in) != {b.bytes()}) return 91;\n"
+            for b in self.buffers
+        )
+        writes = "".join(
+            f"  fwrite({b.name}, 1, {b.bytes()}, out);\n" for b in self.buffers if b.written
+        )
+        return (
+            (pathlib.Path(__file__).parent / "main.c")
+            .read_text()
+            .replace("@NAME@", self.name)
+            .replace("@DECLARE@", declared)
+            .replace("@READ@", reads)
+            .replace("@CALL@", self.call_text("given"))
+            .replace("@WRITE@", writes)
+        )
 
     def check(self, data, how):
         at = 0
         for b in (b for b in self.buffers if b.written):
-            got = struct.unpack(f"<{b.count}{b.format}", data[at:at + b.bytes()])
+            got = struct.unpack(f"<{b.count}{b.format}", data[at : at + b.bytes()])
             at += b.bytes()
             for place, (one, other) in enumerate(zip(got, self.expected[b.name])):
                 if abs(one - other) > self.tolerance * max(1, abs(other)):
-                    raise AssertionError(f"{self.name}, {how}: {b.name}[{place}] is {one}, expected {other}")
+                    raise AssertionError(
+                        f"{self.name}, {how}: {b.name}[{place}] is {one}, expected {other}"
+                    )
         if at != len(data):
             raise AssertionError(f"{self.name}, {how}: {len(data)} bytes of results, expected {at}")
 
@@ -163,11 +261,39 @@ class Operator:
         program = folder / "program"
         if threads == "&by_threads" and "It has parallel loops" in self.header:
             flags = (*flags, "-DPARALLEL")
-        warnings = STRICT if compiler != "g++" else ["-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"]
-        run([compiler, *warnings, *flags, "-DTHREADS=" + threads, "-O1", "-c", folder / "main.c", "-o", folder / "main.o"])
+        warnings = (
+            STRICT
+            if compiler != "g++"
+            else ["-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"]
+        )
+        run(
+            [
+                compiler,
+                *warnings,
+                *flags,
+                "-DTHREADS=" + threads,
+                "-O1",
+                "-c",
+                folder / "main.c",
+                "-o",
+                folder / "main.o",
+            ]
+        )
         linked = folder / f"{self.name}.{code}"
         if code == "c":
-            run([compiler, "-std=c99", *flags, "-O2", "-ffp-contract=off", "-c", linked, "-o", folder / "text.o"])
+            run(
+                [
+                    compiler,
+                    "-std=c99",
+                    *flags,
+                    "-O2",
+                    "-ffp-contract=off",
+                    "-c",
+                    linked,
+                    "-o",
+                    folder / "text.o",
+                ]
+            )
             linked = folder / "text.o"
         run([compiler, *flags, folder / "main.o", linked, "-o", program, "-lm", "-pthread"])
         if "polyte" in run(["ldd", program]).decode():
@@ -183,14 +309,40 @@ class Operator:
     def on_aarch64(self):
         folder, here = self.folder, pathlib.Path(__file__).parent
         call = self.call_text("0")
-        arrays = "".join(f"  {C[b.format]}* {b.name} = ({C[b.format]}*)buffers[{i}];\n" for i, b in enumerate(self.buffers))
-        entry = (here / "entry.c").read_text().replace("@NAME@", self.name).replace("@ARRAYS@", arrays)
+        arrays = "".join(
+            f"  {C[b.format]}* {b.name} = ({C[b.format]}*)buffers[{i}];\n"
+            for i, b in enumerate(self.buffers)
+        )
+        entry = (
+            (here / "entry.c").read_text().replace("@NAME@", self.name).replace("@ARRAYS@", arrays)
+        )
         (folder / "entry.c").write_text(entry.replace("@CALL@", call))
         for source in (folder / "entry.c", here.parent / "aarch64" / "start.c"):
-            run(["clang-19", "--target=aarch64-linux-gnu", "-O1", "-ffreestanding", "-fno-stack-protector", "-fno-builtin",
-                 "-c", source, "-o", folder / (source.stem + ".o")])
-        run(["ld.lld-19", "-static", folder / "start.o", folder / "entry.o", folder / f"{self.name}.o", "-o",
-             folder / "program"])
+            run(
+                [
+                    "clang-19",
+                    "--target=aarch64-linux-gnu",
+                    "-O1",
+                    "-ffreestanding",
+                    "-fno-stack-protector",
+                    "-fno-builtin",
+                    "-c",
+                    source,
+                    "-o",
+                    folder / (source.stem + ".o"),
+                ]
+            )
+        run(
+            [
+                "ld.lld-19",
+                "-static",
+                folder / "start.o",
+                folder / "entry.o",
+                folder / f"{self.name}.o",
+                "-o",
+                folder / "program",
+            ]
+        )
         message = struct.pack("<qq", len(self.buffers), 0)
         message += b"".join(struct.pack("<q", b.bytes()) for b in self.buffers)
         message += b"".join(self.packed(b) for b in self.buffers)
@@ -199,32 +351,82 @@ class Operator:
             raise AssertionError(f"{self.name} on AArch64: code {struct.unpack('<q', out[:8])[0]}")
         at, results = 8, b""
         for b in self.buffers:
-            results += out[at:at + b.bytes()] if b.written else b""
+            results += out[at : at + b.bytes()] if b.written else b""
             at += b.bytes()
         self.check(results, "AArch64")
 
 
 def check_errors(polyte, folder):
     """Every code that a call returns."""
-    run([polyte, "op", PROGRAMS / "gather.program", "--shape", "N=6,V=9,D=7", "--emit", "object,header", "--emit-dir",
-         folder, "--name", "rows"])
+    run(
+        [
+            polyte,
+            "op",
+            PROGRAMS / "gather.program",
+            "--shape",
+            "N=6,V=9,D=7",
+            "--emit",
+            "object,header",
+            "--emit-dir",
+            folder,
+            "--name",
+            "rows",
+        ]
+    )
     here = pathlib.Path(__file__).parent
-    run(["gcc", *STRICT, "-I", folder, here / "errors.c", folder / "rows.o", "-o", folder / "errors", "-lm"])
+    run(
+        [
+            "gcc",
+            *STRICT,
+            "-I",
+            folder,
+            here / "errors.c",
+            folder / "rows.o",
+            "-o",
+            folder / "errors",
+            "-lm",
+        ]
+    )
     print(run([folder / "errors"]).decode(), end="")
 
 
 def check_processors(polyte, folder):
-    """The header's word on the processor, for one that every machine is and for one that this one may not be."""
+    """The header's word on the processor, for one that every machine is and for one that this
+    one may not be."""
     known = pathlib.Path("/proc/cpuinfo").read_text()
-    for name, flag in (("x86-64", "fpu"), ("x86-64-v3", "avx2"), ("x86-64-v4", "avx512f"), ("sapphirerapids", "avx512_bf16")):
-        run([polyte, "op", "y[i] = x[i] + 1", "--shape", "i=64", "--target", "cpu:" + name, "--name", "one", "--emit",
-             "object,header", "--emit-dir", folder])
-        (folder / "here.c").write_text('#include "one.h"\nint main(void) { return one_runs_here(); }\n')
+    for name, flag in (
+        ("x86-64", "fpu"),
+        ("x86-64-v3", "avx2"),
+        ("x86-64-v4", "avx512f"),
+        ("sapphirerapids", "avx512_bf16"),
+    ):
+        run(
+            [
+                polyte,
+                "op",
+                "y[i] = x[i] + 1",
+                "--shape",
+                "i=64",
+                "--target",
+                "cpu:" + name,
+                "--name",
+                "one",
+                "--emit",
+                "object,header",
+                "--emit-dir",
+                folder,
+            ]
+        )
+        (folder / "here.c").write_text(
+            '#include "one.h"\nint main(void) { return one_runs_here(); }\n'
+        )
         for compiler in compilers():
             run([compiler, *STRICT, folder / "here.c", folder / "one.o", "-o", folder / "here"])
             status = subprocess.run([folder / "here"]).returncode
             if status != (1 if flag in known.split() else 0):
-                raise AssertionError(f"{compiler}: one_runs_here() of {name} is {status}, /proc/cpuinfo knows better")
+                raise AssertionError(
+                    f"{compiler}: one_runs_here() of {name} is {status}, /proc/cpuinfo knows better"
+                )
 
 
 def compilers():
@@ -254,7 +456,9 @@ def check_aarch64(polyte, name, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", required=True, type=pathlib.Path)
     parser.add_argument("--only")
     parser.add_argument("--keep", type=pathlib.Path)
@@ -274,7 +478,9 @@ def main():
                     continue
                 folder = root / f"{name}-{what}"
                 folder.mkdir(parents=True)
-                print(f"{name}, {what}: {'equal' if test(polyte, name, folder) is not False else 'left out'}")
+                print(
+                    f"{name}, {what}: {'equal' if test(polyte, name, folder) is not False else 'left out'}"
+                )
         for test in (check_errors, check_processors):
             if options.only is None:
                 folder = root / test.__name__

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""bench/gpu/pack and bench/gpu/run from end to end on a machine without a GPU: three kernels and a network, behind the
-driver of tests/stand_in. What needs torch is skipped there, and has to say so; compute-sanitizer and ncu are played by
-scripts that print what those print. A wrong kernel, a damaged artifact and a count that differs have to show."""
+"""bench/gpu/pack and bench/gpu/run from end to end on a machine without a GPU: three kernels and
+a network, behind the driver of tests/stand_in. What needs torch is skipped there, and has to say
+so; compute-sanitizer and ncu are played by scripts that print what those print. A wrong kernel, a
+damaged artifact and a count that differs have to show."""
+
 import argparse
 import json
 import os
@@ -63,17 +65,34 @@ class Rehearsal(unittest.TestCase):
         cls.pack = os.path.join(cls.scratch.name, "pack")
         scripts = os.path.join(cls.scratch.name, "scripts")
         os.makedirs(scripts)
-        for name, text in (("hand.sched", HAND), ("other.sched", HAND.replace("count_transpose", "other"))):
+        for name, text in (
+            ("hand.sched", HAND),
+            ("other.sched", HAND.replace("count_transpose", "other")),
+        ):
             with open(os.path.join(scripts, name), "w") as file:
                 file.write(text)
-        cls.said = run("bench/gpu/pack", "--scripts", scripts, "--build", BUILD, "--out", cls.pack, "--only", PROGRAMS, "--networks",
-                       "examples/digits/digits.onnx,no_such.onnx", "--emulate")
+        cls.said = run(
+            "bench/gpu/pack",
+            "--scripts",
+            scripts,
+            "--build",
+            BUILD,
+            "--out",
+            cls.pack,
+            "--only",
+            PROGRAMS,
+            "--networks",
+            "examples/digits/digits.onnx,no_such.onnx",
+            "--emulate",
+        )
         cls.tools = os.path.join(cls.scratch.name, "tools")
         os.makedirs(cls.tools)
         for name, text in (("compute-sanitizer", SANITIZER), ("ncu", NCU)):
             path = os.path.join(cls.tools, name)
             with open(path, "w") as file:
-                file.write(text.format(python=sys.executable, kit=os.path.join(cls.pack, "bench", "gpu")))
+                file.write(
+                    text.format(python=sys.executable, kit=os.path.join(cls.pack, "bench", "gpu"))
+                )
             os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
     @classmethod
@@ -84,9 +103,22 @@ class Rehearsal(unittest.TestCase):
         """(report, what was printed)"""
         report = os.path.join(self.scratch.name, "report.json")
         pack = pack or self.pack
-        said = run(os.path.join(pack, "bench", "gpu", "run"), "--driver",
-                   os.path.join(BUILD, "tests", "stand_in", "libpolyte_stand_in.so"), "--out", report, "--copy-bytes", "65536",
-                   "--flush-bytes", "4096", "--rounds", "1", *more, status=status, **environment)
+        said = run(
+            os.path.join(pack, "bench", "gpu", "run"),
+            "--driver",
+            os.path.join(BUILD, "tests", "stand_in", "libpolyte_stand_in.so"),
+            "--out",
+            report,
+            "--copy-bytes",
+            "65536",
+            "--flush-bytes",
+            "4096",
+            "--rounds",
+            "1",
+            *more,
+            status=status,
+            **environment,
+        )
         with open(report) as file:
             return json.load(file), said
 
@@ -98,17 +130,33 @@ class Rehearsal(unittest.TestCase):
 
     def test_all_of_it(self):
         report, said = self.measure(path=self.tools)
-        ids = {f"{name}.{arm}" for name in (*PROGRAMS.split(","), "digits") for arm in ("poly", "template")}
+        ids = {
+            f"{name}.{arm}"
+            for name in (*PROGRAMS.split(","), "digits")
+            for arm in ("poly", "template")
+        }
         ids.add("count_transpose.script hand")
         self.assertEqual({row["id"] for row in report["correctness"]}, ids)
         for row in report["correctness"]:
             self.assertEqual(row["problems"], [])
-            self.assertEqual(set(row["words"]), {"int:1", "int:1, replayed", "normal:1", "normal:1, replayed"})
-        self.assertEqual({row["name"].split(" / ")[0] for row in report["benchmarks"]}, {*PROGRAMS.split(","), "digits"})
+            self.assertEqual(
+                set(row["words"]), {"int:1", "int:1, replayed", "normal:1", "normal:1, replayed"}
+            )
+        self.assertEqual(
+            {row["name"].split(" / ")[0] for row in report["benchmarks"]},
+            {*PROGRAMS.split(","), "digits"},
+        )
         self.assertTrue(all(row["real_time"] > 0 for row in report["benchmarks"]))
-        self.assertTrue(all("ceiling_fraction" in row for row in report["benchmarks"] if row["name"].startswith("count")))
+        self.assertTrue(
+            all(
+                "ceiling_fraction" in row
+                for row in report["benchmarks"]
+                if row["name"].startswith("count")
+            )
+        )
         self.assertEqual([row["clean"] for row in report["sanitizer"]], [True, True, True])
-        self.assertEqual(len(report["counters"]), 6)  # the columns of poly are parts, and their sums
+        # the columns of poly are parts, and their sums
+        self.assertEqual(len(report["counters"]), 6)
         for row in report["counters"]:
             for count in row["counts"]:
                 self.assertEqual(count["counted"], count["predicted"])
@@ -135,17 +183,35 @@ class Rehearsal(unittest.TestCase):
         wrong = os.path.join(self.scratch.name, "wrong.program")
         with open(wrong, "w") as file:
             file.write(text.replace("= x[j, i] ", "= x[j, i] * 1.001 "))
-        subprocess.run([os.path.join(BUILD, "polyte"), "op", wrong, "--target", "cuda:h100", "--emulate", "--artifact",
-                        os.path.join(pack, "kernels", "count_transpose.poly.polyte")], check=True, capture_output=True)
+        subprocess.run(
+            [
+                os.path.join(BUILD, "polyte"),
+                "op",
+                wrong,
+                "--target",
+                "cuda:h100",
+                "--emulate",
+                "--artifact",
+                os.path.join(pack, "kernels", "count_transpose.poly.polyte"),
+            ],
+            check=True,
+            capture_output=True,
+        )
         report, said = self.measure("--only", "count_transpose", pack=pack, status=1)
-        self.assertRegex(said, "WRONG count_transpose.poly: int:1, y: .*whole numbers have to be equal")
-        self.assertEqual({row["name"] for row in report["benchmarks"]},
-                         {"count_transpose / polyte template", "count_transpose / polyte script hand"})
+        self.assertRegex(
+            said, "WRONG count_transpose.poly: int:1, y: .*whole numbers have to be equal"
+        )
+        self.assertEqual(
+            {row["name"] for row in report["benchmarks"]},
+            {"count_transpose / polyte template", "count_transpose / polyte script hand"},
+        )
 
     def test_a_damaged_artifact_is_one_failure(self):
         pack = self.copy_of_pack()
-        for name, change in (("kernels/count_sums.poly.polyte", lambda data: data[:len(data) // 2]),
-                             ("networks/digits.poly.polyte", lambda data: data[:2000] + b"?" + data[2001:])):
+        for name, change in (
+            ("kernels/count_sums.poly.polyte", lambda data: data[: len(data) // 2]),
+            ("networks/digits.poly.polyte", lambda data: data[:2000] + b"?" + data[2001:]),
+        ):
             path = os.path.join(pack, name)
             with open(path, "rb") as file:
                 data = file.read()
@@ -153,24 +219,45 @@ class Rehearsal(unittest.TestCase):
                 file.write(change(data))
         report, said = self.measure("--skip", "networks", pack=pack, status=1)
         self.assertIn("WRONG count_sums.poly: ", said)
-        self.assertRegex(said, "WRONG digits.poly: .*the artifact put together again is not the one that was packed")
+        self.assertRegex(
+            said,
+            "WRONG digits.poly: .*the artifact put together again is not the one that was packed",
+        )
         self.assertEqual(len([row for row in report["correctness"] if "failed" not in row]), 5)
 
     def test_what_the_tools_find_is_told(self):
-        report, said = self.measure("--only", "count_sums", "--skip", "kernels", path=self.tools, status=1, PLANTED_ERRORS="2",
-                                    PLANTED_SECTORS="1")
+        report, said = self.measure(
+            "--only",
+            "count_sums",
+            "--skip",
+            "kernels",
+            path=self.tools,
+            status=1,
+            PLANTED_ERRORS="2",
+            PLANTED_SECTORS="1",
+        )
         self.assertIn("memcheck: 2 of 2 kernels, ERROR SUMMARY: 2 errors: NOT CLEAN", said)
-        self.assertRegex(said, r"count_sums.poly count_sums_launch0: .*global reads \d+ predicted \d+")
+        self.assertRegex(
+            said, r"count_sums.poly count_sums_launch0: .*global reads \d+ predicted \d+"
+        )
         self.assertEqual([row["clean"] for row in report["sanitizer"]], [False, True, False])
 
     def test_time_that_is_up_is_told(self):
         report, said = self.measure("--minutes", "0")
-        self.assertRegex(said, "skipped in correctness: 7 of 7: .* and after: the stage.s time is up")
+        self.assertRegex(
+            said, "skipped in correctness: 7 of 7: .* and after: the stage.s time is up"
+        )
         self.assertEqual(report["correctness"], [])
 
     def test_no_driver_is_exit_6(self):
-        said = run(os.path.join(self.pack, "bench", "gpu", "run"), "--driver", "./none.so", "--out",
-                   os.path.join(self.scratch.name, "none.json"), status=6)
+        said = run(
+            os.path.join(self.pack, "bench", "gpu", "run"),
+            "--driver",
+            "./none.so",
+            "--out",
+            os.path.join(self.scratch.name, "none.json"),
+            status=6,
+        )
         self.assertIn("no CUDA driver: ./none.so", said)
 
     def test_a_pack_is_not_written_over_another(self):
@@ -193,20 +280,32 @@ class Crews(unittest.TestCase):
     def setUp(self):
         sys.path[:0] = ["bench/gpu", "bench"]
         from kit.crew import Crew, Stage
+
         self.script = tempfile.NamedTemporaryFile("w", suffix=".py")
         self.script.write(WORKER)
         self.script.flush()
-        self.stage, self.crew = Stage("test", 1000, float("inf")), Crew(self.script.name, [], patience=10)
+        self.stage, self.crew = (
+            Stage("test", 1000, float("inf")),
+            Crew(self.script.name, [], patience=10),
+        )
 
     def tearDown(self):
         self.script.close()
 
     def test_what_hangs_dies_or_loses_the_device_is_one_failure(self):
         lines = list(self.crew.run(self.stage, "any", ["a", "die", "b", "hang", "c", "lose", "d"]))
-        self.assertEqual([line["id"] for line in lines], ["a", "die", "b", "hang", "c", "lose", "d"])
+        self.assertEqual(
+            [line["id"] for line in lines], ["a", "die", "b", "hang", "c", "lose", "d"]
+        )
         failed = {line["id"]: line["failed"] for line in lines if "failed" in line}
-        self.assertEqual(failed, {"die": "the process ended with 1: no more",
-                                  "hang": "nothing came for 10 s: it was ended", "lose": "gone"})
+        self.assertEqual(
+            failed,
+            {
+                "die": "the process ended with 1: no more",
+                "hang": "nothing came for 10 s: it was ended",
+                "lose": "gone",
+            },
+        )
         self.assertEqual(self.stage.skipped, [])
 
     def test_the_stage_ends_when_its_time_is_up(self):
@@ -214,7 +313,10 @@ class Crews(unittest.TestCase):
         self.assertEqual(next(lines), {"id": "a"})
         self.stage.end = self.stage.started
         self.assertEqual(list(lines), [])
-        self.assertEqual(self.stage.skipped, [{"what": "2 of 3: hang and after", "why": "the stage's time is up"}])
+        self.assertEqual(
+            self.stage.skipped,
+            [{"what": "2 of 3: hang and after", "why": "the stage's time is up"}],
+        )
 
 
 if __name__ == "__main__":

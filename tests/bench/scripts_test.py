@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Tests of bench/*.py. What needs numpy or onnx is skipped, and said to be, where they are not installed."""
+"""Tests of bench/*.py. What needs numpy or onnx is skipped, and said to be, where they
+are not installed."""
+
 import argparse
 import glob
 import importlib.util
@@ -29,6 +31,7 @@ def run(*command):
 class Statistics(unittest.TestCase):
     def test_median_and_interval(self):
         from peers import timing
+
         self.assertEqual(timing.median([3, 1, 2]), 2)
         self.assertEqual(timing.median([4, 1, 2, 3]), 2.5)
         low, high = timing.interval(range(101))
@@ -36,14 +39,18 @@ class Statistics(unittest.TestCase):
 
     def test_ratio_pairs_the_rounds(self):
         from peers import timing
+
         a = timing.Contender("a", None, None, rounds=[1.0, 20.0, 3.0])
         b = timing.Contender("b", None, None, rounds=[2.0, 40.0, 6.0])
         self.assertEqual(timing.ratio(a, b)[0], 0.5)
 
     def test_every_contender_is_run_in_every_round(self):
         from peers import timing
+
         calls = []
-        contenders = [timing.Contender(name, lambda name=name: calls.append(name), None) for name in "ab"]
+        contenders = [
+            timing.Contender(name, lambda name=name: calls.append(name), None) for name in "ab"
+        ]
         timing.measure(contenders, rounds=4, round_seconds=1e-9, warm_up=1e-9)
         self.assertEqual([len(c.rounds) for c in contenders], [4, 4])
         self.assertEqual(calls[-8:], ["a", "b", "b", "a", "a", "b", "b", "a"])
@@ -59,16 +66,36 @@ class Scripts(unittest.TestCase):
 class Cliffs(unittest.TestCase):
     def test_a_seed_draws_the_same_of_every_family(self):
         import drawn
+
         texts = []
         for _ in range(2):
-            texts.append([each.text() for family in sorted(set(drawn.FAMILIES)) for each in drawn.draw(5, 3, [family])])
+            texts.append(
+                [
+                    each.text()
+                    for family in sorted(set(drawn.FAMILIES))
+                    for each in drawn.draw(5, 3, [family])
+                ]
+            )
         self.assertEqual(texts[0], texts[1])
 
     def test_they_are_timed_beside_their_bound_and_wordings_beside_the_plain_form(self):
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "report.json")
-            said = run(f"{BENCH}/cliffs.py", "--polyte", f"{BUILD}/polyte", "--family", "wording", "--draws", "10", "--rounds",
-                       "1", "--worst", "1", "--json", report)
+            said = run(
+                f"{BENCH}/cliffs.py",
+                "--polyte",
+                f"{BUILD}/polyte",
+                "--family",
+                "wording",
+                "--draws",
+                "10",
+                "--rounds",
+                "1",
+                "--worst",
+                "1",
+                "--json",
+                report,
+            )
             with open(report) as file:
                 rows = json.load(file)["rows"]
         self.assertEqual(len(rows), 20)
@@ -82,8 +109,21 @@ class Operators(unittest.TestCase):
     def test_a_transpose_beside_numpy(self):
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "report.json")
-            run(f"{BENCH}/operators.py", "--build", BUILD, "--only", "transpose 1000", "--peers", "numpy", "--rounds", "3",
-                "--round-seconds", "0.001", "--json", report)
+            run(
+                f"{BENCH}/operators.py",
+                "--build",
+                BUILD,
+                "--only",
+                "transpose 1000",
+                "--peers",
+                "numpy",
+                "--rounds",
+                "3",
+                "--round-seconds",
+                "0.001",
+                "--json",
+                report,
+            )
             with open(report) as file:
                 rows = json.load(file)["benchmarks"]
         names = {row["name"] for row in rows}
@@ -94,6 +134,7 @@ class Operators(unittest.TestCase):
         import numpy as np
         import operators
         from peers import case, timing
+
         made = case.transpose(32, 48)
         right = timing.Contender("right", lambda: None, lambda: made.inputs["x"].T)
         wrong = timing.Contender("wrong", lambda: None, lambda: np.zeros((48, 32)))
@@ -111,11 +152,23 @@ class Models(unittest.TestCase):
                 with open(os.path.join(folder, "mlp.onnx"), "rb") as file:
                     contents.append(file.read())
             self.assertEqual(contents[0], contents[1])
-            subprocess.run([os.path.join(BUILD, "polyte"), "compile", os.path.join(folder, "mlp.onnx"), "--strict", "-o",
-                            os.path.join(folder, "mlp.polyte")], check=True, capture_output=True)
+            subprocess.run(
+                [
+                    os.path.join(BUILD, "polyte"),
+                    "compile",
+                    os.path.join(folder, "mlp.onnx"),
+                    "--strict",
+                    "-o",
+                    os.path.join(folder, "mlp.polyte"),
+                ],
+                check=True,
+                capture_output=True,
+            )
 
     def test_unknown_names_are_refused(self):
-        done = subprocess.run([sys.executable, "-B", f"{BENCH}/models", "lenet"], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-B", f"{BENCH}/models", "lenet"], capture_output=True, text=True
+        )
         self.assertEqual(done.returncode, 2)
         self.assertIn("no model lenet; there are resnet18", done.stderr)
 

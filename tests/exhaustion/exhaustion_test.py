@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""exhaustion_test.py POLYTE CC: what happens where the system gives no more memory, descriptors, space or threads.
+"""exhaustion_test.py POLYTE CC: what happens where the system gives no more memory, descriptors,
+space or threads.
 
-Each call of a kind fails in turn, alone or with all that follow, in `polyte run` and in `polyte compile`; where there
-are many, a sample. Allowed is success with the right result, or exit status 5 with words and nothing left behind.
+Each call of a kind fails in turn, alone or with all that follow, in `polyte run` and in
+`polyte compile`; where there are many, a sample. Allowed is success with the right result, or exit
+status 5 with words and nothing left behind.
 """
+
 import os
 import subprocess
 import sys
@@ -14,7 +17,11 @@ from pathlib import Path
 MODEL = "examples/digits/digits.onnx"
 CALLS = ["memfd_create", "pipe2", "pthread_create", "write", "open", "mmap", "malloc"]
 # Of a kind of call; fewer where time counts (tests/sweep.h).
-MOST_POINTS = {"run": 60, "compile": 24} if os.environ.get("POLYTE_SWEEP") == "all" else {"run": 20, "compile": 3}
+MOST_POINTS = (
+    {"run": 60, "compile": 24}
+    if os.environ.get("POLYTE_SWEEP") == "all"
+    else {"run": 20, "compile": 3}
+)
 FILL = ["--fill", "int:1", "--threads", "2"]
 
 
@@ -23,12 +30,25 @@ class Bench:
         self.polyte, self.folder = polyte, Path(folder)
         self.library = self.folder / "fail_call.so"
         source = Path(__file__).with_name("fail_call.c")
-        subprocess.run([cc, "-O1", "-shared", "-fPIC", source, "-o", self.library, "-ldl"], check=True)
+        subprocess.run(
+            [cc, "-O1", "-shared", "-fPIC", source, "-o", self.library, "-ldl"], check=True
+        )
 
     def start(self, arguments, name, **environment):
-        env = dict(os.environ, LD_PRELOAD=str(self.library), TMPDIR=str(self.folder / "absent"), **environment)
-        return subprocess.run([self.polyte, *arguments], env=env, capture_output=True, text=True, errors="replace",
-                              timeout=120)
+        env = dict(
+            os.environ,
+            LD_PRELOAD=str(self.library),
+            TMPDIR=str(self.folder / "absent"),
+            **environment,
+        )
+        return subprocess.run(
+            [self.polyte, *arguments],
+            env=env,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=120,
+        )
 
     def calls_of(self, arguments, call):
         report = self.folder / "calls"
@@ -63,22 +83,34 @@ def main():
         bench = Bench(polyte, cc, folder)
         artifact = Path(folder) / "digits.polyte"
         subprocess.run([polyte, "compile", MODEL, "-o", artifact], check=True, capture_output=True)
-        expected = subprocess.run([polyte, "run", artifact, *FILL, "--print-top", "10"], check=True, capture_output=True,
-                                  text=True).stdout
+        expected = subprocess.run(
+            [polyte, "run", artifact, *FILL, "--print-top", "10"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
         output = Path(folder) / "out"
         output.mkdir()
 
         def try_one(verb, call, at, count):
             target = output / f"{verb}-{call}-{at}-{count}"
-            arguments = ["run", str(artifact), *FILL, "--print-top", "10"] if verb == "run" else [
-                "compile", MODEL, "-o", str(target)]
-            done = bench.start(arguments, target.name, FAIL_CALL=call, FAIL_AT=str(at), FAIL_COUNT=str(count))
+            arguments = (
+                ["run", str(artifact), *FILL, "--print-top", "10"]
+                if verb == "run"
+                else ["compile", MODEL, "-o", str(target)]
+            )
+            done = bench.start(
+                arguments, target.name, FAIL_CALL=call, FAIL_AT=str(at), FAIL_COUNT=str(count)
+            )
 
             def right():
                 if verb == "run":
                     return done.stdout == expected
-                again = subprocess.run([polyte, "run", target, *FILL, "--print-top", "10"], capture_output=True,
-                                       text=True)
+                again = subprocess.run(
+                    [polyte, "run", target, *FILL, "--print-top", "10"],
+                    capture_output=True,
+                    text=True,
+                )
                 return again.stdout == expected
 
             problem = verdict(done, right)
@@ -86,13 +118,20 @@ def main():
                 problem = "a file is left behind"
             if target.exists():
                 target.unlink()
-            return problem and f"{verb}: {call} {at}{'' if count else ' and after'}: {problem}: {done.stderr.strip()[-300:]}"
+            return (
+                problem
+                and f"{verb}: {call} {at}{'' if count else ' and after'}: {problem}: "
+                f"{done.stderr.strip()[-300:]}"
+            )
 
         with ThreadPoolExecutor(2) as pool:
             jobs = []
             for verb in MOST_POINTS:
-                arguments = ["run", str(artifact), *FILL] if verb == "run" else [
-                    "compile", MODEL, "-o", str(output / "count")]
+                arguments = (
+                    ["run", str(artifact), *FILL]
+                    if verb == "run"
+                    else ["compile", MODEL, "-o", str(output / "count")]
+                )
                 for call in CALLS:
                     for at in points(bench.calls_of(arguments, call), MOST_POINTS[verb]):
                         jobs += [pool.submit(try_one, verb, call, at, count) for count in (1, 0)]

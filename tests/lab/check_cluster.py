@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""polyte lab on more machines: shards, a job array (a stand-in for sbatch runs its tasks), a Dask cluster of two processes.
+"""polyte lab on more machines: shards, a job array (a stand-in for sbatch runs its tasks), a Dask
+cluster of two processes.
 
     tests/lab/check_cluster.py --polyte build/release/polyte [--python-package build/release/python]
 
 Nothing here looks at a time. What is not installed is left out, and said.
 """
+
 import argparse
 import json
 import os
@@ -35,9 +37,14 @@ class Lab:
         (folder / "e.toml").write_text(EXPERIMENT)
 
     def run(self, *arguments, status=0, env=None):
-        done = subprocess.run([self.binary, "lab", *map(str, arguments)], capture_output=True, text=True, env=env)
-        self.expect(done.returncode == status, f"lab {' '.join(map(str, arguments))}: status {done.returncode}, "
-                                               f"expected {status}: {done.stdout}{done.stderr}")
+        done = subprocess.run(
+            [self.binary, "lab", *map(str, arguments)], capture_output=True, text=True, env=env
+        )
+        self.expect(
+            done.returncode == status,
+            f"lab {' '.join(map(str, arguments))}: status {done.returncode}, "
+            f"expected {status}: {done.stdout}{done.stderr}",
+        )
         return done.stdout + done.stderr
 
     def expect(self, is_so, problem):
@@ -50,8 +57,10 @@ class Lab:
 
     def is_whole(self, name):
         rows = self.results(name)["rows"]
-        self.expect(len(rows) == 3 and all(row["processes"] == 2 for row in rows),
-                    f"{name}: {[row['processes'] for row in rows]} processes, expected 2 of each of 3 rows")
+        self.expect(
+            len(rows) == 3 and all(row["processes"] == 2 for row in rows),
+            f"{name}: {[row['processes'] for row in rows]} processes, expected 2 of each of 3 rows",
+        )
 
 
 def changed_machine(folder, id_):
@@ -74,7 +83,8 @@ def check_shards(lab):
     lab.run("merge", folder / "s0", "--out", folder / "whole", status=2)  # has samples already
     lab.run("run", toml, "--out", folder / "s2", "--shard", "2/2", "--quiet", status=2)
     lab.run("run", toml, "--out", folder / "s2", "--shard", "x", "--quiet", status=2)
-    # Shards of two machines are joined, as no row has both; a row of both is refused, and a folder goes on with one.
+    # Shards of two machines are joined, as no row has both; a row of both is refused, and a
+    # folder goes on with one.
     changed_machine(folder / "s1", "another")
     said = lab.run("merge", folder / "s0", folder / "s1", "--out", folder / "two")
     lab.expect("2 machines" in said, said)
@@ -84,20 +94,29 @@ def check_shards(lab):
     said = lab.run("merge", folder / "s0", folder / "s3", "--out", folder / "mixed", status=2)
     lab.expect(said.count("row 'op K=8 M=") == 2 and "never of two machines" in said, said)
     lab.run("merge", folder / "s0", folder / "s0", "--out", folder / "twice")
-    lab.expect([row["processes"] for row in lab.results("twice")["rows"]] == [4, 0, 4], "processes are numbered anew")
+    lab.expect(
+        [row["processes"] for row in lab.results("twice")["rows"]] == [4, 0, 4],
+        "processes are numbered anew",
+    )
     said = lab.run("run", folder / "s3", "--quiet", status=2)
     lab.expect("another machine" in said, said)
     # A record that mixes them all the same: one machine's samples stand, and that is said.
     text = (folder / "s0" / "samples.jsonl").read_text()
-    moved = [json.loads(line) for line in (folder / "s3" / "samples.jsonl").read_text().splitlines()]
+    moved = [
+        json.loads(line) for line in (folder / "s3" / "samples.jsonl").read_text().splitlines()
+    ]
     for line in moved:
         if "process" in line and line["process"] == 0:
             line["process"] = 7
     moved = [line for line in moved if line.get("process", 7) == 7]
-    (folder / "s0" / "samples.jsonl").write_text(text + "".join(json.dumps(line) + "\n" for line in moved))
+    (folder / "s0" / "samples.jsonl").write_text(
+        text + "".join(json.dumps(line) + "\n" for line in moved)
+    )
     for row in lab.results("s0")["rows"][:1]:
-        lab.expect(row["processes"] == 2 and any("2 machines" in warning for warning in row["warnings"]),
-                   f"{row['processes']} processes: {row['warnings']}")
+        lab.expect(
+            row["processes"] == 2 and any("2 machines" in warning for warning in row["warnings"]),
+            f"{row['processes']} processes: {row['warnings']}",
+        )
 
 
 def check_slurm(lab):
@@ -110,13 +129,29 @@ def check_slurm(lab):
     lab.run("run", toml, "--out", out, "--slurm", 2, "--sbatch=--partition=short", env=env)
     lab.is_whole("array")
     before = (out / "shards" / "0" / "samples.jsonl").read_text()
-    lab.run("run", toml, "--out", out, "--slurm", 2, "--sbatch=--partition=short", env=env)  # all is there
-    lab.expect((out / "shards" / "0" / "samples.jsonl").read_text() == before, "a shard that was done is measured again")
-    lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, env=env, status=4)  # the array fails
-    lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, "--sbatch=x\ny", env=env, status=2)
+    # all is there
+    lab.run("run", toml, "--out", out, "--slurm", 2, "--sbatch=--partition=short", env=env)
+    lab.expect(
+        (out / "shards" / "0" / "samples.jsonl").read_text() == before,
+        "a shard that was done is measured again",
+    )
+    # the array fails
+    lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, env=env, status=4)
+    lab.run(
+        "run", toml, "--out", lab.folder / "bad", "--slurm", 2, "--sbatch=x\ny", env=env, status=2
+    )
     said = lab.run("run", toml, "--out", lab.folder / "s0", "--slurm", 2, env=env, status=2)
     lab.expect("has samples of a run on this machine" in said, said)
-    said = lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, env=dict(os.environ, PATH=str(lab.folder)), status=5)
+    said = lab.run(
+        "run",
+        toml,
+        "--out",
+        lab.folder / "bad",
+        "--slurm",
+        2,
+        env=dict(os.environ, PATH=str(lab.folder)),
+        status=5,
+    )
     lab.expect("sbatch cannot be started" in said, said)
 
 
@@ -124,7 +159,9 @@ def check_dask(lab, package):
     try:
         from distributed import LocalCluster
     except ImportError:
-        return print("left out: Dask, which this Python has not (python3 -m pip install distributed)")
+        return print(
+            "left out: Dask, which this Python has not (python3 -m pip install distributed)"
+        )
     if not (package / "polyte" / "lab_dask.py").exists():
         return print("left out: Dask, as the Python package is not built")
     bin_ = lab.folder / "python"
@@ -134,17 +171,39 @@ def check_dask(lab, package):
     env = dict(os.environ, PATH=f"{bin_}:{os.environ['PATH']}", PYTHONPATH=str(package))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
-        said = lab.run("run", lab.folder / "e.toml", "--out", lab.folder / "dask", "--workers", address, env=env)
-        lab.expect("1 hosts measure a shard each" in said, said)  # two workers, one machine: one at a time
+        said = lab.run(
+            "run",
+            lab.folder / "e.toml",
+            "--out",
+            lab.folder / "dask",
+            "--workers",
+            address,
+            env=env,
+        )
+        # two workers, one machine: one at a time
+        lab.expect("1 hosts measure a shard each" in said, said)
         lab.is_whole("dask")
-    lab.run("run", lab.folder / "e.toml", "--out", lab.folder / "x", "--workers", "ray://here", env=env, status=2)
+    lab.run(
+        "run",
+        lab.folder / "e.toml",
+        "--out",
+        lab.folder / "x",
+        "--workers",
+        "ray://here",
+        env=env,
+        status=2,
+    )
     print("Dask: a local cluster has measured the experiment")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", required=True, type=pathlib.Path)
-    parser.add_argument("--python-package", type=pathlib.Path, default=pathlib.Path("build/release/python"))
+    parser.add_argument(
+        "--python-package", type=pathlib.Path, default=pathlib.Path("build/release/python")
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(options.polyte.resolve(), pathlib.Path(folder))

@@ -3,9 +3,11 @@
 
     tests/lab/check_page.py --polyte build/release/polyte [--keep FOLDER]
 
-Samples are made up; times are not looked at. Every console message of a page is a failure. Exit status 77, with the
-reason, where there is no Playwright (python3 -m pip install playwright) or no Chromium on PATH.
+Samples are made up; times are not looked at. Every console message of a page is a failure. Exit
+status 77, with the reason, where there is no Playwright (python3 -m pip install playwright) or
+no Chromium on PATH.
 """
+
 import argparse
 import json
 import pathlib
@@ -29,8 +31,12 @@ def made_up(run, folder, rows):
     plan = json.loads((run / "plan.json").read_text())
     records = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
     first = plan["rows"][0]
-    plan["rows"] = [dict(first, name=f"op number {i}, called <b>&amp; so on", sizes=dict(first["sizes"], M=8 + i))
-                    for i in range(rows)]
+    plan["rows"] = [
+        dict(
+            first, name=f"op number {i}, called <b>&amp; so on", sizes=dict(first["sizes"], M=8 + i)
+        )
+        for i in range(rows)
+    ]
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(plan))
     with open(folder / "samples.jsonl", "w", encoding="utf-8") as file:
@@ -42,7 +48,10 @@ def made_up(run, folder, rows):
                     continue
                 record = dict(record, row=row)
                 if record["kind"] == "round":
-                    record["samples"] = [[arm, time * scale * draw.uniform(0.9, 1.1), n] for arm, time, n in record["samples"]]
+                    record["samples"] = [
+                        [arm, time * scale * draw.uniform(0.9, 1.1), n]
+                        for arm, time, n in record["samples"]
+                    ]
                 file.write(json.dumps(record) + "\n")
     return folder
 
@@ -66,12 +75,16 @@ def focus_button(page, table, column):
 
 
 def values(page, table, column):
-    return page.evaluate("""([table, column]) => Array.from(document.querySelectorAll('table')[table].tBodies[0].rows)
-                            .map((row) => row.cells[column].dataset.value)""", [table, column])
+    return page.evaluate(
+        """([table, column]) => Array.from(document.querySelectorAll('table')[table].tBodies[0].rows)
+                            .map((row) => row.cells[column].dataset.value)""",
+        [table, column],
+    )
 
 
 def check_order(page, rows, say):
-    """The table of rows and arms is the second one: sorted by time with Enter, turned around with the blank."""
+    """The table of rows and arms is the second one: sorted by time with Enter, turned around
+    with the blank."""
     table, column = 1, 2
     if not focus_button(page, table, column):
         return say("the head 'Time' cannot be reached by Tab")
@@ -104,11 +117,17 @@ def check_page(page, rows, say):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", required=True, type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for pictures of the pages")
     options = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -121,15 +140,22 @@ def main():
         scratch = pathlib.Path(scratch)
         (scratch / "e.toml").write_text(EXPERIMENT)
         run = scratch / "run"
-        subprocess.run([options.polyte, "lab", "run", scratch / "e.toml", "--out", run, "--quiet"], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [options.polyte, "lab", "run", scratch / "e.toml", "--out", run, "--quiet"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for rows in (3, 3000):
-            address = page_of(options.polyte, made_up(run, scratch / str(rows), rows), scratch / f"{rows}.html")
+            address = page_of(
+                options.polyte, made_up(run, scratch / str(rows), rows), scratch / f"{rows}.html"
+            )
             for width in WIDTHS:
                 page = browser.new_page(viewport={"width": width, "height": 900})
+
                 def say(problem, rows=rows, width=width):
                     failures.append(f"{rows} rows, {width} px: {problem}")
+
                 page.on("console", lambda message: say(f"console: {message.text}"))
                 page.on("pageerror", lambda error: say(f"error: {error}"))
                 page.set_default_timeout(120_000)
@@ -139,7 +165,11 @@ def main():
                     page.screenshot(path=options.keep / f"page-{rows}-{width}.png")
                 page.close()
         browser.close()
-    print("\n".join(failures) or "3 and 3000 rows, at 1280 and 390 px: sorted and opened by keyboard, nothing on the console")
+    print(
+        "\n".join(failures)
+        or "3 and 3000 rows, at 1280 and 390 px: sorted and opened by keyboard, nothing on "
+        "the console"
+    )
     return 1 if failures else 0
 
 

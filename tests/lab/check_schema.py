@@ -3,9 +3,11 @@
 
     tests/lab/check_schema.py --polyte build/release/polyte
 
-Measures a tiny experiment with an arm of each status, validates its report, its plan and each line of its samples, then
-breaks each in ways that must be refused. Exit status 77, with the reason, where there is no jsonschema.
+Measures a tiny experiment with an arm of each status, validates its report, its plan and each line
+of its samples, then breaks each in ways that must be refused. Exit status 77, with the reason,
+where there is no jsonschema.
 """
+
 import argparse
 import copy
 import json
@@ -29,7 +31,9 @@ stop = { rounds = 2, processes = 2, round_ms = 0.01 }
 
 
 def polyte(binary, *arguments):
-    return subprocess.run([binary, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(
+        [binary, *arguments], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def measured(binary, folder):
@@ -39,8 +43,11 @@ def measured(binary, folder):
     out = str(folder / "out")
     polyte(binary, "lab", "run", str(folder / "e.toml"), "--out", out, "--quiet")
     lines = (folder / "out" / "samples.jsonl").read_text().splitlines()
-    return (json.loads(polyte(binary, "lab", "report", out, "--format", "json")),
-            json.loads((folder / "out" / "plan.json").read_text()), [json.loads(line) for line in lines])
+    return (
+        json.loads(polyte(binary, "lab", "report", out, "--format", "json")),
+        json.loads((folder / "out" / "plan.json").read_text()),
+        [json.loads(line) for line in lines],
+    )
 
 
 def broken(document, change):
@@ -53,27 +60,71 @@ def breaks(results, plan, records):
     """(what is wrong, kind of document, the document) of each fault that the schema has to see."""
     first = {record["kind"]: record for record in reversed(records)}
     return [
-        ("a time in words", "results", broken(results, lambda d: d["rows"][0]["arms"][0].update(time_ns="5 us"))),
-        ("an interval without an end", "results", broken(results, lambda d: d["rows"][0]["arms"][0]["time_ns"].pop("high"))),
-        ("an unknown verdict", "results", broken(results, lambda d: d["rows"][0]["arms"][0].update(verdict="best"))),
-        ("a prediction in words", "results",
-         broken(results, lambda d: d["rows"][0]["arms"][0]["facts"]["predicted"].update(cycles="few"))),
-        ("another format", "results", broken(results, lambda d: d.update(format="polyte-lab-results/2"))),
+        (
+            "a time in words",
+            "results",
+            broken(results, lambda d: d["rows"][0]["arms"][0].update(time_ns="5 us")),
+        ),
+        (
+            "an interval without an end",
+            "results",
+            broken(results, lambda d: d["rows"][0]["arms"][0]["time_ns"].pop("high")),
+        ),
+        (
+            "an unknown verdict",
+            "results",
+            broken(results, lambda d: d["rows"][0]["arms"][0].update(verdict="best")),
+        ),
+        (
+            "a prediction in words",
+            "results",
+            broken(
+                results,
+                lambda d: d["rows"][0]["arms"][0]["facts"]["predicted"].update(cycles="few"),
+            ),
+        ),
+        (
+            "another format",
+            "results",
+            broken(results, lambda d: d.update(format="polyte-lab-results/2")),
+        ),
         ("no rows", "results", broken(results, lambda d: d.pop("rows"))),
         ("a plan without arms", "plan", broken(plan, lambda d: d.update(arms=[]))),
         ("a size in words", "plan", broken(plan, lambda d: d["rows"][0]["sizes"].update(M="8"))),
-        ("an unknown state of the caches", "plan", broken(plan, lambda d: d["rows"][0].update(caches="hot"))),
-        ("a sample of two numbers", "record", broken(first["round"], lambda d: d["samples"][0].pop())),
-        ("a sample without its arm", "record", broken(first["round"], lambda d: d["samples"][0].__setitem__(0, 3))),
+        (
+            "an unknown state of the caches",
+            "plan",
+            broken(plan, lambda d: d["rows"][0].update(caches="hot")),
+        ),
+        (
+            "a sample of two numbers",
+            "record",
+            broken(first["round"], lambda d: d["samples"][0].pop()),
+        ),
+        (
+            "a sample without its arm",
+            "record",
+            broken(first["round"], lambda d: d["samples"][0].__setitem__(0, 3)),
+        ),
         ("an unknown kind", "record", broken(first["row"], lambda d: d.update(kind="column"))),
         ("an arm of no process", "record", broken(first["arm"], lambda d: d.pop("process"))),
-        ("a process without its peak", "record", broken(first["process"], lambda d: d.pop("peak_flops_a_thread"))),
-        ("a context without its machine", "record", broken(first["context"], lambda d: d.pop("machine"))),
+        (
+            "a process without its peak",
+            "record",
+            broken(first["process"], lambda d: d.pop("peak_flops_a_thread")),
+        ),
+        (
+            "a context without its machine",
+            "record",
+            broken(first["context"], lambda d: d.pop("machine")),
+        ),
     ]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--polyte", required=True)
     options = parser.parse_args()
     schema = json.loads((ROOT / "docs" / "lab-results.schema.json").read_text())
@@ -81,19 +132,28 @@ def main():
 
     def problems(kind, document):
         own = {"$schema": schema["$schema"], "$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]}
-        return [error.message for error in jsonschema.Draft202012Validator(own).iter_errors(document)]
+        return [
+            error.message for error in jsonschema.Draft202012Validator(own).iter_errors(document)
+        ]
 
     with tempfile.TemporaryDirectory() as folder:
         results, plan, records = measured(options.polyte, pathlib.Path(folder))
     statuses = {arm["status"] for arm in results["rows"][0]["arms"]}
-    failures = [] if {"ok", "refused"} <= statuses else [f"the experiment has arms of {statuses} only"]
+    failures = (
+        [] if {"ok", "refused"} <= statuses else [f"the experiment has arms of {statuses} only"]
+    )
     for kind, documents in (("results", [results]), ("plan", [plan]), ("record", records)):
         for document in documents:
             failures += [f"{kind}: {problem[:200]}" for problem in problems(kind, document)]
     faults = breaks(results, plan, records)
-    failures += [f"not refused: {what}" for what, kind, document in faults if not problems(kind, document)]
-    print("\n".join(failures) or f"1 report, 1 plan and {len(records)} records are as the schema says; "
-                                 f"{len(faults)} broken ones are refused")
+    failures += [
+        f"not refused: {what}" for what, kind, document in faults if not problems(kind, document)
+    ]
+    print(
+        "\n".join(failures)
+        or f"1 report, 1 plan and {len(records)} records are as the schema says; "
+        f"{len(faults)} broken ones are refused"
+    )
     return 1 if failures else 0
 
 

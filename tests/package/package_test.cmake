@@ -8,7 +8,8 @@ function(must_exit expected words)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT status EQUAL expected OR NOT out MATCHES "${words}")
     list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\nexit status ${status}, expected ${expected} and '${words}' in:\n${out}")
+    message(FATAL_ERROR
+            "${command}\nexit status ${status}, expected ${expected} and '${words}' in:\n${out}")
   endif()
   set(printed "${out}" PARENT_SCOPE)
 endfunction()
@@ -47,7 +48,8 @@ endif()
 
 # With the notices of all that is in it.
 file(READ "${scratch}/all/share/doc/polyte/THIRD-PARTY-NOTICES" notices)
-foreach(software "LLVM" "isl" "imath" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib" "nlohmann" "CLI11|cli11")
+foreach(software "LLVM" "isl" "imath" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib"
+                 "nlohmann" "CLI11|cli11")
   if(NOT notices MATCHES "${software}")
     message(FATAL_ERROR "THIRD-PARTY-NOTICES does not name ${software}")
   endif()
@@ -57,15 +59,17 @@ endforeach()
 must("" ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${scratch}/runtime" --component runtime)
 build_example(run_artifact "${scratch}/runtime" -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON
               -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON)
-must("" "${scratch}/all/bin/polyte" compile "${SOURCE}/examples/digits/digits.onnx" -o "${scratch}/digits.polyte")
-must("probabilities\\[0\\] = 0\\.[0-9]+|probabilities\\[0\\] = [0-9.]+e-" "${scratch}/run_artifact/run_artifact"
+must("" "${scratch}/all/bin/polyte" compile "${SOURCE}/examples/digits/digits.onnx" -o
      "${scratch}/digits.polyte")
+must("probabilities\\[0\\] = 0\\.[0-9]+|probabilities\\[0\\] = [0-9.]+e-"
+     "${scratch}/run_artifact/run_artifact" "${scratch}/digits.polyte")
 must("" ldd "${scratch}/run_artifact/run_artifact")
 if(printed MATCHES "LLVM|isl|protobuf")
   message(FATAL_ERROR "the runtime alone needs the compiler's libraries:\n${printed}")
 endif()
 
-# The command line loads its compiler, and with it LLVM, at the first call: what runs an artifact needs neither.
+# The command line loads its compiler, and with it LLVM, at the first call: what runs an artifact
+# needs neither.
 set(polyte "${scratch}/all/bin/polyte")
 must("" ldd "${polyte}")
 if(printed MATCHES "LLVM")
@@ -76,10 +80,11 @@ file(REMOVE "${module}")
 must("polyte [0-9.]+" "${polyte}" --version)
 must("compile" "${polyte}" --help)
 must("probabilities" "${polyte}" run "${scratch}/digits.polyte" --fill normal:1 --print-top 1)
-must_exit(3 "libpolyte_codegen.so, which polyte needs to compile, cannot be loaded" "${polyte}" compile
-          "${SOURCE}/examples/digits/digits.onnx" -o "${scratch}/never.polyte")
+must_exit(3 "libpolyte_codegen.so, which polyte needs to compile, cannot be loaded" "${polyte}"
+          compile "${SOURCE}/examples/digits/digits.onnx" -o "${scratch}/never.polyte")
 
-# The runtime as one shared library, for those who load it by name: small, and nothing seen but the C API.
+# The runtime as one shared library, for those who load it by name: small, and nothing seen but
+# the C API.
 file(GLOB_RECURSE shared "${scratch}/runtime/libpolyte_runtime.so")
 file(SIZE "${shared}" bytes)
 if(bytes GREATER 1000000)
@@ -92,10 +97,11 @@ if(NOT exported STREQUAL " T polyte_runtime_get_api")
 endif()
 
 # Asking for the compiler where only the runtime is installed is refused.
-execute_process(COMMAND ${CMAKE_COMMAND} -S "${SOURCE}/examples/one_operator" -B "${scratch}/refused" -G "${GENERATOR}"
-                        "-DCMAKE_PREFIX_PATH=${scratch}/runtime"
+execute_process(COMMAND ${CMAKE_COMMAND} -S "${SOURCE}/examples/one_operator" -B
+                "${scratch}/refused" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${scratch}/runtime"
                 RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
 if(status EQUAL 0)
-  message(FATAL_ERROR "examples/one_operator configured against an installation without the compiler")
+  message(FATAL_ERROR
+          "examples/one_operator configured against an installation without the compiler")
 endif()
 file(REMOVE_RECURSE "${scratch}")

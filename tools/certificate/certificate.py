@@ -1,15 +1,28 @@
-"""What a certificate says: two sides of statements with their accesses, and the sources of their reads."""
+"""What a certificate says: two sides of statements with their accesses, and the sources
+of their reads."""
+
 import json
 import re
 
 import islpy as isl
 
-from certificate.relations import Fault, identity, in_phase, last_writes, maps_of, no_instances, no_pairs, renamed
+from certificate.relations import (
+    Fault,
+    identity,
+    in_phase,
+    last_writes,
+    maps_of,
+    no_instances,
+    no_pairs,
+    renamed,
+)
 
 
 class Access:
     def __init__(self, entry, read_map, read_set):
-        self.buffer, self.write, self.own, self.exact = (entry[k] for k in ("buffer", "write", "own", "exact"))
+        self.buffer, self.write, self.own, self.exact = (
+            entry[k] for k in ("buffer", "write", "own", "exact")
+        )
         self.cells = read_map(entry["cells"])
         self.outside = read_set(entry["outside"]) if "outside" in entry else no_instances()
         self.fill = entry.get("fill", "")
@@ -17,21 +30,43 @@ class Access:
 
 class Statement:
     def __init__(self, entry, read_map, read_set):
-        for key in ("id", "name", "kind", "combiner", "iterators", "operation", "reductions", "permitted", "atomic", "padded", "prefix"):
+        for key in (
+            "id",
+            "name",
+            "kind",
+            "combiner",
+            "iterators",
+            "operation",
+            "reductions",
+            "permitted",
+            "atomic",
+            "padded",
+            "prefix",
+        ):
             setattr(self, key, entry[key])
         self.domain = read_set(entry["domain"])
         self.time = read_map(entry["time"])
         self.phi = read_map(entry["phi"]) if "phi" in entry else None
         self.thread = read_map(entry["thread"]) if "thread" in entry else None
-        self.of = isl.Map(entry["phi"]).get_tuple_name(isl.dim_type.out) if "phi" in entry else entry["id"]
+        self.of = (
+            isl.Map(entry["phi"]).get_tuple_name(isl.dim_type.out)
+            if "phi" in entry
+            else entry["id"]
+        )
         self.indices = [read_map(text) for text in entry["indices"]]
         self.accesses = [Access(a, read_map, read_set) for a in entry["accesses"]]
         prefix = ", ".join(f"i{i}" for i in range(self.prefix))
         dims = ", ".join(f"i{i}" for i in range(len(self.iterators)))
         self.prefix_map = isl.UnionMap(f"{{ {self.id}[{dims}] -> P{self.prefix}[{prefix}] }}")
         self.is_update, self.is_copy = self.kind == "update", self.kind == "copy"
-        if self.is_update == (self.combiner == "none") or self.is_copy != (self.phi is None) and "phi" in entry:
-            raise Fault(f"'{self.name}' is of kind {self.kind} and has the combiner {self.combiner}")
+        if (
+            self.is_update == (self.combiner == "none")
+            or self.is_copy != (self.phi is None)
+            and "phi" in entry
+        ):
+            raise Fault(
+                f"'{self.name}' is of kind {self.kind} and has the combiner {self.combiner}"
+            )
 
     def reads(self):
         return [(k, a) for k, a in enumerate(self.accesses) if not a.write]
@@ -41,7 +76,8 @@ class Statement:
 
 
 class Side:
-    """The reference or the schedule: statements, where their accesses lie, and the sources of their reads."""
+    """The reference or the schedule: statements, where their accesses lie, and the sources
+    of their reads."""
 
     def __init__(self, statements, buffers, place):
         self.statements = {s.id: s for s in statements}
@@ -80,7 +116,11 @@ class Side:
                     names[tuple_name] = ("OUT", place)
                     sinks = sinks.union(accesses)
                 zero = ", ".join([str(phase)] + ["0"] * depth)
-                times = times.union(isl.UnionMap.from_domain_and_range(accesses.domain(), isl.UnionSet(f"{{ [{zero}] }}")))
+                times = times.union(
+                    isl.UnionMap.from_domain_and_range(
+                        accesses.domain(), isl.UnionSet(f"{{ [{zero}] }}")
+                    )
+                )
         for piece in maps_of(last_writes(sinks, writes, times)):
             key = names[piece.get_tuple_name(isl.dim_type.in_)]
             if key[0] != "OUT":
@@ -92,7 +132,9 @@ class Certificate:
     def __init__(self, text, sizes):
         entry = json.loads(text)
         if entry.get("format") != "polyte certificate 1":
-            raise ValueError("its format is " + repr(entry.get("format")) + ", expected 'polyte certificate 1'")
+            raise ValueError(
+                "its format is " + repr(entry.get("format")) + ", expected 'polyte certificate 1'"
+            )
         context = isl.Set(entry["context"])
         for name, value in sizes.items():
             if name in entry["params"]:
@@ -108,15 +150,21 @@ class Certificate:
         ids = [each["id"] for part in ("program", "schedule", "buffers") for each in entry[part]]
         if len(ids) != len(set(ids)):
             raise ValueError("two statements or buffers have one id")
-        self.then = Side([Statement(s, read_map, read_set) for s in entry["program"]], self.buffers, {})
-        self.now = Side([Statement(s, read_map, read_set) for s in entry["schedule"]], self.buffers, place)
+        self.then = Side(
+            [Statement(s, read_map, read_set) for s in entry["program"]], self.buffers, {}
+        )
+        self.now = Side(
+            [Statement(s, read_map, read_set) for s in entry["schedule"]], self.buffers, place
+        )
         self.fills = {}
 
     def name_of(self, tuple_name):
         prefix, _, rest = tuple_name.rpartition("_")
         for side in (self.then, self.now):
             if tuple_name in side.statements:
-                return ("reference " if side is self.then else "") + side.statements[tuple_name].name
+                return ("reference " if side is self.then else "") + side.statements[
+                    tuple_name
+                ].name
         if rest in self.buffers:
             return (prefix + " " if prefix else "") + self.buffers[rest]["name"]
         return tuple_name

@@ -1,4 +1,6 @@
-"""What iterations of a concurrent loop, and threads of a block, touch beside each other (docs/certificate.md, 6)."""
+"""What iterations of a concurrent loop, and threads of a block, touch beside each other
+(docs/certificate.md, 6)."""
+
 import islpy as isl
 
 from certificate.relations import Fault, first_times, maps_of, no_instances, no_pairs, product
@@ -7,7 +9,8 @@ ONE_WARP = isl.UnionMap("{ [t] -> [u] : floor(t/32) = floor(u/32) }")
 
 
 class Concurrent:
-    """The criterion for concurrent loops and for registers of threads; `judge` says what may change places."""
+    """The criterion for concurrent loops and for registers of threads; `judge` says what
+    may change places."""
 
     def __init__(self, judge):
         self.judge = judge
@@ -47,8 +50,9 @@ class Concurrent:
         buffer = self.c.buffers[access.buffer]
         where = no_pairs()
         for piece in maps_of(self.now.located(access)):
-            piece = piece.project_out(isl.dim_type.out, buffer["alloc_rows"],
-                                      buffer["scope_rows"] - buffer["alloc_rows"])
+            piece = piece.project_out(
+                isl.dim_type.out, buffer["alloc_rows"], buffer["scope_rows"] - buffer["alloc_rows"]
+            )
             piece = piece.set_tuple_name(isl.dim_type.out, self.now.place[access.buffer])
             where = where.union(isl.UnionMap.from_map(piece))
         return where
@@ -57,8 +61,12 @@ class Concurrent:
 
     def check_owners(self, buffer):
         """One thread writes an element; threads of its warp read it."""
-        touched = [(s, a.write, self.element(a)) for s in self.now.statements.values() for a in s.accesses
-                   if a.buffer == buffer["id"]]
+        touched = [
+            (s, a.write, self.element(a))
+            for s in self.now.statements.values()
+            for a in s.accesses
+            if a.buffer == buffer["id"]
+        ]
         for s, s_writes, here in touched:
             for t, t_writes, there in touched:
                 if not s_writes and not t_writes:
@@ -86,7 +94,14 @@ class Concurrent:
         if both_own and s.atomic and loop["kind"] == "parallel":
             r = self.then.statements[s.of]
             mapped = self.phi.reverse().apply_range(pairs).apply_range(self.phi)
-            pairs = pairs.subtract(self.phi.apply_range(self.judge.exchangeable(r, r, mapped)).apply_range(self.phi.reverse()))
+            pairs = pairs.subtract(
+                self.phi.apply_range(self.judge.exchangeable(r, r, mapped)).apply_range(
+                    self.phi.reverse()
+                )
+            )
         if not pairs.is_empty():
-            raise Fault(f"two iterations of the {loop['kind']} loop {loop['name']} touch one element of "
-                        f"{self.c.buffers[a.buffer]['name']}, and {s.name} writes it", pairs)
+            raise Fault(
+                f"two iterations of the {loop['kind']} loop {loop['name']} touch one element of "
+                f"{self.c.buffers[a.buffer]['name']}, and {s.name} writes it",
+                pairs,
+            )

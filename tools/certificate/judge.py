@@ -1,12 +1,24 @@
-"""The criterion of docs/certificate.md, section by section; a Fault is raised where it does not hold."""
+"""The criterion of docs/certificate.md, section by section; a Fault is raised where it does
+not hold."""
+
 import re
 
 import islpy as isl
 
 from certificate.concurrent import Concurrent
 from certificate.relations import (
-    Fault, Unknown, at_times, distinct, identity, no_instances, no_pairs, product, renamed,
-    restricted, sets_of)
+    Fault,
+    Unknown,
+    at_times,
+    distinct,
+    identity,
+    no_instances,
+    no_pairs,
+    product,
+    renamed,
+    restricted,
+    sets_of,
+)
 from certificate.relaxed import Relaxed
 
 MOST_COPIES = 24  # links of a chain of copies
@@ -35,20 +47,31 @@ class Judge:
         """What the definitions take for granted."""
         for side in (self.then, self.now):
             if not side.times.is_injective():
-                raise Fault("two instances run at one time", distinct(side.times.apply_range(side.times.reverse())))
+                raise Fault(
+                    "two instances run at one time",
+                    distinct(side.times.apply_range(side.times.reverse())),
+                )
             for s in side.statements.values():
                 self.check_accesses(s, side)
                 own, writes = [a for a in s.accesses if a.own], s.writes()
-                if len(own) != (len(writes) if s.is_update else 0) or \
-                        any(a.buffer != w.buffer or not a.cells.is_equal(w.cells) for a, w in zip(own, writes)):
+                if len(own) != (len(writes) if s.is_update else 0) or any(
+                    a.buffer != w.buffer or not a.cells.is_equal(w.cells)
+                    for a, w in zip(own, writes)
+                ):
                     raise Fault(f"{s.name} does not go on from what it writes")
         for b in self.c.buffers.values():
             if b["dtype"] != self.c.buffers[b["of"]]["dtype"]:
                 raise Fault(f"{b['name']} holds {b['dtype']}")
             for s in self.now.statements.values():
-                if b["at_compile_time"] and any(a.buffer == b["id"] for a in s.writes()) and not (
-                        s.is_copy and self.c.buffers[s.accesses[0].buffer]["role"] == "const"):
-                    raise Fault(f"{b['name']} is no copy of a constant, and is made when the kernel is compiled")
+                if (
+                    b["at_compile_time"]
+                    and any(a.buffer == b["id"] for a in s.writes())
+                    and not (s.is_copy and self.c.buffers[s.accesses[0].buffer]["role"] == "const")
+                ):
+                    raise Fault(
+                        f"{b['name']} is no copy of a constant, and is made when the kernel is "
+                        "compiled"
+                    )
 
     def check_accesses(self, s, side):
         if not s.time.domain().is_equal(s.domain) or not s.time.is_single_valued():
@@ -56,13 +79,20 @@ class Judge:
         for a in s.accesses:
             name, reads = self.c.buffers[a.buffer]["name"], a.cells.domain()
             said, wanted = reads.union(a.outside), s.domain
-            if not a.exact:  # an element that data choose is none where the tensor has none: the Program is wrong there
+            # an element that data choose is none where the tensor has none: the Program is
+            # wrong there
+            if not a.exact:
                 wanted = wanted.intersect_params(self.c.boxes[a.buffer].params())
             if not said.is_equal(wanted) or not reads.intersect(a.outside).is_empty():
-                raise Fault(f"{s.name} has instances whose access to {name} is not said, or twice", s.domain)
+                raise Fault(
+                    f"{s.name} has instances whose access to {name} is not said, or twice", s.domain
+                )
             if a.exact and not a.cells.is_single_valued():
                 raise Fault(f"{s.name} accesses two elements of {name} at once", a.cells)
-            if a.write and self.c.buffers[side.place.get(a.buffer, a.buffer)]["role"] in ("in", "const"):
+            if a.write and self.c.buffers[side.place.get(a.buffer, a.buffer)]["role"] in (
+                "in",
+                "const",
+            ):
                 raise Fault(f"{s.name} writes the input {name}", a.cells)
 
     # -- what each statement computes
@@ -82,13 +112,24 @@ class Judge:
                 raise Fault(f"{s.name} runs in padding, and what it computes there may fail")
             if not s.phi.is_single_valued() or not s.phi.domain().is_equal(s.domain):
                 raise Fault(f"phi of {s.name} is not a function of its instances", s.domain)
-            if (s.operation, s.combiner, len(s.accesses)) != (r.operation, r.combiner, len(r.accesses)):
-                raise Fault(f"{s.name} computes {s.combiner} {s.operation}, the reference {r.combiner} {r.operation}")
+            if (s.operation, s.combiner, len(s.accesses)) != (
+                r.operation,
+                r.combiner,
+                len(r.accesses),
+            ):
+                raise Fault(
+                    f"{s.name} computes {s.combiner} {s.operation}, the reference {r.combiner} "
+                    f"{r.operation}"
+                )
             for now, then in zip(s.indices, r.indices):
-                self.check_equal(f"an index value of {s.name} is another than in the reference", s, now, then)
+                self.check_equal(
+                    f"an index value of {s.name} is another than in the reference", s, now, then
+                )
             for now, then in zip(s.accesses, r.accesses):
                 if (now.own, now.write) != (then.own, then.write):
-                    raise Fault(f"the accesses of {s.name} are not those of the reference, in order")
+                    raise Fault(
+                        f"the accesses of {s.name} are not those of the reference, in order"
+                    )
                 if now.exact != then.exact:
                     raise Fault(f"what {s.name} accesses is known at run time only on one side")
 
@@ -120,7 +161,9 @@ class Judge:
         """A family: buffers of the reference that share storage in the schedule, mostly one."""
         inexact = self.inexact_families()
         originals = [b for b in self.c.buffers.values() if b["of"] == b["id"]]
-        virtual = {b["id"]: (b["role"], self.c.boxes[b["id"]]) for b in originals if b["role"] != "temp"}
+        virtual = {
+            b["id"]: (b["role"], self.c.boxes[b["id"]]) for b in originals if b["role"] != "temp"
+        }
         for b in originals:
             self.then.compute(b["id"], virtual) if b["id"] not in inexact else None
         places = {b["place"] for b in self.c.buffers.values() if b["of"] not in inexact}
@@ -152,7 +195,8 @@ class Judge:
         return found
 
     def add_fills(self):
-        """A guarded read that reads nothing takes the value FILL<n>[], the same n for the same text."""
+        """A guarded read that reads nothing takes the value FILL<n>[], the same n for the
+        same text."""
         for side in (self.then, self.now):
             for s in side.statements.values():
                 for a in s.accesses:
@@ -164,7 +208,8 @@ class Judge:
             cells = identity(self.c.boxes[b["id"]])
             name = {b["id"]: f"IN_{b['id']}"}
             self.phi_and_virtual = self.phi_and_virtual.union(
-                renamed(renamed(cells, isl.dim_type.in_, name), isl.dim_type.out, name))
+                renamed(renamed(cells, isl.dim_type.in_, name), isl.dim_type.out, name)
+            )
 
     def sources(self, side, statement, read):
         found = side.found.get((statement, read), no_pairs())
@@ -187,7 +232,8 @@ class Judge:
         raise Unknown(f"a chain of copies has more than {MOST_COPIES} links")
 
     def reads_of(self, buffer):
-        """(statement of the schedule or OUT, read, instances, sources here, sources in the reference through phi)"""
+        """(statement of the schedule or OUT, read, instances, sources here, sources in the
+        reference through phi)"""
         for s in self.now.statements.values():
             if s.is_copy:
                 continue
@@ -195,11 +241,19 @@ class Judge:
             for k, a in r.reads():
                 if a.buffer != buffer:
                     continue
-                expected = restricted(self.phi, s.domain).apply_range(self.sources(self.then, r.id, k))
+                expected = restricted(self.phi, s.domain).apply_range(
+                    self.sources(self.then, r.id, k)
+                )
                 yield s, k, s.domain, self.followed(self.sources(self.now, s.id, k)), expected
         if self.c.buffers[buffer]["role"] in ("out", "inout"):
             expected = self.sources(self.then, "OUT", buffer)
-            yield None, 0, expected.domain(), self.followed(self.sources(self.now, "OUT", buffer)), expected
+            yield (
+                None,
+                0,
+                expected.domain(),
+                self.followed(self.sources(self.now, "OUT", buffer)),
+                expected,
+            )
 
     def check_sources(self, buffer):
         reads = list(self.reads_of(buffer))
@@ -224,28 +278,41 @@ class Judge:
         found = within.apply_range(self.phi_and_virtual)
         lost = expected.domain().subtract(found.domain())
         if not lost.is_empty():
-            return Fault(f"{reader} reads of {name} what is no value of the reference", within.intersect_domain(lost))
+            return Fault(
+                f"{reader} reads of {name} what is no value of the reference",
+                within.intersect_domain(lost),
+            )
         wrong = found.subtract(expected)
         if wrong.is_empty():
             return None
         at = isl.UnionSet.from_point(wrong.domain().sample_point())
-        return Fault(f"{reader} reads of {name} another value than in the reference, where it is "
-                     f"{self.c.shown(expected.intersect_domain(at))}", wrong.intersect_domain(at))
+        return Fault(
+            f"{reader} reads of {name} another value than in the reference, where it is "
+            f"{self.c.shown(expected.intersect_domain(at))}",
+            wrong.intersect_domain(at),
+        )
 
     # -- updates that may change places
 
     def updates_of(self, buffer):
-        return [s for s in self.then.statements.values()
-                if s.is_update and any(a.buffer == buffer for a in s.writes())]
+        return [
+            s
+            for s in self.then.statements.values()
+            if s.is_update and any(a.buffer == buffer for a in s.writes())
+        ]
 
     def class_of(self, update):
-        """Updates of one class may change places: the combiner, and the one statement whose they are, or none; None:
-        this one may not at all."""
+        """Updates of one class may change places: the combiner, and the one statement whose they
+        are, or none; None: this one may not at all."""
         for _, read in update.reads():  # of the element that it updates: no reduction
-            if not read.own and any(not read.cells.intersect(w.cells).is_empty() for w in update.writes()):
+            if not read.own and any(
+                not read.cells.intersect(w.cells).is_empty() for w in update.writes()
+            ):
                 return None
         if update.combiner in ("argmin", "argmax"):
-            known = self.is_one_pair(update) and (not self.is_of_floats(update) or self.has_unique_positions(update))
+            known = self.is_one_pair(update) and (
+                not self.is_of_floats(update) or self.has_unique_positions(update)
+            )
             return (update.combiner, update.id) if known else None
         if not self.is_by_contract(update):
             return (update.combiner, None)
@@ -267,33 +334,56 @@ class Judge:
         return pairs.is_single_valued() and pairs.is_injective()
 
     def has_unique_positions(self, update):
-        """Two terms of one cell have two positions: which of -0 and 0 is kept does not depend on the order."""
+        """Two terms of one cell have two positions: which of -0 and 0 is kept does not depend
+        on the order."""
         position = re.fullmatch(r".*; \w+ @(\d+)", update.operation)
-        return bool(position) and product(update.writes()[0].cells, update.indices[int(position[1])]).is_injective()
+        return (
+            bool(position)
+            and product(update.writes()[0].cells, update.indices[int(position[1])]).is_injective()
+        )
 
     # -- accesses known at run time only
 
     def check_by_order(self, buffer, inexact):
         name = self.c.buffers[buffer]["name"]
         for b in self.c.buffers.values():
-            if b["of"] in inexact and (b["of"] == buffer or b["place"] == buffer) and \
-                    (b["of"] != b["id"] or b["place"] != b["id"]):
-                raise Unknown(f"which elements of {name} are accessed is known at run time, and its storage changed")
+            if (
+                b["of"] in inexact
+                and (b["of"] == buffer or b["place"] == buffer)
+                and (b["of"] != b["id"] or b["place"] != b["id"])
+            ):
+                raise Unknown(
+                    f"which elements of {name} are accessed is known at run time, and its "
+                    "storage changed"
+                )
         for s in self.now.statements.values():
             if s.is_copy and any(self.c.buffers[a.buffer]["of"] == buffer for a in s.accesses):
-                raise Unknown(f"which elements of {name} are accessed is known at run time, and it is copied")
+                raise Unknown(
+                    f"which elements of {name} are accessed is known at run time, and it is copied"
+                )
         for s in self.now.statements.values():
-            for now, then in [] if s.is_copy else zip(s.accesses, self.then.statements[s.of].accesses):
+            for now, then in (
+                [] if s.is_copy else zip(s.accesses, self.then.statements[s.of].accesses)
+            ):
                 if then.buffer == buffer:
-                    self.check_equal(f"{s.name} accesses other elements than the reference", s, now.cells, then.cells)
-        touching = [s for s in self.then.statements.values() if any(a.buffer == buffer for a in s.accesses)]
+                    self.check_equal(
+                        f"{s.name} accesses other elements than the reference",
+                        s,
+                        now.cells,
+                        then.cells,
+                    )
+        touching = [
+            s for s in self.then.statements.values() if any(a.buffer == buffer for a in s.accesses)
+        ]
         if not any(a.write and a.buffer == buffer for s in touching for a in s.accesses):
             return  # nothing to change places with
         for s in touching:
             here = restricted(self.phi, range_=s.domain)
             if not here.is_injective() or not here.range().is_equal(s.domain):
-                raise Unknown(f"which elements of {name} are accessed is known at run time, and {s.name} runs more or "
-                              "less often than in the reference")
+                raise Unknown(
+                    f"which elements of {name} are accessed is known at run time, and {s.name} "
+                    "runs more or less often than in the reference"
+                )
         for first in touching:
             for second in touching:
                 self.check_pairs(buffer, first, second)
@@ -309,8 +399,11 @@ class Judge:
                 there = self.phi.apply_range(pairs).apply_range(self.phi.reverse())
                 late = at_times(there, self.now.times, "ge")
                 if not late.is_empty():
-                    raise Fault(f"two accesses of {self.c.buffers[buffer]['name']} change places, {first.name} and "
-                                f"{second.name}", late)
+                    raise Fault(
+                        f"two accesses of {self.c.buffers[buffer]['name']} change places, "
+                        f"{first.name} and {second.name}",
+                        late,
+                    )
 
     def exchangeable(self, first, second, pairs):
         """Those of the pairs of updates of one class that may change places."""
@@ -322,6 +415,8 @@ class Judge:
         """Those of the pairs of two updates of one class that the contract keeps in order."""
         if first is not second or not self.is_by_contract(first):
             return no_pairs()
-        values = isl.UnionMap(f"{{ {first.id}[{', '.join(f'i{i}' for i in range(len(first.iterators)))}] -> "
-                              f"[{', '.join('i%d' % first.iterators.index(n) for n in first.permitted)}] }}")
+        values = isl.UnionMap(
+            f"{{ {first.id}[{', '.join(f'i{i}' for i in range(len(first.iterators)))}] -> "
+            f"[{', '.join('i%d' % first.iterators.index(n) for n in first.permitted)}] }}"
+        )
         return pairs.intersect(values.apply_range(values.reverse()))

@@ -1,4 +1,6 @@
-"""Relations and sets of isl, as the definitions of docs/certificate.md use them; what a judgement may end with."""
+"""Relations and sets of isl, as the definitions of docs/certificate.md use them; what a judgement
+may end with."""
+
 import islpy as isl
 
 
@@ -37,7 +39,9 @@ def renamed(um, side, names):
     result = no_pairs()
     for piece in maps_of(um):
         name = piece.get_tuple_name(side)
-        result = result.union(isl.UnionMap.from_map(piece.set_tuple_name(side, names.get(name, name))))
+        result = result.union(
+            isl.UnionMap.from_map(piece.set_tuple_name(side, names.get(name, name)))
+        )
     return result
 
 
@@ -62,9 +66,14 @@ def at_times(pairs, times, relation):
 
 
 def last_writes(reads, writes, times):
-    """reader -> the last write of its cell before it, by isl's dataflow; where that loses readers (the isl of islpy
-    2026.2 does, at times that are written with a remainder) by the definition."""
-    flow = isl.UnionAccessInfo.from_sink(reads).set_must_source(writes).set_schedule_map(times).compute_flow()
+    """reader -> the last write of its cell before it, by isl's dataflow; where that loses readers
+    (the isl of islpy 2026.2 does, at times that are written with a remainder) by the definition."""
+    flow = (
+        isl.UnionAccessInfo.from_sink(reads)
+        .set_must_source(writes)
+        .set_schedule_map(times)
+        .compute_flow()
+    )
     found = flow.get_must_dependence().reverse()
     if reads.domain().is_subset(found.domain().union(flow.get_must_no_source().domain())):
         return found
@@ -81,10 +90,13 @@ def product(a, b):
 def distinct(pairs):
     return pairs.subtract(identity(pairs.domain()))
 
+
 def in_phase(times, phase):
     result = no_pairs()
     for piece in maps_of(times):
-        piece = piece.insert_dims(isl.dim_type.out, 0, 1).fix_val(isl.dim_type.out, 0, isl.Val(phase))
+        piece = piece.insert_dims(isl.dim_type.out, 0, 1).fix_val(
+            isl.dim_type.out, 0, isl.Val(phase)
+        )
         result = result.union(isl.UnionMap.from_map(piece))
     return result
 

@@ -1,14 +1,27 @@
-"""Updates that may change places: generations, and what each reader sees of them (docs/certificate.md, 5)."""
+"""Updates that may change places: generations, and what each reader sees of them
+(docs/certificate.md, 5)."""
+
 import islpy as isl
 
 from certificate.relations import (
-    Fault, at_times, distinct, identity, in_phase, last_writes, maps_of, no_instances, no_pairs, product, renamed,
+    Fault,
+    at_times,
+    distinct,
+    identity,
+    in_phase,
+    last_writes,
+    maps_of,
+    no_instances,
+    no_pairs,
+    product,
+    renamed,
     restricted,
 )
 
 
 class Relaxed:
-    """The criterion for one buffer some of whose updates may change places (docs/certificate.md, 5)."""
+    """The criterion for one buffer some of whose updates may change places (docs/certificate.md,
+    5)."""
 
     def __init__(self, judge, buffer, reads):
         self.judge, self.buffer, self.reads = judge, buffer, reads
@@ -28,31 +41,43 @@ class Relaxed:
         return found
 
     def same_class(self, links, of):
-        """Those of the links between updates whose two ends have one class; of: tuple name -> reference update."""
+        """Those of the links between updates whose two ends have one class; of: tuple
+        name -> reference update."""
         found = no_pairs()
         for piece in maps_of(links):
             ends = [of(piece.get_tuple_name(side)) for side in (isl.dim_type.in_, isl.dim_type.out)]
-            if all(e in self.updates for e in ends) and \
-                    self.judge.class_of(self.updates[ends[0]]) == self.judge.class_of(self.updates[ends[1]]):
+            if all(e in self.updates for e in ends) and self.judge.class_of(
+                self.updates[ends[0]]
+            ) == self.judge.class_of(self.updates[ends[1]]):
                 found = found.union(isl.UnionMap.from_map(piece))
         return found
 
     def own_read(self, s):
-        return next(k for k, a in self.judge.then.statements[s.of].reads() if a.own and a.buffer == self.buffer)
+        return next(
+            k
+            for k, a in self.judge.then.statements[s.of].reads()
+            if a.own and a.buffer == self.buffer
+        )
 
     def find_generations(self):
-        """generation: writer of the reference -> beginning of the generation to which its value belongs."""
+        """generation: writer of the reference -> beginning of the generation to which
+        its value belongs."""
         then = self.judge.then
         self.own_then = no_pairs()
         for u in self.updates.values():
             self.own_then = self.own_then.union(self.judge.sources(then, u.id, self.own_read(u)))
-        self.firsts = self.own_then.subtract(
-            self.same_class(self.own_then, lambda t: t)).intersect_range(self.in_then).domain()
+        self.firsts = (
+            self.own_then.subtract(self.same_class(self.own_then, lambda t: t))
+            .intersect_range(self.in_then)
+            .domain()
+        )
         begins, times, sinks = no_pairs(), in_phase(then.times, 0), no_pairs()
         for s in then.statements.values():
             for a in s.accesses:
                 if a.buffer == self.buffer and a.write:
-                    here = a.cells.intersect_domain(self.firsts) if s.id in self.updates else a.cells
+                    here = (
+                        a.cells.intersect_domain(self.firsts) if s.id in self.updates else a.cells
+                    )
                     begins = begins.union(here)
                     if s.id in self.updates:
                         sinks = sinks.union(a.cells.subtract_domain(self.firsts))
@@ -72,9 +97,12 @@ class Relaxed:
         prefixes = no_pairs()
         for s in now.statements.values():
             prefixes = prefixes.union(s.prefix_map)
-        # An update's place: the generation on which it acts, and for which iteration of its site it does so.
+        # An update's place: the generation on which it acts, and for which iteration of its site
+        # it does so.
         self.label = product(self.phi_here.apply_range(self.generation), prefixes)
-        before_then = self.before(self.generation.intersect_domain(self.in_then), then, identity(self.in_then))
+        before_then = self.before(
+            self.generation.intersect_domain(self.in_then), then, identity(self.in_then)
+        )
         before_now = self.before(self.label, now, self.phi_here)
         links = no_pairs()
         for s, k, _, actual, expected in self.reads:
@@ -85,14 +113,17 @@ class Relaxed:
         starts = self.check_links(links)
         expected = self.phi_here.apply_range(self.generation)
         first = expected.intersect_range(self.firsts).apply_range(self.own_then)
-        expected = expected.subtract_range(self.firsts).union(first).intersect_domain(starts.domain())
+        expected = (
+            expected.subtract_range(self.firsts).union(first).intersect_domain(starts.domain())
+        )
         self.check_read("the first update", starts, expected, before_now, before_then)
         self.check_once(starts)
         self.check_order()
         self.check_tuples(links)
 
     def before(self, label, side, phi):
-        """writer -> updates (of the reference) of its generation and location up to and including itself."""
+        """writer -> updates (of the reference) of its generation and location up to
+        and including itself."""
         pairs = label.apply_range(label.reverse())
         return at_times(pairs, side.times, "ge").apply_range(phi)
 
@@ -102,30 +133,46 @@ class Relaxed:
         here = actual.apply_range(judge.phi_and_virtual).apply_range(self.generation)
         there = expected.apply_range(self.generation)
         known = expected.subtract_range(self.generation.domain())  # a value of a guard
-        here = here.union(restricted(actual.apply_range(judge.phi_and_virtual), range_=known.range()))
+        here = here.union(
+            restricted(actual.apply_range(judge.phi_and_virtual), range_=known.range())
+        )
         there = there.union(known)
         for wrong in (here.subtract(there), there.subtract(here)):
             if not wrong.is_empty():
-                raise Fault(f"{reader} sees another generation of {self.name} than in the reference", wrong)
+                raise Fault(
+                    f"{reader} sees another generation of {self.name} than in the reference", wrong
+                )
         here, there = actual.apply_range(before_now), expected.apply_range(before_then)
         if not here.subtract(there).is_empty():
-            raise Fault(f"{reader} sees an update of {self.name} that comes after it in the reference",
-                        here.subtract(there))
+            raise Fault(
+                f"{reader} sees an update of {self.name} that comes after it in the reference",
+                here.subtract(there),
+            )
         if not there.subtract(here).is_empty():
-            raise Fault(f"{reader} does not see an update of {self.name} that comes before it in the reference",
-                        there.subtract(here))
+            raise Fault(
+                f"{reader} does not see an update of {self.name} that comes before it in the "
+                "reference",
+                there.subtract(here),
+            )
 
     def check_links(self, links):
-        """Every update goes on from one of its generation and location, or is the first; returns the firsts' links."""
+        """Every update goes on from one of its generation and location, or is the first; returns
+        the firsts' links."""
         lost = self.in_now.subtract(links.domain())
         if not lost.is_empty():
             raise Fault(f"an update of {self.name} goes on from nothing", lost)
-        inner = self.same_class(links, lambda t: self.judge.now.statements[t].of if t in self.judge.now.statements else t)
+        inner = self.same_class(
+            links,
+            lambda t: self.judge.now.statements[t].of if t in self.judge.now.statements else t,
+        )
         inner = inner.intersect_range(self.in_now)
         together = self.label.apply_range(self.label.reverse())
         wrong = inner.subtract(together)
         if not wrong.is_empty():
-            raise Fault(f"an update of {self.name} goes on from one of another generation or location", wrong)
+            raise Fault(
+                f"an update of {self.name} goes on from one of another generation or location",
+                wrong,
+            )
         if not inner.is_injective():
             twice = distinct(inner.apply_range(inner.reverse()))
             raise Fault(f"two updates of {self.name} go on from one value", twice)
@@ -149,17 +196,28 @@ class Relaxed:
                 continue
             there = isl.UnionMap.from_domain_and_range(update.domain, update.domain)
             there = at_times(self.judge.ordered(update, update, there), self.judge.then.times, "lt")
-            here = self.phi_here.apply_range(there).apply_range(self.phi_here.reverse()).intersect(together)
+            here = (
+                self.phi_here.apply_range(there)
+                .apply_range(self.phi_here.reverse())
+                .intersect(together)
+            )
             late = at_times(here, self.judge.now.times, "ge")
             if not late.is_empty():
-                raise Fault(f"two updates of {self.name} change places that the contract keeps in order", late)
+                raise Fault(
+                    f"two updates of {self.name} change places that the contract keeps in order",
+                    late,
+                )
 
     def check_tuples(self, links):
         """Value and position of an argmax take the same way."""
         for s in self.judge.now.statements.values():
             if s.is_copy or s.of not in self.updates:
                 continue
-            chains = [self.judge.followed(self.judge.sources(self.judge.now, s.id, k)) for k, a in s.reads() if a.own]
+            chains = [
+                self.judge.followed(self.judge.sources(self.judge.now, s.id, k))
+                for k, a in s.reads()
+                if a.own
+            ]
             for chain in chains[1:]:
                 wrong = chain.intersect_range(self.in_now).subtract(chains[0])
                 if not wrong.is_empty():

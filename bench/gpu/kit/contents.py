@@ -1,8 +1,10 @@
-"""A pack: a folder with pack.json, artifacts, libraries and this kit. Written by bench/gpu/pack, read by bench/gpu/run.
+"""A pack: a folder with pack.json, artifacts, libraries and this kit. Written by bench/gpu/pack,
+read by bench/gpu/run.
 
-The constants of a network's artifact lie apart, compressed, once however many artifacts have them; who asks for the artifact
-gets it with them back where they were, the compiler's byte for byte.
+The constants of a network's artifact lie apart, compressed, once however many artifacts have them;
+who asks for the artifact gets it with them back where they were, the compiler's byte for byte.
 """
+
 import bz2
 import concurrent.futures
 import hashlib
@@ -15,14 +17,18 @@ CONSTANTS = "constants.bin"
 CHUNK = 8 << 20  # packed and unpacked by itself, all processors at once
 
 
-SYSTEM = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libstdc++", "libgcc_s", "libpthread", "libdl", "librt")
+SYSTEM = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libstdc++", "libgcc_s", "libpthread",
+          "libdl", "librt")  # fmt: skip
 
 
 def libraries_of(path):
-    """What a program or library needs that not every system has, {name: file}, in the order in which the loader wants them."""
+    """What a program or library needs that not every system has, {name: file}, in the order in
+    which the loader wants them."""
     said = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
     lines = [line.split() for line in said.splitlines()]
-    return {words[0]: words[2] for words in lines if "=>" in words and not words[0].startswith(SYSTEM)}
+    return {
+        words[0]: words[2] for words in lines if "=>" in words and not words[0].startswith(SYSTEM)
+    }
 
 
 def digest(data):
@@ -30,7 +36,8 @@ def digest(data):
 
 
 def take_apart(path, blobs):
-    """Moves the constants of an artifact into the folder `blobs`; what it needs to become whole again, or None."""
+    """Moves the constants of an artifact into the folder `blobs`; what it needs to become whole
+    again, or None."""
     with zipfile.ZipFile(path) as archive:
         found = [info for info in archive.infolist() if info.filename == CONSTANTS]
         if not found or found[0].file_size < 1 << 16:
@@ -38,18 +45,25 @@ def take_apart(path, blobs):
         info = found[0]
     with open(path, "rb") as file:
         whole = file.read()
-    header = whole[info.header_offset:info.header_offset + 30]
-    start = info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-    constants = whole[start:start + info.file_size]
+    header = whole[info.header_offset : info.header_offset + 30]
+    start = (
+        info.header_offset
+        + 30
+        + int.from_bytes(header[26:28], "little")
+        + int.from_bytes(header[28:30], "little")
+    )
+    constants = whole[start : start + info.file_size]
     name = digest(constants)
     blob = os.path.join(blobs, name)
     if not os.path.exists(blob):
         os.makedirs(blobs, exist_ok=True)
         with open(blob, "wb") as file:
-            for part in in_parallel(bz2.compress, [constants[i:i + CHUNK] for i in range(0, len(constants), CHUNK)]):
+            for part in in_parallel(
+                bz2.compress, [constants[i : i + CHUNK] for i in range(0, len(constants), CHUNK)]
+            ):
                 file.write(len(part).to_bytes(8, "little") + part)
     with open(path, "wb") as file:
-        file.write(whole[:start] + whole[start + info.file_size:])
+        file.write(whole[:start] + whole[start + info.file_size :])
     return {"at": start, "blob": name, "sha256": digest(whole)}
 
 
@@ -90,9 +104,11 @@ class Pack:
         with open(path, "rb") as file:
             frame = file.read()
         constants = unpacked(self.path(f"blobs/{apart['blob']}"))
-        data = frame[:apart["at"]] + constants + frame[apart["at"]:]
+        data = frame[: apart["at"]] + constants + frame[apart["at"] :]
         if digest(data) != apart["sha256"]:
-            raise RuntimeError(f"{item['id']}: the artifact put together again is not the one that was packed")
+            raise RuntimeError(
+                f"{item['id']}: the artifact put together again is not the one that was packed"
+            )
         with open(whole + ".part", "wb") as file:
             file.write(data)
         os.replace(whole + ".part", whole)

@@ -1,4 +1,6 @@
-"""Pieces of work by worker processes: a kernel that hangs, or takes the device's context with it, is one failure."""
+"""Pieces of work by worker processes: a kernel that hangs, or takes the device's context with it,
+is one failure."""
+
 import json
 import os
 import queue
@@ -29,7 +31,11 @@ class Stage:
         print(f"   skipped: {what}: {why}", flush=True)
 
     def report(self):
-        return {"seconds": round(time.monotonic() - self.started, 1), "notes": self.notes, "skipped": self.skipped}
+        return {
+            "seconds": round(time.monotonic() - self.started, 1),
+            "notes": self.notes,
+            "skipped": self.skipped,
+        }
 
 
 class Crew:
@@ -47,7 +53,10 @@ class Crew:
         waiting = list(ids)
         while waiting:
             if stage.left() <= 0:
-                stage.skip(f"{len(waiting)} of {len(ids)}: {waiting[0]} and after", "the stage's time is up")
+                stage.skip(
+                    f"{len(waiting)} of {len(ids)}: {waiting[0]} and after",
+                    "the stage's time is up",
+                )
                 return
             came = 0
             for line in self._lines(stage, self.command(work, waiting, *more), waiting[0]):
@@ -58,13 +67,15 @@ class Crew:
     def _lines(self, stage, command, first):
         """Of one worker. The piece that ended it has a line, too, unless the stage's time did."""
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        )
         lines, said = queue.Queue(), []
         reader = threading.Thread(target=self._read, args=(process.stdout, lines), daemon=True)
         errors = threading.Thread(target=lambda: said.extend(process.stderr), daemon=True)
         reader.start()
         errors.start()
-        at, ids = 0, command[command.index("--ids") + 1:]
+        at, ids = 0, command[command.index("--ids") + 1 :]
         while at < len(ids):
             limit = min(self._patience, max(stage.left(), 0.1))
             try:
@@ -73,13 +84,19 @@ class Crew:
                 process.kill()
                 process.wait()
                 if stage.left() > 0:
-                    yield {"id": ids[at], "failed": f"nothing came for {self._patience:.0f} s: it was ended"}
+                    yield {
+                        "id": ids[at],
+                        "failed": f"nothing came for {self._patience:.0f} s: it was ended",
+                    }
                 return
             if line is None:
                 process.wait()
                 errors.join(1)
-                last = (said[-1].strip() if said else "no word")
-                yield {"id": ids[at], "failed": f"the process ended with {process.returncode}: {last}"}
+                last = said[-1].strip() if said else "no word"
+                yield {
+                    "id": ids[at],
+                    "failed": f"the process ended with {process.returncode}: {last}",
+                }
                 return
             at += 1
             yield line

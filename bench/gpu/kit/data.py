@@ -1,17 +1,27 @@
 """Test data and its comparison, by libpolyte_data.so."""
+
 import ctypes as c
 
 from peers.c_api import CPU, DlTensor
 
-KINDS = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "i8": (0, 8), "i16": (0, 16), "i32": (0, 32),
-         "i64": (0, 64), "u8": (1, 8), "u16": (1, 16), "u32": (1, 32), "u64": (1, 64), "bool": (6, 8)}
+KINDS = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "i8": (0, 8),
+         "i16": (0, 16), "i32": (0, 32), "i64": (0, 64), "u8": (1, 8), "u16": (1, 16),
+         "u32": (1, 32), "u64": (1, 64), "bool": (6, 8)}  # fmt: skip
 # Of the largest value: what reordered sums and another exp may differ by.
 TOLERANCE = {"f64": 1e-12, "f32": 1e-4, "f16": 1e-2, "bf16": 3e-2}
 
 
 class Comparison(c.Structure):
-    _fields_ = [("elements", c.c_int64), ("other_bits", c.c_int64), ("first", c.c_int64), ("difference", c.c_double),
-                ("largest", c.c_double), ("got", c.c_double), ("expected", c.c_double), ("is_whole", c.c_int)]
+    _fields_ = [
+        ("elements", c.c_int64),
+        ("other_bits", c.c_int64),
+        ("first", c.c_int64),
+        ("difference", c.c_double),
+        ("largest", c.c_double),
+        ("got", c.c_double),
+        ("expected", c.c_double),
+        ("is_whole", c.c_int),
+    ]
 
 
 def count(shape):
@@ -66,24 +76,37 @@ class Data:
         """Whole numbers below `below` where that is given: subscripts."""
         tensor = host.tensor()
         if below:
-            status = self._library.polyte_data_fill_below(c.byref(tensor), c.c_int64(below), c.c_uint64(1))
+            status = self._library.polyte_data_fill_below(
+                c.byref(tensor), c.c_int64(below), c.c_uint64(1)
+            )
         else:
-            status = self._library.polyte_data_fill(c.byref(tensor), text.encode(), host.spec["name"].encode())
+            status = self._library.polyte_data_fill(
+                c.byref(tensor), text.encode(), host.spec["name"].encode()
+            )
         self._check(status, f"fill {host.spec['name']}")
 
     def compare(self, got, expected):
         a, b, result = got.tensor(), expected.tensor(), Comparison()
-        self._check(self._library.polyte_data_compare(c.byref(a), c.byref(b), c.byref(result)), got.spec["name"])
+        self._check(
+            self._library.polyte_data_compare(c.byref(a), c.byref(b), c.byref(result)),
+            got.spec["name"],
+        )
         return result
 
 
 def verdict(comparison, dtype, tolerance=None):
-    """(whether it is right, in words). Where every expected value is a whole number sums were exact: equal bits."""
+    """(whether it is right, in words). Where every expected value is a whole number sums were
+    exact: equal bits."""
     if comparison.other_bits == 0:
         return True, "same bits"
-    where = f"element {comparison.first}: got {comparison.got:.9g}, expected {comparison.expected:.9g}"
+    where = (
+        f"element {comparison.first}: got {comparison.got:.9g}, expected {comparison.expected:.9g}"
+    )
     apart = comparison.difference / max(comparison.largest, 1e-30)
-    words = f"{comparison.other_bits} of {comparison.elements} elements with other bits, at most {apart:.1e} of the largest"
+    words = (
+        f"{comparison.other_bits} of {comparison.elements} elements with other bits, at most "
+        f"{apart:.1e} of the largest"
+    )
     if comparison.difference == 0:
         return True, f"{words} (zeros of the other sign)"
     limit = TOLERANCE.get(dtype, 0) if tolerance is None else tolerance

@@ -1,9 +1,20 @@
 """The CUDA driver through ctypes: memory, streams, events, and what it says of the device."""
+
 import ctypes as c
 
-ATTRIBUTES = {"threads_a_block": 1, "clock_khz": 13, "multiprocessors": 16, "memory_clock_khz": 36, "memory_bus_bits": 37,
-              "l2_bytes": 38, "threads_a_multiprocessor": 39, "major": 75, "minor": 76,
-              "shared_bytes_a_multiprocessor": 81, "shared_bytes_a_block": 97}
+ATTRIBUTES = {
+    "threads_a_block": 1,
+    "clock_khz": 13,
+    "multiprocessors": 16,
+    "memory_clock_khz": 36,
+    "memory_bus_bits": 37,
+    "l2_bytes": 38,
+    "threads_a_multiprocessor": 39,
+    "major": 75,
+    "minor": 76,
+    "shared_bytes_a_multiprocessor": 81,
+    "shared_bytes_a_block": 97,
+}
 NOTHING = b".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry nothing() { ret; }\n\0"
 POISON = 0xFFFFFFFF  # not a number, in every type of floating point
 
@@ -43,8 +54,11 @@ class Driver:
         self._call("cuDeviceGetName", name, c.c_int(255), self._device)
         self._call("cuDriverGetVersion", c.byref(version))
         self._call("cuDeviceTotalMem_v2", c.byref(memory), self._device)
-        facts = {"device": name.value.decode(), "memory_bytes": memory.value,
-                 "driver_cuda": f"{version.value // 1000}.{version.value % 1000 // 10}"}
+        facts = {
+            "device": name.value.decode(),
+            "memory_bytes": memory.value,
+            "driver_cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
+        }
         for key, number in ATTRIBUTES.items():
             value = c.c_int()
             self._call("cuDeviceGetAttribute", c.byref(value), c.c_int(number), self._device)
@@ -63,16 +77,32 @@ class Driver:
         self._call("cuMemFree_v2", c.c_uint64(address))
 
     def to_device(self, address, memory, size, stream):
-        self._call("cuMemcpyHtoDAsync_v2", c.c_uint64(address), c.c_void_p(memory), c.c_size_t(size), stream)
+        self._call(
+            "cuMemcpyHtoDAsync_v2",
+            c.c_uint64(address),
+            c.c_void_p(memory),
+            c.c_size_t(size),
+            stream,
+        )
 
     def to_host(self, memory, address, size, stream):
-        self._call("cuMemcpyDtoHAsync_v2", c.c_void_p(memory), c.c_uint64(address), c.c_size_t(size), stream)
+        self._call(
+            "cuMemcpyDtoHAsync_v2",
+            c.c_void_p(memory),
+            c.c_uint64(address),
+            c.c_size_t(size),
+            stream,
+        )
 
     def copy(self, to, source, size, stream):
-        self._call("cuMemcpyDtoDAsync_v2", c.c_uint64(to), c.c_uint64(source), c.c_size_t(size), stream)
+        self._call(
+            "cuMemcpyDtoDAsync_v2", c.c_uint64(to), c.c_uint64(source), c.c_size_t(size), stream
+        )
 
     def fill_words(self, address, value, words, stream):
-        self._call("cuMemsetD32Async", c.c_uint64(address), c.c_uint(value), c.c_size_t(words), stream)
+        self._call(
+            "cuMemsetD32Async", c.c_uint64(address), c.c_uint(value), c.c_size_t(words), stream
+        )
 
     # ---- kernels
 
@@ -91,7 +121,9 @@ class Driver:
         self._call("cuModuleLoadData", c.byref(module), NOTHING)
         self._call("cuModuleGetFunction", c.byref(function), module, b"nothing")
         sizes = [c.c_uint(n) for n in (1, 1, 1, 32, 1, 1, 0)]
-        return self.graph_of(stream, lambda: self._call("cuLaunchKernel", function, *sizes, stream, None, None))
+        return self.graph_of(
+            stream, lambda: self._call("cuLaunchKernel", function, *sizes, stream, None, None)
+        )
 
     def launch(self, graph, stream):
         self._call("cuGraphLaunch", graph, stream)
@@ -137,7 +169,8 @@ class Stopwatch:
         self._start, self._end = driver.event(), driver.event()
 
     def seconds_of(self, work):
-        """The flush is under way while the work is put into the stream: starting it costs no time that is counted."""
+        """The flush is under way while the work is put into the stream: starting it costs no time
+        that is counted."""
         self._driver.flush_cache(self._stream, self._flush_bytes)
         self._driver.record(self._start, self._stream)
         work()

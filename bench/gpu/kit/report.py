@@ -1,9 +1,11 @@
 """Rows of the report, in Google Benchmark's layout, and the table that is printed."""
+
 import math
 
 
 def ceiling_of(item, ceilings):
-    """(seconds at best, by what), from what was measured on this device; (0, "") where that is not known."""
+    """(seconds at best, by what), from what was measured on this device; (0, "") where that
+    is not known."""
     copy = ceilings.get("copy_bytes_per_second") or ceilings.get("driver_bytes_per_second")
     limits = [(item["bytes"] / copy, "copy")] if copy and "bytes" in item else []
     types = {spec["dtype"] for spec in item["inputs"]}
@@ -19,7 +21,11 @@ def rows(lines, items, ceilings):
     arms, made = {f"polyte {item['arm']}": item for item in items}, []
     for name, line in lines.items():
         first, item = items[0], arms.get(name)
-        row = {"name": f"{first.get('program') or first['network']} / {name}", "run_type": "iteration", **line}
+        row = {
+            "name": f"{first.get('program') or first['network']} / {name}",
+            "run_type": "iteration",
+            **line,
+        }
         seconds = line["real_time"] * 1e-6
         for key in ("flops", "bytes"):
             if first.get(key):
@@ -28,7 +34,13 @@ def rows(lines, items, ceilings):
         if best:
             row["ceiling_fraction"], row["ceiling"] = best / seconds, by
         if item:
-            row.update({key: item[key] for key in ("declined", "launches", "compile_ms", "steps") if key in item})
+            row.update(
+                {
+                    key: item[key]
+                    for key in ("declined", "launches", "compile_ms", "steps")
+                    if key in item
+                }
+            )
         made.append(row)
     return made
 
@@ -54,7 +66,10 @@ def table(report):
     for arm, values in ratios.items():
         mean = math.exp(sum(map(math.log, values)) / len(values))
         lost = sum(value > 1 for value in values)
-        yield f"{arm}: geometric mean of ours/peer {mean:.2f} over {len(values)}, slower in {lost}, worst {max(values):.2f}"
+        yield (
+            f"{arm}: geometric mean of ours/peer {mean:.2f} over {len(values)}, slower in "
+            f"{lost}, worst {max(values):.2f}"
+        )
     for row in report["correctness"]:
         for problem in row.get("problems", []) + ([row["failed"]] if "failed" in row else []):
             yield f"WRONG {row['id']}: {problem}"

@@ -1,4 +1,5 @@
 """An artifact on the device and, as the reference, one on this processor."""
+
 import ctypes as c
 
 from peers.c_api import CUDA, POINTER
@@ -21,10 +22,21 @@ class Session:
     def __init__(self, api, path, driver=None, threads=0):
         self._api, self._handle, self._problem = api, POINTER(), POINTER()
         if driver is None:
-            self._check(api.session_open(path.encode(), threads, c.byref(self._handle), c.byref(self._problem)))
+            self._check(
+                api.session_open(
+                    path.encode(), threads, c.byref(self._handle), c.byref(self._problem)
+                )
+            )
         else:
-            self._check(api.session_open_on_device(path.encode(), driver.number, driver.path.encode(),
-                                                   c.byref(self._handle), c.byref(self._problem)))
+            self._check(
+                api.session_open_on_device(
+                    path.encode(),
+                    driver.number,
+                    driver.path.encode(),
+                    c.byref(self._handle),
+                    c.byref(self._problem),
+                )
+            )
 
     def _check(self, status):
         if status != 0:
@@ -38,23 +50,40 @@ class Session:
     @staticmethod
     def _packed(tensors):
         from peers.c_api import DlTensor
+
         return (DlTensor * max(len(tensors), 1))(*tensors)
 
     def run_on_host(self, inputs, outputs):
         """Host tensors of this processor."""
         ins, outs = [h.tensor() for h in inputs], [h.tensor() for h in outputs]
-        self._check(self._api.session_run(self._handle, c.cast(self._packed(ins), POINTER), len(ins),
-                                          c.cast(self._packed(outs), POINTER), len(outs), c.byref(self._problem)))
+        self._check(
+            self._api.session_run(
+                self._handle,
+                c.cast(self._packed(ins), POINTER),
+                len(ins),
+                c.cast(self._packed(outs), POINTER),
+                len(outs),
+                c.byref(self._problem),
+            )
+        )
 
     def bound(self, inputs, outputs, stream):
         """A function that puts one run on these DeviceTensors into the stream."""
         ins, outs = [t.tensor for t in inputs], [t.tensor for t in outputs]
         packed = self._packed(ins), self._packed(outs)
-        arguments = (self._handle, c.cast(packed[0], POINTER), len(ins), c.cast(packed[1], POINTER), len(outs), stream,
-                     c.byref(self._problem))
+        arguments = (
+            self._handle,
+            c.cast(packed[0], POINTER),
+            len(ins),
+            c.cast(packed[1], POINTER),
+            len(outs),
+            stream,
+            c.byref(self._problem),
+        )
 
         def run(kept=(packed, ins, outs)):
             self._check(self._api.session_run_on_device(*arguments))
+
         return run
 
     def wait(self):

@@ -1,4 +1,5 @@
 """The stages of bench/gpu/run, in its order."""
+
 import json
 import os
 import shutil
@@ -16,10 +17,22 @@ class Run:
     def __init__(self, pack, crew, options, context, end):
         self._pack, self._crew, self._options, self._end = pack, crew, options, end
         words = [word for word in options.only.split(",") if word]
-        self._items = {name: item for name, item in pack.items().items() if not words or any(w in name for w in words)}
+        self._items = {
+            name: item
+            for name, item in pack.items().items()
+            if not words or any(w in name for w in words)
+        }
         self._right = []
-        self._report = {"context": context, "stages": {}, "not_packed": pack.contents["refused"], "ceilings": {},
-                        "correctness": [], "sanitizer": [], "counters": [], "benchmarks": []}
+        self._report = {
+            "context": context,
+            "stages": {},
+            "not_packed": pack.contents["refused"],
+            "ceilings": {},
+            "correctness": [],
+            "sanitizer": [],
+            "counters": [],
+            "benchmarks": [],
+        }
 
     # ---- around every stage
 
@@ -43,7 +56,9 @@ class Run:
         self._write()
 
     def is_wrong(self):
-        wrong = [row for row in self._report["correctness"] if row.get("problems") or row.get("failed")]
+        wrong = [
+            row for row in self._report["correctness"] if row.get("problems") or row.get("failed")
+        ]
         return bool(wrong) or any(not row["clean"] for row in self._report["sanitizer"])
 
     def finish(self):
@@ -58,7 +73,10 @@ class Run:
         stage = Stage("machine", budget, float("inf"))
         for one in self._report["not_packed"]:
             stage.say(f"not in the pack: {one['what']}: {one['why'].splitlines()[0]}")
-        line = next(self._crew.run(stage, "describe", ["device"]), {"failed": "the device did not answer in time"})
+        line = next(
+            self._crew.run(stage, "describe", ["device"]),
+            {"failed": "the device did not answer in time"},
+        )
         if "failed" in line:
             print(line["failed"], file=sys.stderr)
             return False
@@ -67,8 +85,11 @@ class Run:
         if self._options.flush_bytes < 0:
             self._options.flush_bytes = 2 * facts["l2_bytes"]
         self._report["context"]["flush_bytes"] = self._options.flush_bytes
-        stage.say(f"{facts['device']}, compute capability {facts['compute_capability']}, {facts['multiprocessors']} "
-                  f"multiprocessors, {facts['memory_bytes'] / 2**30:.0f} GiB, CUDA {facts['driver_cuda']}")
+        stage.say(
+            f"{facts['device']}, compute capability {facts['compute_capability']}, "
+            f"{facts['multiprocessors']} multiprocessors, {facts['memory_bytes'] / 2**30:.0f} "
+            f"GiB, CUDA {facts['driver_cuda']}"
+        )
         self._tools = {name: shutil.which(name) for name in ("compute-sanitizer", "ncu")}
         self._without_torch = "--no-torch" if self._options.no_torch else missing_torch()
         for name, path in self._tools.items():
@@ -84,7 +105,13 @@ class Run:
                 if "failed" in line:
                     stage.skip(work, line["failed"])
                     continue
-                self._report["ceilings"].update({f"driver_{k}" if work == "copy" else k: v for k, v in line.items() if k != "id"})
+                self._report["ceilings"].update(
+                    {
+                        f"driver_{k}" if work == "copy" else k: v
+                        for k, v in line.items()
+                        if k != "id"
+                    }
+                )
         if self._without_torch:
             stage.skip("matrix products", self._without_torch)
         for name, rate in self._report["ceilings"].items():
@@ -104,9 +131,15 @@ class Run:
                 stage.skip(line["id"], line["not_checked"])
             elif not problems:
                 self._right.append(line["id"])
-        same = sum(all(word == "same bits" for words in line.get("words", {}).values() for word in words)
-                   for line in self._report["correctness"] if line["id"] in self._right)
-        stage.say(f"{len(self._right)} of {len(self._items)} right, {same} of them with the reference's bits on all data")
+        same = sum(
+            all(word == "same bits" for words in line.get("words", {}).values() for word in words)
+            for line in self._report["correctness"]
+            if line["id"] in self._right
+        )
+        stage.say(
+            f"{len(self._right)} of {len(self._items)} right, {same} of them with the "
+            "reference's bits on all data"
+        )
 
     def _cost(self, name):
         """Of a check; arms of one Program stay beside each other, for they share its reference."""
@@ -115,21 +148,31 @@ class Run:
 
     def _small(self):
         """Kernels that tools which slow them down can run."""
-        return [name for name, item in self._items.items() if item.get("counted") and name in self._right]
+        return [
+            name
+            for name, item in self._items.items()
+            if item.get("counted") and name in self._right
+        ]
 
     def _sanitizer(self, stage):
         tool, names = self._tools["compute-sanitizer"], self._small()
         if not tool or not names:
-            return stage.skip("all", "compute-sanitizer: not found" if not tool else "no small kernel is right")
+            return stage.skip(
+                "all", "compute-sanitizer: not found" if not tool else "no small kernel is right"
+            )
         for check in SANITIZERS:
             if stage.left() <= 0:
                 stage.skip(check, "the stage's time is up")
                 continue
             done = timed_out(stage, [tool, "--tool", check, *self._crew.command("once", names)])
             text = done if isinstance(done, str) else done.stdout + done.stderr
-            came = sum(line.startswith('{"id"') and '"failed"' not in line for line in text.splitlines())
+            came = sum(
+                line.startswith('{"id"') and '"failed"' not in line for line in text.splitlines()
+            )
             summary = [line.strip(" =") for line in text.splitlines() if "SUMMARY" in line]
-            clean = came == len(names) and any(CLEAN in line or "RACECHECK SUMMARY: 0 hazards" in line for line in summary)
+            clean = came == len(names) and any(
+                CLEAN in line or "RACECHECK SUMMARY: 0 hazards" in line for line in summary
+            )
             if isinstance(done, str):
                 stage.skip(check, done)
                 continue
@@ -137,8 +180,10 @@ class Run:
             if not clean:
                 row["output"] = text[-4000:]
             self._report["sanitizer"].append(row)
-            stage.say(f"{check}: {came} of {len(names)} kernels, {'; '.join(summary) or 'no summary'}"
-                      f"{'' if clean else ': NOT CLEAN'}")
+            stage.say(
+                f"{check}: {came} of {len(names)} kernels, {'; '.join(summary) or 'no summary'}"
+                f"{'' if clean else ': NOT CLEAN'}"
+            )
 
     def _counters(self, stage):
         tool, names = self._tools["ncu"], self._small()
@@ -149,8 +194,20 @@ class Run:
                 stage.skip(name, "the stage's time is up")
                 continue
             metrics = ",".join(counters.METRICS.values())
-            done = timed_out(stage, [tool, "--csv", "--page", "raw", "--clock-control", "none", "--metrics", metrics,
-                                     *self._crew.command("once", [name])])
+            done = timed_out(
+                stage,
+                [
+                    tool,
+                    "--csv",
+                    "--page",
+                    "raw",
+                    "--clock-control",
+                    "none",
+                    "--metrics",
+                    metrics,
+                    *self._crew.command("once", [name]),
+                ],
+            )
             if isinstance(done, str):
                 stage.skip(name, done)
                 continue
@@ -192,10 +249,18 @@ class Run:
 
 def missing_torch():
     """Asked in a process of its own: torch is slow to load, and takes memory of the device."""
-    done = subprocess.run([sys.executable, "-B", "-c", "from kit import torch_peers; print(torch_peers.is_there())"],
-                          capture_output=True, text=True, cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[:2])})
-    return done.stdout.strip() if done.returncode == 0 else f"torch: {done.stderr.strip().splitlines()[-1]}"
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", "from kit import torch_peers; print(torch_peers.is_there())"],
+        capture_output=True,
+        text=True,
+        cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[:2])},
+    )
+    return (
+        done.stdout.strip()
+        if done.returncode == 0
+        else f"torch: {done.stderr.strip().splitlines()[-1]}"
+    )
 
 
 def timed_out(stage, command):

@@ -1,7 +1,9 @@
-"""torch beside our kernels, on the same memory: cuBLAS and cuDNN behind its operators, eager and by torch.compile.
+"""torch beside our kernels, on the same memory: cuBLAS and cuDNN behind its operators, eager
+and by torch.compile.
 
-A Program that has no peer is timed alone, and that is said. `import torch` happens in no other file and only where
-bench/gpu/run found it."""
+A Program that has no peer is timed alone, and that is said. `import torch` happens in no other file
+and only where bench/gpu/run found it."""
+
 import time
 
 from peers import timing
@@ -19,13 +21,16 @@ def is_there():
     return "" if torch.cuda.is_available() else "torch: it finds no CUDA device"
 
 
-# ---- what a Program is in torch's words: a function of its inputs by name. Images have no batch here, torch's do.
+# ---- what a Program is in torch's words: a function of its inputs by name. Images have no batch
+# here, torch's do.
+
 
 def convolution(stride=1, pad=0):
     def run(f, t):
         y = f.conv2d(t["x"][None], t["w"], t["b"], stride=stride, padding=pad)[0]
         y = y + t["z"] if "z" in t else y
         return y
+
     return run
 
 
@@ -60,7 +65,9 @@ def wide_product(f, t):
 def einsum(subscripts):
     def run(f, t):
         import torch
+
         return torch.einsum(subscripts, t["A"], t["B"])
+
     return run
 
 
@@ -73,28 +80,47 @@ def channels_last(f, t):
 FUNCTIONS = {
     "gpu_add": lambda f, t: t["a"] + t["b"],
     "gpu_transpose": lambda f, t: t["x"].t().contiguous(),
-    "gpu_softmax": softmax, "bert_softmax": softmax,
-    "gpu_layer_norm": layer_norm, "bert_layer_norm": layer_norm,
+    "gpu_softmax": softmax,
+    "bert_softmax": softmax,
+    "gpu_layer_norm": layer_norm,
+    "bert_layer_norm": layer_norm,
     "gpu_column_sums": lambda f, t: t["x"].sum(0),
-    "gpu_gemm_f32": lambda f, t: t["a"] @ t["b"], "gpu_gemm_bf16": wide_product,
-    "gpu_attention": lambda f, t: f.scaled_dot_product_attention(t["q"][None], t["k"][None], t["v"][None])[0],
-    "gemm_1024": lambda f, t: product(t)[0] @ product(t)[1], "gemm_odd": lambda f, t: product(t)[0] @ product(t)[1],
-    "gemm_thin": lambda f, t: product(t)[0] @ product(t)[1], "gemm_f64": lambda f, t: product(t)[0] @ product(t)[1],
+    "gpu_gemm_f32": lambda f, t: t["a"] @ t["b"],
+    "gpu_gemm_bf16": wide_product,
+    "gpu_attention": lambda f, t: f.scaled_dot_product_attention(
+        t["q"][None], t["k"][None], t["v"][None]
+    )[0],
+    "gemm_1024": lambda f, t: product(t)[0] @ product(t)[1],
+    "gemm_odd": lambda f, t: product(t)[0] @ product(t)[1],
+    "gemm_thin": lambda f, t: product(t)[0] @ product(t)[1],
+    "gemm_f64": lambda f, t: product(t)[0] @ product(t)[1],
     "gemm_at_b": lambda f, t: product(t)[0].t() @ product(t)[1],
-    "bert_project": dense, "bert_attend_out": dense, "bert_shrink": dense,
+    "bert_project": dense,
+    "bert_attend_out": dense,
+    "bert_shrink": dense,
     "bert_grow": lambda f, t: f.gelu(dense(f, t)),
     "bert_scores": lambda f, t: t["q"] @ t["k"].transpose(1, 2) / 8,
     "bert_context": lambda f, t: t["p"] @ t["v"],
-    "r50_stem": relu(convolution(2, 3)), "r50_max_pool": lambda f, t: f.max_pool2d(t["x"][None], 3, 2, 1)[0],
+    "r50_stem": relu(convolution(2, 3)),
+    "r50_max_pool": lambda f, t: f.max_pool2d(t["x"][None], 3, 2, 1)[0],
     "r50_global_pool": lambda f, t: t["x"].mean((1, 2)),
     "r50_classifier": lambda f, t: t["w"] @ t["x"] + t["b"],
-    "conv_nchw": relu(convolution(1, 1)), "conv_nhwc": channels_last,
-    "contraction_4": einsum("aec,ebd->abcd"), "contraction_6": einsum("aefc,fbed->abcd"),
+    "conv_nchw": relu(convolution(1, 1)),
+    "conv_nhwc": channels_last,
+    "contraction_4": einsum("aec,ebd->abcd"),
+    "contraction_6": einsum("aefc,fbed->abcd"),
 }
 
 
 # What fusing helps; compiling takes torch seconds, which the others do not have.
-COMPILED = ("gpu_add", "gpu_softmax", "gpu_layer_norm", "gpu_column_sums", "gpu_attention", "bert_grow")
+COMPILED = (
+    "gpu_add",
+    "gpu_softmax",
+    "gpu_layer_norm",
+    "gpu_column_sums",
+    "gpu_attention",
+    "bert_grow",
+)
 
 
 def function_of(item):
@@ -111,11 +137,17 @@ def function_of(item):
 
 # ---- tensors of torch over our memory
 
+
 class OverMemory:
     def __init__(self, tensor):
-        kinds = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "bf16": "<i2", "i64": "<i8", "i32": "<i4", "i8": "|i1", "u8": "|u1"}
-        self.__cuda_array_interface__ = {"shape": tuple(tensor.spec["shape"]), "typestr": kinds[tensor.spec["dtype"]],
-                                         "data": (tensor.address, False), "version": 3}
+        kinds = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "bf16": "<i2", "i64": "<i8",
+                 "i32": "<i4", "i8": "|i1", "u8": "|u1"}  # fmt: skip
+        self.__cuda_array_interface__ = {
+            "shape": tuple(tensor.spec["shape"]),
+            "typestr": kinds[tensor.spec["dtype"]],
+            "data": (tensor.address, False),
+            "version": 3,
+        }
 
 
 def over(torch, tensor):
@@ -143,8 +175,8 @@ class Peer:
 
 
 class Replay:
-    """One CUDA graph a set of inputs: what a call costs the device alone. Libraries choose their algorithms, and
-    compilers compile, in the calls before."""
+    """One CUDA graph a set of inputs: what a call costs the device alone. Libraries choose their
+    algorithms, and compilers compile, in the calls before."""
 
     def __init__(self, torch, call, sets, stream):
         self._graphs, self._turn, self._torch, self._stream, self._kept = [], 0, torch, stream, []
@@ -173,13 +205,16 @@ class Replay:
 
 def settled(bench):
     import torch
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # f32 is f32, as ours is
+
+    # f32 is f32, as ours is
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     return torch, torch.cuda.ExternalStream(bench.stream.value)
 
 
 def disagreement(torch, got, ours, item):
-    """Of a peer's result and what our memory holds; "" where they agree. torch rounds results to the operands' type."""
+    """Of a peer's result and what our memory holds; "" where they agree. torch rounds results to
+    the operands' type."""
     got, ours = got.double().reshape(-1), ours.double().reshape(-1)
     if got.numel() != ours.numel():
         return f"{got.numel()} elements, ours has {ours.numel()}"
@@ -216,12 +251,16 @@ def contenders(bench, item, sets):
 
 
 def ways(bench, torch, call, sets, stream, compiles):
-    """(name, what makes the peer) of each way in which torch runs a call. Eager operators of a few microseconds wait
-    for Python, which starts them one by one; a graph is what they cost the device, as our own kernels run."""
+    """(name, what makes the peer) of each way in which torch runs a call. Eager operators of a
+    few microseconds wait for Python, which starts them one by one; a graph is what they cost the
+    device, as our own kernels run."""
     yield "torch", lambda: Peer(torch, call, sets, stream)
     yield "torch, graph", lambda: Replay(torch, call, sets, stream)
     if compiles and bench.options.torch_compile:
-        yield "torch.compile, graph", lambda: Replay(torch, torch.compile(call, dynamic=False), sets, stream)
+        yield (
+            "torch.compile, graph",
+            lambda: Replay(torch, torch.compile(call, dynamic=False), sets, stream),
+        )
 
 
 def contender(torch, name, peer):
@@ -254,6 +293,7 @@ def ceilings(bench):
     """Operations a second of torch's matrix products, bytes of its copy."""
     torch, stream = settled(bench)
     from .driver import Stopwatch
+
     watch, rates = Stopwatch(bench.driver, bench.stream, 0), {"torch_version": torch.__version__}
 
     def rate(work, amount):
@@ -262,8 +302,12 @@ def ceilings(bench):
                 work()
             return amount / timing.median([watch.seconds_of(work) for _ in range(10)])
 
-    for name, dtype, n, tf32 in (("f32", torch.float32, 4096, False), ("tf32", torch.float32, 8192, True),
-                                 ("bf16", torch.bfloat16, 8192, False), ("f64", torch.float64, 4096, False)):
+    for name, dtype, n, tf32 in (
+        ("f32", torch.float32, 4096, False),
+        ("tf32", torch.float32, 8192, True),
+        ("bf16", torch.bfloat16, 8192, False),
+        ("f64", torch.float64, 4096, False),
+    ):
         torch.backends.cuda.matmul.allow_tf32 = tf32
         a, b = (torch.randn(n, n, device="cuda", dtype=dtype) for _ in range(2))
         c = torch.empty(n, n, device="cuda", dtype=dtype)

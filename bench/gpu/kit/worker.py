@@ -1,5 +1,7 @@
-"""The process that touches the device. It says one line of JSON for each piece of work; whoever started it takes a line
-that does not come, or an end, as this piece's failure, and starts another worker for the rest."""
+"""The process that touches the device. It says one line of JSON for each piece of work; whoever
+started it takes a line that does not come, or an end, as this piece's failure, and starts another
+worker for the rest."""
+
 import ctypes
 import json
 import os
@@ -47,7 +49,8 @@ class Bench:
         return [DeviceTensor(self.driver, spec, self.stream) for spec in specs]
 
     def expected(self, item, fill, inputs):
-        """Outputs of the reference, the same for all arms; None where this processor would take too long."""
+        """Outputs of the reference, the same for all arms; None where this processor would take
+        too long."""
         key = item.get("program") or item["network"], fill
         if key not in self._references:
             self._references = {k: v for k, v in self._references.items() if k[0] == key[0]}
@@ -61,7 +64,10 @@ class Bench:
                 with open(self.pack.path(name), "rb") as file:
                     host.set_bytes(file.read())
             return outputs
-        if item["flops"] > CPU_FLOPS * len(os.sched_getaffinity(0)) * self.options.reference_seconds:
+        if (
+            item["flops"]
+            > CPU_FLOPS * len(os.sched_getaffinity(0)) * self.options.reference_seconds
+        ):
             return None
         session = Session(self.api, self.pack.path(item["reference"]))
         session.run_on_host(inputs, outputs)
@@ -70,6 +76,7 @@ class Bench:
 
 
 # ---- pieces of work; each returns what its line says
+
 
 def check_run(bench, item, outputs, run, session, expected, fill):
     """One run on poisoned outputs: problems and words."""
@@ -81,7 +88,9 @@ def check_run(bench, item, outputs, run, session, expected, fill):
     for tensor, right in zip(outputs, expected):
         got, guarded = tensor.download()
         tolerance = NETWORK_TOLERANCE if "network" in item else None
-        is_right, text = data.verdict(bench.data.compare(got, right), tensor.spec["dtype"], tolerance)
+        is_right, text = data.verdict(
+            bench.data.compare(got, right), tensor.spec["dtype"], tolerance
+        )
         words.append(text)
         if not is_right:
             problems.append(f"{fill}, {tensor.spec['name']}: {text}")
@@ -117,7 +126,11 @@ def correct(bench, name):
 def once(bench, name):
     """One run and nothing else, for tools that look at it."""
     item = bench.items[name]
-    session, inputs, outputs = bench.session(item), bench.on_device(item["inputs"]), bench.on_device(item["outputs"])
+    session, inputs, outputs = (
+        bench.session(item),
+        bench.on_device(item["inputs"]),
+        bench.on_device(item["outputs"]),
+    )
     for tensor, host in zip(inputs, bench.filled(item["inputs"], "normal:1")):
         tensor.upload(host)
     session.bound(inputs, outputs, bench.stream)()
@@ -165,11 +178,22 @@ def timed_rows(contenders):
     best, rows = min(peers, key=lambda c: timing.median(c.rounds), default=None), {}
     for c in contenders:
         low, high = timing.interval(c.rounds)
-        rows[c.name] = {"real_time": timing.median(c.rounds) * 1e6, "time_unit": "us", "rounds": len(c.rounds),
-                        "interval": [low * 1e6, high * 1e6], "ours": c.ours}
+        rows[c.name] = {
+            "real_time": timing.median(c.rounds) * 1e6,
+            "time_unit": "us",
+            "rounds": len(c.rounds),
+            "interval": [low * 1e6, high * 1e6],
+            "ours": c.ours,
+        }
         if c in ours and best:
             ratio, low, high = timing.ratio(c, best)
-            rows[c.name].update({"best_peer": best.name, "ours_over_peer": ratio, "ours_over_peer_interval": [low, high]})
+            rows[c.name].update(
+                {
+                    "best_peer": best.name,
+                    "ours_over_peer": ratio,
+                    "ours_over_peer_interval": [low, high],
+                }
+            )
     return rows
 
 
@@ -193,7 +217,10 @@ def timed(bench, names):
             tensor.upload(host)
         sets.append((inputs, outputs))
     ours = [Ours(bench, item["id"], sets) for item in items]
-    contenders = [timing.Contender(f"polyte {item['arm']}", each.run, None, ours=True) for item, each in zip(items, ours)]
+    contenders = [
+        timing.Contender(f"polyte {item['arm']}", each.run, None, ours=True)
+        for item, each in zip(items, ours)
+    ]
     peers, notes = peers_of(bench, first, sets)
     rows = timed_rows(measured(bench, contenders + peers))
     for each in ours:
@@ -213,7 +240,10 @@ def copy_ceiling(bench, _):
     source, target = bench.driver.allocate(size), bench.driver.allocate(size)
     bench.driver.fill_words(source, 1, size // 4, bench.stream)
     watch = Stopwatch(bench.driver, bench.stream, 0)
-    seconds = [watch.seconds_of(lambda: bench.driver.copy(target, source, size, bench.stream)) for _ in range(12)]
+    seconds = [
+        watch.seconds_of(lambda: bench.driver.copy(target, source, size, bench.stream))
+        for _ in range(12)
+    ]
     bench.driver.free(source)
     bench.driver.free(target)
     return {"id": "copy", "bytes_per_second": 2 * size / timing.median(seconds[2:]), "bytes": size}
@@ -221,8 +251,13 @@ def copy_ceiling(bench, _):
 
 def launch_floor(bench, _):
     """Seconds of a graph whose one kernel does nothing, after a flush as every kernel has it."""
-    graph, watch = bench.driver.graph_of_nothing(bench.stream), Stopwatch(bench.driver, bench.stream, bench.options.flush_bytes)
-    seconds = [watch.seconds_of(lambda: bench.driver.launch(graph, bench.stream)) for _ in range(30)]
+    graph, watch = (
+        bench.driver.graph_of_nothing(bench.stream),
+        Stopwatch(bench.driver, bench.stream, bench.options.flush_bytes),
+    )
+    seconds = [
+        watch.seconds_of(lambda: bench.driver.launch(graph, bench.stream)) for _ in range(30)
+    ]
     return {"id": "launch", "launch_seconds": timing.median(seconds[5:])}
 
 
@@ -230,7 +265,15 @@ def torch_ceilings(bench, _):
     return {"id": "torch", **torch_peers.ceilings(bench)}
 
 
-WORK = {"describe": describe, "copy": copy_ceiling, "launch": launch_floor, "torch": torch_ceilings, "correct": correct, "once": once, "time": timed}
+WORK = {
+    "describe": describe,
+    "copy": copy_ceiling,
+    "launch": launch_floor,
+    "torch": torch_ceilings,
+    "correct": correct,
+    "once": once,
+    "time": timed,
+}
 
 
 def main(options):

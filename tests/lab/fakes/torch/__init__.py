@@ -1,16 +1,20 @@
-"""Plays torch on a GPU with NumPy's arrays, as far as bench/lab_peers asks it: what a test can see of these peers without a GPU.
-POLYTE_FAKE_TORCH: "wrong" adds one to each product, "no graph" captures none."""
+"""Plays torch on a GPU with NumPy's arrays, as far as bench/lab_peers asks it: what a test
+can see of these peers without a GPU. POLYTE_FAKE_TORCH: "wrong" adds one to each product, "no
+graph" captures none."""
+
 import os
 
 import numpy as np
 
 __version__ = "0 (a test's own)"
 float64, float32, float16, int8, int16, int32, int64, uint8, bool = (
-    np.float64, np.float32, np.float16, np.int8, np.int16, np.int32, np.int64, np.uint8, np.bool_)
+    np.float64, np.float32, np.float16, np.int8, np.int16, np.int32, np.int64, np.uint8,
+    np.bool_)  # fmt: skip
 bfloat16 = "bfloat16"
 _MODE = os.environ.get("POLYTE_FAKE_TORCH", "")
-_NAMES = {"neg": "negative", "logical_not": "logical_not", "round": "rint", "mul": "multiply", "sub": "subtract", "div": "true_divide",
-          "pow": "power", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "sigmoid": "negative", "erf": "negative"}
+_NAMES = {"neg": "negative", "logical_not": "logical_not", "round": "rint", "mul": "multiply",
+          "sub": "subtract", "div": "true_divide", "pow": "power", "eq": "equal", "ne": "not_equal",
+          "lt": "less", "le": "less_equal", "sigmoid": "negative", "erf": "negative"}  # fmt: skip
 
 
 class Tensor(np.ndarray):
@@ -101,6 +105,7 @@ backends.cuda.matmul = _Any()
 
 class cuda:
     """Captures nothing: what a replay would leave is there."""
+
     is_available = staticmethod(lambda: True)
     ExternalStream = staticmethod(lambda handle: handle)
     set_stream = synchronize = staticmethod(lambda *_: None)

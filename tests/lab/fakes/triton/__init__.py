@@ -1,4 +1,6 @@
-"""Plays Triton: a kernel is executed as the Python that it is, an instance after another (language.py)."""
+"""Plays Triton: a kernel is executed as the Python that it is, an instance after
+another (language.py)."""
+
 import torch
 
 from . import language
@@ -22,19 +24,28 @@ class jit:
     def __getitem__(self, grid):
         def launch(*arguments, num_warps=4, **sizes):
             first, second = [*(grid(sizes) if callable(grid) else grid), 1][:2]
-            places = [language.Pointer(a.reshape(-1)) if isinstance(a, torch.Tensor) else a for a in arguments]
+            places = [
+                language.Pointer(a.reshape(-1)) if isinstance(a, torch.Tensor) else a
+                for a in arguments
+            ]
             for x in range(first):
                 for y in range(second):
                     language.PLACE[:] = x, y
                     self._function(*places, **sizes)
+
         return launch
 
 
 def autotune(configs, key):
     """The last one is the smallest."""
+
     def take(kernel):
         class Tuned:
             def __getitem__(self, grid):
-                return lambda *arguments, **more: kernel[grid](*arguments, **more, **configs[-1].sizes)
+                return lambda *arguments, **more: kernel[grid](
+                    *arguments, **more, **configs[-1].sizes
+                )
+
         return Tuned()
+
     return take

@@ -1,4 +1,6 @@
-"""What kernels of bench/lab_peers call, on NumPy's arrays. A block's extents are powers of two, as Triton's have to be."""
+"""What kernels of bench/lab_peers call, on NumPy's arrays. A block's extents are powers of two, as
+Triton's have to be."""
+
 import numpy as np
 
 PLACE = [0, 0]
@@ -24,11 +26,23 @@ def _of(x):
 
 
 def _operator(name):
-    return lambda self, other: T(getattr(np, name)(self.a, _of(other))), lambda self, other: T(getattr(np, name)(_of(other), self.a))
+    return lambda self, other: T(getattr(np, name)(self.a, _of(other))), lambda self, other: T(
+        getattr(np, name)(_of(other), self.a)
+    )
 
 
-for _python, _numpy in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "true_divide"), ("floordiv", "floor_divide"),
-                        ("mod", "remainder"), ("and", "bitwise_and"), ("or", "bitwise_or"), ("lt", "less"), ("gt", "greater")):
+for _python, _numpy in (
+    ("add", "add"),
+    ("sub", "subtract"),
+    ("mul", "multiply"),
+    ("truediv", "true_divide"),
+    ("floordiv", "floor_divide"),
+    ("mod", "remainder"),
+    ("and", "bitwise_and"),
+    ("or", "bitwise_or"),
+    ("lt", "less"),
+    ("gt", "greater"),
+):
     _forward, _backward = _operator(_numpy)
     setattr(T, f"__{_python}__", _forward)
     setattr(T, f"__r{_python}__", _backward)
@@ -60,13 +74,19 @@ def arange(start, end):
 
 def load(pointer, mask=True, other=0.0):
     mask = np.broadcast_to(_of(mask), np.shape(pointer.offsets))
-    return T(np.where(mask, pointer.flat[np.where(mask, pointer.offsets, 0)], pointer.flat.dtype.type(other)))
+    return T(
+        np.where(
+            mask, pointer.flat[np.where(mask, pointer.offsets, 0)], pointer.flat.dtype.type(other)
+        )
+    )
 
 
 def store(pointer, value, mask=True):
     shape = np.broadcast_shapes(np.shape(pointer.offsets), np.shape(value.a))
     mask = np.broadcast_to(_of(mask), shape)
-    pointer.flat[np.broadcast_to(pointer.offsets, shape)[mask]] = np.broadcast_to(value.a, shape)[mask]
+    pointer.flat[np.broadcast_to(pointer.offsets, shape)[mask]] = np.broadcast_to(value.a, shape)[
+        mask
+    ]
 
 
 def zeros(shape, dtype):
