@@ -113,7 +113,8 @@ def quantile(values, share):
 def table(rows, arm):
     """Share of the bound by family."""
     print(
-        f"\n{arm}: share of the bound\n{'family':12}{'drawn':>6}{'median':>9}{'5th':>8}{'1st':>8}{'least':>8}"
+        f"\n{arm}: share of the bound\n"
+        f"{'family':12}{'drawn':>6}{'median':>9}{'5th':>8}{'1st':>8}{'least':>8}"
     )
     families = sorted({row["family"] for row in rows})
     for family in [*families, "all"]:
@@ -122,8 +123,8 @@ def table(rows, arm):
         ]
         if shares:
             print(
-                f"{family:12}{len(shares):6}{statistics.median(shares):9.2f}{quantile(shares, 0.05):8.2f}"
-                f"{quantile(shares, 0.01):8.2f}{min(shares):8.2f}"
+                f"{family:12}{len(shares):6}{statistics.median(shares):9.2f}"
+                f"{quantile(shares, 0.05):8.2f}{quantile(shares, 0.01):8.2f}{min(shares):8.2f}"
             )
 
 
@@ -159,6 +160,32 @@ def worst(options, rows, drawn):
             f"{row['arm']}{declined}\n{each.text()}"
             f"{nest_of(options, each, row['arm'])}"
         )
+
+
+def judged(bench, drawn, rates, peak):
+    """A row per operator and scheduler: its time, its bound and its share of that."""
+    rows = []
+    for each in drawn:
+        flops = peak if each.dtype == "f32" else peak / 2
+        bound = max(each.flops / flops, each.bytes / rate_of(rates, each.bytes))
+        for arm in ("poly", "template"):
+            if (each.name, arm) in bench.rows and (
+                bound >= LEAST_BOUND or each.family == "wording"
+            ):
+                seconds, declined = bench.rows[each.name, arm]
+                rows.append(
+                    {
+                        "name": each.name,
+                        "family": each.family,
+                        "word": each.word,
+                        "arm": arm,
+                        "seconds": seconds,
+                        "bound": bound,
+                        "share": bound / seconds,
+                        "declined": declined,
+                    }
+                )
+    return rows
 
 
 def arguments():
@@ -210,27 +237,7 @@ def main():
         for each in probes
     ]
     peak = statistics.median(bench.peaks)
-    rows = []
-    for each in drawn:
-        flops = peak if each.dtype == "f32" else peak / 2
-        bound = max(each.flops / flops, each.bytes / rate_of(rates, each.bytes))
-        for arm in ("poly", "template"):
-            if (each.name, arm) in bench.rows and (
-                bound >= LEAST_BOUND or each.family == "wording"
-            ):
-                seconds, declined = bench.rows[each.name, arm]
-                rows.append(
-                    {
-                        "name": each.name,
-                        "family": each.family,
-                        "word": each.word,
-                        "arm": arm,
-                        "seconds": seconds,
-                        "bound": bound,
-                        "share": bound / seconds,
-                        "declined": declined,
-                    }
-                )
+    rows = judged(bench, drawn, rates, peak)
     copied = ", ".join(f"{size >> 10} KiB {rate / 1e9:.0f}" for size, rate in rates[::3])
     print(f"peak {peak / 1e9:.1f} GF/s; copies: {copied} GB/s")
     for arm in ("poly", "template"):

@@ -129,7 +129,8 @@ class TorchPeer:
             self._way
         ]
         tried = ", ".join(f"{way} {ns / 1e3:.1f} us" for way, ns in seconds.items())
-        return f"each execution {words} ({tried}{', no graph: ' + self._failed if self._failed else ''})"
+        failed = f", no graph: {self._failed}" if self._failed else ""
+        return f"each execution {words} ({tried}{failed})"
 
 
 class MemoryPeer:

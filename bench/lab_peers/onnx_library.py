@@ -282,7 +282,10 @@ class OnnxLibrary:
             for name in written
         ]
         self.nodes.append(helper.make_node("Identity", [more], [goes_on]))
-        describe = lambda a: helper.make_tensor_value_info(a.name, TYPES[a.dtype], a.shape)  # noqa: E731
+
+        def describe(a):
+            return helper.make_tensor_value_info(a.name, TYPES[a.dtype], a.shape)
+
         graph = helper.make_graph(
             self.nodes,
             "body",

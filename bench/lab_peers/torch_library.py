@@ -181,14 +181,18 @@ class TorchLibrary(Eager):
         padding = step["low"] if inside else 0
         if largest:
             function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][spatial - 1]
-            pool = lambda x: function(x, taps, step["strides"], padding, step["dilations"])  # noqa: E731
+
+            def pool(x):
+                return function(x, taps, step["strides"], padding, step["dilations"])
+
         else:
             function, count = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][spatial - 1], 1
             for t in taps:
                 count *= t
-            pool = lambda x: (
-                function(x, taps, step["strides"], padding, count_include_pad=True) * count
-            )  # noqa: E731
+
+            def pool(x):
+                return function(x, taps, step["strides"], padding, count_include_pad=True) * count
+
         return (lambda x: pool(around(x))) if outside and not inside else pool
 
 

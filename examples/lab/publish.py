@@ -2,10 +2,11 @@
 """Measures polybench.toml and blur.toml and writes docs/lab-published.md with its pictures: the
 page's one command.
 
-    python3 examples/lab/publish.py --polyte build/release/polyte [--keep FOLDER]     half an hour on two cores
+    python3 examples/lab/publish.py --polyte build/release/polyte [--keep FOLDER]
 
-All figures come from `polyte lab report --format json`; this puts them in order and says nothing of
-its own. A folder given by --keep holds the runs and goes on where it was stopped.
+It takes half an hour on two cores. All figures come from `polyte lab report --format json`; this
+puts them in order and says nothing of its own. A folder given by --keep holds the runs and goes on
+where it was stopped.
 """
 
 import argparse
@@ -23,22 +24,26 @@ HEAD = """# Comparisons measured again
 
 *For researchers.*
 
-Two published comparisons, measured anew with the lab alone. `python3 examples/lab/publish.py --polyte polyte` writes this page from
-the samples that it takes; every figure is of the machine named below, every interval is 95 %, and a verdict is given where the rules of
-[the lab](lab.md) give one. A ratio is a time over the baseline's: below 1 is faster.
+Two published comparisons, measured anew with the lab alone. `python3 examples/lab/publish.py
+--polyte polyte` writes this page from the samples that it takes; every figure is of the machine
+named below, every interval is 95 %, and a verdict is given where the rules of [the lab](lab.md)
+give one. A ratio is a time over the baseline's: below 1 is faster.
 """
 POLYBENCH = """## PolyBench by GCC, Clang and Polly
 
-The kernels of PolyBench/C (L.-N. Pouchet and T. Yuki) at small sizes, compiled by C compilers as they stand, by Clang with Polly
-(T. Grosser et al., "Polly: performing polyhedral optimizations on a low-level intermediate representation", 2012), and by Polyte's
-automatic scheduler. The baseline is GCC with `-O3 -march=native -ffast-math`.
+The kernels of PolyBench/C (L.-N. Pouchet and T. Yuki) at small sizes, compiled by C compilers as
+they stand, by Clang with Polly (T. Grosser et al., "Polly: performing polyhedral optimizations on a
+low-level intermediate representation", 2012), and by Polyte's automatic scheduler. The baseline is
+GCC with `-O3 -march=native -ffast-math`.
 """
 BLUR = """## Halide's blur
 
-The ladder of schedules by which Halide was introduced (J. Ragan-Kelley et al., "Halide: a language and compiler for optimizing
-parallelism, locality, and recomputation in image processing pipelines", PLDI 2013): a 3x3 box filter in two passes, the first one
-computed as a whole, within the second at every use, in tiles, and as a window that slides. One thread, f32; the scripts are those of
-`examples/schedules/`. The baseline is the breadth-first schedule, and the inner loop of every arm is one of vectors.
+The ladder of schedules by which Halide was introduced (J. Ragan-Kelley et al., "Halide: a language
+and compiler for optimizing parallelism, locality, and recomputation in image processing pipelines",
+PLDI 2013): a 3x3 box filter in two passes, the first one computed as a whole, within the second
+at every use, in tiles, and as a window that slides. One thread, f32; the scripts are those of
+`examples/schedules/`. The baseline is the breadth-first schedule, and the inner loop of every arm
+is one of vectors.
 """
 
 

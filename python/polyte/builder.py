@@ -68,7 +68,8 @@ class TensorVariable:
         self._builder._assign([self], text, subscripts, value, self._label)
 
     def __repr__(self):
-        return f"<{self.role} {self.name}: {self.dtype}{'' if self.shape is None else list(each.text for each in self.shape)}>"
+        shape = "" if self.shape is None else [each.text for each in self.shape]
+        return f"<{self.role} {self.name}: {self.dtype}{shape}>"
 
 
 class _Pair:
@@ -193,9 +194,8 @@ class Builder:
         iterator = e.Name(
             self._named(name, "iterator"), "region", self._index(begin), self._index(end)
         )
-        self._line(
-            f"loop {name} in {iterator.begin.text}..{iterator.end.text}{'' if step == 1 else ' step -1'}"
-        )
+        words = f"loop {name} in {iterator.begin.text}..{iterator.end.text}"
+        self._line(words if step == 1 else f"{words} step -1")
         self._loops.append(iterator)
         try:
             yield iterator

@@ -5,7 +5,7 @@
     %%polyte
     program dense(M, N, K) ...         the Program, as `dense` of the notebook, and shown
 
-    %%polyte_script mine dense M=128   directives for `dense`, proved for these sizes; the Script is `mine`
+    %%polyte_script mine dense M=128   directives for `dense`, proved for these sizes, are `mine`
     split m by 8
 
 What is refused is shown with its counterexample, and nothing is defined.

@@ -40,7 +40,8 @@ def _schema(tensors):
         if tensor.role != "out"
     ]
     results = ["Tensor"] * sum(tensor.role == "out" for tensor in tensors)
-    return f"({', '.join(arguments)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
+    returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"({', '.join(arguments)}) -> {returned}"
 
 
 def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **options):

@@ -142,9 +142,10 @@ def test_ctrl_c(tmp_path):
     program = f"""if True:
         from polyte import lab
         try:
-            lab.run({{"programs": ["y[i] = x[i] + x[i]"], "arms": ["poly", "naive"], "sizes": {{"i": 64}},
-                     "stop": {{"rounds": [2, 2], "processes": [40, 40], "round_ms": 0.1}}}}, out={str(tmp_path)!r},
-                    progress=lambda line: print(line, flush=True))
+            lab.run({{"programs": ["y[i] = x[i] + x[i]"], "arms": ["poly", "naive"],
+                     "sizes": {{"i": 64}},
+                     "stop": {{"rounds": [2, 2], "processes": [40, 40], "round_ms": 0.1}}}},
+                    out={str(tmp_path)!r}, progress=lambda line: print(line, flush=True))
         except KeyboardInterrupt as stopped:
             print("stopped:", stopped)
     """

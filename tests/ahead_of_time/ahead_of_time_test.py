@@ -47,43 +47,12 @@ CASES = {
     # names that the header's functions have
     "same": ("workspace[i] = threads[i] * 2", "i=13", [], 0),
 }
-FORMATS = {
-    "f64": "d",
-    "f32": "f",
-    "i64": "q",
-    "i32": "i",
-    "i16": "h",
-    "i8": "b",
-    "u64": "Q",
-    "u32": "I",
-    "u16": "H",
-    "u8": "B",
-    "bool": "B",
-}
-NUMPY = {
-    "d": "<f8",
-    "f": "<f4",
-    "q": "<i8",
-    "i": "<i4",
-    "h": "<i2",
-    "b": "|i1",
-    "Q": "<u8",
-    "I": "<u4",
-    "H": "<u2",
-    "B": "|u1",
-}
-C = {
-    "d": "double",
-    "f": "float",
-    "q": "int64_t",
-    "i": "int32_t",
-    "h": "int16_t",
-    "b": "int8_t",
-    "Q": "uint64_t",
-    "I": "uint32_t",
-    "H": "uint16_t",
-    "B": "uint8_t",
-}
+FORMATS = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b", "u64": "Q",
+           "u32": "I", "u16": "H", "u8": "B", "bool": "B"}  # fmt: skip
+NUMPY = {"d": "<f8", "f": "<f4", "q": "<i8", "i": "<i4", "h": "<i2", "b": "|i1", "Q": "<u8",
+         "I": "<u4", "H": "<u2", "B": "|u1"}  # fmt: skip
+C = {"d": "double", "f": "float", "q": "int64_t", "i": "int32_t", "h": "int16_t", "b": "int8_t",
+     "Q": "uint64_t", "I": "uint32_t", "H": "uint16_t", "B": "uint8_t"}  # fmt: skip
 # What C's own libraries define; anything else that an object asks for would be ours.
 LIBRARY = set("fma fmaf pow powf sin sinf cos cosf memcpy memset memmove".split())
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
@@ -478,9 +447,8 @@ def main():
                     continue
                 folder = root / f"{name}-{what}"
                 folder.mkdir(parents=True)
-                print(
-                    f"{name}, {what}: {'equal' if test(polyte, name, folder) is not False else 'left out'}"
-                )
+                is_left_out = test(polyte, name, folder) is False
+                print(f"{name}, {what}: {'left out' if is_left_out else 'equal'}")
         for test in (check_errors, check_processors):
             if options.only is None:
                 folder = root / test.__name__

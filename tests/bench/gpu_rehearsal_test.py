@@ -26,7 +26,8 @@ SANITIZER = """#!{python}
 import os, subprocess, sys
 tool = sys.argv[2]
 sys.stdout.write(subprocess.run(sys.argv[3:], capture_output=True, text=True).stdout)
-print("========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)" if tool == "racecheck"
+print("========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+      if tool == "racecheck"
       else "========= ERROR SUMMARY: " + os.environ.get("PLANTED_ERRORS", "0") + " errors")
 """
 
@@ -46,8 +47,9 @@ out.writerow(["ID", "Kernel Name", *names])
 out.writerow(["", "", *("sector" for _ in names)])
 for number, launch in enumerate(item["emulated"]):
     sums = counters.predicted(launch)
-    values = [sums[key] + (key == ("global", "read")) * int(os.environ.get("PLANTED_SECTORS", "0")) for key in counters.METRICS]
-    out.writerow([number, launch["name"] + "(unsigned long)", *(f"{{value:,}}" for value in values)])
+    sums["global", "read"] += int(os.environ.get("PLANTED_SECTORS", "0"))
+    values = [f"{{sums[key]:,}}" for key in counters.METRICS]
+    out.writerow([number, launch["name"] + "(unsigned long)", *values])
 """
 
 
@@ -271,7 +273,8 @@ import json, sys, time
 for name in sys.argv[sys.argv.index("--ids") + 1:]:
     if name == "die": sys.exit("no more")
     if name == "hang": time.sleep(60)
-    print(json.dumps({"id": name, **({"failed": "gone", "lost": True} if name == "lose" else {})}), flush=True)
+    fault = {"failed": "gone", "lost": True} if name == "lose" else {}
+    print(json.dumps({"id": name, **fault}), flush=True)
     if name == "lose": sys.exit(6)
 """
 

@@ -76,77 +76,77 @@ def verdict(done, right):
     return None if done.stderr.strip() else "exit 5 without a word"
 
 
+class Trials:
+    """`polyte run` of an artifact and `polyte compile` of its model, while a call fails."""
+
+    def __init__(self, bench):
+        self.bench, self.output = bench, bench.folder / "out"
+        self.artifact = bench.folder / "digits.polyte"
+        self.output.mkdir()
+        subprocess.run(
+            [bench.polyte, "compile", MODEL, "-o", self.artifact], check=True, capture_output=True
+        )
+        self.expected = self.printed_by(self.artifact)
+        assert self.expected
+
+    def printed_by(self, artifact):
+        command = [self.bench.polyte, "run", artifact, *FILL, "--print-top", "10"]
+        return subprocess.run(command, capture_output=True, text=True).stdout
+
+    def arguments(self, verb, target):
+        if verb == "run":
+            return ["run", str(self.artifact), *FILL, "--print-top", "10"]
+        return ["compile", MODEL, "-o", str(target)]
+
+    def points(self, verb, call):
+        target = self.output / "count"
+        calls = self.bench.calls_of(self.arguments(verb, target), call)
+        target.unlink(missing_ok=True)
+        return points(calls, MOST_POINTS[verb])
+
+    def problem(self, verb, call, at, count):
+        """What is wrong where call `at` fails, alone (count 1) or with those after it (0)."""
+        target = self.output / f"{verb}-{call}-{at}-{count}"
+        done = self.bench.start(
+            self.arguments(verb, target),
+            target.name,
+            FAIL_CALL=call,
+            FAIL_AT=str(at),
+            FAIL_COUNT=str(count),
+        )
+
+        def right():
+            printed = done.stdout if verb == "run" else self.printed_by(target)
+            return printed == self.expected
+
+        problem = verdict(done, right)
+        if problem is None and done.returncode != 0 and target.exists():
+            problem = "a file is left behind"
+        target.unlink(missing_ok=True)
+        where = f"{verb}: {call} {at}{'' if count else ' and after'}"
+        return problem and f"{where}: {problem}: {done.stderr.strip()[-300:]}"
+
+
 def main():
     polyte, cc = sys.argv[1:3]
-    failures, tried = [], 0
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(polyte, cc, folder)
-        artifact = Path(folder) / "digits.polyte"
-        subprocess.run([polyte, "compile", MODEL, "-o", artifact], check=True, capture_output=True)
-        expected = subprocess.run(
-            [polyte, "run", artifact, *FILL, "--print-top", "10"],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        output = Path(folder) / "out"
-        output.mkdir()
-
-        def try_one(verb, call, at, count):
-            target = output / f"{verb}-{call}-{at}-{count}"
-            arguments = (
-                ["run", str(artifact), *FILL, "--print-top", "10"]
-                if verb == "run"
-                else ["compile", MODEL, "-o", str(target)]
-            )
-            done = bench.start(
-                arguments, target.name, FAIL_CALL=call, FAIL_AT=str(at), FAIL_COUNT=str(count)
-            )
-
-            def right():
-                if verb == "run":
-                    return done.stdout == expected
-                again = subprocess.run(
-                    [polyte, "run", target, *FILL, "--print-top", "10"],
-                    capture_output=True,
-                    text=True,
-                )
-                return again.stdout == expected
-
-            problem = verdict(done, right)
-            if problem is None and done.returncode != 0 and target.exists():
-                problem = "a file is left behind"
-            if target.exists():
-                target.unlink()
-            return (
-                problem
-                and f"{verb}: {call} {at}{'' if count else ' and after'}: {problem}: "
-                f"{done.stderr.strip()[-300:]}"
-            )
-
+        trials = Trials(Bench(polyte, cc, folder))
         with ThreadPoolExecutor(2) as pool:
-            jobs = []
-            for verb in MOST_POINTS:
-                arguments = (
-                    ["run", str(artifact), *FILL]
-                    if verb == "run"
-                    else ["compile", MODEL, "-o", str(output / "count")]
-                )
-                for call in CALLS:
-                    for at in points(bench.calls_of(arguments, call), MOST_POINTS[verb]):
-                        jobs += [pool.submit(try_one, verb, call, at, count) for count in (1, 0)]
-            (output / "count").unlink(missing_ok=True)
-            for job in jobs:
-                tried += 1
-                if job.result():
-                    failures.append(job.result())
-        left = [path.name for path in output.iterdir()]
+            jobs = [
+                pool.submit(trials.problem, verb, call, at, count)
+                for verb in MOST_POINTS
+                for call in CALLS
+                for at in trials.points(verb, call)
+                for count in (1, 0)
+            ]
+            failures = [job.result() for job in jobs if job.result()]
+        left = [path.name for path in trials.output.iterdir()]
         if left:
             failures.append(f"left behind: {left}")
-    print(f"{tried} failing calls, {len(failures)} not as they should be")
+    print(f"{len(jobs)} failing calls, {len(failures)} not as they should be")
     for failure in failures[:60]:
         print("  " + failure.replace("\n", "\n    "))
-    sys.exit(1 if failures or tried < 80 else 0)
+    sys.exit(1 if failures or len(jobs) < 80 else 0)
 
 
 main()

@@ -68,7 +68,9 @@ def focus_button(page, table, column):
         place = page.evaluate("""() => {
           const at = document.activeElement, table = at.closest('table');
           return at.tagName === 'BUTTON' && table
-              ? [Array.from(document.querySelectorAll('table')).indexOf(table), at.closest('th').cellIndex] : null }""")
+              ? [Array.from(document.querySelectorAll('table')).indexOf(table),
+                 at.closest('th').cellIndex]
+              : null }""")
         if place == [table, column]:
             return presses
     return 0
@@ -76,8 +78,9 @@ def focus_button(page, table, column):
 
 def values(page, table, column):
     return page.evaluate(
-        """([table, column]) => Array.from(document.querySelectorAll('table')[table].tBodies[0].rows)
-                            .map((row) => row.cells[column].dataset.value)""",
+        """([table, column]) =>
+             Array.from(document.querySelectorAll('table')[table].tBodies[0].rows)
+                  .map((row) => row.cells[column].dataset.value)""",
         [table, column],
     )
 

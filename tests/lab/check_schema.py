@@ -50,75 +50,61 @@ def measured(binary, folder):
     )
 
 
-def broken(document, change):
-    document = copy.deepcopy(document)
-    change(document)
-    return document
-
-
 def breaks(results, plan, records):
     """(what is wrong, kind of document, the document) of each fault that the schema has to see."""
     first = {record["kind"]: record for record in reversed(records)}
-    return [
-        (
-            "a time in words",
-            "results",
-            broken(results, lambda d: d["rows"][0]["arms"][0].update(time_ns="5 us")),
-        ),
+
+    def arm_of(d):
+        return d["rows"][0]["arms"][0]
+
+    faults = [
+        ("a time in words", "results", results, lambda d: arm_of(d).update(time_ns="5 us")),
         (
             "an interval without an end",
             "results",
-            broken(results, lambda d: d["rows"][0]["arms"][0]["time_ns"].pop("high")),
+            results,
+            lambda d: arm_of(d)["time_ns"].pop("high"),
         ),
-        (
-            "an unknown verdict",
-            "results",
-            broken(results, lambda d: d["rows"][0]["arms"][0].update(verdict="best")),
-        ),
+        ("an unknown verdict", "results", results, lambda d: arm_of(d).update(verdict="best")),
         (
             "a prediction in words",
             "results",
-            broken(
-                results,
-                lambda d: d["rows"][0]["arms"][0]["facts"]["predicted"].update(cycles="few"),
-            ),
+            results,
+            lambda d: arm_of(d)["facts"]["predicted"].update(cycles="few"),
         ),
-        (
-            "another format",
-            "results",
-            broken(results, lambda d: d.update(format="polyte-lab-results/2")),
-        ),
-        ("no rows", "results", broken(results, lambda d: d.pop("rows"))),
-        ("a plan without arms", "plan", broken(plan, lambda d: d.update(arms=[]))),
-        ("a size in words", "plan", broken(plan, lambda d: d["rows"][0]["sizes"].update(M="8"))),
+        ("another format", "results", results, lambda d: d.update(format="polyte-lab-results/2")),
+        ("no rows", "results", results, lambda d: d.pop("rows")),
+        ("a plan without arms", "plan", plan, lambda d: d.update(arms=[])),
+        ("a size in words", "plan", plan, lambda d: d["rows"][0]["sizes"].update(M="8")),
         (
             "an unknown state of the caches",
             "plan",
-            broken(plan, lambda d: d["rows"][0].update(caches="hot")),
+            plan,
+            lambda d: d["rows"][0].update(caches="hot"),
         ),
-        (
-            "a sample of two numbers",
-            "record",
-            broken(first["round"], lambda d: d["samples"][0].pop()),
-        ),
+        ("a sample of two numbers", "record", first["round"], lambda d: d["samples"][0].pop()),
         (
             "a sample without its arm",
             "record",
-            broken(first["round"], lambda d: d["samples"][0].__setitem__(0, 3)),
+            first["round"],
+            lambda d: d["samples"][0].__setitem__(0, 3),
         ),
-        ("an unknown kind", "record", broken(first["row"], lambda d: d.update(kind="column"))),
-        ("an arm of no process", "record", broken(first["arm"], lambda d: d.pop("process"))),
+        ("an unknown kind", "record", first["row"], lambda d: d.update(kind="column")),
+        ("an arm of no process", "record", first["arm"], lambda d: d.pop("process")),
         (
             "a process without its peak",
             "record",
-            broken(first["process"], lambda d: d.pop("peak_flops_a_thread")),
+            first["process"],
+            lambda d: d.pop("peak_flops_a_thread"),
         ),
-        (
-            "a context without its machine",
-            "record",
-            broken(first["context"], lambda d: d.pop("machine")),
-        ),
+        ("a context without its machine", "record", first["context"], lambda d: d.pop("machine")),
     ]
+    made = []
+    for words, kind, document, change in faults:
+        document = copy.deepcopy(document)
+        change(document)
+        made.append((words, kind, document))
+    return made
 
 
 def main():
