@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "codegen/nvptx/assembler.h"
 #include "driver/compile/execution_check.h"
@@ -36,9 +38,16 @@ BuiltKernel built(const NamedProgram& named, Arm arm) {
   return driver::build_kernel(named.program, gpu::testing::gpu("h100").machine, options);
 }
 
-BuiltKernel built_unproved(const NamedProgram& named, Arm arm, const char* machine = "h100") {
-  return driver::build_kernel(named.program, gpu::testing::gpu(machine).machine,
-                              driver::testing::unproved(arm));
+// Built once: several tests look at each.
+const BuiltKernel& built_unproved(const NamedProgram& named, Arm arm,
+                                  const std::string& machine = "h100") {
+  static std::map<std::tuple<std::string, Arm, std::string>, BuiltKernel> known;
+  const std::tuple key{named.name, arm, machine};
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  return known
+      .emplace(key, driver::build_kernel(named.program, gpu::testing::gpu(machine).machine,
+                                         driver::testing::unproved(arm)))
+      .first->second;
 }
 
 void check_programs(const std::vector<NamedProgram>& all, std::size_t one_in) {
@@ -97,7 +106,7 @@ TEST_CASE("GPU schedulers: attention of 16-bit numbers is one launch by tensor c
     CAPTURE(named.name);
     for (const Arm arm : {Arm::Poly, Arm::Template}) {
       CAPTURE(driver::to_string(arm));
-      const BuiltKernel kernel = built_unproved(named, arm);
+      const BuiltKernel& kernel = built_unproved(named, arm);
       const std::string script = schedule::print(kernel.script);
       CAPTURE(script);
       if (arm == Arm::Poly) CHECK(has_note(kernel, "in one pass over the keys"));
@@ -131,7 +140,7 @@ TEST_CASE(
     const bool is_region = named.program->statements.front().region_depth > 0;
     for (const Arm arm : {Arm::Poly, Arm::Template}) {
       CAPTURE(driver::to_string(arm));
-      const BuiltKernel kernel = built_unproved(named, arm);
+      const BuiltKernel& kernel = built_unproved(named, arm);
       CAPTURE(joined(kernel.notes));
       CAPTURE(on_one_thread(kernel));
       if (is_region && arm == Arm::Template) continue;
@@ -195,7 +204,7 @@ TEST_CASE(
         CAPTURE(driver::to_string(arm));
         CAPTURE(name);
         const codegen::Target target = gpu::testing::gpu(name);
-        const BuiltKernel kernel = built_unproved(named, arm, name);
+        const BuiltKernel& kernel = built_unproved(named, arm, name);
         const std::string ptx = codegen::compile({&kernel.kernel, 1}, target).device;
         const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine);
         CHECK(joined(binary.messages) == "");
