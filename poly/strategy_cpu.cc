@@ -27,8 +27,6 @@ namespace {
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr int kVectorsAPoint = 4;
-
 // A top-level nest: shared bands, then clusters.
 class NestStrategy {
  public:
@@ -184,24 +182,11 @@ class NestStrategy {
       if (member.coincident) candidates.push_back(member.loop);
     }
     tile_ = schedule::choose_tile(question(candidates), machine_);
-    if (cluster().update() == nullptr && !shares_loads(tile_.row)) tile_.row.clear();
     if (cluster().update() == nullptr) choose_square(candidates);
     if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
-      tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
       const std::int64_t most = ceil_div(extent(tile_.lane), machine_.lanes(dtype()));
-      tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(kVectorsAPoint, most))};
+      tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(schedule::kVectorsAPoint, most))};
     }
-  }
-
-  // Rows of a definition are worth their streams where they share a read, or where a lane loop
-  // fills few vectors.
-  bool shares_loads(const std::string& row) const {
-    if (row.empty() || extent(tile_.lane) < kVectorsAPoint * machine_.lanes(dtype())) return true;
-    return std::ranges::any_of(main().values, [&](const ir::Expr& value) {
-      return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
-        return ir::stride_of(program_, *load, row).value_or(1) == 0;
-      });
-    });
   }
 
   // Reads that stride along the lanes: a square tile with the loop along which they do not,
@@ -217,9 +202,10 @@ class NestStrategy {
       tile_.lane = lane;
       tile_.row = turning;
       tile_.tile = {lanes, 1};
-      tile_.order = {{lane, lane}, {turning, turning}};  // was another tile's
+      std::vector<std::string> last = {lane, turning};
       if (schedule::stepping_loop(program_, main(), lane, turning) == lane)
-        std::swap(tile_.order[0], tile_.order[1]);
+        std::swap(last[0], last[1]);
+      order_by_band(last);
     }
   }
 
@@ -244,23 +230,15 @@ class NestStrategy {
     return schedule::Elements{lane_size()};
   }
 
-  // Of definitions: isl's order, the tile loops last, as their tile was priced.
-  void order_by_band() {
-    std::vector<std::string> last = {tile_.lane, tile_.row};
-    const auto place = [&](const std::string& loop) {
-      return std::ranges::find(tile_.order, loop, &schedule::PlannedLoop::iterator);
-    };
-    if (place(tile_.row) < place(tile_.lane)) std::swap(last[0], last[1]);
+  // isl's order, the tile's loops last.
+  void order_by_band(const std::vector<std::string>& last) {
     tile_.order.clear();
     for (const BandMember& member : own_)
-      if (member.loop != tile_.lane && member.loop != tile_.row)
-        tile_.order.push_back({member.loop});
-    for (const std::string& loop : last)
-      if (!loop.empty()) tile_.order.push_back({tiles_of(loop), loop});
+      if (std::ranges::find(last, member.loop) == last.end()) tile_.order.push_back({member.loop});
+    for (const std::string& loop : last) tile_.order.push_back({tiles_of(loop), loop});
   }
 
   void order_outer_loops() {
-    if (!cluster().update()) order_by_band();
     if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true, tile_.lane});
     for (const auto& [name, loop] : tile_.order) {
       if (loop == tile_.lane) {

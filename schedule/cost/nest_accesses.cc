@@ -48,7 +48,7 @@ double NestAccess::elements() const {
   return count;
 }
 
-NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points) const {
+NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points, std::int64_t gap) const {
   Runs result;
   bool is_run = true;
   std::int64_t step = element_bytes;  // of the dimension
@@ -63,7 +63,7 @@ NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points) const {
     span = std::clamp<std::int64_t>(span, 1, std::max<std::int64_t>(1, shape[d]));
     if (is_run) {
       result.elements *= span;
-      is_run = span == shape[d];
+      is_run = (shape[d] - span) * step <= gap;
     } else if (span > 1) {
       result.count *= static_cast<double>(std::min(span, elements));
       result.apart = std::gcd(result.apart, jump * step);

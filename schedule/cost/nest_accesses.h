@@ -37,8 +37,10 @@ struct NestAccess {
     // Bytes: the greatest common divisor of the steps between runs; 0: one run.
     std::int64_t apart = 0;
   };
-  Runs runs(std::span<const std::int64_t> points) const;
+  // Up to `gap` bytes between neighbours do not end a run.
+  Runs runs(std::span<const std::int64_t> points, std::int64_t gap = 0) const;
   double elements() const;  // of the whole tensor
+  double bytes() const { return elements() * static_cast<double>(element_bytes); }
   bool moves_with(std::size_t loop) const { return strides[loop] != 0; }
   // Bytes of the lines touched when each loop runs over so many points; of its elements alone where
   // these are `dense`.

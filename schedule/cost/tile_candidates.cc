@@ -49,8 +49,8 @@ class TileFinder {
     for (const std::size_t lane : lanes)
       for (const std::size_t row : rows)
         for (const std::size_t outer : rows)
-          if (are_apart(lane, row, outer) && may_be("lane", lane) && may_be("row", row) &&
-              may_be("outer_row", outer))
+          if (are_apart(lane, row, outer) && is_worth_rows(lane, row) && may_be("lane", lane) &&
+              may_be("row", row) && may_be("outer_row", outer))
             for (const std::set<std::string>& packed : panel_choices(lane, row))
               if (!gathers_few(lane, packed)) add_tiles({lane, row, outer, packed, false}, all);
     for (const std::string& loop : q_.turned) {
@@ -102,6 +102,15 @@ class TileFinder {
     if (q_.main->reductions.empty() || !may_have("outer_row")) return false;
     return lane != none() && row != none() && outer != lane && outer != row &&
            2 * extent(row) < accumulators();
+  }
+
+  // Rows of a definition are worth their streams where they share a read, or where the lanes fill
+  // few vectors.
+  bool is_worth_rows(std::size_t lane, std::size_t row) const {
+    if (row == none() || !q_.main->reductions.empty()) return true;
+    return extent(lane) < std::int64_t{kVectorsAPoint} * machine_.lanes(nest_.dtype) ||
+           std::ranges::any_of(
+               nest_.all, [&](const NestAccess& access) { return !access.moves_with(row); });
   }
 
   // A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue

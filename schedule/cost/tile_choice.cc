@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/cost/streams.h"
 #include "schedule/cost/threads.h"
 #include "schedule/cost/tile_ahead.h"
 #include "schedule/cost/tile_candidates.h"
@@ -26,7 +27,8 @@ constexpr double kFarWalk = 64, kFarPages = 2048;
 constexpr double kOfOpenSize = 1.25;  // a run may have a part of the tile, or one row
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
 // they are waited for.
-constexpr double kRunStart = 10, kNearRunStart = 2, kStreams = 16;
+constexpr double kRunStart = 10, kStreams = 16;
+constexpr std::int64_t kFewSteps = 64;  // of a sum: behind more, memory's order counts little
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
@@ -205,12 +207,17 @@ class TileChooser {
     tile.packed = candidate.at.packed;
     tile.blocked = !block.loop.empty();
     const double extra = candidate.copies + page_walks(candidate, tile);
+    bool is_best = false, is_near = false;  // this tile; in an order that goes on along the lanes
     const auto consider = [&] {
       if (runs_backwards(tile.order)) return;
       const double cycles = price(
           candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
-      if (best.cycles < 0 || cycles < best.cycles * kNoise)
-        best = choice(candidate, block, tile, cycles);
+      const bool near = reduction_steps() <= kFewSteps && goes_on_along(tile, candidate.at.lane);
+      const bool is_nearer = is_best && near && !is_near && cycles * kNoise < best.cycles;
+      if (best.cycles >= 0 && cycles >= best.cycles * kNoise && !is_nearer) return;
+      best = choice(candidate, block, tile, cycles);
+      is_best = true;
+      is_near = near;
     };
     if (q_.form) {
       tile.order = order_of(*q_.form, candidate, block);
@@ -230,6 +237,14 @@ class TileChooser {
       tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
       consider();
     } while (std::ranges::next_permutation(positions).found);
+  }
+
+  // The innermost loop that has several iterations is the lanes'.
+  bool goes_on_along(const TileLoops& tile, std::size_t lane) const {
+    const auto inmost =
+        std::ranges::find_if(tile.order.rbegin(), tile.order.rend(),
+                             [&](std::size_t loop) { return extent(loop) > tile.points[loop]; });
+    return inmost == tile.order.rend() || *inmost == lane;
   }
 
   // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The
@@ -299,7 +314,7 @@ class TileChooser {
     if (candidate.at.row != none()) return cycles_of_rows(nest_, tile, machine_);
     double starts = 0;
     for (const NestAccess& access : nest_.all) {
-      const double bytes = access.elements() * static_cast<double>(access.element_bytes);
+      const double bytes = access.bytes();
       if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
           bytes < static_cast<double>(machine_.l2.bytes))
         continue;
@@ -311,26 +326,24 @@ class TileChooser {
     return starts * kRunStart;
   }
 
-  // Of a definition each element is read and written once: what starts a run, or is one stream
-  // too many, waits.
+  // Of a definition each element is read and written once: where a stream begins, or is one too
+  // many, it waits.
   double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
-    if (tile.order.empty()) return 0;
-    std::vector<std::int64_t> points = tile.points;
-    double streams = 0, bytes = 0;
+    double at_once = 0, bytes = 0;
     for (const NestAccess& access : nest_.all) {
-      streams += access.runs(points).count;
-      bytes += access.elements() * static_cast<double>(access.element_bytes);
+      at_once += access.runs(tile.points).count;
+      bytes += access.bytes();
     }
-    if (bytes < static_cast<double>(machine_.l1.bytes)) return 0;
-    if (streams <= kStreams) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
-    const double times = boxes(points);
-    double starts = 0;
-    for (const NestAccess& access : nest_.all)
-      if (access.strides[candidate.at.lane] != 0) starts += access.runs(points).count;
-    const double rows = streams / static_cast<double>(nest_.all.size());
-    return starts * times *
-               (bytes < static_cast<double>(machine_.l2.bytes) ? kNearRunStart : kRunStart) +
-           (rows - 1) * kRowCycles * bytes / static_cast<double>(machine_.l1.line_bytes);
+    double cycles = 0;
+    for (const NestAccess& access : nest_.all) {
+      const double own = access.bytes();
+      if (access.strides[candidate.at.lane] != 0 && own >= static_cast<double>(machine_.l1.bytes))
+        cycles +=
+            start_cycles(streams_of(access, nest_, tile, at_once <= kStreams), bytes, machine_);
+    }
+    if (bytes < static_cast<double>(machine_.l1.bytes)) return cycles;
+    const double rows = at_once / static_cast<double>(nest_.all.size());
+    return cycles + (rows - 1) * kRowCycles * bytes / static_cast<double>(machine_.l1.line_bytes);
   }
 
   // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside

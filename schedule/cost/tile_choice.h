@@ -21,6 +21,9 @@
 
 namespace polyte::schedule {
 
+// Vectors side by side that a definition fills of its own: it has no value to keep for others.
+constexpr int kVectorsAPoint = 4;
+
 // What a template leaves open: the loops that its tile may have, their sizes, and the order around
 // the tile, which is its own.
 struct TileForm {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "schedule/cost/streams.h"
 #include "schedule/cost/traffic.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -226,4 +227,68 @@ TEST_CASE(
   CHECK(far.tile.rows <= 3);
   CHECK(pool_of("2", "2, 203, 203", false).ahead.empty());     // stays in the second cache
   CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());  // rows of pages follow each other
+}
+
+namespace {
+
+struct StreamCase {
+  std::vector<std::int64_t> shape, points;
+  std::vector<std::size_t> order;
+  std::int64_t bytes;
+  double starts;
+};
+
+// x[a, b, c] of f32 under loops a, b, c.
+schedule::Streams streams_of(const StreamCase& each) {
+  schedule::NestAccess access;
+  access.shape = each.shape;
+  access.strides = {each.shape[1] * each.shape[2], each.shape[2], 1};
+  access.subscripts = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  schedule::NestAccesses nest;
+  for (std::size_t l = 0; l < 3; ++l)
+    nest.loops.push_back({std::string(1, "abc"[l]), each.shape[l]});
+  nest.all = {access};
+  return schedule::streams_of(nest.all[0], nest, {each.points, each.order, {}, false});
+}
+
+}  // namespace
+
+TEST_CASE("streams: a loop goes on where the ones inside end, or begins elsewhere") {
+  const std::vector<StreamCase> cases = {
+      // From end to end.
+      {{8, 100, 256}, {1, 1, 32}, {0, 1, 2}, 8 * 100 * 256 * 4, 1},
+      // Four rows of 1 KiB at a time: as long as a row, for each of 8 * 25 tiles.
+      {{8, 100, 256}, {1, 4, 32}, {0, 1, 2}, 1024, 4 * 8 * 25},
+      // Two rows of 256 bytes lie together.
+      {{8, 100, 64}, {1, 2, 32}, {0, 1, 2}, 8 * 100 * 64 * 4, 1},
+      // The next row before this one's end.
+      {{8, 100, 256}, {1, 1, 32}, {0, 2, 1}, 128, 8 * 8 * 100},
+      // Rows far apart, each read on and on.
+      {{8, 100, 256}, {4, 1, 32}, {0, 1, 2}, 100 * 256 * 4, 4 * 2}};
+  for (const StreamCase& each : cases) {
+    const schedule::Streams streams = streams_of(each);
+    CHECK(streams.bytes == each.bytes);
+    CHECK(streams.starts == each.starts);
+  }
+  const Machine machine = schedule::wide_machine();
+  const schedule::Streams rows{1024, 1000};
+  const double far = 4.0 * static_cast<double>(machine.l3.bytes);
+  CHECK(schedule::start_cycles(rows, far, machine) >
+        10 * schedule::start_cycles(rows, static_cast<double>(machine.l2.bytes), machine));
+  CHECK(schedule::start_cycles(rows, 1000, machine) == 0);
+}
+
+TEST_CASE("tiles: a window over channels reads on, row behind row") {
+  const auto choice = choice_of(R"(
+program pool()
+  in  x: f32[202, 202, 63]
+  out y: f32[100, 100, 63]
+  y[i, j, c] = max[r in 0..2, s in 0..2] x[2*i + r, 2*j + s, c]
+)",
+                                1, {{"i", 100}, {"j", 100}, {"c", 63}, {"r", 3}, {"s", 3}});
+  CHECK(choice.lane == "c");
+  // The order around the tile, whatever of i and j is its rows: j before i ends.
+  std::vector<std::string> order;
+  for (const schedule::PlannedLoop& loop : choice.order) order.push_back(loop.iterator);
+  CHECK(std::ranges::find(order, "i") < std::ranges::find(order, "j"));
 }

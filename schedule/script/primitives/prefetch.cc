@@ -28,7 +28,7 @@ std::optional<Refusal> check_name(const State& state, const std::string& name) {
 // The loop whose iterations the distance counts.
 Result<const Loop*, Refusal> counted_loop(const State& state, const Loop& loop,
                                           const std::string& along) {
-  if (along.empty()) return &loop;
+  if (along.empty() || along == loop.name) return &loop;
   Names outside;
   for (const Loop* outer : path_to(state.tree, leaves_of(loop.body).front()->statement)) {
     if (outer->id == loop.id) break;
