@@ -37,9 +37,9 @@ TEST_CASE("values are computed before, executed and proved, with what follows") 
   for (const std::string& lines : std::vector<std::string>{
            both, both + "\ncompute_inline a",
            both + "\nsplit C.update: m by 2\nstage b layout (k, n) [n//4, k, n%4]",
-           "split m by 2\n"
-           "split n by 4\nprecompute C.update: a[k, m] = 3 * A[m, k]\nnest { k > m > a; "
-           "n.o > m.o > m.i > n.i > C.init; n.o > m.o > k > m.i > n.i > C.update }\nvectorize a:m",
+           ("split m by 2\nsplit n by 4\nprecompute C.update: a[k, m] = 3 * A[m, k]\n"
+            "nest { k > m > a; n.o > m.o > m.i > n.i > C.init; "
+            "n.o > m.o > k > m.i > n.i > C.update }\nvectorize a:m"),
            both + "\nnest { k > n > b; m > { k > a; n > C.init; k > n > C.update } }",
            "nest m > n > { C.init; k > C.update }\nprecompute C.update: a[m, k] = 3 * A[m, k]"}) {
     CAPTURE(lines);
