@@ -212,7 +212,7 @@ class TileChooser {
       if (runs_backwards(tile.order)) return;
       const double cycles = price(
           candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
-      const bool near = reduction_steps() <= kFewSteps && goes_on_along(tile, candidate.at.lane);
+      const bool near = streams_by(candidate) && goes_on_along(tile, candidate.at.lane);
       const bool is_nearer = is_best && near && !is_near && cycles * kNoise < best.cycles;
       if (best.cycles >= 0 && cycles >= best.cycles * kNoise && !is_nearer) return;
       best = choice(candidate, block, tile, cycles);
@@ -237,6 +237,16 @@ class TileChooser {
       tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
       consider();
     } while (std::ranges::next_permutation(positions).found);
+  }
+
+  // A window of few taps, of what the lanes move along: what they leave still would rather wait in
+  // cache.
+  bool streams_by(const TileCandidate& candidate) const {
+    return candidate.at.lane != none() && reduction_steps() <= kFewSteps &&
+           std::ranges::none_of(nest_.all, [&](const NestAccess& access) {
+             return access.each_step && !access.moves_with(candidate.at.lane) &&
+                    access.bytes() >= static_cast<double>(machine_.l1.bytes);
+           });
   }
 
   // The innermost loop that has several iterations is the lanes'.
