@@ -271,11 +271,9 @@ class NestStrategy {
         .order_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel};
   }
 
-  // The loops around the tile in the order of isl's bands; a sum's are those that choose_tile
-  // has put so.
+  // The loops are in the order of isl's bands, and not as choose_tile has put them around a tile.
   bool follows_isl() const {
-    const bool is_tiled = !tile_.lane.empty() || !tile_.row.empty() || !tile_.block.empty();
-    if (cluster().update() && is_tiled) return false;
+    if (!tile_.lane.empty() || !tile_.row.empty() || !tile_.block.empty()) return false;
     std::vector<std::string> bands, here;
     for (const BandMember& member : own_) bands.push_back(member.loop);
     for (const schedule::CountedLoop& loop : order_) here.push_back(loop.iterator);

@@ -10,7 +10,6 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kFromMemory = 800;       // cycles from memory, with what waits before
-constexpr double kMostSummed = 64;        // of a sum: behind more, its lines come in time
 constexpr double kMostLines = 32;         // that are fetched at a time
 constexpr double kLineOfRowCycles = 0.2;  // a line that comes in one of several rows, for each more
 
@@ -31,7 +30,8 @@ class TileRows {
     const bool is_plain = std::ranges::all_of(access.load->indices, [](const ir::Index& index) {
       return !index.indirect && !index.affine.has_division();
     });
-    return is_plain && steps() <= kMostSummed && row_of(access) && !goes_on(access);
+    return is_plain && steps() <= static_cast<double>(kWindowSteps) && row_of(access) &&
+           !goes_on(access);
   }
 
   double rows(const NestAccess& access) const { return access.runs(tile_.points).count; }

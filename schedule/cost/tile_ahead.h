@@ -16,6 +16,9 @@
 
 namespace polyte::schedule {
 
+// Steps of a sum over a window, at most: behind more, its lines come in time in any order.
+constexpr std::int64_t kWindowSteps = 64;
+
 struct TileAhead {
   std::string operand;
   // Loops around the tile, by number: where it is fetched, whose iterations count.

@@ -28,7 +28,6 @@ constexpr double kOfOpenSize = 1.25;  // a run may have a part of the tile, or o
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
 // they are waited for.
 constexpr double kRunStart = 10, kStreams = 16;
-constexpr std::int64_t kFewSteps = 64;  // of a sum: behind more, memory's order counts little
 // A line that comes in one of several streams of its tensor, for each more.
 constexpr double kRowCycles = 0.2;
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
@@ -242,7 +241,7 @@ class TileChooser {
   // A window of few taps, of what the lanes move along: what they leave still would rather wait in
   // cache.
   bool streams_by(const TileCandidate& candidate) const {
-    return candidate.at.lane != none() && reduction_steps() <= kFewSteps &&
+    return candidate.at.lane != none() && reduction_steps() <= kWindowSteps &&
            std::ranges::none_of(nest_.all, [&](const NestAccess& access) {
              return access.each_step && !access.moves_with(candidate.at.lane) &&
                     access.bytes() >= static_cast<double>(machine_.l1.bytes);

@@ -143,7 +143,9 @@ TEST_CASE("wrong prefetches") {
   CHECK(refusal("split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.o") ==
         "x.c begins anew in every iteration of m.o: nothing of it is there ahead of time");
   CHECK(refusal("prefetch x at acc.update:m along k") == "k is no loop outside m: there is none");
-  CHECK(refusal("prefetch x at acc.update:k along k") == "accepted");  // as without `along`
+  CHECK(refusal("prefetch x at acc.update:k along k") == "accepted");
+  CHECK(refusal("prefetch x at acc.update:k along k\nprefetch x at acc.update:k distance 2") ==
+        "x is prefetched at k already, 1 ahead");  // the one without `along`
   CHECK(refusal("prefetch x at acc.update:n along i") == "i is no loop outside n (these are m)");
   CHECK(refusal(
             "prefetch x at acc.update:k along m\nprefetch x at acc.update:k distance 2 along m") ==
