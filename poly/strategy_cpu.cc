@@ -267,8 +267,12 @@ class NestStrategy {
         .lanes = lane_tile(),
         .share = share_,
         .around = order_,
-        .parallel = schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open),
+        .parallel = threads(),
         .order_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel};
+  }
+
+  std::string threads() const {
+    return schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open);
   }
 
   // The loops are in the order of isl's bands, and not as choose_tile has put them around a tile.
@@ -339,7 +343,8 @@ class NestStrategy {
             {tile_.row, schedule::Param{"Mr"}, ceil_div(extent(tile_.row), tile_.tile.rows)},
             tile_.packed,
             tile_.in_place,
-            around};
+            around,
+            threads()};
   }
 };
 

@@ -13,6 +13,8 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kCopiedBytes = 4;  // a cycle, read or written
+// Four are loaded and put together in as many instructions as a square of them takes.
+constexpr int kLeastLanesOfSquare = 8;
 
 // Each an iterator of its own, or a number.
 bool plain_subscripts(const ir::Load& load) {
@@ -78,6 +80,16 @@ std::string copy_site(const TiledReduction& r, const ir::Load& load) {
   return sites == 0 ? "" : r.order[sites - 1].name;
 }
 
+// Of panels: as above, but a part that has threads of its own inside is copied by one of them, and
+// one that several statements read by each.
+std::string panel_site(const TiledReduction& r, const ir::Load& load) {
+  const std::string site = copy_site(r, load);
+  const auto at = std::ranges::find(r.order, site, &PlannedLoop::name);
+  const bool is_shared = std::any_of(at == r.order.end() ? at : std::next(at), r.order.end(),
+                                     [&](const PlannedLoop& l) { return l.name == r.threads; });
+  return is_shared || loads_of(*r.program, load.buffer).size() > 1 ? "" : site;
+}
+
 struct Panels {
   std::vector<std::string> dimensions;
   std::vector<LayoutIndex> layout;
@@ -121,11 +133,10 @@ std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string
 }
 
 // Empty: one thread copies.
-// Of a copy for the whole kernel. A temporary has none: what defines it writes where it lies.
+// Of a copy for the whole kernel.
 std::string loop_of_copy(const TiledReduction& r, const std::string& buffer,
                          const std::vector<CountedLoop>& loops) {
   const ir::Buffer& copied = r.program->buffer(buffer);
-  if (copied.role == ir::Role::Temp) return "";
   const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
                        static_cast<double>(size_in_bytes(copied.dtype));
   return loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);
@@ -144,6 +155,17 @@ bool has_border(const ir::Load& load) {
          std::ranges::none_of(load.indices,
                               [](const ir::Index& index) { return index.indirect != nullptr; }) &&
          std::ranges::all_of(load.guard, bounds_a_subscript);
+}
+
+std::string square_loop(const ir::Program& program, const Machine& machine, const ir::Load& load,
+                        const std::string& side) {
+  const ir::Buffer& copied = program.buffer(load.buffer);
+  const int lanes = machine.lanes(copied.dtype);
+  const std::optional<std::string> last = load.indices.back().affine.as_symbol();
+  const bool is_across = last && *last != side;
+  return is_across && lanes >= kLeastLanesOfSquare && ir::constant_shape(copied).back() >= lanes
+             ? *last
+             : "";
 }
 
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
@@ -217,6 +239,12 @@ const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
   return first;
 }
 
+// Of the tile's element type: its vectors are what the copy's loop is split by.
+std::string squares_of(const TiledReduction& r, const ir::Load& load, const std::string& side) {
+  const bool is_of_tile = r.program->buffer(load.buffer).dtype == r.update->values.front()->type;
+  return is_of_tile ? square_loop(*r.program, *r.machine, load, side) : "";
+}
+
 std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load& load,
                                         std::set<std::string>& whole) {
   if (r.in_place.contains(load.buffer) || !wants_padded_copy(*r.program, load)) return std::nullopt;
@@ -230,18 +258,29 @@ std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load&
   return stage;
 }
 
+// A constant is copied before the first run. A temporary is not: what defines it writes where it
+// lies.
 std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load& load,
                                         std::set<std::string>& whole) {
-  if (!r.packed.contains(load.buffer) || !whole.insert(load.buffer).second) return std::nullopt;
+  if (!r.packed.contains(load.buffer) || whole.contains(load.buffer)) return std::nullopt;
   const ir::Load* along = panel_load(r, &load);
   const bool is_lane = panel_iterator(*along, r.lane.loop, r.row.loop) == r.lane.loop;
-  const Panels panels = panels_of(r, *along, is_lane ? r.lane : r.row);
-  const bool is_constant = r.program->buffer(load.buffer).role == ir::Role::Const;
-  return PlannedStage{.tensor = load.buffer,
-                      .dimensions = panels.dimensions,
-                      .layout = panels.layout,
-                      .when_compile = is_constant,
-                      .shared_loop = is_constant ? "" : loop_of_copy(r, load.buffer, panels.loops)};
+  const TiledReduction::Side& side = is_lane ? r.lane : r.row;
+  const Panels panels = panels_of(r, *along, side);
+  PlannedStage stage{
+      .tensor = load.buffer, .dimensions = panels.dimensions, .layout = panels.layout};
+  const ir::Role role = r.program->buffer(load.buffer).role;
+  stage.when_compile = role == ir::Role::Const;
+  if (role == ir::Role::In) {
+    stage.square_loop = squares_of(r, *along, side.loop);
+    if (const std::string site = panel_site(r, *along); !site.empty()) {
+      stage.at = {r.update->name, site};
+      return stage;
+    }
+    stage.shared_loop = loop_of_copy(r, load.buffer, panels.loops);
+  }
+  whole.insert(load.buffer);
+  return stage;
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 //
 //   w[k, n], lane n, Nr = 32      stage w layout (k, n) [n//Nr, k, n%Nr] when compile
 //   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
+//   B[b, k, n], loops b > n.o     stage B at C.update:b layout (b, k, n) [n//Nr, b, k, n%Nr]
 //
 // A copy for the whole kernel is a nest of its own, whose loops threads share where that
-// pays: parallel w.in:n.o
+// pays: parallel w.in:n.o. What a panel holds across, B[n, k] for lanes n, is copied in squares of
+// lanes, which are transposed in registers: split B.in: k by L, unroll B.in:k.i
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,7 @@ struct TiledReduction {
   std::set<std::string> packed;    // buffers that want panels
   std::set<std::string> in_place;  // guarded reads that stay as they are
   std::vector<PlannedLoop> order;  // the loops around the tile, outermost first
+  std::string threads;             // the one of them that threads share; empty: none
 };
 
 // False where the update itself reads its elements, a statement of the nest is at others of them,
@@ -47,6 +50,12 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
 // of its own or a number, no border, no result; and of use, since a step of the reduction moves.
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load,
               const std::string& lane, const std::string& row);
+
+// The loop along which the elements of a packed operand lie side by side where its panels hold
+// them across, `side` along the panel: a copy in squares of both takes a third of the instructions.
+// Empty: they lie alike, or there is not one vector of them.
+std::string square_loop(const ir::Program& program, const Machine& machine, const ir::Load& load,
+                        const std::string& side);
 
 // A guarded read whose guards each bound one subscript, a constant outside: a copy of the box
 // stands for it (a stride's remainder, of a transposed convolution, asks for holes inside).

@@ -13,9 +13,10 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
-// An element into a panel: along the lanes, across, across where the lanes' lines fall into few
-// sets of the cache.
-constexpr double kCopyCycles = 0.5, kTurnCycles = 1, kCrowdedTurnCycles = 5;
+// An element into a panel: along the lanes; across, one by one or in squares; the same where the
+// lanes' lines fall into few sets of the cache.
+constexpr double kCopyAlong = 0.5, kCopyAcross = 1, kCopyInSquares = 0.6;
+constexpr double kCrowdedCopyAcross = 5, kCrowdedCopyInSquares = 1.2;
 constexpr double kPanelCycles = 200;  // to begin with
 // Whole tiles that one cut at a diagonal costs besides, for each accumulator.
 constexpr double kCutTiles = 0.25;
@@ -229,10 +230,13 @@ class TileFinder {
                      const RegisterTile& tile) const {
     const std::size_t panel = access.moves_with(at.lane) ? at.lane : at.row;
     const int size = panel == at.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
-    if (access.strides[panel] <= 1) return kCopyCycles;
+    if (access.strides[panel] <= 1) return kCopyAlong;
     const bool crowded =
         conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
-    return crowded ? kCrowdedTurnCycles : kTurnCycles;
+    const bool in_squares =
+        !square_loop(*q_.program, machine_, *access.load, nest_.loops[panel].name).empty();
+    return in_squares ? (crowded ? kCrowdedCopyInSquares : kCopyInSquares)
+                      : (crowded ? kCrowdedCopyAcross : kCopyAcross);
   }
 
   double panel_cycles(const TileLoopNumbers& at, const RegisterTile& tile) const {

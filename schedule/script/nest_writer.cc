@@ -197,6 +197,11 @@ class NestWriter {
     add(std::move(directive), stage.by);
     if (!stage.shared_loop.empty())
       add(Parallel{{stage.tensor + ".in", stage.shared_loop}}, stage.by);
+    if (!stage.square_loop.empty()) {
+      const std::string copy = stage.tensor + ".in";
+      write(PlannedSplit{copy, stage.square_loop, Vectors{1}, stage.by});
+      add(Unroll{{copy, within_tile(stage.square_loop)}}, stage.by);
+    }
   }
 };
 

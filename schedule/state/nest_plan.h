@@ -117,6 +117,7 @@ struct PlannedStage {
   // What is written, and what updates update; other reads stay as they are.
   bool updates_only = false;
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
+  std::string square_loop = {};  // of the copy, in tiles of a vector: squares; empty: line by line
   Provenance by = Provenance::TileModel;
 };
 struct PlannedReuse {  // the temporary lies in the memory of the result

@@ -177,7 +177,7 @@ class ReductionFiller {
   // --- copies of operands
 
   void copies() {
-    for (const char* group : {"weight", "panel", "border", "padded", "ahead"})
+    for (const char* group : {"weight", "panel", "part", "border", "padded", "ahead"})
       filling_.scope.groups[group];
     if (choice_.lane.empty() || choice_.turned) return;
     const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
@@ -188,7 +188,8 @@ class ReductionFiller {
                                    {choice_.row, Param{"Mr"}, row_panels},
                                    choice_.packed,
                                    choice_.in_place,
-                                   choice_.order};
+                                   choice_.order,
+                                   filling_.scope.names.at("threads")};
     std::set<std::string> copied;
     for (const PlannedStage& stage : operand_stages(reduction, filling_.staged)) {
       copy(stage);
@@ -205,9 +206,13 @@ class ReductionFiller {
   }
 
   void copy(const PlannedStage& stage) {
-    Scope member{{{"operand", stage.tensor}, {"copies", stage.shared_loop}, {"site", ""}}, {}, {}};
+    Scope member{{{"operand", stage.tensor},
+                  {"copies", stage.shared_loop},
+                  {"square", stage.square_loop},
+                  {"site", stage.at ? stage.at->loop : ""}},
+                 {},
+                 {}};
     if (stage.layout.empty()) {
-      if (stage.at) member.names["site"] = stage.at->loop;
       filling_.scope.groups[stage.at ? "border" : "padded"].push_back(std::move(member));
       return;
     }
@@ -217,7 +222,10 @@ class ReductionFiller {
     for (auto index = stage.layout.begin() + 1; index + 1 != stage.layout.end(); ++index)
       member.lists["rest"].push_back(index->dimension);
     member.lists["rest"];
-    filling_.scope.groups[stage.when_compile ? "weight" : "panel"].push_back(std::move(member));
+    filling_.scope.groups[stage.when_compile ? "weight"
+                          : stage.at         ? "part"
+                                             : "panel"]
+        .push_back(std::move(member));
   }
 };
 
