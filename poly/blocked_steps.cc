@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
@@ -28,6 +29,7 @@ constexpr int kSpareRegisters = 2;
 constexpr double kHalfFull = 1.25;
 // Of the predicted rate of a tile: what its beginning, end and order cost.
 constexpr double kFull = 0.9;
+constexpr double kCopiedAcross = 2;  // cycles of an element that is packed
 
 // Loops of the band by what they are for the sum: its steps, and its element's rows and columns,
 // which are lanes.
@@ -43,6 +45,8 @@ struct Product {
   // Of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both.
   int side = 0;
   Roles roles = {};
+  // What lies across the lanes, A[lane, step], and is packed; null: all lies along them.
+  const ir::Load* across = nullptr;
 
   std::string near() const { return sum->name + ".near"; }
   std::string far() const { return sum->name + ".far"; }
@@ -59,21 +63,33 @@ std::optional<std::int64_t> least_difference(const ir::Statement& s, const std::
   return std::nullopt;
 }
 
-// Each operand is the same for all lanes, or has them as neighbours.
-bool has_lanes(const ir::Statement& sum, const std::string& lane) {
-  const auto suits = [&](const std::vector<ir::Index>& indices) {
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      const bool is_last = d + 1 == indices.size();
-      if (indices[d].indirect) return false;
-      if (indices[d].affine.uses(lane) && !(is_last && indices[d].affine.coefficient(lane) == 1))
-        return false;
+// The operand is the same for all lanes, or has them as neighbours.
+bool lies_along(const ir::Load& load, const std::string& lane) {
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const ir::Index& index = load.indices[d];
+    const bool is_last = d + 1 == load.indices.size();
+    if (index.indirect) return false;
+    if (index.affine.uses(lane) && !(is_last && index.affine.coefficient(lane) == 1)) return false;
+  }
+  return true;
+}
+
+// A matrix of lanes and steps, each a subscript of its own.
+bool is_across(const ir::Load& load, const std::string& lane, const std::string& step) {
+  return load.indices.size() == 2 && !load.otherwise && !load.indices[0].indirect &&
+         !load.indices[1].indirect && load.indices[0].affine.as_symbol() == lane &&
+         load.indices[1].affine.as_symbol() == step;
+}
+
+// Whether the operands suit the lanes, one of them packed where it has to be.
+bool find_lanes(Product& product) {
+  for (const ir::Expr& value : product.sum->values)
+    for (const ir::Load* load : ir::loads_of(value)) {
+      if (lies_along(*load, product.lane)) continue;
+      if (product.across || !is_across(*load, product.lane, product.step)) return false;
+      product.across = load;
     }
-    return true;
-  };
-  return std::ranges::all_of(sum.values, [&](const ir::Expr& value) {
-    return std::ranges::all_of(ir::loads_of(value),
-                               [&](const ir::Load* load) { return suits(load->indices); });
-  });
+  return true;
 }
 
 std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band) {
@@ -99,7 +115,7 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
     else if (std::ranges::find(s.reductions, *row) != s.reductions.end())
       product.step = *row, product.roles.step = l, found |= 4;
   }
-  if (found != 7 || !has_lanes(s, product.lane)) return std::nullopt;
+  if (found != 7 || !find_lanes(product)) return std::nullopt;
   for (const std::string& it : {product.row, product.lane})
     if (least_difference(s, it, product.step)) product.bound = it;
   if (product.bound.empty()) return std::nullopt;
@@ -162,12 +178,14 @@ class BlockedStepsPlanner {
         {first.row, steps, false}, {first.lane, steps, false}, {first.step, steps, true}};
     const schedule::NestAccesses nest = schedule::nest_accesses(program_, *first.sum, {}, loops);
     const schedule::StepCost price(nest, *first.sum, machine_);
+    const std::set<std::string> packed =
+        first.across ? std::set{first.across->buffer} : std::set<std::string>{};
     const std::int64_t lanes = machine_.lanes(nest.dtype);
     for (int vectors = 1; vectors <= kMostVectors; ++vectors)
       for (int rows = 2; rows <= kMostRows; ++rows) {
         if (steps % rows != 0 || steps % (vectors * lanes) != 0) continue;
         if (rows * vectors + vectors + kSpareRegisters > machine_.vector_registers) continue;
-        const double cycles = price.cycles({1, 0, loops.size(), {}, false}, {rows, vectors});
+        const double cycles = price.cycles({1, 0, loops.size(), packed, false}, {rows, vectors});
         const std::int64_t tiles = (steps / rows) * (steps / (vectors * lanes));
         const double turns = static_cast<double>(steps * tiles);
         const double each = (cycles + turns) / static_cast<double>(steps * steps * steps) / kFull;
@@ -178,7 +196,8 @@ class BlockedStepsPlanner {
   }
 
   // The plan of a step at a time becomes one of blocks.
-  OrderPlan plan(ShapedPlan shaped, const Blocks& blocks) {
+  OrderPlan plan(ShapedPlan shaped, const Blocks& blocks, bool rows_in_blocks) {
+    rows_in_blocks_ = rows_in_blocks;
     loops_ = std::move(shaped.loops);
     plan_ = std::move(shaped.plan);
     blocks_ = blocks;
@@ -189,6 +208,7 @@ class BlockedStepsPlanner {
     map_parts();
     for (const Product& p : products_) split(p);
     plan_.nest.tree = with_products(plan_.nest.tree);
+    if (rows_in_blocks_) part_rows();
     for (const Product& p : products_) finish(p);
     plan_.nest.is_one_step = true;
     plan_.has_jams = false;
@@ -202,6 +222,7 @@ class BlockedStepsPlanner {
   std::vector<LoopExtents> extents_;  // of each
   std::vector<std::string> loops_;    // of the band
   Blocks blocks_;
+  bool rows_in_blocks_ = false;  // all steps of a block for as many rows, then for the next
   OrderPlan plan_;
 
   const std::string& step() const { return loops_[roles().step]; }
@@ -227,16 +248,29 @@ class BlockedStepsPlanner {
     const bool is_cached = rows * lanes * bytes < kUsable * static_cast<double>(machine_.l3.bytes);
     // Each element once per block.
     const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);
+    const double copied = p.across ? kCopiedAcross * far / rows : 0;
+    const bool has_rows_of_block = p.bound == p.row || rows_in_blocks_;
     return near * kHalfFull *
-               cycles_in_block(p, p.bound == p.row ? size : rows,
+               cycles_in_block(*p.sum, p, has_rows_of_block ? size : rows,
                                p.bound == p.lane ? size : lanes) +
-           edge * kHalfFull * cycles_in_block(p, size, size) + (far - edge) * blocks_.far + stored -
-           cycles;
+           edge * kHalfFull * cycles_in_block(with_packed(p), p, size, size) +
+           (far - edge) * blocks_.far + stored + copied - cycles;
+  }
+
+  // The sum with the operand that lies across the lanes along them.
+  static ir::Statement with_packed(const Product& p) {
+    ir::Statement sum = *p.sum;
+    for (ir::Expr& value : sum.values)
+      value = ir::rewrite(value, [&](const ir::Expr& e) {
+        const auto* load = std::get_if<ir::Load>(&e->op);
+        if (!p.across || !load || !is_across(*load, p.lane, p.step)) return e;
+        return ir::make_load(e->type, load->buffer, {load->indices[1], load->indices[0]});
+      });
+    return sum;
   }
 
   // Of a step of an element, step by step, where all of a block of so many rows and lanes runs.
-  double cycles_in_block(const Product& p, double rows, double lanes) const {
-    ir::Statement box = *p.sum;
+  double cycles_in_block(ir::Statement box, const Product& p, double rows, double lanes) const {
     box.domain.clear();
     const auto bound = [&](const std::string& it, double extent) {
       box.domain.push_back(ir::at_least(ir::Affine::symbol(it), 0));
@@ -285,7 +319,7 @@ class BlockedStepsPlanner {
       plan_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop, size});
     };
     const schedule::Elements block{blocks_.steps};
-    add(p.far(), row(), block);
+    if (!rows_in_blocks_) add(p.far(), row(), block);
     add(p.far(), lane(), block);
     if (p.bound == p.lane) add(p.near(), lane(), block);
     add(p.far(), within_tile(row()), schedule::Elements{blocks_.tile.rows});
@@ -340,12 +374,35 @@ class BlockedStepsPlanner {
                                schedule::nest_statement(p.far()));
   }
 
+  // Rows of the block of steps itself, which are finished in it, then those below, of which none
+  // is.
+  void part_rows() {
+    const std::string blocks = tiles_of(row());
+    plan_.last_steps.emplace_back(schedule::PlannedCut{{products_.front().near(), blocks},
+                                                       ir::Affine::symbol(tiles_of(step())) + 1,
+                                                       blocks + ".own",
+                                                       blocks + ".below"});
+  }
+
+  // The steps of a block of what lies across, in panels of the tile's lanes.
+  schedule::PlannedStage packed(const Product& p) const {
+    const schedule::TileSize lanes = schedule::Vectors{blocks_.tile.vectors};
+    using Part = schedule::LayoutIndex::Part;
+    return {.tensor = p.across->buffer,
+            .at = schedule::LoopName{p.far(), tiles_of(step())},
+            .dimensions = {p.lane, p.step},
+            .layout = {{p.lane, Part::Tile, lanes}, {p.step}, {p.lane, Part::WithinTile, lanes}},
+            .reader = p.far(),
+            .subscripts = {p.lane, p.step}};
+  }
+
   // Blocks that the diagonal cuts are loops of their own; of the others a tile stays in registers.
   void finish(const Product& p) {
     auto& steps = plan_.nest.steps;
     std::string whole = p.far();
     const std::string blocks = tiles_of(lane()), full = blocks + ".full", edge = blocks + ".edge";
     const ir::Affine diagonal = ir::Affine::symbol(tiles_of(row()));
+    if (p.across) steps.emplace_back(packed(p));
     if (p.side < 0)
       steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal, full, edge});
     if (p.side > 0)
@@ -369,24 +426,30 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
   const OrderBand* band = band_of_steps(program, tree);
   if (!band || !program.open.empty()) return {};
   std::vector<OrderPlan> best;
-  for (const std::int64_t steps : kBlocks) {
-    const BlockedStepsPlanner sizes(program, *band, machine);
-    const auto blocks = sizes.blocks_of(steps);
-    if (!blocks) continue;
-    const Roles& roles = sizes.roles();
-    BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
-    shape.sizes[roles.step] = static_cast<double>(steps);
-    std::vector<OrderPlan> plans;
-    for (ShapedPlan& shaped :
-         plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
-      const std::string turn = shaped.plan.name;
-      plans.push_back(
-          BlockedStepsPlanner(program, *band, machine).plan(std::move(shaped), *blocks));
-      plans.back().name = name + ", in blocks of steps" + turn;
-      say_by_model(plans.back());
+  for (const std::int64_t steps : kBlocks)
+    for (const bool rows_in_blocks : {true, false}) {
+      const BlockedStepsPlanner sizes(program, *band, machine);
+      const auto blocks = sizes.blocks_of(steps);
+      if (!blocks) continue;
+      const Roles& roles = sizes.roles();
+      BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
+      shape.sizes[roles.step] = static_cast<double>(steps);
+      if (rows_in_blocks) {
+        shape.tiles.push_back(roles.row);
+        shape.sizes[roles.row] = static_cast<double>(steps);
+      }
+      std::vector<OrderPlan> plans;
+      for (ShapedPlan& shaped :
+           plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
+        const std::string turn = shaped.plan.name;
+        plans.push_back(BlockedStepsPlanner(program, *band, machine)
+                            .plan(std::move(shaped), *blocks, rows_in_blocks));
+        plans.back().name =
+            name + ", in blocks of steps" + (rows_in_blocks ? ", rows in blocks" : "") + turn;
+        say_by_model(plans.back());
+      }
+      if (best.empty() || plans.front().cycles < best.front().cycles) best = std::move(plans);
     }
-    if (best.empty() || plans.front().cycles < best.front().cycles) best = std::move(plans);
-  }
   return best;
 }
 

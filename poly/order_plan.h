@@ -25,6 +25,8 @@ struct OrderPlan {
     bool is_wide = false;      // kWideVectors of them a turn
   };
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};
+  // What is left when these are in: statements that it cuts have other names.
+  std::vector<schedule::PlannedStep> last_steps = {};
   bool has_jams = true;  // rows may come together (jammed_sums.h)
 };
 

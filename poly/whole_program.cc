@@ -154,6 +154,7 @@ class WholeProgram {
       add_jams(plan);
       widen(plan, serial);
       double lost = add_parts(plan);
+      if (!plan.last_steps.empty()) add(plan.nest, plan.last_steps, {});
       for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
       if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
         considered.push_back("taken: " + plan.name);

@@ -229,10 +229,20 @@ class Script:
     # ---- storage
 
     def stage(
-        self, tensor, at=None, memory=None, *, layout=None, pad=None, copy=None, when_compile=False
+        self,
+        tensor,
+        at=None,
+        memory=None,
+        *,
+        layout=None,
+        pad=None,
+        copy=None,
+        when_compile=False,
+        updates=False,
     ):
         """Accesses below `at` go to a local copy in memory "register", "stack", "shared"
-        or "heap"."""
+        or "heap": all of them, what is written alone (`updates`), or one read, which `tensor`
+        says as Program text does, "S: A[j, k]"."""
         parts = [
             f"stage {tensor}",
             f"at {at}" if at else "",
@@ -240,6 +250,7 @@ class Script:
             f"layout {layout}" if layout else "",
             f"pad {pad}" if pad is not None else "",
             "when compile" if when_compile else "",
+            "updates" if updates else "",
             f"copy {copy}" if copy else "",
         ]
         return self.add(" ".join(part for part in parts if part))

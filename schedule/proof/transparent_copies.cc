@@ -100,8 +100,9 @@ class OneCopy {
           (access.write ? writes_ : reads_).push_back({at, &access});
       }
     }
-    const auto is_other = [&](const AccessOf& each) { return each.access->buffer != of_; };
-    return !ins_.empty() && std::ranges::none_of(direct_, is_other);
+    // Another copy of the same tensor is storage of its own: only what is copied here counts.
+    std::erase_if(direct_, [&](const AccessOf& each) { return each.access->buffer != of_; });
+    return !ins_.empty();
   }
 
   // A statement that copies an element, into the copy or back.
@@ -123,26 +124,38 @@ class OneCopy {
     return true;
   }
 
-  // In each iteration of the scope the copies in come first and those back last: by the dimension
-  // of the order below it.
-  bool is_between() const {
+  // Where the statement stands among those of the scope's body, if it is one place.
+  std::optional<long> place_in_scope(int at) const {
     const std::size_t depth =
         buffer_.scope_loop == kKernel
             ? 0
             : static_cast<std::size_t>(model_.depth_of_loop.at(buffer_.scope_loop)) + 1;
+    const auto& time = statement(at).time;
+    if (depth >= time.size() || isl_aff_is_cst(time[depth].get()) != isl_bool_true)
+      return std::nullopt;
+    const isl::val value = isl::manage(isl_aff_get_constant_val(time[depth].get()));
+    return isl_val_get_num_si(value.get());
+  }
+
+  // In each iteration of the scope the copies in come before what uses the copy, and those back
+  // behind. What is over when the first element is copied in, or begins when the last is copied
+  // back, takes no part in it.
+  bool is_between() {
     std::vector<long> before, between, behind;
     const auto add = [&](std::vector<long>& into, int at) {
-      const auto& time = statement(at).time;
-      if (depth >= time.size() || isl_aff_is_cst(time[depth].get()) != isl_bool_true) return false;
-      isl_val* value = isl_aff_get_constant_val(time[depth].get());
-      into.push_back(isl_val_get_num_si(value));
-      isl_val_free(value);
-      return true;
+      const auto place = place_in_scope(at);
+      if (place) into.push_back(*place);
+      return place.has_value();
     };
     for (const Transfer& in : ins_)
       if (!add(before, in.statement)) return false;
     for (const Transfer& out : outs_)
       if (!add(behind, out.statement)) return false;
+    std::erase_if(direct_, [&](const AccessOf& direct) {
+      const auto place = place_in_scope(direct.statement);
+      return place && (*place < std::ranges::min(before) ||
+                       (!behind.empty() && *place > std::ranges::max(behind)));
+    });
     for (const Accesses* users : {&reads_, &writes_, &direct_})
       for (const AccessOf& user : *users)
         if (!add(between, user.statement)) return false;

@@ -264,7 +264,8 @@ struct Nest {
   NestTree tree;
 };
 // stage X at L in register: accesses below L go to a buffer of its own, filled and written
-// back where needed.
+// back where needed. stage S: X[j, k] at L: of what S reads of X alone what it reads there, as it
+// is before the first of these reads; S's other accesses stay where they are.
 struct Stage {
   enum class Form { Stage, CacheRead, CacheWrite, Pack, Registers };  // how it was written
   Form form = Form::Stage;
@@ -278,6 +279,11 @@ struct Stage {
   bool when_compile = false;
   // What is written, and what updates update; other reads stay as they are.
   bool updates_only = false;
+  // Of the reads of one statement; of those at these subscripts, over the statement's iterators.
+  // Empty: of all.
+  std::string reader = {};
+  std::vector<std::string> subscripts = {};
+  bool reads_only() const { return !reader.empty() || !subscripts.empty(); }
   NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
 };
 

@@ -191,6 +191,8 @@ class NestWriter {
     if (stage.pad > 0) directive.pad = {std::to_string(stage.pad)};
     directive.when_compile = stage.when_compile;
     directive.updates_only = stage.updates_only;
+    directive.reader = stage.reader;
+    directive.subscripts = stage.subscripts;
     NestPath loops;
     for (const std::string& loop : stage.copy_loops) loops.push_back({loop});
     if (!loops.empty()) directive.copy = nest_path(loops, nest_statement(stage.tensor + ".in"));

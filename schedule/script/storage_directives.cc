@@ -148,11 +148,27 @@ void parse_pad(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
+// x[i, k] of S
+std::string read_of(const Stage& stage) {
+  std::string text = stage.tensor;
+  if (!stage.subscripts.empty()) text += "[" + list(stage.subscripts) + "]";
+  return stage.reader.empty() ? text : text + " of " + stage.reader;
+}
+
 template <Stage::Form kForm>
 void parse_stage(LineParser& line, std::vector<Operation>& into) {
   Stage stage;
   stage.form = kForm;
   stage.tensor = line.name("a tensor");
+  if (line.accept(":")) {
+    stage.reader = stage.tensor;
+    stage.tensor = line.name("a tensor");
+  }
+  if (line.accept("[")) {
+    do stage.subscripts.push_back(line.raw());
+    while (line.accept(","));
+    line.expect("]");
+  }
   while (!line.at_end()) {
     if (line.accept("at")) {
       stage.at = line.loop_name();
@@ -178,6 +194,8 @@ void parse_stage(LineParser& line, std::vector<Operation>& into) {
   }
   if (stage.fold && stage.layout.empty())
     line.fail("fold goes with a layout: fold layout (u, x) [u%3, x]");
+  if (stage.updates_only && stage.reads_only())
+    line.fail("updates is for what is written, " + read_of(stage) + " is what is read");
   into.push_back(stage);
 }
 
@@ -185,7 +203,10 @@ void parse_stage(LineParser& line, std::vector<Operation>& into) {
 
 std::string print_stage(const Stage& stage) {
   static const char* const kForms[] = {"stage", "cache_read", "cache_write", "pack", "registers"};
-  std::string text = std::string(kForms[static_cast<int>(stage.form)]) + " " + stage.tensor;
+  std::string text = std::string(kForms[static_cast<int>(stage.form)]) + " ";
+  if (!stage.reader.empty()) text += stage.reader + ": ";
+  text += stage.tensor;
+  if (!stage.subscripts.empty()) text += "[" + list(stage.subscripts, ", ") + "]";
   if (stage.at) text += " at " + print(*stage.at);
   if (stage.memory && stage.form != Stage::Form::Registers)
     text += " in " + ir::to_string(*stage.memory);

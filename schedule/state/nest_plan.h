@@ -116,6 +116,9 @@ struct PlannedStage {
   bool when_compile = false;
   // What is written, and what updates update; other reads stay as they are.
   bool updates_only = false;
+  // Of one statement's reads alone, at these subscripts; empty: of all.
+  std::string reader = {};
+  std::vector<std::string> subscripts = {};
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
   std::string square_loop = {};  // of the copy, in tiles of a vector: squares; empty: line by line
   Provenance by = Provenance::TileModel;

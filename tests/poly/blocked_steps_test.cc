@@ -40,7 +40,7 @@ constexpr const char* kTwoTensors = R"(program lu(N)
     S2: U[i, j] -= L[i, k] * U[k, j]     for j in i..N, k in 0..i
 )";
 
-// Operands whose lanes are far apart in memory: no tile has them as vectors.
+// Lanes of an operand are far apart in memory: it is packed.
 constexpr const char* kCholesky = R"(program cholesky(N)
   inout A: f64[N, N]
   loop i in 0..N
@@ -49,6 +49,17 @@ constexpr const char* kCholesky = R"(program cholesky(N)
       S1: A[i, j] = A[i, j] / A[j, j]
     S2: A[i, i] -= A[i, k] * A[i, k]     for k in 0..i
     S3: A[i, i] = sqrt(A[i, i])
+)";
+
+// Neither: every other row of an operand.
+constexpr const char* kStrided = R"(program strided(N)
+  inout A: f64[N, N]
+  inout B: f64[2*N, N]
+  loop i in 0..N
+    loop j in 0..i
+      S0: A[i, j] -= A[i, k] * B[2*j, k]   for k in 0..j
+      S1: A[i, j] = A[i, j] / A[j, j]
+      S2: B[2*i, j] = A[i, j]
 )";
 
 constexpr const char* kAverages = R"(program averages(T, N)
@@ -88,9 +99,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("an operand that lies across the lanes is packed, block by block of steps") {
+  const std::string script = planned(kCholesky, {{"N", 1200}}, {{"N", 75}});
+  CAPTURE(script);
+  CHECK(has(script, "stage S0.far: A[j, k] at S0.far:j.o layout (j, k) [j//4*L, k, j%4*L]"));
+  CHECK(has(script, "stage A at S0.far.full:j2.i.o in register updates"));
+}
+
+TEST_CASE("a block's own rows are finished in it, then those below, some at a time") {
+  for (const char* text : {kByRows, kCholesky}) {
+    const std::string script = planned(text, {{"N", 1200}}, {{"N", 75}});
+    CAPTURE(script);
+    CHECK(has(script, "nest j.o > { i.o > j.i > i.i > {"));
+    CHECK(has(script, "cut S0.near:i.o at j.o + 1 as i.o.own, i.o.below"));
+  }
+}
+
 TEST_CASE("few steps, and sums without lanes, stay as they are") {
   CHECK(!has(planned(kByRows, {{"N", 60}}, {{"N", 60}}), ".far"));
-  CHECK(!has(planned(kCholesky, {{"N", 1200}}, {{"N", 60}}), ".far"));
+  CHECK(!has(planned(kStrided, {{"N", 1200}}, {{"N", 60}}), ".far"));
 }
 
 TEST_CASE("long rows that begin at one place run several vectors per turn") {

@@ -34,6 +34,8 @@ reverse_compute_at y at k.o when last k.o
 place acc.init when first k.o
 stage acc at m.o in register
 cache_read x at y:m.o in stack pad 1
+stage S0.far: A[j, k] at S0.far:j.o layout (j, k) [j//2*L, k, j%2*L]
+stage A[2*i + 1, k] at i
 cache_write y at m.o in heap
 pack w layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile copy n.o > k > <n.i> > w.in
 {
@@ -171,6 +173,10 @@ TEST_CASE("what a line may not say") {
   CHECK(line_problem("stage x in cache") ==
         List{"f:2: memory 'cache': expected register, stack, shared or heap; for example: stage "
              "acc at m.o in register"});
+  CHECK(
+      line_problem("stage S: x[i] at i updates") ==
+      List{"f:2: updates is for what is written, x[i] of S is what is read; for example: stage acc "
+           "at m.o in register"});
   CHECK(line_problem("stage x twice") ==
         List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, "
              "when compile, copy are); for example: stage acc at m.o in register"});

@@ -74,12 +74,14 @@ constexpr std::array kDirectives = {"param",
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.
-constexpr std::array kForms = {"cache_read",    "cache_write", "pack",         "stage copy",
-                               "stage fold",    "stage pad",   "stage layout", "stage when compile",
-                               "stage updates", "split into",  "split from",   "once per",
-                               "merge with",    "cut as",      "selector",     "tail cut",
-                               "tail mask",     "tail round",  "tail shift",   "block",
-                               "thread",        "warp",        "lane",         "shared"};
+constexpr std::array kForms = {
+    "cache_read",    "cache_write",     "pack",         "stage copy",
+    "stage fold",    "stage pad",       "stage layout", "stage when compile",
+    "stage updates", "stage of a read", "split into",   "split from",
+    "once per",      "merge with",      "cut as",       "selector",
+    "tail cut",      "tail mask",       "tail round",   "tail shift",
+    "block",         "thread",          "warp",         "lane",
+    "shared"};
 
 constexpr std::array kFeatures = {
     // types and roles
@@ -254,6 +256,7 @@ void add_stage(const schedule::Stage& stage, std::set<std::string>& names) {
   if (!stage.layout.empty()) names.insert("stage layout");
   if (stage.when_compile) names.insert("stage when compile");
   if (stage.updates_only) names.insert("stage updates");
+  if (stage.reads_only()) names.insert("stage of a read");
   if (stage.memory == schedule::Memory::Shared) names.insert("shared");
 }
 

@@ -70,6 +70,20 @@ bool is_updated(const Scene& scene, const std::string& tensor) {
   });
 }
 
+// One of the reads of a tensor, as the statement has it or some of it.
+void select_read(Scene& scene, Stage& d) {
+  std::vector<std::pair<std::string, std::vector<ir::Index>>> found;
+  for (const ScheduledStatement& s : scene.state.statements)
+    for (const AccessRef& ref : accesses_of(s))
+      if (ref.load && ref.access.buffer == d.tensor)
+        found.emplace_back(s.body.name, ref.access.indices);
+  if (found.empty()) return;
+  const auto& [reader, indices] = scene.random.pick(found);
+  if (scene.random.chance(60)) d.reader = scene.nonsense(reader);
+  if (d.reader.empty() || scene.random.chance(80))
+    for (const ir::Index& index : indices) d.subscripts.push_back(ir::to_string(index.affine));
+}
+
 }  // namespace
 
 Stage whole(const std::string& tensor) {
@@ -105,6 +119,7 @@ Operation stage(Scene& scene) {
   if (d.when_compile && scene.random.chance(70)) d.at.reset();
   if (scene.random.chance(15)) d.copy = copy_nest(scene, d);
   d.updates_only = (form == 3 || form == 4) && is_updated(scene, d.tensor);
+  if (form == 2 && !d.copy) select_read(scene, d);
   return d;
 }
 

@@ -17,6 +17,7 @@
 #include "schedule/script/primitives/buffers.h"
 #include "schedule/script/primitives/copy_loops.h"
 #include "schedule/script/primitives/stage_plan.h"
+#include "schedule/script/print_words.h"
 
 namespace polyte::schedule {
 
@@ -72,6 +73,9 @@ class StageApplication {
     if (staged != plan_.before.staged.end()) plan_.of = staged->of;
     if (staged == plan_.before.staged.end() && !plan_.is_reference())
       return malformed("no tensor is called " + plan_.buffer);
+    if (!plan_.directive.reader.empty())
+      if (const auto named = the_statement(plan_.before, plan_.directive.reader); !named)
+        return named.error();
     Tree below = plan_.before.tree;
     if (plan_.directive.at) {
       const auto loop = loop_of_site();
@@ -87,16 +91,18 @@ class StageApplication {
     }
     for (const Leaf* leaf : leaves_of(below)) {
       const ScheduledStatement& s = plan_.before.at(leaf->statement);
-      const bool reads_it = reads(s, plan_.buffer) && !plan_.directive.updates_only;
-      if (reads_it || writes(s, plan_.buffer)) plan_.users.push_back(leaf->statement);
-      if (writes(s, plan_.buffer)) plan_.writers.push_back(leaf->statement);
+      const auto refs = accesses_of(s);
+      const bool reads_it = std::ranges::any_of(
+          refs, [&](const AccessRef& ref) { return ref.load && plan_.takes(s, *ref.load); });
+      if (reads_it || plan_.takes_writes(s)) plan_.users.push_back(leaf->statement);
+      if (plan_.takes_writes(s)) plan_.writers.push_back(leaf->statement);
     }
     if (plan_.users.empty()) return malformed(nothing_to_stage());
     const bool idle = std::all_of(
         plan_.users.begin(), plan_.users.end(),
         [&](const std::string& user) { return is_empty(plan_.before, plan_.before.at(user)); });
     // Tiles of a size that has none: noted, and the script goes on.
-    is_idle_ = idle && plan_.directive.updates_only;
+    is_idle_ = idle && (plan_.directive.updates_only || plan_.directive.reads_only());
     if (idle && !is_idle_)
       return malformed(join_words(plan_.users) + " has no instance: there is nothing to stage");
     return std::nullopt;
@@ -121,11 +127,30 @@ class StageApplication {
 
   std::string nothing_to_stage() const {
     const std::string where = plan_.site ? "below " + plan_.site->name : "in this kernel";
+    if (plan_.directive.reads_only()) return no_such_read(where);
     for (const StagedBuffer& b : plan_.before.staged)
       if (b.of == plan_.of && b.name != plan_.buffer)
         return "nothing " + where + " touches " + plan_.buffer + " itself: its elements are in " +
                b.name + ", stage that";
     return "nothing " + where + " touches " + plan_.buffer + ": there is nothing to stage";
+  }
+
+  std::string no_such_read(const std::string& where) const {
+    const std::string& reader = plan_.directive.reader;
+    std::string element = plan_.buffer;
+    if (!plan_.directive.subscripts.empty())
+      element += "[" + list(plan_.directive.subscripts) + "]";
+    Names others;
+    for (const ScheduledStatement& s : plan_.before.statements)
+      for (const AccessRef& ref : accesses_of(s))
+        if (ref.load && ref.access.buffer == plan_.buffer &&
+            (reader.empty() || s.body.name == reader))
+          others.push_back((reader.empty() ? s.body.name + ": " : "") +
+                           ir::to_string(ir::make_load(plan_.before.dtype_of(plan_.buffer),
+                                                       plan_.buffer, ref.access.indices)));
+    return (reader.empty() ? "nothing" : reader) + " reads " + element + " " + where +
+           (others.empty() ? ": there is nothing to stage"
+                           : "; what is read of " + plan_.buffer + ": " + join_words(others));
   }
 
   std::optional<Refusal> check_form() const {
@@ -259,12 +284,12 @@ class StageApplication {
       ScheduledStatement& s = statement_of(next_, user);
       const ir::Bindings rows = row_bindings(s);
       for (ir::Access& write : s.body.writes)
-        if (write.buffer == plan_.buffer)
+        if (write.buffer == plan_.buffer && !plan_.directive.reads_only())
           write = {plan_.local.name, local_indices(write.indices, rows)};
       if (plan_.directive.updates_only) continue;
       const auto leaf = [&](const ir::Expr& e) {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
-        if (!load || load->buffer != plan_.buffer) return e;
+        if (!load || !plan_.takes(plan_.before.at(user), *load)) return e;
         std::vector<ir::Index> indices = local_indices(load->indices, rows);
         // What lies outside is in the copy, if anything is.
         if (!load->otherwise || plan_.padding.otherwise)

@@ -24,8 +24,8 @@ class CopyMaker {
     for (const Condition& condition : transfers_.out)
       outs.push_back(copy_nest(add_copy(false, condition)));
     const auto around = [&](const Tree& body) {
-      std::vector<Tree> children = ins;
-      children.push_back(body);
+      std::vector<Tree> children = top_level(body);
+      children.insert(first_use(children), ins.begin(), ins.end());
       children.insert(children.end(), outs.begin(), outs.end());
       return make_sequence(std::move(children));
     };
@@ -47,6 +47,16 @@ class CopyMaker {
   const StagePlan& plan_;
   const Transfers& transfers_;
   Names copies_;
+
+  // Of all accesses the copy stands for what comes before them, too; of some reads for what is
+  // there when the first of them comes.
+  std::vector<Tree>::const_iterator first_use(const std::vector<Tree>& children) const {
+    if (!plan_.directive.reads_only()) return children.begin();
+    return std::ranges::find_if(children, [&](const Tree& child) {
+      return std::ranges::any_of(plan_.users,
+                                 [&](const std::string& user) { return contains(child, user); });
+    });
+  }
 
   // The innermost local dimension is split by the vector length where it is long
   // (registers are unrolled).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/script/affine_expr.h"
 #include "schedule/state/dimension_names.h"
 
 namespace polyte::schedule {
@@ -18,12 +19,34 @@ ir::Role StagePlan::role() const {
   return is_reference() ? before.basis->buffer(buffer).role : ir::Role::Temp;
 }
 
+bool StagePlan::takes(const ScheduledStatement& s, const ir::Load& load) const {
+  if (load.buffer != buffer || directive.updates_only) return false;
+  if (!directive.reader.empty() && s.body.name != directive.reader) return false;
+  if (directive.subscripts.empty()) return true;
+  if (directive.subscripts.size() != load.indices.size()) return false;
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const auto subscript = parse_affine(directive.subscripts[d], s.body.iterators, "iterators",
+                                        context.environment.values);
+    if (!subscript || load.indices[d].indirect || load.indices[d].affine != *subscript)
+      return false;
+  }
+  return true;
+}
+
+bool StagePlan::takes_writes(const ScheduledStatement& s) const {
+  return !directive.reads_only() && writes(s, buffer);
+}
+
 std::vector<BoxAccess> StagePlan::accesses() const {
   std::vector<BoxAccess> result;
-  for (const std::string& user : users)
-    for (const AccessRef& ref : accesses_of(before.at(user)))
-      if (ref.access.buffer == buffer && !(directive.updates_only && ref.load))
-        result.push_back({&before.at(user), ref.access.indices});
+  for (const std::string& user : users) {
+    const ScheduledStatement& s = before.at(user);
+    for (const AccessRef& ref : accesses_of(s)) {
+      if (ref.access.buffer != buffer) continue;
+      if (ref.load ? takes(s, *ref.load) : takes_writes(s))
+        result.push_back({&s, ref.access.indices});
+    }
+  }
   return result;
 }
 

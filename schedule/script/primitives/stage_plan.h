@@ -26,6 +26,9 @@ struct StagePlan {
 
   bool is_reference() const;
   ir::Role role() const;
+  // Whether the copy stands for this read of the statement's, for what it writes and updates.
+  bool takes(const ScheduledStatement& s, const ir::Load& load) const;
+  bool takes_writes(const ScheduledStatement& s) const;
   std::vector<BoxAccess> accesses() const;
   bool is_buffer(const std::string& name) const;
   // Names of the box's dimensions: given, or as the Program's statements subscript the tensor; then
