@@ -179,7 +179,7 @@ TEST_CASE("what a line may not say") {
            "at m.o in register"});
   CHECK(line_problem("stage x twice") ==
         List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, "
-             "when compile, copy are); for example: stage acc at m.o in register"});
+             "when compile, updates, copy are); for example: stage acc at m.o in register"});
   CHECK(line_problem("unroll m   #: me") ==
         List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
   CHECK(line_problem("unroll m n") ==
