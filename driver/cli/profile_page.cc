@@ -6,6 +6,7 @@
 #include "driver/cli/step_figures.h"
 #include "driver/lab/escape.h"
 #include "support/join_words.h"
+#include "support/stable_sort.h"
 
 namespace polyte::cli {
 namespace {
@@ -135,7 +136,7 @@ std::string cell(const std::string& text, bool is_text = false) {
 
 std::string table(const NetworkFigures& figures, const runtime::Session& session) {
   std::vector<StepFigures> rows = figures.steps;
-  std::ranges::stable_sort(rows, std::ranges::greater(), &StepFigures::share);
+  sort_stably(rows, std::ranges::greater(), &StepFigures::share);
   std::string text =
       "<table><tr><th>median, \xc2\xb5s</th><th>95 % interval</th><th>share</th><th>workers "
       "busy</th>"

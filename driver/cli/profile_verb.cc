@@ -13,6 +13,7 @@
 #include "driver/compile/flops.h"
 #include "driver/package/package_model.h"
 #include "frontend/annotate_model.h"
+#include "support/stable_sort.h"
 
 namespace polyte::cli {
 namespace {
@@ -73,7 +74,7 @@ std::vector<runtime::RunProfile> run_often(const Profiled& profiled, int runs) {
   std::vector<runtime::RunProfile> profiles;
   for (int i = 0; i < runs; ++i)
     profiles.push_back(profiled.session->profile(profiled.inputs, profiled.outputs));
-  std::ranges::stable_sort(profiles, {}, total_of);
+  sort_stably(profiles, {}, total_of);
   return profiles;
 }
 
@@ -136,7 +137,7 @@ NetworkFigures figures_of(const ProfileVerbOptions& options, const Profiled& pro
 
 std::vector<StepFigures> slowest_first(const NetworkFigures& figures) {
   std::vector<StepFigures> rows = figures.steps;
-  std::ranges::stable_sort(rows, std::ranges::greater(), &StepFigures::share);
+  sort_stably(rows, std::ranges::greater(), &StepFigures::share);
   return rows;
 }
 

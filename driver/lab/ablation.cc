@@ -10,6 +10,7 @@
 #include "driver/lab/script_variants.h"
 #include "driver/lab/text_table.h"
 #include "support/error.h"
+#include "support/stable_sort.h"
 
 namespace polyte::lab {
 namespace {
@@ -173,9 +174,8 @@ std::string variants_text(const RowResult& row, const char* prefix, const std::s
   for (const ArmResult& arm : row.arms)
     if (arm.name.starts_with(prefix)) arms.push_back(&arm);
   if (by_worth)
-    std::ranges::stable_sort(arms, std::greater(), [](const ArmResult* arm) {
-      return arm->ratio ? arm->ratio->estimate : 0;
-    });
+    sort_stably(arms, std::greater(),
+                [](const ArmResult* arm) { return arm->ratio ? arm->ratio->estimate : 0; });
   std::vector<Cells> cells;
   std::string refused;
   for (const ArmResult* arm : arms) {

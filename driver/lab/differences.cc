@@ -8,6 +8,7 @@
 #include "ir/program_text.h"
 #include "runtime/file.h"
 #include "support/error.h"
+#include "support/stable_sort.h"
 
 namespace polyte::lab {
 namespace {
@@ -98,7 +99,7 @@ std::vector<Difference> largest_differences(const Results& results, std::size_t 
   std::vector<Difference> found;
   for (const RowResult& row : results.rows)
     if (const auto largest = largest_of(results, row)) found.push_back(*largest);
-  std::ranges::stable_sort(found, std::greater(), &Difference::factor);
+  sort_stably(found, std::greater(), &Difference::factor);
   if (found.size() > count) found.resize(count);
   return found;
 }

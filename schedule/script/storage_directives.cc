@@ -189,7 +189,8 @@ void parse_stage(LineParser& line, std::vector<Operation>& into) {
       stage.copy = line.node();
     } else {
       line.fail(line.shown() +
-                " is not expected in a stage (at, in, layout, fold, pad, when compile, updates, copy are)");
+                " is not expected in a stage (at, in, layout, fold, pad, when compile, updates, "
+                "copy are)");
     }
   }
   if (stage.fold && stage.layout.empty())
