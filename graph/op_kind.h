@@ -115,6 +115,7 @@ enum class OpKind : std::uint8_t {
   Einsum,
   Conv,
   ConvTranspose,
+  STFT,
   MaxPool,
   AveragePool,
   GlobalAveragePool,
@@ -169,6 +170,15 @@ struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
   // the output's (docs/layouts.md).
   std::int64_t input_block = 0, output_block = 0;
   bool operator==(const ConvAttributes&) const = default;
+  void print(AttributeText& text) const;
+};
+// Inputs a signal [batch, samples, parts], of one part or real and imaginary ones, and a matrix
+// [samples of a frame, parts, columns]. Each frame of the signal, as long as the matrix has rows
+// and frame_step after the one before, is multiplied by the matrix; the output is [batch, frames,
+// columns]. Importers make the matrix: cosines and sines times the window.
+struct StftAttributes {
+  std::int64_t frame_step = 1;
+  bool operator==(const StftAttributes&) const = default;
   void print(AttributeText& text) const;
 };
 struct PoolAttributes {  // MaxPool (a second output holds indices), AveragePool
@@ -293,7 +303,7 @@ struct LrnAttributes {
 
 using Attributes =
     std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
-                 PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes,
+                 StftAttributes, PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes,
                  ReduceAttributes, ArgAttributes, CumSumAttributes, TopKAttributes,
                  GatherNDAttributes, ScatterAttributes, EinsumAttributes, ShapeAttributes,
                  TransposeAttributes, SliceAttributes, PadAttributes, TileAttributes,

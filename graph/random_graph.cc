@@ -311,6 +311,19 @@ void RandomGenerator::add_einsum(ValueId x) {
   add(OpKind::Einsum, einsum, inputs, {most, m.unit});
 }
 
+// Frames of x as a signal, times whole numbers instead of cosines and sines.
+void RandomGenerator::add_frames(ValueId x) {
+  if (!floats() || count(x) < 2) return;
+  const Magnitude m = size(x);
+  const std::int64_t parts = count(x) % 2 == 0 && chance(2) ? 2 : 1, samples = count(x) / parts;
+  const ValueId signal = add(OpKind::Reshape, ShapeAttributes{{1, samples, parts}}, {x}, m);
+  if (signal == kNoValue) return;
+  const std::int64_t length = 1 + below(std::min<std::int64_t>(samples, 8));
+  add(OpKind::STFT, StftAttributes{1 + below(4)},
+      {signal, constant({length, parts, 1 + below(5)}, {-1, 0, 1, 2})},
+      {m.most * 2 * static_cast<double>(length * parts), m.unit});
+}
+
 void RandomGenerator::add_reduction(ValueId x) {
   if (shape(x).empty()) return;
   const Magnitude m = size(x);
@@ -396,6 +409,7 @@ void RandomGenerator::add_some_node() {
                                              &G::add_pool,
                                              &G::add_global_pool,
                                              &G::add_einsum,
+                                             &G::add_frames,
                                              &G::add_matrix_product,
                                              &G::add_reduction,
                                              &G::add_reduction,

@@ -322,6 +322,7 @@ TEST_CASE(
                           OpKind::Einsum,
                           OpKind::Conv,
                           OpKind::ConvTranspose,
+                          OpKind::STFT,
                           OpKind::MaxPool,
                           OpKind::AveragePool,
                           OpKind::GlobalAveragePool,
