@@ -196,6 +196,13 @@ class Script:
         """Of a GPU; kind: block, thread, warp or lane."""
         return self.add(f"bind {_listed(loops)} to {kind}")
 
+    def gpu_tile(self, statement, loops, sizes, *, name=None):
+        """Of a GPU: tiles are blocks, their points threads, in one loop `name` ("t")."""
+        return self.add(
+            f"gpu_tile {statement} ({_listed(loops)}) by ({_listed(map(str, sizes))})"
+            + (f" as {name}" if name else "")
+        )
+
     def tail(self, loop, how):
         """How the rest of a split is done: guard, mask, cut, round or shift."""
         return self.add(f"tail {loop} {how}")

@@ -56,6 +56,14 @@ def test_directives(matmul, edit, line):
     np.testing.assert_array_equal(s.compile()(a, b), a @ b)
 
 
+def test_a_tile_of_a_gpu(matmul):
+    s = matmul.script().gpu_tile("C.init", ("m", "n"), (8, 32))
+    assert "\ngpu_tile C.init: (m, n) by (8, 32)\n" in s.text
+    assert s.outline.startswith("{ block m.o > block n.o > thread t > C.init;")
+    named = matmul.script().gpu_tile("C.init", ("m", "n"), (8, 32), name="e")
+    assert "thread e > C.init;" in named.outline
+
+
 def test_a_refusal_is_data(matmul):
     with pytest.raises(polyte.Refused) as caught:
         matmul.script().parallel("C.update:k")

@@ -173,6 +173,13 @@ struct Bind {
   LoopName loop;
   LoopKind kind = LoopKind::Thread;
 };
+// gpu_tile y (i, j) by (16, 16) as t: tiles are blocks of a GPU, the points of one its threads.
+struct DeviceTile {
+  std::string statement;
+  std::vector<std::string> loops;
+  std::vector<Size> factors;
+  std::string name;  // of the loop of threads; empty: t, or i.i where one loop i is tiled
+};
 // compute_inline t: the definition of t in place of its reads.
 struct ComputeInline {
   std::string tensor;
@@ -402,7 +409,7 @@ using AnyOperation =
                  ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
                  BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout,
                  DoubleBuffer, ComputeWith, Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize,
-                 Transaction, Reciprocal, Swizzle, DeferDivision, View, Precompute>;
+                 Transaction, Reciprocal, Swizzle, DeferDivision, View, Precompute, DeviceTile>;
 // What one directive says.
 struct Operation : AnyOperation {
   using AnyOperation::AnyOperation;

@@ -100,6 +100,8 @@ std::vector<Size*> size_holes(Directive& directive) {
   if (Split* split = std::get_if<Split>(&directive.operation)) collect(split->factor, holes);
   if (Tile* tile = std::get_if<Tile>(&directive.operation))
     for (Size& size : tile->factors) collect(size, holes);
+  if (DeviceTile* tile = std::get_if<DeviceTile>(&directive.operation))
+    for (Size& size : tile->factors) collect(size, holes);
   if (Unroll* unroll = std::get_if<Unroll>(&directive.operation)) collect(unroll->by, holes);
   if (UnrollAndJam* jam = std::get_if<UnrollAndJam>(&directive.operation)) collect(jam->by, holes);
   if (SplitReduction* parts = std::get_if<SplitReduction>(&directive.operation))

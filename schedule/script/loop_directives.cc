@@ -23,10 +23,11 @@ void parse_split(LineParser& line, std::vector<Operation>& into) {
   for (std::size_t i = first; i < into.size(); ++i) std::get<Split>(into[i]).tail = all;
 }
 
-void parse_tile(LineParser& line, std::vector<Operation>& into) {
-  Tile tile;
+// y (i, j) by (8, 8)
+template <class Tiled>
+Tiled tiled_loops(LineParser& line) {
+  Tiled tile;
   tile.statement = line.optional_selector();
-  // Tile y (i, j) by ..
   if (tile.statement.empty() && !line.is("(")) tile.statement = line.name("a statement");
   line.expect("(");
   tile.loops = line.names(",", "a loop");
@@ -36,8 +37,20 @@ void parse_tile(LineParser& line, std::vector<Operation>& into) {
   do tile.factors.push_back(line.size_or_hole());
   while (line.accept(","));
   line.expect(")");
+  return tile;
+}
+
+void parse_tile(LineParser& line, std::vector<Operation>& into) {
+  Tile tile = tiled_loops<Tile>(line);
   tile.tail = line.tail();
-  into.push_back(tile);
+  into.push_back(std::move(tile));
+}
+
+// gpu_tile y (i, j) by (16, 16) as t
+void parse_gpu_tile(LineParser& line, std::vector<Operation>& into) {
+  DeviceTile tile = tiled_loops<DeviceTile>(line);
+  if (line.accept("as")) tile.name = line.name("a name for the loop of threads");
+  into.push_back(std::move(tile));
 }
 
 void parse_reorder(LineParser& line, std::vector<Operation>& into) {
@@ -185,9 +198,15 @@ std::string print_split(const Split& d) {
   return "split " + selector(d.loop.statement) + split_item(d) + tail_text(d.tail);
 }
 
-std::string print_tile(const Tile& d) {
-  return "tile " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by (" + list(d.factors) +
-         ")" + tail_text(d.tail);
+template <class Tiled>
+std::string tiled_text(const Tiled& d) {
+  return selector(d.statement) + "(" + list(d.loops, ", ") + ") by (" + list(d.factors) + ")";
+}
+
+std::string print_tile(const Tile& d) { return "tile " + tiled_text(d) + tail_text(d.tail); }
+
+std::string print_gpu_tile(const DeviceTile& d) {
+  return "gpu_tile " + tiled_text(d) + named(d.name);
 }
 
 std::string print_reorder(const Reorder& d) {
@@ -281,6 +300,7 @@ const std::vector<DirectiveRow>& loop_directives() {
                                                        idle_kind),
       directive<Parallel, print_parallel, parallel>("parallel", parse_kind<Parallel>, idle_kind),
       directive<Bind, print_bind, bind>("bind", parse_bind, idle_kind),
+      directive<DeviceTile, print_gpu_tile, gpu_tile>("gpu_tile", parse_gpu_tile),
   };
   return kTable;
 }

@@ -11,7 +11,6 @@ namespace polyte::schedule {
 namespace {
 
 using ir::kMostThreads;
-constexpr int kMostBlockLoops = 3;  // axes of a grid
 
 class LaunchChecker {
  public:

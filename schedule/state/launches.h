@@ -19,6 +19,8 @@
 
 namespace polyte::schedule {
 
+inline constexpr int kMostBlockLoops = 3;  // axes of a grid
+
 // True where a loop is bound to blocks, threads, warps or lanes.
 bool is_for_device(const Tree& tree);
 

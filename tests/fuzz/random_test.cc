@@ -118,7 +118,7 @@ TEST_CASE("the report does not depend on the number of jobs, and a run repeats a
 // That a test's runs draw everything: --covers, in this folder's CMakeLists.txt.
 TEST_CASE("rows of the coverage table that nothing was drawn for are named, each target's own") {
   Coverage none;
-  const std::size_t of_gpu = 7, of_cpu = 1, all = feature_names().size() + directive_names().size();
+  const std::size_t of_gpu = 8, of_cpu = 1, all = feature_names().size() + directive_names().size();
   CHECK(empty_rows(none, false).size() == all - of_gpu);
   CHECK(empty_rows(none, true).size() == all - of_cpu);
 }

@@ -70,7 +70,8 @@ constexpr std::array kDirectives = {"param",
                                     "swizzle",
                                     "defer_division",
                                     "view",
-                                    "precompute"};
+                                    "precompute",
+                                    "gpu_tile"};
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.
@@ -397,8 +398,8 @@ void append(Coverage& coverage, const Coverage& more) {
 }
 
 std::vector<std::string> empty_rows(const Coverage& coverage, bool gpu) {
-  static const std::set<std::string> of_gpu = {"bind", "swizzle", "block", "thread",
-                                               "warp", "lane",    "shared"};
+  static const std::set<std::string> of_gpu = {"bind",   "gpu_tile", "swizzle", "block",
+                                               "thread", "warp",     "lane",    "shared"};
   static const std::set<std::string> of_cpu = {"parallel"};
   std::vector<std::string> empty;
   const auto look = [&](const std::string& what, const std::vector<std::string>& names,

@@ -35,6 +35,7 @@ class DeviceLoops {
         visit(child, at == Place::Blocks ? Place::Block : at, blocks);
     const auto* loop = std::get_if<Loop>(&tree->op);
     if (!loop) return;
+    if (at == Place::Host && scene_.random.chance(25)) return tile(*loop);
     const LoopKind kind = chosen(*loop, at, blocks);
     if (kind != LoopKind::Serial)
       made_.push_back(
@@ -49,6 +50,24 @@ class DeviceLoops {
     if (kind == LoopKind::Warp) return Place::Warp;
     if (kind == LoopKind::Thread || kind == LoopKind::Lane) return Place::Threads;
     return at == Place::Blocks ? Place::Block : at;
+  }
+
+  // This loop and some directly inside as blocks and threads in one line.
+  void tile(const Loop& outermost) {
+    Random& random = scene_.random;
+    DeviceTile d{statements_below(scene_.state.tree, outermost.id).front(), {}, {}, {}};
+    if (random.chance(30)) d.name = "g" + scene_.number_name();
+    const Loop* innermost = nullptr;
+    for (const Loop* loop = &outermost; loop && (!innermost || random.chance(70));
+         loop = std::get_if<Loop>(&loop->body->op)) {
+      innermost = loop;
+      inside_[loop->id] = Place::Threads;
+      d.loops.push_back(loop->name);
+      d.factors.push_back({std::to_string(random.between(1, random.chance(5) ? 40 : 8))});
+    }
+    if (random.chance(20)) random.shuffle(d.loops);
+    made_.push_back(std::move(d));
+    visit(innermost->body, Place::Threads, 0);
   }
 
   // Serial: as it is.

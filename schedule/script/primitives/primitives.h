@@ -41,6 +41,7 @@ Applied set_kind(const State& state, const LoopName& loop, LoopKind kind,
                  const PrimitiveContext& context);
 Applied set_kinds(const State& state, const LoopName& loops, LoopKind kind,
                   const PrimitiveContext& context);
+Applied gpu_tile(const State& state, const DeviceTile& directive, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive,
                        const PrimitiveContext& context);
 Applied precompute(const State& state, const Precompute& directive,
