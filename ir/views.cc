@@ -75,8 +75,10 @@ std::optional<std::vector<std::size_t>> factor_counts(const Extents& stored, con
   for (const std::int64_t extent : stored) {
     const std::size_t begin = at;
     std::int64_t product = 1;
-    while (at < seen.size() && (at == begin || product < extent))
-      product = checked_mul(product, seen[at++]);
+    while (at < seen.size() && (at == begin || product < extent)) {
+      if (seen[at] < 1 || seen[at] > extent / product) return std::nullopt;
+      product *= seen[at++];
+    }
     if (at == begin || product != extent) return std::nullopt;
     counts.push_back(at - begin);
   }
@@ -274,6 +276,7 @@ std::optional<View> digits_apart(const Program& program, const Buffer& buffer) {
   const std::int64_t least = std::max<std::int64_t>(kLineBytes / size_in_bytes(buffer.dtype), 2);
   if (!is_constant_shape(buffer) || !may_have_digits(program, buffer, least)) return std::nullopt;
   const Extents stored = constant_shape(buffer);
+  if (std::ranges::count(stored, 0) > 0) return std::nullopt;
   std::vector<std::optional<Dimension>> dimensions;
   for (const std::int64_t extent : stored) dimensions.emplace_back(Dimension(extent, least));
   for (Statement s : program.statements)

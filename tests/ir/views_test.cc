@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/interpret.h"
 #include "ir/program_text.h"
@@ -86,6 +87,14 @@ TEST_CASE("views: what only looks like digits") {
   // A padded read in front of each row but the first.
   CHECK(views_of("  C[64*i + j] = A[64*i + j - 1] else 0  for i in 0..64, j in 0..64\n") ==
         "C 64 64");
+  // A tensor without elements: of extents below one no view is made.
+  CHECK(views_of(parse_program(R"(
+program p()
+  out C: f32[0, 4096]
+  C[h, 64*i + j] = 0  for h in 0..0, i in 0..64, j in 0..64
+)",
+                               "test"))
+            .empty());
 }
 
 TEST_CASE("views: subscripts, and back") {
@@ -108,8 +117,14 @@ TEST_CASE("views: subscripts, and back") {
 
 TEST_CASE("views: shapes that are none") {
   const std::string copy = "  C[64*i + j] = B[i, j]  for i in 0..64, j in 0..64\n";
-  for (const View& view : std::vector<View>{
-           {"C", {4095}}, {"C", {64, 65}}, {"C", {}}, {"B", {32, 128}}, {"B", {4096}}})
+  for (const View& view : std::vector<View>{{"C", {4095}},
+                                            {"C", {64, 65}},
+                                            {"C", {}},
+                                            {"B", {32, 128}},
+                                            {"B", {4096}},
+                                            {"C", {64, std::numeric_limits<std::int64_t>::max()}},
+                                            {"C", {-64, -64}},
+                                            {"C", {0, 4096}}})
     CHECK(says(seen(copy, view), "no factors"));
   CHECK(says(seen(copy, {"D", {64}}), "no tensor D"));
   CHECK(says(seen(copy, {"C", {1, 64, 1, 64, 1}}), "C[0, i, 0, j, 0] = "));
