@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/affine_system.h"
 #include "ir/domain.h"
 #include "ir/expr_text.h"
 #include "ir/lexer.h"
@@ -38,6 +39,7 @@ class Verifier {
   const Program& program_;
   std::vector<Problem> problems_;
   std::string subject_;
+  Ranges ranges_;  // of the statement's iterators, as far as numbers bound them
 
   void report(const std::string& subject, std::string message) {
     problems_.push_back({subject, std::move(message)});
@@ -105,12 +107,27 @@ class Verifier {
     subject_ = "statement '" + s.name + "'";
     if (!check_iterators(s)) return;
     const DomainFacts facts(s.iterators, s.domain, program_.params, program_.context);
+    ranges_.clear();
+    std::vector<Constraint> known = s.domain;
+    known.insert(known.end(), program_.context.begin(), program_.context.end());
+    tighten(ranges_, system_of(known));
     check_writes(s, facts);
     for (const Expr& value : s.values) check_expr(s, value, facts, s.domain);
     if (!s.guard) return;
     if (s.guard->type != DType::Bool)
       report("the guard is " + name_of(s.guard->type) + ", expected bool");
     check_expr(s, s.guard, facts, s.domain);
+  }
+
+  // Of numbers that no extent of a tensor bounds.
+  void check_fits(const std::string& where, const Affine& e) {
+    Names symbols;
+    e.collect_symbols(symbols);
+    const auto is_bounded = [](const Interval& range) { return range.min && range.max; };
+    const bool is_known = std::ranges::all_of(
+        symbols, [&](const std::string& symbol) { return is_bounded(ranges_[symbol]); });
+    if (is_known && !is_bounded(range_of(e, ranges_)))
+      report(where + ", " + to_string(e) + ", does not fit in 63 bits");
   }
 
   bool check_iterators(const Statement& s) {
@@ -173,8 +190,10 @@ class Verifier {
     for_each_node(e, [&](const ExprNode& n) {
       if (n.lanes != 1)
         report("an expression has " + std::to_string(n.lanes) + " lanes, expected 1");
-      if (const auto* value = std::get_if<IndexValue>(&n.op))
+      if (const auto* value = std::get_if<IndexValue>(&n.op)) {
         check_symbols(subject_, "an index value", value->value, s.iterators);
+        check_fits("an index value", value->value);
+      }
       if (const auto* load = std::get_if<Load>(&n.op)) check_load(s, n.type, *load, facts, domain);
     });
   }
@@ -201,7 +220,11 @@ class Verifier {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       check_symbols(subject_, "a subscript of " + b.name, indices[i].affine, s.iterators);
       if (!indices[i].indirect) {
-        if (unguarded) check_bounds(b, i, indices[i].affine, facts);
+        if (unguarded) {
+          check_bounds(b, i, indices[i].affine, facts);
+        } else {
+          check_fits("a subscript of " + b.name, indices[i].affine);
+        }
       } else if (!is_integer(indices[i].indirect->type)) {
         report("a subscript of " + b.name + " is " + name_of(indices[i].indirect->type) +
                ", expected an integer");

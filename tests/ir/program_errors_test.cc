@@ -46,6 +46,15 @@ std::string notation_refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("numbers that no tensor's extent bounds fit in 63 bits") {
+  const std::string step = "4611686018427387904*i";
+  CHECK(refusal("y[i] = v[" + step + "] else 0  for i in 0..3") ==
+        "statement 'y': a subscript of v, " + step + ", does not fit in 63 bits");
+  CHECK(refusal("y[i] = v[i] + f32(" + step + ")  for i in 0..3") ==
+        "statement 'y': an index value, " + step + ", does not fit in 63 bits");
+  CHECK(refusal("y[i] = v[" + step + "] else 0  for i in 0..2") == "no problem");
+}
+
 TEST_CASE("named constants") {
   CHECK(refusal("const a = ") == "expected a value, got the end of the line");
   CHECK(refusal("const a: f32 = 2") == "'a' has a type and a value: a constant is 'const a = ...'");
