@@ -14,6 +14,8 @@ namespace {
 
 using Names = std::set<std::string>;
 
+constexpr double kFarthest = 0x1p47;  // elements: no memory has more
+
 class Verifier {
  public:
   explicit Verifier(const Program& program) : program_(program) {}
@@ -119,15 +121,33 @@ class Verifier {
     check_expr(s, s.guard, facts, s.domain);
   }
 
-  // Of numbers that no extent of a tensor bounds.
-  void check_fits(const std::string& where, const Affine& e) {
+  // Whether it leaves 63 bits, where numbers bound its symbols.
+  bool overflows(const Affine& e) {
     Names symbols;
     e.collect_symbols(symbols);
     const auto is_bounded = [](const Interval& range) { return range.min && range.max; };
-    const bool is_known = std::ranges::all_of(
-        symbols, [&](const std::string& symbol) { return is_bounded(ranges_[symbol]); });
-    if (is_known && !is_bounded(range_of(e, ranges_)))
-      report(where + ", " + to_string(e) + ", does not fit in 63 bits");
+    return !is_bounded(range_of(e, ranges_)) &&
+           std::ranges::all_of(
+               symbols, [&](const std::string& symbol) { return is_bounded(ranges_[symbol]); });
+  }
+
+  // No distance in memory, which the subscript's terms are taken for one by one, overflows.
+  void check_distance(const Buffer& b, std::size_t dimension, const Affine& subscript) {
+    const auto extent = [&](std::size_t d) {
+      return b.shape[d].is_constant() ? static_cast<double>(b.shape[d].constant()) : 1;
+    };
+    double step = 1;
+    for (std::size_t d = dimension + 1; d < b.shape.size(); ++d) step *= extent(d);
+    const double farthest = std::max(kFarthest, 4 * step * extent(dimension));
+    const auto is_far = [&](std::int64_t steps) {
+      return std::abs(static_cast<double>(steps)) * step > farthest;
+    };
+    const Interval range = range_of(subscript, ranges_);
+    if (overflows(subscript) || is_far(range.min.value_or(0)) || is_far(range.max.value_or(0)) ||
+        is_far(subscript.constant()) ||
+        std::ranges::any_of(subscript.terms(), is_far, &Term::coefficient))
+      report("a subscript of " + b.name + ", " + to_string(subscript) +
+             ", goes farther than 2^47 elements");
   }
 
   bool check_iterators(const Statement& s) {
@@ -192,7 +212,8 @@ class Verifier {
         report("an expression has " + std::to_string(n.lanes) + " lanes, expected 1");
       if (const auto* value = std::get_if<IndexValue>(&n.op)) {
         check_symbols(subject_, "an index value", value->value, s.iterators);
-        check_fits("an index value", value->value);
+        if (overflows(value->value))
+          report("an index value, " + to_string(value->value) + ", does not fit in 63 bits");
       }
       if (const auto* load = std::get_if<Load>(&n.op)) check_load(s, n.type, *load, facts, domain);
     });
@@ -220,11 +241,8 @@ class Verifier {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       check_symbols(subject_, "a subscript of " + b.name, indices[i].affine, s.iterators);
       if (!indices[i].indirect) {
-        if (unguarded) {
-          check_bounds(b, i, indices[i].affine, facts);
-        } else {
-          check_fits("a subscript of " + b.name, indices[i].affine);
-        }
+        if (unguarded) check_bounds(b, i, indices[i].affine, facts);
+        check_distance(b, i, indices[i].affine);
       } else if (!is_integer(indices[i].indirect->type)) {
         report("a subscript of " + b.name + " is " + name_of(indices[i].indirect->type) +
                ", expected an integer");

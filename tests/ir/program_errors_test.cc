@@ -46,13 +46,17 @@ std::string notation_refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("numbers that no tensor's extent bounds fit in 63 bits") {
-  const std::string step = "4611686018427387904*i";
+TEST_CASE("subscripts stay within what memory holds, index values within 63 bits") {
+  const std::string step = "4611686018427387904*i", far = ", goes farther than 2^47 elements";
   CHECK(refusal("y[i] = v[" + step + "] else 0  for i in 0..3") ==
-        "statement 'y': a subscript of v, " + step + ", does not fit in 63 bits");
+        "statement 'y': a subscript of v, " + step + far);
+  CHECK(refusal("y[i] = v[" + step + "]  for i in 0..1") ==
+        "statement 'y': a subscript of v, " + step + far);
+  CHECK(refusal("temp t: f32[1, 4096]\n  t[34359738369*i, j] = 0  for i in 0..1, j in 0..9") ==
+        "t.program:9: statement 't': a subscript of t, 34359738369*i" + far);
+  CHECK(refusal("y[i] = v[34359738369*i] else 0  for i in 0..4096") == "no problem");
   CHECK(refusal("y[i] = v[i] + f32(" + step + ")  for i in 0..3") ==
         "statement 'y': an index value, " + step + ", does not fit in 63 bits");
-  CHECK(refusal("y[i] = v[" + step + "] else 0  for i in 0..2") == "no problem");
 }
 
 TEST_CASE("named constants") {
