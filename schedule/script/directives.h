@@ -290,6 +290,7 @@ struct Stage {
   // Empty: of all.
   std::string reader = {};
   std::vector<std::string> subscripts = {};
+  // Whether the copy is of reads that are named: writes and updates stay where they are.
   bool reads_only() const { return !reader.empty() || !subscripts.empty(); }
   NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
 };

@@ -4,6 +4,7 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/compile/execution_check.h"
+#include "driver/judge/fuzz/judge.h"
 #include "driver/judge/fuzz/random_styles.h"
 #include "ir/program_text.h"
 #include "poly/auto_schedule.h"
@@ -36,6 +37,23 @@ TEST_CASE("operands that are computed before are those of the Program, by both s
   }
   CHECK(kept >= 8);  // or nothing was tried
   CHECK(both >= 1);
+}
+
+TEST_CASE("what native code rounds otherwise than the interpreter is no fault") {
+  const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
+  int natively = 0;
+  for (std::uint64_t run = 0; run < 40 && natively < 4; ++run) {
+    Random random(777, run);
+    Case c{.program = scaled(random), .script = {}, .native = true};
+    if (c.program.text.find("exp(") == std::string::npos) continue;
+    ++natively;
+    CAPTURE(c.program.text);
+    CHECK(c.program.has_functions);
+    c.script = schedule::parse_script("schedule s/1 for f\n", "s.sched");
+    const Verdict verdict = judge(c, target);
+    CHECK_MESSAGE(verdict.outcome == Outcome::Accepted, verdict.detail);
+  }
+  CHECK(natively == 4);
 }
 
 }  // namespace polyte::fuzz::scaled_test

@@ -88,6 +88,17 @@ program two()
 )",
                                      {});
   CHECK(has(problem_of(program, "view e as [4, 6]\nreuse y for e"), "views of other shapes"));
+  const auto flat = bound_program(R"(
+program flat()
+  in  x: f32[24]
+  out y: f32[24]
+  e[i] = x[i] + 1
+  y[i] = e[i] * 2
+)",
+                                  {});
+  for (const char* tensor : {"e", "y"})
+    CHECK(has(problem_of(flat, std::string("reuse y for e\nview ") + tensor + " as [4, 6]"),
+              "e lies in the memory of y: view comes before reuse"));
 }
 
 TEST_CASE("our schedulers tell flat subscripts apart") {

@@ -381,6 +381,8 @@ class Judge {
   }
 
   void run_native() const {
+    Equality equality = equality_;
+    equality.of_bits = equality.of_bits && !case_.program.has_functions;
     driver::KernelOptions options;
     options.arm = driver::Arm::Script;
     options.script = &case_.script;
@@ -401,7 +403,7 @@ class Judge {
       ir::Environment got;
       for (std::size_t i = 0; i < tensors.size(); ++i)
         got[interface[i]->name] = driver::to_contents(tensors[i]);
-      if (const std::string text = difference(*program_, got, expected_, equality_); !text.empty())
+      if (const std::string text = difference(*program_, got, expected_, equality); !text.empty())
         throw Failure{"native",
                       std::to_string(threads) + (threads == 1 ? " thread: " : " threads: ") + text};
     }

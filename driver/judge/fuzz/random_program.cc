@@ -33,7 +33,8 @@ RandomProgram softmax(Random& random) {
   else if (weighs)
     text += "  w[i, d] = sum[j] " + term + " * v[j, d]\n  o[i, d] = w[i, d] / total[i]\n";
   text += "  y[i, j] = " + term + " / total[i]\n";
-  return {.text = text, .exact_sums = true, .tolerance = rounds ? 1e-6 : 1e-9};
+  return {
+      .text = text, .exact_sums = true, .tolerance = rounds ? 1e-6 : 1e-9, .has_functions = true};
 }
 
 // Products of columns above a diagonal, below one, or near it: tiles of their sums are cut

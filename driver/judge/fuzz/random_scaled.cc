@@ -47,7 +47,11 @@ RandomProgram scaled(Random& random) {
   if (in_region) text += "  loop t in 0..2\n";
   text += sum("y", "B");
   if (has_two) text += sum("z", "B");
-  return {.text = text, .exact_sums = false};
+  const auto calls = [&](const char* function) { return text.find(function) != std::string::npos; };
+  return {.text = text,
+          .exact_sums = false,
+          .tolerance = type == "f32" ? 1e-3 : 1e-11,
+          .has_functions = calls("exp(") || calls("tanh(")};
 }
 
 }  // namespace polyte::fuzz

@@ -34,6 +34,9 @@ Applied view(const State& state, const View& directive, const PrimitiveContext& 
   for (const StagedBuffer& staged : state.staged)
     if (staged.of == tensor)
       return malformed(tensor + " is staged already: view comes before its stage");
+  for (const auto& [temporary, host] : state.reused)
+    if (temporary == tensor || host == tensor)
+      return malformed(temporary + " lies in the memory of " + host + ": view comes before reuse");
   ir::View view{tensor, {}};
   for (const Size& extent : directive.shape) {
     const auto value = evaluate(extent, context);
