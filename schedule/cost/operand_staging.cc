@@ -157,9 +157,10 @@ bool has_border(const ir::Load& load) {
          std::ranges::all_of(load.guard, bounds_a_subscript);
 }
 
-std::string square_loop(const ir::Program& program, const Machine& machine, const ir::Load& load,
-                        const std::string& side) {
+std::string square_loop(const ir::Program& program, const ir::Statement& update,
+                        const Machine& machine, const ir::Load& load, const std::string& side) {
   const ir::Buffer& copied = program.buffer(load.buffer);
+  if (copied.dtype != update.values.front()->type) return "";
   const int lanes = machine.lanes(copied.dtype);
   const std::optional<std::string> last = load.indices.back().affine.as_symbol();
   const bool is_across = last && *last != side;
@@ -239,12 +240,6 @@ const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
   return first;
 }
 
-// Of the tile's element type: its vectors are what the copy's loop is split by.
-std::string squares_of(const TiledReduction& r, const ir::Load& load, const std::string& side) {
-  const bool is_of_tile = r.program->buffer(load.buffer).dtype == r.update->values.front()->type;
-  return is_of_tile ? square_loop(*r.program, *r.machine, load, side) : "";
-}
-
 std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load& load,
                                         std::set<std::string>& whole) {
   if (r.in_place.contains(load.buffer) || !wants_padded_copy(*r.program, load)) return std::nullopt;
@@ -272,7 +267,7 @@ std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load&
   const ir::Role role = r.program->buffer(load.buffer).role;
   stage.when_compile = role == ir::Role::Const;
   if (role == ir::Role::In) {
-    stage.square_loop = squares_of(r, *along, side.loop);
+    stage.square_loop = square_loop(*r.program, *r.update, *r.machine, *along, side.loop);
     if (const std::string site = panel_site(r, *along); !site.empty()) {
       stage.at = {r.update->name, site};
       return stage;

@@ -53,9 +53,10 @@ bool can_pack(const ir::Program& program, const ir::Statement& update, const ir:
 
 // The loop along which the elements of a packed operand lie side by side where its panels hold
 // them across, `side` along the panel: a copy in squares of both takes a third of the instructions.
-// Empty: they lie alike, or there is not one vector of them.
-std::string square_loop(const ir::Program& program, const Machine& machine, const ir::Load& load,
-                        const std::string& side);
+// Empty: they lie alike, there is not one vector of them, or they are of another type than the
+// tile, whose vectors the squares are of.
+std::string square_loop(const ir::Program& program, const ir::Statement& update,
+                        const Machine& machine, const ir::Load& load, const std::string& side);
 
 // A guarded read whose guards each bound one subscript, a constant outside: a copy of the box
 // stands for it (a stride's remainder, of a transposed convolution, asks for holes inside).

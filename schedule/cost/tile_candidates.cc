@@ -234,7 +234,8 @@ class TileFinder {
     const bool crowded =
         conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
     const bool in_squares =
-        !square_loop(*q_.program, machine_, *access.load, nest_.loops[panel].name).empty();
+        !square_loop(*q_.program, *q_.main, machine_, *access.load, nest_.loops[panel].name)
+             .empty();
     return in_squares ? (crowded ? kCrowdedCopyInSquares : kCopyInSquares)
                       : (crowded ? kCrowdedCopyAcross : kCopyAcross);
   }
