@@ -17,10 +17,17 @@ using schedule::State;
 
 namespace {
 
+// A division is simplified by what the constraints without any say of its terms, (4*o + i)//4 to o,
+// so that elimination sees through it. Those stay as they are, and required.
 std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   std::vector<Constraint> result;
   for (const Constraint& c : s.body.domain) result.push_back(ir::substitute(c, s.inverse));
   for (const Constraint& c : s.loop_domain) result.push_back(c);
+  const auto divided =
+      std::ranges::partition(result, [](const Constraint& c) { return !c.expr.has_division(); });
+  ir::Ranges ranges;
+  if (!divided.empty()) ir::tighten(ranges, ir::inequalities_of({result.begin(), divided.begin()}));
+  for (Constraint& c : divided) c.expr = ir::simplified(c.expr, ranges);
   for (Constraint& c : result)
     if (!c.equality) c.expr = ir::normalised(c.expr);
   std::sort(result.begin(), result.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/affine_system.h"
 #include "ir/matrix_load.h"
 #include "lower/open_threads.h"
 
@@ -62,6 +63,9 @@ class Simplifier {
     const bool is_one = lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1);
     if (is_one && !ir::is_of_device(loop.kind))
       return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
+    if (loop.kind == ir::LoopKind::Serial)
+      if (const auto only = only_value(lower, upper))
+        return statement(run_if_there(loop, lower, upper, *only));
     const ir::Facts::Scope scope(facts_);
     facts_.bind(loop.var, lower, upper);
     const bool is_innermost_of_threads =
@@ -72,6 +76,29 @@ class Simplifier {
     if (body == loop.body && lower == loop.lower && upper == loop.upper) return s;
     return ir::make_for(
         {loop.var, std::move(lower), std::move(upper), loop.kind, loop.loop, body, loop.uncut});
+  }
+
+  // The value of a loop of one trip or none, b in k..k + (i + 1)//16 with i below 16: by the bound
+  // without a division, if one has none.
+  std::optional<Affine> only_value(const std::vector<Affine>& lower,
+                                   const std::vector<Affine>& upper) const {
+    for (const Affine& low : lower)
+      for (const Affine& high : upper) {
+        const Affine trips = high - low;
+        if (trips.is_constant() || !facts_.proves(1 - trips)) continue;
+        return low.has_division() && !high.has_division() ? high - 1 : low;
+      }
+    return std::nullopt;
+  }
+
+  static Stmt run_if_there(const ir::For& loop, const std::vector<Affine>& lower,
+                           const std::vector<Affine>& upper, const Affine& value) {
+    std::vector<Constraint> conditions;
+    for (const Affine& low : lower) conditions.push_back({ir::normalised(value - low), false});
+    for (const Affine& high : upper)
+      conditions.push_back({ir::normalised(high - value - 1), false});
+    return ir::make_if(
+        {std::move(conditions), nullptr, ir::substitute(loop.body, {{loop.var, value}})});
   }
 
   bool is_empty(const std::vector<Affine>& lower, const std::vector<Affine>& upper) const {
