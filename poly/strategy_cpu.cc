@@ -241,7 +241,14 @@ class NestStrategy {
   void order_outer_loops() {
     if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true, tile_.lane});
     for (const auto& [name, loop] : tile_.order) {
-      if (loop == tile_.lane) {
+      if (loop == tile_.in_blocks) {
+        const std::int64_t tile = loop == tile_.lane ? lane_size() : tile_.tile.rows,
+                           tiles = ceil_div(extent(loop), tile);
+        const bool is_of_blocks = name == tiles_of(tiles_of(loop));
+        order_.push_back({name,
+                          is_of_blocks ? ceil_div(tiles, tile_.block_tiles) : tile_.block_tiles,
+                          true, loop});
+      } else if (loop == tile_.lane) {
         order_.push_back(
             {tiles_of(lane_loop(tile_, share_)), ceil_div(extent(loop), lane_size()), true, loop});
       } else if (loop == tile_.outer_row) {

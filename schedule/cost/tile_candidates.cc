@@ -13,7 +13,7 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
-// An element into a panel: along the lanes; across, one by one or in squares; the same where the
+// Four bytes into a panel: along the lanes; across, one by one or in squares; the same where the
 // lanes' lines fall into few sets of the cache.
 constexpr double kCopyAlong = 0.5, kCopyAcross = 1, kCopyInSquares = 0.6;
 constexpr double kCrowdedCopyAcross = 5, kCrowdedCopyInSquares = 1.2;
@@ -245,7 +245,8 @@ class TileFinder {
     for (const NestAccess& access : nest_.all) {
       if (!access.load || !at.packed.contains(access.buffer)) continue;
       if (q_.program->buffer(access.buffer).role == ir::Role::Const) continue;
-      cycles += access.elements() * copy_cycles(access, at, tile) + kPanelCycles;
+      const double words = std::max(1.0, static_cast<double>(access.element_bytes) / 4);
+      cycles += access.elements() * words * copy_cycles(access, at, tile) + kPanelCycles;
     }
     return cycles;
   }

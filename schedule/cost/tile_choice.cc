@@ -2,17 +2,16 @@
 
 #include <algorithm>
 
-#include "schedule/cost/streams.h"
 #include "schedule/cost/threads.h"
 #include "schedule/cost/tile_ahead.h"
 #include "schedule/cost/tile_candidates.h"
+#include "schedule/cost/tile_waits.h"
 #include "schedule/cost/traffic.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
 
-constexpr double kUnhidden = 0.1;      // of what the less busy resources do
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
@@ -20,16 +19,11 @@ constexpr std::size_t kMostOrdered = 4;
 constexpr double kWorthSharing = 1.2;
 constexpr double kPaddedCopyCycles = 0.5;  // an element of a padded copy
 constexpr double kCheapCopy = 0.1;         // of the steps that read it
-// A page beyond these is looked up in the second level.
-constexpr double kPageWalk = 7, kNearPages = 64;
-// And beyond these in the tables, which nothing hides.
-constexpr double kFarWalk = 64, kFarPages = 2048;
-constexpr double kOfOpenSize = 1.25;  // a run may have a part of the tile, or one row
-// Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
-// they are waited for.
-constexpr double kRunStart = 10, kStreams = 16;
-// A line that comes in one of several streams of its tensor, for each more.
-constexpr double kRowCycles = 0.2;
+constexpr double kOfOpenSize = 1.25;       // a run may have a part of the tile, or one row
+// Times the cheapest steps: where the best order comes to more, tiles in blocks are tried.
+constexpr double kWaitsForData = 1.1;
+constexpr double kMoreLoops = 1.05;                 // what these cost that is not priced
+constexpr double kSharesOfL2[] = {0.25, 0.5};       // that a block of tiles may take
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
 
 class TileChooser {
@@ -37,7 +31,8 @@ class TileChooser {
   TileChooser(const TileQuestion& question, const Machine& machine)
       : q_(question),
         machine_(machine),
-        nest_(nest_accesses(*question.program, *question.main, question.others, question.loops)) {}
+        nest_(nest_accesses(*question.program, *question.main, question.others, question.loops)),
+        waits_(nest_, *question.main, machine) {}
 
   TileChoice run() const {
     const std::vector<TileCandidate> candidates = cheapest_tiles(q_, nest_, machine_);
@@ -45,10 +40,17 @@ class TileChooser {
     best.cycles = -1;
     for (const TileCandidate& candidate : candidates) {
       if (candidate.together() > candidates.front().together() * kWorthAnOrder) continue;
+      if (q_.form && q_.form->has_lane_blocks()) {
+        consider_blocks_of_tiles(candidate, best);
+        continue;
+      }
       if (!q_.form || !q_.form->has("block")) consider_orders(candidate, {}, best);
       if (q_.form && !q_.form->has("block")) continue;
       for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
     }
+    if (!q_.form && best.cycles > candidates.front().together() * kWaitsForData)
+      for (const TileCandidate& candidate : candidates)
+        if (candidate.together() < best.cycles) consider_blocks_of_tiles(candidate, best);
     return best;
   }
 
@@ -68,6 +70,7 @@ class TileChooser {
   const TileQuestion& q_;
   const Machine& machine_;
   NestAccesses nest_;
+  TileWaits waits_;
 
   std::size_t none() const { return nest_.loops.size(); }
   std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
@@ -75,12 +78,7 @@ class TileChooser {
     return loop == none() ? 1 : nest_.extent(name(loop));
   }
 
-  std::int64_t reduction_steps() const {
-    std::int64_t product = 1;
-    for (const PricedLoop& loop : nest_.loops)
-      if (loop.reduction) product *= std::max<std::int64_t>(1, loop.extent);
-    return product;
-  }
+  std::int64_t reduction_steps() const { return waits_.reduction_steps(); }
 
   struct Block {
     std::string loop;  // empty: none
@@ -189,7 +187,7 @@ class TileChooser {
       if (loop != none()) order.push_back(loop);
     };
     for (const std::string& role : form.order) {
-      if (role == "lane") add(candidate.at.lane);
+      if (role == "lane" || role == "lane_blocks") add(candidate.at.lane);
       if (role == "row") add(candidate.at.row);
       if (role == "block" && !block.loop.empty()) add(nest_.loop_number(block.loop));
       for (std::size_t l = 0; l < none(); ++l) {
@@ -200,17 +198,90 @@ class TileChooser {
     return order;
   }
 
+  // The tiles of one of its loops in blocks whose operand stays in the second cache, while those
+  // of the other go by (Goto, van de Geijn, *Anatomy of high-performance matrix multiplication*).
+  void consider_blocks_of_tiles(const TileCandidate& candidate, TileChoice& best) const {
+    if (!shares_operands(candidate)) return;
+    const bool has_blocks = !q_.form || q_.form->has("block");
+    std::vector<Block> all = has_blocks ? blocks(candidate) : std::vector<Block>{};
+    if (q_.form && has_blocks && all.empty()) return;
+    if (all.empty()) all.emplace_back();
+    if (!q_.form && q_.main->reductions.size() == 1 &&
+        nest_.accumulator.strides[candidate.at.lane] == 1)
+      if (const std::int64_t size = steps_in_l1(candidate); size < reduction_steps())
+        all.push_back({q_.main->reductions[0], size});
+    for (const Block& block : all)
+      for (const std::size_t loop : {candidate.at.row, candidate.at.lane})
+        for (const double share : kSharesOfL2) {
+          const auto tiles = static_cast<std::int64_t>(
+              share * static_cast<double>(machine_.l2.bytes) / bytes_along(loop, candidate, block));
+          const std::int64_t trips = ceil_div(extent(loop), points(loop, candidate, block));
+          const bool is_asked_for = !q_.form || loop == candidate.at.lane;
+          if (is_asked_for && tiles >= 2 && 2 * tiles <= trips)
+            consider_orders(candidate, block, {loop, tiles}, best);
+        }
+  }
+
+  // Rows and lanes have an operand each, which the other leaves still, and do not bound each other.
+  bool shares_operands(const TileCandidate& candidate) const {
+    const std::size_t row = candidate.at.row, lane = candidate.at.lane;
+    if (row == none() || lane == none() || candidate.at.turned) return false;
+    for (const ir::Constraint& c : q_.main->domain)
+      if (c.expr.uses(name(row)) && c.expr.uses(name(lane))) return false;
+    const auto moves_one = [&](std::size_t loop, std::size_t other) {
+      return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
+        return access.each_step && access.moves_with(loop) && !access.moves_with(other);
+      });
+    };
+    return moves_one(row, lane) && moves_one(lane, row);
+  }
+
+  // Steps of whose lanes half of the first cache is full.
+  std::int64_t steps_in_l1(const TileCandidate& candidate) const {
+    const std::int64_t bytes =
+        candidate.tile.vectors * machine_.lanes(nest_.dtype) * size_in_bytes(nest_.dtype);
+    return std::max<std::int64_t>(8, machine_.l1.bytes / 2 / bytes / 8 * 8);
+  }
+
+  // Of one tile of this loop, in the operands that it moves.
+  double bytes_along(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
+    std::vector<std::int64_t> all;
+    for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, block));
+    double bytes = 0;
+    for (const NestAccess& access : nest_.all)
+      if (access.each_step && access.moves_with(loop))
+        bytes += access.footprint(all, candidate.at.packed.contains(access.buffer),
+                                  machine_.l1.line_bytes);
+    return std::max(bytes, 1.0);
+  }
+
+  struct TilesInBlocks {
+    std::size_t loop;
+    std::int64_t tiles = 0;  // of a block; 0: no blocks
+  };
+
   void consider_orders(const TileCandidate& candidate, const Block& block, TileChoice& best) const {
+    consider_orders(candidate, block, {none()}, best);
+  }
+
+  void consider_orders(const TileCandidate& candidate, const Block& block,
+                       const TilesInBlocks& in_blocks, TileChoice& best) const {
     TileLoops tile;
+    tile.block_tiles = in_blocks.tiles;
     for (std::size_t l = 0; l < none(); ++l) tile.points.push_back(points(l, candidate, block));
     tile.packed = candidate.at.packed;
     tile.blocked = !block.loop.empty();
-    const double extra = candidate.copies + page_walks(candidate, tile);
+    const double extra = candidate.copies + waits_.page_walks(candidate, tile) +
+                         waits_.block_ends(candidate, block.size);
+    const auto returns = [&] {
+      return goes_on_along(tile, candidate.at.lane) ? 0 : cycles_of_returns(nest_, tile, machine_);
+    };
     bool is_best = false, is_near = false;  // this tile; in an order that goes on along the lanes
     const auto consider = [&] {
-      if (runs_backwards(tile.order)) return;
-      const double cycles = price(
-          candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
+      if (runs_backwards(tile.order) || ends_with(tile, block)) return;
+      const double cycles =
+          price(candidate, tile, extra + waits_.run_starts(candidate, tile) + returns()) *
+          (in_blocks.tiles > 0 ? kMoreLoops : 1);
       const bool near = streams_by(candidate) && goes_on_along(tile, candidate.at.lane);
       const bool is_nearer = is_best && near && !is_near && cycles * kNoise < best.cycles;
       if (best.cycles >= 0 && cycles >= best.cycles * kNoise && !is_nearer) return;
@@ -222,7 +293,8 @@ class TileChooser {
       tile.order = order_of(*q_.form, candidate, block);
       return consider();
     }
-    const Around around = loops_around(candidate, block);
+    Around around = loops_around(candidate, block);
+    if (in_blocks.tiles > 0) around.moving.push_back(in_blocks.loop);
     // Positions among those that move: the identity first, so that equals keep the order that
     // was given.
     const std::size_t still = around.moving.size() - std::min(around.moving.size(), kMostOrdered);
@@ -256,6 +328,12 @@ class TileChooser {
     return inmost == tile.order.rend() || *inmost == lane;
   }
 
+  // Blocks of a reduction that follow each other: the sums leave the registers for nothing.
+  bool ends_with(const TileLoops& tile, const Block& block) const {
+    return !q_.form && !block.loop.empty() && tile.order.size() > 1 &&
+           tile.order.back() == nest_.loop_number(block.loop);
+  }
+
   // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The
   // other way round i would begin inside a tile.
   bool runs_backwards(const std::vector<std::size_t>& order) const {
@@ -287,74 +365,6 @@ class TileChooser {
     });
   }
 
-  // Boxes of so many points that cover all loops.
-  double boxes(const std::vector<std::int64_t>& points) const {
-    double count = 1;
-    for (std::size_t l = 0; l < none(); ++l)
-      count *= static_cast<double>(
-          ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
-    return count;
-  }
-
-  // Of operands read in place whose neighbours along the tile lie on pages of their own.
-  double page_walks(const TileCandidate& candidate, const TileLoops& tile) const {
-    double walks = 0;
-    for (const NestAccess& access : nest_.all) {
-      if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
-      const double pages = access.pages(tile.points);
-      if (pages > kNearPages)
-        walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
-    }
-    return walks * boxes(tile.points);
-  }
-
-  // Where no rows share a load, leaving the registers and coming back counts beside the steps.
-  double block_ends(const TileCandidate& candidate, const Block& block) const {
-    if (block.loop.empty() || candidate.at.row != none()) return 0;
-    const double times = static_cast<double>(ceil_div(reduction_steps(), block.size));
-    return nest_.accumulator.elements() / machine_.lanes(nest_.dtype) * times;
-  }
-
-  // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost
-  // loop around goes on with each.
-  double run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
-    if (candidate.at.lane == none()) return 0;
-    if (q_.main->reductions.empty()) return definition_starts(candidate, tile);
-    if (candidate.at.row != none()) return cycles_of_rows(nest_, tile, machine_);
-    double starts = 0;
-    for (const NestAccess& access : nest_.all) {
-      const double bytes = access.bytes();
-      if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
-          bytes < static_cast<double>(machine_.l2.bytes))
-        continue;
-      std::vector<std::int64_t> points = tile.points;
-      const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
-      if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
-      starts += access.runs(points).count * boxes(points);
-    }
-    return starts * kRunStart;
-  }
-
-  // Of a definition each element is read and written once: where a stream begins, or is one too
-  // many, it waits.
-  double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
-    double at_once = 0, bytes = 0;
-    for (const NestAccess& access : nest_.all) {
-      at_once += access.runs(tile.points).count;
-      bytes += access.bytes();
-    }
-    double cycles = 0;
-    for (const NestAccess& access : nest_.all) {
-      const double own = access.bytes();
-      if (access.strides[candidate.at.lane] != 0 && own >= static_cast<double>(machine_.l1.bytes))
-        cycles +=
-            start_cycles(streams_of(access, nest_, tile, at_once <= kStreams), bytes, machine_);
-    }
-    if (bytes < static_cast<double>(machine_.l1.bytes)) return cycles;
-    const double rows = at_once / static_cast<double>(nest_.all.size());
-    return cycles + (rows - 1) * kRowCycles * bytes / static_cast<double>(machine_.l1.line_bytes);
-  }
-
   // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside
   // the steps.
   std::set<std::string> guards_in_place(const TileCandidate& candidate) const {
@@ -373,23 +383,31 @@ class TileChooser {
 
   TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile,
                     double cycles) const {
-    TileChoice result{name(candidate.at.lane),
-                      name(candidate.at.row),
-                      name(candidate.at.outer_row),
-                      candidate.tile,
-                      candidate.at.turned,
-                      {},
-                      candidate.at.packed,
-                      guards_in_place(candidate),
-                      block.loop,
-                      block.size,
-                      {},
-                      cycles};
+    TileChoice result{.lane = name(candidate.at.lane),
+                      .row = name(candidate.at.row),
+                      .outer_row = name(candidate.at.outer_row),
+                      .tile = candidate.tile,
+                      .turned = candidate.at.turned,
+                      .packed = candidate.at.packed,
+                      .in_place = guards_in_place(candidate),
+                      .block = block.loop,
+                      .block_size = block.size,
+                      .cycles = cycles};
     const auto around = [&](std::size_t loop) {
       const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
       return is_split ? tiles_of(name(loop)) : name(loop);
     };
-    for (const std::size_t loop : tile.order) result.order.push_back({around(loop), name(loop)});
+    for (auto at = tile.order.begin(); at != tile.order.end(); ++at) {
+      std::string loop = around(*at);
+      if (std::find(at + 1, tile.order.end(), *at) != tile.order.end()) {
+        result.in_blocks = name(*at);
+        result.block_tiles = tile.block_tiles;
+        loop = tiles_of(loop);
+      } else if (std::find(tile.order.begin(), at, *at) != at) {
+        loop = within_tile(loop);
+      }
+      result.order.push_back({std::move(loop), name(*at)});
+    }
     if (!q_.main->reductions.empty())
       for (const TileAhead& each : operands_ahead(nest_, tile, cycles, machine_))
         result.ahead.push_back({each.operand, around(each.at), around(each.along), each.distance});

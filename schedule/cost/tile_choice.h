@@ -7,6 +7,7 @@
 // little of the others.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -27,8 +28,9 @@ constexpr int kVectorsAPoint = 4;
 // What a template leaves open: the loops that its tile may have, their sizes, and the order around
 // the tile, which is its own.
 struct TileForm {
-  // Outermost first: lane, row, block, and the free loops: all, or by the operands that they move,
-  // lane_free, row_free, batch for both. A second row loop is one of them.
+  // Outermost first: lane, row, block, lane_blocks over blocks of the lanes' tiles, and the free
+  // loops: all, or by the operands that they move, lane_free, row_free, batch for both. A second
+  // row loop is one of them.
   std::vector<std::string> order;
   // Lane, row, outer_row may be there; block and turn are.
   std::set<std::string> loops;
@@ -38,6 +40,7 @@ struct TileForm {
   std::set<std::int64_t> rows, outer_rows, lanes, block;  // sizes in elements; empty: any
 
   bool has(const char* loop) const { return loops.contains(loop); }
+  bool has_lane_blocks() const { return std::ranges::find(order, "lane_blocks") != order.end(); }
 };
 
 struct TileQuestion {
@@ -55,14 +58,19 @@ struct TileQuestion {
 };
 
 struct TileChoice {
-  std::string lane, row, outer_row;  // empty: none
-  RegisterTile tile;
+  std::string lane = {}, row = {}, outer_row = {};  // empty: none
+  RegisterTile tile = {};
   bool turned = false;  // one vector, in squares with the innermost reduction loop
-  // The loops around, outermost first: h, f.o of the lane, row or blocked loop.
-  std::vector<PlannedLoop> order;
-  std::set<std::string> packed;    // buffers that want panels
-  std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
-  std::string block;               // the reduction loop that is split; empty: none
+  // The loops around, outermost first: h, f.o of the lane, row or blocked loop; f.o.o and f.o.i of
+  // `in_blocks`.
+  std::vector<PlannedLoop> order = {};
+  // The lane or row loop whose tiles come in blocks, so many, which stay in the second cache;
+  // empty: none.
+  std::string in_blocks = {};
+  std::int64_t block_tiles = 0;
+  std::set<std::string> packed = {};    // buffers that want panels
+  std::set<std::string> in_place = {};  // guarded reads that are not worth a padded copy
+  std::string block = {};               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
   // Inputs fetched ahead of the tile: at a loop around, so many iterations of that or another
   // one before.
@@ -70,7 +78,7 @@ struct TileChoice {
     std::string operand, at, along;
     std::int64_t distance = 1;
   };
-  std::vector<Ahead> ahead;
+  std::vector<Ahead> ahead = {};
   // Predicted, for the whole nest; below 0: no tile has the form that was asked for.
   double cycles = 0;
 };

@@ -17,6 +17,7 @@ class TiledNestPlanner {
     if (!choice_.outer_row.empty()) define("Mo", Elements{choice_.tile.outer_rows});
     if (!choice_.lane.empty()) define("Nr", nest_.lanes);
     if (!choice_.block.empty()) define("Kc", Elements{choice_.block_size});
+    if (!choice_.in_blocks.empty()) define("Tb", Elements{choice_.block_tiles});
     splits();
     std::vector<NestTree> leaves;
     for (const ir::Statement* s : nest_.statements) leaves.push_back(leaf(*s));
@@ -50,6 +51,8 @@ class TiledNestPlanner {
     if (nest_.share > 0) split({choice_.lane}, Elements{nest_.share});
     if (!choice_.lane.empty()) split({lane_, choice_.lane}, Param{"Nr"});
     if (!choice_.block.empty()) split({choice_.block}, Param{"Kc"});
+    if (!choice_.in_blocks.empty())
+      split({tiles_of(choice_.in_blocks), choice_.in_blocks}, Param{"Tb"});
     if (choice_.turned) split(*nest_.update, nest_.update->reductions.back(), Vectors{1});
   }
 

@@ -11,6 +11,10 @@ namespace {
 constexpr double kUsableShare = 0.75;  // the rest is others' and badly placed lines
 constexpr double kL2Rate = 24, kL3Rate = 8, kMemoryRate = 4;
 
+// Cycles that a line of sums is waited for, from the second cache, the third and memory: what the
+// other lines of its tile do not hide, with the page's entry.
+constexpr double kL2Return = 2, kL3Return = 40, kMemoryReturn = 90;
+
 class Footprints {
  public:
   Footprints(const NestAccesses& nest, const TileLoops& tile, const Machine& machine)
@@ -23,10 +27,10 @@ class Footprints {
     for (std::size_t depth = tile.order.size() + 1; depth-- > 0;) {
       if (depth < tile.order.size()) {
         std::int64_t& inside = points[tile.order[depth]];
-        const std::int64_t extent = nest.loops[tile.order[depth]].extent;
-        inside = std::min(2 * inside, extent);
+        const std::int64_t covered = covers(depth);
+        inside = std::min(2 * inside, covered);
         window_[depth] = occupied(points);
-        inside = extent;
+        inside = covered;
       }
       occupied_[depth] = occupied(points);
       for_each_access([&](const NestAccess& access, double times) {
@@ -40,16 +44,15 @@ class Footprints {
   // well, what they share stays, and its iterations fetch what they touch together: rows of an
   // image under a filter that slides down.
   double traffic(double capacity) const {
-    std::size_t depth = tile_.order.size();
-    while (depth > 0 && occupied_[depth - 1] <= capacity) --depth;
-    const bool fits = occupied_[depth] <= capacity;
-    const bool slides = fits && depth > 0 && window_[depth - 1] <= capacity;
     double sum = 0;
-    for (std::size_t a = 0; a < bytes_[depth].size(); ++a)
-      sum += slides ? bytes_[depth - 1][a] *
-                          fetches(a, depth - 1, !access(a).moves_with(tile_.order[depth - 1]))
-                    : bytes_[depth][a] * fetches(a, depth, fits);
+    for (std::size_t a = 0; a < bytes_.front().size(); ++a) sum += traffic_of(a, capacity);
     return sum;
+  }
+
+  // Of sums that come back into registers, beyond the first time.
+  double returns(double capacity) const {
+    const std::size_t sums = nest_.all.size();
+    return tile_.blocked ? (traffic_of(sums, capacity) - bytes_.front()[sums]) / 2 : 0;
   }
 
  private:
@@ -59,6 +62,33 @@ class Footprints {
   std::vector<std::vector<double>> bytes_;  // by depth, by access; depth 0: everything
   std::vector<double> occupied_;            // by depth, of a cache
   std::vector<double> window_;              // the same for two iterations of the loop at that depth
+
+  std::int64_t block_of(std::size_t loop) const {
+    return std::min(tile_.block_tiles * tile_.points[loop], nest_.loops[loop].extent);
+  }
+  // What all iterations of the loop at this depth come to: its extent, or a block's tiles.
+  std::int64_t covers(std::size_t depth) const {
+    const std::size_t loop = tile_.order[depth];
+    const auto outside = tile_.order.begin() + static_cast<std::ptrdiff_t>(depth);
+    const bool is_in_block = std::find(tile_.order.begin(), outside, loop) != outside;
+    return is_in_block ? block_of(loop) : nest_.loops[loop].extent;
+  }
+  std::int64_t trips(std::size_t depth) const {
+    const std::size_t loop = tile_.order[depth];
+    const auto inside = tile_.order.begin() + static_cast<std::ptrdiff_t>(depth) + 1;
+    const bool is_of_blocks = std::find(inside, tile_.order.end(), loop) != tile_.order.end();
+    return ceil_div(covers(depth), is_of_blocks ? block_of(loop) : tile_.points[loop]);
+  }
+
+  double traffic_of(std::size_t a, double capacity) const {
+    std::size_t depth = tile_.order.size();
+    while (depth > 0 && occupied_[depth - 1] <= capacity) --depth;
+    const bool fits = occupied_[depth] <= capacity;
+    const bool slides = fits && depth > 0 && window_[depth - 1] <= capacity;
+    if (!slides) return bytes_[depth][a] * fetches(a, depth, fits);
+    return bytes_[depth - 1][a] *
+           fetches(a, depth - 1, !access(a).moves_with(tile_.order[depth - 1]));
+  }
 
   template <typename F>
   void for_each_access(const F& f) const {
@@ -85,10 +115,8 @@ class Footprints {
   double fetches(std::size_t a, std::size_t depth, bool waits) const {
     double count = 1;
     while (depth-- > 0) {
-      const std::size_t loop = tile_.order[depth];
-      waits = waits && !access(a).moves_with(loop);
-      if (!waits)
-        count *= static_cast<double>(ceil_div(nest_.loops[loop].extent, tile_.points[loop]));
+      waits = waits && !access(a).moves_with(tile_.order[depth]);
+      if (!waits) count *= static_cast<double>(trips(depth));
     }
     return count;
   }
@@ -110,6 +138,16 @@ std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& ti
     return footprints.traffic(static_cast<double>(cache.bytes) * kUsableShare) / rate;
   };
   return {into(machine.l1, kL2Rate), into(machine.l2, kL3Rate), into(machine.l3, kMemoryRate)};
+}
+
+double cycles_of_returns(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) {
+  if (!tile.blocked) return 0;
+  const Footprints footprints(nest, tile, machine);
+  const auto into = [&](const Cache& cache, double wait) {
+    return footprints.returns(static_cast<double>(cache.bytes)) / machine.l1.line_bytes * wait;
+  };
+  return into(machine.l1, kL2Return) + into(machine.l2, kL3Return) +
+         into(machine.l3, kMemoryReturn);
 }
 
 }  // namespace polyte::schedule

@@ -5,6 +5,10 @@
 //   for j.o, i.o { tile 14 x 32 over all k }    B[k, j] waits in L2 while i.o runs; A[i, k] streams
 //                                               once per j.o
 //
+//   for k.o, m.o.o, j.o, m.o.i { tile 6 x 8 over 240 k }    the rows of a block of m wait in L2
+//   while
+//                                                           j.o and m.o.i run
+//
 //   for q.o, h { tile 16 pixels, taps r, s }    rows h + r of x: of three, two are there from the h
 //                                               before
 //
@@ -23,9 +27,12 @@ namespace polyte::schedule {
 
 struct TileLoops {                   // a proposal
   std::vector<std::int64_t> points;  // of each loop inside the tile
-  std::vector<std::size_t> order;    // of the loops around it, outermost first, by number
-  std::set<std::string> packed;      // buffers whose elements lie in the order of their use
-  bool blocked = false;              // a reduction is among the loops around
+  // Of the loops around it, outermost first, by number; one of them may come twice: over blocks of
+  // its tiles, and over the tiles of a block.
+  std::vector<std::size_t> order;
+  std::set<std::string> packed;  // buffers whose elements lie in the order of their use
+  bool blocked = false;          // a reduction is among the loops around
+  std::int64_t block_tiles = 0;  // of the loop that comes twice
 };
 
 // At which data of this size is read again, from the nearest cache beyond the first that holds
@@ -35,5 +42,9 @@ double bytes_per_cycle(double bytes, const Machine& machine);
 // Cycles that each boundary between caches is busy, nearest first: L1-L2, L2-L3, L3-memory.
 std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile,
                                    const Machine& machine);
+
+// Cycles that tiles wait for sums which left the registers between blocks of a reduction: each of
+// their rows is a line elsewhere, which no prefetcher of the processor has seen coming.
+double cycles_of_returns(const NestAccesses& nest, const TileLoops& tile, const Machine& machine);
 
 }  // namespace polyte::schedule

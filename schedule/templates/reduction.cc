@@ -15,6 +15,8 @@
 namespace polyte::schedule {
 namespace {
 
+const std::string kLaneBlocks = "lane.o.o";  // in a nest: over blocks of tiles
+
 // Of one template for one nest.
 class ReductionFiller {
  public:
@@ -80,7 +82,7 @@ class ReductionFiller {
     form.lanes = allowed_values(file_, "Nr", machine(), nest_.dtype());
     form.block = allowed_values(file_, "Kc", machine(), nest_.dtype());
     for (const std::string& item : file_.around) {
-      const std::string role = item.substr(0, item.find('.'));
+      const std::string role = item == kLaneBlocks ? "lane_blocks" : item.substr(0, item.find('.'));
       // lane.o > block.o > lane.i.o: the tiles are the innermost ones.
       std::erase(form.order, role);
       form.order.push_back(role);
@@ -134,6 +136,7 @@ class ReductionFiller {
     size("Nr", choice_.lane,
          lanes % vector == 0 ? std::to_string(lanes / vector) + "*L" : std::to_string(lanes));
     size("Kc", choice_.block, std::to_string(choice_.block_size));
+    size("Tb", choice_.in_blocks, std::to_string(choice_.block_tiles));
     if (share_ > 0) filling_.values["Share"] = std::to_string(share_);
   }
 
@@ -143,6 +146,13 @@ class ReductionFiller {
   CountedLoop counted(const std::string& loop) const {
     const bool is_row = loop == tiles_of(choice_.outer_row);
     return {loop, tiled().trips_of(loop), true, is_row ? choice_.outer_row : loop};
+  }
+
+  std::int64_t trips(const std::string& item, const std::string& role) const {
+    if (share_ > 0 && item == "lane.o") return machine().cores;
+    const std::int64_t tiles = tiled().trips(role);
+    if (role != "lane" || choice_.block_tiles == 0) return tiles;
+    return item == kLaneBlocks ? ceil_div(tiles, choice_.block_tiles) : choice_.block_tiles;
   }
 
   std::vector<CountedLoop> around() const {
@@ -155,10 +165,8 @@ class ReductionFiller {
       const std::string role = item.substr(0, item.find('.'));
       const auto named = filling_.scope.names.find(role);
       if (named == filling_.scope.names.end() || named->second.empty()) continue;
-      const std::int64_t trips =
-          share_ > 0 && item == "lane.o" ? machine().cores : tiled().trips(role);
-      loops.push_back(
-          {named->second + item.substr(role.size()), trips, role != "block", named->second});
+      loops.push_back({named->second + item.substr(role.size()), trips(item, role), role != "block",
+                       named->second});
     }
     return loops;
   }

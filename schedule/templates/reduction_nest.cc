@@ -129,6 +129,8 @@ std::map<std::string, std::int64_t> TiledSum::facts() const {
   facts["Mr"] = choice_.tile.rows;
   facts["Nr"] = lanes();
   facts["Kc"] = choice_.block.empty() ? 0 : choice_.block_size;
+  facts["Tb"] =
+      !choice_.lane.empty() && choice_.in_blocks == choice_.lane ? choice_.block_tiles : 0;
   facts["turned"] = choice_.turned;
   facts["steps"] = 1;
   for (const std::string& loop : nest_.group().update->reductions)

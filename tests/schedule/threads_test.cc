@@ -94,8 +94,10 @@ program product(N, K)
   out C: f32[N, N]
   C[m, n] = sum[k] A[m, k] * B[k, n]
 )",
-                                               {{"N", 1000}, {"K", 1000}});
-  const auto script = schedule::make_template(*program, schedule::wide_machine());
+                                               {{"N", 1000}, {"K", 4000}});
+  Machine machine = schedule::wide_machine();
+  machine.l2.bytes = 256 << 10;
+  const auto script = schedule::make_template(*program, machine);
   REQUIRE(script);
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);

@@ -1,0 +1,98 @@
+#include "schedule/cost/tile_waits.h"
+
+#include <algorithm>
+
+#include "schedule/cost/streams.h"
+#include "schedule/cost/tile_ahead.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kPageWalk = 7;
+// And beyond these in the tables, which nothing hides.
+constexpr double kFarWalk = 64, kFarPages = 2048;
+// Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
+// they are waited for.
+constexpr double kRunStart = 10, kStreams = 16;
+// A line that comes in one of several streams of its tensor, for each more.
+constexpr double kRowCycles = 0.2;
+constexpr double kBlockEnd = 4;  // of a tile: its loop ends, and begins anew
+
+}  // namespace
+
+std::int64_t TileWaits::reduction_steps() const {
+  std::int64_t product = 1;
+  for (const PricedLoop& loop : nest_.loops)
+    if (loop.reduction) product *= std::max<std::int64_t>(1, loop.extent);
+  return product;
+}
+
+double TileWaits::page_walks(const TileCandidate& candidate, const TileLoops& tile) const {
+  double walks = 0;
+  for (const NestAccess& access : nest_.all) {
+    if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
+    const double pages = access.pages(tile.points);
+    if (pages > kNearPages) walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
+  }
+  return walks * boxes(tile.points);
+}
+
+double TileWaits::block_ends(const TileCandidate& candidate, std::int64_t block) const {
+  if (block == 0) return 0;
+  const double times = static_cast<double>(ceil_div(reduction_steps(), block));
+  const double vectors = nest_.accumulator.elements() / machine_.lanes(nest_.dtype);
+  if (candidate.at.row == nest_.loops.size()) return vectors * times;
+  const double tiles =
+      vectors / (candidate.tile.rows * candidate.tile.vectors * candidate.tile.outer_rows);
+  return (times - 1) * tiles * kBlockEnd;
+}
+
+double TileWaits::run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
+  const std::size_t none = nest_.loops.size();
+  if (candidate.at.lane == none) return 0;
+  if (main_.reductions.empty()) return definition_starts(candidate, tile);
+  if (candidate.at.row != none) return cycles_of_rows(nest_, tile, machine_);
+  double starts = 0;
+  for (const NestAccess& access : nest_.all) {
+    const double bytes = access.bytes();
+    if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
+        bytes < static_cast<double>(machine_.l2.bytes))
+      continue;
+    std::vector<std::int64_t> points = tile.points;
+    const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
+    if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
+    starts += access.runs(points).count * boxes(points);
+  }
+  return starts * kRunStart;
+}
+
+// Boxes of so many points that cover all loops.
+double TileWaits::boxes(const std::vector<std::int64_t>& points) const {
+  double count = 1;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l)
+    count *=
+        static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+  return count;
+}
+
+// Of a definition each element is read and written once: where a stream begins, or is one too
+// many, it waits.
+double TileWaits::definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
+  double at_once = 0, bytes = 0;
+  for (const NestAccess& access : nest_.all) {
+    at_once += access.runs(tile.points).count;
+    bytes += access.bytes();
+  }
+  double cycles = 0;
+  for (const NestAccess& access : nest_.all) {
+    const double own = access.bytes();
+    if (access.strides[candidate.at.lane] != 0 && own >= static_cast<double>(machine_.l1.bytes))
+      cycles += start_cycles(streams_of(access, nest_, tile, at_once <= kStreams), bytes, machine_);
+  }
+  if (bytes < static_cast<double>(machine_.l1.bytes)) return cycles;
+  const double rows = at_once / static_cast<double>(nest_.all.size());
+  return cycles + (rows - 1) * kRowCycles * bytes / static_cast<double>(machine_.l1.line_bytes);
+}
+
+}  // namespace polyte::schedule
