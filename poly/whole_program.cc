@@ -11,6 +11,7 @@
 #include "poly/jammed_sums.h"
 #include "poly/order_plan.h"
 #include "poly/order_price.h"
+#include "poly/recurrent_rows.h"
 #include "schedule/proof/prover.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/replay.h"
@@ -37,12 +38,7 @@ constexpr double kMostSerial = 0.3;
 std::vector<schedule::PlannedStep> parts_of(const ir::Program& program,
                                             const ir::Statement& statement,
                                             const OrderPlan::Inner& inner) {
-  const std::string& tensor = statement.writes.front().buffer;
-  const bool is_alone =
-      std::ranges::count_if(program.statements, [&](const ir::Statement& other) {
-        return other.combiner != ir::Combiner::None && other.writes.front().buffer == tensor;
-      }) == 1;
-  const std::string sum = is_alone ? tensor : statement.name;
+  const std::string sum = name_of_sum(program, statement);
   const std::string vectors = sum + "_v", lanes = sum + "_l";
   const std::string in_vectors = schedule::within_tile(inner.loop),
                     in_lanes = schedule::within_tile(in_vectors);
@@ -152,6 +148,7 @@ class WholeProgram {
       if (as_isl_says) return std::move(plan.nest);
       const std::vector<std::string> serial = add_vectors(plan, *state);
       add_jams(plan);
+      add_recurrent_rows(plan);
       widen(plan, serial);
       double lost = add_parts(plan);
       if (!plan.last_steps.empty()) add(plan.nest, plan.last_steps, {});
@@ -260,6 +257,14 @@ class WholeProgram {
     for (auto& [statement, inner] : plan.in_parts)
       if (const auto loop = jammed->loop_of.find(statement); loop != jammed->loop_of.end())
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
+  }
+
+  // Sums of a recurrence, several rows of it together.
+  void add_recurrent_rows(OrderPlan& plan) {
+    std::erase_if(plan.in_parts, [&](const auto& part) {
+      auto rows = with_recurrent_rows(*program_, plan.nest, part.first, part.second, machine_);
+      return rows && take(plan.nest, *std::move(rows), "rows of a recurrence together");
+    });
   }
 
   // Several vectors per turn, where rows are long: what counts and compares comes once for

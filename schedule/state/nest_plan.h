@@ -198,7 +198,7 @@ struct PlannedDistribution {
   Provenance by = Provenance::TileModel;
 };
 using PlannedDivision = std::variant<PlannedSplit, PlannedParts, PlannedTail, PlannedRename,
-                                     PlannedOnline, PlannedDistribution>;
+                                     PlannedOnline, PlannedDistribution, PlannedCut>;
 using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut,
                                  PlannedTail, PlannedBind, PlannedReorder, PlannedPad,
                                  PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
