@@ -1,6 +1,8 @@
 // Where tiles count from. `split m by 12` counts from 0, so that a loop over 1..501 has a first
 // tile of 11 iterations, whose bound max(0, 1 - 12*m.o) stands in every tile: no vectors, no sums
-// in registers. `split m by 12 from 1` has whole tiles and a tail at the end.
+// in registers. `split m by 12 from 1` has whole tiles and a tail at the end. Long rows in vectors
+// begin where a cache line does: of `A[i] = ..` for i in 1..1999 the first tile is short, and none
+// of the stores behind it lies across two lines.
 #pragma once
 
 #include <span>

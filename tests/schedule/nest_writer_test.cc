@@ -166,4 +166,24 @@ program smooth()
   CHECK(counted("skew y: j by i\nsplit y: j by 8\n") == "skew y: j by i\nsplit y: j by 8\n");
 }
 
+TEST_CASE("nest writer: long rows in vectors count from the line in which they begin") {
+  const auto begin_of = [](const std::string& row, const std::string& lines,
+                           const std::string& place = "i") {
+    const ir::Program program = ir::parse_program(
+        "program rows()\n  in  x: f32[4, 4096]\n  out y: f32[4, " + row + "]\n  y[h, " + place +
+            "] = x[h, i] * 2   for h in 0..4, i in 37.." + row + "\n",
+        "test");
+    Script script = parse_script("schedule s/1 for rows  f32  exact\n" + lines, "s");
+    count_from_begins(program, script.directives);
+    return std::get<Split>(script.directives.front().operation).from.text;
+  };
+  const std::string vectors = "split i by 4*L\nnest h > i.o > <i.i> > y\n";
+  CHECK(begin_of("1024", vectors) == "32");
+  CHECK(begin_of("1024", "split i by 4*L\nnest h > i.o > i.i > y\n") == "37");
+  CHECK(begin_of("1023", vectors) == "37");           // other rows begin elsewhere
+  CHECK(begin_of("544", vectors) == "37");            // 31 lines
+  CHECK(begin_of("1024", vectors, "i - 1") == "37");  // another element of its line
+  CHECK(begin_of("1024", vectors, "i - 16") == "32");
+}
+
 }  // namespace polyte::schedule::nest_writer_test
