@@ -202,6 +202,11 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
 
 namespace {
 
+bool is_result(const ir::Program& program, const ir::Load& load) {
+  const ir::Role role = program.buffer(load.buffer).role;
+  return role == ir::Role::Out || role == ir::Role::InOut;
+}
+
 // No box is large enough for a copy of the whole.
 bool has_open_size(const ir::Program& program, const ir::Load& load) {
   return std::ranges::any_of(program.open, [&](const std::string& iterator) {
@@ -214,17 +219,20 @@ bool has_open_size(const ir::Program& program, const ir::Load& load) {
 
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load,
               const std::string& lane, const std::string& row) {
-  const ir::Role role = program.buffer(load.buffer).role;
-  const bool is_result = role == ir::Role::Out || role == ir::Role::InOut;
   const bool moves = std::ranges::any_of(update.reductions, [&](const std::string& loop) {
     return ir::stride_of(program, load, loop).value_or(0) != 0;
   });
+  if (!moves || has_open_size(program, load) || panel_iterator(load, lane, row).empty())
+    return false;
   // A read with a guard would leave the panels.
-  const bool all_plain = std::ranges::all_of(
-      loads_of(program, load.buffer),
-      [](const ir::Load* other) { return !other->otherwise && plain_subscripts(*other); });
-  return !is_result && moves && all_plain && !has_open_size(program, load) &&
-         !panel_iterator(load, lane, row).empty();
+  const auto is_plain = [](const ir::Load* read) {
+    return !read->otherwise && plain_subscripts(*read);
+  };
+  if (!is_result(program, load))
+    return std::ranges::all_of(loads_of(program, load.buffer), is_plain);
+  const bool are_loops = std::ranges::all_of(
+      load.indices, [](const ir::Index& index) { return index.affine.as_symbol().has_value(); });
+  return is_plain(&load) && are_loops && update.region_depth == 0;
 }
 
 namespace {
@@ -251,6 +259,17 @@ std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load&
   if (has_open_size(*r.program, load) || !whole.insert(load.buffer).second) return std::nullopt;
   stage.shared_loop = loop_of_copy(r, load.buffer, padded_loops(r, load.buffer));
   return stage;
+}
+
+// Of what other nests write: the read alone goes to panels, copied when this nest begins.
+PlannedStage packed_read(const TiledReduction& r, const ir::Load& load) {
+  const bool is_lane = panel_iterator(load, r.lane.loop, r.row.loop) == r.lane.loop;
+  const Panels panels = panels_of(r, load, is_lane ? r.lane : r.row);
+  return {.tensor = load.buffer,
+          .dimensions = panels.dimensions,
+          .layout = panels.layout,
+          .reader = r.update->name,
+          .subscripts = panels.dimensions};
 }
 
 // A constant is copied before the first run. A temporary is not: what defines it writes where it
@@ -283,11 +302,17 @@ std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load&
 std::vector<PlannedStage> operand_stages(const TiledReduction& r, std::set<std::string>& whole) {
   std::vector<PlannedStage> stages;
   std::set<std::string> seen;
+  std::set<std::vector<ir::Affine>> read;  // of results
   for (const ir::Expr& value : r.update->values) {
     for (const ir::Load* load : ir::loads_of(value)) {
-      const ir::Role role = r.program->buffer(load->buffer).role;
-      if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second)
+      if (is_result(*r.program, *load)) {
+        std::vector<ir::Affine> at{ir::Affine::symbol(load->buffer)};
+        for (const ir::Index& index : load->indices) at.push_back(index.affine);
+        if (r.packed.contains(load->buffer) && read.insert(at).second)
+          stages.push_back(packed_read(r, *load));
         continue;
+      }
+      if (!seen.insert(load->buffer).second) continue;
       auto stage = load->otherwise ? padded_copy(r, *load, whole) : packed_copy(r, *load, whole);
       if (stage) stages.push_back(std::move(*stage));
     }

@@ -6,6 +6,9 @@
 //   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
 //   B[b, k, n], loops b > n.o     stage B at C.update:b layout (b, k, n) [n//Nr, b, k, n%Nr]
 //
+//   D[k, i] * D[k, j], written before     stage S: D[k, j] layout (k, j) [j//Nr, k, j%Nr], and D[k,
+//   i]
+//
 // A copy for the whole kernel is a nest of its own, whose loops threads share where that
 // pays: parallel w.in:n.o. What a panel holds across, B[n, k] for lanes n, is copied in squares of
 // lanes, which are transposed in registers: split B.in: k by L, unroll B.in:k.i
@@ -47,7 +50,8 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
                            std::span<const ir::Statement* const> nest, bool for_whole_kernel);
 
 // Whether a copy in panels of the lanes, else of the rows, is possible: each subscript an iterator
-// of its own or a number, no border, no result; and of use, since a step of the reduction moves.
+// of its own or a number, no border; and of use, since a step of the reduction moves. Of a result,
+// which no statement of the nest may write, that read alone is copied, with an iterator each.
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load,
               const std::string& lane, const std::string& row);
 

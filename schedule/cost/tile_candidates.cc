@@ -7,6 +7,7 @@
 #include "ir/contraction.h"
 #include "schedule/cost/lanes.h"
 #include "schedule/cost/operand_staging.h"
+#include "schedule/state/tile_begins.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -135,6 +136,30 @@ class TileFinder {
     });
   }
 
+  bool is_written_here(const std::string& buffer) const {
+    const auto writes = [&](const ir::Statement* s) {
+      return std::ranges::any_of(s->writes,
+                                 [&](const ir::Access& write) { return write.buffer == buffer; });
+    };
+    return writes(q_.main) || std::ranges::any_of(q_.others, writes);
+  }
+
+  // The panels of a read begin with its first element, and tiles elsewhere: no load of a tile would
+  // be a vector.
+  bool lies_beside_tiles(const NestAccess& access, std::size_t lane, std::size_t row) const {
+    if (!is_result(access.buffer)) return false;
+    const std::size_t side = access.moves_with(lane) ? lane : row;
+    std::vector<const ir::Statement*> all = q_.others;
+    all.push_back(q_.main);
+    return first_of_tiles(*q_.program, all, name(side), side == lane) !=
+           first_value(*q_.main, name(side));
+  }
+
+  bool is_result(const std::string& buffer) const {
+    const ir::Role role = q_.program->buffer(buffer).role;
+    return role == ir::Role::Out || role == ir::Role::InOut;
+  }
+
   // Every choice of what lies in panels: constants always do.
   std::vector<std::set<std::string>> panel_choices(std::size_t lane, std::size_t row) const {
     std::vector<std::set<std::string>> choices{{}};
@@ -144,7 +169,9 @@ class TileFinder {
       if (!access.load || !access.each_step) continue;
       if (choices.front().contains(access.buffer) || choices.back().contains(access.buffer))
         continue;
-      if (!can_pack(*q_.program, *q_.main, *access.load, name(lane), name(row))) continue;
+      if (!can_pack(*q_.program, *q_.main, *access.load, name(lane), name(row)) ||
+          is_written_here(access.buffer) || lies_beside_tiles(access, lane, row))
+        continue;
       const bool is_free = q_.program->buffer(access.buffer).role == ir::Role::Const;
       const std::size_t count = choices.size();
       for (std::size_t i = 0; i < count; ++i) {
@@ -234,6 +261,7 @@ class TileFinder {
     const bool crowded =
         conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
     const bool in_squares =
+        !is_result(access.buffer) &&
         !square_loop(*q_.program, *q_.main, machine_, *access.load, nest_.loops[panel].name)
              .empty();
     return in_squares ? (crowded ? kCrowdedCopyInSquares : kCopyInSquares)

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <optional>
 #include <set>
 
-#include "ir/domain.h"
+#include "schedule/state/tile_begins.h"
 
 namespace polyte::schedule {
 namespace {
-
-constexpr std::int64_t kLineBytes = 64;
-constexpr std::int64_t kLongRow = 32;  // lines: one more, shorter tile counts little
 
 template <typename T>
 constexpr bool kRenumbers =
@@ -54,62 +49,16 @@ void collect(std::span<Directive> directives, Lines& lines) {
   }
 }
 
-struct Range {
-  std::int64_t begin = 0;
-  std::optional<std::int64_t> end = {};  // nullopt: no number
-};
-
-std::optional<Range> range_of(const ir::Statement& s, const std::string& iterator) {
-  const auto at = std::ranges::find(s.iterators, iterator);
-  if (at == s.iterators.end()) return std::nullopt;
-  const ir::DomainBounds bounds = ir::bounds_of(s.domain, s.iterators);
-  const auto& own = bounds.of[static_cast<std::size_t>(at - s.iterators.begin())];
-  std::optional<std::int64_t> begin, end;
-  for (const ir::Affine& lower : own.lower) {
-    if (!lower.is_constant()) return std::nullopt;
-    begin = std::max(begin.value_or(lower.constant()), lower.constant());
-  }
-  for (const ir::Affine& upper : own.upper)
-    if (upper.is_constant()) end = std::min(end.value_or(upper.constant()), upper.constant());
-  if (!begin) return std::nullopt;
-  return Range{*begin, end};
-}
-
-// Elements of a cache line, where iteration n of the loop writes the n-th element of a row that
-// begins with one; 1: elsewhere.
-std::int64_t line_of(const ir::Program& program, const ir::Statement& s, const std::string& loop) {
-  const ir::Access& write = s.writes.front();
-  if (write.indices.empty() || write.indices.back().indirect) return 1;
-  const ir::Buffer& buffer = program.buffer(write.buffer);
-  const std::int64_t line = kLineBytes / size_in_bytes(buffer.dtype);
-  const ir::Affine& row = buffer.shape.back();
-  const bool begins_lines =
-      buffer.shape.size() == 1 || (row.is_constant() && row.constant() % line == 0);
-  const ir::Affine beside = write.indices.back().affine - ir::Affine::symbol(loop);
-  return begins_lines && beside.is_constant() && beside.constant() % line == 0 ? line : 1;
-}
-
-// Where tiles of the loop in these statements count from: the least first value, none where one of
-// them is not a number; of long rows in vectors the line that it lies in.
-std::optional<std::int64_t> begin_of(const ir::Program& program, const std::string& loop,
-                                     const std::vector<Split*>& splits, bool is_in_lanes) {
-  std::optional<std::int64_t> least;
-  std::int64_t line = 0;
-  for (const ir::Statement& s : program.statements) {
-    const auto means = [&](const Split* split) {
-      return split->loop.statement.empty() || split->loop.statement == s.name;
-    };
-    if (std::ranges::find(s.iterators, loop) == s.iterators.end() ||
-        std::ranges::none_of(splits, means))
-      continue;
-    const std::optional<Range> range = range_of(s, loop);
-    if (!range) return std::nullopt;
-    least = std::min(least.value_or(range->begin), range->begin);
-    std::int64_t own = is_in_lanes ? line_of(program, s, loop) : 1;
-    if (!range->end || *range->end - range->begin < own * kLongRow) own = 1;
-    line = std::gcd(line, own);
-  }
-  return least ? *least - ((*least % line) + line) % line : least;
+// Those that these lines split.
+std::vector<const ir::Statement*> meant_by(const std::vector<Split*>& splits,
+                                           const ir::Program& program) {
+  std::vector<const ir::Statement*> statements;
+  for (const ir::Statement& s : program.statements)
+    if (std::ranges::any_of(splits, [&](const Split* split) {
+          return split->loop.statement.empty() || split->loop.statement == s.name;
+        }))
+      statements.push_back(&s);
+  return statements;
 }
 
 }  // namespace
@@ -120,7 +69,8 @@ void count_from_begins(const ir::Program& program, std::span<Directive> nest) {
   collect(nest, lines);
   for (const auto& [loop, splits] : lines.splits) {
     const bool is_in_lanes = lines.vectors.contains(within_tile(loop));
-    if (const auto begin = begin_of(program, loop, splits, is_in_lanes); begin && *begin != 0)
+    const auto begin = first_of_tiles(program, meant_by(splits, program), loop, is_in_lanes);
+    if (begin && *begin != 0)
       for (Split* split : splits) split->from.text = std::to_string(*begin);
   }
 }

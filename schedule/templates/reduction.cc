@@ -185,7 +185,7 @@ class ReductionFiller {
   // --- copies of operands
 
   void copies() {
-    for (const char* group : {"weight", "panel", "part", "border", "padded", "ahead"})
+    for (const char* group : {"weight", "panel", "part", "read", "border", "padded", "ahead"})
       filling_.scope.groups[group];
     if (choice_.lane.empty() || choice_.turned) return;
     const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
@@ -230,10 +230,11 @@ class ReductionFiller {
     for (auto index = stage.layout.begin() + 1; index + 1 != stage.layout.end(); ++index)
       member.lists["rest"].push_back(index->dimension);
     member.lists["rest"];
-    filling_.scope.groups[stage.when_compile ? "weight"
-                          : stage.at         ? "part"
-                                             : "panel"]
-        .push_back(std::move(member));
+    const char* group = stage.when_compile      ? "weight"
+                        : stage.at              ? "part"
+                        : !stage.reader.empty() ? "read"
+                                                : "panel";
+    filling_.scope.groups[group].push_back(std::move(member));
   }
 };
 

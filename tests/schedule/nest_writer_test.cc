@@ -137,7 +137,7 @@ TEST_CASE("braces of one statement are the statement; a State's tree is the nest
   CHECK(print(nest_of(state.tree, state.tree)) == "par m > n > { acc.init; k > acc.update; y }");
 }
 
-// a and y share their tiles if both are split; k begins where i is, for which there is no number.
+// a and y share their tiles if both are split; k begins where i is, at the earliest.
 TEST_CASE("nest writer: splits count from the first iteration of their loops") {
   const ir::Program program = ir::parse_program(R"(
 program smooth()
@@ -161,7 +161,7 @@ program smooth()
         "split y: j by 8 from 3\nsplit a: j by 8 from 3\n");
   CHECK(counted("split i by 8 from 1\nsplit i.i by 4\n") ==
         "split i by 8 from 1\nsplit i.i by 4\n");
-  CHECK(counted("split t: k by 8\n") == "split t: k by 8\n");
+  CHECK(counted("split t: k by 8\n") == "split t: k by 8 from 2\n");
   CHECK(counted("{\n  split y: i by 8\n}\n") == "{\n  split y: i by 8 from 2\n}\n");
   CHECK(counted("skew y: j by i\nsplit y: j by 8\n") == "skew y: j by i\nsplit y: j by 8\n");
 }

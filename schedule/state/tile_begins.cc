@@ -1,0 +1,67 @@
+#include "schedule/state/tile_begins.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/affine_system.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kLineBytes = 64;
+constexpr std::int64_t kLongRow = 32;  // lines: one more, shorter tile counts little
+
+ir::Interval range_of(const ir::Statement& s, const std::string& iterator) {
+  ir::Ranges ranges;
+  ir::tighten(ranges, ir::inequalities_of(s.domain));
+  const auto own = ranges.find(iterator);
+  return own == ranges.end() ? ir::Interval{} : own->second;
+}
+
+// Rows begin at one place.
+bool has_one_begin(const ir::Statement& s, const std::string& iterator) {
+  return std::ranges::none_of(s.domain, [&](const ir::Constraint& c) {
+    const std::int64_t factor = c.expr.coefficient(iterator);
+    return factor > 0 && !(c.expr - ir::Affine::symbol(iterator) * factor).is_constant();
+  });
+}
+
+// Elements of a cache line, where iteration n of the loop writes the n-th element of a long row
+// that begins with a line, and rows begin at one place; 1: elsewhere.
+std::int64_t line_of(const ir::Program& program, const ir::Statement& s,
+                     const std::string& iterator, const ir::Interval& range) {
+  const ir::Access& write = s.writes.front();
+  if (write.indices.empty() || write.indices.back().indirect || !has_one_begin(s, iterator))
+    return 1;
+  const ir::Buffer& buffer = program.buffer(write.buffer);
+  const std::int64_t line = kLineBytes / size_in_bytes(buffer.dtype);
+  if (!range.max || *range.max - *range.min < line * kLongRow) return 1;
+  const ir::Affine& row = buffer.shape.back();
+  const bool begins_lines =
+      buffer.shape.size() == 1 || (row.is_constant() && row.constant() % line == 0);
+  const ir::Affine beside = write.indices.back().affine - ir::Affine::symbol(iterator);
+  return begins_lines && beside.is_constant() && beside.constant() % line == 0 ? line : 1;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> first_value(const ir::Statement& s, const std::string& iterator) {
+  return range_of(s, iterator).min;
+}
+
+std::optional<std::int64_t> first_of_tiles(const ir::Program& program,
+                                           std::span<const ir::Statement* const> statements,
+                                           const std::string& iterator, bool is_in_lanes) {
+  std::optional<std::int64_t> least;
+  std::int64_t line = 0;
+  for (const ir::Statement* s : statements) {
+    if (std::ranges::find(s->iterators, iterator) == s->iterators.end()) continue;
+    const ir::Interval range = range_of(*s, iterator);
+    if (!range.min) return std::nullopt;
+    least = std::min(least.value_or(*range.min), *range.min);
+    line = std::gcd(line, is_in_lanes ? line_of(program, *s, iterator, range) : 1);
+  }
+  return least ? *least - ((*least % line) + line) % line : least;
+}
+
+}  // namespace polyte::schedule
