@@ -20,11 +20,11 @@ std::string subscripts(const std::string& batch, bool is_turned, const char* a, 
 }
 
 std::string drawn_product(Random& random) {
-  const std::string type = random.chance(50) ? "f32" : "f64";
+  const std::string type = random.chance(70) ? "f32" : "f64";
   const auto size = [&](int low, int high) { return std::to_string(random.between(low, high)); };
   const std::string m = size(20, 45), n = size(24, 70), k = size(8, 40), b = size(2, 3);
   const bool has_batch = random.chance(35), shares_right = random.chance(40);
-  const bool is_left_turned = random.chance(40), is_right_turned = random.chance(40);
+  const bool is_left_turned = random.chance(40), is_right_turned = random.chance(60);
   const std::string batch = has_batch ? "b, " : "", of_right = shares_right ? "" : batch;
   const auto shape = [&](const std::string& of, bool is_turned, const std::string& rows,
                          const std::string& columns) {
@@ -60,7 +60,7 @@ TEST_CASE("products are what they were in panels, squares, blocks of steps and o
   machine.l2 = {3 << 10, 8, 64};
   machine.l3 = {6 << 10, 16, 64};
   std::map<std::string, int> drawn;
-  for (std::uint64_t run = 0; run < 14; ++run) {
+  for (std::uint64_t run = 0; run < 18; ++run) {
     Random random(22, run);
     const std::string text = drawn_product(random);
     CAPTURE(text);
