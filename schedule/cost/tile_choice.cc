@@ -48,7 +48,8 @@ class TileChooser {
       if (q_.form && !q_.form->has("block")) continue;
       for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
     }
-    if (!q_.form && best.cycles > candidates.front().together() * kWaitsForData)
+    if (!q_.form && !candidates.empty() &&
+        best.cycles > candidates.front().together() * kWaitsForData)
       for (const TileCandidate& candidate : candidates)
         if (candidate.together() < best.cycles) consider_blocks_of_tiles(candidate, best);
     return best;
@@ -293,8 +294,15 @@ class TileChooser {
       tile.order = order_of(*q_.form, candidate, block);
       return consider();
     }
-    Around around = loops_around(candidate, block);
-    if (in_blocks.tiles > 0) around.moving.push_back(in_blocks.loop);
+    const Around around = loops_around(candidate, block);
+    if (in_blocks.tiles > 0) {
+      for (std::vector<std::size_t>& order :
+           orders_of_blocks(candidate, block, in_blocks, around)) {
+        tile.order = std::move(order);
+        consider();
+      }
+      return;
+    }
     // Positions among those that move: the identity first, so that equals keep the order that
     // was given.
     const std::size_t still = around.moving.size() - std::min(around.moving.size(), kMostOrdered);
@@ -308,6 +316,32 @@ class TileChooser {
       tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
       consider();
     } while (std::ranges::next_permutation(positions).found);
+  }
+
+  // Loops that neither side of the tile has stay outermost. Of the others, blocks of steps are
+  // outside those of tiles, within them, or within the other side's tiles.
+  std::vector<std::vector<std::size_t>> orders_of_blocks(const TileCandidate& candidate,
+                                                         const Block& block,
+                                                         const TilesInBlocks& in_blocks,
+                                                         const Around& around) const {
+    const std::size_t tiles = in_blocks.loop,
+                      other = tiles == candidate.at.lane ? candidate.at.row : candidate.at.lane;
+    std::vector<std::size_t> outside = around.fixed, steps;
+    for (const std::size_t loop : around.moving)
+      if (loop != tiles && loop != other)
+        (name(loop) == block.loop ? steps : outside).push_back(loop);
+    std::vector<std::vector<std::size_t>> orders;
+    const std::vector<std::size_t> inside = {tiles, other, tiles};
+    for (std::size_t place = 0; place < (steps.empty() ? 1 : inside.size()); ++place) {
+      std::vector<std::size_t> order = outside;
+      for (std::size_t i = 0; i < inside.size(); ++i) {
+        if (i == place) order.insert(order.end(), steps.begin(), steps.end());
+        order.push_back(inside[i]);
+      }
+      order.insert(order.end(), around.single.begin(), around.single.end());
+      orders.push_back(std::move(order));
+    }
+    return orders;
   }
 
   // A window of few taps, of what the lanes move along: what they leave still would rather wait in
