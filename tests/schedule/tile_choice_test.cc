@@ -56,8 +56,7 @@ program conv()
 }
 
 TEST_CASE(
-    "tiles: operands that no cache holds come in blocks of tiles, and blocks of a sum are never "
-    "the "
+    "tiles: operands that no cache holds come in blocks of tiles, and no block of a sum is the "
     "innermost loop") {
   const auto product = [](std::int64_t size) {
     const std::string n = std::to_string(size);
