@@ -104,6 +104,33 @@ Program with_statements(const Program& program, const std::function<bool(const S
   return result;
 }
 
+Program part_of(const Program& program, const std::function<bool(const Statement&)>& keep) {
+  Program part = with_statements(program, keep);
+  for (Buffer& buffer : part.buffers) {
+    bool is_here = false, is_elsewhere = false, is_written = false, was_begun = false;
+    for (const Statement& s : program.statements) {
+      const auto writes_it = [&](const Access& write) { return write.buffer == buffer.name; };
+      const bool writes = std::ranges::any_of(s.writes, writes_it);
+      if (!writes && !reads(s, buffer.name)) continue;
+      if (keep(s)) {
+        is_here = true;
+        is_written = is_written || writes;
+      } else {
+        is_elsewhere = true;
+        was_begun = was_begun || (writes && !is_here);
+      }
+    }
+    if (!is_here || !is_elsewhere) continue;
+    if (!is_written)
+      buffer.role = buffer.role == Role::Const ? Role::Const : Role::In;
+    else if (was_begun || buffer.role == Role::InOut)
+      buffer.role = Role::InOut;
+    else
+      buffer.role = Role::Out;
+  }
+  return part;
+}
+
 std::vector<std::string> free_iterators(const Statement& update) {
   std::vector<std::string> free;
   for (const std::string& it : update.iterators)

@@ -32,6 +32,10 @@ std::vector<std::size_t> statements_in(const std::vector<Item>& items);
 // The same buffers with some of the statements, as their order had them; empty regions go.
 Program with_statements(const Program& program, const std::function<bool(const Statement&)>& keep);
 
+// The same as a Program of its own: what other statements write before it is given to it, and what
+// it writes for others is a result. A result that was begun before it is both.
+Program part_of(const Program& program, const std::function<bool(const Statement&)>& keep);
+
 std::vector<std::string> free_iterators(const Statement& update);  // all but its reductions
 
 // acc[i] = 0, then acc[i] += ..: the first writes every element that the second updates, at its own

@@ -1,11 +1,14 @@
 #include "poly/auto_schedule.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "ir/free_regions.h"
 #include "ir/relations.h"
 #include "ir/steady_divisions.h"
 #include "poly/affine_core.h"
+#include "poly/fusion_dial.h"
 #include "poly/region_nest.h"
 #include "poly/register_tiles.h"
 #include "poly/strategy_cpu.h"
@@ -15,6 +18,7 @@
 #include "schedule/cost/streaming.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/own_script.h"
+#include "schedule/script/replay.h"
 #include "support/is_among.h"
 
 namespace polyte::poly {
@@ -51,17 +55,10 @@ struct Arranged {
   std::vector<std::string> given_up;  // by isl
 };
 
-Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference,
+// By clusters and tiles of registers.
+Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::State& reference,
                                  const Machine& machine, const StrategyOptions& strategy,
                                  std::uint64_t quota) {
-  if (has_regions(program)) {
-    auto whole = schedule_whole_program(program, reference, machine, strategy);
-    if (!whole) return whole.error();
-    return Arranged{*std::move(whole), {}};
-  }
-  if (!strategy.affine_core_only)
-    if (auto fused = schedule_fused_sums(program, reference, machine, strategy))
-      return Arranged{*std::move(fused), {}};
   AffineScheduler scheduler(program);
   Result<AffineCore> core = scheduler.run({.quota = quota});
   if (!core) return core.error();
@@ -83,6 +80,83 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
   return Arranged{*std::move(schedule), core ? core->given_up : std::vector<std::string>{}};
 }
 
+template <class Value>
+void put_first(std::vector<Value>& from, std::vector<Value>& into) {
+  into.insert(into.begin(), std::make_move_iterator(from.begin()),
+              std::make_move_iterator(from.end()));
+}
+
+// What is arranged later has its nests behind those that are there.
+void append(Arranged more, Arranged& into) {
+  const auto move_all = [](auto& from, auto& to) {
+    std::ranges::move(from, std::back_inserter(to));
+  };
+  move_all(more.schedule.nests, into.schedule.nests);
+  move_all(more.schedule.notes, into.schedule.notes);
+  move_all(more.schedule.considered, into.schedule.considered);
+  move_all(more.given_up, into.given_up);
+}
+
+// Runs of statements that share a nest as they were found, by clusters what is between them.
+Result<Arranged> arrange_with_runs(const ir::Program& program, std::vector<FusedRun> runs,
+                                   const Machine& machine, StrategyOptions strategy,
+                                   std::uint64_t quota) {
+  Arranged all;
+  const auto add_between = [&](std::size_t first, std::size_t end) -> std::optional<Decline> {
+    if (first == end) return std::nullopt;
+    const ir::Program part = statements_of(program, first, end);
+    strategy.first_number = static_cast<int>(all.schedule.nests.size());
+    const schedule::State reference =
+        schedule::reference_state(std::make_shared<const ir::Program>(part));
+    Result<Arranged> arranged = arrange_by_core(part, reference, machine, strategy, quota);
+    if (!arranged) return arranged.error();
+    append(*std::move(arranged), all);
+    return std::nullopt;
+  };
+  std::size_t done = 0;
+  for (FusedRun& run : runs) {
+    if (auto declined = add_between(done, run.first)) return *declined;
+    append({std::move(run.schedule), {}}, all);
+    done = run.end;
+  }
+  if (auto declined = add_between(done, program.statements.size())) return *declined;
+  return all;
+}
+
+// Why the nests of all runs, each proved as a Program of its own, are refused together.
+std::optional<std::string> refusal_of(const ir::Program& program, const Machine& machine,
+                                      const Arranged& arranged) {
+  const schedule::Script script =
+      schedule::write_script(program, "poly", machine, {.nests = arranged.schedule.nests});
+  const auto state = schedule::replay(std::make_shared<const ir::Program>(program), script, machine,
+                                      {schedule::ProofLevel::Directive, {}});
+  if (state) return std::nullopt;
+  return state.error().directive + ": " + state.error().headline;
+}
+
+Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference,
+                                 const Machine& machine, const StrategyOptions& strategy,
+                                 std::uint64_t quota) {
+  if (has_regions(program)) {
+    auto whole = schedule_whole_program(program, reference, machine, strategy);
+    if (!whole) return whole.error();
+    return Arranged{*std::move(whole), {}};
+  }
+  if (strategy.affine_core_only)
+    return arrange_by_core(program, reference, machine, strategy, quota);
+  FusionDial dial = turn_fusion_dial(program, machine, strategy);
+  Result<Arranged> arranged = Decline{"no statements share a nest"};
+  if (!dial.runs.empty()) {
+    arranged = arrange_with_runs(program, std::move(dial.runs), machine, strategy, quota);
+    const auto refused = arranged ? refusal_of(program, machine, *arranged) : std::nullopt;
+    if (refused) arranged = Decline{"lost: runs together: " + *refused};
+    if (!arranged) dial.considered.push_back(arranged.error().reason);
+  }
+  if (!arranged) arranged = arrange_by_core(program, reference, machine, strategy, quota);
+  if (arranged) put_first(dial.considered, arranged->schedule.considered);
+  return arranged;
+}
+
 Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference,
                                  const Machine& machine, const StrategyOptions& strategy,
                                  std::uint64_t quota) {
@@ -102,35 +176,19 @@ Result<Arranged> arrange(const ir::Program& program, const Machine& machine,
                                                            quota);
 }
 
-// One side of the values: what computes them, or what they are given to.
-ir::Program side_of(const ir::Program& program, const schedule::Precomputing& values,
-                    ir::Role role) {
-  const bool computes = role == ir::Role::Out;
-  ir::Program side = ir::with_statements(
-      program, [&](const ir::Statement& s) { return is_among(s.name, values) == computes; });
-  for (ir::Buffer& buffer : side.buffers)
-    if (is_among(buffer.name, values)) buffer.role = role;
-  return side;
-}
-
-template <class Value>
-void put_first(std::vector<Value>& from, std::vector<Value>& into) {
-  into.insert(into.begin(), std::make_move_iterator(from.begin()),
-              std::make_move_iterator(from.end()));
-}
-
 // Values that are computed before have nests of their own, the first ones; the rest is arranged as
 // if they were given.
 Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Precomputing& values,
                                const Machine& machine, const StrategyOptions& strategy,
                                std::uint64_t quota) {
-  Result<Arranged> rest = arrange(side_of(program, values, ir::Role::In), machine, strategy, quota);
+  const auto computes = [&](const ir::Statement& s) { return is_among(s.name, values); };
+  Result<Arranged> rest =
+      arrange(ir::part_of(program, std::not_fn(computes)), machine, strategy, quota);
   if (!rest) return rest;
   std::vector<schedule::NestPlan>& nests = rest->schedule.nests;
   StrategyOptions numbered = strategy;
   numbered.first_number = static_cast<int>(nests.size());
-  Result<Arranged> first =
-      arrange(side_of(program, values, ir::Role::Out), machine, numbered, quota);
+  Result<Arranged> first = arrange(ir::part_of(program, computes), machine, numbered, quota);
   if (!first) return first;
   // Nothing is copied: the definition writes there.
   for (schedule::NestPlan& nest : nests)

@@ -46,10 +46,14 @@ struct Attempt {
   bool is_hard;             // not worth trying where an attempt before it was not finished
   // Ordered regions run as they are written, isl orders what one iteration does.
   bool inside_regions = false;
+  // In boxes there are none to be kept; where regions are one permutable band of all statements
+  // already, nothing is left to be found.
+  bool is_for_triangles = false;
 };
 constexpr Attempt kAttempts[] = {
     {"fused", Gist::All, false, false, false, 60'000, false, false},
-    {"triangles kept, serial components", Gist::None, true, true, false, 100'000, false, false},
+    {"triangles kept, serial components", Gist::None, true, true, false, 100'000, false, false,
+     false, true},
     {"triangles kept", Gist::Box, false, false, false, 60'000, false, true},
     {"serial components", Gist::All, false, true, false, 60'000, false, true},
     {"regions as written", Gist::None, true, true, false, 200'000, true, false, true},
@@ -291,6 +295,7 @@ class Attempts {
 
   InstanceOrders run() {
     for (const Attempt& attempt : kAttempts) {
+      if (attempt.is_for_triangles && has_regions() && !has_triangles() && has_one_band()) continue;
       if (attempt.only_after_failure && !result_.found.empty()) continue;
       if (attempt.is_hard && !result_.given_up.empty()) continue;
       auto tree = try_one(attempt);
@@ -353,6 +358,24 @@ class Attempts {
   bool has_regions() const {
     return std::ranges::any_of(program_.order, [](const ir::Item& item) {
       return std::holds_alternative<ir::Region>(item);
+    });
+  }
+
+  // Of all statements, permutable in whole.
+  bool has_one_band() const {
+    if (result_.found.empty()) return false;
+    const auto* band = std::get_if<OrderBand>(&result_.found.front().tree->op);
+    return band && band->permutable && is_innermost(*band);
+  }
+
+  bool has_triangles() const {
+    const auto joins_iterators = [](const ir::Statement& s, const ir::Constraint& c) {
+      const auto uses = [&](const std::string& it) { return c.expr.uses(it); };
+      return std::ranges::count_if(s.iterators, uses) > 1;
+    };
+    return std::ranges::any_of(program_.statements, [&](const ir::Statement& s) {
+      return std::ranges::any_of(s.domain,
+                                 [&](const ir::Constraint& c) { return joins_iterators(s, c); });
     });
   }
 

@@ -56,16 +56,18 @@ class Jammer {
     return {body};
   }
 
-  // The value of a loop of the nest for a statement.
-  ir::Affine row_of(const std::string& statement, const std::string& loop) const {
+  // The iterator of a statement that a loop of the nest counts, where its values are just that.
+  std::optional<std::string> iterator_of(const std::string& statement,
+                                         const std::string& loop) const {
     for (const schedule::PlannedMap& map : result_.nest.maps) {
       const auto item =
           std::ranges::find(map.items, statement, &schedule::PlannedMap::Item::statement);
       if (item == map.items.end()) continue;
-      const auto at = std::ranges::find(map.loops, loop) - map.loops.begin();
-      return item->values.at(static_cast<std::size_t>(at));
+      const auto at = std::ranges::find(map.loops, loop);
+      if (at == map.loops.end()) return std::nullopt;  // of a tile
+      return item->values.at(static_cast<std::size_t>(at - map.loops.begin())).as_symbol();
     }
-    return ir::Affine::symbol(loop);
+    return loop;
   }
 
   // A sum in vectors, of which the loop moves no cell.
@@ -78,9 +80,8 @@ class Jammer {
     if (!leaf || vector->kind != LoopKind::Vector || !leaf->when.empty()) return false;
     const ir::Statement& s = program_.statement(leaf->statement);
     if (s.combiner == ir::Combiner::None) return false;
-    const auto iterator = row_of(s.name, loop.name).as_symbol();
-    if (!iterator || !is_long(s, *iterator) || !row_of(s.name, vector->name).as_symbol())
-      return false;
+    const auto iterator = iterator_of(s.name, loop.name);
+    if (!iterator || !is_long(s, *iterator) || !iterator_of(s.name, vector->name)) return false;
     return std::ranges::none_of(s.writes.front().indices, [&](const ir::Index& index) {
       return index.affine.uses(*iterator);
     });
@@ -127,7 +128,7 @@ class Jammer {
   }
 
   // Once where all loops of this name are this one, which statements of a region share before
-  // the nest.
+  // the nest. Without regions each statement has its own, and others may have loops of this name.
   void split_below(const NestLoop& loop) {
     const auto split = [&](const std::string& statement) {
       result_.nest.splits.emplace_back(
@@ -138,7 +139,9 @@ class Jammer {
     const auto is_elsewhere = [&](const ir::Statement& s) {
       return has_loop(s, loop.name) && std::ranges::find(below, s.name) == below.end();
     };
-    if (std::ranges::none_of(program_.statements, is_elsewhere))
+    const bool has_regions = std::ranges::any_of(
+        program_.statements, [](const ir::Statement& s) { return s.region_depth > 0; });
+    if (has_regions && std::ranges::none_of(program_.statements, is_elsewhere))
       split("");
     else
       std::ranges::for_each(below, split);

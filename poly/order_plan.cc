@@ -199,6 +199,8 @@ class Planner {
         std::rotate(path.begin(), shared, std::next(shared));  // threads are sent out once
       }
       here.path = schedule::joined(around.path, path);
+    } else if (!around.is_shared && add_front(band, around.loops, inside)) {
+      here.is_shared = true;
     }
     if (!is_inmost) return schedule::nest_path(path, visit(band.child, here));
     std::vector<NestTree> leaves;
@@ -248,6 +250,38 @@ class Planner {
     if (found == path.end()) return false;
     found->kind = schedule::LoopKind::Parallel;
     return true;
+  }
+
+  // Fronts of the band's two outermost loops over tiles, where these are worth threads.
+  bool add_front(const OrderBand& band, const Placed& around, const Placed& inside) {
+    const BandShape& shape = shapes_.at(&band);
+    if (!band.permutable || shape.tiles.size() < 2 || tiling_.how == Tiling::How::Fixed ||
+        tiling_.given.band)
+      return false;
+    const OrderLoop &outer = band.loops[shape.tiles[0]], &inner = band.loops[shape.tiles[1]];
+    const std::string& statement = outer.rows.begin()->first;
+    const std::size_t n = around.size();
+    const auto tiles_along = [&](std::size_t t) {
+      return costs_.extent(statement, band.loops[shape.tiles[t]]) / shape.sizes[shape.tiles[t]];
+    };
+    const schedule::FrontsOfTiles fronts{
+        .tiles = costs_.iterations(statement, inside, n + 2),
+        .fronts = costs_.iterations(statement, inside, n) * (tiles_along(0) + tiles_along(1))};
+    if (!schedule::are_worth_threads(machine_, costs_.cycles_of(band, inside), fronts))
+      return false;
+    plan_.fronts.emplace_back(schedule::PlannedWavefront{unused_name("w"),
+                                                         schedule::tiles_of(names_.at(&outer)),
+                                                         schedule::tiles_of(names_.at(&inner))});
+    return true;
+  }
+
+  std::string unused_name(const std::string& wanted) const {
+    const auto is_used = [&](const std::string& name) {
+      return std::ranges::any_of(names_, [&](const auto& entry) { return entry.second == name; });
+    };
+    std::string name = wanted;
+    for (int i = 2; is_used(name); ++i) name = wanted + std::to_string(i);
+    return name;
   }
 
   // `path`: the loops of the statement as the nest has them.

@@ -75,7 +75,6 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
   reference.bytes = size_in_bytes(buffer.dtype);
   reference.is_written = is_written;
   reference.is_read = !is_written;
-  reference.is_input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
   reference.strides.assign(rows_, 0);
   double below = 1;
   for (std::size_t d = access.indices.size(); d-- > 0;) {
@@ -236,35 +235,35 @@ std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) c
 // Bytes that come from beyond a cache of this capacity.
 double StatementPrice::traffic(const std::vector<Loop>& loops,
                                const std::vector<double>& footprints, double capacity,
-                               const Reads& warm) const {
+                               const References& warm) const {
   // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines
   // that it is in.
   std::size_t held = loops.empty() ? 0 : loops.size() - 1;
   while (held > 0 && footprints[held - 1] <= capacity) --held;
   double bytes = 0;
   for (const Reference& reference : references_) {
-    if (std::ranges::any_of(warm,
-                            [&](const Reference* other) { return other->reads_as(reference); }))
-      continue;
+    const bool is_warm = std::ranges::any_of(
+        warm, [&](const Reference* other) { return other->reads_as(reference); });
+    const double passes = (is_warm ? 0 : 1) + (reference.is_written ? 1 : 0);
     double times = 1;
     bool is_still = true;  // the loops directly outside do not move it
     for (std::size_t l = held; l-- > 0;) {
       is_still = is_still && reference.strides[loops[l].row] == 0;
       if (!is_still) times *= std::max(1.0, loops[l].trips);
     }
-    bytes += times * footprint(reference, loops, held, false) * (reference.is_written ? 2 : 1);
+    bytes += passes * times * footprint(reference, loops, held, false);
   }
   return bytes;
 }
 
-StatementPrice::Reads StatementPrice::reads(const std::vector<PlacedRow>& placed,
-                                            std::size_t shared) const {
-  Reads found;
+StatementPrice::References StatementPrice::touched(const std::vector<PlacedRow>& placed,
+                                                   std::size_t shared) const {
+  References found;
   if (shared == 0) return found;
   const std::vector<Loop> loops = counted(placed);
   for (const Reference& reference : references_)
-    if (reference.is_input && footprint(reference, loops, shared, true) <
-                                  kUsable / 2 * static_cast<double>(machine_.l2.bytes))
+    if (footprint(reference, loops, shared, true) <
+        kUsable / 2 * static_cast<double>(machine_.l2.bytes))
       found.push_back(&reference);
   return found;
 }
@@ -290,7 +289,7 @@ std::vector<StatementPrice::Loop> StatementPrice::counted(
 }
 
 StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed,
-                                          const Reads& warm) const {
+                                          const References& warm) const {
   std::vector<Loop> loops = counted(placed);
   double runs = 1;  // of the innermost loop
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);

@@ -8,6 +8,7 @@
 // each iteration of the loops outside.
 #pragma once
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -52,15 +53,19 @@ class StatementPrice {
     Inner inner = Inner::Serial;
     bool is_wide = false;  // several vectors per turn
   };
-  // References to inputs, of prices that are longer there. Those with equal moves in each dimension
-  // read the same elements.
-  using Reads = std::vector<const Reference*>;
-  // `warm`: what statements before it have just read in the same iteration of the loops around
-  // both; it comes from the second cache.
-  Cost cost(const std::vector<PlacedRow>& loops, const Reads& warm = {}) const;
-  // What this one reads of inputs in an iteration of the `shared` outermost loops, where that
+  // Of prices that are longer there. Those with equal moves in each dimension are of the same
+  // elements.
+  using References = std::vector<const Reference*>;
+  // `warm`: what statements before it have just read or written in the same iteration of the
+  // loops around both; it comes from the second cache.
+  Cost cost(const std::vector<PlacedRow>& loops, const References& warm = {}) const;
+  // Iterations of the loop at `place`, on average, each time that those outside of it turn.
+  double trips(const std::vector<PlacedRow>& loops, std::size_t place) const {
+    return std::max(1.0, counted(loops)[place].trips);
+  }
+  // What this one reads and writes in an iteration of the `shared` outermost loops, where that
   // cache holds it.
-  Reads reads(const std::vector<PlacedRow>& loops, std::size_t shared) const;
+  References touched(const std::vector<PlacedRow>& loops, std::size_t shared) const;
 
  private:
   struct Loop {
@@ -76,7 +81,7 @@ class StatementPrice {
     std::vector<double> extents;  // of the buffer
     std::vector<double> strides;  // elements that a step of each row moves
     double bytes = 4;             // of an element
-    bool is_written = false, is_read = true, is_input = false;
+    bool is_written = false, is_read = true;
 
     bool reads_as(const Reference& other) const {
       return buffer == other.buffer && by_dimension == other.by_dimension;
@@ -108,7 +113,7 @@ class StatementPrice {
   // Of the loops from each one on, at most; infinite where that is more than any cache holds.
   std::vector<double> footprints(const std::vector<Loop>& loops) const;
   double traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints,
-                 double capacity, const Reads& warm) const;
+                 double capacity, const References& warm) const;
 };
 
 }  // namespace polyte::poly

@@ -49,9 +49,9 @@ std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
   return rows;
 }
 
-StatementPrice::Reads PlacedCosts::warm_for(const std::string& statement,
-                                            const Placed& placed) const {
-  StatementPrice::Reads warm;
+StatementPrice::References PlacedCosts::warm_for(const std::string& statement,
+                                                 const Placed& placed) const {
+  StatementPrice::References warm;
   for (const std::string& other : statements_) {
     if (other == statement) break;
     const auto& loops = loops_.at(other);
@@ -62,9 +62,9 @@ StatementPrice::Reads PlacedCosts::warm_for(const std::string& statement,
         }));
     const std::vector<PlacedRow> rows = rows_at(other, placed);
     const bool is_inside = shared == placed.size() && shared == rows.size();
-    const StatementPrice::Reads read =
-        prices_.at(other).reads(rows, is_inside && shared > 0 ? shared - 1 : shared);
-    warm.insert(warm.end(), read.begin(), read.end());
+    const StatementPrice::References touched =
+        prices_.at(other).touched(rows, is_inside && shared > 0 ? shared - 1 : shared);
+    warm.insert(warm.end(), touched.begin(), touched.end());
   }
   return warm;
 }
@@ -79,6 +79,19 @@ double PlacedCosts::cycles_of(const OrderBand& band, const Placed& loops) const 
   for (const std::string& statement : statements_below(band.child))
     cycles += cost_of(statement, loops).cycles;
   return cycles;
+}
+
+double PlacedCosts::iterations(const std::string& statement, const Placed& placed,
+                               std::size_t first) const {
+  const auto& loops = loops_.at(statement);
+  const Placed outer(placed.begin(), placed.begin() + static_cast<std::ptrdiff_t>(first));
+  const auto own = std::ranges::count_if(
+      outer, [&](const PlacedLoop& p) { return std::ranges::find(loops, p.loop) != loops.end(); });
+  const std::vector<PlacedRow> rows = rows_at(statement, placed);
+  double iterations = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(own); ++i)
+    iterations *= prices_.at(statement).trips(rows, i);
+  return iterations;
 }
 
 double PlacedCosts::longest(const OrderBand& band, const OrderLoop& loop) const {

@@ -42,6 +42,8 @@ class PlacedCosts {
   double middle(const std::string& statement, const OrderLoop& loop) const {
     return prices_.at(statement).middle(row_of(statement, &loop));
   }
+  // Of a statement in the `first` loops that are placed, in all.
+  double iterations(const std::string& statement, const Placed& placed, std::size_t first) const;
   // The longest that a loop is for a statement of its band.
   double longest(const OrderBand& band, const OrderLoop& loop) const;
   // Whether the other loops of a statement say which iteration of this one it is in.
@@ -60,9 +62,9 @@ class PlacedCosts {
   // The loops of a statement, outermost first: those that are placed, then the rest of its own
   // as they are.
   std::vector<PlacedRow> rows_at(const std::string& statement, const Placed& placed) const;
-  // What statements before this one read in the same iteration of the loops that both are in: all
+  // What statements before this one touch in the same iteration of the loops that both are in: all
   // but the last of an innermost band, of different nests those around.
-  StatementPrice::Reads warm_for(const std::string& statement, const Placed& placed) const;
+  StatementPrice::References warm_for(const std::string& statement, const Placed& placed) const;
 };
 
 }  // namespace polyte::poly

@@ -15,6 +15,7 @@
 #include "schedule/proof/prover.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/replay.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 namespace {
@@ -24,7 +25,6 @@ using schedule::NestPlan;
 using schedule::NestTree;
 
 constexpr std::size_t kMostProofs = 6;  // of plans, the cheapest first
-constexpr double kWorthFusing = 0.85;   // of the cycles of nests apart
 constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
 // Of a plan's cycles, by loops that were priced in vectors or parts and have none.
@@ -107,10 +107,7 @@ void sort_by_price(std::vector<OrderPlan>& plans) {
 }
 
 std::string priced(const OrderPlan& plan) {
-  char cycles[32];
-  std::snprintf(cycles, sizeof cycles, "%.3g", plan.cycles);
-  return std::string(cycles) + " cycles predicted: " + plan.name + ", " +
-         schedule::print(plan.nest.tree);
+  return cycles_text(plan.cycles) + ": " + plan.name + ", " + schedule::print(plan.nest.tree);
 }
 
 // One plan after the other, until one is proved with what it was priced for.
@@ -139,6 +136,11 @@ class WholeProgram {
     std::optional<NestPlan> slow;  // proved, with loops that were to be vectors
     plans.resize(std::min(plans.size(), kMostProofs));
     for (OrderPlan& plan : plans) {
+      if (!as_isl_says)
+        if (auto nest = with_all_at_once(plan)) {
+          considered.push_back("taken: " + plan.name);
+          return nest;
+        }
       const auto state = replayed(plan.nest);
       if (!state) {
         lose(plan.name + ": " + state.error().headline);
@@ -146,14 +148,8 @@ class WholeProgram {
         continue;
       }
       if (as_isl_says) return std::move(plan.nest);
-      const std::vector<std::string> serial = add_vectors(plan, *state);
-      add_jams(plan);
-      add_recurrent_rows(plan);
-      widen(plan, serial);
-      double lost = add_parts(plan);
-      if (!plan.last_steps.empty()) add(plan.nest, plan.last_steps, {});
-      for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
-      if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
+      const double lost = add_all(plan, serial_of(plan, *state));
+      if (lost <= kMostSerial * plan.cycles) {
         considered.push_back("taken: " + plan.name);
         return std::move(plan.nest);
       }
@@ -175,6 +171,7 @@ class WholeProgram {
   const schedule::State reference_;
   const Machine& machine_;
   std::vector<schedule::RefusedScript>* const refused_;  // null: nobody asks
+  bool is_trusting_ = false;  // what is added is proved later, as a whole
 
   schedule::Script script_of(const NestPlan& nest) const {
     return schedule::write_script(*program_, "order", machine_, {.nests = {nest}});
@@ -189,6 +186,30 @@ class WholeProgram {
     if (refused_) refused_->push_back({what, script_of(nest), refusal});
   }
 
+  // The plan with all that it was priced for, which is what most plans come to: one proof. Where it
+  // is refused, each part is asked for by itself.
+  std::optional<NestPlan> with_all_at_once(OrderPlan plan) {
+    is_trusting_ = true;
+    add_all(plan, {});
+    is_trusting_ = false;
+    if (!replayed(plan.nest)) return std::nullopt;
+    return std::move(plan.nest);
+  }
+
+  // What the plan was priced for: the cycles of what it has to do without. `serial`: statements
+  // whose innermost loops are no vectors.
+  double add_all(OrderPlan& plan, const std::vector<std::string>& serial) {
+    set_vectors(plan, serial);
+    add_jams(plan);
+    add_recurrent_rows(plan);
+    widen(plan, serial);
+    double lost = add_parts(plan);
+    if (!plan.last_steps.empty()) add(plan.nest, plan.last_steps, {});
+    if (!plan.fronts.empty()) add(plan.nest, plan.fronts, {});
+    for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
+    return lost > kMostSerial * plan.cycles && add_cuts(plan, serial) ? 0 : lost;
+  }
+
   // Where the steps are refused the plan stays as it is.
   bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps,
            const std::vector<std::string>& reassociated) {
@@ -201,6 +222,10 @@ class WholeProgram {
   // `changed` in place of the nest, where it is proved. `what` was to change; empty: the directive
   // that is refused.
   bool take(NestPlan& nest, NestPlan changed, const std::string& what) {
+    if (is_trusting_) {
+      nest = std::move(changed);
+      return true;
+    }
     const auto state = replayed(changed);
     if (!state) {
       considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
@@ -212,25 +237,26 @@ class WholeProgram {
     return true;
   }
 
-  // Innermost loops that are priced so run in vectors where their iterations are independent.
-  // The others' statements.
-  std::vector<std::string> add_vectors(OrderPlan& plan, const schedule::State& state) const {
+  // Statements whose innermost loops are priced in vectors and are not independent.
+  std::vector<std::string> serial_of(const OrderPlan& plan, const schedule::State& state) const {
     schedule::Prover prover(program_);
     std::vector<std::string> serial;
     for (const auto& [statement, inner] : plan.in_vectors) {
       const schedule::LoopId id = schedule::path_to(state.tree, statement).back()->id;
       if (prover.check_independent(state, id)) serial.push_back(statement);
     }
+    return serial;
+  }
+
+  static void set_vectors(OrderPlan& plan, const std::vector<std::string>& serial) {
     const auto is_vector = [&](const std::string& statement) {
-      return plan.in_vectors.contains(statement) &&
-             std::ranges::find(serial, statement) == serial.end();
+      return plan.in_vectors.contains(statement) && !is_among(statement, serial);
     };
     plan.nest.tree = map_innermost(
         plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
           const LoopKind kind = is_vector(statement) ? LoopKind::Vector : loop.kind;
           return schedule::nest_path({{loop.name, kind}}, loop.body);
         });
-    return serial;
   }
 
   // The tree with each loop that holds one statement alone replaced.
@@ -274,7 +300,7 @@ class WholeProgram {
     const auto is_wide = [&](const std::string& statement, const std::string& loop) {
       const auto inner = plan.in_vectors.find(statement);
       return inner != plan.in_vectors.end() && inner->second.is_wide &&
-             inner->second.loop == loop && std::ranges::find(serial, statement) == serial.end();
+             inner->second.loop == loop && !is_among(statement, serial);
     };
     wide.tree = map_innermost(
         plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
@@ -320,73 +346,43 @@ class WholeProgram {
   }
 };
 
-bool is_sum(const ir::Statement& statement) { return statement.combiner != ir::Combiner::None; }
-
-// A sum of which each operand stays where it is along some loop: tiles of registers are worth
-// more than fusion.
-bool has_reused_operands(const ir::Statement& statement) {
-  if (statement.reductions.empty()) return false;
-  for (const ir::Expr& value : statement.values)
-    for (const ir::Load* load : ir::loads_of(value)) {
-      const auto moves = [&](const std::string& it) {
-        return std::ranges::any_of(load->indices,
-                                   [&](const ir::Index& index) { return index.affine.uses(it); });
-      };
-      if (std::ranges::all_of(statement.iterators, moves)) return false;
-    }
-  return true;
-}
-
-// The dimensions of its operands along which a sum runs.
-std::set<std::pair<std::string, std::size_t>> summed_dimensions(const ir::Statement& sum) {
-  std::set<std::pair<std::string, std::size_t>> found;
-  for (const ir::Expr& value : sum.values)
-    for (const ir::Load* load : ir::loads_of(value))
-      for (std::size_t d = 0; d < load->indices.size(); ++d)
-        for (const std::string& it : sum.reductions)
-          if (load->indices[d].affine.uses(it)) found.emplace(load->buffer, d);
-  return found;
-}
-
-// Two sums that run along different dimensions of one operand: rows and columns of a matrix.
-bool sums_cross(const ir::Program& program) {
-  std::map<std::string, std::set<std::size_t>> by_tensor;
-  for (const ir::Statement& s : program.statements)
-    if (is_sum(s))
-      for (const auto& [tensor, dimension] : summed_dimensions(s))
-        if (program.buffer(tensor).shape.size() > 1) by_tensor[tensor].insert(dimension);
-  return std::ranges::any_of(by_tensor, [](const auto& entry) { return entry.second.size() > 1; });
-}
-
-// Whether two sums have a loop in common.
-bool shares_a_loop(const ir::Program& program, const OrderTree& tree) {
-  if (const auto* sequence = std::get_if<OrderSequence>(&tree->op))
-    return std::ranges::any_of(
-        sequence->children, [&](const OrderTree& child) { return shares_a_loop(program, child); });
-  const auto sums = [&](const std::string& statement) {
-    return is_sum(program.statement(statement));
-  };
-  return std::holds_alternative<OrderBand>(tree->op) &&
-         std::ranges::count_if(statements_below(tree), sums) > 1;
-}
-
+// The plans of an attempt, in blocks of steps and otherwise.
 std::vector<OrderPlan> plans_of_attempt(const ir::Program& program,
                                         const schedule::State& reference, const Machine& machine,
-                                        const OrderAttempt& attempt,
-                                        const StrategyOptions& options) {
+                                        const OrderAttempt& attempt, bool keep_order) {
   std::vector<OrderPlan> plans =
-      plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
+      plans_of(program, reference, attempt.name, attempt.tree, machine, keep_order);
   std::ranges::move(
-      plans_in_blocks(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+      plans_in_blocks(program, reference, attempt.name, attempt.tree, machine, keep_order),
       std::back_inserter(plans));
   if (!attempt.is_isls) std::ranges::for_each(plans, say_by_model);
   return plans;
 }
 
-// The schedule of the first plan that is proved, with all that was weighed.
-Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine,
-                             const InstanceOrders& orders, std::vector<OrderPlan> plans,
-                             const StrategyOptions& options, bool may_be_slow) {
+}  // namespace
+
+std::string cycles_text(double cycles) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.3g", cycles);
+  return std::string(number) + " cycles predicted";
+}
+
+std::vector<OrderPlan> plans_of_attempts(const ir::Program& program,
+                                         const schedule::State& reference, const Machine& machine,
+                                         const std::vector<OrderAttempt>& attempts,
+                                         bool keep_order) {
+  std::vector<OrderPlan> plans;
+  for (const OrderAttempt& attempt : attempts)
+    std::ranges::move(plans_of_attempt(program, reference, machine, attempt, keep_order),
+                      std::back_inserter(plans));
+  sort_by_price(plans);
+  return plans;
+}
+
+Result<NestSchedule> first_that_is_proved(const ir::Program& program, const Machine& machine,
+                                          const InstanceOrders& orders,
+                                          std::vector<OrderPlan> plans,
+                                          const StrategyOptions& options, bool may_be_slow) {
   WholeProgram whole(program, machine, options.refused);
   for (const OrderAttempt& attempt : orders.found)
     whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
@@ -402,43 +398,19 @@ Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine,
   return result;
 }
 
-}  // namespace
-
 Result<NestSchedule> schedule_whole_program(const ir::Program& program,
                                             const schedule::State& reference,
                                             const Machine& machine,
                                             const StrategyOptions& options) {
   const InstanceOrders orders = instance_orders(program);
   std::vector<OrderPlan> plans;
-  for (const OrderAttempt& attempt : orders.found) {
-    if (options.affine_core_only && attempt.is_isls)
-      plans.push_back(plan_as_isl_says(program, reference, attempt.name, attempt.tree, machine));
-    else if (!options.affine_core_only)
-      std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options),
-                        std::back_inserter(plans));
-  }
-  if (!options.affine_core_only) sort_by_price(plans);
-  return best_of(program, machine, orders, std::move(plans), options, true);
-}
-
-std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program,
-                                                const schedule::State& reference,
-                                                const Machine& machine,
-                                                const StrategyOptions& options) {
-  if (!sums_cross(program) || std::ranges::any_of(program.statements, has_reused_operands))
-    return std::nullopt;
-  InstanceOrders orders = instance_orders(program);
-  std::vector<OrderPlan> fused, apart;
-  for (const OrderAttempt& attempt : orders.found)
-    std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options),
-                      std::back_inserter(shares_a_loop(program, attempt.tree) ? fused : apart));
-  if (fused.empty() || apart.empty()) return std::nullopt;
-  sort_by_price(fused);
-  const double least = std::ranges::min(apart, {}, &OrderPlan::cycles).cycles;
-  if (fused.front().cycles > kWorthFusing * least) return std::nullopt;
-  auto schedule = best_of(program, machine, orders, std::move(fused), options, false);
-  if (!schedule) return std::nullopt;
-  return *std::move(schedule);
+  if (!options.affine_core_only)
+    plans = plans_of_attempts(program, reference, machine, orders.found, options.keep_order);
+  else
+    for (const OrderAttempt& attempt : orders.found)
+      if (attempt.is_isls)
+        plans.push_back(plan_as_isl_says(program, reference, attempt.name, attempt.tree, machine));
+  return first_that_is_proved(program, machine, orders, std::move(plans), options, true);
 }
 
 std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& machine,

@@ -6,9 +6,25 @@
 #include <string>
 #include <vector>
 
+#include "poly/instance_order.h"
+#include "poly/order_plan.h"
 #include "poly/strategy_cpu.h"
 
 namespace polyte::poly {
+
+std::string cycles_text(double cycles);  // "1.25e+07 cycles predicted"
+
+// Of all attempts, the cheapest first.
+std::vector<OrderPlan> plans_of_attempts(const ir::Program& program,
+                                         const schedule::State& reference, const Machine& machine,
+                                         const std::vector<OrderAttempt>& attempts,
+                                         bool keep_order);
+// The first of the plans that keeps the vectors for which it was priced, or else, where it
+// `may_be_slow`, the first that is legal; with all that was weighed.
+Result<NestSchedule> first_that_is_proved(const ir::Program& program, const Machine& machine,
+                                          const InstanceOrders& orders,
+                                          std::vector<OrderPlan> plans,
+                                          const StrategyOptions& options, bool may_be_slow);
 
 // Declines where isl finds no order, or none is proved: each with its reason.
 Result<NestSchedule> schedule_whole_program(const ir::Program& program,
@@ -27,13 +43,5 @@ struct Candidate {
 // Without `with_scripts` nothing is proved, and none has a script.
 std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& machine,
                                      bool with_scripts);
-
-// Sums over different loops of the same operand that isl brings into one nest, where that is
-// cheaper than one nest each: A x and A^T y read A once. nullopt where there is nothing of the
-// kind, and where an operand is worth tiles of registers.
-std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program,
-                                                const schedule::State& reference,
-                                                const Machine& machine,
-                                                const StrategyOptions& options);
 
 }  // namespace polyte::poly

@@ -44,8 +44,7 @@ class RowPlanner {
       const ir::Statement& s = *q_.statements[i];
       if (i + 1 < q_.statements.size() && ir::starts_reduction(s, *q_.statements[i + 1])) continue;
       if (is_update(s)) {
-        if (i == 0 || !ir::starts_reduction(*q_.statements[i - 1], s) || !sums_in_lanes(s))
-          return std::nullopt;
+        if (!sums_in_lanes(s)) return std::nullopt;
       } else if (!own_of(s).empty() && !runs_in_lanes(s)) {
         return std::nullopt;
       }
@@ -444,6 +443,13 @@ class RowPlanner {
 };
 
 }  // namespace
+
+const ir::Statement* initial_value(const Statements& statements, const ir::Statement& update) {
+  const auto at = std::ranges::find(statements, &update);
+  if (at == statements.begin() || at == statements.end()) return nullptr;
+  const ir::Statement* before = *std::prev(at);
+  return ir::starts_reduction(*before, update) ? before : nullptr;
+}
 
 std::string RowChain::rows_around(const RowPass& pass) const {
   if (block == 1 || pass.together == block) return "";

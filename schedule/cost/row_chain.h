@@ -34,8 +34,8 @@ struct RowQuestion {
   const ir::Program* program = nullptr;
   const State* reference = nullptr;
   const Machine* machine = nullptr;
-  Statements statements;               // in order, initial values before their updates
-  bool keep_order = false;             // of floating-point sums: `exact`
+  Statements statements;    // in order, initial values, where sums have one, before their updates
+  bool keep_order = false;  // of floating-point sums: `exact`
   std::set<std::int64_t> blocks = {};  // how many rows may run at a time; empty: any
 };
 
@@ -63,6 +63,10 @@ struct RowChain {
   // Whether these are two loops.
   bool has_groups(const RowPass& pass) const { return pass.together > 1 && pass.together < block; }
 };
+
+// What begins the sum, the statement before its update; null: it is added to what is there. A
+// person may have called it anything.
+const ir::Statement* initial_value(const Statements& statements, const ir::Statement& update);
 
 // nullopt where the statements are no chain of rows, where rows are too short for lanes, or where
 // other loops serve the lanes better.

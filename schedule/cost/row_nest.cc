@@ -180,21 +180,13 @@ class RowNest {
       body.insert(body.end(), in_row.begin(), in_row.end());
   }
 
-  // A person may have called it anything.
-  const ir::Statement& init_of(const ir::Statement& update) const {
-    const auto at = std::ranges::find(q_.statements, &update);
-    POLYTE_CHECK(at != q_.statements.begin() && at != q_.statements.end(),
-                 "the sum '" + update.name + "' has its initial value before it");
-    return **std::prev(at);
-  }
-
   void combine(const RowPass& pass, std::vector<NestTree>& body) const {
     for (const ir::Statement* s : pass.sums) {
-      const ir::Statement& init = init_of(*s);
-      const NestPath lanes = row_lanes(init);
+      const ir::Statement* init = initial_value(q_.statements, *s);
+      const NestPath lanes = row_lanes(init ? *init : *s);
       std::string terms = within_tile(lane(pass));
       if (!parts_.at(s->writes[0].buffer).wide.empty()) terms = within_tile(terms);
-      body.push_back(nest_path(lanes, nest_statement(init.name)));
+      if (init) body.push_back(nest_path(lanes, nest_statement(init->name)));
       body.push_back(
           nest_path(joined({{terms, LoopKind::Unrolled}}, lanes), nest_statement(s->name)));
     }

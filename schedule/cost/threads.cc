@@ -8,7 +8,8 @@ namespace {
 // Work is handed over, and the last is waited for: assumed.
 constexpr double kRegionCycles = 10'000;
 
-constexpr double kNearly = 1.25;  // as good as the best
+constexpr double kNearly = 1.25;       // as good as the best
+constexpr double kWorthFronts = 0.85;  // of the cycles of one core: memory is shared, too
 
 }  // namespace
 
@@ -36,6 +37,16 @@ std::string loop_for_threads(const Machine& machine, double cycles,
     regions *= static_cast<double>(loop.trips);
   }
   return least_of_sure <= kNearly * least ? sure : best;
+}
+
+// A front of n tiles takes n / cores rounds, and where that is no whole number the last one is not
+// full: half of the cores wait for a tile in it, on average.
+bool are_worth_threads(const Machine& machine, double cycles, const FrontsOfTiles& fronts) {
+  if (!is_worth_threads(machine, cycles)) return false;
+  const double cores = machine.cores, idle = fronts.fronts * (cores - 1) / 2;
+  const double time =
+      cycles / fronts.tiles * (fronts.tiles + idle) / cores + fronts.fronts * kRegionCycles;
+  return time <= kWorthFronts * cycles;
 }
 
 NestPath path_of(std::span<const CountedLoop> loops, const std::string& parallel) {

@@ -35,6 +35,14 @@ std::string loop_for_threads(const Machine& machine, double cycles,
                              std::span<const CountedLoop> loops,
                              const std::set<std::string>& open = {});
 
+// Tiles of two loops, each of which waits for its neighbours before it in either: those of one
+// front come at once, front after front (Lamport, *The parallel execution of DO loops*).
+struct FrontsOfTiles {
+  double tiles = 1, fronts = 1;  // in all
+};
+// Whether threads that share each front are done in `kWorthFronts` of the time that one takes.
+bool are_worth_threads(const Machine& machine, double cycles, const FrontsOfTiles& fronts);
+
 // The loops as a nest has them, the one that is named parallel.
 NestPath path_of(std::span<const CountedLoop> loops, const std::string& parallel);
 

@@ -154,6 +154,9 @@ class NestWriter {
   void write(const PlannedReorder& reorder) {
     add(Reorder{reorder.statement, reorder.loops}, reorder.by);
   }
+  void write(const PlannedWavefront& front) {
+    add(Wavefront{"", front.name, {front.outer + " + " + front.inner}, front.outer}, front.by);
+  }
   void write(const PlannedPad& pad) {
     add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by);
   }

@@ -64,9 +64,9 @@ std::vector<const ir::Statement*> meant_by(const std::vector<Split*>& splits,
 }  // namespace
 
 void count_from_begins(const ir::Program& program, std::span<Directive> nest) {
-  if (std::ranges::any_of(nest, renumbers)) return;
+  const auto end = std::ranges::find_if(nest, renumbers);
   Lines lines;
-  collect(nest, lines);
+  collect({nest.begin(), end}, lines);
   for (const auto& [loop, splits] : lines.splits) {
     const bool is_in_lanes = lines.vectors.contains(within_tile(loop));
     const auto begin = first_of_tiles(program, meant_by(splits, program), loop, is_in_lanes);

@@ -192,6 +192,13 @@ struct PlannedTail {
   bool is_rounded = false;
   Provenance by = Provenance::TileModel;
 };
+// Tiles that wait for those before them in either of two loops, one directly within the other:
+// those of a front, loops of one sum, are for threads.
+struct PlannedWavefront {
+  std::string name;          // of the loop over fronts, in place of the outer one
+  std::string outer, inner;  // the inner one becomes parallel
+  Provenance by = Provenance::TileModel;
+};
 // A loop of several statements, from which each of them gets its own.
 struct PlannedDistribution {
   std::string statement, loop;
@@ -199,9 +206,10 @@ struct PlannedDistribution {
 };
 using PlannedDivision = std::variant<PlannedSplit, PlannedParts, PlannedTail, PlannedRename,
                                      PlannedOnline, PlannedDistribution, PlannedCut>;
-using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut,
-                                 PlannedTail, PlannedBind, PlannedReorder, PlannedPad,
-                                 PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
+using PlannedStep =
+    std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTail,
+                 PlannedBind, PlannedReorder, PlannedWavefront, PlannedPad, PlannedSwizzle,
+                 PlannedPipeline, PlannedTensorize, PlannedStage>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests

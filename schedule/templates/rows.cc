@@ -136,14 +136,6 @@ class RowsFiller {
     return suits ? "<" + within_tile(row()) + ">" : within_tile(row());
   }
 
-  // A person may have called it anything.
-  const ir::Statement& init_of(const ir::Statement& update) const {
-    const auto at = std::ranges::find(q_.statements, &update);
-    POLYTE_CHECK(at != q_.statements.begin() && at != q_.statements.end(),
-                 "the sum '" + update.name + "' has its initial value before it");
-    return **std::prev(at);
-  }
-
   void add_pass(const RowPass& pass) {
     Scope& scope = add(filling_.scope, "pass", {});
     for (const char* group : {"define", "sum", "wide", "body", "after"}) scope.groups[group];
@@ -179,19 +171,20 @@ class RowsFiller {
     const bool is_wide = pass.together > 1 || of_sums_ > 1;
     const std::string narrow = fresh(tensor + "_l"), wide = is_wide ? fresh(tensor + "_v") : "";
     const std::string first = is_wide ? wide : narrow;
-    const ir::Statement& init = init_of(update);
+    const ir::Statement* init = initial_value(q_.statements, update);
     const std::string around = chain_.rows_around(pass);
     const Names names = {{"sum", tensor},
                          {"narrow", narrow},
                          {"wide", wide},
                          {"first", first},
-                         {"init", init.name},
                          {"update", update.name},
                          {"lane", lane(pass)},
-                         {"across", across(init)},
+                         {"across", across(init ? *init : update)},
                          {"terms", is_wide ? within_tile(lane(pass)) : lane(pass)},
                          {"within", around.empty() ? inmost() : around}};
     Scope& sum = add(scope, "sum", names);
+    sum.groups["begun"];
+    if (init) add(sum, "begun", {{"init", init->name}});
     for (std::size_t d = 0; d < update.writes[0].indices.size(); ++d)
       sum.lists["dims"].push_back("d" + std::to_string(d));
     if (is_wide) scope.groups["wide"].push_back(sum);

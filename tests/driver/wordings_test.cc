@@ -174,6 +174,17 @@ program pool()
 
 // Tiles that counted from 0 would begin with one of no whole width, and every tile would ask
 // where it begins.
+TEST_CASE("wordings: rows are summed up side by side, whether or not something is there before") {
+  const std::string head = "program rows()\n  in    A: f64[2000, 2000]\n  in    x: f64[2000]\n";
+  for (const std::string& text : {head + "  inout y: f64[2000]\n  y[i] += A[i, j] * x[j]\n",
+                                  head + "  out   y: f64[2000]\n  y[i] = sum[j] A[i, j] * x[j]\n"})
+    for (const driver::Arm arm : kArms) {
+      const Written sums = written(text.c_str(), arm);
+      CAPTURE(sums.script);
+      CHECK(sums.has("j.o > [i.i] > <j.i> > y_v.update"));
+    }
+}
+
 TEST_CASE("wordings: tiles count from where the loop begins") {
   const char* gemm = R"(
 program gemm()

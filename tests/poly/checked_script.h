@@ -7,12 +7,30 @@
 
 namespace polyte::poly {
 
-inline Machine one_core() {
+inline Machine cores(int count) {
   Machine machine = schedule::test_machine();
-  machine.cores = 1;
+  machine.cores = count;
   machine.l2.bytes = 1 << 20;
   machine.l3.bytes = 8 << 20;
   return machine;
+}
+
+inline Machine one_core() { return cores(1); }
+
+// Planned at large sizes, proved and run at small ones.
+inline std::string planned_large(const std::string& text, const ir::Values& large_sizes,
+                                 const ir::Values& small_sizes, const Machine& machine) {
+  const auto large = schedule::bound_program(text, large_sizes);
+  auto script = auto_schedule(*large, machine, {});
+  REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  script->digest.clear();
+  const auto small = schedule::bound_program(text, small_sizes);
+  const auto state = schedule::replay(small, *script, machine, {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  return printed;
 }
 
 inline std::string checked_script(const std::string& text, const ir::Values& sizes,

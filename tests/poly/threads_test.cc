@@ -1,5 +1,6 @@
 // Every nest of some size has a loop for threads, as isl's order and the tiles leave it.
 #include "schedule/templates/templates.h"
+#include "tests/poly/checked_script.h"
 #include "tests/poly/poly_testing.h"
 
 namespace polyte::poly {
@@ -46,6 +47,28 @@ program dequantised(N)
   CHECK_FALSE(has(schedule::print(*script), "b.in"));
   CHECK(static_cast<bool>(schedule::replay(program, *script, schedule::wide_machine(),
                                            {schedule::ProofLevel::Full, {}})));
+}
+
+namespace {
+
+constexpr const char* kSweeps = R"(
+program sweeps(T, N)
+  inout A: f64[N, N]
+  inout B: f64[N, N]
+  loop t in 0..T
+    S0: B[i, j] = 0.25 * (A[i, j-1] + A[i, j+1] + A[i+1, j] + A[i-1, j])   for i in 1..N-1, j in 1..N-1
+    S1: A[i, j] = 0.25 * (B[i, j-1] + B[i, j+1] + B[i+1, j] + B[i-1, j])   for i in 1..N-1, j in 1..N-1
+)";
+
+}  // namespace
+
+TEST_CASE("tiles of sweeps in time wait for each other: threads share those of a front") {
+  const ir::Values large = {{"T", 400}, {"N", 1500}}, small = {{"T", 37}, {"N", 150}};
+  CHECK(has(planned_large(kSweeps, large, small, cores(2)), "wavefront w = "));
+  CHECK(!has(planned_large(kSweeps, large, small, cores(1)), "wavefront w = "));
+  // Each sweep in the nearest cache: fronts of a few microseconds are not worth threads.
+  CHECK(!has(planned_large(kSweeps, {{"T", 20}, {"N", 60}}, {{"T", 7}, {"N", 23}}, cores(2)),
+             "wavefront w = "));
 }
 
 namespace {

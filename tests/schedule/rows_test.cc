@@ -80,6 +80,26 @@ program sums(M, N)
   CHECK_FALSE(has(sums({{"M", 64}, {"N", 96}}), "] > <j.i> > y_v.update"));
 }
 
+TEST_CASE("rows: a sum that is added to what is there runs as one that begins at nought") {
+  constexpr const char* kAdded = R"(
+program added(M, N)
+  in    A: f32[M, N]
+  in    x: f32[N]
+  inout y: f32[M]
+  inout z: f32[M]
+  y[i] += A[i, j] * x[j]
+  z[i] max= A[i, j]
+)";
+  for (const ir::Values& sizes :
+       {ir::Values{{"M", 64}, {"N", 96}}, ir::Values{{"M", 21}, {"N", 209}},
+        ir::Values{{"M", 1}, {"N", 40}}}) {
+    const std::string script = checked(kAdded, sizes);
+    CHECK(has(script, "as y_v interleaved"));
+    CHECK(has(script, "as z_v interleaved"));
+    CHECK(script.find("nest") == script.rfind("nest"));
+  }
+}
+
 TEST_CASE("rows: remainders of rows and of their elements, and a single row") {
   for (const ir::Values& sizes :
        {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
