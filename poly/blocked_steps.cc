@@ -10,6 +10,7 @@
 #include "poly/price_rates.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/step_cost.h"
+#include "schedule/cost/threads.h"
 
 namespace polyte::poly {
 namespace {
@@ -205,6 +206,8 @@ class BlockedStepsPlanner {
       cut_steps(products_[i]);
       plan_.cycles += price(products_[i], extents_[i], shaped.cycles.at(products_[i].sum->name));
     }
+    const double count = extents_.front().extent(roles().step) / static_cast<double>(blocks.steps);
+    has_threads_ = schedule::is_worth_threads(machine_, far_cycles_ / count);
     map_parts();
     for (const Product& p : products_) split(p);
     plan_.nest.tree = with_products(plan_.nest.tree);
@@ -212,6 +215,9 @@ class BlockedStepsPlanner {
     for (const Product& p : products_) finish(p);
     plan_.nest.is_one_step = true;
     plan_.has_jams = false;
+    if (has_threads_ && rows_in_blocks_)
+      plan_.for_threads.emplace_back(schedule::PlannedBind{
+          products_.front().near() + ".below", tiles_of(row()) + ".below", LoopKind::Parallel});
     return std::move(plan_);
   }
 
@@ -223,6 +229,8 @@ class BlockedStepsPlanner {
   std::vector<std::string> loops_;    // of the band
   Blocks blocks_;
   bool rows_in_blocks_ = false;  // all steps of a block for as many rows, then for the next
+  double far_cycles_ = 0;        // of all products
+  bool has_threads_ = false;     // they share the rows that a block of steps is subtracted from
   OrderPlan plan_;
 
   const std::string& step() const { return loops_[roles().step]; }
@@ -237,7 +245,7 @@ class BlockedStepsPlanner {
   }
 
   // What the sum costs in blocks more than `cycles`, step by step: below 0.
-  double price(const Product& p, const LoopExtents& extents, double cycles) const {
+  double price(const Product& p, const LoopExtents& extents, double cycles) {
     const double size = static_cast<double>(blocks_.steps), points = extents.points();
     const double rows = extents.extent(p.roles.row), lanes = extents.extent(p.roles.lane);
     const double steps =
@@ -249,6 +257,7 @@ class BlockedStepsPlanner {
     // Each element once per block.
     const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);
     const double copied = p.across ? kCopiedAcross * far / rows : 0;
+    far_cycles_ += (far - edge) * blocks_.far;
     const bool has_rows_of_block = p.bound == p.row || rows_in_blocks_;
     return near * kHalfFull *
                cycles_in_block(*p.sum, p, has_rows_of_block ? size : rows,
@@ -364,14 +373,15 @@ class BlockedStepsPlanner {
 
   NestTree far_nest(const Product& p) const {
     const std::string rows = within_tile(row()), lanes = within_tile(lane());
-    return schedule::nest_path({{tiles_of(row())},
-                                {tiles_of(lane())},
-                                {tiles_of(rows)},
-                                {tiles_of(lanes)},
-                                {within_tile(step())},
-                                {within_tile(rows)},
-                                {within_tile(lanes), LoopKind::Vector}},
-                               schedule::nest_statement(p.far()));
+    return schedule::nest_path(
+        {{tiles_of(row()), has_threads_ ? LoopKind::Parallel : LoopKind::Serial},
+         {tiles_of(lane())},
+         {tiles_of(rows)},
+         {tiles_of(lanes)},
+         {within_tile(step())},
+         {within_tile(rows)},
+         {within_tile(lanes), LoopKind::Vector}},
+        schedule::nest_statement(p.far()));
   }
 
   // Rows of the block of steps itself, which are finished in it, then those below, of which none

@@ -259,19 +259,23 @@ class Planner {
         tiling_.given.band)
       return false;
     const OrderLoop &outer = band.loops[shape.tiles[0]], &inner = band.loops[shape.tiles[1]];
-    const std::string& statement = outer.rows.begin()->first;
     const std::size_t n = around.size();
+    std::string statement;  // that is in most tiles
+    double tiles = 0;
+    for (const auto& [name, row] : outer.rows)
+      if (const double own = costs_.iterations(name, inside, n + 2); own > tiles)
+        statement = name, tiles = own;
     const auto tiles_along = [&](std::size_t t) {
       return costs_.extent(statement, band.loops[shape.tiles[t]]) / shape.sizes[shape.tiles[t]];
     };
     const schedule::FrontsOfTiles fronts{
-        .tiles = costs_.iterations(statement, inside, n + 2),
+        .tiles = tiles,
         .fronts = costs_.iterations(statement, inside, n) * (tiles_along(0) + tiles_along(1))};
     if (!schedule::are_worth_threads(machine_, costs_.cycles_of(band, inside), fronts))
       return false;
-    plan_.fronts.emplace_back(schedule::PlannedWavefront{unused_name("w"),
-                                                         schedule::tiles_of(names_.at(&outer)),
-                                                         schedule::tiles_of(names_.at(&inner))});
+    plan_.for_threads.emplace_back(
+        schedule::PlannedWavefront{unused_name("w"), schedule::tiles_of(names_.at(&outer)),
+                                   schedule::tiles_of(names_.at(&inner))});
     return true;
   }
 

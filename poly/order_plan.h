@@ -28,8 +28,8 @@ struct OrderPlan {
   // What is left when these are in: statements that it cuts have other names.
   std::vector<schedule::PlannedStep> last_steps = {};
   bool has_jams = true;  // rows may come together (jammed_sums.h)
-  // Where threads have no loop of their own: they share the tiles of a front.
-  std::vector<schedule::PlannedStep> fronts = {};
+  // Where the nest leaves threads no loop of their own: tiles of a front, loops that it cuts.
+  std::vector<schedule::PlannedStep> for_threads = {};
 };
 
 // Of an order that isl did not find: maps and nest are the model's.

@@ -205,7 +205,7 @@ class WholeProgram {
     widen(plan, serial);
     double lost = add_parts(plan);
     if (!plan.last_steps.empty()) add(plan.nest, plan.last_steps, {});
-    if (!plan.fronts.empty()) add(plan.nest, plan.fronts, {});
+    if (!plan.for_threads.empty()) add(plan.nest, plan.for_threads, {});
     for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
     return lost > kMostSerial * plan.cycles && add_cuts(plan, serial) ? 0 : lost;
   }

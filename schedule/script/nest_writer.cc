@@ -119,6 +119,8 @@ class NestWriter {
       add(Unroll{loop, {}}, bind.by);
     else if (bind.kind == LoopKind::Vector)
       add(Vectorize{loop}, bind.by);
+    else if (bind.kind == LoopKind::Parallel)
+      add(Parallel{loop}, bind.by);
     else
       add(Bind{loop, bind.kind}, bind.by);
   }

@@ -146,7 +146,7 @@ struct PlannedFuse {
 };
 struct PlannedBind {
   std::string statement, loop;
-  LoopKind kind = LoopKind::Thread;  // Unrolled and Vector, too
+  LoopKind kind = LoopKind::Thread;  // Unrolled, Vector and Parallel, too
   Provenance by = Provenance::TileModel;
 };
 struct PlannedReorder {

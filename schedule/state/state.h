@@ -75,6 +75,7 @@ struct ScheduledStatement {
   int lifted = 0;
   bool padded = false;        // it runs beyond the reference's instances, into padding
   ir::Bindings counted = {};  // iterators over the loops that the last map made; empty: none did
+  ir::Bindings mapped = {};   // and these loops over iterators
   // In the order of their going.
   std::vector<LostLoop> lost = {};
 };

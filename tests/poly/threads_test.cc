@@ -63,9 +63,14 @@ program sweeps(T, N)
 }  // namespace
 
 TEST_CASE("tiles of sweeps in time wait for each other: threads share those of a front") {
-  const ir::Values large = {{"T", 400}, {"N", 1500}}, small = {{"T", 37}, {"N", 150}};
+  const ir::Values large = {{"T", 400}, {"N", 1500}}, small = {{"T", 19}, {"N", 70}};
   CHECK(has(planned_large(kSweeps, large, small, cores(2)), "wavefront w = "));
   CHECK(!has(planned_large(kSweeps, large, small, cores(1)), "wavefront w = "));
+  // One statement fills a row alone.
+  std::string with_border = kSweeps;
+  with_border.insert(with_border.find("  loop t"), "  in c: f64[T]\n");
+  with_border.insert(with_border.find("    S0:"), "    S2: A[0, j] = c[t]   for j in 0..N\n");
+  CHECK(has(planned_large(with_border, large, small, cores(2)), "wavefront w = "));
   // Each sweep in the nearest cache: fronts of a few microseconds are not worth threads.
   CHECK(!has(planned_large(kSweeps, {{"T", 20}, {"N", 60}}, {{"T", 7}, {"N", 23}}, cores(2)),
              "wavefront w = "));

@@ -194,6 +194,12 @@ void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string
   }
   for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, renamed);
   for (auto& [iterator, value] : s.counted) value = ir::substitute(value, renamed);
+  ir::Bindings mapped;
+  for (const auto& [loop, value] : s.mapped) {
+    const auto name = names.find(loop);
+    mapped[name == names.end() ? loop : name->second] = value;
+  }
+  s.mapped = std::move(mapped);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
 }
 

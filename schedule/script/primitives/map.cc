@@ -48,6 +48,7 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item,
     if (!has(loops, loop)) s.lost.push_back({loop, "became " + join_words(loops)});
   s.rows = *rows;
   s.inverse = s.counted = inversion->values;
+  s.mapped = row_bindings(s);
   s.loop_domain = inversion->implied;
   return std::nullopt;
 }

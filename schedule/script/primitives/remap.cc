@@ -213,6 +213,7 @@ class Remapping {
     for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, inversion->values);
     s.loop_domain.insert(s.loop_domain.end(), inversion->implied.begin(), inversion->implied.end());
     s.counted = s.inverse;
+    s.mapped = row_bindings(s);
     for (const std::string& loop : directive_.replaced)
       if (!has(directive_.loops, loop))
         s.lost.push_back({loop, "became " + join_words(directive_.loops)});

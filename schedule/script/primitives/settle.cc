@@ -115,7 +115,7 @@ class Signatures {
   Affine of(const ScheduledStatement& s, const Affine& value) {
     ir::Bindings positions;
     if (!s.counted.empty()) {
-      const Affine since = ir::simplified(ir::substitute(value, s.counted), ranges_of(s));
+      const Affine since = since_map(s, value);
       if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
       std::set<std::string> loops;
       since.collect_symbols(loops);
@@ -131,10 +131,26 @@ class Signatures {
     return ir::substitute(value, positions);
   }
 
+  // Of what is done to the loops of the last map in `s`, whether the same in `other` gives `value`:
+  // a map that has 2*t for both has t//16 for one tile of 32, and for the other (i + 2*t)//32.
+  bool is_alike(const ScheduledStatement& s, const Affine& of_s, const ScheduledStatement& other,
+                const Affine& value) {
+    if (s.counted.empty() || other.mapped.empty()) return false;
+    const Affine since = since_map(s, of_s);
+    std::set<std::string> loops;
+    since.collect_symbols(loops);
+    const auto is_mapped = [&](const std::string& loop) { return other.mapped.contains(loop); };
+    return std::ranges::all_of(loops, is_mapped) && ir::substitute(since, other.mapped) == value;
+  }
+
  private:
   const State& state_;
   // Of loops, by statement: the most expensive of all this.
   std::map<std::string, ir::Ranges> ranges_;
+
+  Affine since_map(const ScheduledStatement& s, const Affine& value) {
+    return ir::simplified(ir::substitute(value, s.counted), ranges_of(s));
+  }
 
   const ir::Ranges& ranges_of(const ScheduledStatement& s) {
     const auto [slot, is_new] = ranges_.try_emplace(s.body.name);
@@ -156,7 +172,9 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop,
       continue;
     const Affine own = signatures.of(s, row->value);
     if (own.as_symbol()) continue;
-    if (value && *value != own && *as_it_stands != row->value)
+    if (value && *value != own && *as_it_stands != row->value &&
+        !signatures.is_alike(state.at(owner), *as_it_stands, s, row->value) &&
+        !signatures.is_alike(s, row->value, state.at(owner), *as_it_stands))
       return malformed("a shared loop needs the same split: " + loop.name + " is " +
                        ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner +
                        " and " + ir::to_string(row->value) + " for " + leaf->statement);
