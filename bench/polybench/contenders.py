@@ -57,7 +57,9 @@ def said_by(command):
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return f"not compiled in {PATIENCE} s", []
-    lines = (done.stderr + done.stdout).splitlines()
+    # Names of files as they are in the project, wherever it lies.
+    said = (done.stderr + done.stdout).replace(os.path.dirname(os.path.dirname(FOLDER)) + os.sep, "")
+    lines = said.splitlines()
     return (
         None
         if done.returncode == 0
