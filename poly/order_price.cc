@@ -152,12 +152,11 @@ double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_i
              : adding / runs;
 }
 
-// Long rows that begin at one place run several vectors per turn.
+// Long rows run several vectors per turn.
 bool StatementPrice::runs_wide(const std::vector<Loop>& loops) const {
   const Loop& inner = loops.back();
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
-  return !is_in_tile && !extents_.begins_anywhere(inner.row) &&
-         inner.trips >= kWideTurns * kWideVectors * lanes_;
+  return !is_in_tile && inner.trips >= kWideTurns * kWideVectors * lanes_;
 }
 
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {

@@ -58,7 +58,9 @@ def said_by(command):
     except subprocess.TimeoutExpired:
         return f"not compiled in {PATIENCE} s", []
     # Names of files as they are in the project, wherever it lies.
-    said = (done.stderr + done.stdout).replace(os.path.dirname(os.path.dirname(FOLDER)) + os.sep, "")
+    said = (done.stderr + done.stdout).replace(
+        os.path.dirname(os.path.dirname(FOLDER)) + os.sep, ""
+    )
     lines = said.splitlines()
     return (
         None

@@ -151,7 +151,8 @@ class TileFinder {
     const std::size_t side = access.moves_with(lane) ? lane : row;
     std::vector<const ir::Statement*> all = q_.others;
     all.push_back(q_.main);
-    return first_of_tiles(*q_.program, all, name(side), side == lane) !=
+    return first_of_tiles(*q_.program, all, name(side),
+                          side == lane ? Lanes::OfTile : Lanes::None) !=
            first_value(*q_.main, name(side));
   }
 

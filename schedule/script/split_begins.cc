@@ -24,19 +24,28 @@ bool renumbers(const Directive& directive) {
   return std::visit(of, directive.operation) || (merge && !merge->with.empty());
 }
 
-void add_vectors(const NestTree& tree, std::set<std::string>& into) {
+// Of loops in lanes those directly around them, but for what is written out.
+using AroundLanes = std::map<std::string, std::set<std::string>>;
+void add_lanes(const NestTree& tree, const std::string& around, AroundLanes& into) {
   if (const auto* sequence = std::get_if<NestSequence>(&tree->op))
-    for (const NestTree& child : sequence->children) add_vectors(child, into);
-  if (const auto* loop = std::get_if<NestLoop>(&tree->op)) {
-    if (loop->kind == LoopKind::Vector) into.insert(loop->name);
-    add_vectors(loop->body, into);
-  }
+    for (const NestTree& child : sequence->children) add_lanes(child, around, into);
+  const auto* loop = std::get_if<NestLoop>(&tree->op);
+  if (!loop) return;
+  if (loop->kind == LoopKind::Vector) into[loop->name].insert(around);
+  add_lanes(loop->body, loop->kind == LoopKind::Unrolled ? around : loop->name, into);
 }
 
 struct Lines {
   std::map<std::string, std::vector<Split*>> splits;  // by loop
-  std::set<std::string> vectors;                      // loops in lanes
+  AroundLanes around_lanes;
 };
+
+// A row's vectors follow each other: <n.i> directly within n.o.
+Lanes lanes_along(const std::string& loop, const AroundLanes& around) {
+  const auto found = around.find(within_tile(loop));
+  if (found == around.end()) return Lanes::None;
+  return found->second == std::set{tiles_of(loop)} ? Lanes::OfRow : Lanes::OfTile;
+}
 
 void collect(std::span<Directive> directives, Lines& lines) {
   for (Directive& directive : directives) {
@@ -45,7 +54,7 @@ void collect(std::span<Directive> directives, Lines& lines) {
     auto* split = std::get_if<Split>(&directive.operation);
     if (split && split->from.text.empty()) lines.splits[split->loop.loop].push_back(split);
     if (const auto* nest = std::get_if<Nest>(&directive.operation))
-      add_vectors(nest->tree, lines.vectors);
+      add_lanes(nest->tree, "", lines.around_lanes);
   }
 }
 
@@ -68,8 +77,8 @@ void count_from_begins(const ir::Program& program, std::span<Directive> nest) {
   Lines lines;
   collect({nest.begin(), end}, lines);
   for (const auto& [loop, splits] : lines.splits) {
-    const bool is_in_lanes = lines.vectors.contains(within_tile(loop));
-    const auto begin = first_of_tiles(program, meant_by(splits, program), loop, is_in_lanes);
+    const auto begin = first_of_tiles(program, meant_by(splits, program), loop,
+                                      lanes_along(loop, lines.around_lanes));
     if (begin && *begin != 0)
       for (Split* split : splits) split->from.text = std::to_string(*begin);
   }

@@ -27,11 +27,13 @@ bool has_one_begin(const ir::Statement& s, const std::string& iterator) {
 }
 
 // Elements of a cache line, where iteration n of the loop writes the n-th element of a long row
-// that begins with a line, and rows begin at one place; 1: elsewhere.
+// that begins with a line; 1: elsewhere. Where rows begin at other places each has a short vector
+// first, wherever tiles count from; a tile that is whole for all of them would be cut.
 std::int64_t line_of(const ir::Program& program, const ir::Statement& s,
-                     const std::string& iterator, const ir::Interval& range) {
+                     const std::string& iterator, const ir::Interval& range, Lanes lanes) {
   const ir::Access& write = s.writes.front();
-  if (write.indices.empty() || write.indices.back().indirect || !has_one_begin(s, iterator))
+  if (lanes == Lanes::None || write.indices.empty() || write.indices.back().indirect ||
+      (lanes == Lanes::OfTile && !has_one_begin(s, iterator)))
     return 1;
   const ir::Buffer& buffer = program.buffer(write.buffer);
   const std::int64_t line = kLineBytes / size_in_bytes(buffer.dtype);
@@ -51,7 +53,7 @@ std::optional<std::int64_t> first_value(const ir::Statement& s, const std::strin
 
 std::optional<std::int64_t> first_of_tiles(const ir::Program& program,
                                            std::span<const ir::Statement* const> statements,
-                                           const std::string& iterator, bool is_in_lanes) {
+                                           const std::string& iterator, Lanes lanes) {
   std::optional<std::int64_t> least;
   std::int64_t line = 0;
   for (const ir::Statement* s : statements) {
@@ -59,7 +61,7 @@ std::optional<std::int64_t> first_of_tiles(const ir::Program& program,
     const ir::Interval range = range_of(*s, iterator);
     if (!range.min) return std::nullopt;
     least = std::min(least.value_or(*range.min), *range.min);
-    line = std::gcd(line, is_in_lanes ? line_of(program, *s, iterator, range) : 1);
+    line = std::gcd(line, line_of(program, *s, iterator, range, lanes));
   }
   return least ? *least - ((*least % line) + line) % line : least;
 }

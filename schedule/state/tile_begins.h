@@ -16,10 +16,15 @@ namespace polyte::schedule {
 // nullopt: no number.
 std::optional<std::int64_t> first_value(const ir::Statement& s, const std::string& iterator);
 
+// What lies along a loop that is split: no lanes; those of a tile that stays in registers while
+// other loops run, so that it is better whole; those of a row that is gone through vector by
+// vector.
+enum class Lanes { None, OfTile, OfRow };
+
 // Of tiles that these statements share, those that have the iterator; nullopt where there are none,
 // or one of them has no first value.
 std::optional<std::int64_t> first_of_tiles(const ir::Program& program,
                                            std::span<const ir::Statement* const> statements,
-                                           const std::string& iterator, bool is_in_lanes);
+                                           const std::string& iterator, Lanes lanes);
 
 }  // namespace polyte::schedule

@@ -126,7 +126,17 @@ TEST_CASE("few steps, and sums without lanes, stay as they are") {
   CHECK(!has(planned(kStrided, {{"N", 1200}}, {{"N", 60}}), ".far"));
 }
 
-TEST_CASE("long rows that begin at one place run several vectors per turn") {
+TEST_CASE("long rows run several vectors per turn, from a cache line on wherever they begin") {
+  const char* columns = R"(program columns(M, N)
+  inout A: f64[M, N]
+  in    Q: f64[M, N]
+  in    R: f64[N, N]
+  loop k in 0..N
+    S: A[i, j] -= Q[i, k] * R[k, j]   for i in 0..M, j in k+1..N
+    P: A[i, k] = A[i, k] * R[k, k]    for i in 0..M
+)";
+  const ir::Values large = {{"M", 1000}, {"N", 1200}}, small = {{"M", 9}, {"N", 75}};
+  CHECK(has(planned(columns, large, small), "split S: j by 4*L   tail cut"));
   const std::string script = planned(kAverages, {{"T", 500}, {"N", 2000}}, {{"T", 5}, {"N", 203}});
   CAPTURE(script);
   // from 1 on, from the cache line that it is in
