@@ -1,0 +1,145 @@
+// What is planned for large sizes, by threads and in tiles, proved and executed at small ones:
+// sweeps in time with borders, sums along rows and columns of one matrix, rows that begin elsewhere
+// each.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "driver/compile/describe_target.h"
+#include "driver/compile/execution_check.h"
+#include "driver/judge/fuzz/judge.h"
+#include "ir/program_text.h"
+#include "poly/auto_schedule.h"
+#include "schedule/script/replay.h"
+#include "tests/sweep.h"
+
+namespace polyte::fuzz::planned_test {
+namespace {
+
+struct Drawn {
+  std::string text;
+  ir::Values large, small;
+};
+
+std::string number(int value) { return std::to_string(value); }
+
+std::string beside(const std::string& iterator, int by) {
+  return by == 0 ? iterator : iterator + (by < 0 ? " - " : " + ") + number(std::abs(by));
+}
+
+// One array in place or two in turn, each cell from some neighbours.
+Drawn drawn_sweeps(Random& random) {
+  const bool is_in_place = random.chance(30), has_border = random.chance(50);
+  const int reach = random.between(1, 2);
+  std::string text = "program sweeps(T, N)\n  inout A: f64[N, N]\n";
+  if (!is_in_place) text += "  inout B: f64[N, N]\n";
+  if (has_border) text += "  in    c: f64[T]\n";
+  text += "  loop t in 0..T\n";
+  if (has_border) text += "    C: A[0, j] = c[t]   for j in 0..N\n";
+  const auto sweep = [&](const char* name, const std::string& to, const std::string& from) {
+    std::string value = from + "[i, j]";
+    for (int n = random.between(1, 3); n > 0; --n)
+      value += " + " + from + "[" + beside("i", random.between(-reach, reach)) + ", " +
+               beside("j", random.between(-reach, reach)) + "]";
+    const std::string range = number(reach) + "..N - " + number(reach);
+    text += std::string("    ") + name + ": " + to + "[i, j] = 0.5 * (" + value + ")   for i in " +
+            range + ", j in " + range + "\n";
+  };
+  if (is_in_place) {
+    sweep("S", "A", "A");
+  } else {
+    sweep("S", "B", "A");
+    sweep("R", "A", "B");
+  }
+  return {text,
+          {{"T", 400}, {"N", 1500}},
+          {{"T", random.between(17, 20)}, {"N", random.between(30, 60)}}};
+}
+
+// Statements of one matrix: it is updated, added up along rows or columns, and what comes of that
+// is used again or not.
+Drawn drawn_sums(Random& random) {
+  const int count = random.between(2, 4);
+  std::string head = "program sums(N)\n  inout A: f64[N, N]\n  in    p: f64[N]\n", body;
+  std::string read = "p";
+  for (int s = 0; s < count; ++s) {
+    const std::string name = "S" + number(s), vector = "x" + number(s);
+    const int kind = random.between(0, 9);
+    if (kind < 2) {
+      body += "  " + name + ": A[i, j] = A[i, j] + p[i] * " + read + "[j]\n";
+      continue;
+    }
+    head += "  inout " + vector + ": f64[N]\n";
+    if (kind < 3)
+      body += "  " + name + ": " + vector + "[i] = " + vector + "[i] + " + read + "[i]\n";
+    else
+      body += "  " + name + ": " + vector + "[i] += " + (kind < 6 ? "A[i, j]" : "A[j, i]") + " * " +
+              read + "[j]\n";
+    if (random.chance(30)) read = vector;
+  }
+  return {head + body, {{"N", 2000}}, {{"N", random.between(20, 75)}}};
+}
+
+// Rows from the step on, and what the step does before or after them.
+Drawn drawn_rows(Random& random) {
+  const std::string first = beside("k", random.between(0, 2));
+  const std::string rows = "    S: A[i, j] -= Q[i, k] * R[k, j]   for i in 0..M, j in " + first +
+                           "..N\n",
+                    column = "    P: A[i, k] = A[i, k] * R[k, k]    for i in 0..M\n";
+  const bool is_before = random.chance(50);
+  return {
+      "program rows(M, N)\n  inout A: f64[M, N]\n  in    Q: f64[M, N]\n  in    R: f64[N, N]\n"
+      "  loop k in 0..N\n" +
+          (is_before ? column + rows : rows + column),
+      {{"M", 800}, {"N", random.between(1190, 1200)}},
+      {{"M", random.between(3, 9)}, {"N", random.between(20, 60)}}};
+}
+
+// Whether a nest holds two of the sums.
+bool fuses_sums(const std::string& script) {
+  std::size_t at = 0;
+  while ((at = script.find("nest ", at)) != std::string::npos) {
+    const std::string line = script.substr(at, script.find('\n', at) - at);
+    int held = 0;
+    for (int s = 0; s < 4; ++s) held += line.find("S" + number(s)) != std::string::npos ? 1 : 0;
+    if (held > 1) return true;
+    ++at;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("what is planned for large sizes is right at small ones") {
+  Machine machine = codegen::target_for_cpu("x86-64-v3").machine;
+  std::map<std::string, int> drawn = {{"wavefront w", 0}, {"4*L", 0}, {"par ", 0}, {"fused", 0}};
+  for (std::uint64_t run = 0; run < (test::takes_all() ? 400 : 24); ++run) {
+    Random random(23, run);
+    const auto make = {drawn_sweeps, drawn_sums, drawn_sums, drawn_rows};
+    const Drawn program = make.begin()[run % make.size()](random);
+    CAPTURE(program.text);
+    const auto bound = [&](const ir::Values& sizes) {
+      return std::make_shared<const ir::Program>(
+          ir::bind(ir::parse_program(program.text, "drawn"), sizes));
+    };
+    machine.cores = random.between(1, 2);
+    auto script = poly::auto_schedule(*bound(program.large), machine, {});
+    REQUIRE(static_cast<bool>(script));
+    script->digest.clear();
+    const std::string lines = schedule::print(*script);
+    CAPTURE(lines);
+    for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
+    drawn["fused"] += program.text.starts_with("program sums") && fuses_sums(lines) ? 1 : 0;
+    const auto small = bound(program.small);
+    const auto state = schedule::replay(small, *script, machine, {schedule::ProofLevel::Full, {}});
+    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+    const ir::Environment inputs = driver::adverse_environment(*small, run, true);
+    CHECK(driver::faults_by_execution(*state, machine, inputs).empty());
+  }
+  for (const auto& [feature, times] : drawn) {
+    CAPTURE(feature);
+    CHECK(times >= 2);  // or nothing was tried
+  }
+}
+
+}  // namespace polyte::fuzz::planned_test
