@@ -146,12 +146,10 @@ class Dial {
     const ir::Program part = statements_of(program_, begins_[first], begins_[end]);
     const schedule::State reference =
         schedule::reference_state(std::make_shared<const ir::Program>(part));
-    InstanceOrders orders = instance_orders(part);
-    const auto together = std::ranges::stable_partition(
-        orders.found,
-        [&](const OrderAttempt& attempt) { return !share_a_loop(attempt.tree, a.name, b.name); });
-    const std::vector<OrderAttempt> found(together.begin(), together.end()),
-        others(orders.found.begin(), together.begin());
+    const InstanceOrders orders = instance_orders(part);
+    std::vector<OrderAttempt> found, others;
+    for (const OrderAttempt& attempt : orders.found)
+      (share_a_loop(attempt.tree, a.name, b.name) ? found : others).push_back(attempt);
     const auto priced = [&](const std::vector<OrderAttempt>& attempts) {
       return plans_of_attempts(part, reference, machine_, attempts, options_.keep_order);
     };
