@@ -318,7 +318,7 @@ ir::Contents contents_for(DType type, unsigned seed) { return filled(type, {kSiz
 TEST_CASE("random loops") {
   const auto targets = runnable_targets();
   for (unsigned seed = 1; seed <= 250; ++seed) {
-    if (!test::is_swept(seed, 2)) continue;
+    if (!test::is_swept(seed, 3)) continue;
     const ir::LoopProgram program = Generator(seed).program();
     const auto problems = verify(program, ir::Form::Flat);
     INFO("seed " << seed << "\n" << print(program));

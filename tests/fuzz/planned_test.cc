@@ -113,7 +113,7 @@ bool fuses_sums(const std::string& script) {
 TEST_CASE("what is planned for large sizes is right at small ones") {
   Machine machine = codegen::target_for_cpu("x86-64-v3").machine;
   std::map<std::string, int> drawn = {{"wavefront w", 0}, {"4*L", 0}, {"par ", 0}, {"fused", 0}};
-  for (std::uint64_t run = 0; run < (test::takes_all() ? 400 : 24); ++run) {
+  for (std::uint64_t run = 0; run < (test::takes_all() ? 400 : 16); ++run) {
     Random random(23, run);
     const auto make = {drawn_sweeps, drawn_sums, drawn_sums, drawn_rows};
     const Drawn program = make.begin()[run % make.size()](random);

@@ -106,7 +106,7 @@ TEST_CASE(
     "networks on a GPU: exact code has the bits of the CPU's, on numbers whose sums are rounded") {
   std::set<std::string> done;  // by what is written
   for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
-    if (!test::is_swept(number++, 4)) continue;
+    if (!test::is_swept(number++, 6)) continue;
     CAPTURE(network.name);
     for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template})
       for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph, true).kernels) {
