@@ -42,6 +42,23 @@ program gemver(N)
   CHECK(!share_a_nest(script, "S1", "S2"));
 }
 
+TEST_CASE("many threads go through the matrix twice, sooner than one of them once") {
+  const char* text = R"(
+program products(N)
+  in    A: f64[N, N]
+  in    p: f64[N]
+  inout s: f64[N]
+  inout t: f64[N]
+  S: s[i] += A[i, j] * p[j]
+  T: t[j] += A[i, j] * p[i]
+)";
+  const std::string shared = planned_large(text, kLarge, kSmall, cores(8));
+  CAPTURE(shared);
+  CHECK(has(shared, "nest par j.o > i > <j.i> > T"));
+  CHECK(has(shared, "nest par i.o > "));
+  CHECK(share_a_nest(planned(text), "S", "T"));
+}
+
 TEST_CASE("two pairs of sums in two nests, what is between them in its own") {
   const std::string script = planned(R"(
 program pairs(N)
