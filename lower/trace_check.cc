@@ -277,7 +277,9 @@ class Comparison {
         known().number({Source::Kind::Instance, known().name(*event.statement), point, {}, {}});
     const auto of_statement = reference_.instances.find(*event.statement);
     if (of_statement == reference_.instances.end() || !of_statement->second.contains(point)) {
-      if (!is_spare(event, lane) && !padded_.contains(*event.statement))
+      if (is_spare(event, lane))
+        spare_.insert(number);
+      else if (!padded_.contains(*event.statement))
         report(TraceFault::Kind::Coverage,
                known().text(number) + " runs, which the reference does not");
       return {number};

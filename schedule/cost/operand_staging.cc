@@ -1,9 +1,12 @@
 #include "schedule/cost/operand_staging.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "ir/contraction.h"
+#include "ir/domain.h"
+#include "ir/facts.h"
 #include "ir/relations.h"
 #include "schedule/cost/threads.h"
 #include "schedule/state/dimension_names.h"
@@ -169,6 +172,43 @@ std::string square_loop(const ir::Program& program, const ir::Statement& update,
              : "";
 }
 
+namespace {
+
+// Whether the iterations leave out elements between those that they write: 8*i + j, j in 0..6.
+bool leaves_gaps(const ir::Statement& statement, const ir::Affine& subscript) {
+  if (subscript.terms().size() < 2) return false;
+  ir::Facts facts;
+  const ir::DomainBounds bounds = ir::bounds_of(statement.domain, statement.iterators);
+  for (std::size_t i = 0; i < statement.iterators.size(); ++i) {
+    std::vector<ir::Affine> beyond;
+    for (const ir::Affine& last : bounds.of[i].upper) beyond.push_back(last + 1);
+    facts.bind(statement.iterators[i], bounds.of[i].lower, beyond);
+  }
+  std::vector<ir::Term> terms = subscript.terms();
+  std::ranges::sort(terms, {}, [](const ir::Term& t) { return std::abs(t.coefficient); });
+  std::int64_t together = 1;  // elements side by side that the terms so far reach
+  for (const ir::Term& term : terms) {
+    const ir::Interval values = facts.range(ir::Affine::symbol(term.atom.symbol));
+    if (!values.min || !values.max || *values.min >= *values.max) continue;
+    const std::int64_t step = std::abs(term.coefficient);
+    if (step > together) return true;
+    together += (*values.max - *values.min) * step;
+  }
+  return false;
+}
+
+// The box of a copy would hold elements that nothing has written yet.
+bool has_unwritten_elements(const ir::Program& program, const ir::Statement& update) {
+  const ir::Access& own = update.writes[0];
+  const ir::Role role = program.buffer(own.buffer).role;
+  return (role == ir::Role::Out || role == ir::Role::Temp) &&
+         std::ranges::any_of(own.indices, [&](const ir::Index& index) {
+           return !index.indirect && leaves_gaps(update, index.affine);
+         });
+}
+
+}  // namespace
+
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
                            std::span<const ir::Statement* const> nest, bool for_whole_kernel) {
   const ir::Access& own = update.writes[0];
@@ -184,7 +224,8 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
                                [](const ir::Index& index) { return index.indirect != nullptr; });
   };
   const auto is_divided = [](const ir::Index& index) { return index.affine.has_division(); };
-  if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements))
+  if (std::ranges::any_of(own.indices, is_divided) ||
+      !std::ranges::all_of(nest, at_own_elements) || has_unwritten_elements(program, update))
     return false;
   for (const ir::Load* load : ir::reads_of(update))
     if (load->buffer == own.buffer) return false;

@@ -43,9 +43,9 @@ struct TiledReduction {
 };
 
 // False where the update itself reads its elements, a statement of the nest is at others of them,
-// or a subscript divides; where the Program writes them at some iterations only, known when it
-// runs, or at subscripts read from memory; and for the whole kernel where another nest writes them
-// or they are read with a guard.
+// or a subscript divides or leaves out elements of a result (8*i + j, j in 0..6); where the Program
+// writes them at some iterations only, known when it runs, or at subscripts read from memory; and
+// for the whole kernel where another nest writes them or they are read with a guard.
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
                            std::span<const ir::Statement* const> nest, bool for_whole_kernel);
 
