@@ -1,7 +1,9 @@
 #include "ir/relations.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <optional>
 
 namespace polyte::ir {
@@ -58,6 +60,34 @@ bool stay_at_their_point(const Statement& a, const Statement& b) {
                                [&](const Access& other) { return is_apart_or_same(write, other); });
   };
   return std::ranges::all_of(a.writes, write_one) && reads_apart(a, b) && reads_apart(b, a);
+}
+
+namespace {
+
+// The greatest step that all values of the subscript are a multiple of, from the first one on.
+std::int64_t step_of(const Affine& subscript) {
+  std::int64_t step = 0;
+  for (const Term& term : subscript.terms()) step = std::gcd(step, term.coefficient);
+  return step;
+}
+
+}  // namespace
+
+bool write_in_turn(const Statement& a, const Statement& b) {
+  if (a.writes.size() != 1 || b.writes.size() != 1 || !reads_apart(a, b) || !reads_apart(b, a))
+    return false;
+  const Access &one = a.writes[0], &other = b.writes[0];
+  if (one.buffer != other.buffer) return false;
+  bool is_elsewhere = false;
+  for (std::size_t d = 0; d < one.indices.size(); ++d) {
+    if (one.indices[d].indirect || other.indices[d].indirect) return false;
+    const Affine apart = one.indices[d].affine - other.indices[d].affine;
+    if (!apart.is_constant()) return false;
+    if (apart.constant() == 0) continue;
+    if (std::abs(apart.constant()) >= step_of(one.indices[d].affine)) return false;
+    is_elsewhere = true;
+  }
+  return is_elsewhere;
 }
 
 std::vector<std::size_t> statements_in(const std::vector<Item>& items) {

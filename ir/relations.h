@@ -26,6 +26,13 @@ bool reads_apart(const Statement& reader, const Statement& writer);
 // elements only.
 bool stay_at_their_point(const Statement& a, const Statement& b);
 
+// They fill one buffer in turn: what each writes differs by less than the step that both write it
+// at, so that they never meet, and neither reads what the other writes.
+//
+//   y[2*i] = a[i] + b[i]
+//   y[2*i + 1] = a[i] - b[i]
+bool write_in_turn(const Statement& a, const Statement& b);
+
 // Indices of all statements of a region's body or a Program's order, in order.
 std::vector<std::size_t> statements_in(const std::vector<Item>& items);
 

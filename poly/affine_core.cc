@@ -116,15 +116,16 @@ class Contraction {
   }
 
   // A definition that needs, of the cluster before it, the values of its own point only
-  // joins that cluster.
+  // joins that cluster, and so does one that fills with its last the same lines.
   void join_tails() {
     for (std::size_t i = 1; i < clusters_.size();) {
       Cluster& before = clusters_[i - 1];
       Cluster& tail = clusters_[i];
       const bool plain =
           tail.statements.size() == 1 && tail.statements[0]->combiner == ir::Combiner::None;
-      if (plain && same_box(before, tail) && same_cells(before, *tail.statements[0]) &&
-          point_wise(i - 1, i)) {
+      if (plain && same_box(before, tail) &&
+          ((same_cells(before, *tail.statements[0]) && point_wise(i - 1, i)) ||
+           (in_turn(before, *tail.statements[0]) && stays_at_point(i - 1, i)))) {
         before.statements.push_back(tail.statements[0]);
         clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -141,9 +142,20 @@ class Contraction {
     });
   }
 
+  static bool in_turn(const Cluster& before, const ir::Statement& tail) {
+    return ir::write_in_turn(*before.statements.back(), tail) &&
+           std::ranges::all_of(before.statements, [&](const ir::Statement* s) {
+             return s->combiner == ir::Combiner::None &&
+                    (ir::write_in_turn(*s, tail) || ir::stay_at_their_point(*s, tail));
+           });
+  }
+
   bool point_wise(std::size_t a, std::size_t b) const {
+    return !between(a, b, Kind::Order).is_empty() && stays_at_point(a, b);
+  }
+
+  bool stays_at_point(std::size_t a, std::size_t b) const {
     isl::union_map pairs = between(a, b, Kind::Order);
-    if (pairs.is_empty()) return false;
     bool identical = true;
     pairs.foreach_map([&](isl::map map) {
       isl_map* renamed = isl_map_set_tuple_id(map.copy(), isl_dim_out,

@@ -113,8 +113,9 @@ class SharedNestPlanner {
   bool is_along_innermost() const {
     if (shared_.empty() || !shared_.back().coincident || as_isl_says_) return false;
     const std::string& lane = shared_.back().loop;
-    return std::ranges::all_of(statements(), [&](const ir::Statement* s) {
-      return carries_lanes(program_, reference_, machine_, *s, lane) && !strides(*s, lane) &&
+    const std::vector<const ir::Statement*> all = statements();
+    return std::ranges::all_of(all, [&](const ir::Statement* s) {
+      return carries_lanes(program_, reference_, machine_, *s, lane, all) && !strides(*s, lane) &&
              lanes(*s) == lanes(main());
     });
   }
@@ -262,8 +263,9 @@ std::int64_t iterations_of(const schedule::State& reference, const ir::Statement
 }
 
 bool carries_lanes(const ir::Program& program, const schedule::State& reference,
-                   const Machine& machine, const ir::Statement& s, const std::string& loop) {
-  return ir::stride_of(program, s.writes[0], loop) == 1 &&
+                   const Machine& machine, const ir::Statement& s, const std::string& loop,
+                   std::span<const ir::Statement* const> together) {
+  return schedule::fills_lines(program, s, loop, together) &&
          schedule::can_carry_lanes(program, s, loop) &&
          iterations_of(reference, s, loop) >=
              machine.lanes(program.buffer(s.writes[0].buffer).dtype);

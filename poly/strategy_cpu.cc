@@ -57,7 +57,8 @@ class NestStrategy {
     if (options_.affine_core_only) return plan_shared_nest(shared_nest());
     // Else isl's order is what its reads allow.
     const bool is_apart = ir::stay_at_their_point(main(), main());
-    if (parts_.size() != 1 || !outer_.empty() || !is_apart) return plan_shared_nest(shared_nest());
+    if (parts_.size() != 1 || !outer_.empty() || !is_apart || fills_in_turn())
+      return plan_shared_nest(shared_nest());
     if (const auto phases = schedule::lane_phases(program_, main()); phases && has_phases(*phases))
       return plan_phases(*phases);
     leave_reductions_inside();
@@ -112,6 +113,11 @@ class NestStrategy {
             {member.loop, iterations_of(reference_, main(), member.loop), member.coincident});
       }
     }
+  }
+
+  bool fills_in_turn() const {
+    const std::vector<const ir::Statement*>& all = cluster().statements;
+    return all.size() > 1 && ir::write_in_turn(*all[all.size() - 2], *all.back());
   }
 
   // One definition, of whose loop whole vectors of each phase run at once.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <set>
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
@@ -59,6 +61,26 @@ bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
                              }) &&
          !reads_beside(statement, loop) && std::ranges::all_of(statement.values, even) &&
          (!statement.guard || even(statement.guard));
+}
+
+bool fills_lines(const ir::Program& program, const ir::Statement& statement,
+                 const std::string& loop, std::span<const ir::Statement* const> together) {
+  const ir::Access& own = statement.writes[0];
+  const std::int64_t step = ir::stride_of(program, own, loop).value_or(0);
+  if (step == 1) return true;
+  const ir::Index& last = own.indices.back();
+  if (step < 1 || step > kNearLanes || last.affine.coefficient(loop) != step) return false;
+  std::set<std::int64_t> filled = {0};
+  for (const ir::Statement* other : together) {
+    if (!ir::write_in_turn(statement, *other)) continue;
+    const ir::Access& write = other->writes[0];
+    const bool is_same_line =
+        std::equal(own.indices.begin(), std::prev(own.indices.end()), write.indices.begin(),
+                   [](const auto& a, const auto& b) { return a.affine == b.affine; });
+    const ir::Affine apart = write.indices.back().affine - last.affine;
+    if (is_same_line) filled.insert((apart.constant() + step) % step);
+  }
+  return static_cast<std::int64_t>(filled.size()) == step;
 }
 
 std::string turning_loop(const ir::Program& program, const ir::Statement& statement,

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "ir/program.h"
@@ -21,6 +22,13 @@ inline constexpr std::int64_t kNearLanes = 4;
 // it, no guard asks for its remainder. Border tests are fine: the loop is cut there.
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
                      const std::string& loop);
+
+// Iterations of the loop write side by side: the statement alone, or together with those that fill
+// the places which it leaves out.
+//
+//   y[2*i] = ..      y[2*i + 1] = ..      i: with the other, whose vectors are shuffled into lines
+bool fills_lines(const ir::Program& program, const ir::Statement& statement,
+                 const std::string& loop, std::span<const ir::Statement* const> together);
 
 // The loop along which what strides along `lane` is read element by element. With both in
 // tiles of a vector the strided loads side by side read squares, which are loaded by rows and

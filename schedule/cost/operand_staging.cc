@@ -224,8 +224,8 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
                                [](const ir::Index& index) { return index.indirect != nullptr; });
   };
   const auto is_divided = [](const ir::Index& index) { return index.affine.has_division(); };
-  if (std::ranges::any_of(own.indices, is_divided) ||
-      !std::ranges::all_of(nest, at_own_elements) || has_unwritten_elements(program, update))
+  if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements) ||
+      has_unwritten_elements(program, update))
     return false;
   for (const ir::Load* load : ir::reads_of(update))
     if (load->buffer == own.buffer) return false;

@@ -38,20 +38,23 @@ bool starts_nest(const ir::Statement& init, const ir::Statement& update) {
   return update.region_depth == 0 && ir::starts_reduction(init, update);
 }
 
+bool has_points_of(const ir::Statement& definition, const ir::Statement& first) {
+  return definition.combiner == ir::Combiner::None && definition.region_depth == 0 &&
+         std::ranges::is_permutation(definition.iterators, first.iterators) &&
+         same_domain(definition, first) && ir::stay_at_their_point(definition, definition);
+}
+
 // It runs at the point that the accumulator has just finished.
 bool follows_at_point(const ir::Statement& epilogue,
                       const std::vector<const ir::Statement*>& members) {
-  const ir::Statement& init = *members.front();
-  return epilogue.combiner == ir::Combiner::None && epilogue.region_depth == 0 &&
-         std::ranges::is_permutation(epilogue.iterators, init.iterators) &&
-         same_domain(epilogue, init) && ir::stay_at_their_point(epilogue, epilogue) &&
+  return has_points_of(epilogue, *members.front()) &&
          std::ranges::all_of(members, [&](const ir::Statement* member) {
            return ir::stay_at_their_point(epilogue, *member);
          });
 }
 
-// A definition at the point of those before it, of which it reads one, side by side with them
-// along the same loops.
+// A definition at the point of those before it, of which it reads one or fills the lines with the
+// last, side by side with them along the same loops.
 bool lies_beside(const ir::Program& program, const ir::Statement& s,
                  const std::vector<const ir::Statement*>& members) {
   const ir::Statement& first = *members.front();
@@ -67,9 +70,14 @@ bool lies_beside(const ir::Program& program, const ir::Statement& s,
       return load->buffer == member->writes[0].buffer;
     });
   };
+  const auto is_met_at_point = [&](const ir::Statement* member) {
+    return ir::stay_at_their_point(s, *member) || ir::write_in_turn(s, *member);
+  };
   return first.combiner == ir::Combiner::None && first.region_depth == 0 &&
-         !first.iterators.empty() && follows_at_point(s, members) &&
-         std::ranges::all_of(first.iterators, is_even) && std::ranges::any_of(members, is_read);
+         !first.iterators.empty() && has_points_of(s, first) &&
+         std::ranges::all_of(members, is_met_at_point) &&
+         std::ranges::all_of(first.iterators, is_even) &&
+         (std::ranges::any_of(members, is_read) || ir::write_in_turn(*members.back(), s));
 }
 
 // C[i, j] += ... on what is there already, each element by itself.

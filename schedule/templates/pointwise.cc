@@ -26,14 +26,18 @@ struct PointwiseShape {
   std::int64_t phases = 1;         // of the lane loop, each in vectors of its own
 };
 
-PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s,
+PointwiseShape shape_of(const KernelSoFar& kernel, const StatementGroup& group,
                         const std::vector<IteratorFacts>& facts) {
   const ir::Program& program = kernel.program;
+  const ir::Statement& s = *group.plain;
+  const std::vector<const ir::Statement*> all = statements_of(group);
   const std::int64_t lanes = kernel.machine.lanes(program.buffer(s.writes[0].buffer).dtype);
   PointwiseShape shape;
   for (const IteratorFacts& fact : facts)
-    if (write_stride(program, s, fact.name) == 1 && fact.extent > 1 &&
-        can_carry_lanes(program, s, fact.name))
+    if (fact.extent > 1 && std::ranges::all_of(all, [&](const ir::Statement* each) {
+          return fills_lines(program, *each, fact.name, all) &&
+                 can_carry_lanes(program, *each, fact.name);
+        }))
       shape.lane = fact.name;
   if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
   const IteratorFacts* turning = find(facts, shape.turning);
@@ -128,7 +132,7 @@ OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group) 
   const ir::Statement& s = *group.plain;
   const std::vector<IteratorFacts> facts = facts_of(kernel.reference, s);
   const DType dtype = kernel.program.buffer(s.writes[0].buffer).dtype;
-  const PointwiseNest nest{kernel, s, group.epilogue, facts, shape_of(kernel, s, facts), dtype};
+  const PointwiseNest nest{kernel, s, group.epilogue, facts, shape_of(kernel, group, facts), dtype};
   const char* const structure = nest.shape.phases > 1        ? "phases"
                                 : nest.shape.turning.empty() ? "pointwise"
                                                              : "transpose";

@@ -70,6 +70,16 @@ program replaced(R, P)
   S2: a[r, p] = s[r, p]
 )",
      {{"R", 24}, {"P", 40}}},
+    {"a result in rows of eight of which six are written",
+     R"(
+program gaps(M)
+  in  p: i32[36]
+  in  q: i32[36]
+  out y: i32[48]
+
+  y[8*i + j] = sum[k in 0..i + 1] p[6*i + k] * q[j + 6*k]  for i in 0..M, j in 0..6
+)",
+     {{"M", 6}}},
     {"a sum whose initial value stands at other iterations",
      R"(
 program shifted(N, K)
