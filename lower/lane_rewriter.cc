@@ -228,10 +228,10 @@ ir::Constraint LaneRewriter::guard(const ir::Constraint& c, const Piece& piece) 
 Expr LaneRewriter::load(const Expr& e, const ir::Load& load, const Piece& piece) {
   ir::Load copy = load;
   for (ir::Constraint& c : copy.guard) c = guard(c, piece);
-  for (const ir::Index& index : load.indices)
-    if (index.indirect && lower::uses(index.indirect, var_))
-      throw NoLanes{"it gathers from '" + load.buffer + "'"};
   copy.lanes = access(copy.indices, piece);
+  for (ir::Index& index : copy.indices)
+    if (index.indirect && lower::uses(index.indirect, var_))
+      index.indirect = expr(index.indirect, piece);
   if (load.otherwise) copy.otherwise = expr(load.otherwise, piece);
   if (piece.lanes == 1) copy.lanes = {};
   return make_node(e->type, piece.lanes, std::move(copy));

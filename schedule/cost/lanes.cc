@@ -15,13 +15,24 @@ bool is_linear(const ir::Affine& value, const std::string& loop) {
   return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
 }
 
+// A subscript is read from memory that moves with the loop.
+bool gathers(const ir::Load& load, const std::string& loop) {
+  return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+    return index.indirect && ir::symbols_of(index.indirect).contains(loop);
+  });
+}
+
 bool advances_evenly(const ir::Program& program, const ir::ExprNode& node,
                      const std::string& loop) {
   if (const auto* index = std::get_if<ir::IndexValue>(&node.op))
     return is_linear(index->value, loop);
   const auto* load = std::get_if<ir::Load>(&node.op);
   if (!load) return true;
-  return ir::stride_of(program, *load, loop).has_value() &&
+  return (gathers(*load, loop) ? std::ranges::all_of(load->indices,
+                                                     [&](const ir::Index& index) {
+                                                       return is_linear(index.affine, loop);
+                                                     })
+                               : ir::stride_of(program, *load, loop).has_value()) &&
          std::ranges::all_of(load->guard,
                              [&](const ir::Constraint& c) { return is_linear(c.expr, loop); });
 }

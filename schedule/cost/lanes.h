@@ -3,7 +3,7 @@
 // one that would stay serial.
 //
 //   y[n, c, h, w] = x[n, c, h, w // 2]     w: no (a remainder), h: yes
-//   y[i, j] = t[k[i, j], j]                j: no (gathers), i: no
+//   y[i, j] = t[k[i, j], j]                j: yes, t lane by lane
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ namespace polyte::schedule {
 // Elements from lane to lane: whole vectors are loaded and shuffled.
 inline constexpr std::int64_t kNearLanes = 4;
 
-// Every subscript and index value is linear in `loop`, no subscript comes from data that moves with
-// it, no guard asks for its remainder. Border tests are fine: the loop is cut there.
+// Every subscript and index value is linear in `loop`, no guard asks for its remainder. Border
+// tests are fine: the loop is cut there. What is read at subscripts from memory (a gather) is read
+// lane by lane.
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
                      const std::string& loop);
 
