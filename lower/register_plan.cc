@@ -1,6 +1,7 @@
 #include "lower/register_plan.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ir/intrinsics.h"
 #include "lower/rewrite_exprs.h"
@@ -31,15 +32,19 @@ void RegisterPlan::visit(const Stmt& s, const std::string& parallel) {
       if (index.indirect) visit(index.indirect, parallel);
     visit(store->value, parallel);
     if (store->buffer == name_ && reason.empty() && !updates(*store))
-      pieces_.at(piece_of(store->indices, store->lanes)).begun = true;
+      pieces_.at(piece_of(store->indices, store->lanes)).begun.push_back(path_);
   } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
     for (const Stmt& child : block->body) visit(child, parallel);
   } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
     inner_.insert(loop->var);
+    path_.push_back(s.get());
     visit(loop->body, loop->kind == ir::LoopKind::Parallel ? loop->loop : parallel);
+    path_.pop_back();
   } else if (const auto* branch = std::get_if<ir::If>(&s->op)) {
     if (branch->condition) visit(branch->condition, parallel);
+    path_.push_back(s.get());
     visit(branch->body, parallel);
+    path_.pop_back();
   } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
     visit(alloc->body, parallel);
   } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
@@ -85,9 +90,14 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
   if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
-  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes),
-                                           Masks{true, lanes.active, lanes.skipped, false, false});
+  const auto [at, fresh] =
+      pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, lanes.skipped});
   at->second.stored = at->second.stored || stored;
+  const auto leads_here = [&](const Path& begun) {
+    return begun.size() <= path_.size() &&
+           std::ranges::equal(begun, std::span(path_).first(begun.size()));
+  };
+  if (!stored && std::ranges::none_of(at->second.begun, leads_here)) at->second.unbegun = true;
   if (!fresh && (at->second.active != lanes.active || at->second.skipped != lanes.skipped))
     at->second.uniform = false;
 }
@@ -189,7 +199,7 @@ bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::L
   std::set<std::string> symbols;
   for (const std::optional<Affine>& bound : {lanes.active, lanes.skipped})
     if (bound) bound->collect_symbols(symbols);
-  return masks.uniform && masks.begun &&
+  return masks.uniform && !masks.begun.empty() && !masks.unbegun &&
          std::none_of(symbols.begin(), symbols.end(),
                       [&](const std::string& s) { return inner_.count(s) > 0; });
 }

@@ -4,8 +4,8 @@
 //   shape    that extent grows where a masked vector reaches beyond it (registers cost
 //            nothing there)
 //   no mask  a piece that is always accessed under one mask needs none: nobody reads its other
-//            lanes. (A piece that is only updated keeps it: it has no lane, or what is updated
-//            would never have been written.)
+//            lanes. (A piece that is only updated keeps it, and so does one that a branch or loop
+//            may leave unwritten: what is read would never have been written.)
 // What is only read may be part of a piece: its element, or some of its lanes. An element that is
 // written is a lane of the piece that it lies in, the others masked:
 //
@@ -39,16 +39,21 @@ class RegisterPlan {
       return a.first != b.first ? a.first < b.first : a.lanes < b.lanes;
     }
   };
+  using Path = std::vector<const ir::StmtNode*>;  // branches and loops, outermost first
   struct Masks {
     bool uniform = true;  // every access has the same mask, or none
     std::optional<ir::Affine> active, skipped;
-    bool stored = false, begun = false;  // begun: stored without a read of it
+    bool stored = false;
+    // Stored without a read of it, in these branches and loops; and read where it may not be so.
+    std::vector<Path> begun = {};
+    bool unbegun = false;
   };
   std::string name_;
   std::optional<std::size_t> lane_dim_;  // none: no vectors
   std::map<Piece, Masks> pieces_;
   std::map<Piece, Piece> whole_;  // of elements that are written, the vectors that these lie in
   std::set<std::string> inner_;   // loops inside the allocation
+  Path path_;                     // to what is visited
 
   void fail(const std::string& text);
   void visit(const ir::Stmt& s, const std::string& parallel);

@@ -10,8 +10,8 @@
 //
 // Iterations of a Vector loop are independent by contract (checked when the loop got its kind).
 // Long or symbolic loops become a serial loop over whole vectors and a masked rest. A loop that has
-// no vector form (a scatter, a branch that differs between lanes, a lane-private allocation) becomes
-// Serial, and `notes` says why.
+// no vector form (a scatter, a branch that differs between lanes, a lane-private allocation)
+// becomes Serial, and `notes` says why.
 #pragma once
 
 #include <string>

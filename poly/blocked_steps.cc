@@ -365,10 +365,19 @@ class BlockedStepsPlanner {
     if (const auto priced = plan_.in_vectors.find(p.sum->name); priced != plan_.in_vectors.end()) {
       OrderPlan::Inner inner = priced->second;
       inner.loop = path.back().name;
+      if (p.bound == p.lane) inner.vectors = vectors_of_block(p, inner.vectors);
       plan_.in_vectors.erase(priced);
       plan_.in_vectors.emplace(p.near(), std::move(inner));
     }
     return schedule::nest_path(path, schedule::nest_statement(p.near()));
+  }
+
+  // At most so many that fill a block evenly: a turn that goes past its end asks of each
+  // lane which block it is in.
+  std::int64_t vectors_of_block(const Product& p, std::int64_t most) const {
+    const std::int64_t lanes = machine_.lanes(program_.buffer(p.sum->writes.front().buffer).dtype);
+    while (most > 1 && blocks_.steps % (most * lanes) != 0) --most;
+    return most;
   }
 
   NestTree far_nest(const Product& p) const {

@@ -22,7 +22,7 @@ struct OrderPlan {
   struct Inner {
     std::string loop, around;  // and the loop outside it; empty: none
     double cycles = 0;         // of the statement
-    bool is_wide = false;      // kWideVectors of them a turn
+    std::int64_t vectors = 1;  // a turn
   };
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};
   // What is left when these are in: statements that it cuts have other names.

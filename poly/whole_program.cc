@@ -297,17 +297,18 @@ class WholeProgram {
   // all of them.
   void widen(OrderPlan& plan, const std::vector<std::string>& serial) {
     NestPlan wide = plan.nest;
-    const auto is_wide = [&](const std::string& statement, const std::string& loop) {
+    const auto vectors_of = [&](const std::string& statement, const std::string& loop) {
       const auto inner = plan.in_vectors.find(statement);
-      return inner != plan.in_vectors.end() && inner->second.is_wide &&
-             inner->second.loop == loop && !is_among(statement, serial);
+      const bool is_vector = inner != plan.in_vectors.end() && inner->second.loop == loop &&
+                             !is_among(statement, serial);
+      return is_vector ? inner->second.vectors : 1;
     };
     wide.tree = map_innermost(
         plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
-          if (!is_wide(statement, loop.name))
-            return schedule::nest_path({{loop.name, loop.kind}}, loop.body);
+          const std::int64_t vectors = vectors_of(statement, loop.name);
+          if (vectors == 1) return schedule::nest_path({{loop.name, loop.kind}}, loop.body);
           wide.splits.emplace_back(
-              schedule::PlannedSplit{statement, loop.name, schedule::Vectors{kWideVectors}});
+              schedule::PlannedSplit{statement, loop.name, schedule::Vectors{vectors}});
           return schedule::nest_path(
               {{schedule::tiles_of(loop.name)}, {schedule::within_tile(loop.name), loop.kind}},
               loop.body);

@@ -258,6 +258,55 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
   }
 }
 
+// The vectors of all phases are shuffled into lines where they are stored.
+TEST_CASE("wordings: results that definitions fill in turn are one nest in vectors") {
+  constexpr const char* kMosaic = R"(
+program mosaic()
+  in  a: f32[64, 65]
+  in  b: f32[64, 64]
+  out y: f32[128, 128]
+  Y0: y[2*i, 2*j] = a[i, j]
+  Y1: y[2*i, 2*j + 1] = (a[i, j] + a[i, j + 1]) * 0.5  for j in 0..64
+  Y2: y[2*i + 1, 2*j] = b[i, j]
+  Y3: y[2*i + 1, 2*j + 1] = a[i, j] + b[i, j]
+)";
+  // Where one reads what another is to write they are not together.
+  constexpr const char* kChain = R"(
+program chain()
+  in    a: f32[512]
+  inout y: f32[1025]
+  Y0: y[2*i] = a[i] + y[2*i + 1]
+  Y1: y[2*i + 1] = a[i] * y[2*i + 2]
+)";
+  for (const driver::Arm arm : kArms) {
+    const Written mosaic = written(kMosaic, arm), chain = written(kChain, arm);
+    CAPTURE(mosaic.script);
+    CHECK(mosaic.has("{ <j.i> > Y0; <j.i> > Y1; <j.i> > Y2; <j.i> > Y3 }"));
+    CHECK(mosaic.notes.find("scalar") == std::string::npos);
+    CAPTURE(chain.script);
+    CHECK_FALSE(chain.has("Y0; <"));
+  }
+}
+
+TEST_CASE("wordings: look-ups in a table are vectors, and in their nest what they go through") {
+  constexpr const char* kCurve = R"(
+program curve()
+  in  x: f32[40, 512]
+  in  t: f32[256]
+  out y: f32[40, 512]
+  at[i, j] = i32(min(max(x[i, j], 0), 255))
+  y[i, j] = t[at[i, j]] * 2
+)";
+  for (const driver::Arm arm : kArms) {
+    const Written curve = written(kCurve, arm);
+    CAPTURE(curve.script);
+    CAPTURE(curve.notes);
+    CHECK(curve.has("<j.i> > y"));
+    CHECK(curve.notes.find("scalar") == std::string::npos);
+    CHECK(curve.notes.find("not vectorised") == std::string::npos);
+  }
+}
+
 TEST_CASE("wordings: what wraps around once is moved in vectors") {
   for (const driver::Arm arm : kArms)
     for (const char* shift : {"37", "500", "963"}) {

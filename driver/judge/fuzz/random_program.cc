@@ -141,7 +141,10 @@ RandomProgram styled_program(Random& random) {
     return draft.finish();
   }
   if (random.chance(6)) return softmax(random);
-  if (random.chance(5)) return random.chance(40) ? scaled(random) : flat(random);
+  if (random.chance(7)) {
+    const int form = random.between(0, 99);
+    return form < 30 ? scaled(random) : form < 60 ? turns(random) : flat(random);
+  }
   const int style = random.between(0, 99);
   if (style < 2) return rows(random);
   if (style < 5) return gram(random);

@@ -19,6 +19,8 @@
 //   flat          matrices in one dimension, for view: digits in subscripts, and what only looks
 //                 like them
 //   scaled        products of operands that are computed as they are read, for precompute
+//   turns         results that definitions fill in turn (y[2*i], y[2*i + 1]), or nearly, and
+//                 elements of a table at subscripts from memory
 //   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
 // Element types are integers (which wrap, so that every order of a sum gives the same bits)

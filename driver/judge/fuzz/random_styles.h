@@ -15,5 +15,6 @@ void instructions(ProgramDraft& draft);  // rows of a few elements that tiles di
 // Whole Programs.
 RandomProgram flat(Random& random);  // matrices in one dimension: their rows are in the subscripts
 RandomProgram scaled(Random& random);  // products of operands that are computed as they are read
+RandomProgram turns(Random& random);   // results that definitions fill in turn, and look-ups
 
 }  // namespace polyte::fuzz
