@@ -28,47 +28,99 @@ double steps_of(const std::vector<double>& coefficients, const std::vector<doubl
 
 }  // namespace
 
+namespace {
+
+// What a domain says of one iterator where those outside have values.
+struct Range {
+  double low = 0, high = 0;  // the last value
+  double width() const { return std::max(0.0, high - low + 1); }
+};
+
+Range range_at(const ir::Statement& statement, const std::string& it,
+               const std::map<std::string, double>& at) {
+  Range range{0, std::nan("")};
+  bool has_low = false;
+  for (const ir::Constraint& constraint : statement.domain) {
+    const double factor = static_cast<double>(constraint.expr.coefficient(it));
+    if (factor == 0) continue;
+    const double rest =
+        value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), at);
+    if (std::isnan(rest)) continue;  // of an iterator further inside
+    const double bound = -rest / factor;
+    if (factor > 0 || constraint.equality)
+      range.low = has_low ? std::max(range.low, bound) : bound, has_low = true;
+    if (factor < 0 || constraint.equality)
+      range.high = std::isnan(range.high) ? bound : std::min(range.high, bound);
+  }
+  if (std::isnan(range.high)) range.high = range.low + kOpenSize - 1;
+  return range;
+}
+
+// Where three points of a range, weighted, have the mean of a polynomial up to the fifth degree
+// (Gauss, Legendre): how many instances there are inside is one of the iterators outside.
+constexpr double kGaussAway = 0.38729833462074170;  // from the middle, of the width
+constexpr struct {
+  double away, weight;
+} kGauss[] = {{-kGaussAway, 5.0 / 18}, {0, 8.0 / 18}, {kGaussAway, 5.0 / 18}};
+
+double count_points(const ir::Statement& statement, const std::vector<bool>& is_bound,
+                    std::size_t depth, std::map<std::string, double>& at) {
+  if (depth == statement.iterators.size()) return 1;
+  const std::string& it = statement.iterators[depth];
+  const Range range = range_at(statement, it, at);
+  const double width = range.width(), middle = (range.low + range.high) / 2;
+  double mean = 0;
+  if (!is_bound[depth]) {
+    at[it] = middle;
+    mean = count_points(statement, is_bound, depth + 1, at);
+  } else {
+    for (const auto& [away, weight] : kGauss) {
+      at[it] = middle + away * width;
+      mean += weight * count_points(statement, is_bound, depth + 1, at);
+    }
+  }
+  at.erase(it);
+  return width * mean;
+}
+
+}  // namespace
+
 // Iterators outermost first, each at the middle of its range once it is done:
 //
 //   i in 0..N        middle (N - 1) / 2, width N
 //   j in 0..i+1      bounds taken at i's middle: width (N + 1) / 2, the mean of the triangle's rows
 //
 // Not exact, and not meant to be: prices multiply these, and a mean is what a sum over
-// iterations needs.
+// iterations needs. The product of means is not the mean of products: instances are counted.
 LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statement,
                          const std::vector<ir::Affine>& rows) {
   const std::vector<std::string>& iterators = statement.iterators;
   std::map<std::string, double> at;
   for (const std::string& param : program.params) at[param] = kOpenSize;
   for (const auto& [name, value] : program.sizes) at[name] = static_cast<double>(value);
+  std::map<std::string, double> sizes = at;
+  std::vector<bool> bounds_others(iterators.size(), false);
   for (std::size_t i = 0; i < iterators.size(); ++i) {
-    const std::string& it = iterators[i];
-    double low = 0, high = std::nan("");
-    bool has_low = false, is_bounded_below = false;
+    const Range range = range_at(statement, iterators[i], at);
+    bool is_bounded_below = false;
     std::vector<std::size_t> bounded_by;
     for (const ir::Constraint& constraint : statement.domain) {
-      const double factor = static_cast<double>(constraint.expr.coefficient(it));
-      if (factor == 0) continue;
-      const double rest =
-          value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), at);
-      if (std::isnan(rest)) continue;  // of an iterator further inside
+      const std::int64_t factor = constraint.expr.coefficient(iterators[i]);
+      const ir::Affine rest = constraint.expr - ir::Affine::symbol(iterators[i]) * factor;
+      if (factor == 0 || std::isnan(value_at(rest, at))) continue;
       for (std::size_t outer = 0; outer < i; ++outer)
         if (constraint.expr.uses(iterators[outer])) {
           bounded_by.push_back(outer);
+          bounds_others[outer] = true;
           is_bounded_below = is_bounded_below || factor > 0;
         }
-      const double bound = -rest / factor;
-      if (factor > 0 || constraint.equality)
-        low = has_low ? std::max(low, bound) : bound, has_low = true;
-      if (factor < 0 || constraint.equality)
-        high = std::isnan(high) ? bound : std::min(high, bound);
     }
-    if (std::isnan(high)) high = low + kOpenSize - 1;
-    at[it] = (low + high) / 2;
-    middle_.push_back(std::max(0.0, high - low + 1));
+    at[iterators[i]] = (range.low + range.high) / 2;
+    middle_.push_back(range.width());
     bounded_by_.push_back(std::move(bounded_by));
     is_bounded_below_.push_back(is_bounded_below);
   }
+  points_ = count_points(statement, bounds_others, 0, sizes);
   for (const ir::Affine& row : rows) {
     row_middles_.push_back(value_at(row, at));
     rows_.emplace_back();
@@ -103,12 +155,6 @@ bool LoopExtents::begins_anywhere(std::size_t row) const {
 
 bool LoopExtents::is_box() const {
   return std::ranges::all_of(bounded_by_, [](const auto& outer) { return outer.empty(); });
-}
-
-double LoopExtents::points() const {
-  double product = 1;
-  for (const double extent : middle_) product *= extent;
-  return product;
 }
 
 // What `extent` finds where iterators are independent of one another, as most are: many

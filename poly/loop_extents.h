@@ -32,12 +32,13 @@ class LoopExtents {
   double middle(std::size_t row) const { return row_middles_[row]; }  // of its values
   bool begins_anywhere(std::size_t row) const;  // its first value depends on other iterators
   bool is_box() const;                          // no bound depends on another iterator
-  double points() const;                        // instances
+  double points() const { return points_; }     // instances
 
  private:
   using Coefficients = std::vector<double>;  // by iterator
   std::vector<Coefficients> rows_;
   std::vector<double> row_middles_;
+  double points_ = 0;
   std::vector<bool> is_bounded_below_;  // by iterators outside
   // Of an iterator where those outside are in their middle.
   std::vector<double> middle_;

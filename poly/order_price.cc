@@ -15,7 +15,9 @@ namespace {
 constexpr double kTileStart = 18;
 // Cycles of counting and comparing, beside the rest of an iteration.
 constexpr double kTurn = 1;
-constexpr double kWideTurns = 4;     // fewer are hardly worth it
+constexpr double kWideTurns = 4;  // fewer are hardly worth it
+// Instances, of the product of the means of their ranges: at most, where ranges grow together.
+constexpr double kMostOfMean = 2;
 constexpr double kScalarTurn = 1.5;  // cycles of an iteration at the least
 // Bytes, and how many are known without a walk.
 constexpr double kPage = 4096, kNearPages = 64;
@@ -292,13 +294,13 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed,
   std::vector<Loop> loops = counted(placed);
   double runs = 1;  // of the innermost loop
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);
-  double share = 1;  // of the box that has points
+  double share = 1;  // of the box that has points; above 1 where ranges grow together
   if (!loops.empty()) {
     // Boxes of a triangle are empty or whole, tiles of a skewed box are cut short.
     double& trips = loops.back().trips;
     const double average = extents_.points() / runs;
     if (extents_.is_box()) trips = std::clamp(average, 1.0, std::max(1.0, trips));
-    share = std::min(1.0, average / std::max(1.0, trips));
+    share = std::min(kMostOfMean, average / std::max(1.0, trips));
   }
   Cost best{issue_cycles(loops, Inner::Serial), Inner::Serial};
   const auto consider = [&](Inner inner) {

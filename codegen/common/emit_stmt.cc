@@ -61,8 +61,10 @@ void FunctionEmitter::emit_block(const ir::Block& block) {
     }
     find_squares({at, end});
     find_combs({at, end});
+    find_shifted({at, end});
     for (; at != end; ++at) emit(*at);
     columns_.clear();
+    shifted_.clear();
     teeth_.clear();
   }
 }

@@ -229,6 +229,18 @@ class FunctionEmitter {
   std::vector<Value*> square_rows(const Access& a, int columns);
   std::vector<Value*> turned(std::vector<Value*> rows, int element_bytes);
   std::vector<Value*> turned_blocks(const std::vector<Value*>& rows, int lanes, int chunk);
+  // ---- loads that overlap (emit_shifted.cc)
+  struct Overlap {
+    std::map<std::int64_t, std::vector<const ir::ExprNode*>> at;  // loads by their constants
+    std::map<std::int64_t, Value*> loaded = {};
+  };
+  struct Shifted {
+    std::size_t overlap = 0;
+    std::int64_t from = 0, at = 0;  // shuffled of what is loaded at `from` and a vector further
+  };
+  void find_shifted(const std::vector<ir::Stmt>& run);  // of stores side by side
+  void take_overlap(Overlap overlap);
+  Value* shifted(const ir::ExprNode& node);
   // ---- lines filled by strided stores (emit_comb.cc)
   struct Comb {
     std::vector<const ir::Store*> stores;  // by their first places, one beside the other
@@ -317,6 +329,8 @@ class FunctionEmitter {
   // Of the statement being emitted; only looked up.
   std::unordered_map<const ir::ExprNode*, Value*> emitted_;
   std::vector<Square> squares_;  // of the stores side by side that are being emitted
+  std::vector<Overlap> overlaps_;
+  std::unordered_map<const ir::ExprNode*, Shifted> shifted_;
   // Load -> square, column; only looked up.
   std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;
   std::vector<Comb> combs_;  // of the stores side by side, too

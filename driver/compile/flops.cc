@@ -14,8 +14,9 @@ double operations_of(const ir::Expr& e) {
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
     if (!is_float(node.type)) return;
     if (std::holds_alternative<ir::Fma>(node.op)) count += 2;
-    if (std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op))
-      count += 1;
+    if (std::holds_alternative<ir::Binary>(node.op)) count += 1;
+    if (const auto* unary = std::get_if<ir::Unary>(&node.op))
+      count += unary->op == ir::UnaryOp::Neg ? 0 : 1;
   });
   return count;
 }

@@ -430,3 +430,50 @@ TEST_CASE("hints keep every value") {
   CHECK(assembly.find("prefetcht0") != std::string::npos);
   CHECK(assembly.find("prefetcht2") != std::string::npos);
 }
+
+// Vectors as long as a line, on a processor that multiplies one a cycle: those that overlap are
+// shifted together. Any processor executes them, in pieces.
+TEST_CASE("vectors that overlap are those that their neighbours say") {
+  codegen::Target target = runnable_targets().front();
+  target.machine.vector_bits = 512;
+  target.machine.fma_per_cycle = 1;
+  constexpr const char* kWindow = R"(loops window
+  in x: T[200]
+  out y: T[200]
+
+  for i in 0..4
+    y[32*i; W by 1] = ((x[32*i; W by 1] + x[32*i + 1; W by 1]) + x[32*i + 5; W by 1])
+    y[32*i + W; W by 1] = ((x[32*i + W; W by 1] + x[32*i + W + 1; W by 1]) + x[32*i + W + 5; W by 1])
+    y[32*i + 2*W; W by 1] = (x[32*i + 2*W + 1; W by 1] * x[32*i + 2*W - 1; W by 1])
+)";
+  // What a store between them changes is loaded behind it, and so is what is loaded behind a
+  // branch.
+  constexpr const char* kInPlace = R"(loops in_place
+  inout x: f64[80]
+  in z: f64[80]
+  out y: f64[32]
+
+  x[8; 8 by 1] = ((x[8; 8 by 1] + x[9; 8 by 1]) + x[16; 8 by 1])
+  x[16; 8 by 1] = ((x[16; 8 by 1] + x[17; 8 by 1]) + x[24; 8 by 1])
+  for i in 0..2
+    y[16*i; 8 by 1] = (z[16*i; 8 by 1] where i - 1 >= 0 else x8(f64(2)))
+    y[16*i + 8; 8 by 1] = ((z[16*i + 8; 8 by 1] + z[16*i + 1; 8 by 1]) + z[16*i + 16; 8 by 1])
+)";
+  const auto run = [&](const std::string& text, const ir::Environment& inputs) {
+    for (const bool aligned : {false, true})
+      CHECK(against_interpreter(text, inputs,
+                                {.target = target, .codegen = {}, .aligned = aligned}) == "");
+  };
+  for (const DType type : {DType::F64, DType::F32, DType::I32, DType::I64, DType::U32}) {
+    CAPTURE(to_string(type));
+    const int lanes = 64 / size_in_bytes(type);
+    std::string text = replaced(kWindow, "T[", std::string(to_string(type)) + "[");
+    for (const int count : {2, 1})
+      text = replaced(text, (count == 2 ? "2*W" : "W"), std::to_string(count * lanes));
+    run(text, {{"x", filled(type, {200}, 11)}});
+    const codegen::Kernel kernel{ir::parse_loop_program(text, "window"), {}};
+    const std::string code = codegen::emit_llvm_ir({&kernel, 1}, target);
+    CHECK(code.find("i32 5, i32 6, i32 7, i32 8, i32 9") != std::string::npos);  // x[32*i + 5]
+  }
+  run(kInPlace, {{"x", filled(DType::F64, {80}, 11)}, {"z", filled(DType::F64, {80}, 12)}});
+}
