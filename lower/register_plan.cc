@@ -93,13 +93,41 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
   const auto [at, fresh] =
       pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, lanes.skipped});
   at->second.stored = at->second.stored || stored;
-  const auto leads_here = [&](const Path& begun) {
-    return begun.size() <= path_.size() &&
-           std::ranges::equal(begun, std::span(path_).first(begun.size()));
-  };
-  if (!stored && std::ranges::none_of(at->second.begun, leads_here)) at->second.unbegun = true;
+  if (!stored && !is_begun(at->second)) at->second.unbegun = true;
   if (!fresh && (at->second.active != lanes.active || at->second.skipped != lanes.skipped))
     at->second.uniform = false;
+}
+
+namespace {
+
+// One of the two is taken: k >= 1, and k <= 0 or what is left of that where k is no less.
+bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
+  const auto *one = std::get_if<ir::If>(&a->op), *other = std::get_if<ir::If>(&b->op);
+  if (!one || !other || one->condition || other->condition) return false;
+  if (one->conditions.size() != 1 || other->conditions.size() != 1) return false;
+  const ir::Constraint &c = one->conditions[0], &d = other->conditions[0];
+  if (c.equality == d.equality) return !c.equality && c.expr + d.expr == Affine(-1);
+  const ir::Constraint &least = c.equality ? c : d, &more = c.equality ? d : c;
+  return more.expr == least.expr - 1 || more.expr == Affine(-1) - least.expr;
+}
+
+}  // namespace
+
+// Where it is read, it has been written: on the way here, or in both of two branches on it.
+bool RegisterPlan::is_begun(const Masks& masks) const {
+  const auto leads_here = [&](std::span<const ir::StmtNode* const> path) {
+    return path.size() <= path_.size() &&
+           std::ranges::equal(path, std::span(path_).first(path.size()));
+  };
+  return std::ranges::any_of(masks.begun, [&](const Path& path) {
+    if (leads_here(path)) return true;
+    const auto around = std::span(path).first(path.size() - 1);
+    return leads_here(around) && std::ranges::any_of(masks.begun, [&](const Path& other) {
+             return other.size() == path.size() &&
+                    std::ranges::equal(around, std::span(other).first(around.size())) &&
+                    are_complements(path.back(), other.back());
+           });
+  });
 }
 
 // Its value reads the piece that it writes.

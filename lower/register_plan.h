@@ -65,6 +65,7 @@ class RegisterPlan {
   void find_lanes();
   void check_overlap();
   bool updates(const ir::Store& store) const;
+  bool is_begun(const Masks& masks) const;
   bool is_part(const Piece& piece) const;
   std::size_t dimension_of(const Piece& piece) const;
   bool is_within(const Piece& part, const Piece& whole) const;

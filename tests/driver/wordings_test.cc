@@ -265,10 +265,10 @@ program mosaic()
   in  a: f32[64, 65]
   in  b: f32[64, 64]
   out y: f32[128, 128]
-  Y0: y[2*i, 2*j] = a[i, j]
-  Y1: y[2*i, 2*j + 1] = (a[i, j] + a[i, j + 1]) * 0.5  for j in 0..64
+  Y0: y[2*i, 2*j] = a[i, j]  for i in 0..64, j in 0..64
+  Y1: y[2*i, 2*j + 1] = (a[i, j] + a[i, j + 1]) * 0.5  for i in 0..64, j in 0..64
   Y2: y[2*i + 1, 2*j] = b[i, j]
-  Y3: y[2*i + 1, 2*j + 1] = a[i, j] + b[i, j]
+  Y3: y[2*i + 1, 2*j + 1] = a[i, j] + b[i, j]  for i in 0..64, j in 0..64
 )";
   // Where one reads what another is to write they are not together.
   constexpr const char* kChain = R"(
