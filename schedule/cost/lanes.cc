@@ -28,13 +28,15 @@ bool advances_evenly(const ir::Program& program, const ir::ExprNode& node,
     return is_linear(index->value, loop);
   const auto* load = std::get_if<ir::Load>(&node.op);
   if (!load) return true;
-  return (gathers(*load, loop) ? std::ranges::all_of(load->indices,
-                                                     [&](const ir::Index& index) {
-                                                       return is_linear(index.affine, loop);
-                                                     })
-                               : ir::stride_of(program, *load, loop).has_value()) &&
-         std::ranges::all_of(load->guard,
-                             [&](const ir::Constraint& c) { return is_linear(c.expr, loop); });
+  const bool is_even = gathers(*load, loop)
+                           ? std::ranges::all_of(load->indices,
+                                                 [&](const ir::Index& index) {
+                                                   return is_linear(index.affine, loop);
+                                                 })
+                           : ir::stride_of(program, *load, loop).has_value();
+  return is_even && std::ranges::all_of(load->guard, [&](const ir::Constraint& c) {
+           return is_linear(c.expr, loop);
+         });
 }
 
 bool advances_evenly(const ir::Program& program, const ir::Expr& value, const std::string& loop) {
@@ -79,8 +81,9 @@ bool fills_lines(const ir::Program& program, const ir::Statement& statement,
   const ir::Access& own = statement.writes[0];
   const std::int64_t step = ir::stride_of(program, own, loop).value_or(0);
   if (step == 1) return true;
+  if (step < 1 || step > kNearLanes) return false;
   const ir::Index& last = own.indices.back();
-  if (step < 1 || step > kNearLanes || last.affine.coefficient(loop) != step) return false;
+  if (last.affine.coefficient(loop) != step) return false;
   std::set<std::int64_t> filled = {0};
   for (const ir::Statement* other : together) {
     if (!ir::write_in_turn(statement, *other)) continue;

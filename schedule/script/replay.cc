@@ -53,12 +53,21 @@ std::string place_of(const Directive& directive) {
   return directive.file.empty() ? line : line + " of " + directive.file;
 }
 
+// What a note is about, in a line: of a block, that it is one, and of a long directive its
+// beginning.
+std::string in_a_line(const Directive& directive) {
+  constexpr std::size_t kMost = 90;
+  const std::string text = print(directive);
+  if (text.find('\n') != std::string::npos) return "{ .. }";
+  return text.size() <= kMost ? text : text.substr(0, text.rfind(' ', kMost)) + " ..";
+}
+
 void note_idle(const State& before, const Directive& directive, const State& after,
                const ScriptEnvironment& environment, std::vector<std::string>& notes) {
   // A scheduler's choice, the same for all sizes.
   if (directive.provenance != Provenance::Person) return;
   for (const std::string& note : idle_parts(before, directive, after, environment))
-    notes.push_back(place_of(directive) + ": " + print(directive) + ": " + note);
+    notes.push_back(place_of(directive) + ": " + in_a_line(directive) + ": " + note);
 }
 
 void note_unused(const Script& script, std::vector<std::string>& notes) {
