@@ -35,10 +35,11 @@ class SharedNestPlanner {
 
   schedule::NestPlan run() {
     lies_along_ = is_along_innermost();
-    if (lies_along_) choose_vectors();
+    if (lies_along_ && !block_) choose_vectors();
     const std::string lane = lies_along_ ? shared_.back().loop : this->lane();
     if (!lane.empty())
-      for (const ir::Statement* s : statements()) split(*s, lane, vectors_);
+      for (const ir::Statement* s : statements())
+        plan_.splits.emplace_back(schedule::PlannedSplit{s->name, lane, lane_tile()});
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements())
       leaves.push_back(nest_path(own_path(*s, lane), schedule::nest_statement(s->name)));
@@ -75,6 +76,7 @@ class SharedNestPlanner {
   schedule::NestPlan plan_;
   bool lies_along_ = false;  // vectors of the innermost shared loop, innermost in every statement
   std::int64_t vectors_ = 1;
+  std::optional<std::int64_t> block_;  // iterations that advance evenly, in place of vectors
 
   const ir::Statement& main() const {
     const Cluster& first = *parts_[0];
@@ -99,7 +101,7 @@ class SharedNestPlanner {
     bool is_parallel = machine_.cores < 2;
     for (const BandMember& member : shared_) {
       const bool is_lane = member.loop == lane;
-      const std::int64_t points = is_lane ? vectors_ * lanes(main()) : 1;
+      const std::int64_t points = is_lane ? block_.value_or(vectors_ * lanes(main())) : 1;
       const std::int64_t trips = ceil_div(iterations_of(reference_, main(), member.loop), points);
       const bool here = !is_parallel && member.coincident && trips >= machine_.cores;
       path.push_back({is_lane ? tiles_of(member.loop) : member.loop,
@@ -109,15 +111,26 @@ class SharedNestPlanner {
     return path;
   }
 
+  schedule::TileSize lane_tile() const {
+    if (block_) return schedule::Elements{*block_};
+    return schedule::Vectors{vectors_};
+  }
+
   // Along the innermost shared loop every statement writes side by side and no read strides.
-  bool is_along_innermost() const {
+  bool is_along_innermost() {
     if (shared_.empty() || !shared_.back().coincident || as_isl_says_) return false;
     const std::string& lane = shared_.back().loop;
     const std::vector<const ir::Statement*> all = statements();
-    return std::ranges::all_of(all, [&](const ir::Statement* s) {
-      return carries_lanes(program_, reference_, machine_, *s, lane, all) && !strides(*s, lane) &&
-             lanes(*s) == lanes(main());
+    const bool is_even = std::ranges::all_of(all, [&](const ir::Statement* s) {
+      return schedule::fills_lines(program_, *s, lane, all) && !strides(*s, lane) &&
+             lanes(*s) == lanes(main()) && iterations_of(reference_, *s, lane) >= lanes(*s);
     });
+    const auto carries = [&](const ir::Statement* s) {
+      return schedule::can_carry_lanes(program_, *s, lane);
+    };
+    if (!is_even || std::ranges::all_of(all, carries)) return is_even;
+    block_ = schedule::lane_block(program_, all, lane, lanes(main()));
+    return block_.has_value();
   }
 
   // Several chains of a sum where the registers hold what is kept of them.
@@ -136,17 +149,18 @@ class SharedNestPlanner {
     if (!std::ranges::all_of(shared_, &BandMember::coincident)) return all;
     const std::vector<const ir::Statement*> here = statements();
     std::set<std::string> buffers;
-    for (const Cluster* part : parts_) {
-      const ir::Statement* s = part->update() ? part->update() : part->statements.back();
-      const bool has_point = std::ranges::all_of(s->iterators, [&](const std::string& it) {
-        return std::ranges::find(s->reductions, it) != s->reductions.end() ||
-               std::ranges::find(shared_, it, &BandMember::loop) != shared_.end();
-      });
-      if (has_point && schedule::stays_inside(program_, s->writes[0].buffer, *s, here) &&
-          schedule::can_stage_accumulator(program_, *s, here, false) &&
-          buffers.insert(s->writes[0].buffer).second)
-        all.push_back(s);
-    }
+    for (const Cluster* part : parts_)
+      for (const ir::Statement* s : part->statements) {
+        if (part->update() && s != part->update()) continue;
+        const bool has_point = std::ranges::all_of(s->iterators, [&](const std::string& it) {
+          return std::ranges::find(s->reductions, it) != s->reductions.end() ||
+                 std::ranges::find(shared_, it, &BandMember::loop) != shared_.end();
+        });
+        if (has_point && schedule::stays_inside(program_, s->writes[0].buffer, *s, here) &&
+            schedule::can_stage_accumulator(program_, *s, here, false) &&
+            buffers.insert(s->writes[0].buffer).second)
+          all.push_back(s);
+      }
     return all;
   }
 
@@ -263,9 +277,8 @@ std::int64_t iterations_of(const schedule::State& reference, const ir::Statement
 }
 
 bool carries_lanes(const ir::Program& program, const schedule::State& reference,
-                   const Machine& machine, const ir::Statement& s, const std::string& loop,
-                   std::span<const ir::Statement* const> together) {
-  return schedule::fills_lines(program, s, loop, together) &&
+                   const Machine& machine, const ir::Statement& s, const std::string& loop) {
+  return ir::stride_of(program, s.writes[0], loop) == 1 &&
          schedule::can_carry_lanes(program, s, loop) &&
          iterations_of(reference, s, loop) >=
              machine.lanes(program.buffer(s.writes[0].buffer).dtype);

@@ -61,6 +61,7 @@ class NestStrategy {
       return plan_shared_nest(shared_nest());
     if (const auto phases = schedule::lane_phases(program_, main()); phases && has_phases(*phases))
       return plan_phases(*phases);
+    if (has_lane_blocks()) return plan_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
     if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
@@ -118,6 +119,22 @@ class NestStrategy {
   bool fills_in_turn() const {
     const std::vector<const ir::Statement*>& all = cluster().statements;
     return all.size() > 1 && ir::write_in_turn(*all[all.size() - 2], *all.back());
+  }
+
+  // Definitions of whose innermost loop no vectors but blocks of iterations advance evenly.
+  bool has_lane_blocks() const {
+    if (cluster().update() || own_.empty()) return false;
+    const std::string& loop = own_.back().loop;
+    const std::vector<const ir::Statement*>& all = cluster().statements;
+    return std::ranges::all_of(all,
+                               [&](const ir::Statement* s) {
+                                 return ir::stride_of(program_, s->writes[0], loop) == 1;
+                               }) &&
+           !std::ranges::all_of(all,
+                                [&](const ir::Statement* s) {
+                                  return schedule::can_carry_lanes(program_, *s, loop);
+                                }) &&
+           schedule::lane_block(program_, all, loop, machine_.lanes(dtype()));
   }
 
   // One definition, of whose loop whole vectors of each phase run at once.

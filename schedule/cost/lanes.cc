@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/contraction.h"
+#include "ir/facts.h"
 #include "ir/relations.h"
 
 namespace polyte::schedule {
@@ -138,6 +139,64 @@ std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Stat
     for (const std::int64_t count : {2, 4})
       if (can_carry_lanes(program, with_phases(statement, loop, count), loop + ".o"))
         return LanePhases{loop, count};
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+ir::Expr simplified(const ir::Expr& value, const ir::Ranges& ranges) {
+  return ir::rewrite(value, [&](const ir::Expr& leaf) -> ir::Expr {
+    if (const auto* index = std::get_if<ir::IndexValue>(&leaf->op))
+      return ir::make_index(ir::simplified(index->value, ranges), leaf->type);
+    const auto* found = std::get_if<ir::Load>(&leaf->op);
+    if (!found) return leaf;
+    ir::Load load = *found;
+    for (ir::Index& index : load.indices) index.affine = ir::simplified(index.affine, ranges);
+    for (ir::Constraint& c : load.guard) c.expr = ir::simplified(c.expr, ranges);
+    return std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{leaf->type, leaf->lanes, std::move(load)});
+  });
+}
+
+// Over the loops that a split by `size` makes, of which the inner one has as many iterations.
+ir::Statement in_blocks(const ir::Statement& statement, const std::string& loop,
+                        std::int64_t size) {
+  ir::Statement s = with_phases(statement, loop, size);
+  const ir::Ranges ranges = {{loop + ".i", {0, size - 1}}};
+  for (ir::Access& write : s.writes)
+    for (ir::Index& index : write.indices) index.affine = ir::simplified(index.affine, ranges);
+  for (ir::Expr& value : s.values) value = simplified(value, ranges);
+  if (s.guard) s.guard = simplified(s.guard, ranges);
+  return s;
+}
+
+void add_divisors(const ir::Affine& e, const std::string& loop, std::set<std::int64_t>& divisors) {
+  for (const ir::Term& term : e.terms())
+    if (term.atom.div && term.atom.div->numerator.uses(loop))
+      divisors.insert(term.atom.div->denominator);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> lane_block(const ir::Program& program,
+                                       std::span<const ir::Statement* const> statements,
+                                       const std::string& loop, std::int64_t lanes) {
+  std::set<std::int64_t> divisors;
+  for (const ir::Statement* s : statements)
+    for (const ir::Expr& value : s->values)
+      ir::for_each_node(value, [&](const ir::ExprNode& node) {
+        if (const auto* index = std::get_if<ir::IndexValue>(&node.op))
+          add_divisors(index->value, loop, divisors);
+        if (const auto* load = std::get_if<ir::Load>(&node.op))
+          for (const ir::Index& index : load->indices) add_divisors(index.affine, loop, divisors);
+      });
+  for (const std::int64_t size : divisors) {
+    if (2 * size % lanes != 0 || size > 4 * lanes) continue;
+    if (std::ranges::all_of(statements, [&](const ir::Statement* s) {
+          return can_carry_lanes(program, in_blocks(*s, loop, size), loop + ".i");
+        }))
+      return size;
   }
   return std::nullopt;
 }

@@ -56,6 +56,17 @@ struct LanePhases {
 };
 std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Statement& statement);
 
+// Subscripts and values that divide the loop by more: in a block of so many iterations the quotient
+// stands still and the remainder counts, so that lanes along the block advance evenly.
+//
+//   y[q] = x[q // 8] * f32(q % 8)      8: q = 8*q.o + q.i, lanes along q.i
+//
+// The size of such a block, half a vector of `lanes` to four of them; nullopt: none, or some
+// statement does not have the loop.
+std::optional<std::int64_t> lane_block(const ir::Program& program,
+                                       std::span<const ir::Statement* const> statements,
+                                       const std::string& loop, std::int64_t lanes);
+
 // Of these two the loop whose squares come one after the other: more of what the statement reads
 // and writes lies along it, and each line of memory is used up before the next.
 //

@@ -4,6 +4,7 @@
 //   y[n, c, h, w] = ...      around n, c, h   lane w
 //   y[m, n] = x[n, m]        lane n, turning m: x is read along its rows
 //   y[h, w] = x[h // 2, w // 2]        lane w in two phases
+//   y[h, w] = x[h // 8, w // 8]        lane w in blocks of eight
 #include <algorithm>
 
 #include "schedule/cost/lanes.h"
@@ -24,6 +25,7 @@ struct PointwiseShape {
   std::string lane;                // empty: nothing to vectorise
   std::string turning;             // the other loop of square tiles; empty: none
   std::int64_t phases = 1;         // of the lane loop, each in vectors of its own
+  std::int64_t block = 0;          // of the lane loop, in which lanes advance evenly; 0: all do
 };
 
 PointwiseShape shape_of(const KernelSoFar& kernel, const StatementGroup& group,
@@ -47,6 +49,11 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const StatementGroup& group,
       phases && shape.lane.empty() && program.open.empty())
     if (phases->fill_vectors(find(facts, phases->loop)->extent, lanes))
       shape.lane = phases->loop, shape.phases = phases->count;
+  for (const IteratorFacts& fact : facts) {
+    if (!shape.lane.empty() || all.size() > 1 || write_stride(program, s, fact.name) != 1) continue;
+    const auto block = lane_block(program, all, fact.name, lanes);
+    if (block && fact.extent >= *block) shape.lane = fact.name, shape.block = *block;
+  }
   for (const IteratorFacts& fact : facts)
     if (fact.name != shape.lane && fact.name != shape.turning) shape.outer.push_back(fact.name);
   return shape;
@@ -91,9 +98,10 @@ struct PointwiseNest {
         for (const std::string& outer : shape.outer) add(outer, outer, 1);
       else if (loop != scope.names.end() && !loop->second.empty())
         add(loop->second + item.substr(role.size()), loop->second,
-            kernel.machine.lanes(dtype) * (shape.phases > 1        ? shape.phases
-                                           : shape.turning.empty() ? kVectorsAStep
-                                                                   : 1));
+            shape.block > 0 ? shape.block
+                            : kernel.machine.lanes(dtype) * (shape.phases > 1        ? shape.phases
+                                                             : shape.turning.empty() ? kVectorsAStep
+                                                                                     : 1));
     }
     return loops;
   }
@@ -118,6 +126,7 @@ struct PointwiseNest {
                                                                : shape.lane},
                            {"inmost", shape.outer.empty() ? "" : shape.outer.back()}};
     filling.scope.lists["free"] = shape.outer;
+    if (shape.block > 0) filling.values["Block"] = std::to_string(shape.block);
     if (shape.phases > 1) filling.values["Phases"] = std::to_string(shape.phases);
     add_chain(filling.scope, kernel.program, s, after);
     filling.scope.names["threads"] = loop_for_threads(
@@ -134,6 +143,7 @@ OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group) 
   const DType dtype = kernel.program.buffer(s.writes[0].buffer).dtype;
   const PointwiseNest nest{kernel, s, group.epilogue, facts, shape_of(kernel, group, facts), dtype};
   const char* const structure = nest.shape.phases > 1        ? "phases"
+                                : nest.shape.block > 0       ? "blocks"
                                 : nest.shape.turning.empty() ? "pointwise"
                                                              : "transpose";
   OpenNest open{

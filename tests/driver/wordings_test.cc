@@ -288,6 +288,22 @@ program chain()
   }
 }
 
+TEST_CASE("wordings: what divides its loop by eight is vectors of eight") {
+  constexpr const char* kGrid = R"(
+program grid()
+  in  g: f32[40, 65]
+  out y: f32[40, 512]
+  y[p, q] = (1 - f32(q % 8) * 0.125) * g[p, q//8] + f32(q % 8) * 0.125 * g[p, q//8 + 1]  for p in 0..40, q in 0..512
+)";
+  for (const driver::Arm arm : kArms) {
+    const Written grid = written(kGrid, arm);
+    CAPTURE(grid.script);
+    CHECK(grid.has("<q.i> > y"));
+    CHECK(grid.notes.find("scalar") == std::string::npos);
+    CHECK(grid.notes.find("not vectorised") == std::string::npos);
+  }
+}
+
 TEST_CASE("wordings: look-ups in a table are vectors, and in their nest what they go through") {
   constexpr const char* kCurve = R"(
 program curve()

@@ -140,5 +140,19 @@ TEST_CASE(
     return schedule::print(*made);
   };
   CHECK(script(kUpsample).find("[w.i] > <w.o.i> > y") != std::string::npos);
+  // By as much as a vector: in a block of so many the quotient stands still.
+  constexpr const char* kGrid =
+      "program p()\n  in  x: f32[8, 4]\n  out y: f32[8, 32]\n  y[h, w] = x[h, w // 8] + f32(w % "
+      "8)\n";
+  const auto block = [](const char* text, std::int64_t lanes) {
+    const auto program = schedule::bound_program(text, {});
+    const ir::Statement* const only = &program->statements[0];
+    return schedule::lane_block(*program, {&only, 1}, "w", lanes).value_or(0);
+  };
+  CHECK(block(kGrid, 4) == 8);
+  CHECK(block(kGrid, 16) == 8);
+  CHECK(block(kGrid, 32) == 0);  // too few of a vector's lanes
+  CHECK(block(kTurn, 4) == 0);
+  CHECK(script(kGrid).find("h > w.o > <w.i> > y") != std::string::npos);
   CHECK(script(kThree).find("<w") == std::string::npos);
 }

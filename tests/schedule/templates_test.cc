@@ -108,6 +108,9 @@ TEST_CASE("templates: each structure takes its own") {
       {"phases",
        "program p(N)\n  in x: f32[N]\n  out y: f32[2*N]\n  y[i] = x[i//2]\n",
        {{"N", 90}}},
+      {"blocks",
+       "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i//8] * f32(i % 8)\n",
+       {{"N", 90}}},
       {"pointwise",
        "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n",
        {{"N", 200}}},
@@ -245,7 +248,7 @@ TEST_CASE("templates: every problem of a folder is reported, with its file and l
   for (const char* expected :
        {"mine.sched:1: the template yours stands in a file of its name, yours.sched",
         "other.sched:1: no structure 'matmul'",
-        "(there are rows, contraction, window, reduction, transpose, phases, recurrence, "
+        "(there are rows, contraction, window, reduction, transpose, phases, blocks, recurrence, "
         "pointwise, "
         "gpu_attention_warps, "
         "gpu_attention, "
