@@ -431,7 +431,7 @@ TEST_CASE("hints keep every value") {
   CHECK(assembly.find("prefetcht2") != std::string::npos);
 }
 
-// Vectors as long as a line, on a processor that multiplies one a cycle: those that overlap are
+// Vectors as long as a line, on a processor that multiplies one per cycle: those that overlap are
 // shifted together. Any processor executes them, in pieces.
 TEST_CASE("vectors that overlap are those that their neighbours say") {
   codegen::Target target = runnable_targets().front();
