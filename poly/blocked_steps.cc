@@ -8,6 +8,7 @@
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
 #include "poly/price_rates.h"
+#include "poly/product_subscripts.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/step_cost.h"
 #include "schedule/cost/threads.h"
@@ -56,28 +57,6 @@ struct Product {
   std::string far() const { return sum->name + ".far"; }
 };
 
-// a - b where the domain says that it is never negative: the least it is; nullopt: the domain says
-// nothing of the sort.
-std::optional<std::int64_t> least_difference(const ir::Statement& s, const std::string& a,
-                                             const std::string& b) {
-  for (const ir::Constraint& c : s.domain) {
-    const ir::Affine rest = c.expr - ir::Affine::symbol(a) + ir::Affine::symbol(b);
-    if (!c.equality && rest.is_constant()) return -rest.constant();
-  }
-  return std::nullopt;
-}
-
-// The operand is the same for all lanes, or has them as neighbours.
-bool lies_along(const ir::Load& load, const std::string& lane) {
-  for (std::size_t d = 0; d < load.indices.size(); ++d) {
-    const ir::Index& index = load.indices[d];
-    const bool is_last = d + 1 == load.indices.size();
-    if (index.indirect) return false;
-    if (index.affine.uses(lane) && !(is_last && index.affine.coefficient(lane) == 1)) return false;
-  }
-  return true;
-}
-
 // A matrix of lanes and steps, each a subscript of its own.
 bool is_across(const ir::Load& load, const std::string& lane, const std::string& step) {
   return load.indices.size() == 2 && !load.otherwise && !load.indices[0].indirect &&
@@ -121,10 +100,10 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
   }
   if (found != 7 || !find_lanes(product)) return std::nullopt;
   for (const std::string& it : {product.row, product.lane})
-    if (least_difference(s, it, product.step)) product.bound = it;
+    if (least_above(s, it, product.step)) product.bound = it;
   if (product.bound.empty()) return std::nullopt;
-  if (least_difference(s, product.row, product.lane)) product.side = -1;
-  if (least_difference(s, product.lane, product.row)) product.side = 1;
+  if (least_above(s, product.row, product.lane)) product.side = -1;
+  if (least_above(s, product.lane, product.row)) product.side = 1;
   return product;
 }
 

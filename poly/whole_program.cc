@@ -12,6 +12,7 @@
 #include "poly/order_plan.h"
 #include "poly/order_price.h"
 #include "poly/recurrent_rows.h"
+#include "poly/rows_ahead.h"
 #include "schedule/proof/prover.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/replay.h"
@@ -376,6 +377,7 @@ std::vector<OrderPlan> plans_of_attempts(const ir::Program& program,
   for (const OrderAttempt& attempt : attempts)
     std::ranges::move(plans_of_attempt(program, reference, machine, attempt, keep_order),
                       std::back_inserter(plans));
+  if (auto plan = plan_of_rows_ahead(program, machine)) plans.push_back(*std::move(plan));
   sort_by_price(plans);
   return plans;
 }
