@@ -27,8 +27,6 @@ constexpr std::int64_t kLeastBlocks = 4;                      // fewer are hardl
 constexpr int kMostRows = 16, kMostVectors = 4;
 // Of a tile: a row's element in all lanes, while the next one is loaded.
 constexpr int kSpareRegisters = 2;
-// Of the cycles of a whole block: rows of a triangle, which have fewer whole vectors.
-constexpr double kHalfFull = 1;
 // Of the predicted rate of a tile: what its beginning, end and order cost.
 constexpr double kFull = 0.9;
 constexpr double kCopiedAcross = 2;  // cycles of an element that is packed
@@ -241,11 +239,10 @@ class BlockedStepsPlanner {
     const double copied = p.across ? kCopiedAcross * far / rows : 0;
     far_cycles_ += (far - edge) * blocks_.far;
     const bool has_rows_of_block = p.bound == p.row || rows_in_blocks_;
-    return near * kHalfFull *
-               cycles_in_block(*p.sum, p, has_rows_of_block ? size : rows,
-                               p.bound == p.lane ? size : lanes) +
-           edge * kHalfFull * cycles_in_block(with_packed(p), p, size, size) +
-           (far - edge) * blocks_.far + stored + copied - cycles;
+    return near * cycles_in_block(*p.sum, p, has_rows_of_block ? size : rows,
+                                  p.bound == p.lane ? size : lanes) +
+           edge * cycles_in_block(with_packed(p), p, size, size) + (far - edge) * blocks_.far +
+           stored + copied - cycles;
   }
 
   // The sum with the operand that lies across the lanes along them.

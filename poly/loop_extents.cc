@@ -26,10 +26,6 @@ double steps_of(const std::vector<double>& coefficients, const std::vector<doubl
   return sum;
 }
 
-}  // namespace
-
-namespace {
-
 // What a domain says of one iterator where those outside have values.
 struct Range {
   double low = 0, high = 0;  // the last value

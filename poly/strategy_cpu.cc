@@ -123,8 +123,9 @@ class NestStrategy {
 
   // Definitions of whose innermost loop no vectors but blocks of iterations advance evenly.
   bool has_lane_blocks() const {
-    if (cluster().update() || own_.empty()) return false;
+    if (cluster().update() || own_.empty() || !own_.back().coincident) return false;
     const std::string& loop = own_.back().loop;
+    if (extent(loop) < machine_.lanes(dtype())) return false;
     const std::vector<const ir::Statement*>& all = cluster().statements;
     return std::ranges::all_of(all,
                                [&](const ir::Statement* s) {

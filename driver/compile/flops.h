@@ -11,8 +11,8 @@
 namespace polyte::driver {
 
 // Arithmetic operations of every instance, an fma as two, a change of sign as none (an addition
-// that subtracts has it); 0, not known, where a domain takes too
-// long to count. `sizes` has the values of parameters that are not bound.
+// that subtracts has it); 0, not known, where a domain takes too long to count. `sizes` has the
+// values of parameters that are not bound.
 double count_flops(const ir::Program& program);
 double count_flops(const std::vector<ir::Statement>& statements, const ir::Values& sizes);
 

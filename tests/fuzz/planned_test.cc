@@ -1,6 +1,6 @@
 // What is planned for large sizes, by threads and in tiles, proved and executed at small ones:
 // sweeps in time with borders, sums along rows and columns of one matrix, rows that begin elsewhere
-// each.
+// each, products in place that read the rows ahead, or those behind.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -95,6 +95,26 @@ Drawn drawn_rows(Random& random) {
       {{"M", random.between(3, 9)}, {"N", random.between(20, 60)}}};
 }
 
+// Each row adds rows ahead of it, or behind, to itself; definitions of it come before or after.
+Drawn drawn_in_place(Random& random) {
+  const std::string type = random.chance(50) ? "f64" : "f32";
+  const int gap = random.between(1, 3);
+  const std::string ahead = beside("i", gap) + "..M", behind = "0..i";
+  const std::string sum = std::string("    S: B[i, j] += ") +
+                          (random.chance(50) ? "A[k, i]" : "A[i, k]") +
+                          " * B[k, j]   for j in 0..N, k in " +
+                          (random.chance(80) ? ahead : behind) + "\n",
+                    factor = "    P: B[i, j] = B[i, j] * d[i]   for j in 0..N\n",
+                    shift = "    Q: B[i, j] = B[i, j] + d[i]   for j in 0..N\n";
+  const std::string after = random.chance(80) ? factor : "", more = random.chance(30) ? shift : "";
+  return {"program in_place(M, N)\n  in    A: " + type + "[M, M]\n  in    d: " + type +
+              "[M]\n  inout B: " + type + "[M, N]\n  loop i in 0..M\n" +
+              (random.chance(15) ? factor.substr(0, 4) + "F" + factor.substr(5) : "") + sum +
+              after + more,
+          {{"M", random.between(700, 900)}, {"N", random.between(900, 1100)}},
+          {{"M", random.between(4, 30)}, {"N", random.between(1, 120)}}};
+}
+
 // Whether a nest holds two of the sums.
 bool fuses_sums(const std::string& script) {
   std::size_t at = 0;
@@ -112,10 +132,11 @@ bool fuses_sums(const std::string& script) {
 
 TEST_CASE("what is planned for large sizes is right at small ones") {
   Machine machine = codegen::target_for_cpu("x86-64-v3").machine;
-  std::map<std::string, int> drawn = {{"wavefront w", 0}, {"4*L", 0}, {"par ", 0}, {"fused", 0}};
-  for (std::uint64_t run = 0; run < (test::takes_all() ? 400 : 16); ++run) {
+  std::map<std::string, int> drawn = {
+      {"wavefront w", 0}, {"4*L", 0}, {"par ", 0}, {"fused", 0}, {"k.far", 0}};
+  for (std::uint64_t run = 0; run < (test::takes_all() ? 500 : 25); ++run) {
     Random random(23, run);
-    const auto make = {drawn_sweeps, drawn_sums, drawn_sums, drawn_rows};
+    const auto make = {drawn_sweeps, drawn_sums, drawn_in_place, drawn_sums, drawn_rows};
     const Drawn program = make.begin()[run % make.size()](random);
     CAPTURE(program.text);
     const auto bound = [&](const ir::Values& sizes) {

@@ -1,6 +1,6 @@
 // Results that several definitions fill in turn, y[2*i + 1, 2*j], .., and what looks their elements
 // up: all phases or some, in any order, one perhaps twice, at other ranges, or of what another
-// wrote.
+// wrote. Beside them what lies between the points of a coarse grid, g[x//8] and x % 8.
 #include "driver/judge/fuzz/random_styles.h"
 
 namespace polyte::fuzz {
@@ -51,6 +51,15 @@ RandomProgram turns(Random& random) {
     const std::string last = std::to_string(random.chance(90) ? n : n - 1);
     text += "  P" + std::to_string(p) + ": " + element(phases[p]) + " = " + value +
             "  for i in 0.." + std::to_string(m) + ", j in 0.." + last + "\n";
+  }
+  if (random.chance(40)) {
+    const int size = random.between(2, 4) * 4;
+    const std::string by = std::to_string(size), cells = std::to_string(end_column / size + 2);
+    text.insert(text.find("  inout y"),
+                "  in    g: " + type + "[" + cells + "]\n  out   w: " + type + shape + "\n");
+    text += "  w[u, x] = g[x//" + by + "] + g[x//" + by + " + 1] * " + type + "(x % " + by +
+            ")  for u in 0.." + std::to_string(end_row) + ", x in 0.." +
+            std::to_string(end_column) + "\n";
   }
   if (!looks_up) return {.text = text, .exact_sums = true};
   const std::string place = random.chance(50) ? "k[u, x] & 15" : "(k[u, x] & 7) + i32(x % 8)";
