@@ -170,6 +170,20 @@ bool Facts::proves(const Affine& e) const {
   }
 }
 
+std::optional<std::int64_t> Facts::most(const Affine& e) const {
+  const Interval interval = range(e);
+  if (!interval.max || !interval.min) return interval.max;
+  std::int64_t proved = *interval.max, least = *interval.min;
+  while (least < proved) {
+    const std::int64_t middle = std::midpoint(least, proved);
+    if (proves(middle - e))
+      proved = middle;
+    else
+      least = middle + 1;
+  }
+  return proved;
+}
+
 Truth Facts::truth(const Constraint& c) const {
   try {
     const Affine& e = c.expr;

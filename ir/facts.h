@@ -46,6 +46,8 @@ class Facts {
   bool proves(const Affine& e) const;  // e >= 0
   Truth truth(const Constraint& c) const;
   Interval range(const Affine& e) const { return range_of(e, ranges_); }
+  // At least e: the interval's end, or less where the facts prove that. nullopt: no end.
+  std::optional<std::int64_t> most(const Affine& e) const;
   const Ranges& ranges() const { return ranges_; }
   Affine simplify(const Affine& e) const;  // equal to e wherever the facts hold
 

@@ -1,6 +1,7 @@
 #include "lower/unroll_loops.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "lower/names.h"
@@ -41,13 +42,75 @@ class Unroller {
   Unroller(const ir::LoopProgram& program, std::vector<std::string>& notes)
       : notes_(notes), names_(program, true), facts_(facts_of(program)) {}
 
-  Stmt run(const Stmt& s) { return copy(s, {}, false); }
+  Stmt run(const Stmt& s) {
+    Subscripts found;
+    return copy(with_choosers(s, {}, found), {}, false);
+  }
 
  private:
+  using Registers = std::set<std::string>;
+  using Subscripts = std::map<std::string, std::vector<Affine>>;  // of each buffer
+
   std::vector<std::string>& notes_;
   Names names_;
   ir::Facts facts_;
   std::set<std::string> registers_, reported_;
+  std::set<std::string> choosers_;  // loops that only registers want unrolled
+
+  // Unrolls also the loops that choose registers of a buffer around them. `found`: subscripts of
+  // these below, in the first iteration of loops that are unrolled there.
+  Stmt with_choosers(const Stmt& s, Registers around, Subscripts& found) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    const bool is_register = alloc && alloc->buffer.memory == ir::Memory::Register;
+    if (is_register) around.insert(alloc->buffer.name);
+    if (std::holds_alternative<ir::Tensorized>(s->op)) {  // its loops are its own
+      collect(s, around, found);
+      return s;
+    }
+    const Stmt below = ir::rewrite_children(
+        s, [&](const Stmt& child) { return with_choosers(child, around, found); });
+    if (is_register) found.erase(alloc->buffer.name);
+    if (const auto* loop = std::get_if<ir::For>(&below->op)) return as_chooser(below, *loop, found);
+    if (!alloc && !std::holds_alternative<ir::Block>(s->op)) collect(s, around, found);
+    return below;
+  }
+
+  Stmt as_chooser(const Stmt& s, const ir::For& loop, Subscripts& found) {
+    bool chooses = false;
+    const bool can_be = loop.kind == LoopKind::Serial || loop.kind == LoopKind::Unrolled;
+    for (auto& [buffer, subscripts] : found)
+      for (Affine& each : subscripts) {
+        if (!can_be || !each.uses(loop.var)) continue;
+        chooses = true;
+        each = ir::substitute(each, {{loop.var, loop.lower[0]}});
+      }
+    if (!chooses || loop.kind == LoopKind::Unrolled) return s;
+    choosers_.insert(loop.var);
+    ir::For copy = loop;
+    copy.kind = LoopKind::Unrolled;
+    return ir::make_for(std::move(copy));
+  }
+
+  // Of a store, a condition or an instruction.
+  static void collect(const Stmt& s, const Registers& registers, Subscripts& found) {
+    if (registers.empty()) return;
+    const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
+      if (!registers.contains(buffer)) return;
+      for (const ir::Index& index : indices)
+        if (!index.affine.is_constant()) found[buffer].push_back(index.affine);
+    };
+    const auto read = [&](const ir::Expr& e) {
+      for (const ir::Load* load : ir::loads_of(e)) see(load->buffer, load->indices);
+    };
+    if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+      if (branch->condition) read(branch->condition);
+      return;
+    }
+    ir::for_each_stmt(s, [&](const Stmt& each) {
+      if (const auto* store = std::get_if<ir::Store>(&each->op)) see(store->buffer, store->indices);
+    });
+    ir::for_each_expr(s, read);
+  }
 
   // `again`: not the first copy, so that what it binds needs fresh names.
   Stmt copy(const Stmt& s, const Bindings& bindings, bool again) {
@@ -82,7 +145,7 @@ class Unroller {
       std::string reason;
       if (const auto trips = trips_of(result, reason))
         return unrolled(result, *trips, bindings, again);
-      if (reported_.insert(loop.var).second)
+      if (!choosers_.contains(loop.var) && reported_.insert(loop.var).second)
         notes_.push_back("loop '" + loop.loop + "' is not unrolled: " + reason);
       result.kind = LoopKind::Serial;
       result.uncut = false;
@@ -101,7 +164,7 @@ class Unroller {
   std::optional<std::int64_t> trips_of(const ir::For& loop, std::string& reason) {
     std::optional<std::int64_t> trips;
     for (const Affine& upper : loop.upper) {
-      const auto most = facts_.range(upper - loop.lower[0]).max;
+      const auto most = facts_.most(upper - loop.lower[0]);
       if (most && (!trips || *most < *trips)) trips = most;
     }
     if (loop.lower.size() > 1) trips = std::nullopt;

@@ -5,6 +5,12 @@
 //   unrolled m.i in 0..2              acc[14*m.o] = ...
 //     acc[14*m.o + m.i] = ...   ->    acc[14*m.o + 1] = ...
 //
+// So does a serial loop that chooses registers, as far as it can be unrolled: they have no address.
+//
+//   alloc acc: f64[4, 8] in register
+//     for k in (4*o)..(4*o + 3)         acc[1, 0; 8 by 0,1] = ..      k = 4*o
+//       acc[k - 4*o + 1, 0; ..] = ..    acc[2, 0; 8 by 0,1] = ..      k = 4*o + 1
+//
 // Between the steps of a reduction into registers stands a Fence: without it LLVM merges loads
 // across the steps and spills. A loop without a constant extent, or one that would give too many
 // statements, becomes Serial, and `notes` says so.

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
 #include "poly/price_rates.h"
 #include "poly/product_subscripts.h"
-#include "schedule/cost/nest_accesses.h"
-#include "schedule/cost/step_cost.h"
+#include "poly/product_tile.h"
 #include "schedule/cost/threads.h"
 
 namespace polyte::poly {
@@ -24,12 +22,7 @@ using schedule::within_tile;
 
 constexpr std::int64_t kBlocks[] = {24, 32, 48, 64, 72, 96};  // steps of a block
 constexpr std::int64_t kLeastBlocks = 4;                      // fewer are hardly worth it
-constexpr int kMostRows = 16, kMostVectors = 4;
-// Of a tile: a row's element in all lanes, while the next one is loaded.
-constexpr int kSpareRegisters = 2;
-// Of the predicted rate of a tile: what its beginning, end and order cost.
-constexpr double kFull = 0.9;
-constexpr double kCopiedAcross = 2;  // cycles of an element that is packed
+constexpr double kCopiedAcross = 2;                           // cycles of an element that is packed
 // Bytes per cycle of what a tile adds to, read and written. Measured: lu of 2000 x 2000 in blocks
 // of 24 to 120 steps.
 constexpr double kTilesFromMemory = 5;
@@ -151,29 +144,15 @@ class BlockedStepsPlanner {
   // The tiles of the block's size that divide it and cost least; nullopt: none, or the block
   // is too large.
   std::optional<Blocks> blocks_of(std::int64_t steps) const {
-    Blocks best{.steps = steps, .far = std::numeric_limits<double>::infinity()};
     const Product& first = products_.front();
     const double longest = extents_.front().extent(first.roles.step);
     if (2 * longest < static_cast<double>(kLeastBlocks * steps)) return std::nullopt;
-    const std::vector<schedule::PricedLoop> loops = {
-        {first.row, steps, false}, {first.lane, steps, false}, {first.step, steps, true}};
-    const schedule::NestAccesses nest = schedule::nest_accesses(program_, *first.sum, {}, loops);
-    const schedule::StepCost price(nest, *first.sum, machine_);
     const std::set<std::string> packed =
         first.across ? std::set{first.across->buffer} : std::set<std::string>{};
-    const std::int64_t lanes = machine_.lanes(nest.dtype);
-    for (int vectors = 1; vectors <= kMostVectors; ++vectors)
-      for (int rows = 2; rows <= kMostRows; ++rows) {
-        if (steps % rows != 0 || steps % (vectors * lanes) != 0) continue;
-        if (rows * vectors + vectors + kSpareRegisters > machine_.vector_registers) continue;
-        const double cycles = price.cycles({1, 0, loops.size(), packed, false}, {rows, vectors});
-        const std::int64_t tiles = (steps / rows) * (steps / (vectors * lanes));
-        const double turns = static_cast<double>(steps * tiles);
-        const double each = (cycles + turns) / static_cast<double>(steps * steps * steps) / kFull;
-        if (each < best.far) best.far = each, best.tile = {rows, vectors};
-      }
-    if (best.tile.rows < 2) return std::nullopt;
-    return best;
+    const auto best = product_tile(program_, *first.sum, {first.row, first.lane, first.step}, steps,
+                                   packed, machine_);
+    if (!best) return std::nullopt;
+    return Blocks{steps, best->tile, best->cycles};
   }
 
   // The plan of a step at a time becomes one of blocks.

@@ -444,7 +444,8 @@ class Attempts {
       const Result<OrderTree> tree = order_of(schedule, known.model());
       if (!tree) return tree;
       band.child = without_iterator(*tree, region->iterator);
-      parts.push_back(order_band(std::move(band)));
+      // isl leaves out statements without instances; completed() adds them.
+      if (!statements_below(band.child).empty()) parts.push_back(order_band(std::move(band)));
     }
     return completed(order_sequence(std::move(parts)), program_);
   }

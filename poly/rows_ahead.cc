@@ -1,14 +1,12 @@
 #include "poly/rows_ahead.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
 #include "poly/price_rates.h"
 #include "poly/product_subscripts.h"
-#include "schedule/cost/nest_accesses.h"
-#include "schedule/cost/step_cost.h"
+#include "poly/product_tile.h"
 #include "schedule/cost/threads.h"
 
 namespace polyte::poly {
@@ -79,8 +77,10 @@ class RowsAheadPlanner {
                   ir::Affine::symbol(found_.step)}) {}
 
   std::optional<OrderPlan> run() {
-    choose_tile();
-    if (rows_ < 2) return std::nullopt;
+    const auto tile = product_tile(program_, *found_.sum, {found_.row, found_.lane, found_.step},
+                                   kCube, {}, machine_);
+    if (!tile) return std::nullopt;
+    rows_ = tile->tile.rows, vectors_ = tile->tile.vectors, far_ = tile->cycles;
     // Of what all rows read, so many lanes as stay in half of the second cache.
     const double row =
         extents_.extent(0) * static_cast<double>(size_in_bytes(buffer_.dtype) * vectors_ * lanes_);
@@ -96,8 +96,6 @@ class RowsAheadPlanner {
  private:
   // Rows, lanes and steps for which tiles are priced.
   static constexpr std::int64_t kCube = 96;
-  static constexpr int kMostRows = 16, kMostVectors = 4, kSpareRegisters = 2;
-  static constexpr double kFull = 0.9;           // of the predicted rate of a tile
   static constexpr double kNearVector = 3;       // cycles of a step in a block: two loads, a store
   static constexpr std::int64_t kMostTiles = 8;  // of lanes, side by side
 
@@ -108,25 +106,10 @@ class RowsAheadPlanner {
   std::int64_t lanes_;
   LoopExtents extents_;
   std::int64_t rows_ = 0, vectors_ = 0, tiles_ = 1;  // of a tile; tiles of lanes side by side
-  double far_ = std::numeric_limits<double>::infinity(), cycles_ = 0;  // a step of an element; all
+  double far_ = 0, cycles_ = 0;                      // a step of an element; all
 
   std::string near() const { return found_.sum->name + ".near"; }
   std::string far() const { return found_.sum->name + ".far"; }
-
-  void choose_tile() {
-    const std::vector<schedule::PricedLoop> loops = {
-        {found_.row, kCube, false}, {found_.lane, kCube, false}, {found_.step, kCube, true}};
-    const schedule::NestAccesses nest = schedule::nest_accesses(program_, *found_.sum, {}, loops);
-    const schedule::StepCost price(nest, *found_.sum, machine_);
-    for (int vectors = 1; vectors <= kMostVectors; ++vectors)
-      for (int rows = 2; rows <= kMostRows; ++rows) {
-        if (kCube % rows != 0 || kCube % (vectors * lanes_) != 0) continue;
-        if (rows * vectors + vectors + kSpareRegisters > machine_.vector_registers) continue;
-        const double cycles = price.cycles({1, 0, loops.size(), {}, false}, {rows, vectors}) /
-                              static_cast<double>(kCube * kCube * kCube) / kFull;
-        if (cycles < far_) far_ = cycles, rows_ = rows, vectors_ = vectors;
-      }
-  }
 
   void price() {
     const double points = extents_.points(),

@@ -252,6 +252,34 @@ TEST_CASE("unrolling copies in order, guards the tail, fences reductions into re
             "loop 'i' is not unrolled: 100 copies of 100 stores, expected at most 2048 stores"});
 }
 
+TEST_CASE("loops that choose registers are unrolled, whatever kind they are") {
+  std::vector<std::string> notes;
+  const auto pass = [&](const ir::LoopProgram& p) { return simplify(unroll_loops(p, notes)); };
+  // through the lower bound of another one, and with bounds that only both loops' together limit
+  CHECK(after("  for o in 0..3\n    alloc t: f32[3] in register\n"
+              "      for k in (3*o)..(3*o + 2)\n        unrolled i in (k - 3*o + 1)..3\n"
+              "          t[i] = index_f32(k)\n      y[o, 0] = t[2]\n",
+              pass) ==
+        "  for o in 0..3\n    alloc t: f32[3] in register\n"
+        "      t[1] = index_f32(3*o)\n      t[2] = index_f32(3*o)\n      fence\n"
+        "      t[2] = index_f32(3*o + 1)\n      y[o, 0] = t[2]\n");
+  const std::string guarded = after(
+      "  for o in 0..30\n    alloc t: f32[3] in register\n"
+      "      for i in (3*o + 1)..(3*o + 3)\n        for k in 0..(i - 3*o)\n"
+      "          t[k] = index_f32(i)\n      y[o, 0] = t[1]\n",
+      pass);
+  CHECK_MESSAGE(guarded.find("for k") == std::string::npos, guarded);
+  CHECK_MESSAGE(guarded.find("for i in (3*o + 1)..(3*o + 3)") != std::string::npos, guarded);
+  // memory has addresses; and what cannot be unrolled stays as it is, without a word about a loop
+  // that nobody asked to unroll
+  CHECK(after("  alloc t: f32[3] in stack\n    for k in 0..3\n      t[k] = f32(1)\n", pass)
+            .find("for k in 0..3") != std::string::npos);
+  CHECK(after("  alloc t: f32[9] in register\n    for k in 0..3000\n      t[k//1000] = f32(1)\n",
+              pass)
+            .find("for k in 0..3000") != std::string::npos);
+  CHECK(notes == std::vector<std::string>{});
+}
+
 TEST_CASE("buffers find their places") {
   std::vector<std::string> notes;
   const auto pass = [&](const ir::LoopProgram& p) { return place_buffers(p, notes); };
