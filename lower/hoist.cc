@@ -16,22 +16,46 @@ using ir::Stmt;
 
 namespace {
 
+using Guard = std::vector<ir::Constraint>;
+
 struct Hoisted {
   Expr load;
+  Guard guard;         // under which it is read
   std::string buffer;  // that holds its value
 };
 
-// The stores of a body without loops or guards, in order; false if there is anything else.
-bool plain_stores(const Stmt& body, std::vector<const ir::Store*>& stores) {
-  if (const auto* store = std::get_if<ir::Store>(&body->op)) {
-    stores.push_back(store);
+// What a body of stores and branches does, in order.
+struct Body {
+  struct Guarded {
+    const ir::Store* store = nullptr;
+    Guard guard = {};
+    bool is_steady = true;  // the guard is the same in all iterations
+  };
+  std::vector<Guarded> stores;
+};
+
+// False if there is anything else.
+bool collect_stores(const Stmt& s, const std::string& var, Body::Guarded& around, Body& body) {
+  if (const auto* store = std::get_if<ir::Store>(&s->op)) {
+    around.store = store;
+    body.stores.push_back(around);
     return true;
   }
-  if (std::holds_alternative<ir::Fence>(body->op) || std::holds_alternative<ir::Prefetch>(body->op))
+  if (std::holds_alternative<ir::Fence>(s->op) || std::holds_alternative<ir::Prefetch>(s->op))
     return true;
-  const auto* block = std::get_if<ir::Block>(&body->op);
-  return block && std::all_of(block->body.begin(), block->body.end(),
-                              [&](const Stmt& child) { return plain_stores(child, stores); });
+  if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+    Body::Guarded inner = around;
+    inner.is_steady = inner.is_steady && !branch->condition;
+    for (const ir::Constraint& c : branch->conditions) {
+      inner.guard.push_back(c);
+      inner.is_steady = inner.is_steady && !c.expr.uses(var);
+    }
+    return collect_stores(branch->body, var, inner, body);
+  }
+  const auto* block = std::get_if<ir::Block>(&s->op);
+  return block && std::ranges::all_of(block->body, [&](const Stmt& child) {
+           return collect_stores(child, var, around, body);
+         });
 }
 
 class Hoister {
@@ -96,47 +120,108 @@ class Hoister {
   }
 
   // Loop-invariant code motion, loads only. Safe because the loop runs at least once (so the load
-  // would have happened), nothing in it stores to that buffer, and no guard stands around the load.
+  // would have happened), nothing in it stores to that element, and the guards around the load go
+  // with it.
   Stmt with_loads_before(const Stmt& same, const ir::For& loop) {
-    std::vector<const ir::Store*> stores;
-    if (!runs(loop) || !plain_stores(loop.body, stores)) return same;
+    Body body;
+    Body::Guarded none;
+    if (!runs(loop) || !collect_stores(loop.body, loop.var, none, body)) return same;
+    const ir::Facts::Scope scope(facts_);
+    facts_.bind(loop.var, loop.lower, loop.upper);
     std::vector<Hoisted> hoisted;
-    for (const ir::Store* store : stores) collect(store->value, loop.var, stores, hoisted);
+    for (const Body::Guarded& each : body.stores)
+      if (each.is_steady) collect(each, loop.var, body, hoisted);
     if (hoisted.empty()) return same;
     ir::For copy = loop;
-    copy.body = rewrite_exprs(loop.body, [&](const Expr& leaf) { return replaced(leaf, hoisted); });
+    copy.body = with_values(loop.body, {}, hoisted);
     Stmt result = ir::make_for(std::move(copy));
     for (std::size_t i = hoisted.size(); i-- > 0;)
       result = with_value(hoisted[i], std::move(result));
     return result;
   }
 
-  void collect(const Expr& e, const std::string& var, const std::vector<const ir::Store*>& stores,
+  void collect(const Body::Guarded& reader, const std::string& var, const Body& body,
                std::vector<Hoisted>& into) {
-    ir::rewrite(e, [&](const Expr& leaf) {
+    ir::rewrite(reader.store->value, [&](const Expr& leaf) {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
-      if (load && into.size() < kMaxHoistedLoads && is_invariant(leaf, *load, var, stores) &&
-          std::none_of(into.begin(), into.end(),
-                       [&](const Hoisted& h) { return ir::equal(h.load, leaf); }))
-        into.push_back({leaf, names_.fresh(load->buffer + ".h")});
+      if (!load || into.size() >= kMaxHoistedLoads || !can_move(leaf, *load, var)) return leaf;
+      const bool is_there = std::ranges::any_of(into, [&](const Hoisted& h) {
+        return ir::equal(h.load, leaf) && is_within(reader.guard, h.guard);
+      });
+      if (!is_there && is_untouched(*load, reader.guard, body))
+        into.push_back({leaf, reader.guard, names_.fresh(load->buffer + ".h")});
       return leaf;
     });
   }
 
-  bool is_invariant(const Expr& e, const ir::Load& load, const std::string& var,
-                    const std::vector<const ir::Store*>& stores) const {
+  static bool is_within(const Guard& inner, const Guard& outer) {
+    return std::ranges::all_of(
+        outer, [&](const ir::Constraint& c) { return std::ranges::find(inner, c) != inner.end(); });
+  }
+
+  bool can_move(const Expr& e, const ir::Load& load, const std::string& var) const {
     const auto indirect = [](const ir::Index& index) { return index.indirect != nullptr; };
     return !uses(e, var) && load.guard.empty() && registers_.count(load.buffer) == 0 &&
-           std::none_of(load.indices.begin(), load.indices.end(), indirect) &&
-           std::none_of(stores.begin(), stores.end(),
-                        [&](const ir::Store* s) { return s->buffer == load.buffer; });
+           std::ranges::none_of(load.indices, indirect);
+  }
+
+  // No store of the body is to one of its elements, in whichever iterations.
+  bool is_untouched(const ir::Load& load, const Guard& guard, const Body& body) {
+    const auto is_same = [&](const Body::Guarded& s) { return s.store->buffer == load.buffer; };
+    if (std::ranges::count_if(body.stores, is_same) > kMostStoresApart) return false;
+    return std::ranges::all_of(body.stores, [&](const Body::Guarded& s) {
+      if (!is_same(s)) return true;
+      const ir::Facts::Scope scope(facts_);
+      facts_.assume(guard);
+      if (s.guard != guard) facts_.assume(s.guard);
+      return are_apart({&load.indices, &load.lanes}, {&s.store->indices, &s.store->lanes});
+    });
+  }
+
+  // Where an access is in a dimension.
+  struct Access {
+    const std::vector<ir::Index>* indices;
+    const ir::Lanes* lanes;
+  };
+
+  bool are_apart(const Access& a, const Access& b) const {
+    for (std::size_t d = 0; d < a.indices->size(); ++d)
+      if (ends_before(a, b, d) || ends_before(b, a, d)) return true;
+    return false;
+  }
+
+  // All lanes of `a` are before the first of `b`, in this dimension.
+  bool ends_before(const Access& a, const Access& b, std::size_t d) const {
+    const ir::Index &last = (*a.indices)[d], &first = (*b.indices)[d];
+    if (last.indirect || first.indirect) return false;
+    const std::int64_t stride = stride_of(a, d);
+    if (stride < 0 || stride_of(b, d) < 0) return false;
+    const auto is_before = [&](const Affine& lanes) {
+      return facts_.proves(first.affine - last.affine - (lanes - 1) * stride - 1);
+    };
+    return is_before(a.lanes->count) ||
+           (stride > 0 && a.lanes->active && is_before(*a.lanes->active));
+  }
+
+  static std::int64_t stride_of(const Access& access, std::size_t d) {
+    return access.lanes->count == 1 ? 0 : access.lanes->strides[d];
   }
 
   static std::vector<ir::Index> first() { return {ir::Index(Affine(0))}; }
 
-  static Expr replaced(const Expr& leaf, const std::vector<Hoisted>& hoisted) {
+  static Stmt with_values(const Stmt& s, const Guard& guard, const std::vector<Hoisted>& hoisted) {
+    Guard inner = guard;
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      inner.insert(inner.end(), branch->conditions.begin(), branch->conditions.end());
+    if (std::holds_alternative<ir::Store>(s->op))
+      return rewrite_exprs(s, [&](const Expr& leaf) { return replaced(leaf, guard, hoisted); });
+    return ir::rewrite_children(
+        s, [&](const Stmt& child) { return with_values(child, inner, hoisted); });
+  }
+
+  static Expr replaced(const Expr& leaf, const Guard& guard, const std::vector<Hoisted>& hoisted) {
     for (const Hoisted& h : hoisted) {
-      if (!ir::equal(h.load, leaf)) continue;
+      if (!ir::equal(h.load, leaf) || !is_within(guard, h.guard)) continue;
       ir::Load value{h.buffer, first(), {}, nullptr, {}};
       if (leaf->lanes > 1) value.lanes = {leaf->lanes, {1}, std::nullopt};
       return std::make_shared<const ir::ExprNode>(
@@ -148,8 +233,10 @@ class Hoister {
   static Stmt with_value(const Hoisted& h, Stmt body) {
     ir::Store store{h.buffer, first(), h.load, {}, {}};
     if (h.load->lanes > 1) store.lanes = {h.load->lanes, {1}, std::nullopt};
+    Stmt read = ir::make_store(std::move(store));
+    if (!h.guard.empty()) read = ir::make_if({h.guard, nullptr, std::move(read)});
     return ir::make_alloc({{h.buffer, h.load->type, {h.load->lanes}, ir::Memory::Register},
-                           ir::make_block({ir::make_store(std::move(store)), std::move(body)})});
+                           ir::make_block({std::move(read), std::move(body)})});
   }
 };
 

@@ -237,7 +237,7 @@ class Vectorizer {
 
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
               std::optional<std::int64_t> at_most) {
-    const auto most = facts_.range(extent).max;
+    const auto most = facts_.most(extent);
     if (most && (!at_most || *most < *at_most)) at_most = most;
     const auto registers = most_in_registers(loop);
     if (registers && (!at_most || *registers < *at_most)) at_most = registers;

@@ -315,27 +315,20 @@ class BlockedStepsPlanner {
     return schedule::nest_path({{loop->name, loop->kind}}, std::move(body));
   }
 
-  // A loop that ends where a block does is split by blocks: in one of these it has no end
-  // to look for.
+  // A loop that ends where a block does is split by blocks: in one of these it has no end to look
+  // for. It is one vector loop: with groups of vectors, a masked store at the end of one would
+  // reach into the next, whose load then waits for it.
   NestTree near_nest(const Product& p, const schedule::NestLoop& loop) {
     NestPath path{{loop.name, loop.kind}};
     if (p.bound == p.lane) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
     if (const auto priced = plan_.in_vectors.find(p.sum->name); priced != plan_.in_vectors.end()) {
       OrderPlan::Inner inner = priced->second;
       inner.loop = path.back().name;
-      if (p.bound == p.lane) inner.vectors = vectors_of_block(p, inner.vectors);
+      if (p.bound == p.lane) inner.vectors = 1;
       plan_.in_vectors.erase(priced);
       plan_.in_vectors.emplace(p.near(), std::move(inner));
     }
     return schedule::nest_path(path, schedule::nest_statement(p.near()));
-  }
-
-  // At most so many that fill a block evenly: a turn that goes past its end asks of each
-  // lane which block it is in.
-  std::int64_t vectors_of_block(const Product& p, std::int64_t most) const {
-    const std::int64_t lanes = machine_.lanes(program_.buffer(p.sum->writes.front().buffer).dtype);
-    while (most > 1 && blocks_.steps % (most * lanes) != 0) --most;
-    return most;
   }
 
   NestTree far_nest(const Product& p) const {
