@@ -27,7 +27,8 @@ struct OrderPlan {
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};
   // What is left when these are in: statements that it cuts have other names.
   std::vector<schedule::PlannedStep> last_steps = {};
-  bool has_jams = true;  // rows may come together (jammed_sums.h)
+  bool has_jams = true;        // rows may come together (jammed_sums.h)
+  bool lanes_outside = false;  // of loops that hold others (outer_lanes.h)
   // Where the nest leaves threads no loop of their own: tiles of a front, loops that it cuts.
   std::vector<schedule::PlannedStep> for_threads = {};
 };

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "poly/row_span.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 namespace {
@@ -52,6 +53,40 @@ OrderTree with_all_loops(const OrderTree& tree, const ir::Program& program,
   return order_sequence(std::move(children));
 }
 
+OrderBand band_over(const std::vector<std::string>& iterators, OrderTree child) {
+  OrderBand band{{}, false, std::move(child)};
+  for (const std::string& it : iterators) {
+    OrderLoop& loop = band.loops.emplace_back();
+    for (const std::string& s : statements_below(band.child)) loop.rows[s] = ir::Affine::symbol(it);
+  }
+  return band;
+}
+
+OrderTree order_below(const Core& core, std::vector<std::string> around) {
+  std::vector<OrderTree> children;
+  if (const auto* band = std::get_if<Band>(&core->op)) {
+    std::vector<std::string> loops;
+    for (const BandMember& member : band->members) loops.push_back(member.loop);
+    around.insert(around.end(), loops.begin(), loops.end());
+    OrderBand order = band_over(loops, order_below(band->child, around));
+    for (std::size_t l = 0; l < loops.size(); ++l)
+      order.loops[l].coincident = band->members[l].coincident;
+    order.permutable = band->permutable;
+    return order_band(std::move(order));
+  }
+  if (const auto* sequence = std::get_if<CoreSequence>(&core->op)) {
+    for (const Core& child : sequence->children) children.push_back(order_below(child, around));
+    return order_sequence(std::move(children));
+  }
+  for (const ir::Statement* s : std::get<Cluster>(core->op).statements) {
+    std::vector<std::string> own = s->iterators;
+    std::erase_if(own, [&](const std::string& it) { return is_among(it, around); });
+    OrderBand order = band_over(own, order_leaf(s->name));
+    children.push_back(own.empty() ? order.child : order_band(std::move(order)));
+  }
+  return order_sequence(std::move(children));
+}
+
 }  // namespace
 
 OrderTree completed(const OrderTree& tree, const ir::Program& program) {
@@ -97,6 +132,8 @@ OrderTree without_iterator(const OrderTree& tree, const std::string& iterator) {
   band.child = without_iterator(band.child, iterator);
   return band.loops.empty() ? band.child : order_band(std::move(band));
 }
+
+OrderTree order_of(const Core& core) { return order_below(core, {}); }
 
 std::vector<std::string> statements_below(const OrderTree& tree) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return {leaf->statement};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "poly/affine_core.h"
 
 namespace polyte::poly {
 
@@ -46,6 +47,10 @@ OrderTree order_sequence(std::vector<OrderTree> children);
 OrderTree order_leaf(std::string statement);
 
 std::vector<std::string> statements_below(const OrderTree& tree);  // in order
+
+// What the affine core found, none of its bands mapped: each statement of a cluster with loops over
+// the iterators that the bands around have not taken.
+OrderTree order_of(const Core& core);
 
 // The tree with loops of one iteration around statements whose rows do not tell all their
 // iterators, and with statements that it lacks (they have no instances) at its end.

@@ -11,6 +11,7 @@
 #include "poly/jammed_sums.h"
 #include "poly/order_plan.h"
 #include "poly/order_price.h"
+#include "poly/outer_lanes.h"
 #include "poly/recurrent_rows.h"
 #include "poly/rows_ahead.h"
 #include "schedule/proof/prover.h"
@@ -378,6 +379,11 @@ std::vector<OrderPlan> plans_of_attempts(const ir::Program& program,
     std::ranges::move(plans_of_attempt(program, reference, machine, attempt, keep_order),
                       std::back_inserter(plans));
   if (auto plan = plan_of_rows_ahead(program, machine)) plans.push_back(*std::move(plan));
+  std::vector<OrderAttempt> written = {{"as written", order_as_written(program, reference)}};
+  for (const std::vector<OrderAttempt>& all : {attempts, written})
+    for (const OrderAttempt& attempt : all)
+      if (auto plan = plan_of_outer_lanes(program, reference, attempt.name, attempt.tree, machine))
+        plans.push_back(*std::move(plan));
   sort_by_price(plans);
   return plans;
 }
@@ -414,6 +420,21 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program,
       if (attempt.is_isls)
         plans.push_back(plan_as_isl_says(program, reference, attempt.name, attempt.tree, machine));
   return first_that_is_proved(program, machine, orders, std::move(plans), options, true);
+}
+
+Result<NestSchedule> schedule_with_lanes_outside(const ir::Program& program,
+                                                 const schedule::State& reference,
+                                                 const Machine& machine, const OrderAttempt& order,
+                                                 const StrategyOptions& options) {
+  if (std::ranges::none_of(program.statements, waits_for_itself))
+    return Decline{"no statement waits for itself"};
+  const InstanceOrders orders{{order}, {}, {}};
+  std::vector<OrderPlan> plans =
+      plans_of_attempts(program, reference, machine, orders.found, options.keep_order);
+  if (plans.empty() || !plans.front().lanes_outside)
+    return Decline{"lanes outside are not the cheapest"};
+  plans.resize(1);
+  return first_that_is_proved(program, machine, orders, std::move(plans), options, false);
 }
 
 std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& machine,

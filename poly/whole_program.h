@@ -31,6 +31,13 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program,
                                             const schedule::State& reference,
                                             const Machine& machine, const StrategyOptions& options);
 
+// Of a Program without regions, in this order: lanes outside of loops whose steps wait for each
+// other. Declines where no statement waits for itself, or where that is not the cheapest.
+Result<NestSchedule> schedule_with_lanes_outside(const ir::Program& program,
+                                                 const schedule::State& reference,
+                                                 const Machine& machine, const OrderAttempt& order,
+                                                 const StrategyOptions& options);
+
 // Orders of all kinds with the price of each, whether or not they are any good: what the price
 // is held to, when they are measured. Each attempt untiled and in tiles of several sizes, and
 // with other loops last.

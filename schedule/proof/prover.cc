@@ -131,6 +131,14 @@ std::optional<Refusal> Prover::check_storage(const State& state, const std::stri
 std::optional<Refusal> Prover::check_reuse(const State& state) {
   return guarded(*impl_, [&] { return schedule::check_reuse(make_model(impl_->context, state)); });
 }
+bool Prover::takes_values(const State& state, const std::string& tensor,
+                          const ValueEnds& ends) try {
+  impl_->context.limit(impl_->options.quota);
+  return schedule::takes_values(impl_->basis_of(state), tensor, ends);
+} catch (const isl::exception& e) {
+  if (!is_quota(impl_->context, e)) throw_isl_fault(impl_->context, e, kLibrary);
+  return true;
+}
 std::vector<std::string> Prover::reordered(const State& state) try {
   impl_->context.limit(impl_->options.quota);
   return reordered_updates(*impl_, make_model(impl_->context, state));

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ namespace polyte::schedule {
 
 struct ProverOptions {
   std::uint64_t quota = 20'000'000;  // isl operations per test
+};
+
+// Statements of a basis: who reads a tensor, who writes it.
+struct ValueEnds {
+  std::set<std::string> readers, writers;
 };
 
 class Prover {
@@ -47,6 +53,9 @@ class Prover {
   // What a lifted or copy statement produces covers what is read below its site; nothing undefined
   // is read; sources of the reads of `buffer` (of the reference) are those of the reference.
   std::optional<Refusal> check_storage(const State& state, const std::string& buffer);
+  // Whether one of the readers takes a value of the tensor that one of the writers left, in the
+  // order of the basis. True also where that is not decided.
+  bool takes_values(const State& state, const std::string& tensor, const ValueEnds& ends);
   // No element of reused storage is touched by its tensor before its own last access.
   std::optional<Refusal> check_reuse(const State& state);
   // Reductions of the basis whose updates of one cell run in another order than the basis has them.

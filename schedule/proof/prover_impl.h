@@ -77,6 +77,8 @@ std::vector<std::string> order_advice(const Basis& basis, const State& state,
 // (all: empty).
 std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model,
                                      const std::string& buffer);
+// Whether a read of the basis may take a value of the tensor that one of `writers` left.
+bool takes_values(const Basis& basis, const std::string& tensor, const ValueEnds& ends);
 // Elements that lie in the memory of another tensor are gone before it is written.
 std::optional<Refusal> check_reuse(const IslModel& model);
 // Lowering reaches the instances of mapped statements, each of them and nothing else.

@@ -23,15 +23,15 @@ bool matches(std::string_view pattern, std::string_view text) {
   return !text.empty() && pattern[0] == text[0] && matches(pattern.substr(1), text.substr(1));
 }
 
-bool has_loop(const Tree& tree) {
+bool holds_loop(const Tree& tree) {
   if (std::holds_alternative<Loop>(tree->op)) return true;
   const Sequence* sequence = std::get_if<Sequence>(&tree->op);
-  return sequence && std::any_of(sequence->children.begin(), sequence->children.end(), has_loop);
+  return sequence && std::any_of(sequence->children.begin(), sequence->children.end(), holds_loop);
 }
 
 bool is_meant(const std::string& pattern, const Loop& loop, bool is_first) {
   if (pattern == kOutermost) return is_first;
-  return pattern == kInnermost ? !has_loop(loop.body) : matches(pattern, loop.name);
+  return pattern == kInnermost ? !holds_loop(loop.body) : matches(pattern, loop.name);
 }
 
 }  // namespace

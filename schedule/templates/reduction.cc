@@ -11,6 +11,7 @@
 #include "schedule/cost/operand_staging.h"
 #include "schedule/cost/threads.h"
 #include "schedule/templates/reduction_nest.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {

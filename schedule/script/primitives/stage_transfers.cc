@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "schedule/proof/prover.h"
 #include "schedule/script/primitives/stage_plan.h"
 
 namespace polyte::schedule {
@@ -129,10 +130,24 @@ class TransferFinder {
   bool is_live_after() const {
     if (plan_.directive.updates_only) return true;  // terms read it where it is
     if (plan_.role() == ir::Role::Out || plan_.role() == ir::Role::InOut) return true;
-    return std::any_of(plan_.before.statements.begin(), plan_.before.statements.end(),
-                       [&](const ScheduledStatement& s) {
-                         return !has(plan_.users, s.body.name) && reads(s, plan_.buffer);
-                       });
+    ValueEnds ends;
+    for (const ScheduledStatement& s : plan_.before.statements)
+      if (!has(plan_.users, s.body.name) && reads(s, plan_.buffer))
+        ends.readers.insert(s.reference);
+    return !ends.readers.empty() && are_taken(std::move(ends));
+  }
+
+  // Whether one of the readers, none of whom is below the site, takes a value from there.
+  // Statements are those of the basis: of one that is in parts all of it counts, and so do values
+  // that others write for a part of it.
+  bool are_taken(ValueEnds ends) const {
+    if (!plan_.is_reference() || ends.readers.contains("")) return true;
+    for (const std::string& writer : plan_.writers)
+      ends.writers.insert(plan_.before.at(writer).reference);
+    if (ends.writers.contains("")) return true;
+    if (plan_.context.prover)
+      return plan_.context.prover->takes_values(plan_.before, plan_.buffer, ends);
+    return Prover(plan_.before.reference).takes_values(plan_.before, plan_.buffer, ends);
   }
 
   // Iterations that begin with a read: nothing, all, or those beyond the one where
