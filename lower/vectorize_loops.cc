@@ -237,7 +237,9 @@ class Vectorizer {
 
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
               std::optional<std::int64_t> at_most) {
-    const auto most = facts_.most(extent);
+    // Masked vectors cost less than a loop that counts where masks are registers.
+    const bool has_masks = machine_.vector_bits >= 512;
+    const auto most = has_masks ? facts_.most(extent) : facts_.range(extent).max;
     if (most && (!at_most || *most < *at_most)) at_most = most;
     const auto registers = most_in_registers(loop);
     if (registers && (!at_most || *registers < *at_most)) at_most = registers;

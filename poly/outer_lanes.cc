@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <map>
 #include <set>
 
+#include "ir/contraction.h"
 #include "ir/relations.h"
 #include "poly/order_price.h"
 #include "schedule/cost/lanes.h"
@@ -19,7 +21,9 @@ using schedule::NestTree;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr std::int64_t kStripVectors = 2;  // side by side, as a step's result takes its time
+// Vectors of a strip: as many as a step's result takes to come, and whole lines where all of
+// them lie along its lanes.
+constexpr std::int64_t kStripVectors = 2, kWideStripVectors = 4;
 
 // What all statements of the loop call it; nullopt: a row is more than an iterator.
 std::optional<std::string> name_of(const OrderLoop& loop) {
@@ -82,7 +86,6 @@ class OuterLanes {
     auto nest = visit(tree, {});
     if (!nest || plan_.splits.empty()) return std::nullopt;
     plan_.tree = *std::move(nest);
-    plan_.is_one_step = true;
     OrderPlan plan{.name = name + ", lanes outside", .nest = std::move(plan_), .cycles = cycles_};
     plan.has_jams = false;
     plan.lanes_outside = true;
@@ -97,7 +100,9 @@ class OuterLanes {
   };
   using Path = std::vector<Step>;
   struct Lane {
-    std::string loop;
+    std::string loop;  // iterator
+    std::string name;  // of the loop
+    std::int64_t vectors = kStripVectors;
     std::size_t shared = 0;  // loops down to its strips
     double entries = 1;      // of the loop over these
     std::vector<const ir::Statement*> statements = {};
@@ -108,9 +113,10 @@ class OuterLanes {
   const Machine& machine_;
   const schedule::State& reference_;
   schedule::Prover prover_;
-  ir::Program priced_;  // what strips keep in their order, and no larger than a strip
+  ir::Program priced_;  // what strips turn lies so, and is no larger than a strip
   std::deque<StatementPrice> prices_;
   std::optional<Lane> lane_;
+  std::set<std::string> names_;  // of loops that were renamed
   schedule::NestPlan plan_;
   double cycles_ = 0;
 
@@ -164,62 +170,102 @@ class OuterLanes {
   }
 
   std::optional<NestTree> in_strips(const OrderBand& band, std::size_t from, Path path) {
-    lane_ = Lane{path.back().loop, path.size()};
+    lane_ = Lane{.loop = path.back().loop, .name = path.back().loop, .shared = path.size()};
     for (const std::string& each : statements_below(band.child))
       lane_->statements.push_back(&program_.statement(each));
-    const double strip = static_cast<double>(kStripVectors * lanes_of(*lane_->statements.front()));
-    path.back().tile = strip;
-    const std::string lane = lane_->loop;
-    const auto steps = kept_in_strips(static_cast<std::int64_t>(strip));
+    const Turned turned = turned_in_strips();
+    if (lies_along_lanes(turned)) lane_->vectors = kWideStripVectors;
+    const std::int64_t strip = lane_->vectors * lanes_of(*lane_->statements.front());
+    path.back().tile = static_cast<double>(strip);
+    split_strips();
+    const std::string tiles = tiles_of(lane_->name);
+    std::vector<schedule::PlannedStep> steps;
+    for (const auto& [tensor, dimension] : turned) {
+      steps.emplace_back(stage_of(program_.buffer(tensor), dimension));
+      keep(tensor, dimension, strip);
+    }
     const double before = cycles_;
     auto rest = in_band(band, from + 1, path);
     if (!rest) return std::nullopt;
-    if (!split_strips()) return std::nullopt;
     plan_.steps.insert(plan_.steps.end(), steps.begin(), steps.end());
     const bool has_threads =
         schedule::is_worth_threads(machine_, (cycles_ - before) / lane_->entries);
     lane_.reset();
-    return schedule::nest_path(
-        {{tiles_of(lane), has_threads ? LoopKind::Parallel : LoopKind::Serial}}, *std::move(rest));
+    return schedule::nest_path({{tiles, has_threads ? LoopKind::Parallel : LoopKind::Serial}},
+                               *std::move(rest));
   }
 
-  // Loops that statements share are split for all of them at once, by their name: false where that
-  // means other loops, too.
-  bool split_strips() {
+  // Loops that statements share are split for all of them at once, by their name: theirs alone.
+  void split_strips() {
+    std::set<schedule::LoopId> own;
+    bool is_only = true;
+    for (const ir::Statement* s : lane_->statements) own.insert(loop_of(*s)->id);
+    for (const schedule::Loop* loop : schedule::all_loops(reference_.tree))
+      if (loop->name == lane_->loop && !own.contains(loop->id)) is_only = false;
     const auto add = [&](const std::string& statement) {
       plan_.splits.emplace_back(
-          schedule::PlannedSplit{statement, lane_->loop, schedule::Vectors{kStripVectors}});
+          schedule::PlannedSplit{statement, lane_->name, schedule::Vectors{lane_->vectors}});
     };
-    std::set<schedule::LoopId> own;
-    for (const ir::Statement* s : lane_->statements)
-      for (const schedule::Loop* loop : schedule::path_to(reference_.tree, s->name))
-        if (loop->name == lane_->loop) own.insert(loop->id);
     if (own.size() == lane_->statements.size()) {
       for (const ir::Statement* s : lane_->statements) add(s->name);
-      return true;
+      return;
+    }
+    if (!is_only) {
+      lane_->name = fresh(lane_->loop);
+      plan_.splits.emplace_back(
+          schedule::PlannedRename{lane_->statements.front()->name, lane_->loop, lane_->name});
     }
     add("");
-    return std::ranges::all_of(schedule::all_loops(reference_.tree),
-                               [&](const schedule::Loop* loop) {
-                                 return loop->name != lane_->loop || own.contains(loop->id);
-                               });
   }
 
-  // Temporaries whose values a strip makes and takes.
-  std::vector<schedule::PlannedStep> kept_in_strips(std::int64_t strip) {
-    std::vector<schedule::PlannedStep> steps;
+  const schedule::Loop* loop_of(const ir::Statement& s) const {
+    const std::vector<const schedule::Loop*> path = schedule::path_to(reference_.tree, s.name);
+    return *std::ranges::find(path, lane_->loop, &schedule::Loop::name);
+  }
+
+  std::string fresh(const std::string& loop) {
+    int number = 2;
+    const auto is_taken = [&](const std::string& name) {
+      return names_.contains(name) ||
+             std::ranges::any_of(schedule::all_loops(reference_.tree),
+                                 [&](const schedule::Loop* each) { return each->name == name; });
+    };
+    while (is_taken(loop + std::to_string(number))) ++number;
+    return *names_.insert(loop + std::to_string(number)).first;
+  }
+
+  using Turned = std::map<std::string, std::size_t>;  // tensors, and the dimension of the lanes
+
+  // Temporaries whose values a strip makes and takes, and in which its lanes are no neighbours.
+  Turned turned_in_strips() {
+    Turned turned;
     for (const ir::Buffer& buffer : program_.buffers) {
-      const auto writer = std::ranges::find_if(lane_->statements, [&](const ir::Statement* s) {
-        return std::ranges::any_of(
-            s->writes, [&](const ir::Access& write) { return write.buffer == buffer.name; });
-      });
-      if (buffer.role != ir::Role::Temp || writer == lane_->statements.end()) continue;
+      if (buffer.role != ir::Role::Temp || !writer_of(buffer.name)) continue;
       const auto dimension = lane_dimension(lane_->statements, buffer.name, lane_->loop);
-      if (!dimension || !stays_in_strips(buffer.name)) continue;
-      steps.emplace_back(stage_of(buffer, **writer, *dimension));
-      keep(buffer.name, *dimension, strip);
+      if (dimension && *dimension + 1 < buffer.shape.size() && stays_in_strips(buffer.name))
+        turned.emplace(buffer.name, *dimension);
     }
-    return steps;
+    return turned;
+  }
+
+  const ir::Statement* writer_of(const std::string& tensor) const {
+    const auto writer = std::ranges::find_if(lane_->statements, [&](const ir::Statement* s) {
+      return s->writes.front().buffer == tensor;
+    });
+    return writer == lane_->statements.end() ? nullptr : *writer;
+  }
+
+  // Of all else lanes are neighbours, or the same element.
+  bool lies_along_lanes(const Turned& turned) const {
+    const auto lies = [&](const auto& access) {
+      const auto stride = ir::stride_of(program_, access, lane_->loop);
+      return turned.contains(access.buffer) || stride == 0 || stride == 1;
+    };
+    return std::ranges::all_of(lane_->statements, [&](const ir::Statement* s) {
+      return std::ranges::all_of(s->writes, lies) &&
+             std::ranges::all_of(ir::reads_of(*s),
+                                 [&](const ir::Load* load) { return lies(*load); });
+    });
   }
 
   bool stays_in_strips(const std::string& tensor) {
@@ -233,11 +279,10 @@ class OuterLanes {
            !prover_.takes_values(reference_, tensor, in);
   }
 
-  schedule::PlannedStage stage_of(const ir::Buffer& buffer, const ir::Statement& writer,
-                                  std::size_t dimension) const {
-    schedule::PlannedStage stage{.tensor = buffer.name,
-                                 .at = schedule::LoopName{writer.name, tiles_of(lane_->loop)}};
-    if (dimension + 1 == buffer.shape.size()) return stage;
+  schedule::PlannedStage stage_of(const ir::Buffer& buffer, std::size_t dimension) const {
+    schedule::PlannedStage stage{
+        .tensor = buffer.name,
+        .at = schedule::LoopName{writer_of(buffer.name)->name, tiles_of(lane_->name)}};
     for (std::size_t d = 0; d < buffer.shape.size(); ++d)
       stage.dimensions.push_back("d" + std::to_string(d));
     for (std::size_t d = 0; d < buffer.shape.size(); ++d)
@@ -284,7 +329,7 @@ class OuterLanes {
     for (std::size_t outer = 0; outer + 1 < lane_->shared; ++outer)
       lane_->entries *= price.trips(placed, outer);
     std::ranges::copy(price.touched(placed, lane_->shared), std::back_inserter(lane_->warm));
-    return schedule::nest_path({{within_tile(lane_->loop), LoopKind::Vector}}, std::move(leaf));
+    return schedule::nest_path({{within_tile(lane_->name), LoopKind::Vector}}, std::move(leaf));
   }
 };
 

@@ -1,6 +1,6 @@
 // What is planned for large sizes, by threads and in tiles, proved and executed at small ones:
 // sweeps in time with borders, sums along rows and columns of one matrix, rows that begin elsewhere
-// each, products in place that read the rows ahead, or those behind.
+// each, products in place that read the rows ahead, or those behind, recurrences along rows.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -115,6 +115,35 @@ Drawn drawn_in_place(Random& random) {
           {{"M", random.between(4, 30)}, {"N", random.between(1, 120)}}};
 }
 
+// Rows whose steps wait for each other, forwards and then backwards, with temporaries that each row
+// keeps to itself, or takes from outside, or leaves for others; rows that wait for the one before.
+Drawn drawn_chains(Random& random) {
+  const bool enters = random.chance(15), leaves = random.chance(25), waits = random.chance(10),
+             is_turned = random.chance(80), has_second = random.chance(40);
+  const auto result = [&](const std::string& row, const std::string& step) {
+    return is_turned ? "v[" + step + ", " + row + "]" : "v[" + row + ", " + step + "]";
+  };
+  const auto rows = [&](const std::string& i, const std::string& from) {
+    const std::string first = enters ? "" : "    A" + i + ": p[" + i + ", 0] = x[" + i + ", 0]\n";
+    return "  loop " + i + " in 1..N\n" + first + "    B" + i + ": q[" + i + ", 0] = x[" + i +
+           ", 1]\n    loop j" + i + " in 1..M\n      P" + i + ": p[" + i + ", j" + i +
+           "] = " + from + " - p[" + i + ", j" + i + "-1]" +
+           (waits ? " + p[" + i + "-1, j" + i + "]" : "") + "\n      Q" + i + ": q[" + i + ", j" +
+           i + "] = q[" + i + ", j" + i + "-1] + p[" + i + ", j" + i + "]\n    loop b" + i +
+           " in 0..M-1 step -1\n      V" + i + ": " + result(i, "b" + i) + " = " +
+           result(i, "b" + i + "+1") + " + q[" + i + ", b" + i + "] - p[" + i + ", b" + i + "]\n";
+  };
+  const std::string sizes = is_turned ? "[M, N]" : "[N, M]";
+  return {"program chains(N, M)\n  in    x: f64[N, M]\n  inout v: f64" + sizes +
+              "\n  inout z: f64[N]\n  temp  p: f64[N, M]\n  temp  q: f64[N, M]\n" +
+              "  E: p[i, j] = x[i, j]   for i in 0..N, j in 0.." + (enters || waits ? "M" : "1") +
+              "\n" + rows("i", "x[i, ji]") +
+              (leaves ? "  L: z[i] = p[i, M-1] + q[i, 0]   for i in 1..N\n" : "") +
+              (has_second ? rows("k", result("k", "jk")) : ""),
+          {{"N", random.between(700, 900)}, {"M", random.between(500, 900)}},
+          {{"N", random.between(2, 40)}, {"M", random.between(2, 12)}}};
+}
+
 // Whether a nest holds two of the sums.
 bool fuses_sums(const std::string& script) {
   std::size_t at = 0;
@@ -132,11 +161,13 @@ bool fuses_sums(const std::string& script) {
 
 TEST_CASE("what is planned for large sizes is right at small ones") {
   Machine machine = codegen::target_for_cpu("x86-64-v3").machine;
-  std::map<std::string, int> drawn = {
-      {"wavefront w", 0}, {"4*L", 0}, {"par ", 0}, {"fused", 0}, {"k.far", 0}};
-  for (std::uint64_t run = 0; run < (test::takes_all() ? 500 : 25); ++run) {
+  std::map<std::string, int> drawn = {{"wavefront w", 0}, {"4*L", 0},
+                                      {"par ", 0},        {"fused", 0},
+                                      {"k.far", 0},       {"layout (d0, d1) [d1, d0]", 0}};
+  for (std::uint64_t run = 0; run < (test::takes_all() ? 700 : 35); ++run) {
     Random random(23, run);
-    const auto make = {drawn_sweeps, drawn_sums, drawn_in_place, drawn_sums, drawn_rows};
+    const auto make = {drawn_sweeps, drawn_sums, drawn_in_place, drawn_chains,
+                       drawn_sums,   drawn_rows, drawn_chains};
     const Drawn program = make.begin()[run % make.size()](random);
     CAPTURE(program.text);
     const auto bound = [&](const ir::Values& sizes) {

@@ -377,6 +377,37 @@ TEST_CASE("hoisting loads and guards") {
     CHECK(after(kept, hoist) == kept);
 }
 
+TEST_CASE(
+    "what a loop reads of the buffer that it writes goes before it where no store touches it") {
+  // A step of a factorisation: row i, below the first `from` rows, less its element k times a
+  // column of these.
+  const auto step = [](const std::string& from, const std::string& guard) {
+    return "  for u in 0..9\n    for v in 0..12\n      y[u, v] = x[u, v]\n"
+           "  for k in 0..4\n    for i in " +
+           from + "..9\n      y[i, k] = (y[i, k] * x[k, k])\n      if " + guard +
+           "\n        y[i, k + 1; 4 by 0,1 if 3 - k] = fma(x4(y[i, k]), "
+           "y[k + 1, k; 4 by 1,0 if 3 - k], y[i, k + 1; 4 by 0,1 if 3 - k])\n";
+  };
+  const std::string below = after(step("4", "k <= 2"), hoist);
+  CHECK_MESSAGE(below.find("        if k <= 2\n          y.h[0; 4 by 1] = y[k + 1, k; 4 by 1,0 if "
+                           "3 - k]\n") != std::string::npos,
+                below);
+  CHECK(below.find("fma(x4(y[i, k]), y.h[0; 4 by 1], ") != std::string::npos);
+  // Rows that the column has, too; a guard that changes in the loop.
+  for (const auto& [from, guard] :
+       std::vector<std::pair<std::string, std::string>>{{"3", "k <= 2"}, {"4", "k <= i - 6"}}) {
+    const std::string kept = after(step(from, guard), hoist);
+    CHECK_MESSAGE(kept.find("y.h") == std::string::npos, kept);
+  }
+  // Nobody else's guard: what is read under two is read twice.
+  const std::string two = after(
+      "  for u in 0..9\n    for v in 0..12\n      y[u, v] = x[u, v]\n"
+      "  for k in 0..4\n    for i in 4..9\n      if k <= 1\n        y[i, 5] = y[k, 0]\n"
+      "      if k >= 1\n        y[i, 6] = y[k, 0]\n",
+      hoist);
+  CHECK_MESSAGE(two.find("y.h_1[0] = y[k, 0]") != std::string::npos, two);
+}
+
 TEST_CASE("flatten") {
   CHECK(body_of(flatten(parsed("  y[1, 2; 4 by 1,2] = x[3, 0; 4 by 0,1]\n"))) ==
         "  y[102; 4 by 102] = x[300; 4 by 1]\n");

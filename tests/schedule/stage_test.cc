@@ -94,6 +94,34 @@ TEST_CASE("an accumulator is copied in after the first block and out before the 
         "acc.update; [m.i] > <n.i> > y when last k.o; [acc.m] > <acc.n> > acc.out }");
 }
 
+TEST_CASE("what others take of a temporary is copied out, what is written again first is not") {
+  const auto program_from = [](const std::string& first) {
+    return bound_program(
+        "program two(N)\n  in  x: f32[N, N]\n  out y: f32[N, N]\n  out z: f32[N, N]\n"
+        "  temp p: f32[N, N]\n"
+        "  A: p[i, j] = x[i, j]       for i in 0..N, j in 0..N\n"
+        "  Y: y[i, j] = p[i, j] + 1   for i in 0..N, j in 0..N\n"
+        "  B: p[i, j] = 2 * x[i, j]   for i in 0..N, j in " +
+            first +
+            "..N\n"
+            "  Z: z[i, j] = p[i, j]       for i in 0..N, j in 0..N\n",
+        {{"N", 6}});
+  };
+  const std::string lines = "nest i > { j > A; j > Y }\nstage p at A:i";
+  const State dead = state_of(program_from("0"), lines);
+  CHECK(dead.find("p.out") == nullptr);
+  CHECK(dead.find("p.in") == nullptr);
+  const State live = state_of(program_from("1"), lines);
+  CHECK(live.find("p.out"));
+  for (const char* first : {"0", "1"})
+    CHECK(problem_of(program_from(first), lines, kProof, "exact") == "");
+  // The same without a prover at hand.
+  const auto structure = replay(program_from("0"), script_of(*program_from("0"), lines),
+                                test_machine(), {ProofLevel::Off, {}});
+  REQUIRE(structure);
+  CHECK(structure->find("p.out") == nullptr);
+}
+
 TEST_CASE("a copy below skewed loops is not larger than the tensor") {
   const char* const weighted =
       "program f()\n  in da: f32[3, 5, 2]\n  in db: f32[5, 2]\n  inout dc: f32[3, 5]\n"
