@@ -64,7 +64,8 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
   if (!core) return core.error();
   if (!strategy.affine_core_only && !is_mapped(core->root))
     if (auto outside = schedule_with_lanes_outside(
-            program, reference, machine, {core->attempt, order_of(core->root), true}, strategy))
+            program, reference, machine,
+            {core->attempt, completed(order_of(core->root), program), true}, strategy))
       return Arranged{*std::move(outside), core->given_up};
   std::optional<NestSchedule> schedule =
       schedule_for_cpu(program, reference, *core, machine, strategy);

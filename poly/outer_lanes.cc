@@ -113,7 +113,7 @@ class OuterLanes {
   const Machine& machine_;
   const schedule::State& reference_;
   schedule::Prover prover_;
-  ir::Program priced_;  // what strips turn lies so, and is no larger than a strip
+  ir::Program priced_;  // what a strip turns lies so, and is no larger than it
   std::deque<StatementPrice> prices_;
   std::optional<Lane> lane_;
   std::set<std::string> names_;  // of loops that were renamed
@@ -182,12 +182,13 @@ class OuterLanes {
     std::vector<schedule::PlannedStep> steps;
     for (const auto& [tensor, dimension] : turned) {
       steps.emplace_back(stage_of(program_.buffer(tensor), dimension));
-      keep(tensor, dimension, strip);
+      turn(tensor, dimension, strip);
     }
     const double before = cycles_;
     auto rest = in_band(band, from + 1, path);
     if (!rest) return std::nullopt;
     plan_.steps.insert(plan_.steps.end(), steps.begin(), steps.end());
+    for (const auto& [tensor, dimension] : turned) shape_of(tensor) = program_.buffer(tensor).shape;
     const bool has_threads =
         schedule::is_worth_threads(machine_, (cycles_ - before) / lane_->entries);
     lane_.reset();
@@ -291,16 +292,17 @@ class OuterLanes {
     return stage;
   }
 
-  void keep(const std::string& tensor, std::size_t dimension, std::int64_t strip) {
-    for (ir::Buffer& buffer : priced_.buffers)
-      if (buffer.name == tensor) {
-        buffer.shape.erase(buffer.shape.begin() + static_cast<std::ptrdiff_t>(dimension));
-        buffer.shape.emplace_back(strip);
-      }
-    for (ir::Statement& s : priced_.statements) {
-      for (ir::Access& write : s.writes)
+  // The tensor as the lane's statements see it.
+  void turn(const std::string& tensor, std::size_t dimension, std::int64_t strip) {
+    std::vector<ir::Affine>& shape = shape_of(tensor);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(dimension));
+    shape.emplace_back(strip);
+    for (const ir::Statement* s : lane_->statements) {
+      ir::Statement& priced =
+          priced_.statements[static_cast<std::size_t>(s - program_.statements.data())];
+      for (ir::Access& write : priced.writes)
         if (write.buffer == tensor) move_last(write.indices, dimension);
-      for (ir::Expr& value : s.values)
+      for (ir::Expr& value : priced.values)
         value = ir::rewrite(value, [&](const ir::Expr& e) {
           const auto* load = std::get_if<ir::Load>(&e->op);
           if (!load || load->buffer != tensor) return e;
@@ -310,6 +312,10 @@ class OuterLanes {
               ir::ExprNode{e->type, e->lanes, std::move(moved)});
         });
     }
+  }
+
+  std::vector<ir::Affine>& shape_of(const std::string& tensor) {
+    return std::ranges::find(priced_.buffers, tensor, &ir::Buffer::name)->shape;
   }
 
   std::optional<NestTree> at_leaf(const std::string& name, const Path& path) {
@@ -366,6 +372,7 @@ OrderTree order_as_written(const ir::Program& program, const schedule::State& re
             std::set<std::string> inside = around;
             inside.insert(region->iterator);
             band.child = tree_of(region->body, inside);
+            if (statements_below(band.child).empty()) continue;
             band.loops.push_back(loop_of(region->iterator, statements_below(band.child)));
             band.loops[0].coincident = is_independent(*region);
           } else {
