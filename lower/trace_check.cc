@@ -52,11 +52,7 @@ double exact_below(DType type) {
 struct ReferenceTrace::Impl {
   Impl(const ir::Program& p, ir::Environment in, TraceOptions o)
       : program(p), inputs(std::move(in)), options(std::move(o)) {
-    // An update that reads its own element besides is none, and keeps its order: known once
-    // it has been seen to.
-    do run();
-    while (std::erase_if(options.any_order,
-                         [&](const auto& entry) { return no_updates_.contains(entry.first); }) > 0);
+    run();
   }
 
   const ir::Program& program;
@@ -74,7 +70,6 @@ struct ReferenceTrace::Impl {
   }
 
  private:
-  std::set<std::string> no_updates_;
   std::unordered_map<int, double> magnitudes_;  // of a generation: of all its terms together
 
   void run() {
@@ -104,15 +99,17 @@ struct ReferenceTrace::Impl {
     std::vector<const Event::Cell*> writes;
     for (const Event::Cell& cell : event.cells)
       if (cell.write) writes.push_back(&cell);
-    instance.group = group_of(s);
-    for (const Event::Cell& cell : event.cells) {
-      if (cell.write || (cell.combined && instance.group >= 0)) continue;
-      unite(instance.reads, follower->of(cell));
-      const auto is_own = [&](const Event::Cell* w) {
-        return w->buffer == cell.buffer && w->position == cell.position;
-      };
-      if (instance.group >= 0 && std::ranges::any_of(writes, is_own)) no_updates_.insert(s.name);
-    }
+    const auto reads_own = [&](const Event::Cell& cell) {
+      return !cell.write && !cell.combined &&
+             std::ranges::any_of(writes, [&](const Event::Cell* w) {
+               return w->buffer == cell.buffer && w->position == cell.position;
+             });
+    };
+    // One that reads its own element besides is no update, and keeps its order.
+    instance.group = std::ranges::any_of(event.cells, reads_own) ? -1 : group_of(s);
+    for (const Event::Cell& cell : event.cells)
+      if (!cell.write && !(cell.combined && instance.group >= 0))
+        unite(instance.reads, follower->of(cell));
     instance.number =
         known.number({Source::Kind::Instance, known.name(s.name), event.instance, {}, {}});
     instance.writes = writes.size();

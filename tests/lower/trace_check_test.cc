@@ -190,6 +190,15 @@ struct Planted {
   bool legal;
 };
 
+constexpr const char* kReadsOneElement = R"(program reads_one(N)
+  in    a: i32[2, 2, N]
+  in    b: i32[N]
+  inout y: i32[2, N]
+  loop t in 0..2
+    Y: y[t, i] += b[i]                              for i in 0..N
+    U: y[i, j] += a[t, i, j] - (y[t-1, j] else 1)   for i in 0..2, j in 0..N
+)";
+
 const Planted kPlanted[] = {
     {"accumulator used twice",
      kAccumulatorUsedTwice,
@@ -315,6 +324,19 @@ reverse n)",
      kScan,
      {{"T", 3}, {"N", 2}},
      "nest { t > i > P; t > i > Y }",
+     "exact",
+     false},
+    // Of y[0] its second update is no mere update: it reads what it adds to.
+    {"updates of other elements before those that read one",
+     kReadsOneElement,
+     {{"N", 3}},
+     "nest { t > i > Y; t > i > j > U }",
+     "exact",
+     true},
+    {"an update that reads its element first",
+     kReadsOneElement,
+     {{"N", 3}},
+     "nest { t > i > j > U; t > i > Y }",
      "exact",
      false},
     {"a scan by columns", kScan, {{"T", 3}, {"N", 2}}, "nest i > t > { P; Y }", "exact", true},

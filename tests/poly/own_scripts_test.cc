@@ -205,6 +205,27 @@ program twice(N)
   y[i, j] = sum[k, r] x[r, k] * (x[r, k] + x[r, i])  for i in 0..2, j in 0..N, k in 0..2, r in 0..2
 )",
      {{"N", 2}}},
+    {"a region and a statement without iterations",
+     R"(
+program idle(T, N)
+  inout a: f64[N, N]
+  inout b: f64[N]
+  S0: b[i] = b[i] + 1   for i in 0..0
+  loop t in 0..T
+    S1: a[i, j] = a[i, j] + a[i, j-1]   for i in 0..N, j in 1..1
+)",
+     {{"T", 3}, {"N", 8}}},
+    {"updates beside one that reads the element that it adds to, of a few",
+     R"(
+program reads_one(N)
+  in    a: i32[2, 2, N]
+  in    b: i32[N]
+  inout y: i32[2, N]
+  loop t in 0..2
+    Y: y[t, i] += b[i]                              for i in 0..N
+    U: y[i, j] += a[t, i, j] - (y[t-1, j] else 1)   for i in 0..2, j in 0..N
+)",
+     {{"N", 3}}},
     {"no statement at all", "program nothing(N)\n  inout a: f32[N]\n", {{"N", 4}}},
 };
 
