@@ -67,7 +67,7 @@ class Unroller {
       collect(s, around, found);
       return s;
     }
-    const Stmt below = ir::rewrite_children(
+    Stmt below = ir::rewrite_children(
         s, [&](const Stmt& child) { return with_choosers(child, around, found); });
     if (is_register) found.erase(alloc->buffer.name);
     if (const auto* loop = std::get_if<ir::For>(&below->op)) return as_chooser(below, *loop, found);
