@@ -24,27 +24,24 @@ struct Hoisted {
   std::string buffer;  // that holds its value
 };
 
-// What a body of stores and branches does, in order.
-struct Body {
-  struct Guarded {
-    const ir::Store* store = nullptr;
-    Guard guard = {};
-    bool is_steady = true;  // the guard is the same in all iterations
-  };
-  std::vector<Guarded> stores;
+struct GuardedStore {
+  const ir::Store* store = nullptr;
+  Guard guard = {};
+  bool is_steady = true;  // the guard is the same in all iterations
 };
+using Body = std::vector<GuardedStore>;  // of stores and branches, in order
 
 // False if there is anything else.
-bool collect_stores(const Stmt& s, const std::string& var, Body::Guarded& around, Body& body) {
+bool collect_stores(const Stmt& s, const std::string& var, GuardedStore& around, Body& body) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     around.store = store;
-    body.stores.push_back(around);
+    body.push_back(around);
     return true;
   }
   if (std::holds_alternative<ir::Fence>(s->op) || std::holds_alternative<ir::Prefetch>(s->op))
     return true;
   if (const auto* branch = std::get_if<ir::If>(&s->op)) {
-    Body::Guarded inner = around;
+    GuardedStore inner = around;
     inner.is_steady = inner.is_steady && !branch->condition;
     for (const ir::Constraint& c : branch->conditions) {
       inner.guard.push_back(c);
@@ -124,12 +121,12 @@ class Hoister {
   // with it.
   Stmt with_loads_before(const Stmt& same, const ir::For& loop) {
     Body body;
-    Body::Guarded none;
+    GuardedStore none;
     if (!runs(loop) || !collect_stores(loop.body, loop.var, none, body)) return same;
     const ir::Facts::Scope scope(facts_);
     facts_.bind(loop.var, loop.lower, loop.upper);
     std::vector<Hoisted> hoisted;
-    for (const Body::Guarded& each : body.stores)
+    for (const GuardedStore& each : body)
       if (each.is_steady) collect(each, loop.var, body, hoisted);
     if (hoisted.empty()) return same;
     ir::For copy = loop;
@@ -140,7 +137,7 @@ class Hoister {
     return result;
   }
 
-  void collect(const Body::Guarded& reader, const std::string& var, const Body& body,
+  void collect(const GuardedStore& reader, const std::string& var, const Body& body,
                std::vector<Hoisted>& into) {
     ir::rewrite(reader.store->value, [&](const Expr& leaf) {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
@@ -167,9 +164,9 @@ class Hoister {
 
   // No store of the body is to one of its elements, in whichever iterations.
   bool is_untouched(const ir::Load& load, const Guard& guard, const Body& body) {
-    const auto is_same = [&](const Body::Guarded& s) { return s.store->buffer == load.buffer; };
-    if (std::ranges::count_if(body.stores, is_same) > kMostStoresApart) return false;
-    return std::ranges::all_of(body.stores, [&](const Body::Guarded& s) {
+    const auto is_same = [&](const GuardedStore& s) { return s.store->buffer == load.buffer; };
+    if (std::ranges::count_if(body, is_same) > kMostStoresApart) return false;
+    return std::ranges::all_of(body, [&](const GuardedStore& s) {
       if (!is_same(s)) return true;
       const ir::Facts::Scope scope(facts_);
       facts_.assume(guard);

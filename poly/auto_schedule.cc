@@ -9,6 +9,7 @@
 #include "ir/steady_divisions.h"
 #include "poly/affine_core.h"
 #include "poly/fusion_dial.h"
+#include "poly/outer_lanes.h"
 #include "poly/region_nest.h"
 #include "poly/register_tiles.h"
 #include "poly/strategy_cpu.h"
@@ -56,17 +57,27 @@ struct Arranged {
 };
 
 // By clusters and tiles of registers.
+template <class Value>
+void put_first(std::vector<Value>& from, std::vector<Value>& into) {
+  into.insert(into.begin(), std::make_move_iterator(from.begin()),
+              std::make_move_iterator(from.end()));
+}
+
 Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::State& reference,
                                  const Machine& machine, const StrategyOptions& strategy,
                                  std::uint64_t quota) {
   AffineScheduler scheduler(program);
   Result<AffineCore> core = scheduler.run({.quota = quota});
   if (!core) return core.error();
-  if (!strategy.affine_core_only && !is_mapped(core->root))
-    if (auto outside = schedule_with_lanes_outside(
-            program, reference, machine,
-            {core->attempt, completed(order_of(core->root), program), true}, strategy))
-      return Arranged{*std::move(outside), core->given_up};
+  std::vector<std::string> considered;
+  if (!strategy.affine_core_only && !is_mapped(core->root) &&
+      std::ranges::any_of(program.statements, waits_for_itself)) {
+    auto outside = schedule_with_lanes_outside(
+        program, reference, machine,
+        {core->attempt, completed(order_of(core->root), program), true}, strategy);
+    if (outside) return Arranged{*std::move(outside), core->given_up};
+    considered.push_back("lost: lanes outside: " + outside.error().reason);
+  }
   std::optional<NestSchedule> schedule =
       schedule_for_cpu(program, reference, *core, machine, strategy);
   if (!schedule) {
@@ -82,13 +93,8 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
     }
   }
   if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};
+  put_first(considered, schedule->considered);
   return Arranged{*std::move(schedule), core ? core->given_up : std::vector<std::string>{}};
-}
-
-template <class Value>
-void put_first(std::vector<Value>& from, std::vector<Value>& into) {
-  into.insert(into.begin(), std::make_move_iterator(from.begin()),
-              std::make_move_iterator(from.end()));
 }
 
 // What is arranged later has its nests behind those that are there.

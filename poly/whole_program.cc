@@ -426,13 +426,12 @@ Result<NestSchedule> schedule_with_lanes_outside(const ir::Program& program,
                                                  const schedule::State& reference,
                                                  const Machine& machine, const OrderAttempt& order,
                                                  const StrategyOptions& options) {
-  if (std::ranges::none_of(program.statements, waits_for_itself))
-    return Decline{"no statement waits for itself"};
   const InstanceOrders orders{{order}, {}, {}};
   std::vector<OrderPlan> plans =
       plans_of_attempts(program, reference, machine, orders.found, options.keep_order);
-  if (plans.empty() || !plans.front().lanes_outside)
-    return Decline{"lanes outside are not the cheapest"};
+  const auto outside = std::ranges::find(plans, true, &OrderPlan::lanes_outside);
+  if (outside == plans.end()) return Decline{"no independent loop holds the steps"};
+  if (outside != plans.begin()) return Decline{priced(*outside) + "; " + priced(plans.front())};
   plans.resize(1);
   return first_that_is_proved(program, machine, orders, std::move(plans), options, false);
 }

@@ -32,7 +32,7 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program,
                                             const Machine& machine, const StrategyOptions& options);
 
 // Of a Program without regions, in this order: lanes outside of loops whose steps wait for each
-// other. Declines where no statement waits for itself, or where that is not the cheapest.
+// other. Declines where no loop can have them, or where that is not the cheapest: with both prices.
 Result<NestSchedule> schedule_with_lanes_outside(const ir::Program& program,
                                                  const schedule::State& reference,
                                                  const Machine& machine, const OrderAttempt& order,

@@ -217,15 +217,16 @@ program idle(T, N)
      {{"T", 3}, {"N", 8}}},
     {"updates beside one that reads the element that it adds to, of a few",
      R"(
-program reads_one(N)
-  in    a: i32[2, 2, N]
-  in    b: i32[N]
-  inout y: i32[2, N]
-  loop t in 0..2
-    Y: y[t, i] += b[i]                              for i in 0..N
-    U: y[i, j] += a[t, i, j] - (y[t-1, j] else 1)   for i in 0..2, j in 0..N
+program some_read(T, I, J)
+  out   c: i32[I, J]
+  inout y: i32[T, I, J]
+  in    a: i32[T, T, I, J]
+  I1: c[i, j] = 5   for i in 0..I, j in 0..J
+  loop t in 0..T
+    Y4: y[t, i, j] += c[i, j]   for i in 0..I, j in 0..J, k in 0..1
+    U6: y[u, i, j] += a[t, u, i, j] - (y[t - 1, i, j] else 1)   for u in 0..T, i in 0..I, j in 0..J
 )",
-     {{"N", 3}}},
+     {{"T", 2}, {"I", 3}, {"J", 1}}},
     {"no statement at all", "program nothing(N)\n  inout a: f32[N]\n", {{"N", 4}}},
 };
 
