@@ -20,8 +20,9 @@ using schedule::NestPath;
 using schedule::NestTree;
 
 constexpr const char* kEarlyFirst = ", early ones first";
-constexpr double kWorthAFront = 0.8;  // of the cycles without it: its ends are idle
-constexpr double kWorthTiles = 0.95;  // the same, of tiles
+constexpr double kWorthAFront = 0.8;     // of the cycles without it: its ends are idle
+constexpr double kWorthTiles = 0.95;     // the same, of tiles
+constexpr std::size_t kMostLaidOut = 2;  // plans that are kept of those with layouts for lanes
 
 using Loops = std::set<const OrderLoop*>;
 
@@ -31,6 +32,7 @@ struct Tiling {
   Loops not_last = {};       // loops that are not to be the last of a permutable band
   ShapedBand given = {};     // null: none
   bool early_first = false;  // statements of isl's last loop in the order in which they are in it
+  LaneLayouts layouts = {};
 };
 
 class Planner {
@@ -41,13 +43,15 @@ class Planner {
         reference_(reference),
         machine_(machine),
         tiling_(std::move(tiling)),
-        costs_(program, tree, machine, keep_order) {
+        costs_(program, tree, machine, keep_order, tiling_.layouts) {
     choose_shapes(tree, {});
     names_ = loop_names(program, tree, in_tiles_);
     NestTree nest = visit(tree, {});
     plan_.nest.maps = maps();
     if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
     plan_.nest.tree = std::move(nest);
+    plan_.nest.stages = stages_of(program, tiling_.layouts);
+    plan_.cycles += cycles_of_copies(program, tiling_.layouts);
     plan_.nest.is_one_step = !plan_.nest.maps.empty();
     plan_.nest.tree_by =
         follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel;
@@ -329,6 +333,11 @@ class Planner {
     if (tiling_.how == Tiling::How::None || n < 2) return best;
     least *= kWorthTiles;
     const std::vector<std::size_t> points = best.points;
+    // Of many loops only those that are no chain, where the last one is.
+    const auto may_be_last = [&](std::size_t m) {
+      return n <= kAllOrders ||
+             (costs_.is_chain(band.loops[points.back()]) && !costs_.is_chain(band.loops[m]));
+    };
     std::vector<double> sizes(n, 0);
     for_each_sizes(sizes, [&] {
       for (std::size_t outer = 0; outer < n; ++outer) {
@@ -337,7 +346,8 @@ class Planner {
         for (std::size_t m = 0; m < n; ++m)
           if (m != outer && sizes[m] > 0) shape.tiles.push_back(m);
         consider(shape);
-        for (std::size_t last = 0; n <= kAllOrders && last < n; ++last) {
+        for (std::size_t last = 0; last < n; ++last) {
+          if (!may_be_last(last)) continue;
           std::erase(shape.points, last);
           shape.points.push_back(last);
           consider(shape);
@@ -406,6 +416,39 @@ std::vector<OrderPlan> both_turns(const ir::Program& program, const schedule::St
   return plans;
 }
 
+// Lanes along each loop of a band that strides over arrays which are laid out for it, skewed no
+// further than that takes.
+std::vector<OrderPlan> plans_with_layouts(const ir::Program& program,
+                                          const schedule::State& reference, const OrderTree& tree,
+                                          const Machine& machine, bool keep_order,
+                                          const std::string& name) {
+  std::vector<OrderPlan> plans;
+  const auto* whole = std::get_if<OrderBand>(&tree->op);
+  for (std::size_t lanes = 0; whole && lanes < whole->loops.size(); ++lanes) {
+    const std::size_t known = plans.size();
+    for (const std::vector<OrderTree>& skewed : skewed_around(tree, lanes)) {
+      for (const OrderTree& each : skewed) {
+        const std::vector<OrderLoop>& loops = std::get<OrderBand>(each->op).loops;
+        const auto layouts =
+            PlacedCosts(program, each, machine, keep_order).layouts_for_lanes(loops[lanes]);
+        if (!layouts || layouts->empty()) continue;
+        Tiling tiling{.layouts = *layouts};
+        for (std::size_t other = 0; other < loops.size(); ++other)
+          if (other != lanes) tiling.not_last.insert(&loops[other]);
+        for (OrderPlan& plan : both_turns(program, reference, each, machine, tiling, keep_order,
+                                          name + ", laid out for lanes")) {
+          say_by_model(plan);
+          plans.push_back(std::move(plan));
+        }
+      }
+      if (plans.size() > known) break;
+    }
+  }
+  sort_stably(plans, {}, &OrderPlan::cycles);
+  if (plans.size() > kMostLaidOut) plans.resize(kMostLaidOut);
+  return plans;
+}
+
 }  // namespace
 
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference,
@@ -442,6 +485,8 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
   };
   for (const OrderTree& front : wavefronts_of(tree))
     add(front, ", wavefront", kWorthAFront * least);
+  for (OrderPlan& plan : plans_with_layouts(program, reference, tree, machine, keep_order, name))
+    if (plan.cycles < kWorthAFront * least) plans.push_back(std::move(plan));
   for (const OrderTree& straight : straightened(tree, program))
     add(straight, ", straightened", least);
   sort_stably(plans, {}, &OrderPlan::cycles);

@@ -37,7 +37,7 @@ bool is_associative(const ir::Statement& statement) {
 
 StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& statement,
                                const std::vector<ir::Affine>& rows, const Machine& machine,
-                               bool may_reorder)
+                               bool may_reorder, const LaneLayouts& layouts)
     : machine_(machine),
       extents_(program, statement, rows),
       rows_(rows.size()),
@@ -60,7 +60,11 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
     const bool is_own = it && std::ranges::find(own, *it) != own.end();
     can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 &&
                         is_associative(statement));
+    is_chain_.push_back(waits_along(r));
   }
+  for (Reference& reference : references_)
+    if (const auto layout = layouts.find(reference.buffer); layout != layouts.end())
+      lay_out(reference, layout->second);
 }
 
 // Subscripts that differ by constants alone are one reference: its neighbours are in the
@@ -115,20 +119,64 @@ void StatementPrice::add_distances(const ir::Statement& statement) {
     }
 }
 
-bool StatementPrice::is_chain(std::size_t row) const {
+// The dimension comes last; steps of more than one element are told apart in a dimension before it.
+void StatementPrice::lay_out(Reference& reference, const LaneLayout& layout) const {
+  const auto d = static_cast<std::ptrdiff_t>(layout.dimension);
+  const auto step = static_cast<double>(layout.step);
+  std::vector<double> along = reference.by_dimension[layout.dimension], between(rows_, 0);
+  const double extent = reference.extents[layout.dimension];
+  reference.by_dimension.erase(reference.by_dimension.begin() + d);
+  reference.extents.erase(reference.extents.begin() + d);
+  for (std::size_t r = 0; r < rows_; ++r) {
+    between[r] = std::fmod(std::abs(along[r]), step) != 0 ? 1 : 0;
+    along[r] /= step;
+  }
+  if (layout.step > 1) {
+    reference.by_dimension.push_back(between);
+    reference.extents.push_back(step);
+  }
+  reference.by_dimension.push_back(along);
+  reference.extents.push_back(std::ceil(extent / step));
+  reference.strides.assign(rows_, 0);
+  double below = 1;
+  for (std::size_t k = reference.by_dimension.size(); k-- > 0;) {
+    for (std::size_t r = 0; r < rows_; ++r)
+      reference.strides[r] += reference.by_dimension[k][r] * below;
+    below *= std::max(1.0, reference.extents[k]);
+  }
+}
+
+std::optional<LaneLayouts> StatementPrice::layouts_for_lanes(std::size_t row) const {
+  LaneLayouts all;
+  for (const Reference& reference : references_) {
+    std::optional<LaneLayout> layout;
+    for (std::size_t d = 0; d < reference.by_dimension.size(); ++d) {
+      const double move = std::abs(reference.by_dimension[d][row]);
+      if (move == 0) continue;
+      if (layout || move != std::round(move)) return std::nullopt;
+      layout = {d, static_cast<std::int64_t>(move)};
+    }
+    if (!layout) continue;
+    const auto [known, is_new] = all.try_emplace(reference.buffer, *layout);
+    if (!is_new && known->second != *layout) return std::nullopt;
+  }
+  return all;
+}
+
+bool StatementPrice::waits_along(std::size_t row) const {
   const Reference& write = references_.front();
   if (write.strides[row] == 0) return true;
   return std::ranges::any_of(distances_, [&](const std::vector<double>& distance) {
-    double iterations = 0;
+    std::optional<double> iterations;
     for (std::size_t d = 0; d < distance.size(); ++d) {
       const double move = write.by_dimension[d][row];
       if (move == 0 && distance[d] != 0) return false;
       if (move == 0) continue;
       const double here = distance[d] / move;
-      if (here != std::round(here) || (iterations != 0 && here != iterations)) return false;
+      if (here != std::round(here) || here != iterations.value_or(here)) return false;
       iterations = here;
     }
-    return iterations != 0;
+    return iterations.value_or(0) != 0;
   });
 }
 

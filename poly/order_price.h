@@ -9,12 +9,14 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ir/program.h"
+#include "poly/lane_layout.h"
 #include "poly/loop_extents.h"
 #include "poly/price_rates.h"
 #include "support/machine.h"
@@ -36,14 +38,18 @@ class StatementPrice {
   // `rows` of the statement, outermost first, over its iterators and the Program's sizes.
   // `may_reorder`: terms of a sum may change places.
   StatementPrice(const ir::Program& program, const ir::Statement& statement,
-                 const std::vector<ir::Affine>& rows, const Machine& machine, bool may_reorder);
+                 const std::vector<ir::Affine>& rows, const Machine& machine, bool may_reorder,
+                 const LaneLayouts& layouts = {});
 
   double extent(std::size_t row) const { return extents_.extent(row); }
   double middle(std::size_t row) const { return extents_.middle(row); }
 
   // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the
   // subscripts, so that it is a guess where these are not alike.
-  bool is_chain(std::size_t row) const;
+  bool is_chain(std::size_t row) const { return is_chain_[row]; }
+  // With which lanes along the row's loop lie side by side in all that they move in, buffers among
+  // it that lie so already; nullopt where one layout of a buffer does not do.
+  std::optional<LaneLayouts> layouts_for_lanes(std::size_t row) const;
   // Loops outermost first; the innermost as it is cheapest: one after the other, in vectors where
   // that is no chain, or of a sum into one cell in parts, as many as keep the adders busy, which
   // are added up at its end.
@@ -95,10 +101,13 @@ class StatementPrice {
   // How far reads of the written buffer, alike but for constants, are from the write, by dimension.
   std::vector<std::vector<double>> distances_;
   Operations operations_;
+  std::vector<bool> is_chain_;  // by row
   std::vector<bool> can_part_;  // by row: it counts terms of a sum, of one cell
   int lanes_ = 1;
 
   void add_distances(const ir::Statement& statement);
+  bool waits_along(std::size_t row) const;
+  void lay_out(Reference& reference, const LaneLayout& layout) const;
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
                      const std::vector<std::string>& iterators,
                      const std::vector<std::vector<double>>& inverse);

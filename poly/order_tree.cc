@@ -9,6 +9,8 @@
 namespace polyte::poly {
 namespace {
 
+constexpr std::size_t kMostSkewed = 4;  // loops
+
 template <class Node>
 OrderTree make(Node node) {
   return std::make_shared<const OrderNode>(OrderNode{std::move(node)});
@@ -156,9 +158,19 @@ bool is_innermost(const OrderBand& band) {
 // Lamport's hyperplane: in a permutable band all dependence distances are non-negative in each row,
 // so row f + row o is positive wherever one of them is; below it the others may be coincident. One
 // tree for each pair.
-std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
+namespace {
+
+// That holds all statements, the innermost of each.
+const OrderBand* permutable_whole(const OrderTree& tree) {
   const auto* band = std::get_if<OrderBand>(&tree->op);
-  if (!band || !band->permutable || !is_innermost(*band)) return {};
+  return band && band->permutable && is_innermost(*band) ? band : nullptr;
+}
+
+}  // namespace
+
+std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
+  const OrderBand* band = permutable_whole(tree);
+  if (!band) return {};
   std::vector<OrderTree> fronts;
   for (std::size_t front = 0; front < band->loops.size(); ++front)
     for (std::size_t other = 0; other < band->loops.size(); ++other) {
@@ -171,9 +183,36 @@ std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
   return fronts;
 }
 
+std::vector<std::vector<OrderTree>> skewed_around(const OrderTree& tree, std::size_t kept) {
+  const OrderBand* band = permutable_whole(tree);
+  const std::size_t n = band ? band->loops.size() : 0;
+  if (n < 2 || n > kMostSkewed) return {};
+  std::vector<std::vector<OrderTree>> trees(n);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < n; ++i) names.push_back("r" + std::to_string(i));
+  const auto choose = [&](const auto& self, std::size_t i, const OrderBand& changed,
+                          const RowSpan& span, std::size_t sums) -> void {
+    if (i == n) return trees[sums].push_back(order_band(changed));
+    for (std::size_t other = 0; other < n; ++other) {
+      const bool is_sum = other != i;
+      if (is_sum && i == kept) continue;
+      const auto own = ir::Affine::symbol(names[i]);
+      RowSpan longer = span;
+      if (!longer.add(is_sum ? own + ir::Affine::symbol(names[other]) : own)) continue;
+      OrderBand next = changed;
+      if (is_sum)
+        for (auto& [statement, row] : next.loops[i].rows)
+          row = row + band->loops[other].rows.at(statement);
+      self(self, i + 1, next, longer, sums + (is_sum ? 1 : 0));
+    }
+  };
+  choose(choose, 0, *band, RowSpan(names), 0);
+  return trees;
+}
+
 std::vector<OrderTree> straightened(const OrderTree& tree, const ir::Program& program) {
-  const auto* band = std::get_if<OrderBand>(&tree->op);
-  if (!band || !band->permutable || !is_innermost(*band)) return {};
+  const OrderBand* band = permutable_whole(tree);
+  if (!band) return {};
   std::vector<OrderTree> trees;
   for (std::size_t kept = 1; kept < band->loops.size(); ++kept) {
     const auto end = band->loops.begin() + static_cast<std::ptrdiff_t>(kept);

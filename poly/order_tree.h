@@ -67,6 +67,10 @@ bool is_innermost(const OrderBand& band);  // its statements have no loops of th
 // band are rows of one.
 std::vector<OrderTree> wavefronts_of(const OrderTree& tree);
 
+// The same with any of the rows but the kept one becoming its sum with another: by the number of
+// such sums. None of bands with many loops.
+std::vector<std::vector<OrderTree>> skewed_around(const OrderTree& tree, std::size_t kept);
+
 // The outer rows of a band that holds all statements, one or more, and below them each statement
 // with loops of its own: rows that only follow the skew of those outside are straight again. What
 // makes them wait for each other is not known here; not every such order is legal.

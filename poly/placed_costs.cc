@@ -8,13 +8,14 @@
 namespace polyte::poly {
 
 PlacedCosts::PlacedCosts(const ir::Program& program, const OrderTree& tree, const Machine& machine,
-                         bool keep_order)
+                         bool keep_order, const LaneLayouts& layouts)
     : program_(program), statements_(statements_below(tree)) {
   for (const ir::Statement& s : program.statements) loops_[s.name];
   collect_rows(tree);
   for (const ir::Statement& s : program.statements) {
     const bool may_reorder = !keep_order || schedule::is_reorderable(s);
-    prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine, may_reorder));
+    prices_.emplace(s.name,
+                    StatementPrice(program, s, rows_[s.name], machine, may_reorder, layouts));
   }
 }
 
@@ -99,6 +100,27 @@ double PlacedCosts::longest(const OrderBand& band, const OrderLoop& loop) const 
   for (const std::string& statement : statements_below(band.child))
     longest = std::max(longest, prices_.at(statement).extent(row_of(statement, &loop)));
   return longest;
+}
+
+bool PlacedCosts::is_chain(const OrderLoop& loop) const {
+  return std::ranges::any_of(loop.rows, [&](const auto& row) {
+    return prices_.at(row.first).is_chain(row_of(row.first, &loop));
+  });
+}
+
+std::optional<LaneLayouts> PlacedCosts::layouts_for_lanes(const OrderLoop& loop) const {
+  if (is_chain(loop)) return std::nullopt;
+  LaneLayouts all;
+  for (const auto& [statement, row] : loop.rows) {
+    const auto own = prices_.at(statement).layouts_for_lanes(row_of(statement, &loop));
+    if (!own) return std::nullopt;
+    for (const auto& [buffer, layout] : *own)
+      if (all.try_emplace(buffer, layout).first->second != layout) return std::nullopt;
+  }
+  std::erase_if(all, [&](const auto& entry) {  // those that lie so already
+    return entry.second == LaneLayout{program_.buffer(entry.first).shape.size() - 1, 1};
+  });
+  return all;
 }
 
 bool PlacedCosts::is_told_by_others(const std::string& statement, const OrderLoop& loop) const {

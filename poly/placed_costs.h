@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class PlacedCosts {
  public:
   // `keep_order`: terms of sums stay in theirs.
   PlacedCosts(const ir::Program& program, const OrderTree& tree, const Machine& machine,
-              bool keep_order);
+              bool keep_order, const LaneLayouts& layouts = {});
 
   // Outermost first.
   const std::vector<const OrderLoop*>& loops_of(const std::string& statement) const {
@@ -46,6 +47,10 @@ class PlacedCosts {
   double iterations(const std::string& statement, const Placed& placed, std::size_t first) const;
   // The longest that a loop is for a statement of its band.
   double longest(const OrderBand& band, const OrderLoop& loop) const;
+  // Whether an iteration of the loop waits for the one before it, in any of its statements.
+  bool is_chain(const OrderLoop& loop) const;
+  // With which lanes along the loop lie side by side in all that its statements stride over.
+  std::optional<LaneLayouts> layouts_for_lanes(const OrderLoop& loop) const;
   // Whether the other loops of a statement say which iteration of this one it is in.
   bool is_told_by_others(const std::string& statement, const OrderLoop& loop) const;
 

@@ -285,6 +285,8 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     }
     return;
   }
+  if (a.stride == -1 && a.slot.swizzle.none() && !varies_by_gather(a.index))
+    return store_reversed(a, value, active);
   const llvm::Align align(static_cast<std::uint64_t>(element));
   if (active != nullptr) {
     annotated(b_.CreateMaskedScatter(value, element_pointers(a), align, active), a.slot);
@@ -296,6 +298,20 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     Value* one = b_.CreateExtractElement(value, static_cast<std::uint64_t>(lane));
     annotated(b_.CreateAlignedStore(one, pointer, align), a.slot);
   }
+}
+
+// Lanes side by side whose first lies last: one vector, so that a load of the same lanes is served
+// by this store.
+void FunctionEmitter::store_reversed(const Access& a, Value* value, Value* active) {
+  const int lanes = a.lanes.count;
+  const llvm::Align align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
+  const auto lowest = b_.getInt64(static_cast<std::uint64_t>(std::int64_t{1} - lanes));
+  Value* pointer = b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), first_address(a), lowest);
+  Value* reversed = b_.CreateVectorReverse(value);
+  if (active == nullptr)
+    annotated(b_.CreateAlignedStore(reversed, pointer, align), a.slot);
+  else
+    annotated(b_.CreateMaskedStore(reversed, pointer, align, part_mask(a, 0)), a.slot);
 }
 
 namespace {

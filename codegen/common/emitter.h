@@ -179,6 +179,7 @@ class FunctionEmitter {
   Value* load_near_lanes(const Access& a, Value* active);
   Value* load_part(const Access& a, Value* pointer, Value* which);
   Value* part_mask(const Access& a, std::int64_t start);
+  void store_reversed(const Access& a, Value* value, Value* active);
   Value* first_address(const Access& a);
   // ---- vectors of a GPU's thread (emit_thread_access.cc)
   struct Part {  // lanes that one access takes

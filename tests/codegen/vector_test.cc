@@ -67,6 +67,9 @@ TEST_CASE("masked lanes touch only active elements, for every type") {
     z[16*j; 16 by 1 if -16*j + 37] = x[16*j + 1; 16 by 1 if -16*j + 36]
   z[36; 4 by -9 if 3] = x[30; 4 by 3 if 2]
   z[0; 4 by 1 if 3] = x[5; 4 by 0 if 2]
+  for k in 0..5
+    y[36 - 8*k; 8 by -1 if 37 - 8*k] = y[36 - 8*k; 8 by -1 if 37 - 8*k]
+    z[36 - 8*k; 8 by -1 if 37 - 8*k] = x[8*k; 8 by 1 if 37 - 8*k]
 )";
   for (const DType type : kTypes) {
     CAPTURE(to_string(type));
@@ -88,6 +91,8 @@ TEST_CASE("lanes before the first that runs are skipped, whatever the bounds are
     z[8*i; 8 by 1 if 5 - i..i + 2] = x[4*i; 8 by 0 if 5 - i..i + 2]
   y[60; 4 by -9 if 1..3] = x[30; 4 by 3 if 2..2]
   z[56; 4 by 1 if 3..9] = x[5; 4 by 0 if 4..9]
+  for j in 0..4
+    z[39 - 8*j; 8 by -1 if j - 1..7 - j] = x[8*j; 8 by 1 if j - 1..7 - j]
 )";
   for (const DType type : kTypes) {
     CAPTURE(to_string(type));

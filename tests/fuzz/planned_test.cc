@@ -56,6 +56,45 @@ Drawn drawn_sweeps(Random& random) {
           {{"T", random.between(17, 20)}, {"N", random.between(30, 60)}}};
 }
 
+// Arrays of one to three dimensions in place, of one type or another, with and without others
+// beside them.
+Drawn drawn_sweeps_in_place(Random& random) {
+  const auto rank = static_cast<std::size_t>(random.between(1, 3));
+  std::vector<std::string> its{"i", "j", "k"};
+  its.resize(rank);
+  const std::string type = random.chance(50) ? "f64" : "f32",
+                    sizes = join_words(std::vector(rank, std::string("N")));
+  const int reach = random.between(1, 2);
+  const auto place = [&](const std::string& array, int most) {
+    std::vector<std::string> subscripts;
+    for (const std::string& it : its)
+      subscripts.push_back(beside(it, random.chance(50) ? 0 : random.between(-most, most)));
+    return array + "[" + join_words(subscripts) + "]";
+  };
+  std::string value = place("A", 0);
+  for (int n = random.between(1, 5); n > 0; --n) value += " + " + place("A", reach);
+  const bool has_other = random.chance(30), has_second = random.chance(25);
+  if (has_other) value += " - " + place("B", reach);
+  std::vector<std::string> ranges;
+  for (const std::string& it : its)
+    ranges.push_back(it + " in " + number(reach) + "..N - " + number(reach));
+  const std::string domain = "   for " + join_words(ranges) + "\n";
+  return {"program in_place_sweeps(T, N)\n  inout A: " + type + "[" + sizes + "]\n" +
+              (has_other ? "  in    B: " + type + "[" + sizes + "]\n" : "") +
+              "  loop t in 0..T\n    S: " + place("A", 0) + " = 0.5 * (" + value + ")" + domain +
+              (has_second ? "    R: " + place("A", 0) + " = " + place("A", 0) + " + " +
+                                place("A", reach) + domain
+                          : ""),
+          {{"T", 200},
+           {"N", rank == 1   ? 40000
+                 : rank == 2 ? 1000
+                             : 100}},
+          {{"T", random.between(17, 40)},
+           {"N", rank == 1   ? random.between(20, 90)
+                 : rank == 2 ? random.between(8, 30)
+                             : random.between(6, 10)}}};
+}
+
 // Statements of one matrix: it is updated, added up along rows or columns, and what comes of that
 // is used again or not.
 Drawn drawn_sums(Random& random) {
@@ -162,13 +201,17 @@ bool fuses_sums(const std::string& script) {
 TEST_CASE("what is planned for large sizes is right at small ones") {
   const Machine machines[] = {codegen::target_for_cpu("x86-64-v3").machine,
                               codegen::target_for_cpu("x86-64-v4").machine};  // masks
-  std::map<std::string, int> drawn = {{"wavefront w", 0}, {"4*L", 0},
-                                      {"par ", 0},        {"fused", 0},
-                                      {"k.far", 0},       {"layout (d0, d1) [d1, d0]", 0}};
+  std::map<std::string, int> drawn = {{"wavefront w", 0},
+                                      {"4*L", 0},
+                                      {"par ", 0},
+                                      {"fused", 0},
+                                      {"k.far", 0},
+                                      {"layout (d0, d1) [d1, d0]", 0},
+                                      {"\nstage A layout (A0", 0}};
   for (std::uint64_t run = 0; run < (test::takes_all() ? 700 : 35); ++run) {
     Random random(23, run);
     const auto make = {drawn_sweeps, drawn_sums, drawn_in_place, drawn_chains,
-                       drawn_sums,   drawn_rows, drawn_chains};
+                       drawn_sums,   drawn_rows, drawn_chains,   drawn_sweeps_in_place};
     const Drawn program = make.begin()[run % make.size()](random);
     CAPTURE(program.text);
     const auto bound = [&](const ir::Values& sizes) {

@@ -38,10 +38,42 @@ TEST_CASE("a nest that isl fuses around another one") {
   CHECK(has(script, "nest { i > a; i > c.init; i > k > c.update; i > b.init; i > k > b.update }"));
 }
 
-TEST_CASE("seidel in time tiles") {
-  const std::string script = checked_script(schedule::kSeidel, {{"T", 40}, {"N", 50}});
-  CHECK(has(script, "map A ("));
-  CHECK(has(script, "tile ("));
+TEST_CASE("sweeps in place: steps in time are lanes, of an array that is laid out for them") {
+  const std::string nine = checked_script(schedule::kSeidel, {{"T", 40}, {"N", 50}});
+  CHECK(has(nine, "map A (t, i + 2*t, i + j + 2*t) as (t, I, J)"));
+  CHECK(has(nine, "<t> > A"));
+  CHECK(has(nine, "stage A layout (A0, A1) [A1, A0%2, A0//2]"));
+  // By its own dependences i + t would do: one array dimension more would move with t.
+  const std::string five = checked_script(R"(program five(T, N)
+  inout A: f64[N, N]
+  loop t in 0..T
+    A[i, j] = 0.25 * (A[i - 1, j] + A[i, j - 1] + A[i, j + 1] + A[i + 1, j])  for i in 1..N - 1, j in 1..N - 1
+)",
+                                          {{"T", 40}, {"N", 50}});
+  CHECK(has(five, "map A (t, i + 2*t, i + j + 2*t) as (t, I, J)"));
+  CHECK(has(five, "stage A layout"));
+  const std::string line = checked_script(R"(program line(T, N)
+  inout A: f32[N]
+  loop t in 0..T
+    A[i] = 0.5 * (A[i - 1] + A[i + 1])  for i in 1..N - 1
+)",
+                                          {{"T", 50}, {"N", 90}});
+  CHECK(has(line, "stage A layout (A0) [A0%2, A0//2]"));
+  // Two arrays that lanes move across in different dimensions.
+  const std::string turned = checked_script(R"(program turned(T, N)
+  inout A: f64[N, N]
+  in    B: f64[N, N]
+  loop t in 0..T
+    A[i, j] = 0.25 * (A[i - 1, j] + A[i, j - 1] + A[i + 1, j] + B[j, i])  for i in 1..N - 1, j in 1..N - 1
+)",
+                                            {{"T", 40}, {"N", 50}});
+  CHECK(has(turned, "stage A layout (A0, A1) [A1, A0%2, A0//2]"));
+  CHECK(has(turned, "stage B layout (B0, B1) [B0, B1%2, B1//2]"));
+}
+
+TEST_CASE("few sweeps do not pay for two copies of the array") {
+  const std::string script = checked_script(schedule::kSeidel, {{"T", 1}, {"N", 50}});
+  CHECK(!has(script, "layout"));
 }
 
 TEST_CASE("a stencil chain in one nest on one core") {

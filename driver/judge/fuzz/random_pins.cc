@@ -81,15 +81,24 @@ class PinDraw {
     auto script = driver::write_script(*program_, arm, machine_);
     if (!script) script = driver::write_script(*program_, driver::Arm::Naive, machine_);
     witness_ = *std::move(script);
+    POLYTE_CHECK(name_loops(), "a script of ours is refused");
+  }
+
+  // The witness's nest in the words of the lines drawn so far: a `map` gives loops other names.
+  // False where those lines are refused, as some are that a relaxed witness may have.
+  bool name_loops() {
     const auto state =
         schedule::replay(program_, *witness_, machine_, {schedule::ProofLevel::Off, {}});
     schedule::Script open = pins_.script;
+    open.directives = lines_;
     const auto pins = schedule::Pins::of(program_, open, machine_, schedule::ProofLevel::Off);
-    POLYTE_CHECK(state && pins, "a script of ours is refused");
+    if (!state || !pins) return false;
     nest_ = pins->by_meaning(*state);
+    leaves_.clear();
     collect(nest_, {}, leaves_);
     std::erase_if(leaves_,
                   [&](const LeafPath& leaf) { return !program_->find_statement(leaf.statement); });
+    return true;
   }
 
   void add_pin() {
@@ -153,7 +162,7 @@ class PinDraw {
       lines_.push_back(line(witness_->directives[i].operation));
     if (witness_->contract != schedule::Contract::Exact) pins_.is_witnessed = false;
     // Its later lines may have names of their own for what these have made.
-    if (!nests_.empty()) pins_.is_witnessed = false;
+    if (!nests_.empty() || !name_loops()) pins_.is_witnessed = false;
   }
 
   const LeafPath* a_leaf() {
