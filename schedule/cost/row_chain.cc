@@ -27,6 +27,7 @@ constexpr std::int64_t kMostRows = 16;
 constexpr int kFewestTogether = 2;
 constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together
 constexpr std::int64_t kRowStreams = 4;      // that memory hands over at once faster than fewer
+constexpr std::int64_t kNearRows = 4;        // the same of rows that a cache holds
 constexpr std::int64_t kRowPage = 4096;      // bytes
 constexpr double kRowLoads = 2;              // a cycle
 constexpr double kPassCycles = 20;           // of entering and leaving the loop along a row
@@ -269,8 +270,9 @@ class RowPlanner {
   }
 
   // Rows that run side by side: as many as have registers for all chains and for what is read
-  // beside, and of those that read nothing together as are few enough streams. Of short rows, and
-  // where more than sums is computed, one.
+  // beside, few where caches hold them, and of those that read nothing together as are few enough
+  // streams. Of short rows, where more than sums is computed, and of long ones that are several
+  // streams each from beyond the second cache, one.
   std::int64_t rows_together(const RowPass& pass, std::int64_t block) const {
     if (block == 1 || pass.sums.empty() || pass.sums.size() != pass.body.size() ||
         has_functions(pass.body))
@@ -282,18 +284,28 @@ class RowPlanner {
     };
     std::int64_t rows = block;
     while (rows > 1 && chains(rows) + kSpareRegisters > machine_.vector_registers) rows /= 2;
-    if (reads_together(pass)) return rows;
+    const double bytes = bytes_of_interface(program_);
+    if (reads_together(pass)) {
+      if (bytes > static_cast<double>(machine_.l2.bytes) && own_streams(pass) > 1) return 1;
+      return bytes > static_cast<double>(machine_.l3.bytes) ? rows : std::min(rows, kNearRows);
+    }
     return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kRowStreams / streams));
   }
 
   // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from
   // the next row's page.
   std::int64_t streams_of_row(const RowPass& pass) const {
-    if (bytes_of_interface(program_) <= static_cast<double>(machine_.l3.bytes)) return 0;
+    return bytes_of_interface(program_) > static_cast<double>(machine_.l3.bytes) ? own_streams(pass)
+                                                                                 : 0;
+  }
+
+  // Vectors of the row's steps that are read page by page, by this row alone.
+  std::int64_t own_streams(const RowPass& pass) const {
     std::set<std::string> streams;
     for (const ir::Statement* s : pass.sums)
       for (const ir::Load* load : ir::reads_of(*s))
-        if (ir::stride_of(program_, *load, pass.own.back()) == 1) streams.insert(load->buffer);
+        if (ir::stride_of(program_, *load, pass.own.back()) == 1 && !is_of_all_rows(pass, *load))
+          streams.insert(load->buffer);
     const std::int64_t bytes =
         extent(*pass.body.front(), pass.own.back()) * size_in_bytes(chain_.type);
     return bytes >= kRowPage ? std::ssize(streams) : 0;
