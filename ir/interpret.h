@@ -30,7 +30,7 @@ using Environment = std::map<std::string, Contents>;
 struct Event {
   const std::string* statement = nullptr;
   std::vector<std::int64_t> instance;  // reference iterators; of lane 0
-  // Change of each from lane to lane; empty: one lane, or not known.
+  // Change of each from lane to lane; empty: one lane, or not even.
   std::vector<std::int64_t> strides;
   int lanes = 1;
   struct Cell {
@@ -43,6 +43,7 @@ struct Event {
     bool combined = false;      // of a Program: the update's own read of what it writes
   };
   std::vector<Cell> cells;  // reads in order of appearance, a run-time guard's first, then writes
+  std::vector<std::vector<std::int64_t>> of_lanes = {};  // instances, where these are not even
 };
 
 struct InterpretOptions {
@@ -52,9 +53,9 @@ struct InterpretOptions {
   bool check_races = true;                     // LoopProgram: parallel and vector loops
 };
 
-// Runs on `buffers`: must hold every In, Const and InOut buffer (checked: type and shape); Out
-// (and Temp) are created. Reading an element never written is UserError(InvalidInput), naming
-// statement, instance and element.
+// Runs on `buffers`: must hold every In, Const and InOut buffer (checked: type and shape; loops may
+// see another shape of as many elements, row-major); Out (and Temp) are created. Reading an element
+// never written is UserError(InvalidInput), naming statement, instance and element.
 void interpret(const Program& program, Environment& buffers, const InterpretOptions& options);
 void interpret(const LoopProgram& program, Environment& buffers, const InterpretOptions& options);
 

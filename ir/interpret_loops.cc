@@ -17,6 +17,7 @@
 
 #include "ir/interpret.h"
 #include "ir/resolved_loops.h"
+#include "support/checked.h"
 
 namespace polyte::ir {
 namespace {
@@ -176,14 +177,25 @@ class LoopMachine {
     undefined_.assign(is_copy ? step.value[0].value.size() : 0, 0);
   }
 
+  std::vector<std::int64_t> instance_of(const Step& step) const {
+    std::vector<std::int64_t> instance;
+    for (const Linear& value : step.instance) instance.push_back(value.at(slots_));
+    return instance;
+  }
+
   void begin_event(const Step& step) {
     event_.statement = &step.origin->statement;
-    event_.instance.clear();
-    for (const Linear& value : step.instance) event_.instance.push_back(value.at(slots_));
     event_.strides = step.origin->strides;
     const auto [begin, end] = lanes_that_run(step.access);
     first_lane_ = static_cast<int>(begin);
     event_.lanes = static_cast<int>(end - begin);
+    event_.of_lanes.clear();
+    if (step.lane_slot >= 0)
+      for (std::int64_t lane = begin; lane < end; ++lane) {
+        slots_[static_cast<std::size_t>(step.lane_slot)] = lane;
+        event_.of_lanes.push_back(instance_of(step));
+      }
+    event_.instance = event_.of_lanes.empty() ? instance_of(step) : event_.of_lanes.front();
     for (std::size_t i = 0; i < event_.strides.size(); ++i)
       event_.instance[i] += begin * event_.strides[i];
     event_.cells = guards_;
@@ -193,11 +205,10 @@ class LoopMachine {
     if (lane >= 0 && lane < first_lane_) return;
     if (lane >= 0) lane -= first_lane_;
     Event::Cell cell{cells.name, {position}, write, 0, lane, position, false};
-    if (!cells.shape.empty()) {
-      cell.index.assign(cells.shape.size(), 0);
+    if (const auto& shape = cells.noted.empty() ? cells.shape : cells.noted; !shape.empty()) {
+      cell.index.assign(shape.size(), 0);
       std::int64_t rest = position;
-      for (std::size_t d = cells.shape.size(); d-- > 0; rest /= cells.shape[d])
-        cell.index[d] = rest % cells.shape[d];
+      for (std::size_t d = shape.size(); d-- > 0; rest /= shape[d]) cell.index[d] = rest % shape[d];
     } else {
       cell.index.clear();
     }
@@ -435,8 +446,12 @@ Contents& bind_interface(const Buffer& buffer, const std::vector<std::int64_t>& 
     return environment[buffer.name] = make_contents(buffer.dtype, shape);
   const auto given = environment.find(buffer.name);
   if (given == environment.end()) fault("buffer '" + buffer.name + "' is missing");
-  if (given->second.dtype != buffer.dtype || given->second.shape != shape)
-    fault("buffer '" + buffer.name + "' has another type or shape than declared");
+  const auto same_elements = [&] {
+    return given->second.shape == shape ||
+           checked_product(given->second.shape) == checked_product(shape);
+  };
+  if (given->second.dtype != buffer.dtype || !same_elements())
+    fault("buffer '" + buffer.name + "' has another type or size than declared");
   return given->second;
 }
 
@@ -456,6 +471,7 @@ void interpret(const LoopProgram& program, Environment& environment,
     Cells& cells = resolver.buffers[static_cast<std::size_t>(
         resolver.add_buffer(buffer.name, buffer.dtype, shape))];
     cells.bytes = contents.bytes.data();
+    cells.noted = contents.shape;
     if (buffer.role == Role::Out || buffer.role == Role::InOut)
       cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)),
                             buffer.role == Role::Out ? Content::None : Content::Value);

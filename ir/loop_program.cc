@@ -5,6 +5,11 @@
 #include "support/error.h"
 
 namespace polyte::ir {
+
+bool is_uneven(const Origin& origin) {
+  return std::ranges::any_of(origin.instance,
+                             [](const Affine& value) { return value.uses(kLaneNumber); });
+}
 namespace {
 
 Stmt node(decltype(StmtNode::op) op) {

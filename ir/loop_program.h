@@ -69,10 +69,15 @@ using Stmt = std::shared_ptr<const StmtNode>;
 // messages. Copies and fills (staging) have an empty instance.
 struct Origin {
   std::string statement;
-  std::vector<Affine> instance;  // one per reference iterator, over loop variables; of lane 0
+  // One per reference iterator, over loop variables; of lane 0, or over kLaneNumber too.
+  std::vector<Affine> instance;
   // Change of each from lane to lane; empty: one lane, or not even.
   std::vector<std::int64_t> strides = {};
 };
+// Of instances that differ unevenly from lane to lane, where lanes go from row to row: the number
+// of the lane. No loop is called so.
+inline const std::string kLaneNumber = "_lane";
+bool is_uneven(const Origin& origin);
 
 // buffer[indices] = value, in each lane of `lanes`.
 struct Store {

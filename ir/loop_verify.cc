@@ -236,7 +236,9 @@ class Verifier {
     if (store.value->lanes != store.lanes.count)
       report("value of " + std::to_string(store.value->lanes) + " lanes, expected " +
              std::to_string(store.lanes.count));
+    const bool is_new = is_uneven(store.origin) && symbols_.insert(kLaneNumber).second;
     check_symbols(store.origin.instance);
+    if (is_new) symbols_.erase(kLaneNumber);
     if (store.atomic) check_atomic(store);
     if (store.async && (!std::holds_alternative<Load>(store.value->op) || store.atomic))
       report("an async store of more than a load");

@@ -89,6 +89,7 @@ struct Step {
   bool atomic = false;
   std::vector<Node> value;  // DoStore: one; DoIf: none or one
   const Origin* origin = nullptr;
+  int lane_slot = -1;  // of kLaneNumber, where the instance is over it
   std::vector<Linear> instance;
   std::vector<Linear> lower, upper;  // DoFor
   int slot = 0;
@@ -118,6 +119,7 @@ struct Cells {
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> noted;  // of the caller, which events name elements in; empty: the same
   std::int64_t size = 0;
   std::byte* bytes = nullptr;
   std::vector<std::byte> own;       // of allocations
@@ -271,6 +273,7 @@ class Resolver {
     step.value.push_back(expr(store.value));
     step.atomic = store.atomic;
     step.origin = &store.origin;
+    if (is_uneven(store.origin)) step.lane_slot = slot(kLaneNumber);
     step.instance = linears(store.origin.instance);
   }
   void fill(Step& step, const For& loop, std::size_t depth) {

@@ -67,26 +67,84 @@ std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place
   return is_digit ? std::optional(digits) : std::nullopt;
 }
 
-// How many dimensions of `seen` each dimension of `stored` is made of; nullopt: they are no
-// factors of it in order.
-std::optional<std::vector<std::size_t>> factor_counts(const Extents& stored, const Extents& seen) {
-  std::vector<std::size_t> counts;
-  std::size_t at = 0;
-  for (const std::int64_t extent : stored) {
-    const std::size_t begin = at;
-    std::int64_t product = 1;
-    while (at < seen.size() && (at == begin || product < extent)) {
-      if (seen[at] < 1 || seen[at] > extent / product) return std::nullopt;
-      product *= seen[at++];
+// The subscript in row-major digits below these extents but for the first; nullopt: no digit of it
+// is shown to stay below its own.
+std::optional<std::vector<Index>> told_apart(Affine subscript,
+                                             std::span<const std::int64_t> extents,
+                                             const Place& place) {
+  std::vector<Index> digits;
+  for (std::size_t k = extents.size(); k-- > 1;) {
+    const auto split = digits_of(subscript, extents[k], place);
+    if (!split) return std::nullopt;
+    digits.insert(digits.begin(), split->low);
+    subscript = split->high;
+  }
+  digits.insert(digits.begin(), subscript);
+  return digits;
+}
+
+// The same of any subscript, by division.
+std::vector<Index> divided(Affine subscript, std::span<const std::int64_t> extents) {
+  std::vector<Index> digits;
+  for (std::size_t k = extents.size(); k-- > 1;) {
+    digits.insert(digits.begin(), mod(subscript, extents[k]));
+    subscript = floor_div(subscript, extents[k]);
+  }
+  digits.insert(digits.begin(), subscript);
+  return digits;
+}
+
+// All subscripts but the first stay below these extents.
+bool keeps_to(std::span<const Index> digits, std::span<const std::int64_t> extents,
+              const Place& place) {
+  for (std::size_t k = 1; k < digits.size(); ++k)
+    if (!place.facts.proves(at_least(digits[k].affine, 0)) ||
+        !place.facts.proves(less_than(digits[k].affine, extents[k])))
+      return false;
+  return true;
+}
+
+Index put_together(std::span<const Index> digits, std::span<const std::int64_t> extents) {
+  Index index = digits.front();
+  for (std::size_t k = 1; k < digits.size(); ++k)
+    index.affine = index.affine * extents[k] + digits[k].affine;
+  return index;
+}
+
+// Neighbours among the dimensions that are one, or the same, in the other shape.
+struct Group {
+  std::size_t stored = 1, seen = 1;  // dimensions; one of them is 1
+};
+
+// nullopt: they are no views of each other.
+std::optional<std::vector<Group>> groups_of(const Extents& stored, const Extents& seen) {
+  const auto is_odd = [](std::int64_t extent) { return extent < 1 || is_large(extent); };
+  if (std::ranges::any_of(stored, is_odd) || std::ranges::any_of(seen, is_odd))
+    return stored == seen ? std::optional(std::vector<Group>(stored.size())) : std::nullopt;
+  std::vector<Group> groups;
+  std::size_t a = 0, b = 0;
+  while (a < stored.size() && b < seen.size()) {
+    Group group;
+    std::int64_t here = stored[a++], there = seen[b++];
+    while (here != there) {
+      const bool needs_stored = here < there;
+      if (needs_stored ? a == stored.size() : b == seen.size()) return std::nullopt;
+      std::int64_t& product = needs_stored ? here : there;
+      const std::int64_t next = needs_stored ? stored[a++] : seen[b++];
+      if (product > kLarge / next) return std::nullopt;
+      product *= next;
+      ++(needs_stored ? group.stored : group.seen);
     }
-    if (at == begin || product != extent) return std::nullopt;
-    counts.push_back(at - begin);
+    groups.push_back(group);
   }
-  for (; at < seen.size() && !counts.empty(); ++at) {
-    if (seen[at] != 1) return std::nullopt;
-    ++counts.back();
-  }
-  return at == seen.size() ? std::optional(counts) : std::nullopt;
+  for (; a < stored.size() && !groups.empty(); ++groups.back().stored)
+    if (stored[a++] != 1) return std::nullopt;
+  for (; b < seen.size() && !groups.empty(); ++groups.back().seen)
+    if (seen[b++] != 1) return std::nullopt;
+  const auto is_mixed = [](const Group& group) { return group.stored > 1 && group.seen > 1; };
+  if (a < stored.size() || b < seen.size() || std::ranges::any_of(groups, is_mixed))
+    return std::nullopt;
+  return groups;
 }
 
 using ChangeIndices = std::function<void(const std::string& buffer, std::vector<Index>& indices,
@@ -117,21 +175,21 @@ bool is_constant_shape(const Buffer& buffer) {
 
 class Viewer {
  public:
-  Viewer(const Program& program, const View& view) : program_(program), view_(view) {}
+  Viewer(const Program& program, View view) : program_(program), view_(std::move(view)) {}
 
   // Of the buffer as it is declared; Decline, where it cannot be seen so.
   std::optional<Decline> open() {
     const Buffer* buffer = program_.find_buffer(view_.buffer);
     if (!buffer) return Decline{"there is no tensor " + view_.buffer};
     if (!is_constant_shape(*buffer)) return Decline{"the extents of " + view_.buffer + " are open"};
-    const Extents stored = constant_shape(*buffer);
-    const auto counts = factor_counts(stored, view_.shape);
-    if (!counts)
-      return Decline{"the extents are no factors of those of " + view_.buffer + ", in order"};
-    counts_ = *counts;
-    return std::nullopt;
+    return open(constant_shape(*buffer));
   }
 
+  // Back to where it is stored so: nothing has to be shown, every element has its place.
+  void open_back(const Extents& seen) {
+    is_back_ = true;
+    POLYTE_CHECK(!open(seen), "no view of this shape");
+  }
   Result<Statement> see(const Statement& statement) {
     Statement result = statement;
     std::optional<Decline> problem;
@@ -146,55 +204,58 @@ class Viewer {
 
  private:
   const Program& program_;
-  const View& view_;
-  std::vector<std::size_t> counts_;
+  const View view_;
+  Extents stored_;
+  std::vector<Group> groups_;
+  bool is_back_ = false;
+
+  std::optional<Decline> open(Extents stored) {
+    stored_ = std::move(stored);
+    const auto groups = groups_of(stored_, view_.shape);
+    if (!groups)
+      return Decline{"the extents are no factors and no products of those of " + view_.buffer +
+                     ", in order"};
+    groups_ = *groups;
+    return std::nullopt;
+  }
 
   std::optional<Decline> see(const Statement& statement, std::vector<Index>& indices,
                              const Place& place) const {
-    std::vector<Index> seen;
+    std::vector<Index> result;
     std::size_t first = 0;
-    for (std::size_t d = 0; d < counts_.size(); ++d) {
+    for (const Group& group : groups_) {
+      const std::span<const Index> own = std::span(indices).subspan(first, group.stored);
       const auto refuse = [&](const std::string& why) {
         return Decline{statement.name + " has " + view_.buffer + " at " +
-                       to_string(indices[d].affine) + ": " + why};
+                       to_string(own.front().affine) + ": " + why};
       };
-      if (counts_[d] == 1) {
-        seen.push_back(indices[d]);
-        ++first;
+      const std::span<const std::int64_t> extents =
+          group.stored == 1 ? std::span(view_.shape).subspan(result.size(), group.seen)
+                            : std::span(stored_).subspan(first, group.stored);
+      first += group.stored;
+      if (group.stored == 1 && group.seen == 1) {
+        result.push_back(own.front());
         continue;
       }
-      if (indices[d].indirect) return refuse("part of it is read from memory");
-      std::vector<Index> digits;
-      Affine rest = indices[d].affine;
-      for (std::size_t k = counts_[d]; k-- > 1;) {
-        const std::int64_t radix = view_.shape[first + k];
-        const auto split = digits_of(rest, radix, place);
-        if (!split) return refuse("no digit of it is shown to stay below " + std::to_string(radix));
-        digits.insert(digits.begin(), split->low);
-        rest = split->high;
+      if (std::ranges::any_of(own, [](const Index& index) { return index.indirect != nullptr; }))
+        return refuse("part of it is read from memory");
+      if (group.stored > 1) {
+        const Index index = put_together(own, extents);
+        if (!is_back_ && !keeps_to(own, extents, place))
+          return refuse("it is not shown to stay within " + view_.buffer);
+        result.push_back(index);
+        continue;
       }
-      seen.emplace_back(rest);
-      seen.insert(seen.end(), digits.begin(), digits.end());
-      first += counts_[d];
+      auto digits = told_apart(own.front().affine, extents, place);
+      if (!digits && is_back_) digits = divided(own.front().affine, extents);
+      if (!digits)
+        return refuse("no digit of it is shown to stay below " + std::to_string(extents.back()));
+      result.insert(result.end(), digits->begin(), digits->end());
     }
-    indices = std::move(seen);
+    indices = std::move(result);
     return std::nullopt;
   }
 };
-
-void put_together(std::vector<Index>& indices, const Extents& stored, const Extents& seen) {
-  const auto counts = factor_counts(stored, seen);
-  POLYTE_CHECK(counts && indices.size() == seen.size(), "no view of this shape");
-  std::vector<Index> result;
-  std::size_t at = 0;
-  for (const std::size_t count : *counts) {
-    Index index = indices[at++];
-    for (std::size_t k = 1; k < count; ++k, ++at)
-      index.affine = index.affine * seen[at] + indices[at].affine;
-    result.push_back(std::move(index));
-  }
-  indices = std::move(result);
-}
 
 // --- which views there are
 
@@ -298,8 +359,8 @@ std::optional<View> digits_apart(const Program& program, const Buffer& buffer) {
 
 }  // namespace
 
-bool are_factors(const Extents& stored, const Extents& seen) {
-  return factor_counts(stored, seen).has_value();
+bool is_view_of(const Extents& stored, const Extents& seen) {
+  return groups_of(stored, seen).has_value();
 }
 
 Result<Statement> with_view(const Program& program, const Statement& statement, const View& view) {
@@ -322,12 +383,13 @@ Result<Program> with_view(const Program& program, const View& view) {
   return result;
 }
 
-void undo_view(Statement& statement, const std::string& buffer, const Extents& stored,
-               const Extents& seen) {
-  change_accesses(statement, buffer,
-                  [&](const std::string&, std::vector<Index>& indices, const auto&) {
-                    put_together(indices, stored, seen);
-                  });
+void undo_view(const Program& program, Statement& statement, const std::string& buffer,
+               const Extents& stored, const Extents& seen) {
+  Viewer viewer(program, {buffer, stored});
+  viewer.open_back(seen);
+  Result<Statement> undone = viewer.see(statement);
+  POLYTE_CHECK(undone, "a view that cannot be undone");
+  statement = *std::move(undone);
 }
 
 std::vector<View> digits_apart(const Program& program) {

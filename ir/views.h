@@ -1,4 +1,5 @@
-// Views: a tensor seen with more dimensions than it was declared with, every element in its place.
+// Views: a tensor seen with more dimensions than it was declared with, or with fewer, every element
+// in its place.
 // Row-major order makes one dimension of C into two where the lower digit of each subscript stays
 // below the extent of the new one:
 //
@@ -7,7 +8,8 @@
 //   C: f32[64, 63]   C[m, n]
 //
 // A box of loops is a box of elements then. What stages, packs and prices a tensor counts by its
-// dimensions: told apart, the flat words of a Program cost what the others do.
+// dimensions: told apart, the flat words of a Program cost what the others do. The other way round,
+// neighbours among the dimensions become one, as long rows as there are.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +30,20 @@ struct View {
   Extents shape;  // in elements, outermost first
 };
 
-// Whether the extents of `seen` are, in order, factors of those of `stored`.
-bool are_factors(const Extents& stored, const Extents& seen);
+// Whether the extents of `seen` are, in order, factors of those of `stored`, or products of
+// neighbours among them.
+bool is_view_of(const Extents& stored, const Extents& seen);
 
 // The Program, or one statement of it, with the buffer in this shape; declines where the new
-// extents are no factors of the old ones in order, or an access is not shown to keep to its digits:
-// where its instance runs, and its guard holds.
+// extents are no factors or products of the old ones in order, or an access is not shown to keep
+// to its digits: where its instance runs, and its guard holds.
 Result<Program> with_view(const Program& program, const View& view);
 Result<Statement> with_view(const Program& program, const Statement& statement, const View& view);
 
-// The same accesses in the shape that the buffer is stored in; `seen` is a view of it.
-void undo_view(Statement& statement, const std::string& buffer, const Extents& stored,
-               const Extents& seen);
+// The same accesses, of a statement of the Program, in the shape that the buffer is stored in;
+// `seen` is a view of it.
+void undo_view(const Program& program, Statement& statement, const std::string& buffer,
+               const Extents& stored, const Extents& seen);
 
 // Views, at most one a buffer, in which iterators that a subscript adds up in digits are subscripts
 // of their own. Rows shorter than a cache line stay as they are: no tile cuts them.

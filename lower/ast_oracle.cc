@@ -341,7 +341,7 @@ std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) 
 
 std::string order_difference(const State& scheduled, const ir::LoopProgram& nest,
                              ir::Environment buffers) {
-  const State state = schedule::as_stored(scheduled);
+  const State state = schedule::as_lowered(scheduled);
   if (!state.tensorized.empty()) return "";
   POLYTE_CHECK(state.basis->params.empty(), "sizes must be bound");
   const Exceptions exceptions(state);

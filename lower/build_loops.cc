@@ -358,7 +358,8 @@ ir::Buffer packed_buffer(const schedule::StagedBuffer& b, ir::Role role) {
 std::vector<ir::Buffer> interface_of(const State& state, Part part) {
   std::vector<ir::Buffer> buffers;
   for (const ir::Buffer* b : state.reference->interface())
-    if (part == Part::Kernel || b->role == ir::Role::Const) buffers.push_back(*b);
+    if (part == Part::Kernel || b->role == ir::Role::Const)
+      buffers.push_back(state.basis->buffer(b->name));  // as it is seen
   for (const schedule::StagedBuffer& b : state.staged)
     if (b.at_compile_time)
       buffers.push_back(packed_buffer(b, part == Part::Kernel ? ir::Role::Const : ir::Role::Out));
@@ -382,7 +383,7 @@ Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
 }  // namespace
 
 ir::LoopProgram build_loops(const State& scheduled, Part part) {
-  const State state = schedule::as_stored(scheduled);
+  const State state = schedule::as_lowered(scheduled);
   ir::LoopProgram program;
   program.name = state.reference->name;
   if (part == Part::Kernel) program.params = state.basis->params;

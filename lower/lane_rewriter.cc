@@ -176,6 +176,11 @@ ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
     result.strides.push_back(at_lane ? at_lane->second : 0);
   }
   if (!is_even || piece.lanes == 1) result.strides.clear();
+  if (!is_even && piece.lanes > 1) {
+    const Affine at_lane = piece.base + Affine::symbol(ir::kLaneNumber);
+    for (std::size_t i = 0; i < of.instance.size(); ++i)
+      result.instance[i] = ir::substitute(of.instance[i], {{var_, at_lane}});
+  }
   return result;
 }
 

@@ -15,6 +15,7 @@ std::string base_of(const std::string& name) {
 }  // namespace
 
 Names::Names(const ir::LoopProgram& program, bool loops) {
+  taken_.insert(ir::kLaneNumber);
   taken_.insert(program.params.begin(), program.params.end());
   for (const ir::Buffer& b : program.buffers) taken_.insert(b.name);
   if (!program.body) return;

@@ -55,7 +55,15 @@ LoopProgram run_unroll(const LoopProgram& p, PassContext& c) { return unroll_loo
 LoopProgram run_hoist(const LoopProgram& p, PassContext&) { return hoist(p); }
 LoopProgram run_simplify(const LoopProgram& p, PassContext&) { return simplify(p); }
 LoopProgram run_check_subscripts(const LoopProgram& p, PassContext&) { return check_subscripts(p); }
-LoopProgram run_flatten(const LoopProgram& p, PassContext&) { return flatten(p); }
+// The loops may have seen what the caller has in another shape.
+LoopProgram run_flatten(const LoopProgram& p, PassContext& c) {
+  LoopProgram flat = flatten(p);
+  if (c.state)
+    for (ir::Buffer& buffer : flat.buffers)
+      if (const ir::Buffer* declared = c.state->reference->find_buffer(buffer.name))
+        buffer.shape = declared->shape;
+  return flat;
+}
 
 // The list of the targets that are CPUs. Tails are cut while loops are still loops; what is
 // vectorised is unrolled after it, so that pieces stand side by side inside; buffers find their

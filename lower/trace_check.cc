@@ -266,9 +266,10 @@ class Comparison {
 
   Sources result_of(const Event& event, int lane) {
     if (event.statement->empty()) return reads_of(event, lane, nullptr);
-    if (event.lanes > 1 && event.strides.empty() && !event.instance.empty())
-      not_followed_.insert(*event.statement);
-    Point point = event.instance;
+    const bool is_known = event.lanes == 1 || !event.strides.empty() || !event.of_lanes.empty();
+    if (!is_known && !event.instance.empty()) not_followed_.insert(*event.statement);
+    Point point =
+        event.of_lanes.empty() ? event.instance : event.of_lanes[static_cast<std::size_t>(lane)];
     for (std::size_t i = 0; i < event.strides.size(); ++i) point[i] += lane * event.strides[i];
     const int number =
         known().number({Source::Kind::Instance, known().name(*event.statement), point, {}, {}});

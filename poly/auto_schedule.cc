@@ -248,7 +248,8 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
                                        const PolyOptions& options) {
   if (options.affine_core_only) return schedule_plain(program, machine, options, {});
   return schedule::scheduled_reworded(
-      program, [&](const ir::Program& seen) { return schedule::kept_values(seen, machine); },
+      program, machine,
+      [&](const ir::Program& seen) { return schedule::kept_values(seen, machine); },
       [&](const ir::Program& seen, const schedule::Precomputing& precomputing) {
         return schedule_plain(seen, machine, options, precomputing);
       });

@@ -135,8 +135,7 @@ class TileFinder {
       const bool has_masks = machine_.vector_bits >= 256 &&
                              size_in_bytes(q_.program->buffer(access.buffer).dtype) >= 4;
       return access.each_step && access.load &&
-             access.strides[lane] > (has_masks ? kNearLanes : 1) &&
-             !packed.contains(access.buffer);
+             access.strides[lane] > (has_masks ? kNearLanes : 1) && !packed.contains(access.buffer);
     });
   }
 

@@ -21,7 +21,8 @@ std::optional<Refusal> check_view(const ir::Program& before, const Rewrite& rewr
   ir::Program undone = *after.program;
   std::ranges::find(undone.buffers, rewrite.tensor, &ir::Buffer::name)->shape = stored->shape;
   for (ir::Statement& s : undone.statements)
-    ir::undo_view(s, rewrite.tensor, ir::constant_shape(*stored), ir::constant_shape(*seen));
+    ir::undo_view(*after.program, s, rewrite.tensor, ir::constant_shape(*stored),
+                  ir::constant_shape(*seen));
   if (!ir::equal(undone, before)) return fault("its elements are at other places");
   return check_bounds(after.model, {});
 }

@@ -1,7 +1,10 @@
 #include "schedule/script/own_script.h"
 
+#include "ir/merged_dimensions.h"
 #include "ir/views.h"
+#include "schedule/script/replay.h"
 #include "support/error.h"
+#include "support/is_among.h"
 
 namespace polyte::schedule {
 namespace {
@@ -11,6 +14,46 @@ DType result_type(const ir::Program& program) {
   for (const ir::Buffer& buffer : program.buffers)
     if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) type = buffer.dtype;
   return type;
+}
+
+using ScheduleSeen =
+    std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>;
+
+Directive line_of(const ir::View& view) {
+  View line{view.buffer, {}};
+  for (const std::int64_t extent : view.shape) line.shape.push_back({std::to_string(extent)});
+  return {std::move(line), Provenance::TileModel};
+}
+
+void put_first(std::vector<Directive> lines, Script& script) {
+  script.directives.insert(script.directives.begin(), std::make_move_iterator(lines.begin()),
+                           std::make_move_iterator(lines.end()));
+}
+
+// nullopt: nothing merges, or what is scheduled so cannot be said of the Program as it is.
+std::optional<Script> scheduled_merged(const ir::Program& program, const Machine& machine,
+                                       const ScheduleSeen& schedule) {
+  const auto merged = ir::merged_dimensions(program);
+  if (!merged) return std::nullopt;
+  Result<Script> script = schedule(merged->program, {});
+  if (!script) return std::nullopt;
+  std::vector<Directive> lines;
+  for (const ir::View& view : merged->views) lines.push_back(line_of(view));
+  std::set<std::string> reassociable(script->reassociable.begin(), script->reassociable.end());
+  for (const ir::MergedDimensions::Fused& fused : merged->fused) {
+    std::string outer = fused.iterators.front();
+    for (std::size_t i = 1; i < fused.iterators.size(); ++i, outer = fused.name)
+      lines.push_back({Fuse{{fused.statement, outer}, {"", fused.iterators[i]}, fused.name},
+                       Provenance::TileModel});
+    if (reassociable.contains(fused.name))
+      reassociable.insert(fused.iterators.begin(), fused.iterators.end());
+  }
+  put_first(std::move(lines), *script);
+  script->reassociable.assign(reassociable.begin(), reassociable.end());
+  script->digest = ir::digest(program);
+  const auto state = replay(std::make_shared<const ir::Program>(program), *script, machine,
+                            {ProofLevel::Directive, {}});
+  return state ? std::optional(*std::move(script)) : std::nullopt;
 }
 
 }  // namespace
@@ -30,32 +73,32 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
 }
 
 Result<Script> scheduled_reworded(
-    const ir::Program& program,
+    const ir::Program& program, const Machine& machine,
     const std::function<std::vector<ir::Precomputed>(const ir::Program& seen)>& kept,
     const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
         schedule) {
   ir::Program seen = program;
   Precomputing statements;
   std::vector<Directive> lines;
-  const auto take = [&](Result<ir::Program> next, Operation line) {
+  const auto take = [&](Result<ir::Program> next, Directive line) {
     POLYTE_CHECK(next, "a directive of our own that declines");
     seen = *std::move(next);
-    lines.push_back({std::move(line), Provenance::TileModel});
+    lines.push_back(std::move(line));
   };
-  for (const ir::View& view : ir::digits_apart(program)) {
-    View line{view.buffer, {}};
-    for (const std::int64_t extent : view.shape) line.shape.push_back({std::to_string(extent)});
-    take(ir::with_view(seen, view), std::move(line));
-  }
+  for (const ir::View& view : ir::digits_apart(program))
+    take(ir::with_view(seen, view), line_of(view));
   for (const ir::Precomputed& one : kept(seen)) {
     take(ir::with_precomputed(seen, one),
-         Precompute{one.statement, one.tensor, one.iterators, ir::to_string(one.value)});
+         {Precompute{one.statement, one.tensor, one.iterators, ir::to_string(one.value)},
+          Provenance::TileModel});
     statements.push_back(one.tensor);
   }
+  if (lines.empty() && !machine.gpu)
+    if (auto script = scheduled_merged(program, machine, schedule)) return *std::move(script);
   Result<Script> script = schedule(seen, statements);
   if (!script || lines.empty()) return script;
   script->digest = ir::digest(program);
-  script->directives.insert(script->directives.begin(), lines.begin(), lines.end());
+  put_first(std::move(lines), *script);
   return script;
 }
 

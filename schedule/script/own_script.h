@@ -20,11 +20,12 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
 
 // Words of a Program that a scheduler does not have to meet: flat subscripts are told apart by
 // views (ir/views.h), then the `kept` values of the Program seen so are computed before what has
-// them. The script begins with these directives; `schedule` writes the rest, for the Program that
-// they make and the statements in it that compute values before.
+// them; where there are neither, dimensions that are gone through together are one
+// (ir/merged_dimensions.h, on CPUs). The script begins with these directives; `schedule` writes the
+// rest, for the Program that they make and the statements in it that compute values before.
 using Precomputing = std::vector<std::string>;
 Result<Script> scheduled_reworded(
-    const ir::Program& program,
+    const ir::Program& program, const Machine& machine,
     const std::function<std::vector<ir::Precomputed>(const ir::Program& seen)>& kept,
     const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
         schedule);

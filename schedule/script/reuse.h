@@ -10,8 +10,9 @@
 namespace polyte::schedule {
 
 // The same State with every access to reused storage as an access to the tensor that it lies in,
-// and no view; what lowering runs.
-State as_stored(const State& state);
+// and without views but those of long rows: loops go along dimensions that these have merged as
+// along one, so that lanes cross from row to row. What lowering runs.
+State as_lowered(const State& state);
 // The same State, its basis too, with tensors in the shapes in which the reference declares them.
 State without_views(const State& state);
 

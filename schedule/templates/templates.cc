@@ -188,7 +188,7 @@ Result<Script> make_plain(const ir::Program& program, const Machine& machine,
 Result<Script> make_template(const ir::Program& program, const Machine& machine,
                              const TemplateOptions& options) {
   return scheduled_reworded(
-      program, [&](const ir::Program& seen) { return kept_values(seen, machine); },
+      program, machine, [&](const ir::Program& seen) { return kept_values(seen, machine); },
       [&](const ir::Program& seen, const Precomputing&) {
         return make_plain(seen, machine, options);
       });

@@ -43,7 +43,7 @@ std::string seen(const std::string& statements, const View& view) {
   CHECK_MESSAGE(problems.empty(), (problems.empty() ? "" : problems.front()));
   Program undone = *result;
   for (Statement& s : undone.statements)
-    undo_view(s, view.buffer, constant_shape(program.buffer(view.buffer)), view.shape);
+    undo_view(*result, s, view.buffer, constant_shape(program.buffer(view.buffer)), view.shape);
   std::ranges::find(undone.buffers, view.buffer, &Buffer::name)->shape =
       program.buffer(view.buffer).shape;
   CHECK(equal(undone, program));
@@ -116,13 +116,43 @@ TEST_CASE("views: subscripts, and back") {
              "A[i % 64, i//64]"));
 }
 
+TEST_CASE("views: neighbours among dimensions become one, and come apart again") {
+  const std::string sum =
+      seen("  C[64*i + j] = B[i, j]  for i in 0..64, j in 0..64\n", {"B", {4096}});
+  CHECK_MESSAGE(says(sum, "B[64*i + j]"), sum);
+  const std::string padded =
+      seen("  C[64*i + j] = B[i - 1, j + 1] else 0  for i in 0..64, j in 0..64\n", {"B", {4096}});
+  CHECK_MESSAGE(says(padded, "B[64*i + j - 63]"), padded);
+  // Part of it is read from memory.
+  CHECK(says(seen("  C[64*i + j] = B[at[i], j]  for i in 0..64, j in 0..64\n", {"B", {4096}}),
+             "read from memory"));
+  // A copy of the long rows has elements of all dimensions: those are found by division.
+  const Program stored = parse_program(R"(
+program p()
+  in  x: f32[4, 6, 5]
+  out y: f32[120]
+  y[30*i + j] = x[i, j // 5, j % 5]  for i in 0..4, j in 0..30
+)",
+                                       "test"),
+                long_rows = parse_program(R"(
+program p()
+  in  x: f32[4, 30]
+  out y: f32[120]
+  y[30*i + j] = x[i, j]  for i in 0..4, j in 0..30
+)",
+                                          "test");
+  Statement statement = long_rows.statements.front();
+  undo_view(long_rows, statement, "x", {4, 6, 5}, {4, 30});
+  CHECK(equal(statement, stored.statements.front()));
+}
+
 TEST_CASE("views: shapes that are none") {
   const std::string copy = "  C[64*i + j] = B[i, j]  for i in 0..64, j in 0..64\n";
   for (const View& view : std::vector<View>{{"C", {4095}},
                                             {"C", {64, 65}},
                                             {"C", {}},
                                             {"B", {32, 128}},
-                                            {"B", {4096}},
+                                            {"B", {4095}},
                                             {"C", {64, std::numeric_limits<std::int64_t>::max()}},
                                             {"C", {-64, -64}},
                                             {"C", {0, 4096}}})

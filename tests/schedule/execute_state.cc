@@ -336,7 +336,7 @@ class Executor {
 }  // namespace
 
 std::vector<std::string> execute_state(const State& state, ir::Environment& buffers) {
-  const State placed = as_stored(state);
+  const State placed = as_lowered(without_views(state));
   return Executor(placed).run(buffers);
 }
 

@@ -204,7 +204,7 @@ program all(M, N)
   s[] = sum[i, j] x[i, j]
 )",
                                      {{"M", 5}, {"N", 100}});
-  CHECK(has(script, "i > j.o > <j.i> > s_v.update"));
+  CHECK(has(script, "ij.o > <ij.i> > s_v.update"));
 }
 
 TEST_CASE(

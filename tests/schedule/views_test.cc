@@ -29,7 +29,8 @@ std::string verdict_of_view(const Edit& edit) {
 }
 
 ir::Statement& update_of(ir::Program& program) {
-  return *std::ranges::find(program.statements, "C.update", &ir::Statement::name);
+  return *std::ranges::find_if(
+      program.statements, [](const ir::Statement& s) { return s.combiner != ir::Combiner::None; });
 }
 
 }  // namespace
@@ -76,6 +77,38 @@ TEST_CASE("views are undone where elements lie") {
       state_of(bound_program(kFlatProduct, {}), "view C as [6, 1, 6]\nview t as [6, 6]");
   CHECK(ir::equal(*without_views(state).basis, *state.reference));
   CHECK(ir::constant_shape(state.basis->buffer("C")) == std::vector<std::int64_t>{6, 1, 6});
+}
+
+TEST_CASE("long rows are executed and proved, with what follows") {
+  const auto rows = bound_program(R"(
+program rows()
+  in  x: f32[5, 3, 7]
+  out y: f32[3, 7]
+  out z: f32[5]
+  y[j, k] = max[i] x[i, j, k]
+  z[i] = sum[j, k] x[i, j, k]
+)",
+                                  {});
+  const std::string seen =
+      "view x as [5, 21]\nview y as [21]\nfuse y.init: j, k as jk\nfuse y.update: j, k as jk\n"
+      "fuse z.update: j, k as jk";
+  for (const std::string more :
+       {"", "split y.update: jk by 4",
+        "split y.init: jk by 8\nsplit y.update: jk by 8\nnest jk.o > { <jk.i> > y.init; i > <jk.i> "
+        "> y.update }\nstage y at y.update:jk.o in register",
+        "stage x", "split_reduction z: jk by 8 as z_v interleaved", "view x as [5, 3, 7]",
+        "stage y layout (a) [a//4, a%4]"}) {
+    CAPTURE(more);
+    CHECK(problem_of(rows, seen + "\n" + more, ProofLevel::Full, "reassoc j, k, jk") == "");
+  }
+  CHECK(has(problem_of(rows, seen + "\nview x as [5, 7, 3]"), "in which x is stored"));
+  CHECK(has(problem_of(rows, "view x as [7, 15]"), "is no view of [5, 3, 7]"));
+  CHECK(has(verdict_after(state_of(rows, "view y as [21]"),
+                          [](ir::Program& p) {
+                            update_of(p).writes[0].indices[0].affine =
+                                update_of(p).writes[0].indices[0].affine - ir::Affine::symbol("k");
+                          }),
+            "is not the Program"));
 }
 
 TEST_CASE("memory is not shared by views of other shapes") {

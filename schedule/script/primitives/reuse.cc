@@ -83,7 +83,21 @@ void put_in_place(ir::Statement& s, const State& state) {
 void undo_views(ir::Statement& s, const State& state) {
   for (const auto& [tensor, stored] : state.viewed)
     if (const ir::Buffer* seen = state.basis->find_buffer(tensor))
-      ir::undo_view(s, tensor, stored, ir::constant_shape(*seen));
+      ir::undo_view(*state.basis, s, tensor, stored, ir::constant_shape(*seen));
+}
+
+// Views that tell digits apart are undone, those of long rows stay.
+State without_digits(const State& state) {
+  State result = state;
+  std::map<std::string, ir::Extents> merged;
+  for (const auto& [tensor, stored] : state.viewed) {
+    const ir::Buffer* seen = state.basis->find_buffer(tensor);
+    if (seen && seen->shape.size() < stored.size()) merged.emplace(tensor, stored);
+  }
+  std::erase_if(result.viewed, [&](const auto& view) { return merged.contains(view.first); });
+  result = without_views(result);
+  result.viewed = std::move(merged);
+  return result;
 }
 
 std::vector<ir::Affine> stored_shape(const ir::Buffer& buffer, const State& state) {
@@ -128,8 +142,8 @@ State without_views(const State& state) {
   return result;
 }
 
-State as_stored(const State& state) {
-  State result = without_views(state);
+State as_lowered(const State& state) {
+  State result = without_digits(state);
   for (ScheduledStatement& s : result.statements) put_in_place(s.body, state);
   for (PrefetchHint& hint : result.prefetches)
     if (const auto host = state.reused.find(hint.buffer); host != state.reused.end())

@@ -48,9 +48,15 @@ Applied view(const State& state, const View& directive, const PrimitiveContext& 
   if (std::ranges::any_of(buffer->shape,
                           [](const ir::Affine& extent) { return !extent.is_constant(); }))
     return conservative("the extents of " + tensor + " are open");
-  if (const ir::Extents stored = ir::constant_shape(*buffer); !ir::are_factors(stored, view.shape))
-    return malformed(shape_text(view.shape) + " is no view of " + shape_text(stored) +
-                     ": its extents have to be factors of those, in order");
+  if (const ir::Extents stored = ir::constant_shape(*buffer); !ir::is_view_of(stored, view.shape))
+    return malformed(
+        shape_text(view.shape) + " is no view of " + shape_text(stored) +
+        ": its extents have to be factors of those, or products of neighbours, in order");
+  const auto known = state.viewed.find(tensor);
+  if (known != state.viewed.end() && !ir::is_view_of(known->second, view.shape))
+    return malformed(shape_text(view.shape) + " is no view of " + shape_text(known->second) +
+                     ", in which " + tensor + " is stored: it is seen as " +
+                     shape_text(ir::constant_shape(*buffer)) + " already");
   const auto program = ir::with_view(*state.basis, view);
   if (!program) return conservative("no view of " + tensor + ": " + program.error().reason);
   State next = state;

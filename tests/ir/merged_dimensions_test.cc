@@ -1,0 +1,64 @@
+// Which dimensions merge, what becomes of the Program, and what keeps them apart.
+#include "ir/merged_dimensions.h"
+
+#include <doctest/doctest.h>
+
+#include "ir/program_text.h"
+
+namespace polyte::ir {
+namespace {
+
+std::optional<MergedDimensions> merged(const std::string& body, const std::string& y = "[7]") {
+  const auto result = merged_dimensions(parse_program(
+      "program p()\n  in x: f32[5, 6, 7]\n  in v: f32[6]\n  out y: f32" + y + "\n" + body, "test"));
+  if (result) CHECK(verify(result->program).empty());
+  return result;
+}
+
+std::string text_of(const std::string& body, const std::string& y = "[7]") {
+  const auto result = merged(body, y);
+  return result ? print(result->program) : "";
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("dimensions that are gone through together are one") {
+  const auto last = merged("  y[i] = sum[j, k] x[i, j, k]\n", "[5]");
+  REQUIRE(last);
+  CHECK(says(print(last->program), "y[i] = sum[jk in 0..42] x[i, jk]"));
+  REQUIRE(last->views.size() == 1);
+  CHECK(last->views[0].shape == Extents{5, 42});
+  REQUIRE(last->fused.size() == 1);
+  CHECK(last->fused[0].statement == "y.update");
+  CHECK(last->fused[0].iterators == std::vector<std::string>{"j", "k"});
+  CHECK(says(text_of("  y[k] = max[i, j] x[i, j, k]\n"), "max[ij in 0..30] x[ij, k]"));
+  CHECK(says(text_of("  y[j, k] = sum[i] x[i, j, k]\n", "[6, 7]"),
+             "y[jk] = sum[i in 0..5] x[i, jk]"));
+  CHECK(says(text_of("  y[0*i] = sum[i, j, k] x[i, j, k]\n", "[1]"), "sum[ijk in 0..210] x[ijk]") ==
+        !text_of("  y[0*i] = sum[i, j, k] x[i, j, k]\n", "[1]").empty());
+  // What is made of the sums goes the same way.
+  const std::string chain =
+      text_of("  t[j, k] = sum[i] x[i, j, k]\n  y[j, k] = t[j, k] * 2\n", "[6, 7]");
+  CHECK_MESSAGE(says(chain, "y[jk] = t[jk] * 2"), chain);
+}
+
+TEST_CASE("what keeps dimensions apart") {
+  CHECK(!merged("  y[j] = sum[i, k] x[i, j, k]\n", "[6]"));          // no neighbours
+  CHECK(!merged("  y[i] = sum[j, k] x[i, j, k] * v[j]\n", "[5]"));   // j by itself
+  CHECK(!merged("  y[i] = sum[j, k in 0..6] x[i, j, k]\n", "[5]"));  // part of the rows
+  CHECK(!merged("  y[i] = sum[j, k in 0..j] x[i, j, k]\n", "[5]"));  // a triangle
+  CHECK(!merged("  y[i] = sum[k, j] x[i, j, k]\n", "[5]"));          // another order
+  CHECK(!merged("  y[i, j] = x[i, j, 0] * 2\n", "[5, 6]"));          // no sum
+  CHECK(!merged("  y[i] = sum[j, k] select(j < 3, x[i, j, k], 0)\n", "[5]"));
+  CHECK(!merged("  t[i, j, k] = x[i, j, k] * v[j]\n  y[i] = sum[j, k] t[i, j, k]\n", "[5]"));
+  CHECK(!merged("  loop t in 0..3\n    y[i] = sum[j, k] x[i, j, k]\n", "[5]"));
+  // A first dimension may be taken in part.
+  CHECK(
+      says(text_of("  y[i] = sum[j in 0..4, k] x[i, j, k]\n", "[5]"), "sum[jk in 0..28] x[i, jk]"));
+}
+
+}  // namespace polyte::ir
