@@ -11,6 +11,7 @@
 #include "ir/program_text.h"
 #include "poly/auto_schedule.h"
 #include "schedule/script/replay.h"
+#include "schedule/templates/templates.h"
 #include "tests/sweep.h"
 
 namespace polyte::fuzz::planned_test {
@@ -183,6 +184,38 @@ Drawn drawn_chains(Random& random) {
           {{"N", random.between(2, 40)}, {"M", random.between(2, 12)}}};
 }
 
+// One tensor reduced along some of its dimensions, what comes of it taken up or not, and sometimes
+// a subscript that keeps dimensions apart.
+std::string drawn_reduction(Random& random) {
+  const auto rank = static_cast<std::size_t>(random.between(2, 4));
+  std::vector<std::string> its{"i", "j", "k", "l"}, kept, along, shape, sizes;
+  its.resize(rank);
+  for (const std::string& it : its) {
+    shape.push_back(number(random.chance(10) ? 1 : random.between(2, rank > 3 ? 6 : 19)));
+    (random.chance(50) ? kept : along).push_back(it);
+    if (!kept.empty() && kept.back() == it) sizes.push_back(shape.back());
+  }
+  if (along.empty()) {
+    along.push_back(kept.back());
+    kept.pop_back(), sizes.pop_back();
+  }
+  const std::size_t beside = random.below(rank);
+  const std::string type = random.pick(std::vector<std::string>{"f32", "f64", "i32", "f32"}),
+                    x = "x[" + join_words(its) + "]", y = "[" + join_words(kept) + "]";
+  std::string text = "program reduced()\n  in  x: " + type + "[" + join_words(shape) +
+                     "]\n  in  v: " + type + "[" + shape[beside] + "]\n  out y: " + type + "[" +
+                     join_words(sizes) + "]\n",
+              to = "y", value = x;
+  if (random.chance(20)) value += " + v[" + its[beside] + "]";
+  if (random.chance(20)) value = x + " * " + x;
+  const bool is_taken_up = random.chance(40);
+  if (is_taken_up) to = "t";
+  text += "  " + to + y + " = " + random.pick(std::vector<std::string>{"sum", "max", "min"}) + "[" +
+          join_words(along) + "] " + value + "\n";
+  if (is_taken_up) text += "  y" + y + " = t" + y + " * 2\n";
+  return text;
+}
+
 // Whether a nest holds two of the sums.
 bool fuses_sums(const std::string& script) {
   std::size_t at = 0;
@@ -236,6 +269,35 @@ TEST_CASE("what is planned for large sizes is right at small ones") {
   for (const auto& [feature, times] : drawn) {
     CAPTURE(feature);
     CHECK(times >= 2);  // or nothing was tried
+  }
+}
+
+TEST_CASE("reductions along dimensions that become one are right, by both schedulers") {
+  const Machine machines[] = {codegen::target_for_cpu("x86-64-v3").machine,
+                              codegen::target_for_cpu("x86-64-v4").machine};
+  std::map<std::string, int> drawn = {{"view x as", 0}, {"view y as", 0}, {"fuse y.update", 0}};
+  for (std::uint64_t run = 0; run < (test::takes_all() ? 1500 : 100); ++run) {
+    Random random(29, run);
+    const auto program = std::make_shared<const ir::Program>(
+        ir::bind(ir::parse_program(drawn_reduction(random), "drawn"), {}));
+    Machine machine = machines[random.between(0, 1)];
+    machine.cores = random.between(1, 2);
+    const auto script = random.chance(50) ? poly::auto_schedule(*program, machine, {})
+                                          : schedule::make_template(*program, machine, {});
+    REQUIRE(static_cast<bool>(script));
+    const std::string lines = schedule::print(*script);
+    CAPTURE(ir::print(*program));
+    CAPTURE(lines);
+    for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
+    const auto state =
+        schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
+    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+    const ir::Environment inputs = driver::adverse_environment(*program, run, true);
+    CHECK(driver::faults_by_execution(*state, machine, inputs).empty());
+  }
+  for (const auto& [feature, times] : drawn) {
+    CAPTURE(feature);
+    CHECK(times >= 5);
   }
 }
 
