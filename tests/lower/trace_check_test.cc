@@ -3,6 +3,7 @@
 // which raise no alarm.
 #include "lower/trace_check.h"
 
+#include "ir/loop_program_text.h"
 #include "lower/lower.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -406,6 +407,27 @@ TEST_CASE("an atomic update whose guard reads the tensor is a race") {
   REQUIRE(!faults.empty());
   CHECK(faults.front().kind == TraceFault::Kind::Fault);
   CHECK(schedule::has(faults.front().text, "race on h["));
+}
+
+TEST_CASE("lanes that go from row to row are followed one by one") {
+  const auto program = schedule::bound_program(R"(program rows()
+  in  x: i32[2, 4, 3]
+  out y: i32[4, 3]
+  Y: y[j, k] = x[0, j, k] - x[1, j, k])",
+                                               {});
+  const ReferenceTrace reference(*program, zeros(*program), {});
+  const auto faults = [&](const std::string& first, const std::string& instance) {
+    const std::string text =
+        "loops rows\n  in x: i32[24]\n  out y: i32[12]\n\n  y[0; 12 by 1] = (x[" + first +
+        "; 12 by 1] - x[12; 12 by 1])  @Y(" + instance + ")\n";
+    const ir::LoopProgram loops = ir::parse_loop_program(text, "test");
+    CHECK(ir::print(ir::parse_loop_program(ir::print(loops), "again")) == ir::print(loops));
+    return compare_traces(reference, {}, loops);
+  };
+  CHECK(faults("0", "_lane//3, _lane % 3").empty());
+  CHECK(!faults("1", "_lane//3, _lane % 3").empty());        // reads other elements
+  CHECK(!faults("0", "_lane//3, (_lane + 1) % 3").empty());  // says other instances
+  CHECK(!faults("0", "_lane//4, _lane % 4").empty());
 }
 
 }  // namespace polyte::lower
