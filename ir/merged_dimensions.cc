@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "ir/contraction.h"
+#include "ir/relations.h"
 #include "ir/domain.h"
 #include "support/error.h"
 #include "support/is_among.h"
