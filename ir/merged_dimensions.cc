@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "ir/relations.h"
 #include "ir/domain.h"
+#include "ir/relations.h"
 #include "support/error.h"
 #include "support/is_among.h"
 

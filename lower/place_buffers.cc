@@ -52,8 +52,8 @@ Stmt by_elements(const Stmt& s, const std::string& buffer) {
     for (std::size_t i = 0; i < one.origin.strides.size(); ++i)
       one.origin.instance[i] = one.origin.instance[i] + one.origin.strides[i] * lane;
     one.origin.strides.clear();
-    for (Affine& value : one.origin.instance)
-      value = ir::substitute(value, {{ir::kLaneNumber, Affine(lane)}});
+    for (ir::Affine& value : one.origin.instance)
+      value = ir::substitute(value, {{ir::kLaneNumber, ir::Affine(lane)}});
     each.push_back(ir::make_store(std::move(one)));
   }
   return ir::make_block(std::move(each));

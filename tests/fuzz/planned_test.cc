@@ -12,6 +12,7 @@
 #include "poly/auto_schedule.h"
 #include "schedule/script/replay.h"
 #include "schedule/templates/templates.h"
+#include "support/join_words.h"
 #include "tests/sweep.h"
 
 namespace polyte::fuzz::planned_test {
