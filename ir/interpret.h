@@ -54,7 +54,7 @@ struct InterpretOptions {
 };
 
 // Runs on `buffers`: must hold every In, Const and InOut buffer (checked: type and shape; loops may
-// see another shape of as many elements, row-major); Out (and Temp) are created. Reading an element
+// see a view of it, ir/views.h); Out (and Temp) are created. Reading an element
 // never written is UserError(InvalidInput), naming statement, instance and element.
 void interpret(const Program& program, Environment& buffers, const InterpretOptions& options);
 void interpret(const LoopProgram& program, Environment& buffers, const InterpretOptions& options);

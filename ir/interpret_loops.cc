@@ -17,7 +17,7 @@
 
 #include "ir/interpret.h"
 #include "ir/resolved_loops.h"
-#include "support/checked.h"
+#include "ir/views.h"
 
 namespace polyte::ir {
 namespace {
@@ -446,12 +446,9 @@ Contents& bind_interface(const Buffer& buffer, const std::vector<std::int64_t>& 
     return environment[buffer.name] = make_contents(buffer.dtype, shape);
   const auto given = environment.find(buffer.name);
   if (given == environment.end()) fault("buffer '" + buffer.name + "' is missing");
-  const auto same_elements = [&] {
-    return given->second.shape == shape ||
-           checked_product(given->second.shape) == checked_product(shape);
-  };
-  if (given->second.dtype != buffer.dtype || !same_elements())
-    fault("buffer '" + buffer.name + "' has another type or size than declared");
+  if (given->second.dtype != buffer.dtype ||
+      (given->second.shape != shape && !is_view_of(given->second.shape, shape)))
+    fault("buffer '" + buffer.name + "' has another type or shape than declared");
   return given->second;
 }
 

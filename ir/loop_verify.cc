@@ -150,6 +150,7 @@ class Verifier {
   void check(const For& loop) {
     at("loop", loop.var);
     if (loop.lower.empty() || loop.upper.empty()) report("no bound");
+    if (loop.var == kLaneNumber) report("no loop is called " + kLaneNumber);
     check_symbols(loop.lower);
     check_symbols(loop.upper);
     const bool expanded = is_expanded(loop.kind);

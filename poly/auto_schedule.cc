@@ -247,12 +247,15 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine,
                                        const PolyOptions& options) {
   if (options.affine_core_only) return schedule_plain(program, machine, options, {});
+  const std::size_t notes = options.notes ? options.notes->size() : 0;
   return schedule::scheduled_reworded(
       program, machine,
       [&](const ir::Program& seen) { return schedule::kept_values(seen, machine); },
       [&](const ir::Program& seen, const schedule::Precomputing& precomputing) {
+        if (options.notes) options.notes->resize(notes);  // of the schedule that is taken
         return schedule_plain(seen, machine, options, precomputing);
-      });
+      },
+      options.refused);
 }
 
 }  // namespace polyte::poly

@@ -200,9 +200,11 @@ std::vector<std::vector<OrderTree>> skewed_around(const OrderTree& tree, std::si
       RowSpan longer = span;
       if (!longer.add(is_sum ? own + ir::Affine::symbol(names[other]) : own)) continue;
       OrderBand next = changed;
-      if (is_sum)
+      if (is_sum) {
+        next.loops[i].coincident = band->loops[i].coincident && band->loops[other].coincident;
         for (auto& [statement, row] : next.loops[i].rows)
           row = row + band->loops[other].rows.at(statement);
+      }
       self(self, i + 1, next, longer, sums + (is_sum ? 1 : 0));
     }
   };

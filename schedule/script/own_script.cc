@@ -32,7 +32,8 @@ void put_first(std::vector<Directive> lines, Script& script) {
 
 // nullopt: nothing merges, or what is scheduled so cannot be said of the Program as it is.
 std::optional<Script> scheduled_merged(const ir::Program& program, const Machine& machine,
-                                       const ScheduleSeen& schedule) {
+                                       const ScheduleSeen& schedule,
+                                       std::vector<RefusedScript>* refused) {
   const auto merged = ir::merged_dimensions(program);
   if (!merged) return std::nullopt;
   Result<Script> script = schedule(merged->program, {});
@@ -53,7 +54,9 @@ std::optional<Script> scheduled_merged(const ir::Program& program, const Machine
   script->digest = ir::digest(program);
   const auto state = replay(std::make_shared<const ir::Program>(program), *script, machine,
                             {ProofLevel::Directive, {}});
-  return state ? std::optional(*std::move(script)) : std::nullopt;
+  if (state) return *std::move(script);
+  if (refused) refused->push_back({"dimensions that become one", *script, state.error()});
+  return std::nullopt;
 }
 
 }  // namespace
@@ -76,7 +79,8 @@ Result<Script> scheduled_reworded(
     const ir::Program& program, const Machine& machine,
     const std::function<std::vector<ir::Precomputed>(const ir::Program& seen)>& kept,
     const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
-        schedule) {
+        schedule,
+    std::vector<RefusedScript>* refused) {
   ir::Program seen = program;
   Precomputing statements;
   std::vector<Directive> lines;
@@ -94,7 +98,8 @@ Result<Script> scheduled_reworded(
     statements.push_back(one.tensor);
   }
   if (lines.empty() && !machine.gpu)
-    if (auto script = scheduled_merged(program, machine, schedule)) return *std::move(script);
+    if (auto script = scheduled_merged(program, machine, schedule, refused))
+      return *std::move(script);
   Result<Script> script = schedule(seen, statements);
   if (!script || lines.empty()) return script;
   script->digest = ir::digest(program);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/precompute.h"
+#include "schedule/script/refused_script.h"
 #include "schedule/script/script.h"
 #include "support/machine.h"
 #include "support/result.h"
@@ -22,12 +23,15 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
 // views (ir/views.h), then the `kept` values of the Program seen so are computed before what has
 // them; where there are neither, dimensions that are gone through together are one
 // (ir/merged_dimensions.h, on CPUs). The script begins with these directives; `schedule` writes the
-// rest, for the Program that they make and the statements in it that compute values before.
+// rest, for the Program that they make and the statements in it that compute values before. It is
+// called once more where its script for merged dimensions is none of the Program as it is: that one
+// goes to `refused` (null: nobody asks).
 using Precomputing = std::vector<std::string>;
 Result<Script> scheduled_reworded(
     const ir::Program& program, const Machine& machine,
     const std::function<std::vector<ir::Precomputed>(const ir::Program& seen)>& kept,
     const std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>&
-        schedule);
+        schedule,
+    std::vector<RefusedScript>* refused);
 
 }  // namespace polyte::schedule

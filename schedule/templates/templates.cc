@@ -187,11 +187,17 @@ Result<Script> make_plain(const ir::Program& program, const Machine& machine,
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine,
                              const TemplateOptions& options) {
+  const std::size_t notes = options.notes ? options.notes->size() : 0,
+                    uses = options.uses ? options.uses->size() : 0;
   return scheduled_reworded(
       program, machine, [&](const ir::Program& seen) { return kept_values(seen, machine); },
       [&](const ir::Program& seen, const Precomputing&) {
+        // Of the script that is taken.
+        if (options.notes) options.notes->resize(notes);
+        if (options.uses) options.uses->resize(uses);
         return make_plain(seen, machine, options);
-      });
+      },
+      options.refused);
 }
 
 }  // namespace polyte::schedule

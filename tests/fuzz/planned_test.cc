@@ -6,13 +6,12 @@
 #include <map>
 
 #include "driver/compile/describe_target.h"
-#include "driver/compile/execution_check.h"
 #include "driver/judge/fuzz/judge.h"
 #include "ir/program_text.h"
 #include "poly/auto_schedule.h"
-#include "schedule/script/replay.h"
 #include "schedule/templates/templates.h"
 #include "support/join_words.h"
+#include "tests/fuzz/executed.h"
 #include "tests/sweep.h"
 
 namespace polyte::fuzz::planned_test {
@@ -262,10 +261,7 @@ TEST_CASE("what is planned for large sizes is right at small ones") {
     for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
     drawn["fused"] += program.text.starts_with("program sums") && fuses_sums(lines) ? 1 : 0;
     const auto small = bound(program.small);
-    const auto state = schedule::replay(small, *script, machine, {schedule::ProofLevel::Full, {}});
-    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
-    const ir::Environment inputs = driver::adverse_environment(*small, run, true);
-    CHECK(driver::faults_by_execution(*state, machine, inputs).empty());
+    check_executed(small, *script, machine, run);
   }
   for (const auto& [feature, times] : drawn) {
     CAPTURE(feature);
@@ -290,11 +286,7 @@ TEST_CASE("reductions along dimensions that become one are right, by both schedu
     CAPTURE(ir::print(*program));
     CAPTURE(lines);
     for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
-    const auto state =
-        schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
-    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
-    const ir::Environment inputs = driver::adverse_environment(*program, run, true);
-    CHECK(driver::faults_by_execution(*state, machine, inputs).empty());
+    check_executed(program, *script, machine, run);
   }
   for (const auto& [feature, times] : drawn) {
     CAPTURE(feature);

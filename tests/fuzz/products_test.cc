@@ -6,12 +6,11 @@
 #include <map>
 
 #include "driver/compile/describe_target.h"
-#include "driver/compile/execution_check.h"
 #include "driver/judge/fuzz/judge.h"
 #include "ir/program_text.h"
 #include "poly/auto_schedule.h"
-#include "schedule/script/replay.h"
 #include "schedule/templates/templates.h"
+#include "tests/fuzz/executed.h"
 
 namespace polyte::fuzz::products_test {
 namespace {
@@ -74,11 +73,7 @@ TEST_CASE("products are what they were in panels, squares and blocks of tiles") 
       CAPTURE(lines);
       for (const char* feature : {"param Tb", " layout ", "B.in: k by", ": A[", "par "})
         drawn[feature] += lines.find(feature) != std::string::npos ? 1 : 0;
-      const auto state =
-          schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
-      REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
-      const ir::Environment inputs = driver::adverse_environment(*program, run, true);
-      CHECK(driver::faults_by_execution(*state, machine, inputs).empty());
+      check_executed(program, *script, machine, run);
     }
   }
   for (const auto& [feature, times] : drawn) {
