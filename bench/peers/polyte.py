@@ -11,16 +11,16 @@ from .c_api import POINTER, DlTensor, TensorInfo, load_api
 from .timing import Contender
 
 
-def aligned(shape, dtype):
+def aligned(shape, dtype, to=64):
     """Uninitialised, on a cache line, as every contender's operands are."""
     items = int(np.prod(shape, dtype=np.int64))
-    raw = np.empty(items * np.dtype(dtype).itemsize + 64, np.uint8)
-    start = -raw.ctypes.data % 64
+    raw = np.empty(items * np.dtype(dtype).itemsize + to, np.uint8)
+    start = -raw.ctypes.data % to
     return raw[start : start + items * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
 
 
-def aligned_copy(array):
-    copy = aligned(array.shape, array.dtype)
+def aligned_copy(array, to=64):
+    copy = aligned(array.shape, array.dtype, to)
     copy[...] = array
     return copy
 
@@ -82,6 +82,11 @@ class Session:
     def set_inputs(self, arrays):
         """By name; contiguous arrays on a cache line are taken as they are."""
         self.inputs = [(name, arrays[name]) for name, _ in self.inputs]
+        self._bind()
+
+    def set_outputs(self, arrays):
+        """By name; where results go from now on."""
+        self.outputs = [(name, arrays[name]) for name, _ in self.outputs]
         self._bind()
 
     def run(self):

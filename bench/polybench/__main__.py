@@ -120,14 +120,12 @@ def time_kernel(name, options, answer):
         made, reference = contenders_of(kernel, options, folder)
         if reference.problem:
             raise RuntimeError(f"{name}: the reference: {reference.problem}")
-        reference.run()
-        expected = {buffer: reference.result()[buffer] for buffer in kernel.outputs}
+        expected = kernel.results_of(reference)
         tolerance = ILL_CONDITIONED.get((name, options.type), TOLERANCE[options.type])
         for contender in made:
             if contender.problem:
                 continue
-            contender.run()
-            contender.difference = difference(kernel, contender.result(), expected)
+            contender.difference = difference(kernel, kernel.results_of(contender), expected)
             if not contender.difference <= tolerance:
                 contender.problem = f"wrong: differs by {contender.difference:.1e}"
         measure([contender for contender in made if not contender.problem], options)

@@ -93,8 +93,7 @@ def measured(name, options):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         reference = who.c_peer(kernel, "reference", who.REFERENCE, folder)
-        reference.run()
-        expected = {buffer: reference.result()[buffer].copy() for buffer in kernel.outputs}
+        expected = kernel.results_of(reference)
         short = [c for c in candidates_of(polyte.command, kernel) if c[1] <= options.longest]
         for number, (title, cycles, script) in enumerate(spread(short, options.each)):
             path = os.path.join(folder, f"{number}.sched")
@@ -104,9 +103,9 @@ def measured(name, options):
             if contender.problem:
                 print(f"{name}, {title}: {contender.problem}", flush=True)
                 continue
-            seconds = seconds_of(contender)
-            if not difference(kernel, contender.result(), expected) <= TOLERANCE:
+            if not difference(kernel, kernel.results_of(contender), expected) <= TOLERANCE:
                 sys.exit(f"{name}, {title}: another result than the C")
+            seconds = seconds_of(contender)
             rows.append(
                 {
                     "kernel": name,

@@ -27,7 +27,6 @@ PATIENCE = 300  # seconds to compile
 class Contender:
     name: str
     run: object = None
-    result: object = None  # the outputs of the last run, by name
     problem: str = ""  # why it is not timed
     notes: list = field(default_factory=list)
     rounds: list = field(default_factory=list)  # seconds an execution
@@ -87,17 +86,14 @@ def c_peer(kernel, name, command, folder):
         return contender
     seconds = c.CDLL(library).seconds
     seconds.restype = c.c_double
-    memory = kernel.memory()
-    for buffer, array in kernel.inputs.items():
-        if buffer not in kernel.outputs:
-            memory[buffer] = array
-    pointers = (c.c_void_p * len(memory))(*[array.ctypes.data for array in memory.values()])
+    arrays = kernel.memory.values()
+    pointers = (c.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
 
     def once():
-        kernel.restore(memory)
+        kernel.restore()
         return seconds(pointers)
 
-    contender.run, contender.result = lambda: running(once), lambda: memory
+    contender.run = lambda: running(once)
     return contender
 
 
@@ -133,6 +129,6 @@ def ours(kernel, polyte, name, options, folder, threads):
         )
         return contender
     session.set_inputs(kernel.inputs)
+    session.set_outputs(kernel.memory)
     contender.run = lambda: running(lambda: float(sum(session.run_timed()[steps])), threads)
-    contender.result = lambda: dict(session.outputs)
     return contender
