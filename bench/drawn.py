@@ -12,10 +12,11 @@ FAMILIES = ["gemm", "gemm", "batched", "conv", "conv", "depthwise", "pool", "red
 
 class Drawn:
     """A Program with what it computes: `flops` and the `bytes` of its interface, each
-    element once."""
+    element once. `how`: what else a library has to be told (bench/peers/drawn_cases.py)."""
 
-    def __init__(self, family, statements, tensors, flops, dtype="f32", word="plain"):
-        self.family, self.word, self.flops = family, word, flops
+    def __init__(self, family, statements, tensors, flops, dtype="f32", word="plain", **how):
+        self.family, self.word, self.flops, self.how = family, word, flops, how
+        self.shapes = {name: tuple(shape) for _, name, shape in tensors}
         size = {"f32": 4, "f64": 8}[dtype]
         self.bytes = sum(size * math.prod(shape) for _, _, shape in tensors)
         self.statements, self.dtype = statements, dtype
@@ -62,6 +63,7 @@ class Draw:
             [("in", "A", a[1]), ("in", "B", b[1]), ("out", "C", (m, n))],
             2 * m * n * k,
             self.dtype(),
+            turned=(a[1] == (k, m), b[1] == (n, k)),
         )
 
     def batched(self):
@@ -72,6 +74,7 @@ class Draw:
             [f"C[b, m, n] = sum[k] A[b, m, k] * {second[0]}"],
             [("in", "A", (b, m, k)), ("in", "B", second[1]), ("out", "C", (b, m, n))],
             2 * b * m * n * k,
+            turned=(False, second[0] == "B[b, n, k]"),
         )
 
     def conv(self):
@@ -86,7 +89,8 @@ class Draw:
             stride * (w - 1) + dilation * (r - 1) + 1,
         )
         at = [f"{stride}*{i} + {dilation}*{t}" for i, t in (("i", "r"), ("j", "s"))]
-        if self.random.random() < 0.3:
+        last = self.random.random() < 0.3
+        if last:
             statement = f"y[i, j, f] = sum[r, s, c] x[{at[0]}, {at[1]}, c] * w[r, s, c, f]"
             shapes = (rows, columns, c), (r, r, c, f), (h, w, f)
         else:
@@ -97,6 +101,9 @@ class Draw:
             [statement],
             [("in", "x", shapes[0]), ("in", "w", shapes[1]), ("out", "y", shapes[2])],
             2 * f * c * h * w * r * r,
+            stride=stride,
+            dilation=dilation,
+            channels_last=last,
         )
 
     def depthwise(self):
@@ -116,6 +123,9 @@ class Draw:
                 ("out", "y", (c, h, w)),
             ],
             2 * c * h * w * r * r,
+            stride=stride,
+            dilation=1,
+            channels_last=False,
         )
 
     def pool(self):
@@ -126,7 +136,8 @@ class Draw:
             self.random.choice([2, 3]),
         )
         stride = self.random.choice([1, 2])
-        if self.random.random() < 0.5:
+        last = self.random.random() < 0.5
+        if last:
             statement = (
                 f"y[i, j, c] = max[r in 0..{r}, s in 0..{r}] x[{stride}*i + r, {stride}*j + s, c]"
             )
@@ -141,6 +152,9 @@ class Draw:
             [statement],
             [("in", "x", shapes[0]), ("out", "y", shapes[1])],
             c * h * w * r * r,
+            window=r,
+            stride=stride,
+            channels_last=last,
         )
 
     def reduce(self):
@@ -154,23 +168,26 @@ class Draw:
             [f"y[{', '.join(kept)}] = {combiner}[{', '.join(over)}] x[i, j, k]"],
             [("in", "x", shape), ("out", "y", [shape[at.index(x)] for x in kept])],
             math.prod(shape),
+            axes=tuple(at.index(x) for x in over),
+            combiner=combiner,
         )
 
     def pointwise(self):
         shape = [self.size(3, 64), self.size(7, 300), self.size(7, 300)]
         kind, at = self.random.choice(["i", "j", "k"]), "i, j, k"
-        value = self.random.choice(
-            [
-                f"max(x[{at}] + b[{kind}], 0)",
-                f"x[{at}] * b[{kind}] + x[{at}]",
-                f"min(max(x[{at}], 0), b[{kind}])",
-            ]
-        )
+        values = {
+            "biased": f"max(x[{at}] + b[{kind}], 0)",
+            "scaled": f"x[{at}] * b[{kind}] + x[{at}]",
+            "clipped": f"min(max(x[{at}], 0), b[{kind}])",
+        }
+        form, value = self.random.choice(list(values.items()))
         return Drawn(
             "pointwise",
             [f"y[{at}] = {value}"],
             [("in", "x", shape), ("in", "b", [shape["ijk".index(kind)]]), ("out", "y", shape)],
             2 * math.prod(shape),
+            form=form,
+            axis="ijk".index(kind),
         )
 
     def chain(self):
@@ -194,6 +211,7 @@ class Draw:
             [f"y[{', '.join('ijk'[d] for d in order)}] = x[i, j, k]"],
             [("in", "x", shape), ("out", "y", [shape[d] for d in order])],
             0,
+            order=tuple(order),
         )
 
     def softmax(self):
@@ -221,6 +239,7 @@ class Draw:
             [f"y[i, j] = 0.2 * ({value})  for i in {edge}..{h + edge}, j in {edge}..{w + edge}"],
             [("in", "x", (h + 2 * edge, w + 2 * edge)), ("out", "y", (h + 2 * edge, w + 2 * edge))],
             5 * h * w,
+            edge=edge,
         )
 
     def wording(self):

@@ -32,7 +32,7 @@ TOLERANCE = 1e-4  # of the largest value of an output
 
 
 def inputs_of(path):
-    """Seeded normal data by name, for a model without open sizes."""
+    """Seeded data by name, for a model without open sizes: normal, integers from 0 to 99."""
     import numpy as np
     import onnx
 
@@ -42,7 +42,11 @@ def inputs_of(path):
     for value in graph.input:
         if value.name not in weights:
             shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
-            inputs[value.name] = random.standard_normal(shape, dtype=np.float32)
+            kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+            if kind.kind == "f":
+                inputs[value.name] = random.standard_normal(shape).astype(kind)
+            else:
+                inputs[value.name] = random.integers(0, 100, shape).astype(kind)
     return inputs
 
 

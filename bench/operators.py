@@ -4,6 +4,7 @@ interleaved rounds, results compared with a reference in double precision before
 
   bench/operators.py [--build build/release] [--threads 1] [--only transpose]
   [--json bench/results/peers_1t.json]
+  bench/operators.py --drawn 150 --seed 1 [--only conv,pool]    # what nobody has tuned for
 
 Peers are found at run time: onnxruntime, openvino, jax (XLA), numpy, and oneDNN 2 (libdnnl.so.2
 of the loader's path). `peer/ours` is the time of the best peer divided by ours, from the rounds'
@@ -13,8 +14,10 @@ pairs, with its 95 % interval.
 import argparse
 import importlib
 import json
+import math
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from peers import machine  # noqa: E402  (it loads nothing that counts processors)
@@ -139,6 +142,42 @@ def summary(rows):
         print(f"  {row['name']:58} {row['peer_over_ours']:.2f} of {row['best_peer']}")
 
 
+def shares(rows):
+    """Of drawn operators: by family and arm, the geometric mean of the best peer's time over ours,
+    and each that takes 30 us or more and is below 0.8."""
+    for arm in ("template", "poly"):
+        found = {}
+        for row in rows:
+            if row["name"].endswith(f"polyte {arm}") and "peer_over_ours" in row:
+                found.setdefault(row["name"].split()[0], []).append(row)
+        print(f"\n{arm}: geometric mean of the best peer's time over ours")
+        for family, own in sorted(found.items()):
+            logs = [math.log(row["peer_over_ours"]) for row in own]
+            print(f"  {family:12} {len(own):4} {math.exp(sum(logs) / len(logs)):6.2f}")
+        every = [row for own in found.values() for row in own]
+        low = [r for r in every if r["real_time"] >= 30e3 and r["peer_over_ours"] < 0.8]
+        print(f"  of {len(every)}, {len(low)} of 30 us or more are below 0.8")
+        for row in sorted(low, key=lambda r: r["peer_over_ours"]):
+            print(f"    {row['peer_over_ours']:.2f} {row['name']}")
+
+
+def cases_of(options, folder):
+    """Names, and functions that make what is asked for."""
+    only = options.only.split(",")
+    if not options.drawn:
+        from peers import case
+
+        return [each for each in case.all_cases() if any(word in each[0] for word in only)]
+    from drawn import draw
+    from peers import drawn_cases
+
+    families = [f for f in drawn_cases.FAMILIES if any(word in f for word in only)]
+    return [
+        (each.name, lambda each=each: drawn_cases.case_of(each, folder))
+        for each in draw(options.seed, options.drawn, families)
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -147,26 +186,32 @@ def main():
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--round-seconds", type=float, default=0.02)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help="operators whose name contains this")
+    parser.add_argument("--only", default="", help="operators whose name contains one of these")
+    parser.add_argument("--drawn", type=int, default=0, help="this many of bench/drawn.py")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     machine.settle(options.threads)
     peers = load_peers([name for name in options.peers.split(",") if name], options.threads)
-    from peers import case as cases, timing  # after settle: they load numpy
+    from peers import timing  # after settle: it loads numpy
     from peers.numpy_peer import copy_of_as_many_bytes
     from peers.polyte import Polyte
 
     polyte, peak, rows = Polyte(options.build), machine.Peak(options.build), []
-    for name, make in cases.all_cases():
-        if options.only in name:
+    with tempfile.TemporaryDirectory() as folder:
+        for _, make in cases_of(options, folder):
             rows += time_case(make(), polyte, peers, peak, options, timing, copy_of_as_many_bytes)
-    summary(rows)
+    if options.drawn:
+        shares(rows)
+    else:
+        summary(rows)
     if options.json:
         context = {
             "cpu": machine.cpu_name(),
             "threads": options.threads,
             "rounds": options.rounds,
+            **({"drawn": options.drawn, "seed": options.seed} if options.drawn else {}),
             "peers": [peer.version for peer in peers],
         }
         with open(options.json, "w") as file:

@@ -38,6 +38,24 @@ class Variant:
 
 
 @dataclass
+class Plain:
+    """An operator as libraries know it, where no peer has a function for its kind."""
+
+    inputs: dict
+    constants: dict
+    nodes: list  # of ONNX: operator, inputs, output, attributes
+    function: object  # of numpy or jax.numpy, the inputs and the constants
+    back: object = keep  # the library's result -> ours
+    into: object = None  # of the output and the inputs: numpy's fastest way, where it has one
+    # What oneDNN is told of products, convolutions and pools.
+    turned: tuple = ()
+    stride: int = 1
+    dilation: int = 1
+    groups: int = 1
+    window: int = 0
+
+
+@dataclass
 class Case:
     kind: str
     sizes: tuple
@@ -48,6 +66,7 @@ class Case:
     bytes: float  # of the interface, each element once
     variants: list
     tolerance: float = 1e-4  # of the largest value
+    plain: Plain = None
 
     @property
     def memory_bound(self):

@@ -2,7 +2,8 @@
 only it looks into.
 
 Layouts are its own choice (`any`) for images and constant weights, as in a network that it runs
-alone, and reordered outside the timed region; other operands are row-major.
+alone, and reordered outside the timed region; other operands are row-major, and so are images of
+drawn operators, whose Programs have them so.
 """
 
 import ctypes as c
@@ -21,6 +22,7 @@ CONVOLUTION_AUTO, RELU, REDUCTION_SUM, SOFTMAX_ACCURATE, NORM_SCALE_SHIFT = (
     8 | 16,
 )
 QUERY_SRC, QUERY_WEIGHTS, QUERY_DST = 129, 131, 133
+POOLING_MAX = 0x1FF
 ARG_SRC, ARG_DST, ARG_WEIGHTS, ARG_BIAS = 1, 17, 33, 41
 ARG_MEAN, ARG_VARIANCE, ARG_SCALE, ARG_SHIFT = 49, 50, 51, 52
 DESCRIPTOR_BYTES = 1 << 14  # more than any descriptor of version 2
@@ -133,7 +135,10 @@ class OneDnnPeer:
         return memory
 
     def contenders(self, case):
-        make = getattr(self, case.kind, None)
+        kind = f"drawn_{case.kind}" if case.plain else case.kind
+        if any(array.dtype != np.float32 for array in case.inputs.values()):
+            return []
+        make = getattr(self, kind, None)
         return make(case) if make else []
 
     def _finish(self, handle, arguments, y, held, name="oneDNN"):
@@ -280,3 +285,89 @@ class OneDnnPeer:
         return self._conv(
             aligned_copy(x), aligned_copy(w[:, None]), aligned_copy(b), (1, *case.reference.shape)
         )
+
+    # ---- drawn operators
+
+    def drawn_softmax(self, case):
+        return self.softmax(case)
+
+    def drawn_gemm(self, case):
+        arrays = [aligned_copy(array) for array in case.plain.inputs.values()]
+        turn = case.plain.turned
+        seen = [a.swapaxes(-1, -2) if turned else a for a, turned in zip(arrays, turn)]
+        mds = [self.plain(a.shape, [stride // a.itemsize for stride in a.strides]) for a in seen]
+        y = aligned(case.reference.shape, np.float32)
+        descriptor, y_md = c.create_string_buffer(DESCRIPTOR_BYTES), self.plain(y.shape)
+        self._call("matmul_desc_init", descriptor, *mds, None, y_md)
+        _, handle = self.primitive(descriptor)
+        arguments = {
+            ARG_SRC: self.memory(mds[0], arrays[0]),
+            ARG_WEIGHTS: self.memory(mds[1], arrays[1]),
+            ARG_DST: self.memory(y_md, y),
+        }
+        return self._finish(handle, arguments, y, arrays)
+
+    drawn_batched = drawn_gemm
+
+    def drawn_conv(self, case):
+        plain = case.plain
+        x, w = (aligned_copy(array) for array in (plain.inputs["x"], plain.constants["w"]))
+        if plain.groups > 1:
+            w = w[:, None]
+        steps, spread = dims([plain.stride] * 2), dims([plain.dilation - 1] * 2)
+        reach = [(d - 1) * plain.dilation for d in w.shape[-2:]]
+        rows = [(d - r - 1) // plain.stride + 1 for d, r in zip(x.shape[2:], reach)]
+        features = w.shape[0] * (w.shape[1] if plain.groups > 1 else 1)
+        y = aligned((1, features, *rows), np.float32)
+        x_md, y_md = self.plain(x.shape), self.plain(y.shape)
+        descriptor, none = c.create_string_buffer(DESCRIPTOR_BYTES), dims([0, 0])
+        self._call(
+            "dilated_convolution_forward_desc_init",
+            descriptor,
+            INFERENCE,
+            CONVOLUTION_AUTO,
+            x_md,
+            self.any(w.shape),
+            None,
+            y_md,
+            steps,
+            spread,
+            none,
+            none,
+        )
+        pd, handle = self.primitive(descriptor)
+        run = self.runner(
+            handle,
+            {
+                ARG_SRC: self.memory(x_md, x),
+                ARG_DST: self.memory(y_md, y),
+                ARG_WEIGHTS: self.chosen(pd, QUERY_WEIGHTS, w),
+            },
+        )
+        return [Contender("oneDNN", lambda: run() or (x, w), lambda: plain.back(y))]
+
+    drawn_depthwise = drawn_conv
+
+    def drawn_pool(self, case):
+        plain = case.plain
+        x = aligned_copy(plain.inputs["x"])
+        rows = [(d - plain.window) // plain.stride + 1 for d in x.shape[2:]]
+        y = aligned((*x.shape[:2], *rows), np.float32)
+        x_md, y_md = self.plain(x.shape), self.plain(y.shape)
+        descriptor, none = c.create_string_buffer(DESCRIPTOR_BYTES), dims([0, 0])
+        self._call(
+            "pooling_v2_forward_desc_init",
+            descriptor,
+            INFERENCE,
+            POOLING_MAX,
+            x_md,
+            y_md,
+            dims([plain.stride] * 2),
+            dims([plain.window] * 2),
+            none,
+            none,
+            none,
+        )
+        _, handle = self.primitive(descriptor)
+        run = self.runner(handle, {ARG_SRC: self.memory(x_md, x), ARG_DST: self.memory(y_md, y)})
+        return [Contender("oneDNN", lambda: run() or x, lambda: plain.back(y))]

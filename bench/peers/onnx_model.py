@@ -1,11 +1,13 @@
 """A case as an ONNX model of one operator, for the libraries that read such."""
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 
 def nodes_of(case):
     make = helper.make_node
+    if case.plain:
+        return [make(op, names, [out], **how) for op, names, out, how in case.plain.nodes]
     if case.kind == "transpose":
         return [make("Transpose", ["x"], ["y"], perm=[1, 0])]
     if case.kind == "softmax":
@@ -28,6 +30,8 @@ def nodes_of(case):
 def arrays_of(case):
     """Inputs and constants as the model takes them: images with a batch of one; a network's
     bias is a constant."""
+    if case.plain:
+        return case.plain.inputs, case.plain.constants
     inputs, constants = dict(case.inputs), dict(case.constants)
     if case.kind in ("conv_3x3", "depthwise"):
         inputs["x"] = inputs["x"][None]
@@ -37,20 +41,22 @@ def arrays_of(case):
     return inputs, constants
 
 
+def result_of(case, array):
+    """As ours has it."""
+    return case.plain.back(array) if case.plain else np.reshape(array, case.reference.shape)
+
+
 def model_of(case):
     nodes = nodes_of(case)
     if nodes is None:
         return None
     inputs, constants = arrays_of(case)
-    shape = (1, *case.reference.shape) if "w" in constants else case.reference.shape
+    kind = helper.np_dtype_to_tensor_dtype(next(iter(inputs.values())).dtype)
     graph = helper.make_graph(
         nodes,
         case.kind,
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape)
-            for name, array in inputs.items()
-        ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(name, kind, array.shape) for name, array in inputs.items()],
+        [helper.make_tensor_value_info("y", kind, None)],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
