@@ -139,6 +139,9 @@ class Merger {
           is_together =
               is_together && !index->value.uses(pair.first) && !index->value.uses(pair.second);
       });
+    for (const Load* load : reads_of(s))
+      for (const Constraint& c : load->guard)
+        is_together = is_together && !c.expr.uses(pair.first) && !c.expr.uses(pair.second);
     for_each_access(s, [&](const std::string& buffer, const std::vector<Index>& indices, bool) {
       for (std::size_t d = 0; d < indices.size(); ++d) {
         const Affine& at = indices[d].affine;

@@ -52,6 +52,8 @@ TEST_CASE("what keeps dimensions apart") {
   CHECK(!merged("  y[i] = sum[j, k in 0..j] x[i, j, k]\n", "[5]"));  // a triangle
   CHECK(!merged("  y[i] = sum[k, j] x[i, j, k]\n", "[5]"));          // another order
   CHECK(!merged("  y[i, j] = x[i, j, 0] * 2\n", "[5, 6]"));          // no sum
+  // An iterator of a condition alone.
+  CHECK(!merged("  y[i] = sum[j in 0..3, k in 0..3] (x[i, 0, 0] if k >= 2 else 1)\n", "[5]"));
   CHECK(!merged("  y[i] = sum[j, k] select(j < 3, x[i, j, k], 0)\n", "[5]"));
   CHECK(!merged("  t[i, j, k] = x[i, j, k] * v[j]\n  y[i] = sum[j, k] t[i, j, k]\n", "[5]"));
   CHECK(!merged("  loop t in 0..3\n    y[i] = sum[j, k] x[i, j, k]\n", "[5]"));
