@@ -164,11 +164,15 @@ class SharedNestPlanner {
     return all;
   }
 
+  // Sums of rows of which each is a lane. Rows of few elements, whose lanes are near each other,
+  // need no turning; a statement alone has tiles for them.
   bool turns(const ir::Statement& s, const std::string& lane) const {
-    return !s.reductions.empty() && s.combiner != ir::Combiner::None &&
-           carries_lanes(program_, reference_, machine_, s, lane) &&
-           schedule::turning_loop(program_, s, lane) == s.reductions.back() &&
-           iterations_of(reference_, s, s.reductions.back()) >= lanes(s);
+    if (s.reductions.empty() || s.combiner == ir::Combiner::None ||
+        !carries_lanes(program_, reference_, machine_, s, lane))
+      return false;
+    const std::string turning = schedule::turning_loop(program_, s, lane);
+    return turning == s.reductions.back() ||
+           (parts_.size() > 1 && turning.empty() && strides(s, lane));
   }
 
   // A loop of an update's own that can be lanes: they go innermost, past the reduction, which
@@ -215,8 +219,13 @@ class SharedNestPlanner {
     return {within_tile(lane), schedule::LoopKind::Vector};
   }
 
-  // The steps of a reduction that turns its lanes: one side of a square in each.
+  // The steps of a reduction that turns its lanes: one side of a square in each, where they are
+  // as many.
   void add_square(const ir::Statement& s, const std::string& step, NestPath& path) {
+    if (iterations_of(reference_, s, step) < lanes(s)) {
+      path.push_back({step, schedule::LoopKind::Unrolled});
+      return;
+    }
     split(s, step, 1);
     path.push_back({tiles_of(step)});
     path.push_back({within_tile(step), schedule::LoopKind::Unrolled});

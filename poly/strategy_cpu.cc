@@ -214,18 +214,19 @@ class NestStrategy {
   }
 
   // Reads that stride along the lanes: a square tile with the loop along which they do not,
-  // transposed in registers.
+  // transposed in registers; of fewer iterations than lanes one that is as small.
   void choose_square(const std::vector<std::string>& candidates) {
-    const int lanes = machine_.lanes(dtype());
     for (const std::string& lane : candidates) {
       const std::string turning = schedule::turning_loop(program_, main(), lane);
       const bool is_candidate = std::ranges::find(candidates, turning) != candidates.end();
-      if (!is_candidate || extent(turning) < lanes ||
-          !carries_lanes(program_, reference_, machine_, main(), lane))
+      const std::int64_t side = schedule::square_side(extent(lane), machine_.lanes(dtype()));
+      if (!is_candidate || side < 2 || extent(turning) < side ||
+          ir::stride_of(program_, main().writes[0], lane) != 1 ||
+          !schedule::can_carry_lanes(program_, main(), lane))
         continue;
       tile_.lane = lane;
       tile_.row = turning;
-      tile_.tile = {lanes, 1};
+      tile_.tile = {static_cast<int>(side), 1};
       std::vector<std::string> last = {lane, turning};
       if (schedule::stepping_loop(program_, main(), lane, turning) == lane)
         std::swap(last[0], last[1]);

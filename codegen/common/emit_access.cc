@@ -1,8 +1,10 @@
 // Loads and stores: contiguous, broadcast, strided or gathered lanes, masked or not; and register
 // buffers, whose cells are SSA slots that mem2reg removes.
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 #include "codegen/common/emitter.h"
 #include "support/error.h"
@@ -175,17 +177,12 @@ Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
   return result;
 }
 
-namespace {
-
-// Lanes from the first that are surely active; 0: that is known at run time alone.
 int known_active(const ir::Lanes& lanes) {
   if (lanes.skipped || (lanes.active && !lanes.active->is_constant())) return 0;
   return lanes.active
              ? static_cast<int>(std::min<std::int64_t>(lanes.active->constant(), lanes.count))
              : lanes.count;
 }
-
-}  // namespace
 
 // Whether masked lanes that stride are loaded as masked vectors: the processor has these, or whole
 // vectors lie between the first active lane and the last.
@@ -278,6 +275,8 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     if (active == nullptr) {
       if (stream_where_aligned(a, value, pointer)) return;
       stream(annotated(b_.CreateAlignedStore(value, pointer, align), a.slot), a);
+    } else if (stores_in_pieces(a)) {
+      store_pieces(a, value, pointer);
     } else {
       Value* which = lanes == 1 ? b_.CreateVectorSplat(1, active) : active;
       Value* data = lanes == 1 ? b_.CreateVectorSplat(1, value) : value;
@@ -297,6 +296,31 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     Value* pointer = pointers[static_cast<std::size_t>(lane)];
     Value* one = b_.CreateExtractElement(value, static_cast<std::uint64_t>(lane));
     annotated(b_.CreateAlignedStore(one, pointer, align), a.slot);
+  }
+}
+
+// A masked store waits for its mask, on some processors for ten cycles and more, where no register
+// of masks is. Which lanes are active is known where a loop ends.
+bool FunctionEmitter::stores_in_pieces(const Access& a) const {
+  constexpr int kBitsWithMasks = 512;
+  return ops_ == nullptr && context_.machine.vector_bits < kBitsWithMasks &&
+         known_active(a.lanes) > 0;
+}
+
+// The first lanes as vectors of powers of two, the longest first: seven are four, two and one.
+void FunctionEmitter::store_pieces(const Access& a, Value* value, Value* pointer) {
+  const int active = known_active(a.lanes);
+  const auto align = llvm::Align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
+  llvm::Type* element = arithmetic_.memory_type(a.slot.dtype, 1);
+  for (int done = 0; done < active;) {
+    const auto count = static_cast<int>(std::bit_floor(static_cast<unsigned>(active - done)));
+    std::vector<int> from(static_cast<std::size_t>(count));
+    std::iota(from.begin(), from.end(), done);
+    Value* piece = count == 1 ? b_.CreateExtractElement(value, static_cast<std::uint64_t>(done))
+                              : b_.CreateShuffleVector(value, from);
+    Value* at = b_.CreateGEP(element, pointer, b_.getInt64(static_cast<std::uint64_t>(done)));
+    annotated(b_.CreateAlignedStore(piece, at, align), a.slot);
+    done += count;
   }
 }
 

@@ -8,7 +8,8 @@
 //
 // 4 loads and 8 shuffles for 16 elements, which would be 16 loads and 12 inserts. Every element
 // that a row reads is read by some column, so nothing new is touched: of fewer columns than lanes
-// the rows are as short, a power of two.
+// the rows are as short, a power of two; rows of lanes that are masked off are 0, as these lanes
+// are.
 #include <algorithm>
 
 #include "codegen/common/emitter.h"
@@ -79,25 +80,25 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
   for (const ir::Stmt& s : run)
     if (const auto* store = std::get_if<ir::Store>(&s->op)) stores.push_back(store);
   for (const ir::Store* store : stores) written.push_back(store->buffer);
-  using Key = std::tuple<std::string, std::int64_t, int, ir::Affine>;
+  using Key = std::tuple<std::string, std::int64_t, int, int, ir::Affine>;
   std::map<Key, Columns> groups;
   for (const ir::Store* store : stores) {
     if (is_guarded(*store)) continue;
     ir::for_each_node(store->value, [&](const ir::ExprNode& node) {
       const auto* load = std::get_if<ir::Load>(&node.op);
-      if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count) ||
-          load->lanes.is_masked())
-        return;
+      if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count)) return;
+      const int active = known_active(load->lanes);
+      if (active <= 0) return;
       const Access a = access(load->buffer, load->indices, load->lanes);
       if (a.stride <= kNearLanes || a.index.indirect != nullptr || !a.slot.cells.empty()) return;
       if (std::find(written.begin(), written.end(), load->buffer) != written.end()) return;
       const std::int64_t constant = a.index.affine.constant();
-      groups[{load->buffer, a.stride, load->lanes.count, a.index.affine - constant}]
+      groups[{load->buffer, a.stride, load->lanes.count, active, a.index.affine - constant}]
           .at[constant]
           .push_back(&node);
     });
   }
-  for (const auto& [key, columns] : groups) take_squares(columns, std::get<int>(key));
+  for (const auto& [key, columns] : groups) take_squares(columns, std::get<2>(key));
 }
 
 // As many neighbours as there are lanes are one square; of fewer, powers of two are.
@@ -138,12 +139,15 @@ std::vector<Value*> FunctionEmitter::square_rows(const Access& a, int columns) {
   const ir::Lanes along{columns, {1}, std::nullopt};
   std::vector<int> widening(static_cast<std::size_t>(a.lanes.count), -1);
   for (int i = 0; i < columns; ++i) widening[static_cast<std::size_t>(i)] = i;
+  const int active = known_active(a.lanes);
   std::vector<Value*> rows;
-  for (int row = 0; row < a.lanes.count; ++row) {
+  for (int row = 0; row < active; ++row) {
     const ir::Index index(a.index.affine + row * a.stride);
     Value* loaded = load_memory({a.slot, index, along, 1}, nullptr);
     rows.push_back(columns == a.lanes.count ? loaded : b_.CreateShuffleVector(loaded, widening));
   }
+  rows.resize(static_cast<std::size_t>(a.lanes.count),
+              llvm::Constant::getNullValue(rows.front()->getType()));
   return rows;
 }
 

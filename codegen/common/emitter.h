@@ -67,6 +67,9 @@ llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type,
 // Emits the kernel as an external function named kernel.program.name.
 void emit_kernel(KernelContext& context);
 
+// Lanes from the first that are surely active; 0: that is known at run time alone.
+int known_active(const ir::Lanes& lanes);
+
 class FunctionEmitter {
  public:
   using Value = llvm::Value;
@@ -176,6 +179,8 @@ class FunctionEmitter {
   Value* element_pointers(const Access& a);  // a vector of addresses, one per lane
   std::vector<Value*> each_pointer(const Access& a);
   bool spans_vectors(const Access& a) const;
+  bool stores_in_pieces(const Access& a) const;
+  void store_pieces(const Access& a, Value* value, Value* pointer);
   Value* load_near_lanes(const Access& a, Value* active);
   Value* load_part(const Access& a, Value* pointer, Value* which);
   Value* part_mask(const Access& a, std::int64_t start);

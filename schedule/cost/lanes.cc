@@ -1,6 +1,7 @@
 #include "schedule/cost/lanes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <iterator>
 #include <set>
@@ -112,6 +113,11 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
     }
   }
   return turning;
+}
+
+std::int64_t square_side(std::int64_t lane_extent, std::int64_t lanes) {
+  const auto extent = static_cast<std::uint64_t>(std::max<std::int64_t>(lane_extent, 1));
+  return std::min(lanes, static_cast<std::int64_t>(std::bit_ceil(extent)));
 }
 
 namespace {

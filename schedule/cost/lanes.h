@@ -41,6 +41,10 @@ bool fills_lines(const ir::Program& program, const ir::Statement& statement,
 std::string turning_loop(const ir::Program& program, const ir::Statement& statement,
                          const std::string& lane);
 
+// Rows and columns of such squares: a vector, or the power of two that holds a lane loop that is
+// shorter. Lanes beyond it are masked off.
+std::int64_t square_side(std::int64_t lane_extent, std::int64_t lanes);
+
 // The loop along which the result lies where subscripts divide it by a few, so that lanes along it
 // do not advance evenly: those of one phase do, and the phases' vectors fill lines together.
 //

@@ -6,7 +6,7 @@
 #include "ir/contraction.h"
 #include "ir/relations.h"
 #include "schedule/cost/lanes.h"
-#include "schedule/cost/streaming.h"
+#include "schedule/cost/row_sizes.h"
 #include "schedule/state/digits.h"
 #include "support/checked.h"
 #include "support/is_among.h"
@@ -14,23 +14,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr int kPointwiseVectors = 4, kMostVectors = 8;
-constexpr double kSquareCycles = 30;  // of a square of lanes
-constexpr double kCombineCycles = 3;  // one step of a chain
-// A vector of a row: transposed in registers, or as it lies.
-constexpr double kTurnedStep = 3, kLaneStep = 1;
-// Where a single row's lanes are taken out of their vector one by one.
-constexpr double kAloneShare = 1.5;
-constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
-constexpr std::int64_t kMostRows = 16;
-// Vectors of a row that runs with others: whole lines of memory.
-constexpr int kFewestTogether = 2;
-constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together
-constexpr std::int64_t kRowStreams = 4;      // that memory hands over at once faster than fewer
-constexpr std::int64_t kNearRows = 4;        // the same of rows that a cache holds
-constexpr std::int64_t kRowPage = 4096;      // bytes
-constexpr double kRowLoads = 2;              // a cycle
-constexpr double kPassCycles = 20;           // of entering and leaving the loop along a row
+constexpr std::int64_t kShortRow = 512;  // bytes: over before it is read ahead
 
 bool is_update(const ir::Statement& s) { return s.combiner != ir::Combiner::None; }
 
@@ -51,9 +35,9 @@ class RowPlanner {
       }
       place(s);
     }
-    choose_block();
-    choose_vectors();
-    if (!pays()) return std::nullopt;
+    keep_short_rows();
+    choose_row_sizes(q_, *first_sum_, extents_, chain_);
+    if (!rows_pay(q_, *first_sum_, extents_, chain_)) return std::nullopt;
     return chain_;
   }
 
@@ -62,7 +46,7 @@ class RowPlanner {
   const ir::Program& program_;
   const Machine& machine_;
   RowChain chain_;
-  std::map<std::string, std::map<std::string, std::int64_t>> extents_;  // by statement, by iterator
+  RowExtents extents_;
   const ir::Statement* first_sum_ = nullptr;
 
   std::int64_t extent(const ir::Statement& s, const std::string& loop) const {
@@ -195,10 +179,27 @@ class RowPlanner {
     if (s.iterators.size() != chain_.rows.size() + s.reductions.size() || !is_of_rows(s))
       return false;
     const std::string& lane = s.iterators.back();
-    return is_among(lane, s.reductions) && extent(s, lane) >= 2 * lanes() &&
-           reads_neighbours(s, lane) && reads_own_row(s, lane) &&
-           can_carry_lanes(program_, s, lane) && !ir::reads(s, s.writes[0].buffer) &&
-           is_only_update(s);
+    const bool fills_lanes = extent(s, lane) >= 2 * lanes() || is_short_part(s);
+    return is_among(lane, s.reductions) && fills_lanes && reads_neighbours(s, lane) &&
+           reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) &&
+           !ir::reads(s, s.writes[0].buffer) && is_only_update(s);
+  }
+
+  // Rows of a few vectors, added up over a loop around them that goes through the operand in
+  // longer steps than the rows do.
+  bool is_short_part(const ir::Statement& s) const {
+    const std::string& lane = s.iterators.back();
+    const std::int64_t bytes = extent(s, lane) * size_in_bytes(chain_.type);
+    if (s.reductions.size() < 2 || chain_.rows.empty() || bytes > kShortRow ||
+        extent(s, lane) <= kNearLanes)
+      return false;
+    return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) {
+      const std::int64_t row = ir::stride_of(program_, *load, chain_.rows.back()).value_or(0);
+      return row != 0 && std::ranges::all_of(s.reductions, [&](const std::string& loop) {
+               return loop == lane || extent(s, loop) == 1 ||
+                      ir::stride_of(program_, *load, loop).value_or(0) > row;
+             });
+    });
   }
 
   bool runs_in_lanes(const ir::Statement& s) const {
@@ -256,201 +257,12 @@ class RowPlanner {
     if (is_update(s)) chain_.passes.back().sums.push_back(&s);
   }
 
-  // ---- sizes
-
-  std::int64_t vectors_of_row(const RowPass& pass) const {
-    return extent(*pass.body.front(), pass.own.back()) / lanes();
-  }
-
-  // Of a pass with sums: as many chains, of all of them and of `rows` together, as hide
-  // an addition's latency.
-  int vectors_of_sums(const RowPass& pass, std::int64_t rows) const {
-    const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
-    return static_cast<int>(ceil_div(chains, rows * static_cast<std::int64_t>(pass.sums.size())));
-  }
-
-  // Rows that run side by side: as many as have registers for all chains and for what is read
-  // beside, few where caches hold them, and of those that read nothing together as are few enough
-  // streams. Of short rows, where more than sums is computed, and of long ones that are several
-  // streams each from beyond the second cache, one.
-  std::int64_t rows_together(const RowPass& pass, std::int64_t block) const {
-    if (block == 1 || pass.sums.empty() || pass.sums.size() != pass.body.size() ||
-        has_functions(pass.body))
-      return 1;
-    if (vectors_of_row(pass) < kFewestTogether) return 1;
-    const std::int64_t streams = streams_of_row(pass);
-    const auto chains = [&](std::int64_t rows) {
-      return rows * std::max(kFewestTogether, vectors_of_sums(pass, rows)) * std::ssize(pass.sums);
-    };
-    std::int64_t rows = block;
-    while (rows > 1 && chains(rows) + kSpareRegisters > machine_.vector_registers) rows /= 2;
-    const double bytes = bytes_of_interface(program_);
-    if (reads_together(pass)) {
-      if (bytes > static_cast<double>(machine_.l2.bytes) && own_streams(pass) > 1) return 1;
-      return bytes > static_cast<double>(machine_.l3.bytes) ? rows : std::min(rows, kNearRows);
-    }
-    return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kRowStreams / streams));
-  }
-
-  // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from
-  // the next row's page.
-  std::int64_t streams_of_row(const RowPass& pass) const {
-    return bytes_of_interface(program_) > static_cast<double>(machine_.l3.bytes) ? own_streams(pass)
-                                                                                 : 0;
-  }
-
-  // Vectors of the row's steps that are read page by page, by this row alone.
-  std::int64_t own_streams(const RowPass& pass) const {
-    std::set<std::string> streams;
-    for (const ir::Statement* s : pass.sums)
-      for (const ir::Load* load : ir::reads_of(*s))
-        if (ir::stride_of(program_, *load, pass.own.back()) == 1 && !is_of_all_rows(pass, *load))
-          streams.insert(load->buffer);
-    const std::int64_t bytes =
-        extent(*pass.body.front(), pass.own.back()) * size_in_bytes(chain_.type);
-    return bytes >= kRowPage ? std::ssize(streams) : 0;
-  }
-
-  bool reads_together(const RowPass& pass) const {
-    return std::ranges::any_of(pass.sums, [&](const ir::Statement* s) {
-      return std::ranges::any_of(ir::reads_of(*s),
-                                 [&](const ir::Load* load) { return is_of_all_rows(pass, *load); });
-    });
-  }
-  bool is_of_all_rows(const RowPass& pass, const ir::Load& load) const {
-    return ir::stride_of(program_, load, pass.own.back()).value_or(0) != 0 &&
-           ir::stride_of(program_, load, chain_.rows.back()) == 0;
-  }
-
-  void choose_vectors() {
-    for (RowPass& pass : chain_.passes) {
-      if (pass.own.empty()) continue;
-      pass.together = rows_together(pass, chain_.block);
-      int wanted = pass.sums.empty() ? kPointwiseVectors : vectors_of_sums(pass, pass.together);
-      if (pass.together > 1) wanted = std::max(kFewestTogether, wanted);
-      pass.vectors = 1;
-      while (pass.vectors < wanted && 2 * pass.vectors <= vectors_of_row(pass)) pass.vectors *= 2;
-      pass.is_whole = pass.sums.empty() &&
-                      extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
-    }
-  }
-
-  // Bytes of a row that a later pass reads again, and how many of them wait at a time.
-  struct RowBytes {
-    double again = 0, waiting = 0;
-  };
-  RowBytes row_bytes() const {
-    RowBytes bytes;
-    std::set<std::string> seen;
-    for (const RowPass& pass : chain_.passes) {
-      std::map<std::string, double> here;
-      for (const ir::Statement* s : pass.body) {
-        const auto add = [&](const std::string& buffer, std::optional<std::int64_t> stride) {
-          if (stride.value_or(0) == 0) return;
-          double elements = 1;
-          for (const std::string& loop : pass.own)
-            elements *= static_cast<double>(extent(*s, loop));
-          here[buffer] = elements * size_in_bytes(program_.buffer(buffer).dtype);
-        };
-        for (const ir::Load* load : ir::reads_of(*s))
-          add(load->buffer, ir::stride_of(program_, *load, pass.own.back()));
-        add(s->writes[0].buffer, ir::stride_of(program_, s->writes[0], pass.own.back()));
-      }
-      for (const auto& [buffer, size] : here)
-        if (!seen.insert(buffer).second) bytes.again += size;
-    }
-    bytes.waiting =
-        bytes.again / static_cast<double>(std::max<std::size_t>(2, chain_.passes.size()) - 1);
-    return bytes;
-  }
-
-  std::size_t sums() const {
-    std::size_t count = 0;
-    for (const RowPass& pass : chain_.passes) count += pass.sums.size();
-    return count;
-  }
-
-  static bool has_functions(const Statements& statements) {
-    bool found = false;
-    for (const ir::Statement* s : statements)
-      for (const ir::Expr& value : s->values)
-        ir::for_each_node(value, [&](const ir::ExprNode& node) {
-          const auto* function = std::get_if<ir::Unary>(&node.op);
-          found = found || (function && function->op >= ir::UnaryOp::Exp &&
-                            function->op <= ir::UnaryOp::Cos);
-        });
-    return found;
-  }
-
-  // Of the loads of a row where a pass sums up, and of entering and leaving its loop.
-  double summing_cycles(const RowPass& pass, std::int64_t rows) const {
-    if (pass.sums.empty() || pass.own.empty()) return 0;
-    const double together = static_cast<double>(rows_together(pass, rows));
-    double loads = 0;
-    std::set<std::string> seen;
-    for (const ir::Statement* s : pass.sums)
-      for (const ir::Load* load : ir::reads_of(*s)) {
-        if (ir::stride_of(program_, *load, pass.own.back()).value_or(0) == 0 ||
-            !seen.insert(load->buffer).second)
-          continue;
-        loads += is_of_all_rows(pass, *load) ? 1 / together : 1;
-      }
-    double vectors = static_cast<double>(vectors_of_row(pass));
-    for (const std::string& loop : pass.own)
-      if (loop != pass.own.back()) vectors *= static_cast<double>(extent(*pass.body.front(), loop));
-    return vectors * loads / kRowLoads + kPassCycles / together;
-  }
-
-  // A row's share of combining the lanes.
-  double combining_cycles(std::int64_t rows) const {
-    const double steps = static_cast<double>(lanes()) * kCombineCycles;
-    const double each =
-        rows == 1 ? steps * kAloneShare : (steps + kSquareCycles) / static_cast<double>(rows);
-    return static_cast<double>(sums()) * each;
-  }
-
-  // The same with what it takes to sum up and what is read again: the more rows wait, the more
-  // comes from further off. What comes from the second cache hides behind a function that takes
-  // many steps.
-  double block_cycles(std::int64_t rows, const RowBytes& bytes) const {
-    const auto beyond = [&](const Cache& cache) {
-      const double waiting = static_cast<double>(rows) * bytes.waiting;
-      return std::min(1.0, waiting / static_cast<double>(std::max<std::int64_t>(1, cache.bytes)));
-    };
-    double cycles = combining_cycles(rows);
-    for (const RowPass& pass : chain_.passes) cycles += summing_cycles(pass, rows);
-    const double from_l2 = has_functions(q_.statements) ? 0 : beyond(machine_.l1) / kRowL2Rate;
-    return cycles + bytes.again * (from_l2 + beyond(machine_.l2) / kRowL3Rate);
-  }
-
-  void choose_block() {
-    if (chain_.rows.empty()) return;
-    const RowBytes bytes = row_bytes();
-    const std::int64_t most =
-        std::min({kMostRows, lanes(), extent(*first_sum_, chain_.rows.back())});
-    double least = -1;
-    for (std::int64_t rows = 1; rows <= most; rows *= 2) {
-      if (!q_.blocks.empty() && !q_.blocks.contains(rows)) continue;
-      const double cycles = block_cycles(rows, bytes);
-      if (least >= 0 && cycles > least) continue;
-      least = cycles;
-      chain_.block = rows;
-    }
-  }
-
-  // With rows enough for a vector, rows as lanes keep the order of the sums and need no combining.
-  bool pays() const {
-    const double rows =
-        chain_.rows.empty() ? 1 : static_cast<double>(extent(*first_sum_, chain_.rows.back()));
-    if (rows < static_cast<double>(lanes())) return true;
-    double gained = 0;
-    for (const RowPass& pass : chain_.passes) {
-      double vectors = static_cast<double>(pass.sums.size());
-      for (const std::string& loop : pass.own)
-        vectors *= static_cast<double>(extent(*pass.body.front(), loop));
-      gained += vectors / static_cast<double>(lanes()) * (kTurnedStep - kLaneStep);
-    }
-    return gained > combining_cycles(chain_.block);
+  // A sum alone, and all registers for it.
+  void keep_short_rows() {
+    if (chain_.passes.size() != 1) return;
+    RowPass& pass = chain_.passes.front();
+    pass.keeps_rows =
+        pass.body.size() == 1 && pass.sums.size() == 1 && is_short_part(*pass.sums[0]);
   }
 };
 

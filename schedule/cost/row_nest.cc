@@ -99,7 +99,7 @@ class RowNest {
     Parts& parts = parts_[sum];
     parts.narrow = fresh(sum + "_l");
     std::string loop = lane(pass);
-    if (pass.vectors > 1) {
+    if (pass.vectors > 1 || pass.keeps_rows) {
       parts.wide = fresh(sum + "_v");
       plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(pass.vectors), parts.wide});
       loop = within_tile(loop);
@@ -140,7 +140,9 @@ class RowNest {
     NestPath path;
     for (const std::string& loop : pass.own)
       if (loop != lane(pass)) path.push_back({loop});
-    if (!pass.is_whole) path.push_back({tiles_of(lane(pass))});
+    if (!pass.is_whole)
+      path.push_back(
+          {tiles_of(lane(pass)), pass.keeps_rows ? LoopKind::Unrolled : LoopKind::Serial});
     const NestPath lanes = joined(
         together(pass), {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}});
     std::vector<NestTree> leaves;

@@ -127,10 +127,12 @@ class TileFinder {
     return is_kept ? stride != 0 : stride == 1;
   }
 
-  // Elements put together one by one are no gain where they do not fill a vector. Near ones are
-  // masked vectors and shuffles, where the processor has such masks.
+  // Elements put together one by one are no gain where they do not fill a vector, unless one store
+  // follows in place of many. Near ones are masked vectors and shuffles, where the processor has
+  // such masks.
   bool gathers_few(std::size_t lane, const std::set<std::string>& packed) const {
     if (lane == none() || extent(lane) >= machine_.lanes(nest_.dtype)) return false;
+    if (q_.main->reductions.empty()) return false;
     return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
       const bool has_masks = machine_.vector_bits >= 256 &&
                              size_in_bytes(q_.program->buffer(access.buffer).dtype) >= 4;

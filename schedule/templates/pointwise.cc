@@ -24,6 +24,7 @@ struct PointwiseShape {
   std::vector<std::string> outer;  // in order, the lane loop not among them
   std::string lane;                // empty: nothing to vectorise
   std::string turning;             // the other loop of square tiles; empty: none
+  std::int64_t side = 0;           // of these squares
   std::int64_t phases = 1;         // of the lane loop, each in vectors of its own
   std::int64_t block = 0;          // of the lane loop, in which lanes advance evenly; 0: all do
 };
@@ -42,9 +43,10 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const StatementGroup& group,
         }))
       shape.lane = fact.name;
   if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
-  const IteratorFacts* turning = find(facts, shape.turning);
-  if (!turning || std::min(turning->extent, find(facts, shape.lane)->extent) < lanes)
-    shape.turning.clear();
+  if (const IteratorFacts* turning = find(facts, shape.turning)) {
+    shape.side = square_side(find(facts, shape.lane)->extent, lanes);
+    if (turning->extent < shape.side) shape.turning.clear();
+  }
   if (const auto phases = lane_phases(program, s);
       phases && shape.lane.empty() && program.open.empty())
     if (phases->fill_vectors(find(facts, phases->loop)->extent, lanes))
@@ -99,9 +101,9 @@ struct PointwiseNest {
       else if (loop != scope.names.end() && !loop->second.empty())
         add(loop->second + item.substr(role.size()), loop->second,
             shape.block > 0 ? shape.block
-                            : kernel.machine.lanes(dtype) * (shape.phases > 1        ? shape.phases
-                                                             : shape.turning.empty() ? kVectorsAStep
-                                                                                     : 1));
+            : !shape.turning.empty()
+                ? shape.side
+                : kernel.machine.lanes(dtype) * (shape.phases > 1 ? shape.phases : kVectorsAStep));
     }
     return loops;
   }
@@ -127,6 +129,7 @@ struct PointwiseNest {
                            {"inmost", shape.outer.empty() ? "" : shape.outer.back()}};
     filling.scope.lists["free"] = shape.outer;
     if (shape.block > 0) filling.values["Block"] = std::to_string(shape.block);
+    if (!shape.turning.empty()) filling.values["Side"] = std::to_string(shape.side);
     if (shape.phases > 1) filling.values["Phases"] = std::to_string(shape.phases);
     add_chain(filling.scope, kernel.program, s, after);
     filling.scope.names["threads"] = loop_for_threads(

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/relations.h"
 #include "schedule/cost/lanes.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/threads.h"

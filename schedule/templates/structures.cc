@@ -16,7 +16,7 @@ const std::vector<Structure>& structures() {
       {"window", "another sum, of elements that its neighbours read too: pooling, stencils",
        tile_loops, tile_params},
       {"reduction", "any other sum", tile_loops, tile_params},
-      {"transpose", "a definition that reads across the lanes of its result", {}, {}},
+      {"transpose", "a definition that reads across the lanes of its result", {}, {"Side"}},
       {"phases",
        "a definition whose subscripts divide the loop of its lanes by a few",
        {},
