@@ -27,6 +27,8 @@ constexpr Activation kActivations[] = {
 };
 
 // Opset 6: broadcasting is asked for, and `axis` says where the shape of the second operand begins.
+// [2, 3, 4, 5] and [3, 4] with axis 1: the second one becomes [3, 4, 1], which NumPy's rule aligns
+// so.
 ValueId aligned_6(NodeContext& c, ValueId a, ValueId b) {
   const bool broadcast = c.flag("broadcast", false);
   const bool has_axis = c.has_attribute("axis");
@@ -134,8 +136,9 @@ static void import_prelu_6(NodeContext& c) {
 
 namespace {
 
-// By squaring, modulo 2^64: the product of base^(2^b) over the bits b of the exponent. 0 for
-// negative exponents, unless the base is 1 or -1.
+// By squaring, modulo 2^64: the product of base^(2^b) over the bits b of the exponent, of which the
+// lowest six are looked at: an exponent counts modulo 64. 0 for negative exponents, unless the base
+// is 1 or -1.
 void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
   const Build b(c);
   const DType type = c.type(base).dtype;
@@ -149,6 +152,8 @@ void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
     square = b.mul(square, square);
   }
   if (is_unsigned_integer(type)) return c.finish_output(0, result);
+  // 1 and -1 are their own inverses; the lowest bit of a negative exponent still tells odd from
+  // even.
   const ValueId is_unit = b.equal(b.mul(base, base), one);
   const ValueId vanishes =
       b.both(b.less(e, b.scalar(DType::I64, 0)), b.unary(OpKind::Not, is_unit));
@@ -312,6 +317,7 @@ static void import_clip_11(NodeContext& c) {
 
 namespace {
 
+// Inference keeps every element: the mask is all ones.
 void finish_dropout(NodeContext& c, bool bool_mask) {
   const ValueId x = c.input(0);
   if (c.wants_output(1)) {
