@@ -26,6 +26,7 @@ struct DataSet {
   std::vector<runtime::Tensor> inputs, outputs;
 };
 
+// The defaults are those of ONNX's own runner of these tests.
 runtime::Tolerance tolerance_of(const fs::path& folder) {
   runtime::Tolerance tolerance{1e-3, 1e-7};
   const fs::path file = folder / "data.json";
@@ -158,6 +159,7 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph,
 }
 
 // Whether a session was compiled for the sizes of this graph: each set may bind symbols to its own.
+// Sets of the same sizes share one session, unless values of inputs are part of what was compiled.
 bool fits(const runtime::Session& session, const graph::Graph& graph) {
   return std::ranges::equal(session.inputs(), graph.inputs,
                             [&](const runtime::TensorSpec& spec, graph::ValueId id) {

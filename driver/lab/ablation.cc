@@ -42,6 +42,7 @@ class VariantPlan {
     experiment_.emulate = subject.emulate;
   }
 
+  // Two variants may read alike (one directive that a script has twice); names of arms are unique.
   void add(std::string name, const Script& script) {
     while (scripts_.contains(name)) name += "'";
     experiment_.arms.push_back({name, ArmSpec::Kind::Script, name, {}});
@@ -51,6 +52,8 @@ class VariantPlan {
 
   std::size_t size() const { return scripts_.size(); }
 
+  // Scripts are in memory, not in files: the source of scripts that the plan asks takes an arm's
+  // name in place of a path.
   Plan plan(const std::string& title) {
     experiment_.name = title;
     experiment_.text = "# " + title + "\n";
@@ -151,6 +154,7 @@ std::string head_text(const Results& results) {
   return wrapped(results.plan.name, "") + wrapped(row.name + ", " + machine_line(results), "");
 }
 
+// A variant's time over the whole script's.
 std::string cost_text(const ArmResult& arm) {
   return arm.ratio ? ratio_text(arm.ratio->estimate) + " " + interval_text(*arm.ratio) : "-";
 }
@@ -166,8 +170,8 @@ std::string why_not(const ArmResult& arm) {
   return arm.status + (reason.empty() ? "" : ": " + reason);
 }
 
-// A table of those that could be had, what is worth most first if so asked, and below it why
-// the others could not.
+// A table of those that could be had, those that are worth most first if so asked, and below it
+// why the others could not.
 std::string variants_text(const RowResult& row, const char* prefix, const std::string& title,
                           bool by_worth) {
   std::vector<const ArmResult*> arms;
@@ -259,6 +263,8 @@ Plan path_plan(const Script& first, const std::string& first_name, const Script&
     throw UserError(ExitStatus::Usage, first_name + " is for '" + first.program + "', " +
                                            second_name + " for '" + second.program +
                                            "': expected two scripts of one program");
+  // The search for a path needs the Program with its sizes bound to ask whether a script is legal,
+  // and only a plan binds them: a plan of the first script alone gives it.
   VariantPlan ends(subject, sources);
   ends.add(first_name, first);
   const Plan one = ends.plan("path");
@@ -275,6 +281,8 @@ Plan path_plan(const Script& first, const std::string& first_name, const Script&
   return variants.plan("path from " + first_name + " to " + second_name);
 }
 
+// Against the last step that could be timed, not against the first script: steps that are refused
+// are skipped, and their effect is part of the next step's ratio.
 std::vector<PathRatio> path_ratios(const Results& results) {
   const RowResult& row = results.rows.at(0);
   std::vector<PathRatio> steps;

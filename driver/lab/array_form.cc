@@ -38,7 +38,8 @@ class Form {
         continue;
       }
       const ir::Statement& statement = program_.statements[std::get<std::size_t>(items[i])];
-      // `x.init` before `x.update` of the same elements: the reduction alone says both.
+      // `x.init` before `x.update` of the same elements is one operation of a library, a sum or a
+      // maximum: the reduction alone says both.
       const bool next = i + 1 < items.size() && std::holds_alternative<std::size_t>(items[i + 1]);
       const ir::Statement* update =
           next ? &program_.statements[std::get<std::size_t>(items[i + 1])] : nullptr;

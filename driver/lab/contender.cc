@@ -122,6 +122,9 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
   return prepared;
 }
 
+// The reference order, printed as C: what a compiler makes of it without a scheduler of ours. It is
+// always for this processor and one thread; `strict` is the reference of correctness.cc, which
+// may stand beside rows of GPUs and of several threads.
 Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
                      const std::shared_ptr<const ir::Program>& program) {
   Prepared prepared;
@@ -202,6 +205,7 @@ Prepared guarded(F f) {
   try {
     return f();
   } catch (const UserError& e) {
+    // A proof that failed or did not end is of another kind than a file or a compiler that did.
     prepared.status = e.status() == ExitStatus::Refused || e.status() == ExitStatus::Unknown
                           ? "refused"
                           : "failed";

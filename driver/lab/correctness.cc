@@ -54,7 +54,8 @@ using Nudged = std::function<std::vector<runtime::Tensor>(int units)>;
 
 // Elements that are rounding alone get the reference's value: those that it computes as three
 // numbers, apart by more than a part of the tolerance, of the inputs as they are and nudged
-// by two amounts.
+// by two amounts. All three have to be apart: an element that a step lies on jumps once, to the
+// same value for both nudges, and stays compared.
 constexpr double kPart = 1.0 / 16;
 template <class T>
 std::int64_t take_rounding(std::span<T> got, std::span<const T> expected, std::span<const T> little,
@@ -89,6 +90,8 @@ runtime::Tensor copy_of(const runtime::Tensor& tensor) {
   return copy;
 }
 
+// An output that differs is looked at again with the elements that no schedule determines set to
+// the reference's value. Inputs are nudged only then, for it runs the reference twice.
 Verdict compare_all(const Plan& plan, const Interface& interface,
                     const std::vector<runtime::Tensor>& got,
                     const std::vector<runtime::Tensor>& expected, const std::string& what,
@@ -118,7 +121,7 @@ Verdict compare_all(const Plan& plan, const Interface& interface,
   return verdict;
 }
 
-// 5, 6, 7, .. but never more than the row has.
+// 5, 6, 7, .. (or `first` for all of them) but never more than the row has.
 ir::Values small_sizes(const Row& row, std::int64_t first, bool different) {
   ir::Values sizes;
   for (const auto& [name, value] : row.sizes)
@@ -219,7 +222,8 @@ Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>&
 
 namespace {
 
-// The row's own, by the same factor, so that what fits together still does.
+// The row's own, by the same factor, so that what fits together still does. Sizes up to 8 stay:
+// they are widths of windows and the like.
 ir::Values scaled_sizes(const Row& row, std::int64_t factor) {
   ir::Values sizes;
   for (const auto& [name, value] : row.sizes)

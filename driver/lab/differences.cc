@@ -13,6 +13,7 @@
 namespace polyte::lab {
 namespace {
 
+// Between the baseline and another arm, since results have outcomes of no other pairs.
 std::optional<Difference> largest_of(const Results& results, const RowResult& row) {
   const ArmResult* baseline = row.find(results.plan.baseline);
   std::optional<Difference> largest;

@@ -23,8 +23,8 @@ std::string text_of(const toml::node& node) {
   return "";
 }
 
-// Every combination of the values that params have, each a copy of the arm with its name
-// made longer.
+// Every combination of the values that params have, each a copy of the arm whose name is made
+// longer by those that vary: {Mr = [4, 8], Nr = 2} of "mine" gives "mine Mr=4" and "mine Mr=8".
 void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& problems,
                      std::vector<ArmSpec>& arms) {
   std::vector<ArmSpec> grid{arm};
@@ -43,6 +43,7 @@ void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& pr
     std::vector<ArmSpec> longer;
     for (const ArmSpec& one : grid)
       for (const std::string& value : values) {
+        // One arm too many is kept, for read_arms to report.
         if (longer.size() > kMostArms) break;
         longer.push_back(one);
         longer.back().params.push_back(std::string(key.str()) + "=" + value);

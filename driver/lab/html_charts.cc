@@ -36,6 +36,7 @@ class LogAxis {
     low_ = std::min(low_, std::log(value));
     high_ = std::max(high_, std::log(value));
   }
+  // Even of one value the axis has a length, by which place() divides.
   void finish() {
     if (low_ > high_) low_ = high_ = 0;
     const double margin = std::max((high_ - low_) * 0.06, 0.01);
@@ -136,6 +137,7 @@ const char* class_of(const ArmResult& arm) {
 }
 
 // Both axes of a picture whose corner is at the left below.
+// Screen coordinates: y grows downwards, and `bottom` is where the x axis is.
 std::string axes(const LogAxis& x, const LogAxis& y, double bottom, const std::string& x_name,
                  const std::string& y_name) {
   std::string text =
@@ -189,6 +191,9 @@ std::string bars_svg(const Results& results, const RowResult& row) {
          "</svg>";
 }
 
+// The roof is min(peak, bandwidth * intensity): a slope up to the ridge, where both are equal, then
+// flat. Operations a nanosecond are 10^9 operations a second, hence the 1e-9 beside the ceilings
+// and none beside the arms.
 std::string roofline_svg(const Results& results) {
   LogAxis x(kLeft, kWidth - kRight), y(230, 20);
   double peak = 0, bandwidth = 0, least = 1e300, most = 0;
@@ -269,7 +274,8 @@ std::string predicted_svg(const Results& results) {
 
 namespace {
 
-// Rows that differ in one size, or in threads, only.
+// Rows that differ in one size, or in threads, only. A row is in one family per size: that of all
+// rows with which it shares the others. At most 12 are drawn.
 struct Family {
   std::string name, axis;
   std::map<double, const RowResult*> rows;

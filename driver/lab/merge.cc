@@ -28,6 +28,9 @@ class Merger {
  public:
   explicit Merger(const Plan& plan) : plan_(plan), rows_(plan.rows.size()) {}
 
+  // Lines are written anew in the order of a reader: a context, then what was measured under it,
+  // for a process belongs to the last context before it. `next` moves only after the whole folder,
+  // so that numbers of one folder keep their distance.
   void add(const std::string& folder) {
     const Plan own = read_plan(folder);
     if (to_json(own) != to_json(plan_))

@@ -102,6 +102,7 @@ class Planner {
     }
   }
 
+  // Only index notation and C take a type; a Program's file says its own.
   void add_programs() {
     const std::vector<std::string> types =
         experiment_.dtypes.empty() ? std::vector<std::string>{""} : experiment_.dtypes;
@@ -184,7 +185,7 @@ class Planner {
       });
   }
 
-  // A size that no program has is a mistake.
+  // A size that no program has is a mistake. Suites are not asked: their rows bring their own.
   void check_sizes() {
     std::set<std::string> unknown, params;
     for (const Sizes& sizes : experiment_.sizes)
@@ -221,6 +222,7 @@ class Planner {
     return result;
   }
 
+  // All combinations with the conditions of the experiment.
   void add_rows(std::size_t program) {
     for (const Sizes& sizes : sizes_of(open_[program])) {
       // What tells it from the other rows: always sizes, the rest where it varies.

@@ -53,6 +53,8 @@ class PythonContender : public Contender {
   // there is.
   std::string choose() { return ask({{"do", "choose"}}).value("way", ""); }
 
+  // Tensors lie in memory shared with the worker, each at the beginning of a cache line and with at
+  // least 64 bytes between two. The last write makes the memory reach beyond the last tensor.
   void add_set(std::span<runtime::Tensor> tensors) override {
     Set set{tensors, {}};
     Json order{{"do", "set"}, {"tensors", Json::array()}};
@@ -116,6 +118,7 @@ std::unique_ptr<PythonWorker> worker_for(const Workshop& workshop, const std::st
 
 }  // namespace
 
+// Loading a library for GPUs takes seconds: all of them do so while the first arms are compiled.
 void start_libraries(Workshop& workshop) {
   if (!workshop.device) return;
   workshop.started = std::make_shared<std::map<std::string, std::unique_ptr<PythonWorker>>>();

@@ -67,6 +67,8 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
           {"rows", rows}};
 }
 
+// A slower row is a failure, so that a continuous build reports it; what could not be compared is
+// skipped, and neither fails nor passes.
 std::string comparison_junit(const Comparison& comparison) {
   std::string text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

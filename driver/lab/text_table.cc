@@ -58,6 +58,7 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
     for (const std::size_t one : widths) sum += one;
     return sum;
   };
+  // The widest column gives way, down to 8 characters: the text of its cells is broken.
   while (total() > width) {
     auto widest = std::ranges::max_element(widths);
     if (*widest <= 8) break;

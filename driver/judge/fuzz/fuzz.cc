@@ -194,7 +194,8 @@ RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOp
   return result;
 }
 
-// "stage acc0 at U1:i: accesses of 'acc0' are not affine" -> "accesses of '_' are not affine"
+// So that refusals can be counted by reason: names and numbers of a drawn case go.
+//   "stage acc0 at U1:i: accesses of 'acc0' are not affine" -> "accesses of '_' are not affine"
 std::string reason_pattern(const std::string& detail) {
   static const std::regex kName("'[^']*'|\\b[A-Za-z]*[0-9][A-Za-z0-9_.]*");
   const std::size_t headline = detail.find(": ");
@@ -273,6 +274,7 @@ void append(FuzzReport& report, const FuzzReport& more) {
   report.failures.insert(report.failures.end(), more.failures.begin(), more.failures.end());
 }
 
+// Runs end in any order; adding them up by number makes the report the same for any jobs.
 FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target) {
   const std::uint64_t first = options.only.value_or(options.first),
                       count = options.only ? 1 : options.runs;

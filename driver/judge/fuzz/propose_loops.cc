@@ -17,6 +17,8 @@ std::vector<std::string> parts(Scene& scene) {
   return {base + "a", base + "b"};
 }
 
+// ((1, a), (b, 1 + a*b)) has determinant 1: an affine map with whole numbers both ways. One of ten
+// has another last entry, and is mostly none.
 Operation affine(Scene& scene, const LoopName& loop) {
   const std::string a = scene.number(), b = scene.number();
   const std::string product = std::to_string(1 + std::stoll(a) * std::stoll(b));

@@ -78,7 +78,8 @@ std::vector<Operation> opening(Random& random) {
   return result;
 }
 
-// All loops of reductions, or all but one.
+// All loops of reductions, or all but one of the first two: what is not in the contract has to
+// be refused.
 void let_reassociate(Script& script, const ir::Program& program, Random& random) {
   script.contract = Contract::Reassoc;
   for (const ir::Statement& s : program.statements)
@@ -112,6 +113,8 @@ std::string name_of(const Operation& operation) {
   return text.substr(0, text.starts_with("rewrite ") ? text.find(' ', space + 1) : space);
 }
 
+// Of what is refused some stays in the script, on purpose: whether a fault is there is then seen by
+// executing it.
 bool is_kept(RefusalKind kind, Random& random) {
   return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
 }
@@ -188,6 +191,7 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
       if (is_legal) ++statistics.applied[name];
       if (!is_legal && !is_kept(applied.error().kind, random)) continue;
       script.directives.push_back(directive);
+      // Once more without a proof, so that what follows is drawn for the State that the line makes.
       if (!is_legal) applied = apply(state, directive, environment, nullptr);
       if (!applied) break;
       state = *applied;
