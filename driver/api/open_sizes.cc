@@ -51,7 +51,8 @@ std::int64_t lacks(const ir::Constraint& condition, const ir::Program& program,
 }
 
 // Raises a size for each condition that is violated, or lowers one where none can be raised;
-// whether there was any.
+// whether there was any. M - 2*N >= 3 with M = 67 and N = 67 is short of 70: M becomes 137. One
+// condition may undo another, hence rounds.
 bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditions,
                  const ir::Program& program) {
   bool has_moved = false;
@@ -75,7 +76,9 @@ bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditio
 
 // ---- sizes by shapes
 
-// Extents are equations, each solved once all of its sizes but one are known.
+// Extents are equations, each solved once all of its sizes but one are known: x: [M, M + N] of
+// shape [3, 8] says M = 3 and then N = 5. What is over-determined is compared at the end, with the
+// tensor that said each size first.
 class Solver {
  public:
   Solver(const ir::Program& program, const Shapes& shapes)

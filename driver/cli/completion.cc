@@ -80,6 +80,8 @@ class Completer {
  public:
   explicit Completer(const Verb& app) : switches_(app.switches()), verbs_(app.verbs()) {}
 
+  // Words before the last one say which verb it is and whether an option still waits for its value.
+  // What is wrong among them is passed over: the line is not finished.
   void run(const std::vector<std::string>& words) {
     const std::string last = words.empty() ? "" : words.back();
     const Switch* waiting = nullptr;  // an option whose value comes next

@@ -69,7 +69,7 @@ bool says_the_same(const ReportedDependence& a, const ReportedDependence& b) {
 }
 
 // Dependences of one pair of statements through one tensor; kinds that say the same in
-// one paragraph.
+// one paragraph, as flow, anti and output of a sum do.
 void print_group(std::ostream& out, const std::vector<const ReportedDependence*>& group,
                  const ir::Program& program) {
   const ReportedDependence& first = *group.front();

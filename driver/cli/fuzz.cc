@@ -26,6 +26,8 @@ struct FuzzVerbOptions {
 
 // ---- a crash: which run it was
 
+// Only calls that are safe in a handler of signals, hence a line that is ready before each run; of
+// each thread its own, since a crash is handled in the thread that caused it.
 thread_local char crash_line[160] = "";
 
 void on_crash(int signal) {

@@ -77,7 +77,8 @@ struct Watcher {
   }
 };
 
-// The smallest sizes that a refusal names, where the user gave none.
+// The smallest sizes that a refusal names, where the user gave none: so the line that a refusal
+// prints shows the fault without any --shape.
 std::shared_ptr<const ir::Program> with_counterexample_sizes(
     const std::shared_ptr<const ir::Program>& program, const schedule::Script* script,
     const Machine& machine) {

@@ -38,6 +38,8 @@ std::string shard_folder(const std::string& folder, const std::string& shard) {
   return folder + "/shards/" + shard;
 }
 
+// `--exclusive`: nothing else runs on the machine of a task. %a and SLURM_ARRAY_TASK_ID are the
+// number of the task, which is the shard.
 std::string job_script(const std::string& folder, const Cluster& cluster) {
   std::string text = "#!/bin/sh\n#SBATCH --job-name=polyte-lab\n#SBATCH --array=0-" +
                      std::to_string(cluster.slurm - 1) +

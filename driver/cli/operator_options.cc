@@ -74,7 +74,7 @@ DType parse_dtype(const std::string& name) {
                               "bfloat16", "int32", "int64", "uint8", "bool"}));
 }
 
-// What `mk,kn->mn` is in index notation.
+// What `mk,kn->mn` is in index notation: C[m,n] = sum[k] A[m,k]*B[k,n].
 [[noreturn]] void refuse_einsum(const std::string& source) {
   const std::size_t arrow = source.find("->");
   const std::string operands = source.substr(0, arrow), output = source.substr(arrow + 2);
@@ -98,6 +98,8 @@ DType parse_dtype(const std::string& name) {
                                          (of.empty() ? "" : "sum[" + of + "] ") + product + "'");
 }
 
+// Index notation has an equation with brackets; all else is a file, by its ending C or Program
+// text.
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   const bool equation = options.source.find('=') != std::string::npos;
   const bool notation = equation && options.source.find('[') != std::string::npos;

@@ -63,6 +63,8 @@ class Drawing {
  public:
   Drawing(const NetworkFigures& figures, const runtime::Session& session)
       : figures_(figures), session_(session) {
+    // The layer of a step is the length of the longest way to it, so that all edges go down. Steps
+    // come in an order in which whatever makes a value is before what reads it.
     for (const StepFigures& one : figures.steps) {
       Place place;
       for (const std::size_t before : one.from)
@@ -179,6 +181,8 @@ std::string operators_of(const runtime::StepSpec& step) {
   return step.kernel.empty() ? "copy" : step.kernel;
 }
 
+// Memory is planned before: several values may lie at one place, so that only buffers (values), not
+// addresses, say who made what.
 std::vector<std::vector<std::size_t>> step_edges(const runtime::ArtifactManifest& manifest) {
   std::map<std::int64_t, std::size_t> maker;         // of a buffer: the first step that touches it
   std::map<std::string, std::size_t> maker_of_name;  // for views of it

@@ -95,6 +95,8 @@ void set_roofline(StepFigures& one, const Ceilings& ceilings) {
   one.roofline = std::max(by_flops, by_memory) / (one.time.median() * 1e-9);
 }
 
+// Time of all workers' parts over the time of the step: how many worked on the average; a step
+// without parts is one worker's.
 double busy_of(const runtime::RunProfile& profile, std::size_t step) {
   double parts = 0;
   for (const runtime::Span& part : profile.parts)

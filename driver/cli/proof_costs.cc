@@ -91,6 +91,8 @@ ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::
     replay_once(program, *script, machine, ProofLevel::Directive, &directives);
     if (round == 0) cost.directives = directives;
     keep_best(cost.directives, directives);
+    // The final proof alone: a replay with it, less one without. Of several rounds the least
+    // counts, for other processes only add time.
     const double whole = replay_once(program, *script, machine, ProofLevel::Final, nullptr) -
                          replay_once(program, *script, machine, ProofLevel::Off, nullptr);
     cost.final_milliseconds = round == 0 ? whole : std::min(cost.final_milliseconds, whole);

@@ -101,6 +101,8 @@ std::string unknown_verb_message(const CLI::App& at, const std::string& word) {
   return path_of(&at) + ": got '" + word + "', expected one of " + verbs_of(at) + near;
 }
 
+// The texts of CLI11 that are recognised here are those of the version that we build with; what is
+// none of them stays as CLI11 says it.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = deepest(app);
   const std::string text = error.what(), more = "; " + path_of(at) + " --help has an example";

@@ -182,6 +182,8 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& st
   return works;
 }
 
+// The peak is measured before the rounds and after them, and the larger one counts: a clock that
+// rises or falls meanwhile gives no share above 1 by itself.
 Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options,
                  const Machine& machine) {
   Figures figures;

@@ -52,6 +52,8 @@ graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions
 ImportedNetwork import_network(const std::filesystem::path& file,
                                const frontend::ImportOptions& import,
                                const std::vector<OpenSymbol>& ranges) {
+  // The first import, at the typical sizes, is only to learn which symbols the file leaves open:
+  // where it leaves none it is the network.
   frontend::ImportOptions first = import;
   first.extent_of = [&](const std::string& name) { return symbol_named(name, ranges).typical; };
   frontend::Imported imported = frontend::import_onnx(file, first);

@@ -11,7 +11,9 @@ namespace {
 
 using graph::Graph;
 
-// The numbers of a text, and what stands between them.
+// The numbers of a text, and what stands between them: "pads=[1, 1], group=2" is "pads=[#, #],
+// group=#" and 1, 1, 2. The same text at several sizes has one skeleton, and each number is a
+// function of the sizes.
 struct Numbers {
   std::string skeleton;
   std::vector<std::int64_t> values;
@@ -152,7 +154,9 @@ std::vector<std::int64_t> values_of(const std::vector<OpenSymbol>& symbols, F va
   return values;
 }
 
-// What is chosen for; one more of each; and one point to check, beyond both.
+// What is chosen for; one more of each; and one point to check, beyond both. An affine function of
+// s sizes has s + 1 coefficients, which the first s + 1 points determine; a function that is not
+// affine misses the last one, or is affine near these sizes at least.
 std::vector<std::vector<std::int64_t>> near_points(const std::vector<OpenSymbol>& symbols) {
   const std::vector<std::int64_t> base =
       values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for(); });

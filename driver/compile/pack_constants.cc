@@ -35,6 +35,7 @@ void pack_constants(const BuiltKernel& kernel,
   }
   for (std::size_t i = 0; i < kernel.packed.size(); ++i)
     memory.to.emplace(kernel.packed[i].name, packed[i]);
+  // Nearly all packings only move elements.
   if (ir::only_copies(kernel.packing)) return ir::run_copies(kernel.packing, memory);
   interpret_packing(kernel.packing, memory);
 }

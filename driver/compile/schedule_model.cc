@@ -83,7 +83,8 @@ void schedule_kernels(ScheduledModel& model, const codegen::Target& target,
     known.try_emplace(requests[i].key, model.kernels[i]);
 }
 
-// Groups that the loop side hands back are split, until none is.
+// Groups that the loop side hands back are split, until none is. It ends: each round keeps at least
+// one more pair of nodes apart. Kernels of groups that stay are not scheduled again.
 void schedule_and_split(ScheduledModel& model, const codegen::Target& target,
                         const ModelOptions& options) {
   const int jobs = jobs_of(options);

@@ -156,6 +156,7 @@ void Keys::range(const std::string& key, int& least, int& most, int limit) {
   most = static_cast<int>(values.back());
 }
 
+// What nobody has asked for by then is a misspelt key, not an extension.
 void Keys::finish() {
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());

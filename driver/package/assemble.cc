@@ -61,7 +61,8 @@ class Assembler {
     return static_cast<std::int64_t>(manifest().buffers.size()) - 1;
   }
 
-  // Where bytes [offset, offset + bytes) of a value lie.
+  // Where bytes [offset, offset + bytes) of a value lie: in the arena, or within what is outside of
+  // it, an input, an output or a constant that holds the value.
   runtime::BufferSpec region(int value, std::int64_t offset, std::int64_t bytes) {
     const runtime::StoragePlan::Place& place = storage_.plan.places.at(at(value));
     runtime::BufferSpec buffer{name_of(value), runtime::BufferPlace::Arena, 0,

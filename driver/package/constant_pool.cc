@@ -48,7 +48,11 @@ struct LessBytes {
 };
 
 // Of pieces with equal bytes the first stays; what is kept moves down over what is not.
-// `sizes` by offset.
+// `sizes` by offset. In ascending order, so that a move never writes over bytes that are still
+// to be read. `kept` looks at the buffer itself: a piece that moves is entered anew, at the
+// place to which its bytes go.
+//
+//   |  A  |  B  |  A  |  C  |     ->     |  A  |  B  |  C  |
 Constants share_equal(runtime::AlignedBuffer bytes,
                       const std::map<std::int64_t, std::int64_t>& sizes) {
   Constants result{std::move(bytes), {}};

@@ -108,6 +108,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
                                       {.threads = how_.threads, .cuda = how_.cuda})});
 }
 
+// The list is ordered by the last use; the one that was not used for longest goes first. While one
+// is compiled other runs wait, also those whose own is there.
 std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::specialise(
     const runtime::NamedTensors& inputs) {
   const std::lock_guard lock(mutex_);

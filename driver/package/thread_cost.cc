@@ -31,7 +31,8 @@ double least_microseconds(const ir::Program& program, const Machine& machine) {
 
 }  // namespace
 
-// Two threads save half of the time, more threads little more than that.
+// Two threads save half of the time, more threads little more than that: t / 2 has to be more than
+// the hand-over.
 bool is_worth_threads(const ir::Program& program, const Machine& machine) {
   return least_microseconds(program, machine) / 2 > kHandOverMicroseconds;
 }

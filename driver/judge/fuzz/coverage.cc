@@ -202,6 +202,7 @@ class Finder {
     add("two combiners", combiners.size() > 1);
   }
 
+  // Of what the reference order has only regions make a feature: statements are seen by themselves.
   void look_at_order(const std::vector<ir::Item>& items, int depth) {
     for (const ir::Item& item : items) {
       const auto* region = std::get_if<ir::Region>(&item);
@@ -212,6 +213,8 @@ class Finder {
     }
   }
 
+  // Features that are gone when the text is parsed, or are easier to see there; the words are those
+  // that the generators write.
   void look_at_text() {
     const std::string& text = case_.program.text;
     const auto holds = [&](const char* part) { return text.find(part) != std::string::npos; };

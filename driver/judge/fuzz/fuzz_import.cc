@@ -9,8 +9,8 @@ namespace polyte::fuzz {
 namespace {
 
 // Protobuf's wire format, as far as models need it: a key (field number << 3 | wire type), then a
-// varint (type 0) or a length and bytes (type 2). The fuzzer shares no code with the reader. Numbers
-// of fields and types below are those of onnx.proto.
+// varint (type 0) or a length and bytes (type 2). The fuzzer shares no code with the reader.
+// Numbers of fields and types below are those of onnx.proto.
 class Message {
  public:
   Message& integer(int field, std::int64_t value) {

@@ -427,8 +427,8 @@ class Judge {
     return result;
   }
 
-  // A refusal is never a failure here: a proof may refuse what is right. Whether the execution shows a
-  // fault is counted instead.
+  // A refusal is never a failure here: a proof may refuse what is right. Whether the execution
+  // shows a fault is counted instead.
   Verdict refused(const Script& script, const Refusal& refusal) {
     Verdict verdict{.outcome = outcome_of(refusal.kind),
                     .detail = refusal.directive + ": " + refusal.headline,

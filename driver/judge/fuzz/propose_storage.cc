@@ -10,6 +10,7 @@ using namespace schedule;
 
 namespace {
 
+// The loops of a copy below the place of its stage, shuffled, each of some kind.
 NestTree copy_path(Scene& scene, const State& staged, const Stage& stage, const Leaf& leaf) {
   static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Serial,
                                                LoopKind::Unrolled, LoopKind::Vector};

@@ -44,6 +44,8 @@ Tokens without_own_name(Tokens tokens) {
   return tokens;
 }
 
+// A bijection between the names of two texts, which grows line by line. A line agrees where the
+// names of one are those of the other under it.
 class Names {
  public:
   bool agree(const Tokens& a, const Tokens& b) {

@@ -73,6 +73,7 @@ std::vector<When> Scene::when() {
   return result;
 }
 
+// What `when` has to say for a statement that comes into a nest with loops that it does not have.
 std::vector<When> Scene::lacking(const std::string& moved, const std::string& host, bool first,
                                  std::size_t depth) {
   const std::vector<std::string> own = loops_of(moved), above = loops_of(host);
