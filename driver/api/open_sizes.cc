@@ -225,6 +225,8 @@ std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Comp
   if (values.empty() && open.empty()) return program.shared();
   ir::Program bound = values.empty() ? program.ir() : ir::bind(program.ir(), values);
   if (bound.open_digest.empty()) bound.open_digest = ir::digest(program.ir());
+  // The ranges become part of the Program's context: proofs, schedulers and check_values see them
+  // where they look anyway.
   for (const auto& [param, size] : open) {
     bound.context.push_back(ir::at_least(ir::Affine::symbol(param), size.least));
     bound.context.push_back(ir::at_least(size.most, ir::Affine::symbol(param)));
@@ -232,6 +234,8 @@ std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Comp
   return std::make_shared<const ir::Program>(std::move(bound));
 }
 
+// chosen_for() moves each size to a prime, which may break a condition between them; move_within
+// puts that right, at the cost of sizes that need not be prime any more.
 SizeValues typical_sizes(const ir::Program& bound, const CompileOptions& options) {
   std::map<std::string, std::int64_t> chosen;
   for (const auto& [name, size] : options.open)

@@ -47,6 +47,8 @@ std::string table(const std::vector<Row>& rows) {
 
 }  // namespace
 
+// Addresses of a warp's threads follow from the loops where all sizes are known; what data decides
+// is said to be so.
 std::string predicted_memory(const ir::LoopProgram& program) {
   if (!program.params.empty())
     throw UserError(ExitStatus::Usage,

@@ -48,6 +48,7 @@ std::string sizes_text(const ReportedDependence& d, const ir::Program& program) 
   return sizes.empty() ? "" : "      (smallest case: " + join_words(sizes, ", ") + ")";
 }
 
+// flow: writes, then reads; anti: reads, then writes; output: writes, then writes.
 std::string example_text(const ReportedDependence& d) {
   const std::string from = schedule::to_string(d.from), to = schedule::to_string(d.to);
   const bool reads_first = d.kind == "anti", reads_last = d.kind == "flow";
@@ -115,6 +116,7 @@ void print_text(std::ostream& out, const DependenceReport& report) {
 }
 
 // `[N] -> { a }` and `[N] -> { b }` as `[N] -> { a; b }`: the sizes are the same everywhere.
+// isl prints the parameters before each relation, and iscc wants them once.
 std::string union_of(const std::vector<std::string>& relations) {
   if (relations.empty()) return "{ }";
   std::vector<std::string> bodies;

@@ -97,6 +97,7 @@ void print_cases(const fuzz::FuzzOptions& options, const codegen::Target& target
 // not run again.
 constexpr std::uint64_t kLogged = 500;
 
+// Runs are numbered and independent, so that the log need only say how many are done.
 fuzz::FuzzReport fuzz_logged(const FuzzIdentity& identity, const FuzzVerbOptions& options) {
   const codegen::Target target = target_from(options.target);
   if (options.log.empty()) return fuzz::fuzz(options.fuzz, target);

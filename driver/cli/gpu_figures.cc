@@ -244,6 +244,8 @@ nlohmann::json access_json(const Access& a) {
 
 }  // namespace
 
+// What no device is needed for: the loops are counted, PTX is assembled and not run, accesses are
+// predicted from the subscripts of a few iterations.
 GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target& target) {
   GpuFigures figures;
   figures.of_kernel = true;
@@ -368,6 +370,7 @@ nlohmann::json to_json(const std::vector<runtime::LaunchCounts>& counts) {
   return launches;
 }
 
+// What the emulator has counted stands under what was predicted of the same accesses.
 std::vector<GpuRow> gpu_rows(const GpuFigures& figures,
                              const std::vector<runtime::LaunchCounts>& counts) {
   const bool summed = figures.launches.size() > kMostLaunches;

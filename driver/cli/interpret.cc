@@ -40,6 +40,8 @@ std::string without_spaces(std::string text) {
 constexpr std::size_t kMostLines = 200;
 
 // Prints events that touch the watched element, or any of a tensor.
+// An event of a vector has cells of several lanes; each line names the instance of its lane, which
+// is `stride` further per lane.
 struct Watcher {
   std::string watched;
   const ir::Program* program = nullptr;
@@ -191,6 +193,7 @@ bool interpret(const InterpretVerbOptions& options,
     return true;
   }
   const ir::Environment inputs = environment;
+  // First without the check of races, so that all touches are seen up to the end.
   interpret_options.check_races = false;
   std::string failure = loops_failure(*state, machine, environment, interpret_options);
   print_lines("with " + options.script, watcher.lines);

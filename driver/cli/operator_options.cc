@@ -121,6 +121,8 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
 }
 
 // A size may be given in the notation's own case: the parameter `m` or `M` of extent m.
+// Sizes that are some other program's of the file are passed over here; check_known has refused
+// those that are no program's.
 std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::Values& sizes) {
   ir::Values known;
   for (const auto& [name, value] : sizes)
@@ -263,6 +265,8 @@ schedule::Script load_script(const std::string& path, const std::vector<std::str
   return script;
 }
 
+// Of several scripts the one for this Program; a single one is taken whatever its header says, so
+// that replay can refuse it with the reason.
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
                                      schedule::Script& script) {
   driver::KernelOptions result;

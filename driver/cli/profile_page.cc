@@ -96,6 +96,7 @@ class Drawing {
   int columns_ = 0;
   double most_ = 0;
 
+  // Each layer is centred.
   int x(std::size_t i) const {
     const int of_layer = width_of_.at(places_[i].layer);
     return kMargin + (2 * places_[i].column + columns_ - of_layer) * (kBoxWidth + kGapX) / 2;

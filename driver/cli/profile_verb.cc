@@ -69,6 +69,8 @@ std::int64_t total_of(const runtime::RunProfile& profile) {
 }
 
 // After one to warm the caches; sorted by their time.
+// Sorted, so that the one in the middle is a whole run of median time: parts and steps of one run
+// belong together.
 std::vector<runtime::RunProfile> run_often(const Profiled& profiled, int runs) {
   profiled.session->run(profiled.inputs, profiled.outputs);
   std::vector<runtime::RunProfile> profiles;

@@ -122,6 +122,7 @@ std::vector<std::string> names_of(const frontend::Imported& imported) {
 
 // Values of the inputs that decide shapes are those of -i, a nameless one's of the first. What
 // lacks or would be overwritten is said before the compile.
+// A model that is compiled here is compiled for the inputs of this run.
 LoadedModel load_for(const RunOptions& options, GivenTensors& given) {
   LoadSteps steps;
   steps.offer = [&](const std::string& name, std::size_t position) {

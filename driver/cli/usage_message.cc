@@ -77,6 +77,7 @@ std::string description_of(const CLI::App* at, const std::string& name) {
              : " (" + option->get_description() + ")";
 }
 
+// What other compilers call it: -O2, and an output without -o.
 std::string not_taken(const CLI::App* at, const std::string& word, const std::string& more) {
   const std::string name = word.substr(0, word.find('='));
   std::string near = name.starts_with("--") ? did_you_mean(name, flags_of(at)) : "";

@@ -90,6 +90,8 @@ std::int64_t scratch_bytes(const BuiltKernel& kernel) {
   return bytes;
 }
 
+// Of the Program after its rewrites, which may have less to do than the one before: what the
+// schedule repeats is the question.
 double recompute_factor(const BuiltKernel& kernel) {
   std::vector<ir::Statement> scheduled;
   for (const schedule::ScheduledStatement& statement : kernel.state->statements)

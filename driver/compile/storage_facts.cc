@@ -41,6 +41,7 @@ std::optional<Box> box_of(const ir::Statement& statement) {
 }
 
 // Position in the row-major buffer; nothing where it is not known before run time.
+// ((i0 * n1 + i1) * n2 + i2) ..
 std::optional<ir::Affine> position_of(const std::vector<ir::Index>& indices,
                                       const std::vector<ir::Affine>& shape) {
   ir::Affine position = 0;

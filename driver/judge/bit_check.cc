@@ -19,6 +19,7 @@ namespace {
 
 using Tensors = std::vector<runtime::Tensor>;
 
+// The last digits of these functions in machine code are not the interpreter's.
 bool is_approximate(const ir::Program& program) {
   using ir::UnaryOp;
   constexpr UnaryOp kApproximate[] = {UnaryOp::Exp,     UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Erf,
@@ -129,6 +130,7 @@ class KernelCheck {
     return true;
   }
 
+  // One and two threads; of a GPU the emulator in order, then in a random order of its threads.
   void run_arm(Arm arm) {
     try {
       KernelOptions kernel;

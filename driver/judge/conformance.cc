@@ -197,6 +197,7 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target,
   result.detail = notes;
 }
 
+// What the importer does not take is unsupported; any other error is one of ours.
 CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target,
                     const CaseOptions& options) {
   const std::string name =

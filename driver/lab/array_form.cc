@@ -55,6 +55,7 @@ class Form {
     return steps;
   }
 
+  // A loop over whole arrays has the same steps each time: nothing in it may depend on its counter.
   Json loop_of(const ir::Region& region) {
     const ir::Affine trips = region.end - region.begin;
     if (!trips.is_constant())

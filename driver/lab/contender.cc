@@ -89,6 +89,8 @@ void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel,
   if (!workshop.device) facts["predicted"] = predict(kernel, workshop.target.machine);
 }
 
+// The word "declined" is of the scheduler: its kernel would be the reference order, and a time of
+// that under its name would be wrong.
 Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
                    const std::shared_ptr<const ir::Program>& program) {
   Prepared prepared;
@@ -222,6 +224,7 @@ Prepared guarded(F f) {
 
 }  // namespace
 
+// Schedules are made for the row's threads, not for all that the machine has.
 Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder) {
   Workshop workshop{plan,
                     row,

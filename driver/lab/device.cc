@@ -55,6 +55,7 @@ void add_clocks(int device, Json& json) {
 
 }  // namespace
 
+// A plan names its target; times are only of a GPU that is here and of that compute capability.
 codegen::Target target_of(const Plan& plan) {
   const char* const next = "; target = \"cpu:native\" measures this processor";
   try {

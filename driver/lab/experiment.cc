@@ -79,6 +79,7 @@ void read_arm_table(const toml::table& table, Problems& problems, std::vector<Ar
   add_with_params(arm, *params->as_table(), problems, arms);
 }
 
+// arms = [..] says each in a word; [[arm]] tables give them names or params.
 void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
   std::vector<std::string> names;
   keys.texts("arms", names);
@@ -109,6 +110,7 @@ void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
 }
 
 // A table of sizes, each one or several: every combination.
+// Several [[sizes]] are joined, and not combined with each other.
 void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& sizes) {
   Keys keys(table, "sizes.", problems);
   std::vector<Sizes> grid{{}};

@@ -234,6 +234,7 @@ std::string roofline_svg(const Results& results) {
   return text + numbers.text() + legend(results, 280) + "</svg>";
 }
 
+// A mark above the diagonal is slower than predicted.
 std::string predicted_svg(const Results& results) {
   LogAxis x(kLeft, kWidth - kRight), y(300, 20);
   const auto is_shown = [](const ArmResult& arm) {

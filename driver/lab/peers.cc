@@ -145,6 +145,8 @@ Compiler find_compiler(const std::string& name) {
   return compiler;
 }
 
+// A function of one array of pointers, for every Program: the kernel's own has as many parameters
+// as there are buffers.
 std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine) {
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*naive.state, {.machine = machine});
   POLYTE_CHECK(loops.buffers.size() == naive.program->interface().size(),

@@ -55,6 +55,8 @@ class Planner {
   Planner(const Experiment& experiment, const Sources& sources)
       : experiment_(experiment), sources_(sources) {}
 
+  // In this order: rows of programs, rows of suites, then names and arms, which look at all of
+  // them.
   Plan plan() {
     plan_.name = experiment_.name;
     plan_.experiment = experiment_.text;
@@ -203,6 +205,8 @@ class Planner {
   }
 
   // The sizes that concern a program, each combination once.
+  // Programs of one experiment may have other sizes: those that one does not have are dropped, and
+  // combinations that are then equal are one row.
   std::vector<Sizes> sizes_of(const ir::Program& program) {
     std::vector<Sizes> result;
     for (const Sizes& sizes :

@@ -104,6 +104,7 @@ Json PythonWorker::ask(const Json& order) {
 }
 
 // The next line.
+// The limit is of silence: it counts seconds in which nothing came.
 std::string PythonWorker::answer() {
   for (int seconds = 0; seconds < kMostSeconds && unread_.size() < kMostAnswer;) {
     const std::size_t end = unread_.find('\n');

@@ -54,6 +54,7 @@ class Reader {
     records_.rows.resize(plan.rows.size());
   }
 
+  // A line that is no JSON was cut off, and is dropped; JSON that is no record is an error.
   void line(std::string_view text, std::size_t number) {
     const Json json =
         is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);

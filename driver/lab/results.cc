@@ -301,6 +301,7 @@ double RowResult::ceiling() const {
   return std::min(peak, bandwidth * flops / bytes);
 }
 
+// An A/A interval of [0.97, 1.02] gives 1 / 0.97: a ratio within 3 % of 1 says nothing.
 double noise_factor(const RowResult& row) {
   if (!row.noise || row.noise->low <= 0) return 1;
   return std::max({1.0, row.noise->high, 1 / row.noise->low});

@@ -119,6 +119,7 @@ std::vector<std::string> differences(const Script& first, const Script& second) 
   return lines;
 }
 
+// All steps give `second` itself, with its header; fewer keep the header of `first`.
 Script with_steps(const Script& first, const Script& second, const std::vector<Step>& steps,
                   const std::vector<bool>& taken) {
   if (std::ranges::all_of(taken, [](bool one) { return one; })) return second;

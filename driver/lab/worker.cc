@@ -124,6 +124,8 @@ class Worker {
   }
 
   // A wrong arm is never timed.
+  // Against the reference at the row's sizes, in the first process also against the interpreter
+  // at small ones. Outputs that an earlier process found right are known by their digest.
   void check(const PlannedArm& arm, Prepared& prepared) {
     stage(arm.spec.name, "checking");
     try {
@@ -226,6 +228,7 @@ class Worker {
     }
   }
 
+  // Of this process alone: the runner asks the same of all processes together.
   bool is_narrow() const {
     const auto baseline = std::ranges::find(timed_, plan_.baseline, &Timed::name);
     const Timed& against = baseline == timed_.end() ? timed_[0] : *baseline;

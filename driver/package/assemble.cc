@@ -140,6 +140,8 @@ class Assembler {
     }
     const std::set<std::string> read = buffers_read(kernel.kernel.program);
     const std::vector<const ir::Buffer*> own = group.expansion.program.interface();
+    // Equal kernels have one Program, whose names are those of the first group; buffers are this
+    // group's own, by position. A constant that is only read packed leaves no bytes behind.
     for (std::size_t i = 0; i < own.size(); ++i) {
       const bool packed_away =
           own[i]->role == ir::Role::Const && !read.contains(kernel.program->interface()[i]->name);

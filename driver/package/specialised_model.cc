@@ -80,6 +80,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
     const runtime::NamedTensors& inputs) {
   std::map<std::string, bool> asked;  // and whether there was an answer
   frontend::ImportOptions import = import_;
+  // The importer asks for an input only where its shape or value decides something. What it has
+  // asked for, and only that, decides whether later inputs are of the same kind.
   import.offer = [&](const std::string& name, std::size_t) {
     const runtime::Tensor* tensor = find(inputs, name);
     asked[name] = tensor != nullptr;

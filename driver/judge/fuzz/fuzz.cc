@@ -88,6 +88,7 @@ std::string shown(const RandomProgram& program) {
   }
 }
 
+// Shrinking must not run into another fault: only a candidate that fails in the same way counts.
 FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target& target,
                      const FuzzOptions& options) {
   const std::string kind = judged(found, target, options).failure;
@@ -132,6 +133,7 @@ void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOpti
 constexpr int kMostNodes = 14;
 
 // The smallest number of nodes that still shows a fault is the shrunk case.
+// A graph is a function of its seed and the number of nodes.
 void run_graph(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options,
                RunResult& result) {
   Random random(options.seed, run);

@@ -146,6 +146,7 @@ class Judge {
   }
 
   // Accepted for all sizes, it has to be right at each.
+  // There is one proof, of the open Program, and it has to hold at all twelve.
   Verdict decide_open() {
     const ProgramPointer open =
         std::make_shared<const ir::Program>(ir::parse_program(case_.program.text, "random"));
@@ -254,6 +255,7 @@ class Judge {
     return found;
   }
 
+  // Data depends on the seed alone: any road that runs at these sizes sees the same.
   void use_sizes(const ir::Values& sizes) {
     RandomProgram program = case_.program;
     program.sizes = sizes;

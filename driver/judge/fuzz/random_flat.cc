@@ -8,6 +8,7 @@
 namespace polyte::fuzz {
 namespace {
 
+// Row i and column j of a matrix lie at stride * i + begin + j of one dimension.
 struct Matrix {
   std::string name;
   int rows = 1, columns = 1, stride = 1;  // stride: from row to row

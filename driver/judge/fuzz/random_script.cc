@@ -19,6 +19,8 @@ std::optional<Operation> one_of(Scene& scene, const std::vector<Operation>& fitt
   return scene.random.pick(fitting);
 }
 
+// Rare chances come first: what fits only some States is asked before the common kinds, which would
+// leave it no room.
 Operation any_operation(Scene& scene) {
   if (const auto found = one_of(scene, propose::online(scene), 30)) return *found;
   if (const auto found = one_of(scene, propose::reciprocals(scene), 20)) return *found;

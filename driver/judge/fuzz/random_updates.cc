@@ -183,6 +183,7 @@ class Writer : private UpdateDraft {
     arrays_.push_back(result);
   }
 
+  // Targets are what has been defined where this statement stands, accumulators above all.
   void statement() {
     std::vector<DrawnArray> targets;
     for (const DrawnArray& array : arrays_)

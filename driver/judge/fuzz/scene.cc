@@ -51,6 +51,7 @@ std::vector<std::string> Scene::some_loops() {
   return loops;
 }
 
+// Also factors that seldom divide (5, 7), the length of a vector (L) and a param (F1).
 Size Scene::factor() {
   static const std::vector<std::string> kFactors = {"1", "2", "2", "3", "3",  "4", "4",
                                                     "5", "7", "8", "L", "F1", "16"};
