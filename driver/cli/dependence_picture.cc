@@ -93,6 +93,7 @@ class Drawing {
 
   // --- what is drawn
 
+  // Without --statement the one or two with most loops, in the order of the Program.
   void choose_statements() {
     std::vector<std::string> names;
     for (const ir::Statement& s : program_.statements) names.push_back(s.name);

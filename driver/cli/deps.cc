@@ -131,6 +131,7 @@ std::string union_of(const std::vector<std::string>& relations) {
 }
 
 // Statements of iscc; islpy reads what stands between := and the last semicolon.
+// iscc is the calculator of the barvinok library: NAME := RELATION; with # for comments.
 void print_isl(std::ostream& out, const DependenceReport& report) {
   out << "# " << report.program->name << ": " << (report.direct ? "direct" : "all")
       << " dependences; each line is one statement of iscc\n";

@@ -28,6 +28,7 @@ int run_lab_merge(const MergeVerb& verb) {
   return 0;
 }
 
+// In single quotes nothing is special but the quote itself: 'it'\''s'.
 std::string shell_word(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);

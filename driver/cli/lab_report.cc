@@ -74,6 +74,7 @@ double nanoseconds_of(const std::string& text) {
                   "--min-time " + text + ": expected a time, 10us (ns, us, ms or s)");
 }
 
+// The exit status is for a continuous build: 1 only where a row is slower beyond doubt.
 int run_lab_compare(CompareVerb verb) {
   if (!verb.baseline.empty()) verb.folders.insert(verb.folders.begin(), verb.baseline);
   if (verb.folders.size() != 2)

@@ -20,6 +20,7 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 // Replays, and returns how long it took. `directives` receives the time of each.
+// ProofLevel::Directive proves each line, Final the whole at the end, Off nothing.
 double replay_once(const std::shared_ptr<const ir::Program>& program,
                    const schedule::Script& script, const Machine& machine, ProofLevel level,
                    std::vector<DirectiveCost>* directives) {

@@ -181,6 +181,7 @@ std::vector<NamedBuffer> input_buffers(const runtime::Session& session,
 }
 
 // Of several runs after one that warms the caches, the one of the median time.
+// A whole run, not medians step by step, so that its steps add up to its time.
 runtime::RunProfile profile_of(runtime::Session& session,
                                const std::vector<runtime::TensorView>& inputs,
                                const std::vector<runtime::TensorView>& outputs) {

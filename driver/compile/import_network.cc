@@ -28,6 +28,8 @@ void check_used(const std::vector<OpenSymbol>& ranges, const std::vector<std::st
 // Values that are only thought of may be larger than memory.
 constexpr std::int64_t kMostTensorBytes = std::int64_t{1} << 55;
 
+// A graph is made per point of sizes, the ends of the ranges included; nothing is ever run at
+// those.
 graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions import,
                       const ir::Values& sizes) {
   std::string where;

@@ -9,6 +9,7 @@ namespace polyte::driver {
 namespace {
 
 // What a packing computes besides moving elements; slow.
+// Bytes are copied in and out: the interpreter has buffers of its own.
 void interpret_packing(const ir::LoopProgram& packing, const ir::CopyMemory& memory) {
   ir::Environment buffers;
   for (const ir::Buffer& buffer : packing.buffers) {

@@ -123,6 +123,7 @@ void add_beginnings(const Script& script, VariantPlan& variants) {
     if (i + 1 < script.directives.size()) variants.add(kFirst + words, begin(i + 1));
 }
 
+// Each directive is a variant that is compiled, proved and measured.
 void check_length(const Script& script, const std::string& name) {
   if (script.directives.size() > kMostLines)
     throw UserError(ExitStatus::ResourceLimit,

@@ -204,6 +204,7 @@ class StatementForm {
   }
 
   // Which elements are written, whatever is reduced.
+  // Of a triangle `k <= i` that k is reduced over nothing is left: each i is written.
   std::vector<ir::Constraint> written_domain() const {
     std::vector<ir::Constraint> domain = statement_.domain;
     std::erase_if(domain,
@@ -405,6 +406,7 @@ class StatementForm {
 
   // ---- what is written
 
+  // check_order has made sure that each subscript is a constant or a multiple of one axis.
   Json dims_of(const ir::Access& write) const {
     Json dims = Json::array();
     for (const ir::Index& index : write.indices) {
@@ -424,6 +426,7 @@ class StatementForm {
     return dims;
   }
 
+  // The elements that the statement writes, as they are before it.
   Value current() {
     const ir::Access& write = statement_.writes[0];
     std::set<std::size_t> axes;

@@ -22,6 +22,8 @@ constexpr double kMostFlopsOfC = 4e9;           // of a GPU's row, on one thread
 // far more than this.
 double tolerance_of(const Plan& plan, DType type) {
   if (plan.tolerance > 0) return plan.tolerance;
+  // The bound for n terms in another order is about n * u of their sum of magnitudes: the numbers
+  // are about 9 million u of f64, 1,700 of f32, 40 of f16 and 5 of bf16.
   switch (type) {
     case DType::F64:
       return 1e-9;
@@ -122,6 +124,7 @@ Verdict compare_all(const Plan& plan, const Interface& interface,
 }
 
 // 5, 6, 7, .. (or `first` for all of them) but never more than the row has.
+// Never more than the row has, for a size may be one that the Program needs to be small.
 ir::Values small_sizes(const Row& row, std::int64_t first, bool different) {
   ir::Values sizes;
   for (const auto& [name, value] : row.sizes)
@@ -288,6 +291,7 @@ SmallProgram make_small(const Workshop& workshop) {
 
 namespace {
 
+// Without a limit of steps: the same Program was within it before.
 std::vector<runtime::Tensor> interpreted_nudged(const SmallProgram& small, int units) {
   ir::Environment environment = small.inputs;
   for (auto& [name, contents] : environment) {

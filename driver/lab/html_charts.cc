@@ -43,6 +43,7 @@ class LogAxis {
     low_ -= margin;
     high_ += margin;
   }
+  // From [low, high] in logarithms to [from, to] in pixels; `to` may lie before `from`.
   double place(double value) const {
     return from_ + (std::log(value) - low_) / (high_ - low_) * (to_ - from_);
   }
@@ -153,6 +154,7 @@ std::string axes(const LogAxis& x, const LogAxis& y, double bottom, const std::s
 
 }  // namespace
 
+// Per arm 36 pixels: name and figures, below them the bar from 1, and its interval as a whisker.
 std::string bars_svg(const Results& results, const RowResult& row) {
   std::vector<const ArmResult*> arms;
   LogAxis axis(kRight, kWidth - kRight);

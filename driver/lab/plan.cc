@@ -45,6 +45,7 @@ std::vector<std::string> files_of(const Experiment& experiment, const std::strin
 
 // Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern
 // of either (conv*).
+// fnmatch(3) without flags: * matches a slash, too.
 bool is_asked_for(const std::string& pattern, const std::string& suite, const std::string& row) {
   return fnmatch(pattern.c_str(), row.c_str(), 0) == 0 ||
          fnmatch(pattern.c_str(), (suite + "/" + row).c_str(), 0) == 0;

@@ -17,6 +17,7 @@ struct Library {
   const char* name;
   bool on_cpu, on_gpu;
 };
+// On the CPU, on the GPU.
 constexpr Library kLibraries[] = {
     {"numpy", true, false},  {"torch", true, true},        {"torch-compile", true, false},
     {"xla", true, false},    {"onnxruntime", true, false}, {"openvino", true, false},
@@ -78,6 +79,7 @@ class PythonContender : public Contender {
     used_ = 0;
   }
 
+  // Outputs come back through the shared memory; timed() leaves them there.
   void run(std::size_t set) override {
     ask({{"do", "run"}, {"set", set}});
     for (std::size_t i = 0; i < interface_.size(); ++i)

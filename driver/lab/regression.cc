@@ -156,6 +156,8 @@ std::vector<Measured> measured_of(const Results& results) {
   return list;
 }
 
+// Verdicts come last, since the correction is for the number of rows; the mean is of those alone
+// that were timed in both runs.
 Comparison compare(const std::vector<Measured>& before, const std::vector<Measured>& now,
                    const RegressionOptions& options) {
   Comparison comparison;

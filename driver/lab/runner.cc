@@ -91,6 +91,7 @@ class Journal {
   }
 };
 
+// Rounded to what an estimate is worth.
 std::string duration_text(double seconds) {
   char text[32];
   if (seconds < 90)
@@ -136,6 +137,8 @@ class Runner {
     return true;
   }
 
+  // One build of Polyte and one machine per folder. A context is written once per run, and
+  // processes that follow it in the file were measured under it.
   void begin() {
     Json context = make_context(plan_);
     for (const Json& before : records_.contexts) {
@@ -250,6 +253,8 @@ class Runner {
     return result;
   }
 
+  // Time per process so far, times the processes that are sure to come: a row that is not narrow
+  // enough at its least number will ask for more.
   void progress(std::size_t row, int process) {
     int total = 0, done = 0;
     for (std::size_t i = 0; i < records_.rows.size(); ++i) {
@@ -325,6 +330,7 @@ Shard parse_shard(const std::string& text) {
   return {index, count};
 }
 
+// Compared as JSON, so that a plan that was read back equals the one that was made.
 void keep_plan(const Plan& plan, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -33,6 +33,7 @@ std::optional<Factor> factor_of(const std::string& text) {
   return factor;
 }
 
+// "4*L" has "2*L", "8*L" and, of a split, "1".
 std::vector<std::string> neighbours(const std::string& text, bool with_one) {
   const std::optional<Factor> factor = factor_of(text);
   std::vector<std::string> values;
@@ -158,6 +159,7 @@ std::vector<Directive> between_splits(const Directive& from, const Directive& to
   return steps;
 }
 
+// From a stage at m in registers to one at n on the stack: at n in registers.
 std::vector<Directive> between_stages(const Directive& from, const Directive& to) {
   const auto &a = std::get<schedule::Stage>(from.operation),
              &b = std::get<schedule::Stage>(to.operation);

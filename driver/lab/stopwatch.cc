@@ -41,6 +41,7 @@ std::int64_t Stopwatch::last_cache() {
   return bytes > 0 ? bytes : std::int64_t{32} << 20;
 }
 
+// Every stopwatch has tensors of its own: arms do not find each other's data in the caches.
 Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill,
                      Caches caches, std::int64_t cache)
     : contender_(contender),
@@ -62,6 +63,8 @@ Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std
   single_ = cold_ || !in_place_.empty();
 }
 
+// An update in place begins with the same values each time; without that a sum would grow from
+// execution to execution, perhaps to infinities, whose arithmetic may take other time.
 void Stopwatch::prepare(std::size_t set) {
   for (std::size_t i = 0; i < in_place_.size(); ++i)
     std::ranges::copy(before_[i].raw(), sets_[set][in_place_[i]].raw().begin());

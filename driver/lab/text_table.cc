@@ -45,6 +45,7 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+// A row of one cell in a table of several columns is a heading over the whole width.
 std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::size_t width) {
   std::vector<std::size_t> widths(heads.size());
   for (std::size_t c = 0; c < heads.size(); ++c) {
@@ -96,6 +97,7 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
   return result;
 }
 
+// Three digits, in the largest unit of which it has at least one.
 std::string time_text(double nanoseconds) {
   static const std::pair<double, const char*> kUnits[] = {
       {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};

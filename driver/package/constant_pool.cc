@@ -30,6 +30,8 @@ std::int64_t ConstantPool::add(std::span<const std::byte> bytes) {
   return add({static_cast<std::int64_t>(bytes.size())}, copy).front();
 }
 
+// A value that several groups read is one piece; pieces of equal bytes that are several values are
+// found by finish().
 std::int64_t ConstantPool::add_shared(const std::shared_ptr<const graph::Bytes>& data) {
   const auto [known, fresh] = known_.try_emplace(data, 0);
   if (fresh) known->second = add(*data);

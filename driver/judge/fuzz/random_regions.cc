@@ -24,6 +24,9 @@ std::string combination(ProgramDraft& draft, const std::vector<std::string>& ter
 }
 
 // One to three statements on one or two arrays, any neighbours.
+//   loop t in 0..T
+//     S0: A[i] = A[i - 1] + B[i]  for i in 1..M - 1
+//     S1: B[i] = A[i + 1] + B[i]  for i in 1..M - 1
 void stencils(ProgramDraft& draft) {
   const int rank = draft.random().between(1, 2), arrays = draft.random().between(1, 2);
   const std::vector<std::string> its =

@@ -146,8 +146,8 @@ class Writer : private UpdateDraft {
       places.push_back(selected(array, loop));
     } else if (array.shape[0] == "3") {
       places.push_back("(" + loop.subscript() + (form < 80 ? ") % 3" : " + 1) % 3"));
-    // Every subscript stays inside: n // 2 of 0..M is below M, (n + 1) % 3 below 3, and what is
-    // read from memory is a position that the context keeps within the extent.
+      // Every subscript stays inside: n // 2 of 0..M is below M, (n + 1) % 3 below 3, and what is
+      // read from memory is a position that the context keeps within the extent.
     } else {
       loops[0].extent = array.shape[0];
       places.push_back(loop.low < 0 ? "n // 2 + 1" : "n // 2");
