@@ -51,7 +51,7 @@ std::int64_t lacks(const ir::Constraint& condition, const ir::Program& program,
 }
 
 // Raises a size for each condition that is violated, or lowers one where none can be raised;
-// whether there was any. M - 2*N >= 3 with M = 67 and N = 67 is short of 70: M becomes 137. One
+// whether there was any. M - 2*N >= 3 with M = 67 and N = 67 lacks 70: M becomes 137. One
 // condition may undo another, hence rounds.
 bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditions,
                  const ir::Program& program) {

@@ -206,6 +206,7 @@ class Drawing {
             kMargin + plane() * values[0] + 0.55 * kCell * values[1]};
   }
 
+  // Points of the second statement lie between those of the first, or on planes of their own.
   Xy offset_of(const std::string& statement) const {
     if (!is_second(statement)) return {};
     if (axes_.size() < 3) return {0.55 * kCell, 0.55 * kCell};
@@ -271,6 +272,7 @@ class Drawing {
     if (!path.empty()) body_ += "<path d=\"" + path + "\" class=\"order\"/>\n";
   }
 
+  // A triangle whose tip is the end of the arrow.
   void head(const Xy& tip, const Xy& from, const std::string& colour) {
     const Xy along = (tip - from) * (1 / length(tip - from)), across{-along.y, along.x};
     const Xy base = tip - along * kHead;

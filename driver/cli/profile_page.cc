@@ -182,8 +182,8 @@ std::string operators_of(const runtime::StepSpec& step) {
   return step.kernel.empty() ? "copy" : step.kernel;
 }
 
-// Memory is planned before: several values may lie at one place, so that only buffers (values), not
-// addresses, say who made what.
+// Places in the arena are used again and again, so that an address does not say who made a value;
+// a buffer does, of which there is one per value.
 std::vector<std::vector<std::size_t>> step_edges(const runtime::ArtifactManifest& manifest) {
   std::map<std::int64_t, std::size_t> maker;         // of a buffer: the first step that touches it
   std::map<std::string, std::size_t> maker_of_name;  // for views of it

@@ -36,6 +36,8 @@ class Comparison {
   Comparison(const ir::SizePoints& sizes, const std::vector<Graph>& graphs)
       : sizes_(sizes), graphs_(graphs) {}
 
+  // Counts, then nodes, then values: a graph with other nodes has other values everywhere, which is
+  // one problem and not many.
   std::vector<std::string> run() {
     compare_counts();
     if (!problems_.empty()) return std::move(problems_);
@@ -203,6 +205,7 @@ Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of)
     share_constants(graphs.front(), graphs.back());
   }
   refuse_open_sizes(sizes, differences(all, graphs));
+  // The graphs at the ends of the ranges were only to be compared: nothing is compiled of them.
   graphs.erase(graphs.begin() + static_cast<std::ptrdiff_t>(sizes.points.size()), graphs.end());
 }
 

@@ -173,6 +173,7 @@ bool have_one_size(const ir::Buffer& a, const ir::Buffer& b) {
 }
 
 // y[n, c]: each iterator is a subscript of its own.
+// Injective without any arithmetic, and so for open sizes as well.
 bool is_identity(const ir::Statement& statement) {
   std::set<std::string> subscripts;
   for (const ir::Index& index : statement.writes[0].indices) {

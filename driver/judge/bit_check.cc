@@ -199,6 +199,7 @@ class KernelCheck {
   // of_largest * u * (largest of the tensor), where u is the distance from 1 to the next number.
   static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected,
                                       const Slack& slack) {
+    // Integers have no slack.
     const double unit = is_float(got.dtype()) ? 2 * schedule::unit_roundoff(got.dtype()) : 0;
     const double step = slack.ulp * unit,
                  rest = slack.of_largest * unit * largest_magnitude(expected);

@@ -123,6 +123,8 @@ std::string one_line(std::string text) {
 
 // The model for the values that this set has for the inputs that decide shapes; `data` receives the
 // tensors of the inputs that it still has, and the expected ones.
+// Inputs that became constants are no inputs of what is compiled, and are left out by position: the
+// files are numbered as the model's inputs are.
 frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataSet& data) {
   std::map<std::string, std::size_t> positions;
   frontend::ImportOptions options;

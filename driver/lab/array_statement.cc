@@ -270,7 +270,7 @@ class StatementForm {
   }
 
   // The library's own operation where it has one: only over a full box, for a convolution or pool
-  // knows no mask.
+  // has no mask.
   Value reduced() {
     const bool box = !scope_.mask(statement_.domain).has_value();
     if (box && !statement_.guard) {

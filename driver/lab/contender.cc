@@ -89,8 +89,8 @@ void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel,
   if (!workshop.device) facts["predicted"] = predict(kernel, workshop.target.machine);
 }
 
-// The word "declined" is of the scheduler: its kernel would be the reference order, and a time of
-// that under its name would be wrong.
+// An arm whose scheduler declined is not timed: the kernel that it would get is the reference
+// order, whose time must not stand under the scheduler's name.
 Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
                    const std::shared_ptr<const ir::Program>& program) {
   Prepared prepared;
@@ -207,7 +207,8 @@ Prepared guarded(F f) {
   try {
     return f();
   } catch (const UserError& e) {
-    // A proof that failed or did not end is of another kind than a file or a compiler that did.
+    // Refused: the proof says no, or cannot decide. All else is a failure of a file, of a compiler
+    // or of the machine.
     prepared.status = e.status() == ExitStatus::Refused || e.status() == ExitStatus::Unknown
                           ? "refused"
                           : "failed";

@@ -146,6 +146,7 @@ Json ceilings_json(const Plan& plan, const Machine& machine) {
 
 }  // namespace
 
+// Ceilings are measured at the beginning of a run, with each number of threads that a row has.
 Json make_context(const Plan& plan) {
   const codegen::Target target = target_of(plan);
   const std::shared_ptr<DeviceClock> device = open_device(target);

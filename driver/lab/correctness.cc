@@ -93,7 +93,7 @@ runtime::Tensor copy_of(const runtime::Tensor& tensor) {
 }
 
 // An output that differs is looked at again with the elements that no schedule determines set to
-// the reference's value. Inputs are nudged only then, for it runs the reference twice.
+// the reference's value. Inputs are nudged only then, since that runs the reference twice.
 Verdict compare_all(const Plan& plan, const Interface& interface,
                     const std::vector<runtime::Tensor>& got,
                     const std::vector<runtime::Tensor>& expected, const std::string& what,

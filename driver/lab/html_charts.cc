@@ -54,6 +54,7 @@ class LogAxis {
     for (int power = static_cast<int>(std::floor(low_ / std::log(10.0)));
          power <= high_ / std::log(10.0); ++power)
       for (const double digit : {1.0, 2.0, 5.0}) add(digit * std::pow(10.0, power), values);
+    // A narrow range: equal steps of 1 or 2 times a power of ten.
     if (values.size() < 3) {
       const double span = std::exp(high_) - std::exp(low_);
       const double step = std::pow(10.0, std::floor(std::log10(span / 2)));
@@ -99,6 +100,7 @@ std::string dot(double x, double y, const std::string& title) {
 // Numbers of arms beside their marks; of marks that nearly touch one label tells all, "1, 2".
 class ArmNumbers {
  public:
+  // 12 and 11 pixels are about the size of a number.
   void add(double x, double y, std::size_t arm) {
     for (Place& place : places_)
       if (std::abs(place.x - x) < 12 && std::abs(place.y - y) < 11) {

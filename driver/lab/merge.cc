@@ -73,6 +73,7 @@ class Merger {
   std::set<std::string> machines_;
   std::size_t processes_ = 0;
 
+  // Another build may compile other loops for the same plan, and its samples are of those.
   void check_build(const std::string& folder, const Records& records) {
     for (const Json& context : records.contexts) {
       if (build_.is_null()) build_ = context.at("polyte");

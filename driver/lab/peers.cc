@@ -89,7 +89,7 @@ std::string first_on_path(std::initializer_list<const char*> programs) {
   return "";
 }
 
-// What a user who wants speed gives. Contracts of rows are no matter: outputs of peers are compared
+// What a user who wants speed gives, also where the plan is exact: outputs of peers are compared
 // within a tolerance like those of all arms.
 const std::vector<std::string>& fast_flags() {
   static const std::vector<std::string> kFlags{"-O3", "-march=native", "-ffast-math"};

@@ -12,6 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of all lanes together; an fma counts as two.
 double operations_of(const ir::Expr& value) {
   double count = 0;
   ir::for_each_node(value, [&](const ir::ExprNode& node) {

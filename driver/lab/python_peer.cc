@@ -17,7 +17,7 @@ struct Library {
   const char* name;
   bool on_cpu, on_gpu;
 };
-// On the CPU, on the GPU.
+// Where each of them runs: on a CPU, on a GPU.
 constexpr Library kLibraries[] = {
     {"numpy", true, false},  {"torch", true, true},        {"torch-compile", true, false},
     {"xla", true, false},    {"onnxruntime", true, false}, {"openvino", true, false},

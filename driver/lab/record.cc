@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostDepth = 64;
 
+// The size is asked before the file is read: a folder of results may be a stranger's.
 std::string text_of(const std::string& path, std::uintmax_t limit) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);

@@ -150,7 +150,7 @@ std::string share_text(const RowResult& row, const ArmResult& arm) {
   return text;
 }
 
-// Why there is no time goes before what a time would say.
+// An arm that was not timed says why, in place of a verdict.
 std::string outcome_text(const ArmResult& arm) {
   if (arm.outcome == Outcome::Identical) return "the loops of " + arm.identical_to;
   if (arm.is_timed())

@@ -42,8 +42,8 @@ int order_of(const RowResult& row, const std::string& a, const std::string& b) {
   return ratio.estimate < 1 ? -1 : 1;
 }
 
-// Only pairs that the first run told apart are a claim to be reproduced. Absolute times are none:
-// the machines differ.
+// Only pairs that the first run told apart are claims to be reproduced. Absolute times are none:
+// they are of a machine.
 void compare_order(const RowResult& was, const RowResult& is, ReproducedRow& row) {
   for (std::size_t i = 0; i < was.arms.size(); ++i)
     for (std::size_t j = i + 1; j < was.arms.size(); ++j) {

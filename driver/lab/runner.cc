@@ -188,9 +188,9 @@ class Runner {
     }
   }
 
-  // Until an attempt ends well; each that does not leaves out the arm that ended it, so that there
-  // are at most as many attempts as arms, with the A/A arm and a last one. An end that no arm is to
-  // blame for, or one that was left out already, is an error of the worker itself.
+  // Until an attempt ends well; each that does not leaves out the arm that ended it, so that one
+  // attempt per arm, one for the A/A arm and a last one are enough. An end that no arm is to blame
+  // for, or an arm that was left out already, is an error of the worker itself.
   void run_one(std::size_t row, int process) {
     RowRecord& record = records_.rows[row];
     for (std::size_t i = 0; i <= plan_.arms.size() + 1 && !interrupted; ++i) {

@@ -101,6 +101,8 @@ double Interval::relative_width() const { return estimate == 0 ? 0 : (high - low
 
 double median(std::vector<double> values) { return median_in_place(values); }
 
+// Type 7 of R. Hyndman, Y. Fan, "Sample quantiles in statistical packages", The American
+// Statistician 50, 1996: linear between order statistics, the ends included.
 double quantile(std::vector<double> values, double fraction) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

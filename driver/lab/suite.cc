@@ -241,6 +241,7 @@ class Reader {
                ir::parse_program(with_type(with_constants(text, constants), dtype), source);
   }
 
+  // Every value has to be a size or a constant of the Program, and every size has to have a value.
   static void fill_sizes(SuiteRow& row, const std::map<std::string, std::string>& values,
                          const Constants& constants) {
     std::vector<std::string> problems, missing;

@@ -51,6 +51,7 @@ class Worker {
                                                    static_cast<std::uint64_t>(order.process) + 1)) {
   }
 
+  // All arms are compiled and checked before any is timed, so that compiling disturbs no round.
   void run() {
     const double load = load_average();
     start_ = Clock::now();

@@ -103,6 +103,8 @@ class Assembler {
     const bool is_group = step < model_.groups.size();
     const bool has_kernel = is_group && !model_.groups[step].view;
     const runtime::StoragePlan::Left& left = storage_.plan.steps[step];
+    // A step that only copies may be left to the plan: what is a view or a part of its source needs
+    // nothing, and the copies that remain are steps by themselves.
     if (has_kernel && left.runs) return add_kernel(step);
     for (const runtime::Copy& copy : left.runs ? storage_.steps[step].copies : left.copies)
       add_copy(copy, is_group ? model_.groups[step].name : "output " + name_of(copy.to));

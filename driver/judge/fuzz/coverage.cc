@@ -202,7 +202,7 @@ class Finder {
     add("two combiners", combiners.size() > 1);
   }
 
-  // Of what the reference order has only regions make a feature: statements are seen by themselves.
+  // Regions, their nesting and their direction; statements have been looked at one by one.
   void look_at_order(const std::vector<ir::Item>& items, int depth) {
     for (const ir::Item& item : items) {
       const auto* region = std::get_if<ir::Region>(&item);

@@ -50,6 +50,7 @@ void leave_one_multiprocessor(Gpu& gpu) {
 
 // False where the scheduler declines. A third of the runs have cores to share their loops among,
 // most have a small GPU.
+// Of open sizes the script is written for typical ones, and then has to hold for all.
 bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
   Machine machine = target.machine;
   machine.cores = run % 3 == 0 ? 4 : 1;

@@ -178,6 +178,7 @@ Operation fuse(Scene& scene) {
               "q" + std::to_string(scene.random.between(0, 9))};
 }
 
+// Mostly neighbours, which can be merged without moving anything between them.
 Operation merge(Scene& scene) {
   const std::size_t first = scene.random.below(scene.statements.size());
   const std::size_t second = scene.random.chance(80) && first + 1 < scene.statements.size()

@@ -136,6 +136,8 @@ class Writer : private UpdateDraft {
   }
 
   // acc[at[k]] += .., acc[k // 2] += .., acc[(i + k) % 3] = ..
+  // Several points may write one element: an assignment then depends on their order, an update
+  // mostly does not.
   void scatter(const DrawnArray& array) {
     const DrawnLoop loop{"n", random_.chance(50) ? array.shape[0] : "K",
                          random_.chance(10) ? -1 : 0};

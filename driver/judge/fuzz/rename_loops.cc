@@ -109,6 +109,7 @@ class Names {
 
 }  // namespace
 
+// The new names sort as the old ones do; they are given in a drawn order.
 std::optional<State> renamed_loops(const State& state, const Machine& machine, Random& random) {
   if (!state.tree) return state;  // nothing is left of the Program: there is no loop to rename
   std::map<std::string, std::string> names;
