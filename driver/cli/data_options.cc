@@ -273,6 +273,7 @@ std::string threads_text(int threads) {
   return std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
+//   mm_launch0           4 blocks of 256 threads, 8192 bytes of shared memory, met 16 times
 void print_launches(const std::vector<runtime::LaunchCounts>& counts) {
   for (const runtime::LaunchCounts& count : counts) {
     std::fprintf(

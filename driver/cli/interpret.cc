@@ -42,6 +42,7 @@ constexpr std::size_t kMostLines = 200;
 // Prints events that touch the watched element, or any of a tensor.
 // An event of a vector has cells of several lanes; each line names the instance of its lane, which
 // is `stride` further per lane.
+//   B(t=0, i=2, j=1) writes B[2, 1] = 6
 struct Watcher {
   std::string watched;
   const ir::Program* program = nullptr;

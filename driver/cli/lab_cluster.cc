@@ -77,6 +77,7 @@ void run_command(const std::vector<std::string>& command) {
     throw UserError(ExitStatus::Unsupported, command[0] + " " + how + ": its words are above");
 }
 
+// --wait: sbatch ends when all tasks have.
 std::vector<std::string> run_slurm(const lab::Plan& plan, const std::string& folder,
                                    const Cluster& cluster) {
   const std::string script = folder + "/job.sbatch";

@@ -28,6 +28,9 @@ int run_lab_report(const ReportVerb& verb) {
 
 // ---- status
 
+//   row               processes  rounds
+//   gemm m=64 n=64            5      52  narrow enough
+//   gemm m=128 n=64           3      30  not finished
 int run_lab_status(const std::string& folder) {
   const lab::Plan plan = lab::read_plan(folder);
   const lab::Records records = lab::read_records(folder, plan);

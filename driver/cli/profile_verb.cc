@@ -145,6 +145,7 @@ std::vector<StepFigures> slowest_first(const NetworkFigures& figures) {
   return rows;
 }
 
+// The slowest steps first.
 void print_table(const NetworkFigures& figures, const runtime::Session& session, int top) {
   std::printf("%10s  %-22s %6s %5s  %-22s %-24s %s\n", "median", "95 % interval", "share", "busy",
               "roofline", "group", "operators");

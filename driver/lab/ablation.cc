@@ -173,6 +173,9 @@ std::string why_not(const ArmResult& arm) {
 
 // A table of those that could be had, those that are worth most first if so asked, and below it
 // why the others could not.
+//   without one line      time    to the whole, 95 %
+//     3: vectorize n.i  21.3 us  3.67x [3.610, 3.720]  slower
+//     1: split m by 4   5.81 us  1.00x [0.990, 1.008]  not distinguishable
 std::string variants_text(const RowResult& row, const char* prefix, const std::string& title,
                           bool by_worth) {
   std::vector<const ArmResult*> arms;
@@ -303,6 +306,9 @@ std::vector<PathRatio> path_ratios(const Results& results) {
   return steps;
 }
 
+//                                               time    to the step before, 95 %
+//   first.sched                              6.40 us    -
+//   1: split m by 8, in place of split m by 4  5.60 us  0.88x [0.870, 0.885]
 std::string path_text(const Results& results) {
   const RowResult& row = results.rows.at(0);
   std::vector<Cells> cells;

@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// {"buffers": [{"name": "A", "dtype": "f32", "shape": [64, 32], "role": "in"}, ..],
+//  "steps": [{"op": "view", "from": "A", "dims": [..], "out": 0, "rank": 3}, ..]}
 class Form {
  public:
   explicit Form(const ir::Program& program) : program_(program) {}

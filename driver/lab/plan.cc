@@ -239,6 +239,7 @@ class Planner {
     }
   }
 
+  // "gemm M=64 N=64 threads=2 caches=cold": conditions are in the name where they vary.
   void add_conditions(Row row, const std::string& name) {
     for (const int threads : experiment_.threads)
       for (const std::string& fill : experiment_.fills)

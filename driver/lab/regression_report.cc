@@ -26,6 +26,10 @@ std::string verdict_of(const Comparison& comparison) {
 
 }  // namespace
 
+//                  old      new    new over old, 95 %  verdict
+//   gemm m=64 n=64 k=64
+//     poly     5.81 us  5.79 us  1.00x [0.993, 1.004]  not distinguishable
+//     mine     6.02 us  6.90 us  1.15x [1.130, 1.168]  slower (the loops changed)
 std::string comparison_text(const Comparison& comparison) {
   std::vector<Cells> rows;
   std::string heading;

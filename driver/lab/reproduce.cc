@@ -55,6 +55,10 @@ void compare_order(const RowResult& was, const RowResult& is, ReproducedRow& row
     }
 }
 
+//   gemm m=64 n=64 k=64: agrees
+//                          ratio was             ratio is
+//   template    1.21x [1.190, 1.232]  1.18x [1.160, 1.201]  ok, same outputs, same loops
+//   order kept: poly before template
 std::string row_text(const ReproducedRow& row) {
   std::vector<Cells> cells;
   for (const ReproducedArm& arm : row.arms) {

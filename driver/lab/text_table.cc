@@ -21,6 +21,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 // Pieces of at most `width`: at blanks where there are some.
+// A blank at the beginning is an indentation, and stays in the first line alone.
 std::vector<std::string> pieces(const std::string& text, std::size_t width) {
   const std::string indent(std::min<std::size_t>(text.find_first_not_of(' '), width / 2), ' ');
   std::vector<std::string> lines{text.empty() ? "" : indent};

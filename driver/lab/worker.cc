@@ -84,6 +84,7 @@ class Worker {
   Json counted_;  // arm -> what the processor counted
   std::string not_counted_;
 
+  // What every record begins with (record.h).
   Json record(const char* kind) const {
     return {{"kind", kind},
             {"row", order_.row},

@@ -131,6 +131,8 @@ struct DeviceScript {
 
 // The script with loops bound to a GPU: what is illegal is left out, most of the time. None where
 // it does not nest as a GPU has it, most of the time.
+// Loops are bound behind all other lines: a script for a GPU is one for a CPU with bindings behind
+// it.
 std::optional<Script> bound_to_device(const DeviceScript& device, const Machine& machine,
                                       Random& random) {
   Script script = device.script;
