@@ -41,6 +41,7 @@ void check_argument(const TensorInfo& tensor, const Argument* argument,
     complain("is written: its memory must not be const");
 }
 
+// Half-open ranges of bytes; what has no elements overlaps nothing.
 bool overlap(const Argument& a, const Argument& b) {
   const auto bytes = [](const Argument& x) {
     return x.elements * static_cast<std::size_t>(size_in_bytes(x.dtype));
@@ -109,6 +110,8 @@ void check_addresses(const std::vector<TensorInfo>& tensors, std::span<runtime::
     throw UserError(ExitStatus::InvalidInput, std::to_string(data.size()) +
                                                   " addresses, expected one for each of " +
                                                   std::to_string(tensors.size()) + " tensors");
+  // All is well in nearly every call: this looks at numbers alone. What is wrong is said by the
+  // slow way below, which has the names.
   const auto at = [&](std::size_t i) { return reinterpret_cast<std::uintptr_t>(data[i]); };
   const auto bytes = [&](std::size_t i) { return static_cast<std::uintptr_t>(bound[i].bytes()); };
   bool is_right = true;

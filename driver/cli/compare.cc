@@ -13,6 +13,8 @@ namespace polyte::cli {
 namespace {
 
 // Outputs of every contender against the first one's.
+// A run of each before any is timed. The first contender is the reference, right or wrong:
+// compare shows differences, the lab holds arms to a reference of its own.
 std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
   std::vector<std::string> verdicts;
   if (!std::ranges::all_of(works, [](const auto& work) { return work->can_run(); }))

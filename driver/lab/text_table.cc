@@ -21,6 +21,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 // Pieces of at most `width`: at blanks where there are some.
+// A blank at the beginning is an indentation, and stays in the first line alone.
 std::vector<std::string> pieces(const std::string& text, std::size_t width) {
   const std::string indent(std::min<std::size_t>(text.find_first_not_of(' '), width / 2), ' ');
   std::vector<std::string> lines{text.empty() ? "" : indent};
@@ -45,6 +46,7 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+// A row of one cell in a table of several columns is a heading over the whole width.
 std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::size_t width) {
   std::vector<std::size_t> widths(heads.size());
   for (std::size_t c = 0; c < heads.size(); ++c) {
@@ -58,6 +60,7 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
     for (const std::size_t one : widths) sum += one;
     return sum;
   };
+  // The widest column gives way, down to 8 characters: the text of its cells is broken.
   while (total() > width) {
     auto widest = std::ranges::max_element(widths);
     if (*widest <= 8) break;
@@ -95,6 +98,7 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
   return result;
 }
 
+// Three digits, in the largest unit of which it has at least one.
 std::string time_text(double nanoseconds) {
   static const std::pair<double, const char*> kUnits[] = {
       {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
