@@ -120,7 +120,8 @@ void check_addresses(const std::vector<TensorInfo>& tensors, std::span<runtime::
     is_right = is_right && at(i) != 0 &&
                at(i) % static_cast<std::uintptr_t>(size_in_bytes(tensors[i].dtype)) == 0;
     for (std::size_t j = 0; j < i; ++j)
-      if ((is_written(tensors[i]) || is_written(tensors[j])) && tensors[j].role != ir::Role::Const)
+      if ((is_written(tensors[i]) || is_written(tensors[j])) &&
+          tensors[j].role != ir::Role::Const && bytes(j) > 0)
         is_right = is_right && (at(i) >= at(j) + bytes(j) || at(j) >= at(i) + bytes(i));
   }
   if (is_right) return;

@@ -129,7 +129,8 @@ KernelCache::KernelCache(const std::string& folder, std::int64_t most_bytes)
     return value && *value ? std::string(value) : std::string();
   };
   if (folder_.empty() && !is_cache_off()) folder_ = set("POLYTE_CACHE");
-  if (folder_.empty() && !set("XDG_CACHE_HOME").empty())
+  // The XDG Base Directory Specification: a relative path is to be ignored.
+  if (folder_.empty() && set("XDG_CACHE_HOME").starts_with('/'))
     folder_ = set("XDG_CACHE_HOME") + "/polyte";
   if (folder_.empty() && !set("HOME").empty()) folder_ = set("HOME") + "/.cache/polyte";
   if (folder_.empty())

@@ -32,6 +32,7 @@ std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
       const runtime::Comparison c = runtime::compare(own[i], first[i], {1e-4, 1e-4});
       verdict = c.equal ? "within 1e-4 of " + works[0]->name
                         : "differs from " + works[0]->name + ": " + c.message;
+      if (!c.equal) break;  // no later output makes up for it
     }
     verdicts.push_back(work == works[0] ? "" : verdict);
   }

@@ -30,11 +30,11 @@ struct FuzzVerbOptions {
 // each thread its own, since a crash is handled in the thread that caused it.
 thread_local char crash_line[160] = "";
 
-void on_crash(int signal) {
+void on_crash(int) {
   const char* text = "polyte fuzz crashed; replay it with:\n";
   (void)!write(STDERR_FILENO, text, std::strlen(text));
   (void)!write(STDERR_FILENO, crash_line, std::strlen(crash_line));
-  _exit(signal == SIGINT ? 130 : static_cast<int>(ExitStatus::Internal));
+  _exit(static_cast<int>(ExitStatus::Internal));
 }
 
 void watch_crashes(const std::string& kind, FuzzVerbOptions& options) {

@@ -293,8 +293,11 @@ class StatementForm {
     for (const std::string& name : statement_.reductions)
       if (!bindings.contains(name)) over.insert(scope_.axis(name));
     const std::optional<Value> mask = scope_.mask(domain);
-    if (statement_.combiner == ir::Combiner::Sum && is_float(value->type) && !over.empty())
+    if (statement_.combiner == ir::Combiner::Sum && is_float(value->type) && !over.empty()) {
+      const std::size_t before = scope_.step_count();
       if (const std::optional<Value> found = contraction(value, over, mask)) return *found;
+      scope_.drop_after(before);
+    }
     Value all = value_of(value);
     if (mask) all = scope_.select(*mask, all, identity(value->type));
     return reduce(all, over);
@@ -450,8 +453,10 @@ bool is_initialised_by(const ir::Statement& update, const ir::Statement& init) {
     return false;
   for (std::size_t i = 0; i < init.writes.size(); ++i) {
     if (init.writes[i].buffer != update.writes[i].buffer) return false;
-    for (std::size_t d = 0; d < init.writes[i].indices.size(); ++d)
-      if (init.writes[i].indices[d].affine != update.writes[i].indices[d].affine) return false;
+    for (std::size_t d = 0; d < init.writes[i].indices.size(); ++d) {
+      const ir::Index &begun = init.writes[i].indices[d], &added = update.writes[i].indices[d];
+      if (begun.indirect || added.indirect || begun.affine != added.affine) return false;
+    }
   }
   if (!ir::equal(init.values[0], ir::identity_of(update.combiner, init.values[0]->type)))
     return false;

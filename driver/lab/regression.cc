@@ -179,6 +179,7 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
   for (const ComparedRow& row : comparison.rows)
     if (row.change == Change::Slower || row.change == Change::Faster || row.change == Change::Same)
       ratios.push_back(row.ratio);
+  comparison.pairs = ratios.size();
   comparison.mean = geometric_mean(ratios);
   warn(before, now, comparison);
   return comparison;

@@ -44,7 +44,7 @@ std::string comparison_text(const Comparison& comparison) {
   }
   std::string text = text_table({"", "old", "new", "new over old, 95 %", "verdict"}, rows);
   text += "\n" + verdict_of(comparison) + " (" + count_text(comparison) + ")\n";
-  if (!comparison.rows.empty() && comparison.count(Change::NotTimed) < comparison.rows.size())
+  if (comparison.pairs > 0)
     text += "geometric mean: " + ratio_text(comparison.mean.estimate) + " " +
             interval_text(comparison.mean) + "\n";
   for (const std::string& warning : comparison.warnings) text += wrapped("warning: " + warning, "");

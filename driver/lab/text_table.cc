@@ -14,6 +14,14 @@ std::size_t width_of(const std::string& text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
+// How many bytes the first `characters` take.
+std::size_t bytes_of(const std::string& text, std::size_t characters) {
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U && seen++ == characters) break;
+  return at;
+}
+
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::size_t own = width_of(text);
   const std::string blanks(width > own ? width - own : 0, ' ');
@@ -36,8 +44,9 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
       lines.push_back(word);
     }
     for (; width_of(lines.back()) > width && width > 0;) {
-      std::string rest = lines.back().substr(width);
-      lines.back().resize(width);
+      const std::size_t cut = bytes_of(lines.back(), width);
+      std::string rest = lines.back().substr(cut);
+      lines.back().resize(cut);
       lines.push_back(std::move(rest));
     }
   }
