@@ -166,6 +166,7 @@ bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
                     [](const Index& s, const Index& t) { return same(s, t); });
 }
 
+// By bits: -0 is another literal than 0, and a NaN is equal to itself.
 bool same(const Literal& a, const Literal& b) {
   return a.integer == b.integer &&
          std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);

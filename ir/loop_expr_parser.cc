@@ -35,6 +35,8 @@ DType parse_type(const std::string& name) {
   return *found;
 }
 
+// After the subscripts: `; 16 by 1` (lanes and strides), `; 16 by 1 if n` (lanes below n touch
+// memory), `; 16 by 1 if s..n` (lanes from s on, below n, do).
 void ExprParser::lanes(Cursor& c, Lanes& into) {
   if (!c.accept(";")) return;
   into.count = static_cast<int>(c.integer());

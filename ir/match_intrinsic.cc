@@ -30,7 +30,8 @@ bool widens(DType from, DType to) {
   return size_in_bytes(to) > size_in_bytes(from) || (is_signed_integer(from) && from == to);
 }
 
-// A cast of a cast that loses nothing is one cast.
+// A cast of a cast that loses nothing is one cast: i32(i16(x)) is i32(x) for x of i8. So a nest
+// that widens in steps still matches a row that widens at once.
 Expr normal(const Expr& e) {
   const auto* outer = std::get_if<Cast>(&e->op);
   const auto* inner = outer ? std::get_if<Cast>(&outer->a->op) : nullptr;
@@ -38,6 +39,7 @@ Expr normal(const Expr& e) {
   return normal(make_cast(e->type, inner->a));
 }
 
+// Min and Max of floats commute bit for bit as well: NaN wins from either side, and -0 is below +0.
 bool commutes(BinaryOp op) {
   switch (op) {
     case BinaryOp::Add:
@@ -220,6 +222,8 @@ class Unifier {
     return differs(expected, found);
   }
 
+  // Backtracks once: what the first order has bound is undone before the second is tried.
+  // Exponential in the depth of commutative operators, of which rows have two or three.
   template <class Rest>
   bool in_either_order(const Expr& a, const Expr& b, const Expr& x, const Expr& y,
                        const Rest& rest) {
@@ -281,7 +285,9 @@ class Unifier {
     return tile;
   }
 
-  // As the row has them; of an input the outer ones may be 0.
+  // As the row has them; of an input the outer ones may be 0. A loop that stands still has to be
+  // outside of all that move: `a[i, k]` of a row may be read as one group of k for all i (a
+  // broadcast of the group), not as one element per i for all k.
   std::optional<Mismatch> check_steps(const Buffer& operand, const Bound& bound,
                                       const std::vector<std::int64_t>& steps) const {
     const std::vector<std::int64_t> expected = expected_steps(operand);

@@ -107,7 +107,9 @@ class Merger {
       visit(load->buffer, load->indices, load->guard.empty() && !load->otherwise);
   }
 
-  // Dimensions that some access has otherwise.
+  // Dimensions that some access has otherwise. With `drop_pairs` a greatest fixed point: everything
+  // is joined at first, and each removal may take the reason of another away, so both run until
+  // nothing changes.
   bool drop_dimensions() {
     bool changed = false;
     for (const Statement& s : program_.statements)

@@ -16,7 +16,9 @@ struct Span {
   Affine last;
 };
 
-// first <= iterator <= last over all points of the domain, `last` over parameters.
+// first <= iterator <= last over all points of the domain, `last` over parameters. By elimination
+// of the other iterators: an over-approximation, so the definition may compute elements that nobody
+// reads, never too few.
 std::optional<Span> span_of(const Statement& s, const std::string& iterator) {
   System system = system_of(s.domain);
   for (const std::string& other : s.iterators)

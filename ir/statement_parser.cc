@@ -107,7 +107,7 @@ std::vector<TreePtr> parse_values(Cursor& cursor, std::size_t count) {
 }
 
 // What `-=` adds. Of a product the sign goes to the first factor, which is the same number, and the
-// product stays one for a fused multiply-add.
+// product stays one for a fused multiply-add: c -= a * b is fma(-a, b, c), with one rounding.
 TreePtr negative_of(const TreePtr& tree) {
   if (tree->kind != TreeKind::Infix || tree->text != "*") return negated(tree);
   Tree product = *tree;

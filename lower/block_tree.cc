@@ -42,7 +42,8 @@ void append(std::vector<Constraint>& to, const std::vector<Constraint>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// The number of the thread that runs an iteration of a region's own loop.
+// The number of the thread that runs an iteration of a region's own loop. What no loop of threads
+// holds runs on thread 0, or, inside a loop of warps, on lane 0 of its warp.
 Affine thread_of(const ir::For* loop, const Affine& warp) {
   if (!loop || !ir::is_of_threads(loop->kind)) return warp * ir::kLanes;
   return warp * ir::kLanes + Affine::symbol(loop->var);
@@ -78,6 +79,8 @@ void BlockTree::add_children(BlockNode& node, const std::vector<Stmt>& children,
   }
 }
 
+// `known_` is a stack: what is known of the variables around grows on the way down and is cut back
+// on the way up. Each access gets a copy of it.
 std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   auto node = std::make_unique<BlockNode>();
   node->number = nodes_++;

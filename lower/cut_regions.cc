@@ -54,6 +54,8 @@ class RegionCutter {
     return ir::rewrite_children(s, [&](const Stmt& child) { return in_forms(child); });
   }
 
+  // With conditions c1, c2, .. the forms are {c1 and c2 and ..}, {not c1}, {c1 and not c2}, ..:
+  // exactly one of them runs, without an `else`, which loops do not have.
   Stmt in_forms(const Stmt& body) {
     if (has_exchange(body)) return beside_exchanges(body);
     const std::vector<Affine> conditions = conditions_of(body);

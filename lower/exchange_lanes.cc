@@ -268,7 +268,10 @@ class Region {
     return with_copies(here, s);
   }
 
-  // s with its copies where all lanes take part, and what it does where it did.
+  // s with its copies where all lanes take part, and what it does where it did. `shfl.sync` needs
+  // every lane of its mask (PTX ISA, "shfl.sync"), so no copy may stand under a condition or bound
+  // that lanes differ in: such conditions are collected in `conditions_` on the way down and put
+  // around what uses the copies.
   Stmt converged(const Stmt& s) {
     std::vector<LaneCopy> copies;
     const Stmt plain = rewritten(s, copies);
@@ -312,7 +315,9 @@ class Region {
     return ir::make_for(std::move(loop));
   }
 
-  // Of all lanes that read.
+  // Of all lanes that read. The loop around an exchange has to run equally often in every lane,
+  // from the least lower to the greatest upper bound of any; lanes outside of their own bounds take
+  // part and store nothing.
   Affine least(const Affine& bound) const {
     std::set<std::string> symbols;
     bound.collect_symbols(symbols);
@@ -388,6 +393,8 @@ class Exchanger {
            has_threads(alloc.body);
   }
 
+  // Tries to exchange the buffer; where something below has no form, NoExchange unwinds to here,
+  // and the same subtree is visited again with the buffer in shared memory.
   Stmt allocation(const ir::Alloc& alloc) {
     const auto below = [&] { return visit(alloc.body, true); };
     const std::string& name = alloc.buffer.name;

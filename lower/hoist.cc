@@ -109,6 +109,8 @@ class Hoister {
     return ir::make_if(std::move(outer));
   }
 
+  // Every upper bound is above every lower one, so the maximum of the lower ones is below the
+  // minimum of the upper ones.
   bool runs(const ir::For& loop) const {
     return std::all_of(loop.upper.begin(), loop.upper.end(), [&](const Affine& high) {
       return std::all_of(loop.lower.begin(), loop.lower.end(),

@@ -178,8 +178,14 @@ class FragmentPlacer {
     return ir::rewrite_children(s, [&](const Stmt& child) { return distributed(child); });
   }
 
-  // A loop of a tile as loops over the digits of its subscript that are registers; the lane
-  // has the others.
+  // A loop of a tile as loops over the digits of its subscript that are registers; the lane has the
+  // others. Of the rows of c, i = 8*a + lane//4 with a in 0..2; of its columns, j = 2*(lane%4) + b
+  // with b in 0..2:
+  //
+  //   for j in 0..min(8, N - 8*q)     ->     vector b in 0..min(2, N - 8*q - 2*(lane%4))
+  //
+  // Where the tile is cut short, the digit of single steps takes the bound, as b here. Without such
+  // a digit the bound becomes a condition.
   Stmt digits_of(const ir::For& loop) {
     Role& role = roles_.at(loop.var);
     std::vector<ir::FragmentDigit> registers;

@@ -100,7 +100,9 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
 
 namespace {
 
-// One of the two is taken: k >= 1, and k <= 0 or what is left of that where k is no less.
+// One of the two is taken: k >= 1, and k <= 0 or what is left of that where k is no less. Over
+// integers the complement of e >= 0 is -e - 1 >= 0; beside e == 0 it is e - 1 >= 0 or -e - 1 >= 0,
+// where e lies on one side of 0, which is not checked here.
 bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
   const auto *one = std::get_if<ir::If>(&a->op), *other = std::get_if<ir::If>(&b->op);
   if (!one || !other || one->condition || other->condition) return false;
@@ -207,7 +209,8 @@ bool RegisterPlan::is_part(const Piece& piece) const {
   });
 }
 
-// Every element belongs to one piece only.
+// Every element belongs to one piece only. An SSA value has no parts that another value could
+// share: a store to one of two overlapping pieces would leave the other stale.
 void RegisterPlan::check_overlap() {
   std::set<std::vector<std::int64_t>> taken;
   for (const auto& [piece, masks] : pieces_) {

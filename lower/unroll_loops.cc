@@ -35,8 +35,9 @@ std::int64_t count_unrolled_stores(const Stmt& s) {
 
 namespace {
 
-// Copies the tree once, top down, with the values of unrolled variables as bindings; each store
-// is rewritten once.
+// Copies the tree once, top down, with the values of unrolled variables as bindings; each store is
+// rewritten once. Unrolling from the inside out would rewrite the inner copies once per loop around
+// them.
 class Unroller {
  public:
   Unroller(const ir::LoopProgram& program, std::vector<std::string>& notes)
@@ -195,6 +196,8 @@ class Unroller {
     return ir::make_block(std::move(copies));
   }
 
+  // `trips_of` takes the least of several upper bounds; the others may cut iterations off, each of
+  // which gets a test.
   static std::vector<Constraint> guard_of(const ir::For& loop, const Affine& value) {
     std::vector<Constraint> guard;
     for (const Affine& upper : loop.upper) {

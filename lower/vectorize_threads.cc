@@ -114,6 +114,8 @@ class ThreadVectorizer {
     return LaneRewriter(loop.var, std::move(pieces), facts_, shapes_).rewrite(loop.body);
   }
 
+  // The longest first. Lengths only fall, and each begins at a multiple of itself from `first` on,
+  // so a first element at an aligned address aligns them all.
   static std::vector<Piece> pieces(const Affine& first, std::int64_t extent, std::int64_t lanes) {
     std::vector<Piece> all;
     for (std::int64_t begin = 0; begin < extent; begin += lanes) {
