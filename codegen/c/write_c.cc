@@ -15,6 +15,7 @@ using ir::Stmt;
 // Of one buffer; what is larger comes from malloc.
 constexpr std::int64_t kMostStackBytes = 16 << 10;
 
+// C has no arrays of no elements.
 std::int64_t at_least_one(std::int64_t extent) { return std::max<std::int64_t>(extent, 1); }
 
 std::int64_t bytes_of(const ir::LoopBuffer& buffer) {
@@ -131,6 +132,9 @@ class FunctionWriter {
     return text;
   }
 
+  // `omp simd` promises that iterations are independent, as a Vector loop does. Inside such a loop,
+  // and inside a team of threads, further parallel pragmas are left out: OpenMP forbids the first
+  // and would nest teams for the second.
   void write(const ir::For& loop, const Around& around) {
     if (ir::is_of_device(loop.kind))
       problems_.insert("loop '" + loop.loop + "' is " + ir::description(loop.kind) + " of a GPU");

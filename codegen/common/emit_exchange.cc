@@ -24,6 +24,7 @@ std::vector<Value*> words_of(llvm::IRBuilder<>& b, Value* value) {
           b.CreateTrunc(b.CreateLShr(whole, kBits), b.getInt32Ty())};
 }
 
+// The inverse of `words_of`.
 Value* value_of(llvm::IRBuilder<>& b, const std::vector<Value*>& words, llvm::Type* type) {
   const unsigned bits = type->getPrimitiveSizeInBits();
   if (bits <= kBits) return b.CreateBitCast(b.CreateTrunc(words[0], b.getIntNTy(bits)), type);
@@ -93,6 +94,8 @@ bool FunctionEmitter::emit_move(const ir::Store& store) {
   return true;
 }
 
+// The value, and beside it the bit that says whether it was written: both come from the other lane.
+// A value of 64 bits travels in two exchanges, whose bits are the same.
 Value* FunctionEmitter::moved(const Access& from, const Access& to, const ir::LaneRead* read) {
   const auto bit = [&](const Access& a) { return a.slot.written.at(a.index.affine.constant()); };
   Value* own =

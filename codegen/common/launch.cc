@@ -95,6 +95,8 @@ class Surveyor {
     return axis;
   }
 
+  // The block's memory begins at a multiple of 128, and matrices of a warpgroup need one of 1024:
+  // the difference is taken as slack, and offsets count from the next such multiple in it.
   void finish() {
     launch_.shared_bytes += launch_.shared_alignment - kSharedAlignment;
     for (const std::string& name : own_) launch_.buffers.erase(name);
@@ -148,6 +150,8 @@ class Surveyor {
     if (const auto* branch = std::get_if<ir::If>(&s->op)) note(branch->condition);
   }
 
+  // One behind the other; nothing is shared between buffers, so barriers need not be placed for
+  // that.
   void place(const ir::LoopBuffer& buffer) {
     own_.insert(buffer.name);
     if (buffer.memory != ir::Memory::Shared) return;

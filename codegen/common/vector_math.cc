@@ -47,6 +47,7 @@ void VectorMath::set_type(llvm::Type* type) {
 
 Value* VectorMath::constant(double value) { return llvm::ConstantFP::get(type_, value); }
 
+// By Horner's rule. Coefficients come rounded to the type.
 Value* VectorMath::polynomial(Value* x, std::span<const double> coefficients) {
   Value* sum = constant(coefficients.front());
   for (const double c : coefficients.subspan(1)) sum = a_.mul_add(sum, x, constant(c));
@@ -67,6 +68,7 @@ Value* VectorMath::at_least(Value* x, double limit) {
   return b_.CreateSelect(b_.CreateFCmpOLT(x, constant(limit)), constant(limit), x);
 }
 
+// By its bits: a zero fraction and the biased exponent.
 Value* VectorMath::power_of_two(Value* exponent) {
   Value* biased = b_.CreateAdd(exponent, bits(wide_ ? 1023 : 127));
   return b_.CreateBitCast(b_.CreateShl(biased, wide_ ? 52 : 23), type_);
@@ -126,7 +128,9 @@ Value* VectorMath::log(Value* x) {
                          constant(std::numeric_limits<double>::quiet_NaN()));
 }
 
-// n ln 2 + log(m)
+// n ln 2 + log(m), with the small parts added first. For f64 by s = f / (2 + f), of which the
+// series of log((1 + s) / (1 - s)) has odd powers alone, as in fdlibm: log(1 + f) = f - (f^2/2 - s
+// (f^2/2 + R)).
 Value* VectorMath::log_of_normal(Value* mantissa, Value* n) {
   const double high = wide_ ? 0x1.62e42feep-1 : 0x1.62e4p-1;
   const double low = wide_ ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;

@@ -328,8 +328,9 @@ std::vector<Touched> accesses_of(llvm::Function& function, const MovedValues& mo
   return all;
 }
 
-// The value that tells one execution of a block from another: of the counters of the loops
-// around it.
+// The value that tells one execution of a block from another: of the counters of the loops around
+// it, outside * odd + counter, modulo 2^64. A hash: that two executions of different counters agree
+// by accident is possible, and unlikely.
 class Iterations {
  public:
   explicit Iterations(llvm::Function& function) : tree_(function), loops_(tree_) {}
@@ -361,6 +362,8 @@ class Iterations {
   }
 };
 
+// Loads are reported before stores, as a moved load's report gives the mask that a store's report
+// takes.
 class Reporter {
  public:
   explicit Reporter(llvm::Module& module) : module_(module), b_(module.getContext()) {}

@@ -98,6 +98,8 @@ void MovedValues::add_root(llvm::LoadInst& load, std::vector<llvm::Instruction*>
   pending.push_back(&load);
 }
 
+// A worklist over the def-use chains, through the thread's own memory as well: what is stored there
+// is followed to all loads of that memory.
 void MovedValues::follow(llvm::Instruction& value, std::vector<llvm::Instruction*>& pending) {
   for (const llvm::Use& use : value.uses()) {
     auto* user = llvm::cast<llvm::Instruction>(use.getUser());

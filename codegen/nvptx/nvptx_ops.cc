@@ -49,7 +49,8 @@ class NvptxOps final : public DeviceOps {
     return number(b, kAxes[axis]);
   }
 
-  // Of a size that the launch says: one symbol a module.
+  // Of a size that the launch says (dynamic shared memory): one symbol per module, an array of no
+  // elements outside of it.
   Value* shared_memory(Builder& b) const override {
     llvm::Module& module = *b.GetInsertBlock()->getModule();
     constexpr const char* kName = "polyte_shared";
@@ -206,7 +207,10 @@ class NvptxOps final : public DeviceOps {
     return type->isIntegerTy(64) ? "l" : "r";
   }
 
-  // Assembly that changes registers, and reads what else is given.
+  // Assembly that changes registers, and reads what else is given. A changed register is an output,
+  // and an input tied to it by its number ("=f,..,0,.."), as LLVM's inline assembly has no operand
+  // that is both. With side effects and a clobber of memory it stays in its place among other
+  // accesses; convergent, it is not moved under a condition that lanes differ in.
   static std::vector<Value*> on_registers(Builder& b, const std::string& text,
                                           const std::vector<Value*>& changed,
                                           const std::vector<Value*>& read) {
