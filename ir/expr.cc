@@ -297,6 +297,8 @@ Expr substitute_leaf(const Expr& e, const Bindings& bindings) {
 
 }  // namespace
 
+// A node that is shared is rewritten once per use: the result has as many copies as the tree has
+// places, unless nothing changes below.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   Expr mapped = map_children(e, [&](const Expr& child) { return rewrite(child, leaf); });
   const bool is_leaf = std::holds_alternative<Load>(mapped->op) ||

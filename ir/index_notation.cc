@@ -169,6 +169,10 @@ class Notation {
     }
   }
 
+  //   never written                          In
+  //   read before anything writes it         InOut
+  //   written by the last statement          Out
+  //   else                                   Temp
   Role role_of(const std::string& name, const std::string& output) const {
     if (!is_among(name, written_)) return Role::In;
     if (is_among(name, read_first_)) return Role::InOut;
@@ -179,6 +183,8 @@ class Notation {
     return is_output ? Role::Out : Role::Temp;
   }
 
+  // The least shape that holds every use. Extents that differ by a number are comparable; others
+  // are ambiguous, and a fault.
   std::vector<Affine> shape_of(const std::string& tensor) const {
     std::vector<Affine> shape;
     bool known = false;

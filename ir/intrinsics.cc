@@ -304,6 +304,7 @@ Program program_of(const Row& row) {
 }
 
 // The loops of the one statement around its store, in reference order.
+// So that a nest of a schedule and the row are compared as the same kind of tree.
 Stmt nest_of(const Program& program) {
   const Statement& s = program.statements.front();
   const Access& write = s.writes.front();

@@ -74,6 +74,14 @@ void ExprParser::access(Cursor& c, std::vector<Index>& indices, Lanes& into) {
   c.expect("]");
 }
 
+// Every operator has brackets of its own, so there is no precedence to know; types are written out
+// wherever they do not follow from the operands:
+//
+//   EXPR  is  NAME[SUBSCRIPTS LANES]                               a load
+//             (NAME[..] where CONDITION and .. else EXPR)          a guarded one
+//             (EXPR OPERATOR EXPR)    NAME(EXPR, ..)
+//             f32(1.5)    index_i64(AFFINE LANES)    cast_f64(EXPR)    x8(EXPR)
+//             lane_read(LOAD, AFFINE)
 Expr ExprParser::expr(Cursor& c) {
   c.enter();
   Expr result = bare_expr(c);

@@ -128,6 +128,9 @@ class Unifier {
   }
 
  private:
+  // The element that is written is bound to the row's `c` first: where the value reads `c`, it has
+  // to be that element. Nothing else of the nest may be in the same buffer, as the instruction
+  // reads all of its operands before it writes.
   std::optional<Mismatch> unify_stores() {
     const Store &expected = *pattern_.store, &found = *nest_.store;
     if (found.atomic) return Mismatch{"the statement is atomic, the instruction is not"};
@@ -402,6 +405,8 @@ std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_
   return loops;
 }
 
+// Each loop of the operand has to be in exactly one subscript, as `loop + multiple of its extent`,
+// and no two in the same one: then the buffer is cut into whole tiles along these dimensions.
 Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& intrinsic,
                                                                const WarpMatch& match,
                                                                std::size_t buffer) {

@@ -66,6 +66,8 @@ class TextFit {
     return true;
   }
 
+  // Equal numbers stay numbers. Those that differ have to be one affine function of the sizes,
+  // unless they are part of a number with a point or an exponent, or too large for 63 bits.
   bool take_number() {
     std::vector<std::size_t> ends;
     std::vector<std::int64_t> values;

@@ -122,6 +122,8 @@ void move_up(std::vector<Item>& items, std::size_t from) {
   }
 }
 
+// Statements are kept in text order, so the definition goes in front of the first one of the item,
+// and the numbers in the order from there on move up.
 void insert(Program& program, Statement definition, std::size_t place) {
   const std::size_t at = std::ranges::min(statements_in({program.order[place]}));
   program.statements.insert(program.statements.begin() + static_cast<std::ptrdiff_t>(at),

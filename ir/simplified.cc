@@ -84,6 +84,7 @@ Affine simplified_or_same(const Affine& e, const Ranges& ranges, const Quotient&
   }
 }
 
+// Both ends of the interval between the same two multiples of d.
 std::optional<std::int64_t> quotient_by_range(const Affine& numerator, std::int64_t d,
                                               const Ranges& ranges) {
   const Interval r = range_of(numerator, ranges);

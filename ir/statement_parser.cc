@@ -140,6 +140,12 @@ WrittenRange parse_range(Cursor& cursor) {
   return range;
 }
 
+//   [LABEL ':'] WRITES SIGN [COMBINER '[' RANGES ']'] VALUES
+//   {'for' RANGES | 'if' CONDITIONS | 'when' EXPR}
+//
+//   C[m, n] = sum[k] A[m, k] * B[k, n]  for m in 0..M
+//   (v, p)[i] = argmax[j] (x[i, j], j)
+//   y[i] max= x[i]  if i >= 1  when x[i] > 0
 WrittenStatement parse_statement(Cursor& cursor,
                                  const std::function<bool(const std::string&)>& is_tensor) {
   WrittenStatement s;

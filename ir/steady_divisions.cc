@@ -36,6 +36,7 @@ std::optional<std::int64_t> usual_value(const Interval& numerator, std::int64_t 
   return change - *numerator.min > *numerator.max - change ? first : last;
 }
 
+// Each division that takes two values replaced by the more frequent one, innermost first.
 Affine steady(const Affine& e, const Ranges& ranges) {
   Affine result = e.constant();
   for (const Term& term : e.terms()) {

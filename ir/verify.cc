@@ -233,6 +233,8 @@ class Verifier {
     check_indices(s, *b, load.indices, facts, guarded);
   }
 
+  // `domain` is the statement's, longer by the guard of the read if it has one: a guarded subscript
+  // may leave the buffer.
   void check_indices(const Statement& s, const Buffer& b, const std::vector<Index>& indices,
                      const DomainFacts& facts, const std::vector<Constraint>& domain) {
     if (indices.size() != b.shape.size()) {

@@ -96,6 +96,7 @@ class WarpRunner {
     return mask;
   }
 
+  // Of each lane: the maximum of its lower and the minimum of its upper bounds.
   std::pair<Lanes32, Lanes32> bounds(const WarpStep& loop) const {
     std::pair<Lanes32, Lanes32> result{at(loop.lower[0]), at(loop.upper[0])};
     for (const SlotValue& bound : loop.lower) {
@@ -148,7 +149,8 @@ class WarpRunner {
     for (warp_ = 0; warp_ * kLanes < threads_; ++warp_) block(step, false);
   }
 
-  // What no loop of threads holds runs on one thread.
+  // What no loop of threads holds runs on one thread: thread 0 of the block, or lane 0 of each warp
+  // inside a loop of warps.
   void block(const WarpStep& step, bool in_warp) {
     if (!step.has_threads) {
       if (in_warp || warp_ == 0) thread(step, 1);

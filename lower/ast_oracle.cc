@@ -318,6 +318,9 @@ void run_points(const schedule::IslModel& model, const State& state, AstRun& run
     run.instance(*model.statements[statement].statement, values);
 }
 
+// Each statement's domain with its time vector as a map, all together the schedule that isl
+// generates code for. The number of isl's operations is limited; beyond it
+// `run_points` takes over.
 std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
   schedule::IslContext context;
   const schedule::IslModel model = schedule::make_model(context, state);

@@ -129,6 +129,8 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   return node;
 }
 
+// All accesses of a region with the constraints under which each happens. Conditions on data are
+// taken to hold: that can only add conflicts.
 void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint> where) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     const std::string& name =

@@ -125,6 +125,8 @@ class Carrier {
            std::ranges::all_of(block->body, [&](const Stmt& child) { return collect(child); });
   }
 
+  // A store is carried where the next iteration reads its element (`is_read_next`), or a later
+  // statement of the same iteration does, in a buffer of which something is carried anyway.
   std::vector<Carried> carried_in(const ir::For& loop) {
     std::vector<Carried> all;
     std::set<std::string> carries;  // buffers

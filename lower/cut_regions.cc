@@ -88,7 +88,9 @@ class RegionCutter {
     return ir::make_if({where, nullptr, std::move(own)});
   }
 
-  // For all values of the loops inside; each that the ones before do not imply.
+  // For all values of the loops inside; each that the ones before do not imply. A condition over
+  // loops inside is replaced by its least value, which holds only if the condition does for all of
+  // them.
   std::vector<Affine> conditions_of(const Stmt& body) {
     std::vector<Affine> found;
     for_each_cut_condition(body, false, "", facts_,

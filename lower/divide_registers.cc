@@ -153,6 +153,9 @@ class Divider {
     step_[d] = std::gcd(std::gcd(step_[d], left.constant()), stride);
   }
 
+  // The subscript without the thread's part. Outside loops of threads it is thread 0 that runs;
+  // where an access has another part than the rest (a condition has put the thread's number in the
+  // variable's place), the part is evaluated for the thread that is here.
   Affine rest(std::size_t d, const Affine& subscript) const {
     if (open_.none())
       return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});

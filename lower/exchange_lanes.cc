@@ -106,7 +106,9 @@ class Region {
          std::vector<std::string>& notes)
       : names_(names), place_(place), owners_(owners), notes_(notes) {}
 
-  // A loop of threads or lanes.
+  // A loop of threads or lanes. Where something is exchanged it is widened to whole warps, 0 to a
+  // multiple of 32, and its own bounds become conditions behind the exchange. The body is rewritten
+  // twice: once to see what is copied, and again with the copies in their places.
   Stmt of_loop(const Stmt& s, const ir::For& loop) {
     const ThreadPlace::Inside inside(place_, s);
     lane_ = loop.var;

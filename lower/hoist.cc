@@ -189,7 +189,9 @@ class Hoister {
     return false;
   }
 
-  // All lanes of `a` are before the first of `b`, in this dimension.
+  // All lanes of `a` are before the first of `b`, in this dimension: last lane of a < first lane of
+  // b, or first_b - first_a - (lanes - 1) * stride - 1 >= 0, with the lanes that are active where a
+  // mask has fewer.
   bool ends_before(const Access& a, const Access& b, std::size_t d) const {
     const ir::Index &last = (*a.indices)[d], &first = (*b.indices)[d];
     if (last.indirect || first.indirect) return false;

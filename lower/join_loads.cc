@@ -75,6 +75,8 @@ class Joiner {
 
   // --- what can be joined
 
+  // Joined loads stand in front of the stretch, so what a store of the stretch writes is not
+  // joined.
   std::vector<Joined> joined_in(std::span<const Stmt> stores) {
     std::set<std::string> written;
     for (const Stmt& s : stores) written.insert(std::get<ir::Store>(s->op).buffer);

@@ -61,6 +61,8 @@ Shapes shapes_of(const ir::LoopProgram& program) {
   return shapes;
 }
 
+// The widest type decides how many lanes there are: a vector register holds that many of it, and
+// narrower types then fill a part of one. What no lane differs in does not count.
 DType widest_type(const Stmt& body, const std::string& var) {
   DType widest = DType::Bool;
   const auto see = [&](DType type) {
@@ -148,6 +150,7 @@ bool LaneRewriter::is_still(const ir::Store& s) const {
   return position == 0;
 }
 
+// A piece of one lane is a plain store; its mask becomes a condition around it.
 Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
   ir::Store copy = s;
   for (const ir::Index& index : s.indices)

@@ -146,6 +146,8 @@ class Loader {
     return true;
   }
 
+  // Instructions side by side often share operands, as a row of tiles shares one of a: equal tiles
+  // are loaded once, in front of the first instruction that reads them.
   Stmt with_loads(const std::vector<Stmt>& run) {
     std::vector<ir::WarpMatch> matches;
     std::vector<Tile> all;

@@ -133,7 +133,8 @@ class FragmentPlacer {
     return roles;
   }
 
-  // Every store below is in loops along all dimensions of one tile.
+  // Every store below is in loops along all dimensions of one tile. Instructions and loops of
+  // threads are left to visits further in.
   bool is_shared_by_lanes(const Stmt& s) const {
     bool has_instruction = false;
     ir::for_each_stmt(s, [&](const Stmt& each) {
@@ -249,7 +250,8 @@ class FragmentPlacer {
 
   // --- accesses
 
-  // Subscripts of the tiles, by the loops along them.
+  // Subscripts of the tiles, by the loops along them: 16*p + i of a tile of 16 rows becomes p, and
+  // i is returned as the loop along it.
   static std::vector<std::string> to_tiles(const Placement& placement, std::vector<Index>& indices,
                                            const std::set<std::string>& loops) {
     std::vector<std::string> along;

@@ -115,7 +115,9 @@ bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
 
 }  // namespace
 
-// Where it is read, it has been written: on the way here, or in both of two branches on it.
+// Where it is read, it has been written: on the way here, or in both of two branches on it. A way
+// is the branches and loops around a statement; a store is on the way to here if its own is a
+// beginning of the present one.
 bool RegisterPlan::is_begun(const Masks& masks) const {
   const auto leads_here = [&](std::span<const ir::StmtNode* const> path) {
     return path.size() <= path_.size() &&
@@ -165,6 +167,8 @@ void RegisterPlan::reorder(std::vector<ir::Index>& indices, ir::Lanes& lanes) co
   lanes.strides = std::move(strides);
 }
 
+// A masked vector may reach beyond the buffer's end: in memory those lanes are not touched, in a
+// register they are just there.
 void RegisterPlan::grow() {
   if (shape.empty()) return;
   const std::size_t dim = lane_dim_.value_or(shape.size() - 1);

@@ -79,7 +79,7 @@ class Simplifier {
   }
 
   // The value of a loop of one trip or none, b in k..k + (i + 1)//16 with i below 16: by the bound
-  // without a division, if one has none.
+  // without a division, if one has none. The loop then becomes a condition around its body.
   std::optional<Affine> only_value(const std::vector<Affine>& lower,
                                    const std::vector<Affine>& upper) const {
     for (const Affine& low : lower)

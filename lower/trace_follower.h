@@ -60,7 +60,9 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
-// Numbers of sources, the same for both executions.
+// Numbers of sources, the same for both executions: what is equal has one number, so that sets of
+// sources are compared as sets of numbers. For an update also its predecessor is kept (`Made`), a
+// chain through the generation for messages and for checks of order.
 class Known {
  public:
   int name(const std::string& text) {

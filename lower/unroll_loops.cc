@@ -76,6 +76,9 @@ class Unroller {
     return below;
   }
 
+  // A serial loop whose variable is in a subscript of registers is unrolled as well. Its variable
+  // is replaced by the first iteration in what is passed outwards, as loops around see only what is
+  // left.
   Stmt as_chooser(const Stmt& s, const ir::For& loop, Subscripts& found) {
     bool chooses = false;
     const bool can_be = loop.kind == LoopKind::Serial || loop.kind == LoopKind::Unrolled;
@@ -207,7 +210,7 @@ class Unroller {
     return guard;
   }
 
-  // Some register cell is written by every iteration.
+  // Some register cell is written by every iteration: no subscript of the store uses the variable.
   bool reduces_into_registers(const ir::For& loop) const {
     bool found = false;
     ir::for_each_stmt(loop.body, [&](const Stmt& s) {

@@ -76,6 +76,8 @@ class ThreadVectorizer {
     return ir::make_for(std::move(loop));
   }
 
+  // Known extents are written out in vectors; where further bounds may cut them short, elements one
+  // by one are the other form. Open extents are strips.
   Stmt vectorized(const ir::For& loop) {
     if (loop.lower.size() > 1) throw NoLanes{"its first iteration is a maximum of several values"};
     const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));

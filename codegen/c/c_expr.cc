@@ -102,6 +102,7 @@ void CExprs::check_type(DType type, const std::string& where) {
     problems_.insert(where + " is " + suffix_of(type) + ", which C99 has no type for");
 }
 
+// Positive terms first, as a person would write it: N - i, not -i + N.
 CExprs::Piece CExprs::affine_piece(const ir::Affine& e) {
   std::string text;
   std::size_t summands = 0;

@@ -92,6 +92,9 @@ class FunctionWriter {
     return around;
   }
 
+  // `type name[restrict N][M]`: C99's variably modified parameters, where extents may be parameters
+  // in front of it. The first extent says nothing to the compiler but is there for readers;
+  // `restrict` is the promise that buffers do not overlap.
   std::string parameter(const ir::Buffer& buffer) {
     exprs_.check_type(buffer.dtype, "'" + buffer.name + "'");
     const bool is_const = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
@@ -164,6 +167,8 @@ class FunctionWriter {
     put(around, "}");
   }
 
+  // In braces of its own, unless it is the only statement between two already: the name ends with
+  // them.
   void write(const ir::Alloc& alloc, const Around& around) {
     const ir::LoopBuffer& buffer = alloc.buffer;
     if (buffer.memory == ir::Memory::Shared || buffer.of_each_thread || buffer.of_lanes)

@@ -112,6 +112,8 @@ Value* Arithmetic::unary(UnaryOp op, DType type, Value* a) {
   return b_.CreateNot(a);
 }
 
+// Of a short float the operand is an f32 that the short type has, and `round_short` brings the
+// result back to one.
 Value* Arithmetic::float_unary(UnaryOp op, DType type, Value* a) {
   switch (op) {
     case UnaryOp::Neg:

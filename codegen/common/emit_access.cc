@@ -272,6 +272,7 @@ void FunctionEmitter::store(const Access& a, Value* value) {
   store_memory(a, arithmetic_.to_memory(a.slot.dtype, value), active);
 }
 
+// The forms of `load_memory`, but for near lanes: a store may not touch what lies between.
 void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active) {
   const int lanes = a.lanes.count;
   if (ops_ != nullptr && lanes > 1 && active == nullptr) return store_parts(a, value);

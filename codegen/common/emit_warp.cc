@@ -59,7 +59,8 @@ Value* FunctionEmitter::lane_register(const BufferSlot& slot, const ir::Affine& 
 
 namespace {
 
-// From a subscript, which element of a lane's it is; the lane has to be this one.
+// From a subscript, which element of a lane's it is: 32 * element + lane, where the lane has to be
+// this one. What another lane has is out of reach for a plain access.
 ir::Affine element_of(const ir::Affine& subscript, const std::string& lane,
                       const std::string& buffer) {
   const ir::Affine rest = subscript - ir::Affine::symbol(lane);

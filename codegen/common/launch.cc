@@ -72,7 +72,10 @@ class Surveyor {
     return found;
   }
 
-  // Before it is bound: the loops of blocks outside are.
+  // Before it is bound: the loops of blocks outside are. A bound over these becomes a condition of
+  // the block, and the grid takes its extreme value:
+  //
+  //   block i in 0..8 { block j in 0..(i + 1) { B } }    grid 8 x 8, block (i, j) runs if j < i + 1
   Axis axis(const ir::For& loop) {
     Axis axis{loop.var, {}, {}};
     const ir::Affine var = ir::Affine::symbol(loop.var);
@@ -168,6 +171,8 @@ class Surveyor {
         checked_add(launch_.offsets[buffer.name], rounded(bytes, kSharedAlignment));
   }
 
+  // The block has as many threads as the loop of threads that wants most: the others leave some
+  // idle.
   void count(const ir::For& loop) {
     if (!ir::is_of_threads(loop.kind)) return;
     const ir::Interval range = ranges_.at(loop.var);

@@ -282,7 +282,8 @@ class EmulatedOps final : public DeviceOps {
     return values;
   }
 
-  // Of barriers so far, which is the number of the next.
+  // Of the calls into the emulator so far in the function's text: a number that no other barrier
+  // has.
   static std::uint64_t count_calls(Builder& b) {
     std::uint64_t count = 0;
     for (const llvm::BasicBlock& block : *b.GetInsertBlock()->getParent())

@@ -16,8 +16,8 @@ const Value* own_memory_of(const Value* pointer) {
 bool is_constant(const Value* v) { return llvm::isa<llvm::Constant>(v); }
 bool is_number(const Value* v) { return llvm::isa<llvm::ConstantInt>(v); }
 
-// A type's value as another's, lane by lane: what elements look like in memory and
-// in registers differs.
+// A type's value as another's, lane by lane: what elements look like in memory and in registers
+// differs. bf16 goes by shifts of 16 bits, bool by a comparison with 0, f16 by a conversion.
 bool changes_form(const llvm::Instruction& at) {
   if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&at))
     return mask_lanes(cast->getSrcTy()) == mask_lanes(cast->getDestTy());
@@ -29,7 +29,8 @@ bool changes_form(const llvm::Instruction& at) {
          llvm::cast<llvm::Constant>(at.getOperand(1))->isNullValue();
 }
 
-// Whether the instruction hands the operand on as it is.
+// Whether the instruction hands the operand on as it is: phi; shuffles; either value of a select,
+// whose condition is a use; elements put in or taken out at a constant place; and changes of form.
 bool hands_on(const llvm::Instruction& at, const llvm::Use& operand) {
   if (mask_lanes(at.getType()) == 0) return false;
   if (llvm::isa<llvm::PHINode>(at) || llvm::isa<llvm::ShuffleVectorInst>(at)) return true;
