@@ -11,8 +11,8 @@ namespace polyte::ir {
 namespace {
 
 // c - d * floor(c / d), moved into (-d/2, d/2]: the coefficient left inside a division by d.
-// Centred rather than in [0, d): floor(-j / 4) stays as it is, where the residue 3 would make it
-// -j + floor(3*j / 4), which is longer and has a looser interval.
+// Centred rather than in [0, d): floor(-j / 4) keeps a small coefficient, where the residue 3 would
+// make it -j + floor(3*j / 4), which is longer and has a looser interval.
 std::int64_t centred_residue(std::int64_t c, std::int64_t d) {
   const std::int64_t r = polyte::floor_mod(c, d);
   return r > d - r ? r - d : r;

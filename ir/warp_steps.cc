@@ -17,7 +17,7 @@ constexpr std::int64_t kMostBytes = 16;  // of one access
 
 // Instructions of a thread for a value, without its loads: a product and the sum it is added to are
 // one. Divisions and functions of several steps are taken at about what codegen makes of them.
-// Weights of a price, not promises: only their ratio matters.
+// Weights of a price, not promises.
 constexpr double kDivision = 8, kFunction = 16;
 
 double instructions_of(const ExprNode& node) {

@@ -343,8 +343,9 @@ class Planner {
 
   // Commits between the copy's own and the place, over the variables of both instances:
   //
-  //   copy .. [end of its iteration]   (t' - t - 1) whole iterations   [begin of the reader's] ..
-  //   place `commits_after`                  of the carrier                  `commits_before`
+  //   from the copy to the end of its iteration t          `commits_after`
+  //   whole iterations of the carrier between the two      (t' - t - 1) times as many as each has
+  //   from the beginning of iteration t' to the place      `commits_before`
   //
   // A wait for all but p groups has landed the copy where that number is p at the least.
   Affine commits(const Wait& wait, const Gap& place) const {

@@ -176,7 +176,8 @@ Value* FunctionEmitter::address(const BufferSlot& slot, const Sum& element) {
 }
 
 // The greatest power of two that surely divides the address: of the buffer's alignment and each
-// term. Taken modulo 64 first, so that coefficients times the element's size cannot overflow.
+// term. Taken modulo 64 elements first, so that coefficients times the element's size cannot
+// overflow: exact for alignments of up to 64 elements.
 int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {
   const std::int64_t size = size_in_bytes(slot.dtype);
   std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, e.constant() % 64 * size);

@@ -24,7 +24,6 @@ std::vector<Value*> words_of(llvm::IRBuilder<>& b, Value* value) {
           b.CreateTrunc(b.CreateLShr(whole, kBits), b.getInt32Ty())};
 }
 
-// The inverse of `words_of`.
 Value* value_of(llvm::IRBuilder<>& b, const std::vector<Value*>& words, llvm::Type* type) {
   const unsigned bits = type->getPrimitiveSizeInBits();
   if (bits <= kBits) return b.CreateBitCast(b.CreateTrunc(words[0], b.getIntNTy(bits)), type);

@@ -104,6 +104,10 @@ Value* VectorMath::exp(Value* x) {
 }
 
 // ---- log: x = 2^n m, m in [sqrt 1/2, sqrt 2)
+//
+// Subtracting the bits of sqrt 1/2 from those of x splits the exponents there instead of at 1: m is
+// around 1, and log m does not cancel against n ln 2. A subnormal x is made normal by 2^25 (2^54),
+// and n is less by that.
 
 Value* VectorMath::log(Value* x) {
   const int fraction = wide_ ? 52 : 23;
@@ -128,9 +132,10 @@ Value* VectorMath::log(Value* x) {
                          constant(std::numeric_limits<double>::quiet_NaN()));
 }
 
-// n ln 2 + log(m), with the small parts added first. For f64 by s = f / (2 + f), of which the
-// series of log((1 + s) / (1 - s)) has odd powers alone, as in fdlibm: log(1 + f) = f - (f^2/2 - s
-// (f^2/2 + R)).
+// n ln 2 + log(m), with the small parts added first. For f64 by s = f / (2 + f), as in fdlibm: the
+// series of log((1 + s) / (1 - s)) has odd powers alone, and R is its tail in
+//
+//   log(1 + f) = f - (f^2 / 2 - s * (f^2 / 2 + R))
 Value* VectorMath::log_of_normal(Value* mantissa, Value* n) {
   const double high = wide_ ? 0x1.62e42feep-1 : 0x1.62e4p-1;
   const double low = wide_ ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
