@@ -280,6 +280,8 @@ class AstRun {
   }
 };
 
+// Constants that are packed at compile time: a program of its own does that (Part::Packing), and
+// the nest at hand has no stores to them.
 bool is_packed_early(const State& state, const ScheduledStatement& s) {
   return std::ranges::any_of(state.staged, [&](const schedule::StagedBuffer& staged) {
     return staged.at_compile_time && staged.name == s.body.writes.front().buffer;

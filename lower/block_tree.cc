@@ -25,6 +25,8 @@ bool has_threads(const Stmt& s) {
   return found;
 }
 
+// Which lane of a warp touches an element is not said by its instructions: a variable of its own
+// stands for it, from 0 to 31.
 const char* const kAnyLane = "lane.any";  // no loop's name
 
 bool has_warp_instruction(const Stmt& s) {

@@ -222,7 +222,9 @@ class Carrier {
     return ir::make_block({ir::make_store(std::move(kept)), ir::make_store(std::move(out))});
   }
 
-  // Up to the store the value of the iteration before, after it the one of this.
+  // The register has the value of the iteration before up to the store, and that of this one behind
+  // it. So a read of `earlier` is replaced up to the store (which may read it itself), and one of
+  // `now` after it.
   static Expr taken(const Expr& leaf, std::size_t here, const std::vector<Carried>& carried) {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
     if (!load) return leaf;

@@ -131,7 +131,8 @@ class Region {
     return ir::make_for(std::move(whole));
   }
 
-  // Behind the exchange are conditions that a subscript may need to stay inside.
+  // A lane read stands in front of the conditions that kept its subscripts inside the buffer, as
+  // every lane takes part in it. The register it names has to exist without them.
   void expect_registers(const Stmt& s) {
     const ThreadPlace::Inside inside(place_, s);
     const auto* store = std::get_if<ir::Store>(&s->op);
@@ -152,7 +153,9 @@ class Region {
     });
   }
 
-  // What one thread runs: of the block, or of the warp.
+  // Code outside of the loops of threads is run by one thread, of the block or of the warp. Where
+  // it reads a register of another lane, it becomes a loop over the lanes of a whole warp, and all
+  // that it does with what it read stands under `lane == 0`.
   Stmt of_first(const Stmt& s, bool in_warp) {
     stored_ = stored_in(s);
     std::vector<LaneCopy> copies;

@@ -355,6 +355,9 @@ class Loader {
         {var, {0}, {ir::kLanes}, ir::LoopKind::Lane, var, ir::make_block(std::move(body))});
   }
 
+  // Whether neighbours along the registers are neighbours in the last dimension, and in no other.
+  // The guard of a load is one condition for all its lanes, so that a tile which may be cut between
+  // neighbours is loaded one element at a time.
   bool follow_each_other(const Tile& tile) const {
     const std::string along = kPoint[along_registers(tile)];
     for (std::size_t d = 0; d < tile.indices.size(); ++d) {

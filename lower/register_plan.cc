@@ -251,7 +251,8 @@ bool RegisterPlan::replan(Access& access) const {
   return true;
 }
 
-// The whole vector, of which the others keep what they are.
+// A store of one element as a masked store of the whole vector that has it. Element 2 of a vector
+// of 4 is stored with `skipped` 2 and `active` 3: lanes 0, 1 and 3 keep what they have.
 void RegisterPlan::become_lane(ir::Store& store) const {
   const Piece piece = piece_of(store.indices, store.lanes);
   const auto found = whole_.find(piece);

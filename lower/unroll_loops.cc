@@ -133,6 +133,8 @@ class Unroller {
     return ir::rewrite_children(s, [&](const Stmt& child) { return copy(child, bindings, again); });
   }
 
+  // The copy below is made as if it were the first one: `rename_bound` gives fresh names to all
+  // that it binds afterwards, the buffer included.
   Stmt copy_alloc(const ir::Alloc& alloc, const Bindings& bindings, bool again) {
     if (alloc.buffer.memory == ir::Memory::Register) registers_.insert(alloc.buffer.name);
     Stmt result = ir::make_alloc({alloc.buffer, copy(alloc.body, bindings, false)});

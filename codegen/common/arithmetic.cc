@@ -44,6 +44,8 @@ llvm::Type* Arithmetic::value_type(DType type, int lanes) const {
   return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, lanes);
 }
 
+// A short float and a bool are integers in memory. A bool is a byte there and an i1 in registers; a
+// short float is an f32 in registers.
 llvm::Type* Arithmetic::memory_type(DType type, int lanes) const {
   if (type == DType::F64 || type == DType::F32) return value_type(type, lanes);
   llvm::Type* scalar = b_.getIntNTy(8 * size_in_bytes(type));
@@ -75,6 +77,8 @@ Value* Arithmetic::to_memory(DType type, Value* value) {
   return b_.CreateTrunc(b_.CreateLShr(bits, 16), shaped(b_.getInt16Ty(), value));
 }
 
+// A short float is rounded from f64 in one step. By way of f32 it would be rounded twice, which
+// differs for values next to the middle between two of them.
 Value* Arithmetic::literal(DType type, const ir::Literal& literal) {
   switch (type) {
     case DType::F64:

@@ -119,6 +119,7 @@ class EmulatedOps final : public DeviceOps {
     return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
   }
 
+  // As cvt.rna: to nearest, ties away from zero. Half a unit is added to the magnitude.
   Value* to_tf32(Builder& b, Value* value) const override {
     Value* bits = b.CreateBitCast(value, b.getInt32Ty());
     Value* kept = b.CreateAnd(b.CreateAdd(bits, b.getInt32(0x1000)), b.getInt32(0xffffe000));
@@ -165,6 +166,7 @@ class EmulatedOps final : public DeviceOps {
   }
 
   bool watches_registers() const override { return true; }
+  // A value of 32 bits travels with its bit `written` as bit 32.
   Register exchange(Builder& b, const Register& own, Value* lane) const override {
     Value* written = b.CreateShl(b.CreateZExt(own.written, b.getInt64Ty()), 32);
     Value* brought = b.CreateOr(b.CreateZExt(own.value, b.getInt64Ty()), written);

@@ -58,6 +58,9 @@ unsigned lane_of(const Value* index) {
   return static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(index)->getZExtValue());
 }
 
+// Of a select's masks. One condition chooses between whole masks. A vector of conditions chooses
+// lane by lane, which is bit by bit: <n x i1> as an integer has lane i in bit i on little-endian
+// targets.
 Value* chosen(llvm::IRBuilder<>& b, Value* condition, Value* first, Value* second) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(condition->getType());
   if (vector == nullptr) return b.CreateSelect(condition, first, second);
@@ -91,6 +94,8 @@ MovedValues::MovedValues(llvm::Function& function) : function_(function) {
   }
 }
 
+// A load whose value is computed with at once is none: the load itself is the use that may not find
+// what was never written.
 void MovedValues::add_root(llvm::LoadInst& load, std::vector<llvm::Instruction*>& pending) {
   if (load.isAtomic() || mask_lanes(load.getType()) == 0 || !roots_.insert(&load).second) return;
   for (const llvm::Use& use : load.uses())

@@ -71,6 +71,9 @@ class NvptxOps final : public DeviceOps {
     }
   }
 
+  // `.cg` bypasses L1 and exists for 16 bytes alone; 4 and 8 bytes have to take `.ca` (PTX ISA,
+  // "cp.async"). Bytes beyond `src-size`, the last operand, are written as zeros: with a size of 0,
+  // all of them.
   llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes,
                              Value* is_given) const override {
     if (is_given == nullptr) {
@@ -236,6 +239,7 @@ class NvptxOps final : public DeviceOps {
     return parts(b, call, results.size());
   }
 
+  // %tid and %ctaid are of 32 bits and unsigned (PTX ISA, "Special Registers").
   static Value* number(Builder& b, id::ID which) {
     return b.CreateZExt(b.CreateIntrinsic(which, {}, {}), b.getInt64Ty());
   }
