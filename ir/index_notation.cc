@@ -103,7 +103,9 @@ class Notation {
     if (pair) add_new(integers_, s.writes[1].buffer);
   }
 
-  // Iterators without a range of their own run over the extent of their name.
+  // Iterators without a range of their own run over the extent of their name. Of an update in
+  // place, C[m,n] += A[m,k]*B[k,n], those that only the value has (k) get a range, too; no write
+  // uses them, so that `assemble` makes them reductions.
   void complete_ranges(WrittenStatement& s) {
     std::vector<std::string> names, reduced;
     for (const WrittenAccess& write : s.writes)

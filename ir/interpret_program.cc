@@ -385,7 +385,8 @@ class ProgramMachine {
     record(access, at, true, value);
   }
 
-  // The numbers are the positions of the alternatives of ExprNode::op.
+  // The numbers are the positions of the alternatives of ExprNode::op. Both values of a select are
+  // computed, so that a read in the one that is not taken has to be inside its buffer as well.
   Scalar eval(const Node& n) {
     switch (n.source->op.index()) {
       case 0:

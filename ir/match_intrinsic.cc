@@ -327,6 +327,8 @@ class Unifier {
   }
 };
 
+// As multisets: which loop of the nest is which of the row's is tried later, pairing by pairing. A
+// mismatch names a loop whose extent the row does not have, and an extent of the row that is left.
 std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& pattern,
                                         const PointNest& nest) {
   if (pattern.loops.size() != nest.loops.size())
@@ -351,7 +353,9 @@ std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& p
   return mismatch;
 }
 
-// The result of the first pairing of loops under which `run` finds that the nest is the row.
+// The result of the first pairing of loops under which `run` finds that the nest is the row; else
+// the mismatch of the first pairing whose extents agree. All permutations are gone through: a row
+// has few loops, and those whose extents differ are skipped.
 template <class Found>
 Result<Found, Mismatch> first_match(const Intrinsic& intrinsic, const Stmt& nest,
                                     const ElementStrides& strides,
@@ -390,6 +394,7 @@ Result<WarpMatch, Mismatch> match_warp(const Intrinsic& intrinsic, const Stmt& n
   return first_match(intrinsic, nest, none, &Unifier::run_warp);
 }
 
+// In the order of the operand's dimensions, which is how the digits of its fragment count them.
 std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_t buffer) {
   const auto pattern = point_nest(intrinsic.nest);
   POLYTE_CHECK(pattern, "intrinsic '" + intrinsic.name + "' is no point nest");
