@@ -76,6 +76,8 @@ std::string default_name(Combiner combiner, const std::string& buffer) {
   return combiner == Combiner::None ? buffer : buffer + ".update";
 }
 
+// The greatest subscript, plus one. Inner ranges are put in first, since their ends may mention
+// outer iterators; each goes to the end that makes the subscript larger.
 std::vector<Affine> extents_of(const Access& write, const std::vector<Range>& ranges) {
   std::vector<Affine> shape;
   for (const Index& index : write.indices) {
