@@ -180,10 +180,11 @@ Value* FunctionEmitter::address(const BufferSlot& slot, const Sum& element) {
 // overflow: exact for alignments of up to 64 elements.
 int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {
   const std::int64_t size = size_in_bytes(slot.dtype);
-  std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, e.constant() % 64 * size);
+  // In bytes modulo what the slot itself is aligned to.
+  const auto bytes = [&](std::int64_t elements) { return elements % slot.alignment * size; };
+  std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, bytes(e.constant()));
   if (!slot.swizzle.none()) alignment = std::gcd(alignment, slot.swizzle.chunk * size);
-  for (const ir::Term& term : e.terms())
-    alignment = std::gcd(alignment, term.coefficient % 64 * size);
+  for (const ir::Term& term : e.terms()) alignment = std::gcd(alignment, bytes(term.coefficient));
   return static_cast<int>(std::max(alignment, std::min<std::int64_t>(size, slot.alignment)));
 }
 
