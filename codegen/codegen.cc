@@ -161,7 +161,9 @@ class Job {
     }
   }
 
-  // Light passes only: vectors, unrolling and address sums are in place already.
+  // Light passes only: vectors, unrolling and address sums are in place already, as the schedule
+  // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
+  // SSA values.
   static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Output output,
                          llvm::SmallString<0>& text) {
     llvm::raw_svector_ostream stream(text);

@@ -19,6 +19,7 @@ Annotated annotate_model(const std::string& from, const std::string& to,
                                                   : node.doc_string() + "\n" + at->second);
     ++result.nodes;
   }
+  // Their locations are relative to the model: a copy in another folder does not find them.
   for (const onnx::TensorProto& tensor : model.graph().initializer())
     result.has_external =
         result.has_external || tensor.data_location() == onnx::TensorProto::EXTERNAL;

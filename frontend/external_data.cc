@@ -61,7 +61,10 @@ std::vector<std::string> components_of(const std::string& location) {
   return components;
 }
 
-// Opens the last component through its parents, following no link anywhere.
+// Opens the last component through its parents, following no link anywhere: each component is
+// looked up in the descriptor of the one before it, so that nobody can exchange a folder for a link
+// between check and use. O_NONBLOCK, lest a named pipe without a writer holds the process; it is
+// refused afterwards, as no regular file.
 void open_beneath(Descriptor& at, const std::filesystem::path& folder,
                   const std::string& location) {
   const std::vector<std::string> components = components_of(location);
@@ -74,6 +77,7 @@ void open_beneath(Descriptor& at, const std::filesystem::path& folder,
     at.reset(openat(at.get(), components[i].c_str(), flags));
   }
   if (at.get() >= 0) return;
+  // What O_NOFOLLOW gives for a link: ELOOP, or with O_DIRECTORY ENOTDIR.
   if (errno == ELOOP || errno == ENOTDIR)
     refuse(location, "the path goes through a symbolic link or no folder");
   refuse_errno(location, "cannot be opened: ");
@@ -120,6 +124,7 @@ graph::Bytes read_around_holes(int fd, const std::string& location, std::int64_t
                               static_cast<std::size_t>(last - first)));
     at = std::max(first, last);
   }
+  // A file that was cut off looks like one that ends in a hole.
   struct stat info{};
   if (fstat(fd, &info) != 0 || info.st_size < end)
     refuse(location, "became shorter while it was read");

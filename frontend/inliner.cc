@@ -201,6 +201,7 @@ void Inliner::apply_nodes(const std::vector<NodeProto>& nodes, std::int64_t opse
     }
     for (const std::string& output : node.output()) {
       state_.values.erase(output);
+      // Nodes that read it are Unchecked: they would only repeat this problem.
       state_.unknown.insert(output);
     }
   }
@@ -219,7 +220,8 @@ std::int64_t Inliner::opset_of(const FunctionProto& function) const {
 }
 
 // How many nodes a call becomes, saturating: a model of a few functions that call each other may
-// ask for billions, and is refused before the first.
+// ask for billions, and is refused before the first. Twenty functions that call the one before them
+// twice each are a million nodes. A function is counted once, whoever calls it.
 std::int64_t Inliner::inlined_nodes(const FunctionProto& function, int depth) {
   const auto [known, is_new] =
       inlined_nodes_.try_emplace(&function, 0);  // of a call of itself: what is too deep ends it
@@ -243,6 +245,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
   for (int i = 0; i < function.input_size(); ++i) {
     const bool is_given = i < call.input_size() && !call.input(i).empty();
     if (is_given)
+      // The operands of the call are there: whoever imports a node has checked that.
       arguments[function.input(i)] = state_.values.at(call.input(i));
     else
       absent.insert(function.input(i));

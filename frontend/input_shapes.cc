@@ -32,6 +32,8 @@ InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state
   if (options_.extent_of) bind_open(graph, problems);
 }
 
+// What is given by hand goes before what is offered for the run, which is asked only where the file
+// leaves the shape open.
 std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) const {
   if (const auto shape = options_.shapes.find(input.name()); shape != options_.shapes.end())
     return shape->second;
@@ -50,6 +52,7 @@ void InputShapes::bind(const std::string& symbol, std::int64_t extent, const std
                      " and " + std::to_string(extent) + " by " + by);
 }
 
+// --shape N=4 where N is no input but a symbol of one.
 void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& problems) {
   std::unordered_set<std::string> inputs, known;
   for (const auto& input : graph.input()) {
@@ -66,6 +69,7 @@ void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& pr
   }
 }
 
+// An input x[N, 3] that is given as 4x3 binds N to 4, for all other inputs too.
 void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& problems) {
   for (const auto& input : graph.input()) {
     if (!state_.input_positions.contains(input.name())) continue;

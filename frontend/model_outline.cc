@@ -25,6 +25,7 @@ std::int64_t opset_of(const ModelProto& model, ImportProblems& problems) {
   }
   const bool needs_opset = std::ranges::any_of(
       model.graph().node(), [](const NodeProto& node) { return is_onnx_domain(node.domain()); });
+  // Models say since IR version 3 which opset they mean; older ones mean 1.
   if (!found && needs_opset && model.ir_version() >= 3)
     problems.invalid("imports no opset of ONNX");
   if (found && opset < 1)

@@ -6,8 +6,9 @@ namespace polyte::frontend {
 
 namespace {
 
-// The length of the character of UTF-8 at `at`; 0 where there is none, or a control character
-// of two bytes.
+// The length of the character of UTF-8 at `at` (RFC 3629); 0 where there is none, or a control
+// character, be it of two bytes: U+0080 to U+009F. Encodings that are longer than they need be,
+// halves of surrogate pairs and what lies beyond U+10FFFF are none.
 std::size_t character_at(const std::string& text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

@@ -13,6 +13,6 @@ std::string printable(const std::string& name);
 std::string named(const std::string& name);  // printable, in quotes
 
 bool is_onnx_domain(const std::string& domain);
-std::string opset_range();  // "1 to 22"
+std::string opset_range();  // "1 to 28"
 
 }  // namespace polyte::frontend

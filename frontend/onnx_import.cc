@@ -117,6 +117,8 @@ void Importer::import_inputs() {
   check_bound(options_.values, "--value", shapes);
 }
 
+// Before IR version 4 every initializer had to be among the inputs, so that it being there says
+// nothing.
 void Importer::note_default(const std::string& input) {
   if (model_.ir_version() >= 4 && !options_.values.contains(input))
     notes_.push_back(
@@ -229,6 +231,8 @@ void Importer::import_node(const NodeProto& node, std::size_t number, Inliner& i
     if (error.status() != ExitStatus::Unsupported) problems_.report_node(number, error, who);
   }
   row.reason = plain(row.reason);
+  // Adapters add nodes as they go, and a failed one leaves them half done. Their values stay
+  // without a producer or a reader, and normalise() drops them.
   state_.graph.nodes.resize(nodes_before);
   for (const std::string& output : node.output()) state_.values.erase(output);
 }
@@ -244,6 +248,8 @@ void Importer::import_nodes() {
   }
 }
 
+// A wrong type is an invalid model. Wrong shapes are common, as tools write them down and others
+// change the model: the computed one counts.
 void Importer::check_declared(const onnx::ValueInfoProto& output, ValueId id) {
   if (!output.type().has_tensor_type()) return;
   const auto& proto = output.type().tensor_type();
@@ -281,6 +287,8 @@ void Importer::import_outputs() {
   if (onnx_.output_size() == 0) problems_.invalid("the graph has no outputs");
 }
 
+// Initializers come first: one that has the name of an input is its default, and adapters ask for
+// constants.
 void Importer::run() {
   outline_ = outline_of(model_, options_, problems_);
   state_.names = outline_.names;

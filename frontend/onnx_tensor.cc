@@ -36,7 +36,8 @@ ExternalData external_of(const TensorProto& proto) {
   return data;
 }
 
-// Elements of a typed field, each narrowed to the width of the type.
+// Elements of a typed field, each narrowed to the width of the type: onnx.proto stores short
+// integers, bools and the bits of 16-bit floats in int32_data, and u32 in uint64_data.
 template <class To, class Field>
 graph::Bytes narrowed(const Field& field, std::int64_t count) {
   if (field.size() != count)
@@ -168,6 +169,7 @@ graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& f
   else
     bytes = typed_payload(proto, *dtype, graph::element_count(tensor.type.shape));
   if (*dtype == DType::Bool) {
+    // What is not 0 is true; from here on a Bool is 0 or 1.
     std::vector<std::byte> flags = bytes.copy();
     for (std::byte& b : flags) b = b == std::byte{0} ? b : std::byte{1};
     bytes = graph::Bytes(std::move(flags));

@@ -27,6 +27,8 @@ Evaluator::Evaluator(const Graph& graph, std::span<const Tensor> inputs) : graph
     problems.push_back("got " + std::to_string(inputs.size()) + " inputs, expected " +
                        std::to_string(graph.inputs.size()));
   }
+  // Constants have their bytes from here on. A wrong count and wrong types are all reported: the
+  // loop below looks at the inputs that are there.
   for (const Value& value : graph.values) values_.push_back(value.tensor());
   for (std::size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
     const Value& expected = graph.value(graph.inputs[i]);
@@ -45,6 +47,7 @@ void Evaluator::run(const std::vector<NodeId>& group) {
   POLYTE_CHECK(interface.size() == expansion.arguments.size(),
                "one argument for each interface buffer");
   ir::Environment environment;
+  // The interpreter makes the buffers of outputs and temporaries itself.
   for (std::size_t i = 0; i < interface.size(); ++i) {
     if (interface[i]->role == ir::Role::Out) continue;
     const Tensor& operand = values_.at(static_cast<std::size_t>(expansion.arguments[i]));
@@ -82,6 +85,7 @@ std::vector<Tensor> evaluate_groups(const Graph& graph, std::span<const std::vec
 
 std::vector<Tensor> evaluate_graph(const Graph& graph, std::span<const Tensor> inputs) {
   std::vector<std::vector<NodeId>> groups;
+  // One group per node: no operator is written into another, so every value passes through memory.
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) groups.push_back({id});
   return evaluate_groups(graph, groups, inputs);
 }

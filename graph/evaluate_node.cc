@@ -19,6 +19,8 @@ std::vector<Tensor> evaluate(const Graph& graph, NodeId id) {
   }
   ir::interpret(expansion.program, buffers, {});
   std::vector<Tensor> results(node.outputs.size());
+  // Interface buffers are in the order of the Program, results in that of the node, where an output
+  // that nobody wants has no buffer.
   for (std::size_t i = 0; i < interface.size(); ++i) {
     if (interface[i]->role != ir::Role::Out) continue;
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {

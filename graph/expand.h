@@ -24,7 +24,12 @@ struct Expansion {
   std::vector<ValueId> arguments;
 };
 
-// `nodes` ascending, closed under paths (no path between two of them leaves the group).
+// `nodes` ascending, closed under paths (no path between two of them leaves the group). This is not
+// checked here; fuse() and join_groups give such groups. In
+//
+//    conv --> relu --> pool --> add          {conv, relu, add} is no group: pool would have to run
+//               \_______________/            after a part of its kernel and before the rest
+//
 // The Program verifies.
 Expansion expand(const Graph& graph, std::span<const NodeId> nodes, const std::string& name);
 

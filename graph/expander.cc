@@ -28,19 +28,23 @@ bool is_reserved(const std::string& name) {
       "trunc",   "exp",    "log",    "tanh",   "erf",     "sigmoid", "sin",   "cos",  "pow",
       "fma",     "select", "cast",   "true",   "false",   "inf",     "nan",   "neg",  "mod",
       "context", "shl",    "shr",    "eq",     "ne",      "lt",      "le"};
-  static constexpr const char* kIterators[] = {"b",  "n", "c",  "d",  "h",  "w",  "m",
-                                               "k",  "i", "j",  "co", "ci", "kd", "kh",
-                                               "kw", "r", "od", "oh", "ow"};
+  static constexpr const char* kIterators[] = {"b",  "n",  "c",  "d",  "h",  "w",  "m",  "k",
+                                               "i",  "j",  "f",  "p",  "t",  "r",  "co", "ci",
+                                               "bo", "bi", "kd", "kh", "kw", "od", "oh", "ow"};
   const auto is_name = [&](const char* word) { return name == word; };
   if (dtype_from_string(name)) return true;
   if (std::any_of(std::begin(kWords), std::end(kWords), is_name)) return true;
   if (std::any_of(std::begin(kIterators), std::end(kIterators), is_name)) return true;
+  // Iterators that operators number: batches of MatMul (b0), dimensions of many (i0), reductions
+  // (r0), spatial dimensions beyond three (s0).
   const bool numbered = name.size() > 1 && std::string("birs").find(name[0]) != std::string::npos;
   return numbered && std::all_of(name.begin() + 1, name.end(), [](char c) {
            return std::isdigit(static_cast<unsigned char>(c));
          });
 }
 
+// ONNX names may hold any characters; what is no letter or digit becomes an underscore. Two names
+// may become one: claim() tells them apart.
 std::string identifier_of(const std::string& name) {
   std::string result;
   for (char c : name.substr(0, 64)) {
@@ -51,8 +55,10 @@ std::string identifier_of(const std::string& name) {
   return is_reserved(result) ? result + "_" : result;
 }
 
-// Whether what computes this operand can be written in its place: then it is computed for each
-// element that is read.
+// Whether what computes this operand can be written in its place: then it is computed once for each
+// element that is read. A reader that has more elements than the operand (a broadcast along rows)
+// would compute it again and again; an operand that has at least as many elements as the result is
+// computed no more often in its reader than it would be alone.
 bool reads_inline(const Graph& graph, OperatorTable operators, const Node& reader,
                   std::size_t operand) {
   const OpTraits& traits = row_of(operators, reader.op).traits;
@@ -71,6 +77,8 @@ Ranges join(Ranges a, const Ranges& b) {
 
 }  // namespace
 
+// Names of rank 4 and 5 are those of images, as in output_ranges (ops/window.h). Where statements
+// of a group differ all the same, align_iterators (ir/align_iterators.h) renames their iterators.
 Ranges ranges_over(const Dims& shape) {
   static const std::vector<std::vector<const char*>> kNames = {
       {}, {"i"}, {"i", "j"}, {"i", "j", "k"}, {"n", "c", "h", "w"}, {"n", "c", "d", "h", "w"}};
@@ -113,6 +121,7 @@ Expansion Expander::run() {
         define_empty(output);
     }
     node_ = &node;
+    // An operator never sees a node all of whose outputs are empty; define_empty has written those.
     if (has_elements) row_of(operators_, node.op).expand(*this, node);
   }
   return {ir::align_iterators(program_.build()), arguments_};
@@ -148,6 +157,8 @@ void Expander::declare_interface() {
   for (NodeId id : nodes_) {
     for (ValueId output : graph_.node(id).outputs) {
       if (output != kNoValue)
+        // A value without a reader in the group counts as read outside, so that no node of the
+        // group is without effect.
         read_outside_[output] = graph_.is_output(output) || !readers_.count(output);
     }
   }
@@ -159,7 +170,7 @@ void Expander::declare_interface() {
   }
 }
 
-// Readers come after the group's first node.
+// Readers come after the group's first node, as nodes are in topological order.
 void Expander::mark_outside_readers() {
   for (auto id = nodes_.front() + 1; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
     if (std::binary_search(nodes_.begin(), nodes_.end(), id)) continue;
@@ -173,6 +184,7 @@ void Expander::mark_outside_readers() {
 bool Expander::needs_buffer(ValueId id) const {
   if (read_outside_.at(id)) return true;
   const auto found = readers_.find(id);
+  // Two readers, or one that reads twice, would compute the value twice.
   if (found == readers_.end() || found->second.size() != 1) return true;
   const auto& [reader, operand] = found->second.front();
   return !reads_inline(graph_, operators_, graph_.node(reader), operand);
@@ -186,7 +198,9 @@ ir::Expr Expander::read(ValueId id, const Subscripts& at) {
   return program_.load(buffers_.at(id), at);
 }
 
-// An iterator of the statement in writing that has one value only.
+// An iterator of the statement in writing that has one value only. A broadcast dimension is read at
+// it rather than at 0, which is the same element: align_iterators learns nothing from a subscript
+// that is no iterator.
 bool Expander::is_single(const ir::Affine& subscript) const {
   const auto symbol = subscript.as_symbol();
   return symbol && std::any_of(scope_.begin(), scope_.end(), [&](const ir::Range& range) {
@@ -199,6 +213,7 @@ ir::Expr Expander::read_broadcast(ValueId id, const Subscripts& at) {
   const Dims& own = shape(id);
   Subscripts from;
   for (std::size_t d = 0; d < own.size(); ++d) {
+    // Shapes are aligned at their last dimensions.
     const ir::Affine& subscript = at[at.size() - own.size() + d];
     from.push_back(own[d] == 1 && !is_single(subscript) ? ir::Affine(0) : subscript);
   }
@@ -305,6 +320,8 @@ void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reduct
   const DType type = graph_.value(output).type.dtype, wide = accumulator_of(type);
   const Dims extents = shape(output);
   if (ranges.size() == extents.size()) iterators_[output] = ranges;
+  // The sum is the result: it is accumulated in the output's own buffer. Else it needs one of its
+  // own, and a tail that rounds it or adds to it, which is itself inlined where that is possible.
   if (!post && type == wide && needs_buffer(output))
     return accumulate(store(output), ranges, reductions, combiner, element, where);
   const std::string sum = temporary("acc", wide, extents);

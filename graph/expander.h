@@ -23,6 +23,16 @@ using Element = std::function<ir::Expr(const Subscripts& at)>;  // an element of
 using Ranges = std::vector<ir::Range>;
 using Constraints = std::vector<ir::Constraint>;
 
+// An operator describes its output as an Element, a function from subscripts to an expression. That
+// makes inlining a matter of calling it: the reader passes the subscripts that it would read, and
+// gets an expression in place of a load.
+//
+//   b = Transpose(a), perm 1,0        define(b, at -> read(a, {at[1], at[0]}))
+//   c = Relu(b)                       define(c, at -> max(read(b, at), 0))
+//   c[i, j] = max(a[j, i], 0)         needs_buffer(b) is false: no statement for b
+//
+// Nodes are expanded in topological order, so a value has its buffer or its Element before it is
+// read.
 class Expander {
  public:
   // `operators`: all_operators(), or a table of a test.
@@ -83,6 +93,7 @@ class Expander {
   }
 
  private:
+  // A name for a buffer that is neither taken nor a word of Program text.
   std::string claim(const std::string& base);
   void declare_buffer(ValueId id, ir::Role role);
   void declare_interface();
@@ -98,7 +109,7 @@ class Expander {
   ir::ProgramBuilder program_;
   std::map<ValueId, std::string> buffers_;
   std::map<ValueId, Element> inlined_;
-  // In the group: node, operand.
+  // In the group: node, operand. One entry per operand position, so x * x has two readers.
   std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> readers_;
   std::map<ValueId, bool> read_outside_;
   std::map<ValueId, Ranges> iterators_;  // of values that a reduction gave, or a tail of one

@@ -69,6 +69,7 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
                          const EdgeDecision& decision, const Labels& label) {
   const std::string producer = label(decision.producer);
   std::string rule = " (rule: " + rule_text(decision.rule) + ")";
+  // The rule was chosen by the pattern of the group that the producer had joined by then.
   if (decision.source_pattern != graph.nodes[decision.producer].pattern) {
     rule.insert(rule.size() - 1, "; by its group, " + producer + " is one");
   }
@@ -162,6 +163,7 @@ std::string explain_edge(const FusionGraph& graph, const FusionOptions& options,
 
 std::string explain_fusion(const FusionGraph& graph, const FusionOptions& options,
                            const FusionReport& report) {
+  // An edge is listed once, with the group of its consumer.
   std::vector<std::vector<const EdgeDecision*>> inside(report.groups.size()),
       into(report.groups.size());
   for (const EdgeDecision& decision : report.edges) {

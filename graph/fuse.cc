@@ -19,6 +19,11 @@ constexpr int kPhases = 3;
 
 // Which sources may be fused in which phase, and the largest pattern allowed for any edge on the
 // paths to the post-dominator, for the groups strictly between, and for the group at the end.
+//
+//    source --edge--> inner --edge--> sink = immediate post-dominator of source
+//           \--edge--> inner --edge--/
+//
+// All of it becomes one group or nothing does.
 struct Rule {
   FusionRule name;
   int first_phase, last_phase;
@@ -137,20 +142,26 @@ std::optional<Partitioner::Path> Partitioner::path_between(int source, int sink)
     pending.pop_back();
     for (int edge : out_edges_[node]) {
       const int consumer = graph_.edges[edge].consumer;
+      // The search stops at the sink, which is in `seen` from the start: as the sink post-dominates
+      // the source, all that is reached without passing it lies between the two.
       if (seen.insert(consumer).second) pending.push_back(consumer);
     }
     if (static_cast<int>(seen.size()) > options_.max_group_nodes) return std::nullopt;
   }
+  // Ascending numbers: the source comes first and the sink last.
   return Path(seen.begin(), seen.end());
 }
 
+// The count of a node that has joined another group is the one that it had as a root (see Group):
+// what TVM adds up, which may count a node twice.
 bool Partitioner::is_within_size(const Path& path) {
   std::int64_t nodes = groups_[root_of(path.back())].nodes;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) nodes += groups_[path[i]].nodes;
   return nodes <= options_.max_group_nodes;
 }
 
-// The first edge on the paths that is too complex for the rule, if any.
+// The first edge on the paths that is too complex for the rule, if any. The walk goes on behind it,
+// for `path_pattern` is that of all edges.
 void Partitioner::judge_edges(const Path& path, const Rule& rule, EdgeDecision& decision) const {
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     for (int edge : out_edges_[path[i]]) {
@@ -176,6 +187,8 @@ void Partitioner::judge_groups(const Path& path, const Rule& rule, EdgeDecision&
   }
 }
 
+// The group would be the union of the groups on the path; it is refused where it holds all nodes of
+// one request.
 void Partitioner::judge_keep_apart(const Path& path, EdgeDecision& decision) {
   if (decision.verdict != FusionVerdict::Fused || options_.keep_apart.empty()) return;
   std::set<int> roots;
@@ -191,6 +204,10 @@ void Partitioner::judge_keep_apart(const Path& path, EdgeDecision& decision) {
   }
 }
 
+// Only a contraction hands its pattern on: an element-wise node that joins an element-wise sink
+// leaves the sink's pattern as it is, while Conv + Relu is OutEWiseFusable from then on. No rule
+// lets two contractions meet: inner groups are at most Injective, and the one rule whose sink may
+// be OutEWiseFusable has sources that are at most Broadcast.
 void Partitioner::merge(int child, int parent) {
   child = root_of(child);
   parent = root_of(parent);
@@ -213,6 +230,7 @@ void Partitioner::commit(const Path& path, const EdgeDecision& decision) {
       EdgeDecision fused = decision;
       fused.producer = graph_.edges[edge].producer;
       fused.consumer = graph_.edges[edge].consumer;
+      // Also replaces what an earlier phase said against the edge.
       decisions_[edge] = fused;
     }
   }
@@ -243,6 +261,8 @@ void Partitioner::run_phase(int phase) {
   for (int node = 0; node < static_cast<int>(graph_.nodes.size()); ++node) {
     const int sink = post_dominator_[node];
     if (sink == kNoPostDominator || root_of(node) == root_of(sink)) continue;
+    // Phase 2 is for sinks that are tuples, the others for all else. The pattern is the sink's own:
+    // as a root or not, a Tuple stays one here, and the rule looks at the group that it has joined.
     if ((groups_[sink].pattern == Tuple) != (phase == 2)) continue;
     const Rule* rule = find_rule(phase, groups_[node].pattern);
     if (rule == nullptr) continue;
@@ -251,7 +271,9 @@ void Partitioner::run_phase(int phase) {
   }
 }
 
-// The verdict on the edges out of a node that no rule ever takes up.
+// The verdict on the edges out of a node that no rule ever takes up. What is left at the end is a
+// source for which phase 2, the one that looks at sinks that are tuples, has no rule: a contraction
+// or another tuple.
 FusionVerdict Partitioner::first_verdict(int node) const {
   if (!options_.enabled) return FusionVerdict::Disabled;
   if (graph_.nodes[node].pattern == Opaque) return FusionVerdict::SourceIsOpaque;
@@ -285,6 +307,8 @@ FusionReport Partitioner::report() {
   for (int node = 0; node < count; ++node) {
     if (!released_[node]) last[root_of(node)] = node;
   }
+  // A group has one exit, its last node, and everything that reads the group comes behind it: the
+  // order of the last nodes is topological.
   std::map<int, std::vector<int>> by_last;
   for (int node = 0; node < count; ++node)
     by_last[released_[node] ? node : last[root_of(node)]].push_back(node);

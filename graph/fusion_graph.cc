@@ -15,6 +15,8 @@ bool leaves_graph(const Graph& graph, const Node& node) {
   return false;
 }
 
+// An Add of [8, 64] and [64] is Broadcast as a node, but its first operand keeps its shape: what
+// computes that one may be fused as into an element-wise operator.
 OpPattern pattern_of_use(const Graph& graph, const Node& consumer, OpPattern pattern,
                          ValueId operand) {
   const Dims& shape = graph.value(consumer.outputs.at(0)).type.shape;

@@ -37,7 +37,8 @@ std::vector<bool> live_nodes(const Graph& graph) {
   return live;
 }
 
-// A topological order of the marked nodes that keeps the present order wherever it may.
+// A topological order of the marked nodes that keeps the present order wherever it may: Kahn's
+// algorithm, in which of the nodes that are ready the one that stands first goes first.
 std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& live) {
   const auto consumers = consumers_of(graph);
   std::vector<int> waiting(graph.nodes.size(), 0);
@@ -45,6 +46,7 @@ std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& li
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!live[n]) continue;
     for (ValueId input : graph.nodes[n].inputs) {
+      // Operand positions are counted, not producers: consumers_of names a reader as often.
       if (input != kNoValue && graph.value(input).producer != kNoNode) ++waiting[n];
     }
     if (waiting[n] == 0) ready.push(static_cast<NodeId>(n));
@@ -76,6 +78,7 @@ std::string NameTable::claim(const std::string& base) {
   for (int suffix = entry->second;; ++suffix) {
     std::string candidate = stem + "_" + std::to_string(suffix);
     if (!next_.try_emplace(candidate, 1).second) continue;
+    // Looked up anew: the insertion may have moved what `entry` points to.
     next_[stem] = suffix + 1;
     return candidate;
   }
@@ -150,12 +153,15 @@ void Graph::normalise() {
   for (NodeId id : order) {
     for (ValueId input : node(id).inputs) use(input);
   }
+  // The first output of a node stays even where only another one is read; further outputs that
+  // nobody uses become kNoValue below.
   for (NodeId id : order) use(node(id).outputs.front());
   std::vector<Value> kept;
   for (std::size_t v = 0; v < values.size(); ++v) {
     if (!used[v]) continue;
     renumbered[v] = static_cast<ValueId>(kept.size());
     kept.push_back(std::move(values[v]));
+    // Set again below, where the node has its new number.
     kept.back().producer = kNoNode;
   }
   values = std::move(kept);

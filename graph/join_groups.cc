@@ -42,6 +42,13 @@ class Joiner {
     const auto& [first, second, reason, proposed] = options_.keep_together[request];
     const std::set<int> ends = {group_of_[first], group_of_[second]};
     if (ends.size() == 1) return;
+    // The groups on paths between the two ends: those below one end and above the other. Groups
+    // have no cycle, so an end is itself below an end only where a path leads there from the other
+    // one. All of them have to join: with one left out, the joined group would run before and after
+    // it.
+    //
+    //    A -> B -> C            A and C asked for: {A, B, C}
+    //     \-> D -> C                               with D: {A, B, C, D}
     const std::set<int> below = reach(ends, true), above = reach(ends, false);
     std::set<int> joined = ends;
     std::ranges::set_intersection(below, above, std::inserter(joined, joined.end()));
@@ -53,13 +60,15 @@ class Joiner {
     report_.not_joined[request] =
         is_path ? objection(nodes, proposed) : "no path leads from one to the other";
     if (!report_.not_joined[request].empty()) return;
+    // Numbers of groups stay: the emptied ones are skipped by order().
     const int into = *joined.begin();
     for (int group : joined) groups_[group].clear();
     for (int node : nodes) group_of_[node] = into;
     groups_[into] = std::move(nodes);
   }
 
-  // The groups that are reached from these along at least one edge, downwards or upwards.
+  // The groups that are reached from these along at least one edge, downwards or upwards. The edges
+  // between groups are collected anew for each request, as the one before may have joined some.
   std::set<int> reach(const std::set<int>& from, bool down) const {
     std::vector<std::vector<int>> next(groups_.size());
     for (const FusionEdge& edge : graph_.edges) {
@@ -129,6 +138,8 @@ class Joiner {
     }
   }
 
+  // Edges that now lie inside a group and that no rule of fuse() had fused: the request that made
+  // the group is their reason.
   void mark_edges() {
     for (EdgeDecision& edge : report_.edges) {
       const int group = report_.group_of[edge.producer];

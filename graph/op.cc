@@ -31,6 +31,9 @@ using enum OpPattern;
 using enum Operands;
 using enum Zero;
 
+// Read the last column like this. `pointwise(Each, Stays)`: the expression names its operand once.
+// With None it names it several times (LeakyRelu: in the comparison and in both branches), and what
+// computes the operand is better stored than written there several times over.
 // Each element of the result is the same function of the operands' elements at its own place.
 constexpr OpTraits pointwise(Operands reads_once, Zero zero = Anything) {
   return {.reads_once = reads_once, .as_number = Each, .depends_on_position = false, .zero = zero};

@@ -47,10 +47,12 @@ constexpr bool includes(Operands operands, std::size_t operand) {
 enum class BlockRule : std::uint8_t { None, Convolution, Pool, Fold, Concat, Part };
 
 // What becomes of zeros that pad the last block, in a unary operator or a fold.
+// Padded elements are computed like all others, and a convolution multiplies them by weights of
+// zero: a NaN or an infinity there would reach real results (layouts/block_padding.h).
 enum class Zero : std::uint8_t {
   Anything,   // not known
   ToZero,     // zeros give zero; of other numbers nothing is known
-  Stays,      // zeros give zero, and no finite number gives a larger one
+  Stays,      // zeros give zero; a finite number grows by 1 at most (Sign, Ceil), and stays finite
   ToBounded,  // whatever is finite gives a number between -1 and 1
 };
 

@@ -133,7 +133,8 @@ inline constexpr int kOpKindCount = static_cast<int>(OpKind::Hardmax) + 1;
 using Dims = std::vector<std::int64_t>;
 
 // Collects `name=value` of attributes for printing (attribute_text.h). `print` of a type of
-// attributes stands in print.cc, or in the file of its operator.
+// attributes stands in print.cc, or in the file of its operator. Attributes are compared by
+// merge_common_nodes: what changes the meaning of an operator has to be one of them, or an input.
 class AttributeText;
 
 struct NoAttributes {
@@ -155,7 +156,12 @@ struct CastAttributes {
   bool operator==(const CastAttributes&) const = default;
   void print(AttributeText& text) const;
 };
-// A sliding window over the spatial dimensions; every list has one entry a spatial dimension.
+// A sliding window over the spatial dimensions; every list has one entry per spatial dimension.
+// Output element o and kernel element k of a dimension meet input element
+//
+//    o * strides + k * dilations - pads_begin
+//
+// which lies in the padding where it is below 0 or not below the extent.
 struct Window {
   Dims kernel, strides, dilations, pads_begin, pads_end;
   bool operator==(const Window&) const = default;

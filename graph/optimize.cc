@@ -30,6 +30,7 @@ OptimizeReport optimize(Graph& graph, const OptimizeOptions& options) {
   for (const ListedPass& pass : pass_list()) {
     const bool skipped = std::ranges::find(options.skip, pass.name) != options.skip.end();
     if (skipped || (options.exact && pass.rounding == Rounding::Changed)) {
+      // A record of a pass that did not run, so that the report names them all.
       report.passes.push_back({.name = pass.name});
       continue;
     }

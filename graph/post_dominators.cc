@@ -16,6 +16,8 @@ std::vector<int> immediate_post_dominators(const std::vector<std::vector<int>>& 
   POLYTE_CHECK(consumers.size() == leaves_graph.size(), "one flag per node expected");
   const std::size_t count = consumers.size();
   const std::size_t exit = count;
+  // Every edge runs from consumer to producer, and from the virtual exit to what leaves the graph:
+  // a dominator from the exit on is a post-dominator of the graph as it was.
   Digraph reversed(count + 1);
   for (std::size_t node = 0; node < count; ++node) {
     for (int consumer : consumers[node])
@@ -23,6 +25,7 @@ std::vector<int> immediate_post_dominators(const std::vector<std::vector<int>>& 
     if (leaves_graph[node] || consumers[node].empty()) add_edge(exit, node, reversed);
   }
 
+  // Boost leaves `null` where a vertex is not reached from the root.
   const auto null = boost::graph_traits<Digraph>::null_vertex();
   std::vector<std::size_t> dominator(count + 1, null);
   const auto map =

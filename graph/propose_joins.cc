@@ -59,6 +59,7 @@ class Proposer {
     if (last == kNoNode || only_reader(last) != softmax) return std::nullopt;
     const auto& group =
         fused_.groups[static_cast<std::size_t>(fused_.group_of[static_cast<std::size_t>(last)])];
+    // A value of the group that is read elsewhere would have to be stored, as wide as the scores.
     const auto is_read_here = [&](NodeId id) {
       const auto reader = only_reader(id);
       return id == last || (reader && std::ranges::find(group, *reader) != group.end());

@@ -13,6 +13,12 @@ namespace polyte::graph {
 
 // For the groups that fuse() has made of the graph: a product, with its element-wise tail, that
 // nobody reads but a softmax over its last dimension, which nobody reads but a product.
+//
+//    MatMul(q, k) -> Mul scale -> Add mask -> Softmax -> MatMul(.., v)
+//    '---- one group of fuse() -----------'   '------'   '----------'     become one group
+//
+// Nodes are taken as fusion nodes: the FusionGraph is that of make_fusion_graph, whose numbers are
+// NodeIds.
 std::vector<KeepTogether> propose_joins(const Graph& graph, const FusionReport& fused);
 
 }  // namespace polyte::graph

@@ -17,6 +17,7 @@ ValueId RandomGenerator::constant(Dims dims, const std::vector<double>& choices)
     most = std::max(most, std::fabs(element));
   }
   const ValueId id = graph_.add_constant("c", make_tensor({type_, std::move(dims)}, elements));
+  // No choice anywhere is finer than a quarter.
   magnitudes_[id] = {most, 0.25};
   return id;
 }
@@ -24,6 +25,9 @@ ValueId RandomGenerator::constant(Dims dims, const std::vector<double>& choices)
 ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<ValueId> inputs,
                              Magnitude magnitude, std::size_t outputs) {
   if (!floats()) magnitude.unit = 1;
+  // The invariant of all random graphs: elements are whole multiples of `unit`, of which no more
+  // than `precision_` fit below `most`. A sum or product then has a significand that the type
+  // holds, in whatever order its terms are added.
   if (magnitude.most / magnitude.unit > precision_) return kNoValue;
   const Node probe{"probe", op, attributes, inputs, {}};
   const auto types = infer_types(graph_, probe);
@@ -179,6 +183,8 @@ void RandomGenerator::add_batch_norm(ValueId x) {
   if (shape(x).size() < 2 || !floats()) return;
   const Dims channels = {shape(x)[1]};
   const Magnitude m = size(x);
+  // Variances are squares of powers of two and epsilon is 0, so that square root and quotient are
+  // exact; the factor is at most 2 / 0.5.
   add(OpKind::BatchNormalization, NormAttributes{.epsilon = 0, .axis = 0},
       {x, constant(channels, {1, 2, -1}), constant(channels, {0, 1, -2}),
        constant(channels, {0, 1, -2}), constant(channels, {1, 4, 0.25})},
@@ -206,6 +212,7 @@ void RandomGenerator::add_conv(ValueId x) {
   const std::int64_t outputs = group * (1 + below(group == 1 ? 4 : 2));
   Dims weight = {outputs, channels / group};
   weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
+  // Products in the sum of one output element; no weight is larger than 2.
   const std::int64_t terms_of_one = element_count(weight) / outputs;
   const auto terms = static_cast<double>(terms_of_one);
   const Magnitude m = size(x);
@@ -255,6 +262,7 @@ void RandomGenerator::add_global_pool(ValueId x) {
   if (rank(x) < 3 || !floats()) return;
   const Magnitude m = size(x);
   const std::int64_t elements = element_count(Dims(shape(x).begin() + 2, shape(x).end()));
+  // A power of two divides exactly.
   const bool averages = (elements & (elements - 1)) == 0 && chance(2);
   const auto n = static_cast<double>(elements);
   add(averages ? OpKind::GlobalAveragePool : OpKind::GlobalMaxPool, NoAttributes{}, {x},
@@ -431,6 +439,7 @@ void RandomGenerator::add_some_node() {
 Graph RandomGenerator::run() {
   graph_.name = "random";
   type_ = one_of<DType>({DType::F64, DType::F64, DType::F64, DType::F32, DType::I32});
+  // Whole numbers are exact up to 2^53, 2^24 and 2^31; a few bits stay in reserve.
   precision_ = type_ == DType::F64 ? 0x1p50 : type_ == DType::F32 ? 0x1p22 : 0x1p29;
   Dims dims;
   for (std::int64_t d = chance(2) ? 4 : 1 + below(5); d > 0; --d)
@@ -443,6 +452,8 @@ Graph RandomGenerator::run() {
   for (std::int64_t steps = 1 + below(options_.most_nodes); steps > 0; --steps) add_some_node();
 
   const std::vector<std::vector<NodeId>> consumers = consumers_of(graph_);
+  // Nothing is computed in vain, and now and then a value is both an output and an operand, which
+  // fusion has to keep.
   for (const std::vector<ValueId>* pool : {&pool_, &truths_, &indices_}) {
     for (ValueId id : *pool) {
       if (graph_.value(id).producer == kNoNode) continue;

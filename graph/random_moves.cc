@@ -23,6 +23,7 @@ void RandomGenerator::add_move(ValueId x) {
   TransposeAttributes transpose{Dims(shape(x).size())};
   std::iota(transpose.perm.begin(), transpose.perm.end(), 0);
   for (std::size_t d = transpose.perm.size(); d > 1; --d) {
+    // Fisher and Yates' shuffle.
     std::swap(transpose.perm[d - 1],
               transpose.perm[static_cast<std::size_t>(below(static_cast<std::int64_t>(d)))]);
   }
@@ -135,6 +136,7 @@ void RandomGenerator::add_scatter(ValueId x) {
   const auto reduction = one_of<ScatterReduction>({ScatterReduction::None, ScatterReduction::None,
                                                    ScatterReduction::Add, ScatterReduction::Max});
   const std::int64_t axis = axis_of(x);
+  // An update adds at most 3; the bound takes it that no more than 64 meet in one element.
   const Magnitude result = {m.most + 3 * 64, m.unit};
   if (chance(2)) {
     Dims dims = shape(x);

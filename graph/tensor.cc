@@ -46,11 +46,14 @@ void store_real(DType type, std::byte* to, double value) {
     default:
       break;
   }
+  // Integers of any width are the low bytes of this one: tensors are little-endian, as this machine
+  // is.
   const auto whole = static_cast<std::int64_t>(value);
   std::memcpy(to, &whole, static_cast<std::size_t>(size_in_bytes(type)));
 }
 
-// scale(position, factor) for every element.
+// scale(position, factor) for every element: runs of elements take the factors in turn, from the
+// first again after the last. Of 8 elements, run 2, factors p and q:  p p q q p p q q
 template <class Scale>
 void for_each_run(std::size_t elements, const std::vector<double>& factors, std::size_t run,
                   const Scale& scale) {

@@ -60,6 +60,7 @@ class Verifier {
       else if (graph_.value(output).producer != id)
         fail(who + "is not the producer of its output");
     }
+    // Inference looks operands up, which ids out of range would stop.
     if (sound) check_types(node, who);
   }
 

@@ -15,6 +15,8 @@ bool operator==(const Atom& a, const Atom& b) {
          a.div->numerator == b.div->numerator;
 }
 
+// Divisions are compared by content, never by the address of the shared node: the order of terms
+// must be the same in every run, and two equal divisions that were built apart are one atom.
 bool operator<(const Atom& a, const Atom& b) {
   if (a.div == b.div) return a.symbol < b.symbol;
   if (!a.div || !b.div) return !a.div;
@@ -131,13 +133,20 @@ bool operator<(const Affine& a, const Affine& b) {
 
 namespace {
 
-// e = factor * (numerator % denominator) + rest, where every term of the remainder is really there.
+// e = factor * (numerator % denominator) + rest. The remainder is spelt out in e as
+//
+//   factor * numerator - factor * denominator * floor(numerator / denominator)
+//
+// and is recognised only where every term of `factor * numerator` occurs in e with the same sign
+// and at least that coefficient. So `rest` has no larger coefficients than e, and taking remainders
+// out one after the other comes to an end.
 struct Remainder {
   std::int64_t factor;
   const FloorDiv* div;
   Affine rest;
 };
 
+// Constants are not compared: what the numerator's constant leaves over goes to `rest`.
 bool contains_terms(const Affine& e, const Affine& part, std::int64_t factor) {
   return std::all_of(part.terms().begin(), part.terms().end(), [&](const Term& wanted) {
     const auto at = std::find_if(e.terms().begin(), e.terms().end(),
@@ -178,6 +187,8 @@ Affine substitute(const Affine& e, const Bindings& bindings) {
   return result;
 }
 
+// Checked arithmetic throughout: a value that does not fit 64 bits is an error, never a wrong
+// number.
 std::int64_t evaluate(const Affine& e,
                       const std::function<std::int64_t(const std::string&)>& value_of) {
   std::int64_t result = e.constant();
@@ -203,6 +214,8 @@ std::int64_t evaluate(const Affine& e, const Values& values) {
 
 namespace {
 
+// A bound that overflows becomes "no bound". That keeps every interval sound: it may only get
+// wider.
 using Bound = std::optional<std::int64_t>;
 
 Bound add(const Bound& a, const Bound& b) {
@@ -233,6 +246,8 @@ Interval intersect(const Interval& a, const Interval& b) {
   return result;
 }
 
+// floor(x / d) is monotone in x, so the ends of the numerator's interval give the ends of the
+// quotient's.
 Interval range_of(const Atom& atom, const Ranges& ranges) {
   if (atom.div) {
     Interval inner = range_of(atom.div->numerator, ranges);
@@ -244,7 +259,9 @@ Interval range_of(const Atom& atom, const Ranges& ranges) {
   return at == ranges.end() ? Interval{} : at->second;
 }
 
-// (x + c)//d - x//d is c//d or one more: two such terms of e, and what is left of it.
+// (x + c)//d - x//d is c//d or one more: two such terms of e, and what is left of it. Interval
+// arithmetic alone takes the two quotients for independent; where x has no bounds it finds none for
+// their difference either, although that is known to within 1.
 struct DivisionPair {
   Interval range;
   Affine rest;
@@ -270,7 +287,8 @@ std::optional<DivisionPair> find_division_pair(const Affine& e) {
 }
 
 // factor * (n//a) - factor * b * (n//(a*b)) is factor * ((n//a) % b): a digit in the middle of a
-// number of several.
+// number of several. `find_remainder` does not see it: floor division flattens (n//a)//b to
+// n//(a*b), so the numerator n//a of the remainder is no longer written in e.
 struct MiddleDigit {
   Interval range;
   Affine rest;
@@ -296,6 +314,10 @@ std::optional<MiddleDigit> find_middle_digit(const Affine& e) {
 
 }  // namespace
 
+// Term by term first: sound, but blind to what terms have in common (i - i//4 * 4 would reach far
+// beyond 3). Then each pattern that ties terms together gives an interval of its own, and the
+// intersection of sound intervals is sound. A pair of divisions is looked for only where an end is
+// missing.
 Interval range_of(const Affine& e, const Ranges& ranges) {
   Interval result{e.constant(), e.constant()};
   for (const Term& term : e.terms())
@@ -320,7 +342,8 @@ Interval range_of(const Affine& e, const Ranges& ranges) {
 
 namespace {
 
-// An equality says the same with the other sign: the first term is kept positive.
+// e == 0 and -e == 0 say the same. The first term is kept positive, so that equal constraints
+// compare equal and duplicates are found.
 Constraint oriented(Constraint c) {
   if (c.equality && !c.expr.terms().empty() && c.expr.terms()[0].coefficient < 0) c.expr = -c.expr;
   return c;
@@ -338,6 +361,7 @@ bool operator<(const Constraint& a, const Constraint& b) {
 }
 
 Constraint at_least(const Affine& a, const Affine& b) { return {a - b, false}; }
+// Over integers a < b is a + 1 <= b. Strict inequalities exist nowhere else.
 Constraint less_than(const Affine& a, const Affine& b) { return {b - a - 1, false}; }
 Constraint equal(const Affine& a, const Affine& b) { return oriented({a - b, true}); }
 
@@ -350,6 +374,8 @@ bool holds(const Constraint& c, const Values& values) {
   return c.equality ? value == 0 : value >= 0;
 }
 
+// Three-valued: an interval that is not tight turns True or False into Unknown, never into the
+// other. An equality is True only where the interval is exactly [0, 0].
 Truth truth_of(const Constraint& c, const Ranges& ranges) {
   const Interval range = range_of(c.expr, ranges);
   if (range.max && *range.max < 0) return Truth::False;

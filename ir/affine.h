@@ -74,6 +74,7 @@ struct FloorDiv {
 
 Affine operator-(const Affine& a);
 inline bool operator!=(const Affine& a, const Affine& b) { return !(a == b); }
+// Rounded down, below zero as well: -1 // 4 is -1, and -1 % 4 is 3. C's / and % round towards zero.
 Affine floor_div(const Affine& e, std::int64_t d);  // d > 0
 Affine mod(const Affine& e, std::int64_t d);        // d > 0, result in [0, d)
 

@@ -11,6 +11,8 @@ namespace polyte::ir {
 namespace {
 
 // c - d * floor(c / d), moved into (-d/2, d/2]: the coefficient left inside a division by d.
+// Centred rather than in [0, d): floor(-j / 4) keeps a small coefficient, where the residue 3 would
+// make it -j + floor(3*j / 4), which is longer and has a looser interval.
 std::int64_t centred_residue(std::int64_t c, std::int64_t d) {
   const std::int64_t r = polyte::floor_mod(c, d);
   return r > d - r ? r - d : r;
@@ -30,7 +32,13 @@ bool is_of_remainder(const Affine& e, const Atom& atom, std::int64_t d) {
 }
 
 // floor((d * a + f * (q % n) + c) / d) where the digit q % n, from 0 to n - 1, does not change the
-// quotient: a and that quotient. Of digits that were fused and taken apart again.
+// quotient: a and that quotient. Of digits that were fused and taken apart again:
+//
+//   (8*j + i%8) // 8   is   j
+//
+// f may be negative, and is known only modulo d: any multiple of d may belong to `a` instead. Both
+// representatives next to 0 are tried. As the numerator is monotone in the digit, it is enough that
+// the quotients at digit 0 and at digit n - 1 agree.
 std::optional<Affine> without_digit(const Affine& e, std::int64_t d) {
   for (const Term& term : e.terms()) {
     if (!term.atom.div || term.atom.div->numerator.terms().empty()) continue;
@@ -55,7 +63,8 @@ std::optional<Affine> without_digit(const Affine& e, std::int64_t d) {
 }
 
 // floor((g * a + f * (q % n) + c) / (g * b)) = floor(a / b) where f * (q % n) + c stays below g: a
-// low digit that the division drops.
+// low digit that the division drops. All of g * a is a multiple of g, and what is added lies in [0,
+// g), so it never carries into the next multiple.
 std::optional<Affine> without_low_digit(const Affine& e, std::int64_t d) {
   for (const Term& term : e.terms()) {
     if (!term.atom.div || term.coefficient >= 0 ||
@@ -77,7 +86,9 @@ std::optional<Affine> without_low_digit(const Affine& e, std::int64_t d) {
   return std::nullopt;
 }
 
-// floor((floor(n / a) + c) / d) = floor((n + c * a) / (a * d))
+// floor((floor(n / a) + c) / d) = floor((n + c * a) / (a * d)), for integers and a, d > 0 (Graham,
+// Knuth, Patashnik, Concrete Mathematics, section 3.2). Holds only where the inner quotient stands
+// alone with coefficient 1.
 std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
   if (e.terms().size() != 1 || !e.terms()[0].atom.div || e.terms()[0].coefficient != 1)
     return std::nullopt;
@@ -88,6 +99,8 @@ std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
 
 }  // namespace
 
+// Equal values do not always get equal normal forms, as i//2 + (i + 1)//2 and i show: == on Affine
+// proves equality, != proves nothing.
 Affine floor_div(const Affine& e, std::int64_t d) {
   POLYTE_CHECK(d > 0, "division by " + std::to_string(d) + ", expected a positive divisor");
   if (d == 1) return e;
@@ -111,7 +124,8 @@ Affine floor_div(const Affine& e, std::int64_t d) {
   if (divisor == 1) return outside + inside;
   if (const auto flat = flatten_nested(inside, divisor)) return outside + *flat;
   if (const auto coarse = without_low_digit(inside, divisor)) return outside + *coarse;
-  // floor(-e / d) = -floor((e + d - 1) / d)
+  // floor(-e / d) = -floor((e + d - 1) / d). Afterwards all coefficients are positive: this recurs
+  // once.
   if (std::ranges::all_of(inside.terms_, [](const Term& term) { return term.coefficient < 0; }))
     return outside - floor_div(divisor - 1 - inside, divisor);
   outside.add_term({"", std::make_shared<FloorDiv>(FloorDiv{std::move(inside), divisor})}, 1);

@@ -39,11 +39,13 @@ const Term* sole_division(const Affine& e) {
   return found;
 }
 
-// floor(n / d) lies in [(n - d + 1) / d, n / d]: what the inequality implies once such divisions
-// are widened.
-// With q = floor(n / d):  n - d + 1 <= d * q <= n.  So c * q + rest >= 0 implies, times d,
+// What the inequality implies once each division that hides the variable is replaced by a bound of
+// it. With q = floor(n / d):  n - d + 1 <= d * q <= n.  So c * q + rest >= 0 implies, times d,
 //
 //   c > 0:  c * n + d * rest >= 0            c < 0:  c * (n - d + 1) + d * rest >= 0
+//
+// The implication has no converse: what comes out holds wherever the inequality does, and elsewhere
+// too. Numerators may have divisions of their own, hence the loop.
 std::optional<Affine> without_hidden(const Affine& inequality, const std::string& variable) {
   return if_it_fits([&] {
     Affine e = inequality;
@@ -63,9 +65,14 @@ std::optional<Affine> without_hidden(const Affine& inequality, const std::string
 
 }  // namespace
 
-// Two steps until nothing changes. Cancel: 4i + 6 >= 0 is 2i + 3 >= 0 is i >= -3/2, over integers i
-// + 1 >= 0 (floor of the constant). Open a division that stands alone: floor(n / d) >= k is n >= d
-// * k, and floor(n / d) <= k is n <= d * k + d - 1.
+// Two steps until nothing changes:
+//
+//   cancel   4*i + 6 >= 0  is  i + 1 >= 0, as i is an integer: 6/4 is rounded down
+//   open     floor(n / d) >= k  is  n >= d * k,   and  floor(n / d) <= k  is  n <= d * k + d - 1
+//
+// Both are equivalences over the integers. A division can be opened only where it is the only one
+// and the rest is a multiple of its coefficient (`sole_division`). Each opening removes a division,
+// so the loop ends.
 Affine normalised(const Affine& inequality) {
   Affine e = inequality;
   while (true) {
@@ -118,6 +125,8 @@ System system_of(const std::vector<Constraint>& constraints) {
   return tightened(inequalities_of(constraints));
 }
 
+// The originals stay: what is added is weaker than they are, but can be read as a bound of the
+// variable, which they cannot.
 System relaxed(const System& system, const std::string& variable) {
   System result = system;
   for (const Affine& e : system)
@@ -136,6 +145,7 @@ bool narrow(Interval& range, const Interval& by) {
 
 namespace {
 
+// Thresholds of effort, not of correctness: whatever `pruned` leaves out makes the result weaker.
 constexpr std::size_t kManyInequalities = 24, kMostInequalities = 64;
 
 bool is_interval(const Affine& e) { return e.terms().size() == 1 && !e.terms()[0].atom.div; }

@@ -45,9 +45,11 @@ System relaxed(const System& system, const std::string& variable);
 
 // The interval without what lies outside of `by`; true if that changed it.
 bool narrow(Interval& range, const Interval& by);
-// Narrows intervals by what the constraints say of each symbol outside divisions, until nothing
-// changes: a few rounds reach the fixed point of every domain with box-like corners. Contradictions
-// leave an interval with min > max.
+// Bound propagation: narrows intervals by what the constraints say of each symbol outside
+// divisions, until nothing changes. A few rounds reach the fixed point of every domain with
+// box-like corners; others need not have one that is reached (with x >= 0, the bounds x < y and
+// y < x raise each other for ever), so rounds are limited. Contradictions leave an interval with
+// min > max, at which it stops.
 void tighten(Ranges& ranges, const System& system);
 // The interval of one symbol that e >= 0 implies, given those of the others; unbounded where
 // it implies none.

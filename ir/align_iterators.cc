@@ -45,6 +45,9 @@ class Aligner {
     for (const Access& write : s.writes) written_[write.buffer] = write.indices;
   }
 
+  // An iterator that stands as a subscript of a tensor wants the name that the last writer of it
+  // has in that dimension. What a statement writes counts before what it reads; each name is given
+  // once.
   Names wishes(const Statement& s) const {
     Names wanted;
     std::set<std::string> given;

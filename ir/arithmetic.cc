@@ -11,6 +11,12 @@
 namespace polyte::ir::arithmetic {
 namespace {
 
+// An operation in f32 whose result is then rounded to f16 or bf16 gives, for + - * / and sqrt, what
+// one rounding of the exact result would give: double rounding is innocuous where the wide format
+// has at least 2p + 2 bits of precision (Figueroa, "When is double rounding innocuous?", 1995). f32
+// has 24; f16 needs 2 * 11 + 2 = 24, bf16 2 * 8 + 2 = 18. The same holds of f32 within f64: 53 >=
+// 50. It does not hold of fma, which is therefore defined by the two steps: fused in f32, then
+// rounded.
 bool is_short_float(DType type) { return type == DType::F16 || type == DType::BF16; }
 
 // The result of an operation computed in f64 (F64) or in f32 (all others), as a value of the type.
@@ -64,6 +70,9 @@ bool compare_float(BinaryOp op, double a, double b) {
   }
 }
 
+// INT64_MIN / -1 is undefined in C++ and traps on x86 (#DE). Negation in unsigned arithmetic wraps,
+// as expr.h promises. Narrower types come sign-extended, where no quotient overflows 64 bits; their
+// MIN / -1 wraps when the result is brought back to the type.
 std::int64_t signed_div(std::int64_t a, std::int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a));
@@ -96,6 +105,9 @@ std::int64_t within(std::int64_t a, std::int64_t extent) {
                                                 std::to_string(extent) + " elements");
 }
 
+// Everything is computed in 64 bits and wrapped to the width by the caller: addition, subtraction,
+// multiplication and left shifts modulo 2^64 agree with those modulo 2^width in the low bits.
+// `amount` takes the width as a power of two: `& (width - 1)` is modulo the width.
 std::int64_t apply_integer(BinaryOp op, DType type, std::int64_t a, std::int64_t b) {
   const auto ua = static_cast<std::uint64_t>(a);
   const auto ub = static_cast<std::uint64_t>(b);
@@ -134,19 +146,26 @@ std::int64_t apply_integer(BinaryOp op, DType type, std::int64_t a, std::int64_t
   }
 }
 
+// Two forms of one function, so that exp is only ever taken of a number that is not positive: it
+// cannot overflow.
 double sigmoid(double x) {
   if (x >= 0) return 1 / (1 + std::exp(-x));
   const double e = std::exp(x);
   return e / (1 + e);
 }
 
-// As cvt.rna.tf32.f32 has it: the upper 10 of 23 bits stay, half of the last of them rounds it up.
+// As cvt.rna.tf32.f32 has it (PTX ISA: round to nearest, ties away from zero): the upper 10 of 23
+// mantissa bits stay, half of the last of them rounds it up. Sign and magnitude are apart in IEEE
+// 754, so adding to the bits adds to the magnitude. A carry out of the mantissa raises the
+// exponent, which is the next power of two; beyond the largest number that is infinity. Infinity
+// stays itself, as the bits that the addition sets are dropped.
 float to_tf32(float x) {
   constexpr std::uint32_t kDropped = 0x1fff, kHalf = 0x1000;
   if (std::isnan(x)) return x;
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + kHalf) & ~kDropped);
 }
 
+// std::nearbyint rounds half to even, as the rounding mode is never changed.
 double apply_real(UnaryOp op, double a) {
   switch (op) {
     case UnaryOp::Neg:
@@ -235,6 +254,8 @@ std::int64_t to_integer(DType to, double value) {
   }
 }
 
+// To f64 at once; to the others by way of f32, so f16 and bf16 are rounded twice. That is the
+// definition (expr.h), and what conversions of code generators do.
 double to_real(DType to, DType from, std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
   if (to == DType::F64)
@@ -257,6 +278,8 @@ void write(std::byte* address, V value) {
 
 }  // namespace
 
+// From f64 in one step: f64 to f16 by way of f32 would round twice, and 1 + 2^-11 + 2^-40 would
+// come out as 1 instead of 1 + 2^-10.
 double round_to(DType type, double value) {
   switch (type) {
     case DType::F64:

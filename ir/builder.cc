@@ -21,6 +21,8 @@ std::vector<Range> join(std::vector<Range> a, const std::vector<Range>& b) {
   return a;
 }
 
+// A buffer that nobody has declared is a temporary, as large as the subscripts of its first write
+// reach.
 void declare_missing(Program& program, const StatementParts& parts) {
   const std::vector<Range> ranges = join(parts.regions, parts.ranges);
   for (std::size_t i = 0; i < parts.writes.size(); ++i) {
@@ -137,6 +139,8 @@ Expr ProgramBuilder::load(const std::string& name, std::vector<Affine> subscript
   return make_load(buffer(name).dtype, name, {subscripts.begin(), subscripts.end()});
 }
 
+// The guard is `0 <= subscript < extent` for each subscript, without what the ranges prove. Symbols
+// that are in no range and no parameters are iterators of which nothing is known.
 Expr ProgramBuilder::padded_load(const std::string& name, std::vector<Affine> subscripts,
                                  Expr otherwise, const std::vector<Range>& ranges) const {
   StatementParts parts;

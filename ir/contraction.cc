@@ -62,7 +62,9 @@ Result<Operands> operands_of(const Statement& update) {
   return Operands{a, b};
 }
 
-// Own iterators by where they occur. `a` and `b` as they stand in the text.
+// Own iterators by where they occur. `a` and `b` as they stand in the text. An iterator
+// in neither operand has no place in the scheme, and is declined; one of the sum may be in one
+// operand only.
 Result<Contraction> sort_iterators(const Statement& update, const Operands& operands) {
   Contraction c{
       update.name, operands.a->buffer, operands.b->buffer, update.writes[0].buffer, {}, {}, {}, {},
@@ -107,6 +109,9 @@ std::optional<std::int64_t> stride_of(const Program& program, const Load& load,
   return stride_in(program.buffer(load.buffer), load.indices, it);
 }
 
+// Operands are exchanged where that makes the lane an iterator of N. An iterator that has stride 1
+// in the result and in its operand is preferred, from either side, before one that has it in the
+// result alone: vectors are then loaded and stored without gathers.
 Result<Contraction> classify_contraction(const Program& program, const Statement& update) {
   Result<Operands> operands = operands_of(update);
   if (!operands) return operands.error();

@@ -124,6 +124,9 @@ class Copier {
     }
   }
 
+  // In a run, addresses advance by one step and each inequality of the guard changes monotonically,
+  // so that it holds on one interval of iterations. An equality that moves would hold at one point
+  // only.
   static bool is_run(const Copy& copy, int slot) {
     if (!is_even(*copy.to, slot)) return false;
     if (!copy.from) return true;
@@ -132,7 +135,9 @@ class Copier {
            });
   }
 
-  // Iterations [begin, end) of the loop at `slot`; without a loop one.
+  // Iterations [begin, end) of the loop at `slot`; without a loop one. With k iterations done, a
+  // guard's value is first + step * k >= 0: for step > 0 from k = ceil(-first / step) on, for step
+  // < 0 up to k = floor(first / -step). The intersection is [from, to); the rest is filled.
   void copy(const Copy& copy, int slot, std::int64_t begin, std::int64_t end) {
     if (begin >= end) return;
     const auto start = [&](std::int64_t i) {
@@ -185,6 +190,7 @@ class Copier {
     }
   }
 
+  // Positions between the two ends are in bounds where the ends are.
   static std::byte* run_at(const Cells& cells, std::int64_t first, std::int64_t step,
                            std::int64_t count, std::size_t width) {
     for (const std::int64_t position : {first, first + step * (count - 1)})

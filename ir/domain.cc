@@ -14,6 +14,9 @@ std::size_t depth_of(const Affine& e, const std::vector<std::string>& iterators)
 
 }  // namespace
 
+// A constraint bounds the innermost iterator in it, so that iterators can be enumerated from the
+// outside in: when an iterator's bounds are evaluated, all that they mention has a value. Of the
+// two inequalities of an equality both bound the iterator or neither does.
 DomainBounds bounds_of(const std::vector<Constraint>& domain,
                        const std::vector<std::string>& iterators) {
   DomainBounds result;
@@ -33,6 +36,7 @@ DomainBounds bounds_of(const std::vector<Constraint>& domain,
   return result;
 }
 
+// Upper bounds of a domain are inclusive, those of Facts::bind are not: hence the + 1.
 DomainFacts::DomainFacts(std::vector<std::string> iterators, const std::vector<Constraint>& domain,
                          const std::vector<std::string>& params,
                          const std::vector<Constraint>& context)
@@ -58,6 +62,10 @@ DomainFacts::DomainFacts(std::vector<std::string> iterators, const std::vector<C
 
 bool DomainFacts::proves(const Constraint& c) const { return facts_.truth(c) == Truth::True; }
 
+// An affine expression over a box is least at one of its corners, and which one the signs of the
+// coefficients say. If it is negative there, that corner violates e >= 0. It is a point of the
+// domain only if the box is not empty, which is not shown here. In other domains the corner may be
+// cut off, so nothing is claimed.
 bool DomainFacts::refutes(const Constraint& c) const {
   if (!is_box_ || c.equality) return false;
   // The corner of the box where the expression is smallest.

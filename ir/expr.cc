@@ -166,6 +166,7 @@ bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
                     [](const Index& s, const Index& t) { return same(s, t); });
 }
 
+// By bits: -0 is another literal than 0, and a NaN is equal to itself.
 bool same(const Literal& a, const Literal& b) {
   return a.integer == b.integer &&
          std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
@@ -296,6 +297,8 @@ Expr substitute_leaf(const Expr& e, const Bindings& bindings) {
 
 }  // namespace
 
+// A node that is shared is rewritten once per use: the result has as many copies as the tree has
+// places, unless nothing changes below.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   Expr mapped = map_children(e, [&](const Expr& child) { return rewrite(child, leaf); });
   const bool is_leaf = std::holds_alternative<Load>(mapped->op) ||

@@ -173,6 +173,10 @@ std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons,
 
 namespace {
 
+// Types go in two directions. `type_of` looks upwards from tensors, casts and comparisons, which
+// have a type of their own; `build` passes the type that is expected downwards, to literals and
+// affine values, which have none. There are no implicit conversions: where the two differ, a cast
+// is asked for.
 class Typer {
  public:
   explicit Typer(const Scope& scope) : scope_(scope) {}
@@ -210,6 +214,8 @@ class Typer {
     return e;
   }
 
+  // A subscript is a sum: summands that are affine go to the affine part, which analyses
+  // understand, the others to the indirect part.
   Index build_index(const TreePtr& t) const {
     Index index;
     for (const auto& [part, negative] : summands(t)) {

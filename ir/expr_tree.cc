@@ -32,6 +32,8 @@ class TreeParser {
  public:
   explicit TreeParser(Cursor& cursor) : cursor_(cursor) {}
 
+  // All operators associate to the left, but for comparisons, which do not associate at all: of `a
+  // < b < c` the second `<` is left unread, and is refused there.
   TreePtr infix(std::size_t level) {
     if (level == kLevels.size()) return unary();
     TreePtr left = infix(level + 1);
@@ -73,6 +75,8 @@ class TreeParser {
     return result;
   }
 
+  // A sign before a number is part of it, so that the lowest integer, -2^63, can be written: its
+  // magnitude alone fits no 64 bits with a sign.
   TreePtr negated() {
     const Token& token = cursor_.peek();
     const bool number = token.kind == TokenKind::Integer || token.kind == TokenKind::Real;

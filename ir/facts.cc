@@ -41,6 +41,8 @@ Facts::Facts(Ranges ranges) : ranges_(std::move(ranges)) {
   for (const auto& [var, range] : ranges_) fixed_ += is_single(range) ? 1 : 0;
 }
 
+// Only a change is recorded, with the interval as it was: `restore` plays these back in reverse
+// order (a trail, as in a backtracking solver).
 void Facts::narrow_range(const std::string& var, const Interval& by) {
   Interval& range = ranges_[var];
   const Interval before = range;
@@ -58,6 +60,8 @@ void Facts::restore(std::size_t known, std::size_t undo) {
   }
 }
 
+// Ages are given in the order in which symbols are met, outer loops before inner ones, and outlive
+// the scope that met them. They direct the search of `descends`; they prove nothing.
 int Facts::age_of(const std::string& symbol) {
   return ages_.emplace(symbol, static_cast<int>(ages_.size())).first->second;
 }
@@ -78,6 +82,8 @@ void Facts::know(const Affine& e) {
       {without_common_factor(e), newest ? *newest : "", newest ? age_of(*newest) : -1});
 }
 
+// Constant bounds live in the interval alone. A bound over other symbols is kept as well: the
+// interval forgets that j <= i, and knows only how far that lets j go.
 void Facts::bind(const std::string& var, const std::vector<Affine>& lower,
                  const std::vector<Affine>& upper) {
   age_of(var);
@@ -119,7 +125,9 @@ void Facts::assume(const std::vector<Constraint>& all) {
 }
 
 // By intervals; else by a known inequality that cancels a term of e, and so on. Two deep: `j <= i`
-// and `i < N` give `j < N`. Only where nothing grows longer.
+// and `i < N` give `j < N`. Only where nothing grows longer: that prunes the search, which
+// otherwise costs (facts * terms)^steps. Newer facts come first, as bounds of inner loops are over
+// outer ones. An e that is negative everywhere cannot be proved, so it is given up at once.
 bool Facts::cancels(const Affine& e, int steps) const {
   const Interval r = range(e);
   if (r.min && *r.min >= 0) return true;
@@ -136,7 +144,9 @@ bool Facts::cancels(const Affine& e, int steps) const {
 }
 
 // By one of the inequalities that bound the newest symbol of e, of those older than `age`, that any
-// bounds; of what is left, in which that symbol is not, so again. That ends, however deep the nest.
+// bounds; of what is left, in which that symbol is not, so again. The age falls with every step, so
+// it ends, however deep the nest: bounds of a loop mention only loops around it, and eliminating
+// from the inside out is the order in which substitution brings nothing back.
 bool Facts::descends(const Affine& e, int age) const {
   const Known* newest = nullptr;
   for (const Known& k : known_)
@@ -154,6 +164,9 @@ bool Facts::descends(const Affine& e, int age) const {
   return (in_e > 0 ? alone.min : alone.max) && descends(e, newest->age);
 }
 
+// `e` as it stands first, then without a common factor: rounding g * x + c >= 0 down to x + floor(c
+// / g) >= 0 keeps the integer points, and sometimes only one of the two forms cancels against what
+// is known.
 bool Facts::follows(const Affine& e) const {
   constexpr int kAnyAge = std::numeric_limits<int>::max();
   if (known_.empty()) return cancels(e, 0);
@@ -170,6 +183,9 @@ bool Facts::proves(const Affine& e) const {
   }
 }
 
+// A binary search over proofs. `proves` is incomplete and so need not be monotone; the answer is
+// sound all the same, because `proved` only ever takes a value that the interval or a proof has
+// given.
 std::optional<std::int64_t> Facts::most(const Affine& e) const {
   const Interval interval = range(e);
   if (!interval.max || !interval.min) return interval.max;
@@ -184,6 +200,9 @@ std::optional<std::int64_t> Facts::most(const Affine& e) const {
   return proved;
 }
 
+// e == 0 is false where e >= 1 or e <= -1, and true where e >= 0 and e <= 0. An equality with
+// divisions is tried once more in simplified form, and last by cases of residues, which is the most
+// expensive. Overflow anywhere means Unknown.
 Truth Facts::truth(const Constraint& c) const {
   try {
     const Affine& e = c.expr;

@@ -5,6 +5,9 @@ namespace {
 
 Affine rest(const Affine& e, std::int64_t divisor) { return e - floor_div(e, divisor) * divisor; }
 
+// A fragment is a change of mixed radix: the digits of the subscripts of the tile become digits of
+// the lane or of the register. No two digits of one number overlap, so the map is a bijection, and
+// `subscript_of` is its inverse: the same digits, with stride and weight in each other's place.
 Affine digits_of(const Fragment& fragment, const std::vector<Affine>& subscripts, bool of_lane) {
   Affine sum = 0;
   for (const FragmentDigit& digit : fragment.digits)

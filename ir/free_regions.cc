@@ -18,7 +18,7 @@ bool moves_with(const Index& index, const std::string& iterator) {
 }
 
 // No two iterations meet in it: there is a subscript that moves with the iterator, and it is the
-// same in both.
+// same in both. Equal subscripts c * t + d and c * t' + d with c != 0 force t = t'.
 bool are_apart(const std::vector<Index>& a, const std::vector<Index>& b,
                const std::string& iterator) {
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)

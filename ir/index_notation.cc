@@ -103,7 +103,9 @@ class Notation {
     if (pair) add_new(integers_, s.writes[1].buffer);
   }
 
-  // Iterators without a range of their own run over the extent of their name.
+  // Iterators without a range of their own run over the extent of their name. Of an update in
+  // place, C[m,n] += A[m,k]*B[k,n], those that only the value has (k) get a range, too; no write
+  // uses them, so that `assemble` makes them reductions.
   void complete_ranges(WrittenStatement& s) {
     std::vector<std::string> names, reduced;
     for (const WrittenAccess& write : s.writes)
@@ -169,6 +171,10 @@ class Notation {
     }
   }
 
+  //   never written                          In
+  //   read before anything writes it         InOut
+  //   written by the last statement          Out
+  //   else                                   Temp
   Role role_of(const std::string& name, const std::string& output) const {
     if (!is_among(name, written_)) return Role::In;
     if (is_among(name, read_first_)) return Role::InOut;
@@ -179,6 +185,8 @@ class Notation {
     return is_output ? Role::Out : Role::Temp;
   }
 
+  // The least shape that holds every use. Extents that differ by a number are comparable; others
+  // are ambiguous, and a fault.
   std::vector<Affine> shape_of(const std::string& tensor) const {
     std::vector<Affine> shape;
     bool known = false;

@@ -135,6 +135,8 @@ class LoopMachine {
     guards_.resize(outside);
   }
 
+  // 0xA5 and not 0: code that relies on zeroed memory shows. An allocation in a loop begins anew in
+  // each iteration, with nothing written, no owners and no records of races.
   void allocate(Step& step) {
     Cells& cells = buffers_[static_cast<std::size_t>(step.buffer)];
     cells.unit = step.of_lanes ? kLanes : 1;
@@ -151,6 +153,7 @@ class LoopMachine {
     run(step.body);
   }
 
+  // All lanes of the value are computed before any is stored, as a vector store has it.
   void store(Step& step) {
     count_step();
     current_ = &step;
@@ -280,6 +283,9 @@ class LoopMachine {
           "]");
   }
 
+  // Null where no race loop runs inside the allocation: then its iterations have copies of their
+  // own. Fresh records say execution 0, which no loop ever has (`executions_` is raised before it
+  // is used), so they conflict with nothing.
   CellRecord* records_of(Cells& cells, std::int64_t position) {
     if (running_.size() <= cells.first_level) return nullptr;
     if (cells.records.empty())
@@ -288,6 +294,8 @@ class LoopMachine {
     return cells.records.data() + static_cast<std::size_t>(position) * levels_;
   }
 
+  // Another execution of the loop came before or after as a whole: that orders the two. Within one
+  // execution, iterations are unordered.
   static bool conflicts(const Level& record, const Level& now) {
     return record.execution == now.execution && record.iteration != now.iteration;
   }
@@ -311,6 +319,9 @@ class LoopMachine {
           element(cells, position, subscripts) + ", a register of " + unit + std::to_string(owner));
   }
 
+  // Of many reads in one execution the first is kept. That is enough: iterations run one after the
+  // other here, so a write in iteration i follows only reads of iterations up to i; if the first
+  // read was in i as well, all were.
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
     const bool is_defined = cells.contents.empty() ||
                             cells.contents[static_cast<std::size_t>(position)] == Content::Value;
@@ -411,6 +422,8 @@ class LoopMachine {
     for (std::size_t l = 0; l < node.value.size(); ++l)
       node.value[l] = arithmetic::cast(node.source->type, o.a->type, lane(node.operands[0], l));
   }
+  // The operand is evaluated as if the other lane of the same warp did it: registers of each thread
+  // are copies chosen by `thread_`.
   void compute(Node& node, const LaneRead&) {
     const std::int64_t reader = thread_;
     thread_ = reader - reader % kLanes + floor_mod(node.index.at(slots_), kLanes);

@@ -280,6 +280,8 @@ class ProgramMachine {
                        [&](const SlotConstraint& c) { return c(point); });
   }
 
+  // Lexicographic, as the reference order says. The first `fixed` iterators are those of regions,
+  // whose loops are run outside: here it is only checked that the domain has their values.
   void enumerate(std::size_t depth, std::size_t fixed) {
     if (depth == point_.size()) return step();
     const Level& level = now_->levels[depth];
@@ -299,6 +301,8 @@ class ProgramMachine {
     }
   }
 
+  // All values are computed before the first is written: an ArgMax writes two elements of one
+  // instance.
   void step() {
     if (options_.max_steps > 0 && ++steps_ > options_.max_steps)
       throw UserError(ExitStatus::ResourceLimit, "program '" + program_.name +
@@ -381,6 +385,8 @@ class ProgramMachine {
     record(access, at, true, value);
   }
 
+  // The numbers are the positions of the alternatives of ExprNode::op. Both values of a select are
+  // computed, so that a read in the one that is not taken has to be inside its buffer as well.
   Scalar eval(const Node& n) {
     switch (n.source->op.index()) {
       case 0:

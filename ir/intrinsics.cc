@@ -39,6 +39,12 @@ const char* const kSum = "c[0] += a[i]";
 // Sums of four products of bytes and of two products of shorts, wrapping; the same by
 // multiply-and-add; sums of eight absolute differences; products of floats, each with one rounding;
 // sums of whole vectors.
+//
+// Only instructions without saturation: VPDPBUSD and VPDPWSSD wrap where VPDPBUSDS and VPDPWSSDS
+// saturate, and PMADDUBSW is left out because it saturates its sums of pairs to 16 bits. PMADDWD
+// overflows in one case only, (-2^15)^2 + (-2^15)^2 = 2^31, which it wraps as the row's i32 does.
+// As sums modulo 2^32 can be taken in any order, what the instruction computes is the row's
+// statement bit for bit.
 const Row kRows[] = {
     {"vnni_dot_i32x16",
      "in a: u8[16, 4]; in b: i8[16, 4]; inout c: i32[16]",
@@ -236,7 +242,12 @@ const GroupRow kGroupRows[] = {
     {"wgmma_f16_m64n256k16", "f16", "f32", "f32", 256, 16, "m64n256k16.f32.f16.f16", true},
 };
 
-// The sums, as each warp has its 16 rows: 8 columns after the other as those of mma.sync.
+// The sums, as each warp has its 16 rows: 8 columns after the other as those of mma.sync. Digits
+// are {dimension, stride, extent, of_lane, weight}:
+//
+//   lane 4*(i%8) + j//2%4        register 4*(j//8) + 2*(i//8) + j%2
+//
+// a and b have none: they stay in shared memory.
 std::vector<Fragment> fragments_of(const GroupRow& row) {
   constexpr bool kLane = true;
   return {{},
@@ -249,7 +260,11 @@ std::vector<Fragment> fragments_of(const GroupRow& row) {
 }
 
 // `together` elements of a 32-bit register follow each other along k; longer ones have a register,
-// or two, of their own.
+// or two, of their own. Of bf16 (`together` 2), where the PTX ISA draws the fragments of m16n8k16:
+//
+//   a[i, k]   lane 4*(i%8) + k//2%4     register 4*(k//8) + 2*(i//8) + k%2
+//   b[k, j]   lane 4*j + k//2%4         register 2*(k//8) + k%2
+//   c[i, j]   lane 4*(i%8) + j//2       register 2*(i//8) + j%2
 std::vector<Fragment> fragments_of(const MatrixRow& row) {
   const std::int64_t together = std::max(1, 4 / row.bytes), half = 4 * together;
   constexpr bool kLane = true;
@@ -289,6 +304,7 @@ Program program_of(const Row& row) {
 }
 
 // The loops of the one statement around its store, in reference order.
+// So that a nest of a schedule and the row are compared as the same kind of tree.
 Stmt nest_of(const Program& program) {
   const Statement& s = program.statements.front();
   const Access& write = s.writes.front();

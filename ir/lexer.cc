@@ -70,6 +70,8 @@ class Scanner {
     lines_.back().tokens.push_back(token);
   }
 
+  // A statement goes on in the next line where that begins with a clause or with a sign that no
+  // statement can begin with; `(` can, as in `(v, p)[i] = ..`.
   static bool continues(const Token& token) {
     if (token.kind == TokenKind::Name)
       return token.text == "for" || token.text == "if" || token.text == "when";

@@ -36,7 +36,8 @@ Affine parse_product(Cursor& c) {
 
 }  // namespace
 
-// A leading minus takes the whole product: -i//2 is -(i//2), as the printer has it.
+// AFFINE is ['-'] PRODUCT {('+' | '-') PRODUCT}, PRODUCT is FACTOR {'*' FACTOR | '//' n | '%' n}. A
+// leading minus takes the whole product: -i//2 is -(i//2), as the printer has it.
 Affine parse_affine(Cursor& c) {
   Affine value = c.accept("-") ? -parse_product(c) : parse_product(c);
   while (true) {
@@ -75,6 +76,8 @@ std::vector<Affine> parse_affine_list(Cursor& c, std::string_view close) {
   return values;
 }
 
+// A list, max(a, b) of lower and min(a, b) of upper bounds; or a single one, in brackets where it
+// is more than a number or a name, since `..` follows.
 std::vector<Affine> parse_bound(Cursor& c, std::string_view function) {
   const std::size_t before = c.position();
   if (c.accept_word(function) && c.accept("(")) return parse_affine_list(c, ")");

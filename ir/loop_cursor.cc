@@ -36,6 +36,7 @@ bool Cursor::next_is(std::string_view token) {
   return std::string_view(text_).substr(at_, token.size()) == token;
 }
 
+// Signs only: of `format` it would take `for`. Words go through `accept_word`.
 bool Cursor::accept(std::string_view token) {
   if (!next_is(token)) return false;
   at_ += token.size();

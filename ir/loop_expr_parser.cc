@@ -35,6 +35,8 @@ DType parse_type(const std::string& name) {
   return *found;
 }
 
+// After the subscripts: `; 16 by 1` (lanes and strides), `; 16 by 1 if n` (lanes below n touch
+// memory), `; 16 by 1 if s..n` (lanes from s on, below n, do).
 void ExprParser::lanes(Cursor& c, Lanes& into) {
   if (!c.accept(";")) return;
   into.count = static_cast<int>(c.integer());
@@ -72,6 +74,14 @@ void ExprParser::access(Cursor& c, std::vector<Index>& indices, Lanes& into) {
   c.expect("]");
 }
 
+// Every operator has brackets of its own, so there is no precedence to know; types are written out
+// wherever they do not follow from the operands:
+//
+//   EXPR  is  NAME[SUBSCRIPTS LANES]                               a load
+//             (NAME[..] where CONDITION and .. else EXPR)          a guarded one
+//             (EXPR OPERATOR EXPR)    NAME(EXPR, ..)
+//             f32(1.5)    index_i64(AFFINE LANES)    cast_f64(EXPR)    x8(EXPR)
+//             lane_read(LOAD, AFFINE)
 Expr ExprParser::expr(Cursor& c) {
   c.enter();
   Expr result = bare_expr(c);

@@ -109,6 +109,9 @@ Stmt make_if(If branch) {
   return node(std::move(branch));
 }
 
+// The XOR changes only bits between `chunk` and `line`, and is computed from bits at `period` and
+// above. With line <= period these do not overlap, so that doing it twice gives back the number: it
+// is a permutation, and its own inverse.
 std::int64_t place_of(const Swizzle& swizzle, std::int64_t element_bytes, std::int64_t linear) {
   if (swizzle.none()) return linear;
   const std::int64_t chunks = kSharedLine / element_bytes / swizzle.chunk;
@@ -156,6 +159,8 @@ Stmt map_block(const Stmt& s, const Block& block, const std::function<Stmt(const
 
 }  // namespace
 
+// Returns the node itself where nothing changed, so that passes that change little copy little, and
+// `a == b` of two pointers tells callers cheaply that nothing happened.
 Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f) {
   if (const auto* block = std::get_if<Block>(&s->op)) return map_block(s, *block, f);
   if (const auto* loop = std::get_if<For>(&s->op)) return with_body(s, *loop, f);
@@ -266,7 +271,9 @@ Stmt rename_buffers(const Stmt& s, const Renames& buffers) {
   return node(std::move(copy));
 }
 
-// One walk: new names for bindings, collected; uses are replaced afterwards, all at once.
+// One walk: new names for bindings, collected; uses are replaced afterwards, all at once. Replacing
+// loop by loop would copy the body once per loop around it. Names are unique in a program, so no
+// use can be meant for another binding.
 Stmt rename_bindings(const Stmt& s, const std::function<std::string(const std::string&)>& fresh,
                      Bindings& loops, Renames& buffers) {
   const auto below = [&](const Stmt& child) {

@@ -20,6 +20,26 @@ struct Line {
   std::string text;
 };
 
+// A line is a declaration, or a statement; what an indented body follows ends in (body):
+//
+//   loops NAME(N, M)
+//     in x: f32[N, 64]
+//
+//     vector i in max(0, k)..min(N, 8) as i.o uncut                (body)
+//     if i >= 1 and ?(x[i] > y[i])                                 (body)
+//     alloc b: f32[4, 32] in shared swizzle 8 every 64             (body)
+//     alloc r: f32[4, 32] in register of the lanes of each warp    (body)
+//     tensorized fma_f32x8                                         (body)
+//     nontemporal b[i; 8 by 1] = EXPR  @S(i, 0; 1,0)
+//     barrier from S to T on b fenced
+//     commit copies / await copies but 1
+//     open products / commit products / await products but 0
+//     prefetch b[i] level 1
+//     fence / nothing
+//
+// For `vector` stands any kind of loop, `for` a serial one; for `nontemporal` also `atomic` or
+// `async`, or nothing; a barrier of a warp is `warp barrier`. After @ stand the statement that the
+// store comes from, its instance and how that changes from lane to lane.
 class Parser {
  public:
   Parser(std::string_view text, std::string origin) : origin_(std::move(origin)) {

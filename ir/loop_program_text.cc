@@ -29,6 +29,7 @@ namespace {
 
 using loop_text::function_name;
 
+// std::to_chars gives the shortest text that reads back as the same double.
 std::string print_number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

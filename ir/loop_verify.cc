@@ -91,7 +91,8 @@ class Verifier {
   }
   void check(const Fence&) {}
   // All threads reach this point: no loop of threads is open, but that of the warps around a
-  // barrier of a warp.
+  // barrier of a warp. A barrier that some threads do not reach is undefined on a GPU, and often a
+  // hang.
   void check(const Barrier& barrier) {
     at("barrier on", barrier.buffer);
     if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("not all threads reach it");
@@ -169,7 +170,10 @@ class Verifier {
     symbols_.erase(loop.var);
   }
 
-  // A loop of whole warps begins here, or lanes that run together go on so.
+  // A loop of whole warps begins here, or lanes that run together go on so. `shfl.sync` and the
+  // instructions of a warp need all 32 lanes: a loop of threads from 0 to a constant multiple of 32
+  // has no partial warp, and inside it only bounds and conditions that differ between threads part
+  // the lanes.
   bool is_whole(const For& loop) const {
     if (loop.kind != LoopKind::Thread && loop.kind != LoopKind::Lane)
       return is_whole_ && !differs(loop.lower) && !differs(loop.upper);
@@ -256,7 +260,9 @@ class Verifier {
     if (store.lanes.count > 1 && still) report("every lane writes the same element");
   }
 
-  // One element, which the value is made from.
+  // One element, which the value is made from. Code generators make it one atomic instruction, or a
+  // loop around a compare-and-swap of that element, and take every read of the buffer in the value
+  // for a read of it.
   void check_atomic(const Store& store) {
     if (store.lanes.count > 1) report("an atomic store of several lanes");
     bool reads_it = false;

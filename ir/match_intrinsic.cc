@@ -30,7 +30,8 @@ bool widens(DType from, DType to) {
   return size_in_bytes(to) > size_in_bytes(from) || (is_signed_integer(from) && from == to);
 }
 
-// A cast of a cast that loses nothing is one cast.
+// A cast of a cast that loses nothing is one cast: i32(i16(x)) is i32(x) for x of i8. So a nest
+// that widens in steps still matches a row that widens at once.
 Expr normal(const Expr& e) {
   const auto* outer = std::get_if<Cast>(&e->op);
   const auto* inner = outer ? std::get_if<Cast>(&outer->a->op) : nullptr;
@@ -38,6 +39,7 @@ Expr normal(const Expr& e) {
   return normal(make_cast(e->type, inner->a));
 }
 
+// Min and Max of floats commute bit for bit as well: NaN wins from either side, and -0 is below +0.
 bool commutes(BinaryOp op) {
   switch (op) {
     case BinaryOp::Add:
@@ -126,6 +128,9 @@ class Unifier {
   }
 
  private:
+  // The element that is written is bound to the row's `c` first: where the value reads `c`, it has
+  // to be that element. Nothing else of the nest may be in the same buffer, as the instruction
+  // reads all of its operands before it writes.
   std::optional<Mismatch> unify_stores() {
     const Store &expected = *pattern_.store, &found = *nest_.store;
     if (found.atomic) return Mismatch{"the statement is atomic, the instruction is not"};
@@ -220,6 +225,8 @@ class Unifier {
     return differs(expected, found);
   }
 
+  // Backtracks once: what the first order has bound is undone before the second is tried.
+  // Exponential in the depth of commutative operators, of which rows have two or three.
   template <class Rest>
   bool in_either_order(const Expr& a, const Expr& b, const Expr& x, const Expr& y,
                        const Rest& rest) {
@@ -281,7 +288,9 @@ class Unifier {
     return tile;
   }
 
-  // As the row has them; of an input the outer ones may be 0.
+  // As the row has them; of an input the outer ones may be 0. A loop that stands still has to be
+  // outside of all that move: `a[i, k]` of a row may be read as one group of k for all i (a
+  // broadcast of the group), not as one element per i for all k.
   std::optional<Mismatch> check_steps(const Buffer& operand, const Bound& bound,
                                       const std::vector<std::int64_t>& steps) const {
     const std::vector<std::int64_t> expected = expected_steps(operand);
@@ -318,6 +327,8 @@ class Unifier {
   }
 };
 
+// As multisets: which loop of the nest is which of the row's is tried later, pairing by pairing. A
+// mismatch names a loop whose extent the row does not have, and an extent of the row that is left.
 std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& pattern,
                                         const PointNest& nest) {
   if (pattern.loops.size() != nest.loops.size())
@@ -342,7 +353,9 @@ std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& p
   return mismatch;
 }
 
-// The result of the first pairing of loops under which `run` finds that the nest is the row.
+// The result of the first pairing of loops under which `run` finds that the nest is the row; else
+// the mismatch of the first pairing whose extents agree. All permutations are gone through: a row
+// has few loops, and those whose extents differ are skipped.
 template <class Found>
 Result<Found, Mismatch> first_match(const Intrinsic& intrinsic, const Stmt& nest,
                                     const ElementStrides& strides,
@@ -381,6 +394,7 @@ Result<WarpMatch, Mismatch> match_warp(const Intrinsic& intrinsic, const Stmt& n
   return first_match(intrinsic, nest, none, &Unifier::run_warp);
 }
 
+// In the order of the operand's dimensions, which is how the digits of its fragment count them.
 std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_t buffer) {
   const auto pattern = point_nest(intrinsic.nest);
   POLYTE_CHECK(pattern, "intrinsic '" + intrinsic.name + "' is no point nest");
@@ -396,6 +410,8 @@ std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_
   return loops;
 }
 
+// Each loop of the operand has to be in exactly one subscript, as `loop + multiple of its extent`,
+// and no two in the same one: then the buffer is cut into whole tiles along these dimensions.
 Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& intrinsic,
                                                                const WarpMatch& match,
                                                                std::size_t buffer) {

@@ -107,7 +107,9 @@ class Merger {
       visit(load->buffer, load->indices, load->guard.empty() && !load->otherwise);
   }
 
-  // Dimensions that some access has otherwise.
+  // Dimensions that some access has otherwise. With `drop_pairs` a greatest fixed point: everything
+  // is joined at first, and each removal may take the reason of another away, so both run until
+  // nothing changes.
   bool drop_dimensions() {
     bool changed = false;
     for (const Statement& s : program_.statements)
@@ -212,6 +214,9 @@ class Merger {
     return true;
   }
 
+  // a, b, c of extents A, B, C become abc of extent A*B*C. A view has already put B*C*a + C*b + c
+  // where the dimensions merge, so that the coefficient of the last iterator is the one that the
+  // new iterator takes; the domain of the old ones, a box, is that of the new one.
   static void replace(Statement& s, const MergedDimensions::Fused& run) {
     std::int64_t extent = 1;
     for (const std::string& it : run.iterators) extent *= *extent_of(s, it);

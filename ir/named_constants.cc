@@ -45,6 +45,8 @@ void NamedConstants::define(const std::string& name, const TreePtr& value, const
   entries_.emplace(name, Entry{in_brackets(write_out(value)), parts});
 }
 
+// Substitution of trees, not of values, so that a number takes the type of its new place. `-alpha`
+// of a number becomes the negative number, as if it had been written so.
 TreePtr NamedConstants::write_out(const TreePtr& tree) const {
   if (tree->kind == TreeKind::Element && has(tree->text))
     throw Fault{tree->line, "'" + tree->text + "' is a constant, which has no subscripts"};

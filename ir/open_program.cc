@@ -66,6 +66,8 @@ class TextFit {
     return true;
   }
 
+  // Equal numbers stay numbers. Those that differ have to be one affine function of the sizes,
+  // unless they are part of a number with a point or an exponent, or too large for 63 bits.
   bool take_number() {
     std::vector<std::size_t> ends;
     std::vector<std::int64_t> values;
@@ -181,6 +183,9 @@ std::string SizePoints::text(std::size_t point) const {
   return result;
 }
 
+// Finite differences: the coefficient of size s is (value at point 1 + s - value at the base) by
+// the change of s, which has to be whole. An affine function is determined by that; all points,
+// also those that were not used, have to agree with it.
 std::optional<Affine> fit(const SizePoints& sizes, std::span<const std::int64_t> values) {
   const std::vector<std::int64_t>& base = sizes.points[0];
   std::vector<std::int64_t> coefficients;

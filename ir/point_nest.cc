@@ -26,6 +26,7 @@ Result<PointNest, Mismatch> point_nest(const Stmt& s) {
   return nest;
 }
 
+// The coefficient is the whole of it only if the loop is nowhere else, as inside a division.
 std::optional<std::int64_t> step_of(const Index& index, const std::string& var) {
   const std::int64_t step = index.affine.coefficient(var);
   if (index.indirect || (index.affine - Affine::symbol(var) * step).uses(var)) return std::nullopt;

@@ -16,7 +16,9 @@ struct Span {
   Affine last;
 };
 
-// first <= iterator <= last over all points of the domain, `last` over parameters.
+// first <= iterator <= last over all points of the domain, `last` over parameters. By elimination
+// of the other iterators: an over-approximation, so the definition may compute elements that nobody
+// reads, never too few.
 std::optional<Span> span_of(const Statement& s, const std::string& iterator) {
   System system = system_of(s.domain);
   for (const std::string& other : s.iterators)
@@ -120,6 +122,8 @@ void move_up(std::vector<Item>& items, std::size_t from) {
   }
 }
 
+// Statements are kept in text order, so the definition goes in front of the first one of the item,
+// and the numbers in the order from there on move up.
 void insert(Program& program, Statement definition, std::size_t place) {
   const std::size_t at = std::ranges::min(statements_in({program.order[place]}));
   program.statements.insert(program.statements.begin() + static_cast<std::ptrdiff_t>(at),

@@ -110,6 +110,7 @@ std::vector<std::int64_t> constant_shape(const Buffer& buffer) {
 
 namespace {
 
+// Of u64 by its bits: 2^64 - 1 is stored as -1.
 std::int64_t largest(DType type) {
   switch (type) {
     case DType::U64:
@@ -152,9 +153,11 @@ Expr combine(Combiner combiner, const Expr& value, const Expr& current) {
   POLYTE_CHECK(false, "'" + to_string(combiner) + "' combines pairs");
 }
 
-// The new pair wins by its value, or by the lower position where the values are equal
-// (0 and -0 are). The position is stored first: the value goes with it where it is the new
-// one already.
+// The new pair wins by its value, or by the lower position where the values are equal (0 and -0
+// are). The position is stored first, reading the old value; the value then sees the new position.
+// If the new pair has won, the stored position is its own, so the value's test has to accept
+// equality (Le); if it has lost a tie, it was to a lower position, and Le fails as Lt did. A NaN
+// never wins: both comparisons are false.
 std::vector<Expr> combine_pair(const Statement& statement, const std::vector<Expr>& current) {
   const Expr &value = statement.values[0], &position = statement.values[1];
   const bool is_max = statement.combiner == Combiner::ArgMax;
@@ -193,6 +196,8 @@ std::vector<Expr> combined_values(const Statement& statement, const std::vector<
   return result;
 }
 
+// e with combine(e, x) = x for all x. Of a float sum it is +0, not the exact identity -0: a sum of
+// only -0 comes out as +0, in the interpreter as in every code generator.
 Expr identity_of(Combiner combiner, DType type) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (combiner) {

@@ -229,6 +229,8 @@ class ProgramParser {
                   word.substr(0, word == "input" ? 2 : 3) + "'?");
   }
 
+  // Fault{0, ""} is no message: it skips a statement that reads what an earlier fault has left
+  // undefined, and marks what it would have written as undefined too.
   void parse_statement(const Line& line, Cursor& cursor) {
     refuse_foreign_word(cursor);
     const auto is_tensor = [&](const std::string& name) {

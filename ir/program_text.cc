@@ -28,7 +28,9 @@ std::optional<Affine> take_bound(std::vector<Constraint>& domain,
   return std::nullopt;
 }
 
-// The inverse of assemble(): what a person would have written.
+// The inverse of assemble(): what a person would have written. For each iterator one lower and one
+// upper bound go back into a range, `i in 0..N`; constraints that are left become predicates, `if i
+// >= j`. An iterator that has only one of the two bounds gets no range.
 StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
   StatementParts parts;
   parts.name = s.name;
@@ -132,7 +134,8 @@ class ProgramPrinter {
     }
   }
 
-  // `acc[m] = sum[k in 0..K] ...` where exactly these two statements would come of it.
+  // `acc[m] = sum[k in 0..K] ...` where exactly these two statements would come of it: the two are
+  // assembled again from the parts and compared, so the short form can never say something else.
   bool print_reduction(const Statement& init, const Statement& update,
                        const std::vector<Range>& regions, const std::string& indent) {
     constexpr std::string_view kSuffix = ".update";

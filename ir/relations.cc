@@ -64,7 +64,8 @@ bool stay_at_their_point(const Statement& a, const Statement& b) {
 
 namespace {
 
-// The greatest step that all values of the subscript are a multiple of, from the first one on.
+// The greatest step that all values of the subscript are a multiple of, from the first one on; 0 of
+// a constant.
 std::int64_t step_of(const Affine& subscript) {
   std::int64_t step = 0;
   for (const Term& term : subscript.terms()) step = std::gcd(step, term.coefficient);
@@ -73,6 +74,8 @@ std::int64_t step_of(const Affine& subscript) {
 
 }  // namespace
 
+// By residues: a's subscript is c modulo the step s, whatever the iterators are, and b's is c + d
+// with 0 < |d| < s. These never meet, not even at different points. One such dimension is enough.
 bool write_in_turn(const Statement& a, const Statement& b) {
   if (a.writes.size() != 1 || b.writes.size() != 1 || !reads_apart(a, b) || !reads_apart(b, a))
     return false;
@@ -134,6 +137,13 @@ Program with_statements(const Program& program, const std::function<bool(const S
   return result;
 }
 
+// Roles follow from who touches a buffer. Of those that both parts touch:
+//
+//   the part only reads it                                            In (Const stays Const)
+//   the part writes it, and another statement has written it before   InOut
+//   the part writes it first                                          Out
+//
+// A buffer that only one side touches keeps its role.
 Program part_of(const Program& program, const std::function<bool(const Statement&)>& keep) {
   Program part = with_statements(program, keep);
   for (Buffer& buffer : part.buffers) {

@@ -59,6 +59,7 @@ struct Subscript {
   std::vector<Node> indirect;  // none or one
 };
 
+// Subscripts of lane 0, and the step of each from lane to lane.
 struct ResolvedAccess {
   int buffer = 0;
   std::vector<Subscript> subscripts;
@@ -105,6 +106,7 @@ struct Step {
 
 // --- buffers and their shadows -------------------------------------------------------------------
 
+// Which run of a race loop, and which of its iterations.
 struct Level {
   std::int64_t execution = 0, iteration = 0;
 };

@@ -13,6 +13,8 @@ struct Lines {
   }
 };
 
+// By trying every element: the operand of one instruction is small, and whatever subscripts made
+// the offsets, the answer is exact.
 bool lies_so(const Lines& lines, std::int64_t along, std::int64_t across,
              const MatrixOffset& offset) {
   for (std::int64_t i = 0; i < along; ++i)
@@ -41,6 +43,9 @@ std::optional<SharedMatrix> shared_matrix(std::int64_t rows, std::int64_t terms,
   return std::nullopt;
 }
 
+// Addresses and offsets are given in units of 16 bytes. Bits 0 to 13 are the start address, 16 to
+// 29 the leading offset, 32 to 45 the stride, 62 and 63 the swizzle, of which 1 is that of 128
+// bytes.
 std::uint64_t descriptor_bits(const SharedMatrix& matrix) {
   constexpr std::uint64_t kSwizzledBy128 = 1;
   const auto sixteenths = [](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) / 16; };

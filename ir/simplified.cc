@@ -84,6 +84,7 @@ Affine simplified_or_same(const Affine& e, const Ranges& ranges, const Quotient&
   }
 }
 
+// Both ends of the interval between the same two multiples of d.
 std::optional<std::int64_t> quotient_by_range(const Affine& numerator, std::int64_t d,
                                               const Ranges& ranges) {
   const Interval r = range_of(numerator, ranges);
@@ -107,6 +108,8 @@ Affine Facts::simplify(const Affine& e) const {
 
 namespace {
 
+// At most 8 cases per symbol and 3 symbols one after the other: 512 substitutions in the worst
+// case.
 constexpr std::int64_t kMostResidues = 8;
 constexpr int kMostSplits = 3;
 
@@ -124,8 +127,8 @@ std::optional<std::pair<std::string, std::int64_t>> divided_symbol(const Affine&
   return std::nullopt;
 }
 
-// The values that a symbol can have, or what it is for each residue by a divisor where these
-// are not few.
+// The values that a symbol can have; where these are not few, what it is for each residue by a
+// divisor: s = divisor * s' + r for r in 0..divisor, in which s' takes the name of s.
 std::vector<Affine> cases_of(const std::string& symbol, std::int64_t divisor,
                              const Ranges& ranges) {
   std::vector<Affine> cases;
@@ -141,6 +144,8 @@ std::vector<Affine> cases_of(const std::string& symbol, std::int64_t divisor,
   return cases;
 }
 
+// Exhaustive, hence a proof: the cases of a symbol cover all of its values. A case in which e is
+// not the constant 0 and nothing is left to divide is where the proof fails.
 bool vanishes_in_all_cases(const Affine& e, Ranges ranges, int splits) {
   if (e == Affine(0)) return true;
   const auto divided = divided_symbol(e);

@@ -107,7 +107,7 @@ std::vector<TreePtr> parse_values(Cursor& cursor, std::size_t count) {
 }
 
 // What `-=` adds. Of a product the sign goes to the first factor, which is the same number, and the
-// product stays one for a fused multiply-add.
+// product stays one for a fused multiply-add: c -= a * b is fma(-a, b, c), with one rounding.
 TreePtr negative_of(const TreePtr& tree) {
   if (tree->kind != TreeKind::Infix || tree->text != "*") return negated(tree);
   Tree product = *tree;
@@ -140,6 +140,12 @@ WrittenRange parse_range(Cursor& cursor) {
   return range;
 }
 
+//   [LABEL ':'] WRITES SIGN [COMBINER '[' RANGES ']'] VALUES
+//   {'for' RANGES | 'if' CONDITIONS | 'when' EXPR}
+//
+//   C[m, n] = sum[k] A[m, k] * B[k, n]  for m in 0..M
+//   (v, p)[i] = argmax[j] (x[i, j], j)
+//   y[i] max= x[i]  if i >= 1  when x[i] > 0
 WrittenStatement parse_statement(Cursor& cursor,
                                  const std::function<bool(const std::string&)>& is_tensor) {
   WrittenStatement s;

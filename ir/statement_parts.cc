@@ -1,7 +1,9 @@
 #include "ir/statement_parts.h"
 
 #include <algorithm>
+#include <set>
 
+#include "ir/affine_terms.h"
 #include "ir/domain.h"
 
 namespace polyte::ir {
@@ -76,15 +78,63 @@ std::string default_name(Combiner combiner, const std::string& buffer) {
   return combiner == Combiner::None ? buffer : buffer + ".update";
 }
 
+namespace {
+
+// Over an iterator's range: in each term the end that makes it greatest, or least. Exact where all
+// terms grow the same way, else no less than the greatest.
+Affine extreme_of(const Affine& e, const Range& range, bool greatest) {
+  Affine result = e.constant();
+  for (const Term& term : e.terms()) {
+    const bool up = (term.coefficient > 0) == greatest;
+    Affine value = of_term({term.atom, 1});
+    if (term.atom.div)
+      value =
+          floor_div(extreme_of(term.atom.div->numerator, range, up), term.atom.div->denominator);
+    else if (term.atom.symbol == range.name)
+      value = up ? range.end - 1 : range.begin;
+    result = result + value * term.coefficient;
+  }
+  return result;
+}
+
+bool shares_symbol(const Affine& a, const Affine& b) {
+  std::set<std::string> symbols;
+  a.collect_symbols(symbols);
+  return std::ranges::any_of(symbols, [&](const std::string& symbol) { return b.uses(symbol); });
+}
+
+// Remainders stand as c * (x - d * (x // d)): c * (d - 1) at most, and less where x is smaller.
+Affine without_remainders(const Affine& e, const Ranges& known) {
+  for (const Term& term : e.terms()) {
+    if (!term.atom.div || term.coefficient % term.atom.div->denominator != 0) continue;
+    const Affine& x = term.atom.div->numerator;
+    const std::int64_t d = term.atom.div->denominator, c = -term.coefficient / d;
+    const Affine rest = e - x * c - of_term(term);
+    if (shares_symbol(x, rest)) continue;
+    const Interval at = range_of(x, known);
+    const bool is_whole = at.min && at.max && *at.min >= 0 && *at.max < d;
+    return without_remainders(rest, known) + (is_whole ? x * c : Affine(c > 0 ? c * (d - 1) : 0));
+  }
+  return e;
+}
+
+Ranges constant_ranges(const std::vector<Range>& ranges) {
+  Ranges known;
+  for (const Range& range : ranges)
+    if (range.begin.is_constant() && range.end.is_constant())
+      known[range.name] = {range.begin.constant(), range.end.constant() - 1};
+  return known;
+}
+
+}  // namespace
+
+// The greatest subscript, plus one. Inner ranges are put in first, since their ends may mention
+// outer iterators.
 std::vector<Affine> extents_of(const Access& write, const std::vector<Range>& ranges) {
   std::vector<Affine> shape;
   for (const Index& index : write.indices) {
-    Affine last = index.affine;
-    for (std::size_t i = ranges.size(); i-- > 0;) {
-      const std::int64_t coefficient = last.coefficient(ranges[i].name);
-      const Affine extreme = coefficient > 0 ? ranges[i].end - 1 : ranges[i].begin;
-      last = substitute(last, {{ranges[i].name, extreme}});
-    }
+    Affine last = without_remainders(index.affine, constant_ranges(ranges));
+    for (std::size_t i = ranges.size(); i-- > 0;) last = extreme_of(last, ranges[i], true);
     shape.push_back(last + 1);
   }
   return shape;

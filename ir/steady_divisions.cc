@@ -24,7 +24,9 @@ Ranges iterator_ranges(const Statement& s) {
   return ranges;
 }
 
-// Of two values the one of more points; nullopt where there are more than two, or one.
+// Of two values the one of more points; nullopt where there are more than two, or one. `change` is
+// the first numerator with the second value: it has change - min points before it, and max - change
+// + 1 from it on.
 std::optional<std::int64_t> usual_value(const Interval& numerator, std::int64_t denominator) {
   if (!numerator.min || !numerator.max) return std::nullopt;
   const std::int64_t first = polyte::floor_div(*numerator.min, denominator),
@@ -34,6 +36,7 @@ std::optional<std::int64_t> usual_value(const Interval& numerator, std::int64_t 
   return change - *numerator.min > *numerator.max - change ? first : last;
 }
 
+// Each division that takes two values replaced by the more frequent one, innermost first.
 Affine steady(const Affine& e, const Ranges& ranges) {
   Affine result = e.constant();
   for (const Term& term : e.terms()) {

@@ -121,7 +121,9 @@ class Verifier {
     check_expr(s, s.guard, facts, s.domain);
   }
 
-  // Whether it leaves 63 bits, where numbers bound its symbols.
+  // Whether it leaves 63 bits, where numbers bound its symbols. Interval arithmetic drops a bound
+  // that overflows, so that an expression without bounds over symbols that all have some has
+  // overflowed.
   bool overflows(const Affine& e) {
     Names symbols;
     e.collect_symbols(symbols);
@@ -231,6 +233,8 @@ class Verifier {
     check_indices(s, *b, load.indices, facts, guarded);
   }
 
+  // `domain` is the statement's, longer by the guard of the read if it has one: a guarded subscript
+  // may leave the buffer.
   void check_indices(const Statement& s, const Buffer& b, const std::vector<Index>& indices,
                      const DomainFacts& facts, const std::vector<Constraint>& domain) {
     if (indices.size() != b.shape.size()) {
@@ -250,6 +254,8 @@ class Verifier {
     }
   }
 
+  // Reports only what is surely wrong. What is neither proved nor refuted is left to the
+  // interpreter, and guarded reads may go outside by design.
   void check_bounds(const Buffer& b, std::size_t dimension, const Affine& subscript,
                     const DomainFacts& facts) {
     const std::string where = "subscript " + to_string(subscript) + " of " + b.name +
@@ -309,6 +315,8 @@ class Verifier {
     }
   }
 
+  // In a region, what any of its statements assigns counts as written from its beginning on: an
+  // earlier iteration may have done it. That accepts too much, never too little.
   void check_flow(const std::vector<Item>& items, Names& written) {
     for (const Item& item : items) {
       if (const auto* region = std::get_if<Region>(&item)) {

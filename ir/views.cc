@@ -45,8 +45,13 @@ struct Digits {
 
 bool is_large(std::int64_t number) { return number > kLarge || number < -kLarge; }
 
-// e = radix * high + low, 0 <= low < radix: each coefficient gives `low` the rest of
-// the least magnitude.
+// e = radix * high + low, 0 <= low < radix. Each coefficient c is divided with rounding to the
+// nearest multiple, ties downwards,
+//
+//   high = ceil((2*c - radix) / (2*radix)),   c - high * radix in (-radix/2, radix/2]
+//
+// so that 63*m + 62 - n becomes high m, low 62 - n. Then the constant is split so that the least
+// value of `low` is in [0, radix); whether its greatest is, has to be proved.
 std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place& place) {
   const auto has_large = [](const Term& term) { return is_large(term.coefficient); };
   if (is_large(radix) || is_large(e.constant()) || std::ranges::any_of(e.terms(), has_large))
@@ -116,7 +121,15 @@ struct Group {
   std::size_t stored = 1, seen = 1;  // dimensions; one of them is 1
 };
 
-// nullopt: they are no views of each other.
+// nullopt: they are no views of each other. Walks both shapes in step, like a merge: whichever
+// product is smaller takes its next extent, until both are equal, which closes a group. Row-major
+// order makes the elements of a group the same in both. Dimensions of 1 at the end join the last
+// group.
+//
+//   [6, 4, 35]  as  [24, 5, 7]     groups  [6, 4] = [24],  [35] = [5, 7]
+//
+// A group of several on both sides, [6, 4] as [4, 6], would need division to convert subscripts:
+// refused.
 std::optional<std::vector<Group>> groups_of(const Extents& stored, const Extents& seen) {
   const auto is_odd = [](std::int64_t extent) { return extent < 1 || is_large(extent); };
   if (std::ranges::any_of(stored, is_odd) || std::ranges::any_of(seen, is_odd))
@@ -287,6 +300,8 @@ class Dimension {
   std::int64_t extent_, least_;
   std::vector<Use> uses_;
 
+  // Only a coefficient of some subscript can be the extent of a lower digit, and only if it divides
+  // the extent.
   std::set<std::int64_t> radices() const {
     std::set<std::int64_t> radices;
     for (const Use& use : uses_)

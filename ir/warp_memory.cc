@@ -22,6 +22,9 @@ using Mask = std::uint32_t;
 
 bool runs(Mask mask, std::size_t lane) { return (mask >> lane & 1U) != 0; }
 
+// Walks the loops once per warp, with the values of all 32 lanes side by side: a variable is an
+// array of 32 numbers, a condition a mask, as on the hardware. Where Representative walks fewer
+// iterations than there are, `weight_` scales what is counted in them.
 class WarpRunner {
  public:
   WarpRunner(const std::map<std::string, std::size_t>& slots, const Values& sizes, Extent extent)
@@ -93,6 +96,7 @@ class WarpRunner {
     return mask;
   }
 
+  // Of each lane: the maximum of its lower and the minimum of its upper bounds.
   std::pair<Lanes32, Lanes32> bounds(const WarpStep& loop) const {
     std::pair<Lanes32, Lanes32> result{at(loop.lower[0]), at(loop.upper[0])};
     for (const SlotValue& bound : loop.lower) {
@@ -131,6 +135,9 @@ class WarpRunner {
     weight_ = outside;
   }
 
+  // How many threads a block has is not known beforehand: loops of threads inside say it. The walk
+  // of warp 0 meets all of them and raises `threads_`, which the loop over warps reads again each
+  // time.
   void blocks(const WarpStep& step) {
     if (step.kind == WarpStep::Loop && step.loop_kind == LoopKind::Block)
       return serial(step, 1, extent_ == Extent::All ? kAll : 1, [&](Mask) {
@@ -142,7 +149,8 @@ class WarpRunner {
     for (warp_ = 0; warp_ * kLanes < threads_; ++warp_) block(step, false);
   }
 
-  // What no loop of threads holds runs on one thread.
+  // What no loop of threads holds runs on one thread: thread 0 of the block, or lane 0 of each warp
+  // inside a loop of warps.
   void block(const WarpStep& step, bool in_warp) {
     if (!step.has_threads) {
       if (in_warp || warp_ == 0) thread(step, 1);
@@ -199,6 +207,9 @@ class WarpRunner {
     if (mask != 0) below(mask);
   }
 
+  // A request of 8 bytes per thread in shared memory is served for 16 lanes at a time, of 16 bytes
+  // for 8: a wavefront moves 32 words of 4 bytes at most. Each group pays for its own bank
+  // conflicts.
   void access(const WarpStep& step, Mask mask) {
     if (mask == 0 || (step.overwritten && *step.overwritten)) return;
     MemoryAccess& a = (*current_)[{step.statement, step.buffer, step.write}];

@@ -17,6 +17,7 @@ constexpr std::int64_t kMostBytes = 16;  // of one access
 
 // Instructions of a thread for a value, without its loads: a product and the sum it is added to are
 // one. Divisions and functions of several steps are taken at about what codegen makes of them.
+// Weights of a price, not promises.
 constexpr double kDivision = 8, kFunction = 16;
 
 double instructions_of(const ExprNode& node) {
@@ -126,6 +127,8 @@ class WarpCompiler {
   };
   Stored last_;  // a store since which memory was not read
 
+  // What a thread has loaded is worth remembering only as long as nobody can have changed it: until
+  // a barrier, a loop or branch, or a store of its own.
   void forget() {
     loaded_.clear();
     last_ = {};
@@ -318,6 +321,10 @@ class WarpCompiler {
     }
   }
 
+  // Two accesses are one where their keys are equal. Subscripts read from memory are told apart by
+  // the address of their expression: equal addresses are one expression, others may be equal
+  // without being found. Keys are only compared for equality, so addresses do not leak into any
+  // order.
   static std::string key(const std::string& buffer, const Index& index, const Lanes& lanes) {
     std::string text = buffer + "|" + to_string(index.affine) + "|" + std::to_string(lanes.count) +
                        "|" + std::to_string(lanes.strides.empty() ? 0 : lanes.strides[0]);
@@ -327,7 +334,9 @@ class WarpCompiler {
     return text;
   }
 
-  // As many elements as the address is known to be a multiple of.
+  // As many elements as the address is known to be a multiple of: the greatest common divisor of
+  // the buffer's alignment and of what each term of the subscript adds, in bytes. 16 is the widest
+  // access of a thread; a swizzle moves chunks whole, so no access is wider than one.
   std::int64_t at_once(const std::string& buffer, const Index& index, const Lanes& lanes) const {
     const Place& place = places_.at(buffer);
     const std::int64_t element = size_in_bytes(place.dtype);
@@ -339,6 +348,9 @@ class WarpCompiler {
     return place.swizzle.none() ? count : std::min(count, place.swizzle.chunk);
   }
 
+  // A vector access in the pieces that are moved at once, as `at_once` allows; the last ones are
+  // halved until they fit: 7 elements by 4 are 4 + 2 + 1. A read that does not move with the lanes
+  // is one element, broadcast.
   void add_parts(WarpStep& step, const std::string& statement, const std::string& buffer,
                  const Index& index, const Lanes& lanes, const std::vector<Constraint>& guard,
                  bool write, std::int64_t most) {

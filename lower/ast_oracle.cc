@@ -69,8 +69,8 @@ struct Exceptions {
   }
 };
 
-// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p, or t.p_2,
-// another copy of t.
+// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p, or t.p_2, another
+// copy of t. Both sides of the comparison are renamed alike.
 std::string without_number(const State& state, std::string name) {
   while (!state.basis->find_buffer(name)) {
     const std::size_t end = name.find_last_not_of("0123456789");
@@ -220,6 +220,9 @@ class AstRun {
     return value(AstExpr(isl_ast_expr_get_op_arg(e.get(), i)));
   }
 
+  // Operators of any number of operands (min, max, and, or) are folded from the left. `and_then`
+  // and `or_else` must not evaluate their second operand where the first decides: it may be
+  // meaningless there.
   std::int64_t operation(const AstExpr& e) const {
     const isl_ast_expr_op_type type = isl_ast_expr_get_op_type(e.get());
     std::int64_t a = operand(e, 0);
@@ -233,6 +236,9 @@ class AstRun {
     return a;
   }
 
+  // isl has several divisions, which differ only where the operands' signs or the remainder are not
+  // known: pdiv of a dividend that is not negative, fdiv rounding down, div exact. Floor division
+  // is right for each of them where isl may use it; zdiv_r is only ever compared with 0.
   static std::int64_t applied(isl_ast_expr_op_type type, std::int64_t a, std::int64_t b) {
     switch (type) {
       case isl_ast_expr_op_max:
@@ -274,6 +280,8 @@ class AstRun {
   }
 };
 
+// Constants that are packed at compile time: a program of its own does that (Part::Packing), and
+// the nest at hand has no stores to them.
 bool is_packed_early(const State& state, const ScheduledStatement& s) {
   return std::ranges::any_of(state.staged, [&](const schedule::StagedBuffer& staged) {
     return staged.at_compile_time && staged.name == s.body.writes.front().buffer;
@@ -312,6 +320,9 @@ void run_points(const schedule::IslModel& model, const State& state, AstRun& run
     run.instance(*model.statements[statement].statement, values);
 }
 
+// Each statement's domain with its time vector as a map, all together the schedule that isl
+// generates code for. The number of isl's operations is limited; beyond it
+// `run_points` takes over.
 std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
   schedule::IslContext context;
   const schedule::IslModel model = schedule::make_model(context, state);

@@ -9,6 +9,7 @@ using ir::Stmt;
 
 namespace {
 
+// +0 and not -0: cp.async fills what it does not copy with zero bits (src-size below cp-size).
 bool is_zero(const ir::Expr& e) {
   const auto* zero = e ? std::get_if<ir::Literal>(&e->op) : nullptr;
   return zero && zero->integer == 0 && zero->real == 0 && !std::signbit(zero->real);

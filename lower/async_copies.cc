@@ -15,6 +15,7 @@ using Kind = BlockNode::Kind;
 
 namespace {
 
+// The search for the number of groups ends here: a deeper pipeline waits for more than it must.
 constexpr int kMostPending = 16;
 
 bool is_below(const BlockNode& n, const BlockNode& above) {
@@ -87,7 +88,9 @@ class Planner {
 
   // --- which buffers
 
-  // Every reader is another thread's, so that a barrier stands between.
+  // Every reader is another thread's, so that a barrier stands between. A thread that waits for its
+  // own copies and then meets the others makes the copies of all of them visible; without a barrier
+  // on the way there is no place for the wait.
   bool may_land_later(const std::string& buffer) {
     std::vector<Flow> flows = flows_of(buffer);
     if (flows.empty()) return false;
@@ -137,6 +140,7 @@ class Planner {
       return shows_copies(flow, gap) && when(flow, gap).has_value();
     });
   }
+  // By the integer sets: no pair meets with a distance of exactly 1 in the carrier's variable.
   bool is_far(const Flow& flow) const {
     if (!flow.carrier) return false;
     const std::string& var = flow.carrier->loop()->var;
@@ -152,6 +156,7 @@ class Planner {
            (!flow.across_warps && places_.contains(gap) && !is_of_warp(gap));
   }
 
+  // nullopt where the gap is on no way that the formulas below can count commits for.
   static std::optional<When> when(const Flow& flow, const Gap& gap) {
     const auto has_passed = [&](const BlockNode& region) {
       return is_below(region, *gap.node) && gap.before > branch_of(region, *gap.node);
@@ -187,6 +192,8 @@ class Planner {
     return flows;
   }
 
+  // Within one iteration of all common loops, where the writer comes first in the text; then once
+  // for each common loop that may carry the pair from an iteration to a later one.
   void add_flows(Flow flow, std::vector<Flow>& flows) {
     const BlockNode& meeting = *lowest_common(*flow.from, *flow.to);
     if (flow.from != flow.to && meeting.kind == Kind::Sequence &&
@@ -266,6 +273,8 @@ class Planner {
   std::int64_t at(const Gap& gap) const { return plan_.commits.contains(gap) ? 1 : 0; }
 
   // Commits of one execution, at the least.
+  // A lower bound, as only so many groups are sure to lie between: branches, and loops of an
+  // unknown number of trips, count as none.
   std::int64_t commits_in(const BlockNode& n) const {
     if (n.kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n.source->op))
       return commits_in(*n.children[0]);
@@ -294,7 +303,8 @@ class Planner {
   // --- how many commits lie between a copy and a place before its reader
 
   // From behind the region until what stands for it below `top` ends, or until a place before that;
-  // its own commit included.
+  // its own commit included. An affine function of the first instance's variables: a loop of n
+  // trips of c commits, left in iteration i, has (n - 1 - i) * c to go.
   Affine commits_after(const BlockNode& region, const BlockNode& top,
                        const Gap* until = nullptr) const {
     Affine count = 0;
@@ -331,6 +341,13 @@ class Planner {
     return count;
   }
 
+  // Commits between the copy's own and the place, over the variables of both instances:
+  //
+  //   from the copy to the end of its iteration t          `commits_after`
+  //   whole iterations of the carrier between the two      (t' - t - 1) times as many as each has
+  //   from the beginning of iteration t' to the place      `commits_before`
+  //
+  // A wait for all but p groups has landed the copy where that number is p at the least.
   Affine commits(const Wait& wait, const Gap& place) const {
     const Flow& flow = wait.flow;
     const BlockNode& top = flow.top();
@@ -407,15 +424,18 @@ class Planner {
     waits_.push_back(wait);
   }
 
-  // What the pairs read, where at a place so many groups may be under way.
+  // What the pairs read, where at a place so many groups may be under way: there is no pair of
+  // instances that meet with fewer than `pending` commits between. A question to the integer sets,
+  // so open sizes and triangular loops are decided for all their values at once.
   bool has_landed(const Wait& wait, const Gap& place, int pending) const {
     std::vector<Constraint> some = wait.pairs;
     some.push_back(ir::at_least(pending - 1, commits(wait, place)));
     return !finder_.question().holds(some);
   }
 
-  // What one barrier waits for has often landed at another one already. Every pair keeps one
-  // that it can rely on.
+  // What one barrier waits for has often landed at another one already. Every pair keeps one that
+  // it can rely on. Greedy in the order of the text, and then each wait that is left becomes as
+  // weak as it may: one more group under way as long as all pairs stay served.
   void drop_needless_waits() {
     for (const auto& [place, pending] : std::map<Gap, int>(plan_.waits)) {
       plan_.waits.erase(place);

@@ -25,6 +25,8 @@ bool has_threads(const Stmt& s) {
   return found;
 }
 
+// Which lane of a warp touches an element is not said by its instructions: a variable of its own
+// stands for it, from 0 to 31.
 const char* const kAnyLane = "lane.any";  // no loop's name
 
 bool has_warp_instruction(const Stmt& s) {
@@ -42,7 +44,8 @@ void append(std::vector<Constraint>& to, const std::vector<Constraint>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// The number of the thread that runs an iteration of a region's own loop.
+// The number of the thread that runs an iteration of a region's own loop. What no loop of threads
+// holds runs on thread 0, or, inside a loop of warps, on lane 0 of its warp.
 Affine thread_of(const ir::For* loop, const Affine& warp) {
   if (!loop || !ir::is_of_threads(loop->kind)) return warp * ir::kLanes;
   return warp * ir::kLanes + Affine::symbol(loop->var);
@@ -78,6 +81,8 @@ void BlockTree::add_children(BlockNode& node, const std::vector<Stmt>& children,
   }
 }
 
+// `known_` is a stack: what is known of the variables around grows on the way down and is cut back
+// on the way up. Each access gets a copy of it.
 std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   auto node = std::make_unique<BlockNode>();
   node->number = nodes_++;
@@ -126,6 +131,8 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   return node;
 }
 
+// All accesses of a region with the constraints under which each happens. Conditions on data are
+// taken to hold: that can only add conflicts.
 void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint> where) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     const std::string& name =

@@ -66,7 +66,14 @@ Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
 }
 
 // Loops of a tile of full extent; what cuts them short, and what guards there are, as a condition
-// of the store.
+// of the store:
+//
+//   for i in 0..min(16, M - 16*t)          for i in 0..16
+//     for j in 0..8                    ->    for j in 0..8
+//       c[..] += ..                            if i < M - 16*t   c[..] += ..
+//
+// An instruction of a warp always computes its whole tile. What the condition leaves out is made
+// harmless by zeros (load_fragments.h).
 Stmt whole_tile(const Stmt& s, const State& state, const ScheduledStatement& statement) {
   std::vector<ir::For> loops;
   std::vector<Constraint> conditions;
@@ -145,6 +152,8 @@ class Builder {
 
   // --- the tree; null where none of its statements belongs here
 
+  // What all leaves below require, and what is decided here, becomes a guard around the node: as
+  // far out as its variables allow, and no test inside that could be made outside.
   Stmt node(const Tree& tree, std::size_t depth, const Instances& among) {
     const Instances below = instances_below(tree, among);
     if (below.empty()) return nullptr;
@@ -170,6 +179,9 @@ class Builder {
     return children.empty() ? nullptr : ir::make_block(std::move(children));
   }
 
+  // Of a loop that is cut each part is built anew from the same tree, as bounds and guards differ
+  // from part to part. `required` shrinks as guards are placed, so each part starts from a copy of
+  // it.
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
     const std::vector<LoopBounds> parts =
         cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
@@ -282,7 +294,8 @@ class Builder {
   }
 
   // Takes from each instance what all of them require and the variables bound here decide. Proven
-  // ones vanish, the others make the guard. False: no instance can run here.
+  // ones vanish, the others make the guard. False: no instance can run here. Each guard is a fact
+  // for those that follow, and for everything inside.
   bool common_guard(const Instances& below, std::vector<Constraint>& guard) {
     for (LeafInstance* instance : below)
       std::erase_if(instance->required, [&](const Constraint& c) {

@@ -43,7 +43,8 @@ std::int64_t reach_of(const Place& place, std::size_t dimension) {
   return place.lanes.count == 1 ? 0 : place.lanes.strides[dimension] * (place.lanes.count - 1);
 }
 
-// Surely no element in common.
+// Surely no element in common: in some dimension the intervals of subscripts that the two cover,
+// from lane 0 to the last, do not overlap. Their distance has to be a number for that to be known.
 bool are_apart(const Place& a, const Place& b) {
   if (a.buffer != b.buffer) return true;
   for (std::size_t d = 0; d < a.at.size(); ++d) {
@@ -56,6 +57,7 @@ bool are_apart(const Place& a, const Place& b) {
   return false;
 }
 
+// The place that the same access had one iteration ago.
 Place before(const Place& place, const std::string& var) {
   Place moved = place;
   for (Affine& at : moved.at) at = substitute(at, {{var, Affine::symbol(var) - 1}});
@@ -123,6 +125,8 @@ class Carrier {
            std::ranges::all_of(block->body, [&](const Stmt& child) { return collect(child); });
   }
 
+  // A store is carried where the next iteration reads its element (`is_read_next`), or a later
+  // statement of the same iteration does, in a buffer of which something is carried anyway.
   std::vector<Carried> carried_in(const ir::For& loop) {
     std::vector<Carried> all;
     std::set<std::string> carries;  // buffers
@@ -168,6 +172,8 @@ class Carrier {
     return read && same(*read, place);
   }
 
+  // The load in front of the loop reads what the first iteration would have read. A loop that may
+  // run no iteration gets a condition around all of it: the element need not exist then.
   Stmt with_values(const ir::For& loop, const std::vector<Carried>& carried) {
     ir::For copy = loop;
     std::size_t next = 0;
@@ -216,7 +222,9 @@ class Carrier {
     return ir::make_block({ir::make_store(std::move(kept)), ir::make_store(std::move(out))});
   }
 
-  // Up to the store the value of the iteration before, after it the one of this.
+  // The register has the value of the iteration before up to the store, and that of this one behind
+  // it. So a read of `earlier` is replaced up to the store (which may read it itself), and one of
+  // `now` after it.
   static Expr taken(const Expr& leaf, std::size_t here, const std::vector<Carried>& carried) {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
     if (!load) return leaf;

@@ -23,6 +23,9 @@ Expr to_lanes(Expr e, int lanes) {
   return e->lanes == lanes ? e : ir::make_broadcast(std::move(e), lanes);
 }
 
+// The affine part, the indirect part and the step from lane to lane become one value that `within`
+// tests; afterwards the affine part and the lane's stride are 0, or they would count twice. Lanes
+// that a mask leaves out test subscript 0 instead of their own.
 Index checked(const Index& index, std::int64_t stride, const Lanes& access,
               const ir::Affine& extent) {
   const int lanes = stride == 0 ? index.indirect->lanes : access.count;

@@ -27,6 +27,7 @@ std::vector<const BlockNode*> path(const BlockNode& n) {
 
 }  // namespace
 
+// Of a region with itself, its parent.
 const BlockNode* lowest_common(const BlockNode& a, const BlockNode& b) {
   const auto pa = path(a), pb = path(b);
   std::size_t i = 0;
@@ -58,7 +59,8 @@ bool runs_at_least_once(const ir::For& loop) {
   return loop.lower.size() == 1 && loop.upper.size() == 1 && trips.is_constant() &&
          trips.constant() >= 1;
 }
-// What every execution of the node reaches.
+// What every execution of the node reaches. Nothing inside a branch, or a loop that may run no
+// iteration: a barrier there would not be on every way.
 void add_inside(const BlockNode& n, std::set<Gap>& ways) {
   if (n.kind == Kind::Region || n.kind == Kind::Warps) return;
   if (n.kind == Kind::Wrap && !std::holds_alternative<ir::Alloc>(n.source->op)) return;
@@ -118,7 +120,8 @@ std::set<Gap> ways_around(const BlockNode& a, const BlockNode& b, const BlockNod
   add_before(b, loop, ways);
   return ways;
 }
-// What every iteration reaches, whatever it holds.
+// What every iteration reaches, whatever it holds. Between instances two or more iterations apart
+// lies a whole iteration, so for those any of these places is on the way.
 void add_spine(const BlockNode& loop, std::set<Gap>& ways) {
   const BlockNode* n = loop.children.front().get();
   while (n->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n->source->op))
@@ -196,6 +199,9 @@ std::vector<Constraint> ConflictFinder::meeting(const RegionAccess& x, const Reg
   return pair;
 }
 
+// Pairs one iteration apart and pairs further apart are separate conflicts, as the second kind can
+// be parted in more places. Without that a barrier in the middle of a pipelined loop would not be
+// seen to serve a copy that is read two iterations later.
 void ConflictFinder::find(const BlockNode& a, const BlockNode& b) {
   for (const BlockNode* loop : common_loops(a, b)) {
     if (loop->kind != Kind::Loop) continue;

@@ -70,6 +70,9 @@ class Finder {
           if (other != constant) see_(constant - other, inside_);
   }
 
+  // A division by d that takes two values over the whole range changes at numerator = last * d. The
+  // two conditions are the two sides of that; where neither holds for all lanes, the vector lies
+  // across.
   void see_divisions(const std::vector<ir::Index>& indices) {
     for (const ir::Index& index : indices)
       for (const ir::Term& term : index.affine.terms()) {

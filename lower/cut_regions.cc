@@ -54,6 +54,8 @@ class RegionCutter {
     return ir::rewrite_children(s, [&](const Stmt& child) { return in_forms(child); });
   }
 
+  // With conditions c1, c2, .. the forms are {c1 and c2 and ..}, {not c1}, {c1 and not c2}, ..:
+  // exactly one of them runs, without an `else`, which loops do not have.
   Stmt in_forms(const Stmt& body) {
     if (has_exchange(body)) return beside_exchanges(body);
     const std::vector<Affine> conditions = conditions_of(body);
@@ -86,7 +88,9 @@ class RegionCutter {
     return ir::make_if({where, nullptr, std::move(own)});
   }
 
-  // For all values of the loops inside; each that the ones before do not imply.
+  // For all values of the loops inside; each that the ones before do not imply. A condition over
+  // loops inside is replaced by its least value, which holds only if the condition does for all of
+  // them.
   std::vector<Affine> conditions_of(const Stmt& body) {
     std::vector<Affine> found;
     for_each_cut_condition(body, false, "", facts_,

@@ -16,7 +16,14 @@ using ir::Stmt;
 
 namespace {
 
-// The accesses to one buffer: what they share of each subscript, and how far the rest goes.
+// The accesses to one buffer: what they share of each subscript, and how far the rest goes. Three
+// passes over the body:
+//
+//   Choose   the thread's part of each dimension, from the first access that has one
+//   Compare  every other access has the same part, or none of its own
+//   Measure  the rest of each subscript: its greatest value, and what all of it is a multiple of
+//
+// Then a subscript e becomes (e - part) / step, and the extent reach / step + 1.
 class Divider {
  public:
   Divider(const ir::Alloc& alloc, ir::Facts& facts)
@@ -146,6 +153,9 @@ class Divider {
     step_[d] = std::gcd(std::gcd(step_[d], left.constant()), stride);
   }
 
+  // The subscript without the thread's part. Outside loops of threads it is thread 0 that runs;
+  // where an access has another part than the rest (a condition has put the thread's number in the
+  // variable's place), the part is evaluated for the thread that is here.
   Affine rest(std::size_t d, const Affine& subscript) const {
     if (open_.none())
       return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});

@@ -106,7 +106,9 @@ class Region {
          std::vector<std::string>& notes)
       : names_(names), place_(place), owners_(owners), notes_(notes) {}
 
-  // A loop of threads or lanes.
+  // A loop of threads or lanes. Where something is exchanged it is widened to whole warps, 0 to a
+  // multiple of 32, and its own bounds become conditions behind the exchange. The body is rewritten
+  // twice: once to see what is copied, and again with the copies in their places.
   Stmt of_loop(const Stmt& s, const ir::For& loop) {
     const ThreadPlace::Inside inside(place_, s);
     lane_ = loop.var;
@@ -129,7 +131,8 @@ class Region {
     return ir::make_for(std::move(whole));
   }
 
-  // Behind the exchange are conditions that a subscript may need to stay inside.
+  // A lane read stands in front of the conditions that kept its subscripts inside the buffer, as
+  // every lane takes part in it. The register it names has to exist without them.
   void expect_registers(const Stmt& s) {
     const ThreadPlace::Inside inside(place_, s);
     const auto* store = std::get_if<ir::Store>(&s->op);
@@ -150,7 +153,9 @@ class Region {
     });
   }
 
-  // What one thread runs: of the block, or of the warp.
+  // Code outside of the loops of threads is run by one thread, of the block or of the warp. Where
+  // it reads a register of another lane, it becomes a loop over the lanes of a whole warp, and all
+  // that it does with what it read stands under `lane == 0`.
   Stmt of_first(const Stmt& s, bool in_warp) {
     stored_ = stored_in(s);
     std::vector<LaneCopy> copies;
@@ -268,7 +273,10 @@ class Region {
     return with_copies(here, s);
   }
 
-  // s with its copies where all lanes take part, and what it does where it did.
+  // s with its copies where all lanes take part, and what it does where it did. `shfl.sync` needs
+  // every lane of its mask (PTX ISA, "shfl.sync"), so no copy may stand under a condition or bound
+  // that lanes differ in: such conditions are collected in `conditions_` on the way down and put
+  // around what uses the copies.
   Stmt converged(const Stmt& s) {
     std::vector<LaneCopy> copies;
     const Stmt plain = rewritten(s, copies);
@@ -312,7 +320,9 @@ class Region {
     return ir::make_for(std::move(loop));
   }
 
-  // Of all lanes that read.
+  // Of all lanes that read. The loop around an exchange has to run equally often in every lane,
+  // from the least lower to the greatest upper bound of any; lanes outside of their own bounds take
+  // part and store nothing.
   Affine least(const Affine& bound) const {
     std::set<std::string> symbols;
     bound.collect_symbols(symbols);
@@ -388,6 +398,8 @@ class Exchanger {
            has_threads(alloc.body);
   }
 
+  // Tries to exchange the buffer; where something below has no form, NoExchange unwinds to here,
+  // and the same subtree is visited again with the buffer in shared memory.
   Stmt allocation(const ir::Alloc& alloc) {
     const auto below = [&] { return visit(alloc.body, true); };
     const std::string& name = alloc.buffer.name;

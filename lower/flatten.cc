@@ -19,6 +19,8 @@ struct Stride {
 };
 using Strides = std::vector<Stride>;
 
+// From the last dimension outwards: s_(d-1) = s_d * e_d, the numbers among the extents in `factor`,
+// the sizes in `open`. The first extent is in no stride.
 Strides strides_of(const std::vector<Affine>& shape) {
   Strides strides(shape.size());
   for (std::size_t d = shape.size(); d-- > 1;) {

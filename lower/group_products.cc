@@ -16,6 +16,9 @@ bool is_product(const Stmt& s) {
   return row && row->scope == ir::Scope::Warpgroup;
 }
 
+// Open becomes wgmma.fence, without which the instructions may read registers that are still being
+// written; Commit and Wait become wgmma.commit_group and wgmma.wait_group (PTX ISA, "Asynchronous
+// warpgroup level matrix instructions").
 Stmt grouped(std::vector<Stmt> products) {
   products.insert(products.begin(), ir::make_product_group({Step::Open, 0}));
   products.push_back(ir::make_product_group({Step::Commit, 0}));

@@ -109,6 +109,8 @@ class Hoister {
     return ir::make_if(std::move(outer));
   }
 
+  // Every upper bound is above every lower one, so the maximum of the lower ones is below the
+  // minimum of the upper ones.
   bool runs(const ir::For& loop) const {
     return std::all_of(loop.upper.begin(), loop.upper.end(), [&](const Affine& high) {
       return std::all_of(loop.lower.begin(), loop.lower.end(),
@@ -187,7 +189,9 @@ class Hoister {
     return false;
   }
 
-  // All lanes of `a` are before the first of `b`, in this dimension.
+  // All lanes of `a` are before the first of `b`, in this dimension: last lane of a < first lane of
+  // b, or first_b - first_a - (lanes - 1) * stride - 1 >= 0, with the lanes that are active where a
+  // mask has fewer.
   bool ends_before(const Access& a, const Access& b, std::size_t d) const {
     const ir::Index &last = (*a.indices)[d], &first = (*b.indices)[d];
     if (last.indirect || first.indirect) return false;

@@ -75,6 +75,8 @@ class Joiner {
 
   // --- what can be joined
 
+  // Joined loads stand in front of the stretch, so what a store of the stretch writes is not
+  // joined.
   std::vector<Joined> joined_in(std::span<const Stmt> stores) {
     std::set<std::string> written;
     for (const Stmt& s : stores) written.insert(std::get<ir::Store>(s->op).buffer);
@@ -137,7 +139,9 @@ class Joiner {
     return true;
   }
 
-  // Of so many elements, the place of the row's first one, whatever the variables are.
+  // Of so many elements, the place of the row's first one, whatever the variables are. Rows of the
+  // buffer have to be a multiple as well, so that outer subscripts, which may be anything, keep the
+  // address aligned; the buffer itself begins aligned.
   static bool is_multiple(const Row& row, std::int64_t count) {
     const ir::LoopBuffer& buffer = *row.buffer;
     const bool rows_are = buffer.shape.size() == 1 || buffer.shape.back() % count == 0;

@@ -61,6 +61,8 @@ Shapes shapes_of(const ir::LoopProgram& program) {
   return shapes;
 }
 
+// The widest type decides how many lanes there are: a vector register holds that many of it, and
+// narrower types then fill a part of one. What no lane differs in does not count.
 DType widest_type(const Stmt& body, const std::string& var) {
   DType widest = DType::Bool;
   const auto see = [&](DType type) {
@@ -134,6 +136,8 @@ Stmt LaneRewriter::store(const ir::Store& s) {
   return ir::make_block(std::move(all));
 }
 
+// Strides of several dimensions may cancel, one row down and a row's length back: where the shape
+// is known, the distance in memory counts.
 bool LaneRewriter::is_still(const ir::Store& s) const {
   const std::vector<std::int64_t>& strides = s.lanes.strides;
   if (std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; }))
@@ -146,6 +150,7 @@ bool LaneRewriter::is_still(const ir::Store& s) const {
   return position == 0;
 }
 
+// A piece of one lane is a plain store; its mask becomes a condition around it.
 Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
   ir::Store copy = s;
   for (const ir::Index& index : s.indices)
@@ -184,6 +189,9 @@ ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
   return result;
 }
 
+// Puts base + lane in for the variable and simplifies with 0 <= lane < lanes known: where base is a
+// multiple of 8 and there are 8 lanes, (base + lane)//8 is base//8 in every lane. Even is what is
+// then linear in the lane, with the lane in no division.
 std::optional<std::pair<Affine, std::int64_t>> LaneRewriter::even_along_lanes(const Affine& value,
                                                                               const Piece& piece) {
   if (!value.uses(var_)) return std::pair<Affine, std::int64_t>{value, 0};
@@ -212,8 +220,11 @@ ir::Lanes LaneRewriter::access(std::vector<ir::Index>& indices, const Piece& pie
   return lanes;
 }
 
-// Where all but the lane are multiples of one number, 8*q + 7 - lane >= 0 may say q >= 0
-// in every lane.
+// One condition for all lanes. With first >= 0 at lane 0 and a step per lane, let all but the
+// constant be multiples of `unit`: u * q + c >= 0 is q >= -floor(c / u). If floor(c / u) is the
+// same for the first and the last lane, it is for all between, and the condition is the same in
+// every lane: of 8*q + 7 - lane >= 0 and 8 lanes it is q >= 0. Without variables the sign of the
+// constant has to be the same, for which any unit above its magnitude serves.
 ir::Constraint LaneRewriter::guard(const ir::Constraint& c, const Piece& piece) {
   if (!c.expr.uses(var_)) return c;
   const NoLanes differs{"the guard " + ir::to_string(c) + " of a read differs between its lanes"};
@@ -242,6 +253,8 @@ Expr LaneRewriter::load(const Expr& e, const ir::Load& load, const Piece& piece)
   return make_node(e->type, piece.lanes, std::move(copy));
 }
 
+// What no lane differs in stays scalar and is broadcast once, as far up in the expression as
+// possible.
 Expr LaneRewriter::expr(const Expr& e, const Piece& piece) {
   if (!lower::uses(e, var_)) return ir::make_broadcast(e, piece.lanes);
   const auto below = [&](const Expr& child) { return expr(child, piece); };

@@ -69,6 +69,10 @@ bool is_tensorized(const State& state, const std::vector<const Loop*>& path) {
 
 }  // namespace
 
+// Projections from the inside out: of the system over all loops, eliminating the innermost gives
+// what the loops outside must satisfy for it to have a value, and so on. Loops take bounds from
+// these; `required` keeps the exact constraints, and whatever the loops do not imply becomes a
+// guard.
 LeafInstance instance_of(const State& state, const Leaf& leaf) {
   LeafInstance instance;
   instance.statement = &state.at(leaf.statement);

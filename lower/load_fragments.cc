@@ -146,6 +146,8 @@ class Loader {
     return true;
   }
 
+  // Instructions side by side often share operands, as a row of tiles shares one of a: equal tiles
+  // are loaded once, in front of the first instruction that reads them.
   Stmt with_loads(const std::vector<Stmt>& run) {
     std::vector<ir::WarpMatch> matches;
     std::vector<Tile> all;
@@ -202,8 +204,11 @@ class Loader {
     return facts_.simplify(sum);
   }
 
-  // The dimension of the tile whose elements make rows of 16 bytes that ldmatrix can take;
-  // nullopt: none.
+  // The dimension of the tile whose elements make rows of 16 bytes that ldmatrix can take; nullopt:
+  // none. Each row has to begin at a multiple of 16 bytes (PTX ISA, "ldmatrix"): along the
+  // dimension elements follow each other, and everything else in the place is a multiple of a row.
+  // A swizzle moves chunks whole, so a chunk has to hold whole rows. Transposed, an 8x8 matrix has
+  // elements of 16 bits.
   std::optional<int> row_dimension(const Tile& tile) const {
     const BufferPlace& place = places_.at(tile.buffer);
     const auto at = place.shared && tile.guard.empty() ? linear(tile) : std::nullopt;
@@ -290,6 +295,10 @@ class Loader {
     return next;
   }
 
+  // Matrix q of the instruction goes to register q of each lane; within it, lane 4*r + e//2 gets
+  // the elements e and e + 1 of row r (e even, of 16 bits), which is where the digits of a fragment
+  // want them. Which part of the tile matrix q is follows from the fragment: `subscript_of`
+  // register q * together of lane 0 is its corner.
   Stmt matrix_load(const std::vector<Tile>& tiles, const ir::LoopBuffer& registers,
                    int row_dimension) {
     const Tile& tile = tiles.front();
@@ -346,6 +355,9 @@ class Loader {
         {var, {0}, {ir::kLanes}, ir::LoopKind::Lane, var, ir::make_block(std::move(body))});
   }
 
+  // Whether neighbours along the registers are neighbours in the last dimension, and in no other.
+  // The guard of a load is one condition for all its lanes, so that a tile which may be cut between
+  // neighbours is loaded one element at a time.
   bool follow_each_other(const Tile& tile) const {
     const std::string along = kPoint[along_registers(tile)];
     for (std::size_t d = 0; d < tile.indices.size(); ++d) {

@@ -60,8 +60,9 @@ Affine widest(const ir::Facts& facts, const Loop& loop,
   return *all;
 }
 
-// Bounds that hold for every leaf: b does if each leaf has a bound at least as tight.
-// Numbers otherwise.
+// Bounds that hold for every leaf: b does if each leaf has a bound at least as tight. Numbers
+// otherwise. The union of the leaves' values need not be an interval; the loop runs over its hull
+// at least, and each leaf keeps a guard where the hull is more than its own values.
 std::vector<Affine> common_bound(const ir::Facts& facts, const Loop& loop,
                                  const std::vector<std::vector<Affine>>& each, bool lower) {
   const auto holds = [&](const Affine& b) {

@@ -69,6 +69,7 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
 
 LoopProgram lower_to_nest(const schedule::State& state) { return build_loops(state); }
 
+// The passes of a CPU up to the one that replaces vector loops by lanes, and checks of subscripts.
 LoopProgram lower_to_plain_loops(const schedule::State& state, const LowerOptions& options) {
   PassContext context{.machine = options.machine, .state = &state};
   LoopProgram program;

@@ -26,6 +26,7 @@ Names::Names(const ir::LoopProgram& program, bool loops) {
   });
 }
 
+// Numbers go on from the base name, so that m.i_1 copied again is m.i_2 and not m.i_1_1.
 std::string Names::fresh(const std::string& name) {
   if (taken_.insert(name).second) return name;
   const std::string base = base_of(name);

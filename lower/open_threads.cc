@@ -33,6 +33,8 @@ void OpenThreads::enter(const ir::For& loop) {
   if (loop.kind == LoopKind::Lane) values_[loop.var] = ir::mod(thread, ir::kLanes);
 }
 
+// A term is the thread's if all its symbols are open loops of threads. One that mixes, (t + i)//4,
+// cannot be split: nullopt.
 std::optional<Affine> OpenThreads::part_of(const Affine& e) const {
   Affine part = 0;
   for (const ir::Term& term : e.terms()) {

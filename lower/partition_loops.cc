@@ -44,7 +44,9 @@ class CutFinder {
   ir::Facts& facts_;
   Cuts cuts_;
 
-  // The condition e >= 0.
+  // The condition e >= 0. Its least value over the loops inside, a * v + rest, is >= 0 from v =
+  // ceil(-rest / a) on for a > 0, and up to v = floor(rest / -a) for a < 0: the cut is there, and
+  // on its good side the condition holds for all iterations inside.
   void see(const Affine& e, const std::set<std::string>& inside) {
     if (!e.uses(loop_.var) || facts_.truth({e, false}) != ir::Truth::Unknown) return;
     const auto worst = ir::least_over(e, inside, facts_.ranges());
@@ -66,6 +68,7 @@ class CutFinder {
   }
 };
 
+// What may be added, in stores; never negative.
 std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
   return std::min((options.growth - 1) * stores,
                   std::max<std::int64_t>(options.max_stores - stores, 0));

@@ -55,7 +55,9 @@ LoopProgram run_unroll(const LoopProgram& p, PassContext& c) { return unroll_loo
 LoopProgram run_hoist(const LoopProgram& p, PassContext&) { return hoist(p); }
 LoopProgram run_simplify(const LoopProgram& p, PassContext&) { return simplify(p); }
 LoopProgram run_check_subscripts(const LoopProgram& p, PassContext&) { return check_subscripts(p); }
-// The loops may have seen what the caller has in another shape.
+// The loops may have seen what the caller has in another shape (ir/views.h). Row-major elements
+// have the same place in both, so once subscripts are linear the buffer is given its declared shape
+// back.
 LoopProgram run_flatten(const LoopProgram& p, PassContext& c) {
   LoopProgram flat = flatten(p);
   if (c.state)

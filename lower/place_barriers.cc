@@ -29,7 +29,10 @@ bool is_met(const Conflict& c, const std::set<Gap>& places) {
 }
 
 // A cheapest set of places that meets every conflict, by branch and bound; after so many steps the
-// best so far.
+// best so far. This is a hitting set with weights, NP-hard in general; kernels have a handful of
+// conflicts. Branching on the conflict with the fewest ways keeps the tree narrow, and the first
+// leaf, which takes the cheapest way of each, is a bound to cut with. The removal at the end
+// matters where the search was stopped: it drops what others of the set make needless.
 class Chooser {
  public:
   explicit Chooser(const std::vector<Conflict>& conflicts) : conflicts_(conflicts) {
@@ -76,7 +79,8 @@ class Chooser {
   }
 };
 
-// The places where the whole block must meet: warps alone would not part some conflict.
+// The places where the whole block must meet: warps alone would not part some conflict. Conflicts
+// within a warp need only __syncwarp there, which is cheaper.
 std::set<Gap> places_of_block(const std::vector<Conflict>& conflicts, const std::set<Gap>& places) {
   std::set<Gap> whole;
   std::ranges::copy_if(places, std::inserter(whole, whole.end()),
@@ -153,6 +157,8 @@ class Rebuilder {
   std::map<Gap, ir::Barrier> barriers_;
   AsyncCopies copies_;
 
+  // The order matters: what was begun before is committed, then awaited by its own thread, and only
+  // then do all threads meet.
   void add_meeting(const Gap& gap, std::vector<Stmt>& body) const {
     if (copies_.commits.contains(gap)) body.push_back(ir::make_copy_group({false, 0}));
     if (const auto at = copies_.waits.find(gap); at != copies_.waits.end())

@@ -12,6 +12,7 @@ using ir::Stmt;
 
 namespace {
 
+// Rounded up to whole cache lines.
 std::int64_t bytes_of(const ir::LoopBuffer& b) {
   const std::int64_t bytes = checked_mul(checked_product(b.shape), size_in_bytes(b.dtype));
   return checked_mul(ceil_div(bytes, 64), 64);

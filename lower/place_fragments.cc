@@ -133,7 +133,8 @@ class FragmentPlacer {
     return roles;
   }
 
-  // Every store below is in loops along all dimensions of one tile.
+  // Every store below is in loops along all dimensions of one tile. Instructions and loops of
+  // threads are left to visits further in.
   bool is_shared_by_lanes(const Stmt& s) const {
     bool has_instruction = false;
     ir::for_each_stmt(s, [&](const Stmt& each) {
@@ -178,8 +179,14 @@ class FragmentPlacer {
     return ir::rewrite_children(s, [&](const Stmt& child) { return distributed(child); });
   }
 
-  // A loop of a tile as loops over the digits of its subscript that are registers; the lane
-  // has the others.
+  // A loop of a tile as loops over the digits of its subscript that are registers; the lane has the
+  // others. Of the rows of c, i = 8*a + lane//4 with a in 0..2; of its columns, j = 2*(lane%4) + b
+  // with b in 0..2:
+  //
+  //   for j in 0..min(8, N - 8*q)     ->     vector b in 0..min(2, N - 8*q - 2*(lane%4))
+  //
+  // Where the tile is cut short, the digit of single steps takes the bound, as b here. Without such
+  // a digit the bound becomes a condition.
   Stmt digits_of(const ir::For& loop) {
     Role& role = roles_.at(loop.var);
     std::vector<ir::FragmentDigit> registers;
@@ -243,7 +250,8 @@ class FragmentPlacer {
 
   // --- accesses
 
-  // Subscripts of the tiles, by the loops along them.
+  // Subscripts of the tiles, by the loops along them: 16*p + i of a tile of 16 rows becomes p, and
+  // i is returned as the loop along it.
   static std::vector<std::string> to_tiles(const Placement& placement, std::vector<Index>& indices,
                                            const std::set<std::string>& loops) {
     std::vector<std::string> along;

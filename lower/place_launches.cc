@@ -51,9 +51,11 @@ class LaunchPlacer {
  private:
   Names names_;
 
-  // A grid is loops of blocks and nothing between them: guards and memory of the blocks go
-  // inside. No two blocks touch an element that one of them writes, so each may have such
-  // memory for itself.
+  // A grid is loops of blocks and nothing between them: guards and memory of the blocks go inside.
+  // No two blocks touch an element that one of them writes, so each may have such memory for
+  // itself.
+  //
+  //   block i { if c { block j { B } } }   ->   block i { block j { if c { B } } }
   static Stmt together(ir::For loop) {
     if (const Stmt inner = inner_blocks(loop.body))
       loop.body = together(std::get<ir::For>(inner->op));

@@ -11,7 +11,8 @@ using ir::Stmt;
 
 namespace {
 
-// The first subscript of the buffer that is not a number; empty: there is none.
+// The first subscript of the buffer that is not a number; empty: there is none. Registers have no
+// address on a GPU: a subscript that is computed would have to be looked up in memory.
 std::string varying_subscript(const ir::Alloc& alloc) {
   std::string found;
   std::set<std::string> tile;  // loops of instructions of warps: all of these, at once

@@ -125,6 +125,7 @@ Affine RegisterOwner::lane_of(const std::vector<ir::Index>& element) const {
   return thread;
 }
 
+// e without its digit: e = stride * extent * q + stride * digit + r gives register stride * q + r.
 std::vector<ir::Index> RegisterOwner::register_of(const std::vector<ir::Index>& element) const {
   std::vector<ir::Index> result;
   for (std::size_t d = 0; d < digits_.size(); ++d) {

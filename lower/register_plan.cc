@@ -100,7 +100,9 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
 
 namespace {
 
-// One of the two is taken: k >= 1, and k <= 0 or what is left of that where k is no less.
+// One of the two is taken: k >= 1, and k <= 0 or what is left of that where k is no less. Over
+// integers the complement of e >= 0 is -e - 1 >= 0; beside e == 0 it is e - 1 >= 0 or -e - 1 >= 0,
+// where e lies on one side of 0, which is not checked here.
 bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
   const auto *one = std::get_if<ir::If>(&a->op), *other = std::get_if<ir::If>(&b->op);
   if (!one || !other || one->condition || other->condition) return false;
@@ -113,7 +115,9 @@ bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
 
 }  // namespace
 
-// Where it is read, it has been written: on the way here, or in both of two branches on it.
+// Where it is read, it has been written: on the way here, or in both of two branches on it. A way
+// is the branches and loops around a statement; a store is on the way to here if its own is a
+// beginning of the present one.
 bool RegisterPlan::is_begun(const Masks& masks) const {
   const auto leads_here = [&](std::span<const ir::StmtNode* const> path) {
     return path.size() <= path_.size() &&
@@ -163,6 +167,8 @@ void RegisterPlan::reorder(std::vector<ir::Index>& indices, ir::Lanes& lanes) co
   lanes.strides = std::move(strides);
 }
 
+// A masked vector may reach beyond the buffer's end: in memory those lanes are not touched, in a
+// register they are just there.
 void RegisterPlan::grow() {
   if (shape.empty()) return;
   const std::size_t dim = lane_dim_.value_or(shape.size() - 1);
@@ -207,7 +213,8 @@ bool RegisterPlan::is_part(const Piece& piece) const {
   });
 }
 
-// Every element belongs to one piece only.
+// Every element belongs to one piece only. An SSA value has no parts that another value could
+// share: a store to one of two overlapping pieces would leave the other stale.
 void RegisterPlan::check_overlap() {
   std::set<std::vector<std::int64_t>> taken;
   for (const auto& [piece, masks] : pieces_) {
@@ -244,7 +251,8 @@ bool RegisterPlan::replan(Access& access) const {
   return true;
 }
 
-// The whole vector, of which the others keep what they are.
+// A store of one element as a masked store of the whole vector that has it. Element 2 of a vector
+// of 4 is stored with `skipped` 2 and `active` 3: lanes 0, 1 and 3 keep what they have.
 void RegisterPlan::become_lane(ir::Store& store) const {
   const Piece piece = piece_of(store.indices, store.lanes);
   const auto found = whole_.find(piece);

@@ -79,7 +79,7 @@ class Simplifier {
   }
 
   // The value of a loop of one trip or none, b in k..k + (i + 1)//16 with i below 16: by the bound
-  // without a division, if one has none.
+  // without a division, if one has none. The loop then becomes a condition around its body.
   std::optional<Affine> only_value(const std::vector<Affine>& lower,
                                    const std::vector<Affine>& upper) const {
     for (const Affine& low : lower)
@@ -118,6 +118,8 @@ class Simplifier {
     return result;
   }
 
+  // Each condition is a fact for the ones after it and for the body. Not inside an instruction of a
+  // warp: there the condition cuts the tile short, while the subscripts below run over all of it.
   Stmt simplified(const Stmt& s, const ir::If& branch) {
     const ir::Facts::Scope scope(facts_);
     std::vector<Constraint> conditions;
@@ -183,6 +185,8 @@ class Simplifier {
     return changed;
   }
 
+  // A mask that excludes no lane goes: active is then at least the number of lanes, skipped at most
+  // 0.
   bool lanes(ir::Lanes& lanes) const {
     bool changed = false;
     const auto simplify = [&](std::optional<Affine>& bound, const auto& says_nothing) {

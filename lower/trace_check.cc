@@ -38,7 +38,7 @@ struct PointHash {
 };
 using Instances = std::unordered_map<Point, Instance, PointHash>;
 
-// Integers of this magnitude have sums without rounding.
+// Integers of this magnitude have sums without rounding: 2^p for a type of p significant bits.
 double exact_below(DType type) {
   if (!is_float(type)) return INFINITY;
   return type == DType::F64   ? 0x1p53
@@ -368,6 +368,8 @@ class Comparison {
   }
 
   // Instances of the reference whose values reach an output, by number.
+  // Backwards from the outputs along what was read; an instance whose value nobody uses may be left
+  // out by a schedule.
   std::set<int> needed() const {
     std::set<int> result, looked_at;
     std::vector<int> open;  // sources

@@ -26,7 +26,9 @@ inline std::string list(const Point& point) {
 }
 
 // A set of instances as a sum of their random numbers: the same whatever the order, another one
-// where an instance is missing or counts twice.
+// where an instance is missing or counts twice. A homomorphic hash of a multiset, of 128 bits and
+// the count: adding one update costs the same however many there are, and two different sets agree
+// by accident only.
 struct InstanceSum {
   std::uint64_t low = 0, high = 0;
   int count = 0;
@@ -58,7 +60,9 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
-// Numbers of sources, the same for both executions.
+// Numbers of sources, the same for both executions: what is equal has one number, so that sets of
+// sources are compared as sets of numbers. For an update also its predecessor is kept (`Made`), a
+// chain through the generation for messages and for checks of order.
 class Known {
  public:
   int name(const std::string& text) {

@@ -35,8 +35,9 @@ std::int64_t count_unrolled_stores(const Stmt& s) {
 
 namespace {
 
-// Copies the tree once, top down, with the values of unrolled variables as bindings; each store
-// is rewritten once.
+// Copies the tree once, top down, with the values of unrolled variables as bindings; each store is
+// rewritten once. Unrolling from the inside out would rewrite the inner copies once per loop around
+// them.
 class Unroller {
  public:
   Unroller(const ir::LoopProgram& program, std::vector<std::string>& notes)
@@ -75,6 +76,9 @@ class Unroller {
     return below;
   }
 
+  // A serial loop whose variable is in a subscript of registers is unrolled as well. Its variable
+  // is replaced by the first iteration in what is passed outwards, as loops around see only what is
+  // left.
   Stmt as_chooser(const Stmt& s, const ir::For& loop, Subscripts& found) {
     bool chooses = false;
     const bool can_be = loop.kind == LoopKind::Serial || loop.kind == LoopKind::Unrolled;
@@ -129,6 +133,8 @@ class Unroller {
     return ir::rewrite_children(s, [&](const Stmt& child) { return copy(child, bindings, again); });
   }
 
+  // The copy below is made as if it were the first one: `rename_bound` gives fresh names to all
+  // that it binds afterwards, the buffer included.
   Stmt copy_alloc(const ir::Alloc& alloc, const Bindings& bindings, bool again) {
     if (alloc.buffer.memory == ir::Memory::Register) registers_.insert(alloc.buffer.name);
     Stmt result = ir::make_alloc({alloc.buffer, copy(alloc.body, bindings, false)});
@@ -195,6 +201,8 @@ class Unroller {
     return ir::make_block(std::move(copies));
   }
 
+  // `trips_of` takes the least of several upper bounds; the others may cut iterations off, each of
+  // which gets a test.
   static std::vector<Constraint> guard_of(const ir::For& loop, const Affine& value) {
     std::vector<Constraint> guard;
     for (const Affine& upper : loop.upper) {
@@ -204,7 +212,7 @@ class Unroller {
     return guard;
   }
 
-  // Some register cell is written by every iteration.
+  // Some register cell is written by every iteration: no subscript of the store uses the variable.
   bool reduces_into_registers(const ir::For& loop) const {
     bool found = false;
     ir::for_each_stmt(loop.body, [&](const Stmt& s) {

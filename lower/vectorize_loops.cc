@@ -194,7 +194,8 @@ class Vectorizer {
     return found;
   }
 
-  // min(a, b) pieces: one copy of the loop for each side.
+  // min(a, b) pieces: one copy of the loop for each side, under the condition that says which is
+  // the smaller. In each the extent is one expression.
   Stmt either(const ir::For& loop, const std::vector<Affine>& extents, std::int64_t lanes) {
     return one_of(ir::at_least(extents[1], extents[0]), ir::less_than(extents[1], extents[0]),
                   [&](std::size_t side) { return guarded_pieces(loop, extents[side], lanes); });
@@ -272,6 +273,8 @@ class Vectorizer {
     return LaneRewriter(loop.var, std::move(all), facts_, shapes_).rewrite(loop.body);
   }
 
+  // A known remainder of 5 of 16 lanes becomes a vector of 8 with 5 active ones: a shorter
+  // instruction, and a mask all the same.
   Piece piece(const Affine& base, const Affine& left, std::int64_t lanes) const {
     if (!whole_ && left.is_constant() && left.constant() < lanes)
       lanes = next_power_of_two(left.constant());

@@ -76,6 +76,8 @@ class ThreadVectorizer {
     return ir::make_for(std::move(loop));
   }
 
+  // Known extents are written out in vectors; where further bounds may cut them short, elements one
+  // by one are the other form. Open extents are strips.
   Stmt vectorized(const ir::For& loop) {
     if (loop.lower.size() > 1) throw NoLanes{"its first iteration is a maximum of several values"};
     const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
@@ -114,6 +116,8 @@ class ThreadVectorizer {
     return LaneRewriter(loop.var, std::move(pieces), facts_, shapes_).rewrite(loop.body);
   }
 
+  // The longest first. Lengths only fall, and each begins at a multiple of itself from `first` on,
+  // so a first element at an aligned address aligns them all.
   static std::vector<Piece> pieces(const Affine& first, std::int64_t extent, std::int64_t lanes) {
     std::vector<Piece> all;
     for (std::int64_t begin = 0; begin < extent; begin += lanes) {

@@ -13,9 +13,13 @@ using ir::UnaryOp;
 
 std::string suffix_of(DType type) { return std::string(to_string(type)); }
 
-// The type in which integers of `type` are computed, so that they wrap.
+// The type in which integers of `type` are computed, so that they wrap. Not the unsigned type of
+// the same width: C promotes what is narrower than int to int, where uint16_t(65535) *
+// uint16_t(65535) overflows, which is undefined.
 std::string unsigned_type(DType type) { return size_in_bytes(type) == 8 ? "uint64_t" : "uint32_t"; }
 
+// The shortest digits that a C compiler reads back as the same value, by the function that reads
+// literals of that type.
 std::string real_literal(DType type, double value) {
   const std::string cast = type == DType::F32 ? "" : "(double)";
   if (std::isnan(value)) return cast + "NAN";
@@ -32,6 +36,8 @@ std::string real_literal(DType type, double value) {
   return result + (type == DType::F32 ? "f" : "");
 }
 
+// -9223372036854775808 is no literal of C but a minus sign before a number that fits no signed
+// type.
 std::string integer_literal(DType type, std::int64_t value) {
   if (type == DType::U64) return std::to_string(static_cast<std::uint64_t>(value)) + "u";
   if (value == std::numeric_limits<std::int64_t>::min()) return "INT64_MIN";
@@ -96,6 +102,7 @@ void CExprs::check_type(DType type, const std::string& where) {
     problems_.insert(where + " is " + suffix_of(type) + ", which C99 has no type for");
 }
 
+// Positive terms first, as a person would write it: N - i, not -i + N.
 CExprs::Piece CExprs::affine_piece(const ir::Affine& e) {
   std::string text;
   std::size_t summands = 0;
@@ -178,6 +185,7 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::IndexValue& o) {
   return {"(" + c_type(node.type) + ")" + within(affine_piece(o.value), Primary), Sign};
 }
 
+// A bool is a byte of which only the lowest bit counts, as arithmetic.h loads it.
 CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Load& o) {
   Piece element{access(o.buffer, o.indices) + (node.type == DType::Bool ? " & 1" : ""),
                 node.type == DType::Bool ? Weak : Primary};

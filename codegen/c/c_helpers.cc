@@ -17,7 +17,10 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// NAME, T and U (unsigned, at least 32 bits wide) stand for what differs.
+// @ is the function's name, @T the type and @U one that is unsigned and at least 32 bits wide;
+// @MASK is the width less one. `>>` of a negative number is implementation-defined in C99 (6.5.7);
+// gcc and clang shift arithmetically. The saturating cast compares with both limits as doubles: the
+// lower is exact, the upper may be rounded up to a power of two, hence `>=`.
 void add_integer(std::vector<Definition>& all, DType type) {
   const std::string suffix(to_string(type)), t = c_type(type);
   const std::string u = size_in_bytes(type) == 8 ? "uint64_t" : "uint32_t";
@@ -47,6 +50,7 @@ void add_integer(std::vector<Definition>& all, DType type) {
                 low + ";\n  return x >= (double)" + high + " ? " + high + " : (@T)x;\n}");
 }
 
+// Not fmin and fmax: these give the other operand where one is NaN, and may give either zero.
 void add_float(std::vector<Definition>& all, const std::string& suffix, const std::string& type) {
   for (const bool max : {false, true}) {
     const std::string name = (max ? "max_" : "min_") + suffix;

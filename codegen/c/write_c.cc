@@ -15,6 +15,7 @@ using ir::Stmt;
 // Of one buffer; what is larger comes from malloc.
 constexpr std::int64_t kMostStackBytes = 16 << 10;
 
+// C has no arrays of no elements.
 std::int64_t at_least_one(std::int64_t extent) { return std::max<std::int64_t>(extent, 1); }
 
 std::int64_t bytes_of(const ir::LoopBuffer& buffer) {
@@ -91,6 +92,9 @@ class FunctionWriter {
     return around;
   }
 
+  // `type name[restrict N][M]`: C99's variably modified parameters, where extents may be parameters
+  // in front of it. The first extent says nothing to the compiler but is there for readers;
+  // `restrict` is the promise that buffers do not overlap.
   std::string parameter(const ir::Buffer& buffer) {
     exprs_.check_type(buffer.dtype, "'" + buffer.name + "'");
     const bool is_const = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
@@ -131,6 +135,9 @@ class FunctionWriter {
     return text;
   }
 
+  // `omp simd` promises that iterations are independent, as a Vector loop does. Inside such a loop,
+  // and inside a team of threads, further parallel pragmas are left out: OpenMP forbids the first
+  // and would nest teams for the second.
   void write(const ir::For& loop, const Around& around) {
     if (ir::is_of_device(loop.kind))
       problems_.insert("loop '" + loop.loop + "' is " + ir::description(loop.kind) + " of a GPU");
@@ -160,6 +167,8 @@ class FunctionWriter {
     put(around, "}");
   }
 
+  // In braces of its own, unless it is the only statement between two already: the name ends with
+  // them.
   void write(const ir::Alloc& alloc, const Around& around) {
     const ir::LoopBuffer& buffer = alloc.buffer;
     if (buffer.memory == ir::Memory::Shared || buffer.of_each_thread || buffer.of_lanes)

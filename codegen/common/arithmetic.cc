@@ -44,6 +44,8 @@ llvm::Type* Arithmetic::value_type(DType type, int lanes) const {
   return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, lanes);
 }
 
+// A short float and a bool are integers in memory. A bool is a byte there and an i1 in registers; a
+// short float is an f32 in registers.
 llvm::Type* Arithmetic::memory_type(DType type, int lanes) const {
   if (type == DType::F64 || type == DType::F32) return value_type(type, lanes);
   llvm::Type* scalar = b_.getIntNTy(8 * size_in_bytes(type));
@@ -56,6 +58,8 @@ llvm::Type* Arithmetic::shaped(llvm::Type* scalar, const Value* like) const {
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
 }
 
+// bf16 is the upper half of an f32, so that conversion to f32 is a shift, and back, of a value that
+// is one already, another.
 Value* Arithmetic::from_memory(DType type, Value* raw) {
   if (type == DType::Bool)
     return b_.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
@@ -73,6 +77,8 @@ Value* Arithmetic::to_memory(DType type, Value* value) {
   return b_.CreateTrunc(b_.CreateLShr(bits, 16), shaped(b_.getInt16Ty(), value));
 }
 
+// A short float is rounded from f64 in one step. By way of f32 it would be rounded twice, which
+// differs for values next to the middle between two of them.
 Value* Arithmetic::literal(DType type, const ir::Literal& literal) {
   switch (type) {
     case DType::F64:
@@ -110,6 +116,8 @@ Value* Arithmetic::unary(UnaryOp op, DType type, Value* a) {
   return b_.CreateNot(a);
 }
 
+// Of a short float the operand is an f32 that the short type has, and `round_short` brings the
+// result back to one.
 Value* Arithmetic::float_unary(UnaryOp op, DType type, Value* a) {
   switch (op) {
     case UnaryOp::Neg:
@@ -141,6 +149,7 @@ Value* Arithmetic::float_unary(UnaryOp op, DType type, Value* a) {
   undefined_operation(to_string(op), type);
 }
 
+// llvm.abs with `false` wraps for the lowest integer; with `true` it would be poison.
 Value* Arithmetic::integer_unary(UnaryOp op, DType type, Value* a) {
   switch (op) {
     case UnaryOp::Neg:
@@ -165,6 +174,8 @@ Value* Arithmetic::binary(BinaryOp op, DType type, Value* a, Value* b) {
   return type == DType::Bool ? bool_binary(op, a, b) : integer_binary(op, type, a, b);
 }
 
+// Ordered comparisons are false where an operand is NaN; != is the unordered one, which is true:
+// what IEEE 754 and C have.
 Value* Arithmetic::compare(BinaryOp op, DType type, Value* a, Value* b) {
   const bool real = is_float(type);
   const bool is_signed = is_signed_integer(type);
@@ -206,6 +217,8 @@ Value* Arithmetic::float_binary(BinaryOp op, DType type, Value* a, Value* b) {
   }
 }
 
+// llvm.minimum and llvm.maximum are those of IEEE 754-2019: NaN if an operand is, and -0 below +0.
+// llvm.minnum would give the other operand.
 Value* Arithmetic::extremum(llvm::Intrinsic::ID which, Value* a, Value* b) {
   if (Value* found = target_.extremum(b_, which, a, b)) return found;
   return b_.CreateBinaryIntrinsic(which, a, b);
@@ -286,6 +299,7 @@ Value* Arithmetic::integer_division(bool remainder, DType type, Value* a, Value*
   return b_.CreateSelect(by_zero, constant(llvm::APInt(width, 0)), result);
 }
 
+// The mask is part of the definition, and needed: an LLVM shift by the width or more is poison.
 Value* Arithmetic::integer_shift(BinaryOp op, DType type, Value* a, Value* b) {
   const unsigned width = a->getType()->getScalarSizeInBits();
   Value* amount = b_.CreateAnd(b, llvm::ConstantInt::get(b->getType(), width - 1));

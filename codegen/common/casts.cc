@@ -23,6 +23,8 @@ llvm::Value* Arithmetic::cast(DType to, DType from, llvm::Value* a) {
   return round_short(to, from == DType::F64 ? double_to_float_odd(a) : a);
 }
 
+// The saturating intrinsics: fptosi itself is poison for what does not fit, and cvttps2dq gives
+// 0x80000000 for it.
 llvm::Value* Arithmetic::float_to_integer(DType to, llvm::Value* a) {
   llvm::Type* type = shaped(value_type(to, 1), a);
   const auto id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
@@ -37,7 +39,14 @@ llvm::Value* Arithmetic::integer_to_float(DType to, DType from, llvm::Value* a) 
 }
 
 // Rounds to odd: truncates, and sets the last bit where anything was lost. A second rounding to 11
-// bits or fewer then gives what a single one would.
+// bits or fewer then gives what a single one would, as two bits more than the result has are enough
+// (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms using
+// rounding to odd", 2008).
+//
+// From the nearest f32: if its magnitude is above that of the value, its bits less one are the
+// truncated magnitude, since the bits of a float, without the sign, grow with it. An overflow to
+// infinity comes back to the largest finite number so, which is odd. NaN compares as exact and
+// stays.
 llvm::Value* Arithmetic::double_to_float_odd(llvm::Value* a) {
   llvm::Type* int_type = shaped(b_.getInt32Ty(), a);
   Value* nearest = b_.CreateFPTrunc(a, shaped(b_.getFloatTy(), a));

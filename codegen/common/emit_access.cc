@@ -15,6 +15,9 @@ namespace polyte::codegen {
 
 using Value = llvm::Value;
 
+// Each access is in the scope of its buffer and not in those of the others (LLVM Language
+// Reference, "noalias and alias.scope Metadata"): buffers never overlap, and LLVM may reorder
+// accesses of different ones.
 void FunctionEmitter::annotate(llvm::Instruction* instruction, const BufferSlot& slot) {
   if (slot.scope != nullptr) {
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
@@ -61,6 +64,7 @@ Value* FunctionEmitter::first_address(const Access& a) {
   return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offset);
 }
 
+// For gathers and scatters: a vector of addresses, one per lane.
 Value* FunctionEmitter::element_pointers(const Access& a) {
   Value* pointer = address(a.slot, a.index.affine);
   std::vector<llvm::Constant*> steps;
@@ -139,6 +143,8 @@ Value* FunctionEmitter::load_lane_zero(const Access& a) {
   return arithmetic_.from_memory(a.slot.dtype, b_.CreateExtractElement(raw, std::uint64_t{0}));
 }
 
+// From the cheapest form to the most expensive: one contiguous vector (masked or not); a few of
+// them and shuffles, where lanes are near each other; a masked gather; one load per lane.
 Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
   const int lanes = a.lanes.count;
   if (ops_ != nullptr && lanes > 1 && active == nullptr) return load_parts(a);
@@ -263,6 +269,7 @@ void FunctionEmitter::store(const Access& a, Value* value) {
   store_memory(a, arithmetic_.to_memory(a.slot.dtype, value), active);
 }
 
+// The forms of `load_memory`, but for near lanes: a store may not touch what lies between.
 void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active) {
   const int lanes = a.lanes.count;
   if (ops_ != nullptr && lanes > 1 && active == nullptr) return store_parts(a, value);
@@ -400,8 +407,9 @@ bool FunctionEmitter::stream_where_aligned(const Access& a, Value* value, Value*
   return true;
 }
 
-// The address may lie outside the buffer: it is computed without a promise, and a prefetch
-// never faults.
+// The address may lie outside the buffer: it is computed without a promise (a GEP that is not
+// `inbounds`), and a prefetch never faults. LLVM's locality 3 is level 1, the nearest; 1 is level
+// 3.
 void FunctionEmitter::emit_prefetch(const ir::Prefetch& prefetch) {
   const Access a = access(prefetch.buffer, prefetch.indices, {});
   if (!a.slot.cells.empty()) return;
@@ -434,6 +442,8 @@ Value* FunctionEmitter::load_cells(const Access& a) {
   return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));
 }
 
+// SSA has no partial writes: a masked store to a cell is a select between the new value and the
+// old.
 void FunctionEmitter::store_cells(const Access& a, Value* value) {
   if (ops_ != nullptr) return store_elements(a, value);
   llvm::AllocaInst* cell = a.slot.cells.at({a.index.affine.constant(), a.lanes.count});

@@ -10,7 +10,9 @@ namespace polyte::codegen {
 
 using Value = llvm::Value;
 
-// A level begins at the builder's place. The marker is any instruction that no one uses.
+// A level begins at the builder's place. The marker is any instruction that no one uses: code for
+// the head of the level is inserted in front of it for as long as the level is open, after the code
+// that stands there already and before everything inside.
 void FunctionEmitter::open_level() {
   auto* nothing = llvm::ConstantInt::get(b_.getInt64Ty(), 0);
   llvm::Instruction* marker = new llvm::FreezeInst(nothing);  // NOLINT: owned by its block
@@ -28,6 +30,7 @@ FunctionEmitter::Variable FunctionEmitter::variable(const std::string& name) con
   return found->second;
 }
 
+// A division is computed at the head of the level of its numerator's innermost variable, and once.
 FunctionEmitter::Variable FunctionEmitter::atom(const ir::Atom& atom) {
   if (!atom.div) return variable(atom.symbol);
   const Leveled numerator = leveled_value(atom.div->numerator);
@@ -40,6 +43,8 @@ FunctionEmitter::Variable FunctionEmitter::atom(const ir::Atom& atom) {
   return {cached, numerator.level};
 }
 
+// An arithmetic shift rounds down as floor does. sdiv truncates: where the remainder is negative,
+// its quotient is one too large, and the comparison, sign-extended, is the -1 to add.
 Value* FunctionEmitter::floor_division(Value* numerator, std::int64_t denominator) {
   const auto unsigned_denominator = static_cast<std::uint64_t>(denominator);
   if (llvm::isPowerOf2_64(unsigned_denominator))
@@ -50,6 +55,12 @@ Value* FunctionEmitter::floor_division(Value* numerator, std::int64_t denominato
                       b_.CreateSExt(b_.CreateICmpSLT(rest, b_.getInt64(0)), b_.getInt64Ty()));
 }
 
+// The terms of e by the level at which their values are known, so that each partial sum can be made
+// as far out as possible. For x[64*i + j + 3] in loops i and j:
+//
+//   level of i   p = x + 64*i
+//   level of j   q = p + j
+//   the access   load q, displacement 3
 FunctionEmitter::Sum FunctionEmitter::by_level(const ir::Affine& e) {
   Sum sum{std::vector<std::vector<Product>>(levels_.size()), e.constant()};
   for (const ir::Term& term : e.terms()) {
@@ -136,6 +147,7 @@ Value* FunctionEmitter::sum_of(int level, Value* base, const std::vector<Product
   return sum;
 }
 
+// The whole value, at the head of the innermost level that it depends on. Constants are level 0.
 FunctionEmitter::Leveled FunctionEmitter::leveled_value(const ir::Affine& e) {
   Leveled result{nullptr, 0};
   const auto parts = by_level(e).parts;
@@ -163,12 +175,16 @@ Value* FunctionEmitter::address(const BufferSlot& slot, const Sum& element) {
   return b_.CreateGEP(b_.getIntNTy(8 * element_size), pointer, b_.getInt64(element.constant));
 }
 
+// The greatest power of two that surely divides the address: of the buffer's alignment and each
+// term. Taken modulo 64 elements first, so that coefficients times the element's size cannot
+// overflow: exact for alignments of up to 64 elements.
 int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {
   const std::int64_t size = size_in_bytes(slot.dtype);
-  std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, e.constant() % 64 * size);
+  // In bytes modulo what the slot itself is aligned to.
+  const auto bytes = [&](std::int64_t elements) { return elements % slot.alignment * size; };
+  std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, bytes(e.constant()));
   if (!slot.swizzle.none()) alignment = std::gcd(alignment, slot.swizzle.chunk * size);
-  for (const ir::Term& term : e.terms())
-    alignment = std::gcd(alignment, term.coefficient % 64 * size);
+  for (const ir::Term& term : e.terms()) alignment = std::gcd(alignment, bytes(term.coefficient));
   return static_cast<int>(std::max(alignment, std::min<std::int64_t>(size, slot.alignment)));
 }
 
@@ -183,6 +199,7 @@ Value* FunctionEmitter::holds(const std::vector<ir::Constraint>& conjunction) {
   return all;
 }
 
+// Lanes skipped <= l < active. `active` alone is the common case and one comparison.
 Value* FunctionEmitter::mask(const ir::Lanes& lanes) {
   Value* active = lanes.active ? lanes_below(*lanes.active, lanes.count) : nullptr;
   if (!lanes.skipped) return active;
@@ -192,6 +209,9 @@ Value* FunctionEmitter::mask(const ir::Lanes& lanes) {
   return active == nullptr ? rest : b_.CreateAnd(active, rest);
 }
 
+// (0, 1, 2, ..) < bound in all lanes at once. The bound is clamped first: as an affine count it may
+// be negative or beyond the vector, and need not fit the narrow type of the comparison. Made once
+// per level, as all accesses of a tail share it.
 Value* FunctionEmitter::lanes_below(const ir::Affine& bound, int lanes) {
   const Leveled count = leveled_value(bound);
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count.value);

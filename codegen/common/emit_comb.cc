@@ -46,6 +46,8 @@ void FunctionEmitter::find_combs(const std::vector<ir::Stmt>& side_by_side) {
       take_combs(all);
 }
 
+// All or nothing: a store that stays where it is could be moved past by a tooth that waits, if both
+// write one element. Constants that follow each other without a gap or an overlap exclude that.
 void FunctionEmitter::take_combs(const std::vector<const ir::Store*>& stores) {
   std::map<std::int64_t, const ir::Store*> by_constant;
   const ir::Store& first = *stores.front();
@@ -91,6 +93,8 @@ bool FunctionEmitter::store_tooth(const ir::Store& s, Value* value) {
   return true;
 }
 
+// The values are first laid one behind the other in one long vector, by pairs; element `at` of the
+// memory that the comb fills is then lane at / teeth of value at % teeth.
 void FunctionEmitter::store_comb(const Comb& comb) {
   const ir::Store& first = *comb.stores.front();
   const Access a = access(first.buffer, first.indices, first.lanes);

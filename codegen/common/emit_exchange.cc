@@ -93,6 +93,8 @@ bool FunctionEmitter::emit_move(const ir::Store& store) {
   return true;
 }
 
+// The value, and beside it the bit that says whether it was written: both come from the other lane.
+// A value of 64 bits travels in two exchanges, whose bits are the same.
 Value* FunctionEmitter::moved(const Access& from, const Access& to, const ir::LaneRead* read) {
   const auto bit = [&](const Access& a) { return a.slot.written.at(a.index.affine.constant()); };
   Value* own =

@@ -78,6 +78,8 @@ Value* FunctionEmitter::index_value(const ir::ExprNode& node, const ir::IndexVal
 }
 
 // a where 0 <= a < extent in all lanes; else 0, and the kernel will return POLYTE_OUT_OF_BOUNDS.
+// One unsigned comparison tests both ends: a negative number is a very large one. The kernel goes
+// on with place 0, so that it needs no way out of the middle of a parallel loop.
 Value* FunctionEmitter::within(Value* a, Value* extent) {
   Value* inside = b_.CreateICmpULT(a, extent);
   Value* all = a->getType()->isVectorTy() ? b_.CreateAndReduce(inside) : inside;
@@ -89,7 +91,8 @@ Value* FunctionEmitter::within(Value* a, Value* extent) {
   return b_.CreateSelect(inside, a, llvm::Constant::getNullValue(a->getType()));
 }
 
-// Branches around the read: what fails the guard may not be touched.
+// Branches around the read: what fails the guard may not be touched. What one branch has emitted
+// does not dominate the other or the join, so the table of emitted values is set back after each.
 Value* FunctionEmitter::guarded_load(const ir::ExprNode& node, const ir::Load& guarded) {
   Value* condition = holds(guarded.guard);
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {

@@ -50,6 +50,8 @@ llvm::Constant* description_of(llvm::Module& module, const LaunchInfo& info, std
 
 }  // namespace
 
+// At the kernel's head, before anything has been written. The host is asked for its size first:
+// that of an older version may end before the member `launch`.
 void FunctionEmitter::need_device() {
   const auto block = [&](const char* name) {
     return llvm::BasicBlock::Create(b_.getContext(), name, function_);
@@ -105,6 +107,9 @@ void FunctionEmitter::emit_launch(const ir::For& outermost) {
   call_launch(launch, description, std::move(arguments));
 }
 
+// The device's function begins where the host's stands: its buffers and variables are the
+// arguments, in the order in which `emit_launch` has listed them. The innermost loop of blocks is
+// x, whose blocks neighbour each other.
 void FunctionEmitter::emit_device_body(const Launch& launch, const DeviceOps::Kernel& kernel,
                                        const FunctionEmitter& host,
                                        const std::vector<std::string>& buffers) {
@@ -148,6 +153,8 @@ Value* FunctionEmitter::smallest(const std::vector<ir::Affine>& values) {
   return result;
 }
 
+// The arguments as cuLaunchKernel takes them: an array of pointers to the values. An empty grid is
+// no launch, which CUDA would refuse.
 void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* description,
                                   std::vector<Value*> arguments) {
   Value* grid = stack_memory(b_.getInt64Ty(), 3, 8, "grid");
@@ -205,6 +212,8 @@ bool FunctionEmitter::emit_alone(const ir::Stmt& s) {
   return true;
 }
 
+// No loop is left: thread i runs iteration i, if there is one. There is no test where the loop is
+// known to have an iteration for every thread of the block, warp of the block or lane of the warp.
 void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upper) {
   POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread,
                "kernel '" + context_.kernel.program.name + "': loop of threads '" + loop.loop +

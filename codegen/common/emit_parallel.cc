@@ -70,6 +70,8 @@ void FunctionEmitter::emit_body(llvm::Function* body, const ir::For& loop,
   inner.finish();
 }
 
+// Without a host, or with one that has no threads, the calling thread runs all iterations as worker
+// 0.
 void FunctionEmitter::call_body(llvm::Function* body, const std::vector<Value*>& captured,
                                 Value* lower, Value* upper) {
   Value* slots =

@@ -71,7 +71,9 @@ void FunctionEmitter::find_shifted(const std::vector<ir::Stmt>& run) {
   for (auto& [key, overlap] : found) take_overlap(std::move(overlap));
 }
 
-// The place in a line whose loads cost least, shuffles for the others included.
+// The place in a line whose loads cost least, shuffles for the others included. With a base b, the
+// vectors at b, b + lanes, b + 2 * lanes, .. that are read anyway are loaded; one at b + k, 0 < k <
+// lanes, is a shuffle of the two around it if both are among them, else a load.
 void FunctionEmitter::take_overlap(Overlap overlap) {
   const auto& first = std::get<ir::Load>(overlap.at.begin()->second.front()->op);
   const Access a = access(first.buffer, first.indices, first.lanes);

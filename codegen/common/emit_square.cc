@@ -151,6 +151,9 @@ std::vector<Value*> FunctionEmitter::square_rows(const Access& a, int columns) {
   return rows;
 }
 
+// A butterfly network: log2(n) rounds of n shuffles of two vectors. The rounds within 16 bytes come
+// first, as shuffles across are slower on x86; what is left is a matrix of 16-byte chunks, which
+// `turned_blocks` transposes.
 std::vector<Value*> FunctionEmitter::turned(std::vector<Value*> rows, int element_bytes) {
   const auto lanes = static_cast<int>(rows.size());
   const int group = std::min(lanes, std::max(1, kLaneBytes / element_bytes));

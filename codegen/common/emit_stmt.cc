@@ -105,7 +105,8 @@ void FunctionEmitter::emit_for(const ir::For& loop) {
   }
 }
 
-// Rotated: one test before the loop (none where the bounds are known), one at its end.
+// Rotated: one test before the loop (none where the bounds are known), one at its end. The
+// increment cannot overflow (nsw), as the counter is below `upper` there.
 void FunctionEmitter::emit_loop(const ir::For& loop, Value* lower, Value* upper) {
   const auto* known_lower = llvm::dyn_cast<llvm::ConstantInt>(lower);
   const auto* known_upper = llvm::dyn_cast<llvm::ConstantInt>(upper);
@@ -245,6 +246,8 @@ llvm::Value* FunctionEmitter::shared_memory() {
   return b_.CreateGEP(b_.getInt8Ty(), begin, b_.CreateZExt(to_next, b_.getInt64Ty()));
 }
 
+// Every other scope is listed, but for those of buffers that may be the same memory (`in_place`),
+// which share one.
 void FunctionEmitter::annotate_scope(BufferSlot& slot, const std::string& name) {
   slot.scope = llvm::MDNode::get(b_.getContext(), {context_.scopes.at(name)});
   std::vector<llvm::Metadata*> others;
@@ -254,6 +257,8 @@ void FunctionEmitter::annotate_scope(BufferSlot& slot, const std::string& name) 
   slot.no_alias = llvm::MDNode::get(b_.getContext(), others);
 }
 
+// In the entry block, wherever it is needed: there an alloca is part of the frame and can become an
+// SSA value (mem2reg); in a loop it would take stack in each iteration.
 llvm::AllocaInst* FunctionEmitter::stack_memory(llvm::Type* type, std::int64_t count, int alignment,
                                                 const std::string& name) {
   const llvm::IRBuilderBase::InsertPointGuard guard(b_);

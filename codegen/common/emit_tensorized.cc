@@ -33,7 +33,9 @@ const ir::Lanes& one_after_the_other(ir::Lanes& lanes, std::int64_t count) {
 
 }  // namespace
 
-// Everything the operand holds, as one vector (a scalar where that is one element).
+// Everything the operand holds, as one vector (a scalar where that is one element). A group that
+// repeats is splat as one integer of its size: 4 bytes for all lanes of a vpdpbusd are a broadcast
+// of 32 bits, which AVX-512 instructions can take from memory.
 Value* FunctionEmitter::operand(const ir::OperandTile& tile, std::int64_t elements) {
   const std::int64_t period = period_of(tile);
   ir::Lanes lanes;
@@ -48,7 +50,8 @@ Value* FunctionEmitter::operand(const ir::OperandTile& tile, std::int64_t elemen
 
 namespace {
 
-// The operands in the call's order, as the types that LLVM declares.
+// The operands in the call's order, as the types that LLVM declares: the intrinsics of VNNI take
+// vectors of i32 for what the row has as bytes.
 Value* call(llvm::IRBuilder<>& b, const ir::Intrinsic& row, const std::map<char, Value*>& operands,
             llvm::Module& module) {
   const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(row.call.llvm);

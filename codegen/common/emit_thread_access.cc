@@ -39,6 +39,8 @@ int FunctionEmitter::at_once(const Access& a) const {
   return static_cast<int>(a.slot.swizzle.none() ? lanes : std::min(lanes, a.slot.swizzle.chunk));
 }
 
+// Pieces of at most `most` lanes, halved at the end until they fit. Each begins at a multiple of
+// its own length from the first lane.
 std::vector<FunctionEmitter::Part> FunctionEmitter::parts_of(const Access& a, int most) {
   std::vector<Part> parts;
   for (int first = 0, lanes = most; first < a.lanes.count; first += lanes) {

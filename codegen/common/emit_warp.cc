@@ -59,7 +59,8 @@ Value* FunctionEmitter::lane_register(const BufferSlot& slot, const ir::Affine& 
 
 namespace {
 
-// From a subscript, which element of a lane's it is; the lane has to be this one.
+// From a subscript, which element of a lane's it is: 32 * element + lane, where the lane has to be
+// this one. What another lane has is out of reach for a plain access.
 ir::Affine element_of(const ir::Affine& subscript, const std::string& lane,
                       const std::string& buffer) {
   const ir::Affine rest = subscript - ir::Affine::symbol(lane);
@@ -105,6 +106,8 @@ Value* FunctionEmitter::load_lane_registers(const Access& a) {
   return result;
 }
 
+// Elements that fill a register are stored as one; a part of one is merged into the 32 bits that
+// are there.
 void FunctionEmitter::store_lane_registers(const Access& a, Value* value) {
   const ir::Affine first = element_of(a.index.affine, lane_variable_, a.slot.name);
   const std::int64_t stride = a.stride / ir::kLanes;
@@ -186,6 +189,10 @@ void FunctionEmitter::emit_warp_instruction(const ir::Tensorized& tensorized) {
   for (std::size_t i = 0; i < result.size(); ++i) b_.CreateStore(result[i], places.back()[i]);
 }
 
+// ldmatrix takes from lane 8*i + r the address of row r of matrix i (PTX ISA, "ldmatrix"). With two
+// matrices the addresses of lanes 16 to 31 are ignored; they repeat those of the first, so that
+// they are addresses of the buffer all the same. Where the loops say that element (r, e) goes is
+// compared with where the instruction puts it by the corners: lane 4 * 7 = 28 has the last row.
 void FunctionEmitter::emit_matrix_load(const ir::MatrixLoad& matrices) {
   const ir::Store& store = *matrices.store;
   const ir::Load& from = *matrices.load;

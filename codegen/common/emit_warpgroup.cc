@@ -18,6 +18,8 @@ constexpr std::uint64_t kAddressMask = 0x3ffff;
 
 }  // namespace
 
+// The address is computed for the group's first warp, whose number is a multiple of 4: for the time
+// of that the variable of the loop of warps stands for it.
 Value* FunctionEmitter::matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match,
                                           std::size_t operand, bool& across) {
   const BufferSlot& slot = buffers_.at(match.operands[operand].buffer);

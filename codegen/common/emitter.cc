@@ -8,6 +8,8 @@ namespace polyte::codegen {
 
 using Value = llvm::Value;
 
+// The two widths keep vectors of 512 bits whole on x86 processors whose tuning prefers 256: LLVM
+// would split them in halves otherwise.
 llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type,
                               llvm::GlobalValue::LinkageTypes linkage, const std::string& name) {
   llvm::Function* function = llvm::Function::Create(type, linkage, name, context.module);
@@ -64,6 +66,7 @@ void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
   b_.CreateStore(b_.getInt32(0), status_);
 }
 
+// Markers have no users, so that they can simply go.
 void FunctionEmitter::finish() {
   stream_fence();
   if (in_parallel_ || ops_ != nullptr) {

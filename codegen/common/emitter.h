@@ -103,10 +103,12 @@ class FunctionEmitter {
 
  private:
   // ---- levels and affine values (emit_affine.cc)
+  // Its value, and the level at whose head it is known: loops inside have higher levels.
   struct Variable {
     Value* value = nullptr;
     int level = 0;
   };
+  // A value and its coefficient.
   using Product = std::pair<Value*, std::int64_t>;
   struct Partial {  // looked up by key, never iterated
     Value* base;
@@ -114,6 +116,7 @@ class FunctionEmitter {
     int kind;  // 0: an integer sum; else the element size of a pointer sum
     auto operator<=>(const Partial&) const = default;
   };
+  // What has been computed at the head of a level, so that it is computed once.
   struct Head {
     llvm::Instruction* marker = nullptr;
     std::map<Partial, Value*> sums;
@@ -121,6 +124,7 @@ class FunctionEmitter {
     std::map<std::pair<Value*, Value*>, Value*> products;
     std::map<std::pair<Value*, int>, Value*> masks;
   };
+  // A value that has been computed, and the level at whose head that was.
   struct Leveled {
     Value* value;
     int level;

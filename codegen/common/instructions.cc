@@ -19,7 +19,7 @@ Value* Instructions::within(Builder& /*b*/, Value* /*x*/, llvm::Constant* /*limi
   return nullptr;
 }
 
-// Ordered like all others by the barriers around a parallel loop.
+// Nothing to do: such stores are ordered like all others by the barriers around a parallel loop.
 void Instructions::fence_streams(Builder& /*b*/) const {}
 
 std::string feature_string(const Machine& machine) {

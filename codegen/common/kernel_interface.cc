@@ -27,7 +27,8 @@ Accesses accesses_of(const ir::LoopProgram& program) {
   return accesses;
 }
 
-// Constant, then a coefficient per parameter; nothing where it is no such sum.
+// Constant, then a coefficient per parameter; nothing where it is no such sum, as with
+// two open extents, which make a product of parameters, or with a division.
 std::optional<std::vector<std::int64_t>> count_bytes(const ir::Buffer& buffer,
                                                      const std::vector<std::string>& params) {
   std::int64_t factor = size_in_bytes(buffer.dtype);

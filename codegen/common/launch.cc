@@ -72,7 +72,10 @@ class Surveyor {
     return found;
   }
 
-  // Before it is bound: the loops of blocks outside are.
+  // Before it is bound: the loops of blocks outside are. A bound over these becomes a condition of
+  // the block, and the grid takes its extreme value:
+  //
+  //   block i in 0..8 { block j in 0..(i + 1) { B } }    grid 8 x 8, block (i, j) runs if j < i + 1
   Axis axis(const ir::For& loop) {
     Axis axis{loop.var, {}, {}};
     const ir::Affine var = ir::Affine::symbol(loop.var);
@@ -95,6 +98,8 @@ class Surveyor {
     return axis;
   }
 
+  // The block's memory begins at a multiple of 128, and matrices of a warpgroup need one of 1024:
+  // the difference is taken as slack, and offsets count from the next such multiple in it.
   void finish() {
     launch_.shared_bytes += launch_.shared_alignment - kSharedAlignment;
     for (const std::string& name : own_) launch_.buffers.erase(name);
@@ -148,6 +153,8 @@ class Surveyor {
     if (const auto* branch = std::get_if<ir::If>(&s->op)) note(branch->condition);
   }
 
+  // One behind the other; nothing is shared between buffers, so barriers need not be placed for
+  // that.
   void place(const ir::LoopBuffer& buffer) {
     own_.insert(buffer.name);
     if (buffer.memory != ir::Memory::Shared) return;
@@ -164,6 +171,8 @@ class Surveyor {
         checked_add(launch_.offsets[buffer.name], rounded(bytes, kSharedAlignment));
   }
 
+  // The block has as many threads as the loop of threads that wants most: the others leave some
+  // idle.
   void count(const ir::For& loop) {
     if (!ir::is_of_threads(loop.kind)) return;
     const ir::Interval range = ranges_.at(loop.var);

@@ -27,6 +27,10 @@ llvm::Intrinsic::ID rounding_intrinsic(UnaryOp op) {
 
 }  // namespace
 
+// Floats in [2^p, 2^(p+1)) are whole numbers, for f32 with p = 23, for f64 with p = 52. So |a| +
+// 2^p is rounded to a whole number, half to even, and taking 2^p away again is exact. Floor, ceil
+// and trunc correct that by one where it went the wrong way. The sign is put back last: ceil(-0.3)
+// is -0.
 llvm::Value* Arithmetic::rounded(UnaryOp op, llvm::Value* a) {
   if (target_.has.rounding) return b_.CreateUnaryIntrinsic(rounding_intrinsic(op), a);
   Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
@@ -47,7 +51,7 @@ llvm::Value* Arithmetic::rounded(UnaryOp op, llvm::Value* a) {
 }
 
 // The upper 10 of 23 bits stay, half of the last of them rounds it up; past the largest it is
-// infinite, as it should be.
+// infinite, as it should be. ir/arithmetic.cc says why an integer addition does it.
 llvm::Value* Arithmetic::to_tf32(llvm::Value* a) {
   constexpr std::uint64_t kDropped = 0x1fff, kHalf = 0x1000;
   llvm::Type* bits = a->getType()->getWithNewType(b_.getInt32Ty());

@@ -16,6 +16,10 @@ llvm::Constant* bits_like(llvm::Value* shape, std::uint64_t value) {
 
 }  // namespace
 
+// To bf16, half to even: adding 0x7fff and the last bit that stays carries out of the 16 bits that
+// are dropped where these are more than a half, or a half and the number is odd. The carry runs
+// into the exponent and, past the largest number, makes infinity. The payload of a NaN could carry
+// away; it is made quiet instead.
 llvm::Value* Arithmetic::round_short(DType type, llvm::Value* f32) {
   if (type == DType::F16) return half_bits_to_float(float_to_half_bits(f32));
   if (type != DType::BF16) return f32;
@@ -39,9 +43,15 @@ llvm::Value* Arithmetic::half_bits_to_float(llvm::Value* bits) {
                         shaped(b_.getFloatTy(), bits));
 }
 
-// Normal results: the 13 dropped bits round by an integer addition whose carry runs into
-// the exponent. Subnormal results: adding 0.5 aligns the fraction so that the hardware
-// does the rounding.
+// Normal results: the 13 dropped bits round by an integer addition whose carry runs into the
+// exponent. Subnormal results: adding 0.5 aligns the fraction so that the hardware does the
+// rounding, as one unit in the last place of 0.5 is 2^-24, the least f16. The exponents, as f32 has
+// them:
+//
+//   112    127 - 15: the difference of the biases of f32 and f16
+//   113    2^-14, the least normal f16
+//   126    2^-1, of the 0.5
+//   143    2^16: infinity; from 65520 on the rounding itself carries there
 llvm::Value* Arithmetic::emulated_float_to_half_bits(llvm::Value* f32) {
   llvm::Type* int_type = shaped(b_.getInt32Ty(), f32);
   Value* bits = b_.CreateBitCast(f32, int_type);
@@ -65,6 +75,8 @@ llvm::Value* Arithmetic::emulated_float_to_half_bits(llvm::Value* f32) {
   return b_.CreateTrunc(result, shaped(b_.getInt16Ty(), f32));
 }
 
+// A subnormal f16 is its bits times 2^-24, exact in f32; others get the exponent's bias changed,
+// and infinity and NaN the exponent of all ones.
 llvm::Value* Arithmetic::emulated_half_bits_to_float(llvm::Value* bits) {
   llvm::Type* float_type = shaped(b_.getFloatTy(), bits);
   Value* wide = b_.CreateZExt(bits, shaped(b_.getInt32Ty(), bits));

@@ -47,6 +47,7 @@ void VectorMath::set_type(llvm::Type* type) {
 
 Value* VectorMath::constant(double value) { return llvm::ConstantFP::get(type_, value); }
 
+// By Horner's rule. Coefficients come rounded to the type.
 Value* VectorMath::polynomial(Value* x, std::span<const double> coefficients) {
   Value* sum = constant(coefficients.front());
   for (const double c : coefficients.subspan(1)) sum = a_.mul_add(sum, x, constant(c));
@@ -67,6 +68,7 @@ Value* VectorMath::at_least(Value* x, double limit) {
   return b_.CreateSelect(b_.CreateFCmpOLT(x, constant(limit)), constant(limit), x);
 }
 
+// By its bits: a zero fraction and the biased exponent.
 Value* VectorMath::power_of_two(Value* exponent) {
   Value* biased = b_.CreateAdd(exponent, bits(wide_ ? 1023 : 127));
   return b_.CreateBitCast(b_.CreateShl(biased, wide_ ? 52 : 23), type_);
@@ -102,6 +104,10 @@ Value* VectorMath::exp(Value* x) {
 }
 
 // ---- log: x = 2^n m, m in [sqrt 1/2, sqrt 2)
+//
+// Subtracting the bits of sqrt 1/2 from those of x splits the exponents there instead of at 1: m is
+// around 1, and log m does not cancel against n ln 2. A subnormal x is made normal by 2^25 (2^54),
+// and n is less by that.
 
 Value* VectorMath::log(Value* x) {
   const int fraction = wide_ ? 52 : 23;
@@ -126,7 +132,10 @@ Value* VectorMath::log(Value* x) {
                          constant(std::numeric_limits<double>::quiet_NaN()));
 }
 
-// n ln 2 + log(m)
+// n ln 2 + log(m), with the small parts added first. For f64 by s = f / (2 + f), as in fdlibm: the
+// series of log((1 + s) / (1 - s)) has odd powers alone, and R is its tail in
+//
+//   log(1 + f) = f - (f^2 / 2 - s * (f^2 / 2 + R))
 Value* VectorMath::log_of_normal(Value* mantissa, Value* n) {
   const double high = wide_ ? 0x1.62e42feep-1 : 0x1.62e4p-1;
   const double low = wide_ ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;

@@ -130,7 +130,8 @@ class LinkedOutput {
   }
 };
 
-// The objects as members of one file: a file each would take a descriptor each.
+// The objects as members of one file: a file each would take a descriptor each. No symbol table:
+// --whole-archive takes every member.
 std::string archive_of(std::span<const std::string> objects) {
   std::vector<llvm::NewArchiveMember> members;
   for (const std::string& object : objects)

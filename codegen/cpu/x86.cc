@@ -51,6 +51,7 @@ class X86Instructions final : public Instructions {
         bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
         : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
                       : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
+    // VPTERNLOG: bit 4*a + 2*b + c of the constant is the result for bits a, b and c.
     constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
     Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
     Value* both =
@@ -58,7 +59,8 @@ class X86Instructions final : public Instructions {
     return b.CreateBitCast(both, x->getType());
   }
 
-  // By vscalef, where there is one for as many lanes.
+  // By vscalef, where there is one for as many lanes: VSCALEFPS is a * 2^floor(b), rounded once,
+  // with overflow and subnormal results as a multiplication has them.
   Value* times_power_of_two(Builder& b, Value* value, Value* n) const override {
     llvm::Type* const type = value->getType();
     const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
@@ -87,6 +89,8 @@ class X86Instructions final : public Instructions {
     return bits_of(type) == 512 && avx512_range_;
   }
 
+  // By VRANGEPS: 2 in the lowest bits asks for the smaller magnitude, 0 above them for the first
+  // operand's sign. It gives the other operand where one is NaN.
   Value* within(Builder& b, Value* x, llvm::Constant* limit) const override {
     if (!has_within(x->getType())) return nullptr;
     const bool wide = is_wide(x->getType());
@@ -97,12 +101,14 @@ class X86Instructions final : public Instructions {
         {x, limit, smaller_magnitude, x, all, as_the_thread_rounds(b)});
   }
 
-  // Stores past the caches wait in buffers that other threads do not see.
+  // Stores past the caches wait in buffers that other threads do not see, and ordinary stores after
+  // them may be seen first (Intel SDM, volume 1, "Caching of Temporal vs. Non-Temporal Data").
   void fence_streams(Builder& b) const override { b.CreateIntrinsic(id::x86_sse_sfence, {}, {}); }
 
  private:
   bool avx512_, avx512_short_, avx512_range_;
 
+  // _MM_FROUND_CUR_DIRECTION: the rounding mode of MXCSR.
   static Value* as_the_thread_rounds(Builder& b) { return b.getInt32(4); }
 
   static Value* scaled_scalar(Builder& b, Value* value, Value* n, Value* all) {

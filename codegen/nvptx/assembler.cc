@@ -125,8 +125,9 @@ int spilled_bytes(const DeviceBinary& binary) {
   return sum;
 }
 
-// The kernels that spill, told that one block of them on a multiprocessor is enough
-// (PTX ISA, .minnctapersm).
+// The kernels that spill, told that one block of them on a multiprocessor is enough (PTX ISA,
+// .minnctapersm, which has to come with .maxntid): then each thread may have as many registers as
+// that leaves.
 std::string with_all_registers(const std::string& ptx, const DeviceBinary& spilling) {
   std::stringstream lines(ptx), result;
   bool spills = false;

@@ -119,6 +119,7 @@ class EmulatedOps final : public DeviceOps {
     return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
   }
 
+  // As cvt.rna: to nearest, ties away from zero. Half a unit is added to the magnitude.
   Value* to_tf32(Builder& b, Value* value) const override {
     Value* bits = b.CreateBitCast(value, b.getInt32Ty());
     Value* kept = b.CreateAnd(b.CreateAdd(bits, b.getInt32(0x1000)), b.getInt32(0xffffe000));
@@ -165,6 +166,7 @@ class EmulatedOps final : public DeviceOps {
   }
 
   bool watches_registers() const override { return true; }
+  // A value of 32 bits travels with its bit `written` as bit 32.
   Register exchange(Builder& b, const Register& own, Value* lane) const override {
     Value* written = b.CreateShl(b.CreateZExt(own.written, b.getInt64Ty()), 32);
     Value* brought = b.CreateOr(b.CreateZExt(own.value, b.getInt64Ty()), written);
@@ -282,7 +284,8 @@ class EmulatedOps final : public DeviceOps {
     return values;
   }
 
-  // Of barriers so far, which is the number of the next.
+  // Of the calls into the emulator so far in the function's text: a number that no other barrier
+  // has.
   static std::uint64_t count_calls(Builder& b) {
     std::uint64_t count = 0;
     for (const llvm::BasicBlock& block : *b.GetInsertBlock()->getParent())
@@ -328,8 +331,9 @@ std::vector<Touched> accesses_of(llvm::Function& function, const MovedValues& mo
   return all;
 }
 
-// The value that tells one execution of a block from another: of the counters of the loops
-// around it.
+// The value that tells one execution of a block from another: of the counters of the loops around
+// it, outside * odd + counter, modulo 2^64. A hash: that two executions of different counters agree
+// by accident is possible, and unlikely.
 class Iterations {
  public:
   explicit Iterations(llvm::Function& function) : tree_(function), loops_(tree_) {}
@@ -361,6 +365,8 @@ class Iterations {
   }
 };
 
+// Loads are reported before stores, as a moved load's report gives the mask that a store's report
+// takes.
 class Reporter {
  public:
   explicit Reporter(llvm::Module& module) : module_(module), b_(module.getContext()) {}

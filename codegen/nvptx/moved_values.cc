@@ -16,8 +16,8 @@ const Value* own_memory_of(const Value* pointer) {
 bool is_constant(const Value* v) { return llvm::isa<llvm::Constant>(v); }
 bool is_number(const Value* v) { return llvm::isa<llvm::ConstantInt>(v); }
 
-// A type's value as another's, lane by lane: what elements look like in memory and
-// in registers differs.
+// A type's value as another's, lane by lane: what elements look like in memory and in registers
+// differs. bf16 goes by shifts of 16 bits, bool by a comparison with 0, f16 by a conversion.
 bool changes_form(const llvm::Instruction& at) {
   if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&at))
     return mask_lanes(cast->getSrcTy()) == mask_lanes(cast->getDestTy());
@@ -29,7 +29,8 @@ bool changes_form(const llvm::Instruction& at) {
          llvm::cast<llvm::Constant>(at.getOperand(1))->isNullValue();
 }
 
-// Whether the instruction hands the operand on as it is.
+// Whether the instruction hands the operand on as it is: phi; shuffles; either value of a select,
+// whose condition is a use; elements put in or taken out at a constant place; and changes of form.
 bool hands_on(const llvm::Instruction& at, const llvm::Use& operand) {
   if (mask_lanes(at.getType()) == 0) return false;
   if (llvm::isa<llvm::PHINode>(at) || llvm::isa<llvm::ShuffleVectorInst>(at)) return true;
@@ -57,6 +58,9 @@ unsigned lane_of(const Value* index) {
   return static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(index)->getZExtValue());
 }
 
+// Of a select's masks. One condition chooses between whole masks. A vector of conditions chooses
+// lane by lane, which is bit by bit: <n x i1> as an integer has lane i in bit i on little-endian
+// targets.
 Value* chosen(llvm::IRBuilder<>& b, Value* condition, Value* first, Value* second) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(condition->getType());
   if (vector == nullptr) return b.CreateSelect(condition, first, second);
@@ -90,6 +94,8 @@ MovedValues::MovedValues(llvm::Function& function) : function_(function) {
   }
 }
 
+// A load whose value is computed with at once is none: the load itself is the use that may not find
+// what was never written.
 void MovedValues::add_root(llvm::LoadInst& load, std::vector<llvm::Instruction*>& pending) {
   if (load.isAtomic() || mask_lanes(load.getType()) == 0 || !roots_.insert(&load).second) return;
   for (const llvm::Use& use : load.uses())
@@ -98,6 +104,8 @@ void MovedValues::add_root(llvm::LoadInst& load, std::vector<llvm::Instruction*>
   pending.push_back(&load);
 }
 
+// A worklist over the def-use chains, through the thread's own memory as well: what is stored there
+// is followed to all loads of that memory.
 void MovedValues::follow(llvm::Instruction& value, std::vector<llvm::Instruction*>& pending) {
   for (const llvm::Use& use : value.uses()) {
     auto* user = llvm::cast<llvm::Instruction>(use.getUser());

@@ -49,7 +49,8 @@ class NvptxOps final : public DeviceOps {
     return number(b, kAxes[axis]);
   }
 
-  // Of a size that the launch says: one symbol a module.
+  // Of a size that the launch says (dynamic shared memory): one symbol per module, an array of no
+  // elements outside of it.
   Value* shared_memory(Builder& b) const override {
     llvm::Module& module = *b.GetInsertBlock()->getModule();
     constexpr const char* kName = "polyte_shared";
@@ -70,6 +71,9 @@ class NvptxOps final : public DeviceOps {
     }
   }
 
+  // `.cg` bypasses L1 and exists for 16 bytes alone; 4 and 8 bytes have to take `.ca` (PTX ISA,
+  // "cp.async"). Bytes beyond `src-size`, the last operand, are written as zeros: with a size of 0,
+  // all of them.
   llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes,
                              Value* is_given) const override {
     if (is_given == nullptr) {
@@ -206,7 +210,10 @@ class NvptxOps final : public DeviceOps {
     return type->isIntegerTy(64) ? "l" : "r";
   }
 
-  // Assembly that changes registers, and reads what else is given.
+  // Assembly that changes registers, and reads what else is given. A changed register is an output,
+  // and an input tied to it by its number ("=f,..,0,.."), as LLVM's inline assembly has no operand
+  // that is both. With side effects and a clobber of memory it stays in its place among other
+  // accesses; convergent, it is not moved under a condition that lanes differ in.
   static std::vector<Value*> on_registers(Builder& b, const std::string& text,
                                           const std::vector<Value*>& changed,
                                           const std::vector<Value*>& read) {
@@ -232,6 +239,7 @@ class NvptxOps final : public DeviceOps {
     return parts(b, call, results.size());
   }
 
+  // %tid and %ctaid are of 32 bits and unsigned (PTX ISA, "Special Registers").
   static Value* number(Builder& b, id::ID which) {
     return b.CreateZExt(b.CreateIntrinsic(which, {}, {}), b.getInt64Ty());
   }

@@ -15,6 +15,8 @@
 
 namespace polyte::api {
 
+// A kernel comes from a compilation, with its State, Script and loops, or from a file, with texts
+// in their place: `texts` is then what script(), directives() and loops() answer.
 struct Kernel::Impl {
   driver::CompiledOperator op;
   std::optional<KernelTexts> texts;  // of one from a file
@@ -49,6 +51,7 @@ struct Execution::Impl {
 
 namespace {
 
+// The same tensors with the extents that depend on sizes filled in.
 std::vector<TensorInfo> tensors_at(std::vector<TensorInfo> tensors, const ir::Program& program,
                                    std::span<const std::int64_t> sizes) {
   std::vector<std::vector<std::int64_t>> shapes = shapes_at(program, sizes);
@@ -81,6 +84,8 @@ schedule::Script script_of(const CompileOptions& options) {
   return script;
 }
 
+// A script goes before the scheduler that is asked for; `options` looks at this object's script,
+// which is why requests are not copied.
 KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked)
     : target(target_of(asked)), bound(bind_sizes(program, asked)) {
   options.arm = arm_of(asked.scheduler);
@@ -143,6 +148,8 @@ std::string keep(const KernelCache& cache, const std::string& key,
 
 }  // namespace
 
+// A cache that cannot be used or written is a note of the kernel, never a failure: the kernel is
+// there. One from the cache has been judged and proved when it was made.
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
   return guarded([&] {
     std::string why_not_kept;
@@ -275,6 +282,8 @@ std::vector<TensorInfo> as_given(std::vector<TensorInfo> tensors,
 
 }  // namespace
 
+// Tensors borrow the arguments' memory. Of prepare_calls only the constants have any, and run_on
+// brings the rest.
 Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& workers,
                        std::vector<TensorInfo> tensors) const {
   auto impl = std::make_shared<Execution::Impl>(
@@ -296,6 +305,8 @@ Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& wo
 Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const Workers& workers,
                                    const Sizes& sizes) const {
   return guarded([&] {
+    // Sizes first, from the arguments' shapes; only then the arguments are compared with tensors
+    // whose shapes are numbers.
     const SizeValues values =
         impl_->sizes.empty() && sizes.empty()
             ? SizeValues()
@@ -345,6 +356,9 @@ Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, const Workers&
   return execution->run();
 }
 
+// Nothing where the sizes are those of the last run, so that repeated calls allocate nothing.
+// Constants were packed for their shapes: sizes that would change one are refused. Members change
+// at the end, so that an execution that was refused sizes still has its old ones.
 void Execution::Impl::resize(std::span<const std::int64_t> to) {
   if (sizes && std::ranges::equal(*sizes, to)) return;
   check_values(*program, to);

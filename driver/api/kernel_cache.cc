@@ -28,6 +28,8 @@ struct Identity {
   std::string id;
 };
 
+// Notes of ELF: a header with three sizes, then name and content, each filled up to a multiple of
+// four bytes.
 std::string build_id_of(const char* notes, std::size_t bytes) {
   for (std::size_t at = 0; at + sizeof(ElfW(Nhdr)) <= bytes;) {
     ElfW(Nhdr) header;
@@ -41,6 +43,8 @@ std::string build_id_of(const char* notes, std::size_t bytes) {
   return "";
 }
 
+// Called for each loaded object until it returns 1. Ours is the one that has this code in one of
+// its segments: the program, or a shared library within another's process.
 int look(dl_phdr_info* object, std::size_t, void* into) {
   auto& identity = *static_cast<Identity*>(into);
   const auto begins_at = [&](const ElfW(Phdr) & part) { return object->dlpi_addr + part.p_vaddr; };
@@ -57,6 +61,7 @@ int look(dl_phdr_info* object, std::size_t, void* into) {
   return 1;
 }
 
+// Never destroyed: threads may still ask at the end of the process.
 const std::string& build_id() {
   static const std::string& id = *new std::string([] {
     Identity identity{reinterpret_cast<std::uintptr_t>(&build_id_of), ""};
@@ -118,12 +123,14 @@ bool is_cache_off() {
 
 KernelCache::KernelCache(const std::string& folder, std::int64_t most_bytes)
     : folder_(folder), most_bytes_(most_bytes) {
+  // The XDG Base Directory Specification: user-specific data that is not essential.
   const auto set = [](const char* name) {
     const char* value = std::getenv(name);
     return value && *value ? std::string(value) : std::string();
   };
   if (folder_.empty() && !is_cache_off()) folder_ = set("POLYTE_CACHE");
-  if (folder_.empty() && !set("XDG_CACHE_HOME").empty())
+  // The XDG Base Directory Specification: a relative path is to be ignored.
+  if (folder_.empty() && set("XDG_CACHE_HOME").starts_with('/'))
     folder_ = set("XDG_CACHE_HOME") + "/polyte";
   if (folder_.empty() && !set("HOME").empty()) folder_ = set("HOME") + "/.cache/polyte";
   if (folder_.empty())
@@ -136,6 +143,8 @@ std::string KernelCache::path_of(const std::string& key) const {
   return folder_ + "/" + key + kEnding;
 }
 
+// A file that is damaged is removed, and the kernel is compiled again; no error of a cache ends a
+// compilation.
 std::optional<StoredKernel> KernelCache::find(const std::string& key) const {
   const std::string path = path_of(key);
   std::error_code error;

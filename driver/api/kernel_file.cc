@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 using Members = std::map<std::string, std::string>;
 
+// A file of another number is refused; a cache then compiles anew.
 constexpr int kFormat = 2;
 constexpr const char* kManifest = "manifest.json";
 
@@ -52,6 +53,7 @@ ir::LoopProgram rooms_of(const driver::CompiledOperator& op) {
   return {op.built.program->name, op.built.program->params, op.rooms, ir::make_block({})};
 }
 
+// What runs the kernel (library, Program, packing, rooms), then what is only said of it.
 Members members_of(const driver::CompiledOperator& op, const KernelTexts& texts) {
   return {{"kernel.so", op.library},
           {"program.txt", ir::print(*op.built.program)},
@@ -137,6 +139,8 @@ void write_kernel(const std::string& path, const driver::CompiledOperator& op,
 }
 
 StoredKernel read_kernel(const std::string& path, const std::string& key) {
+  // The key is compared too: a cache finds a file by the digest of a request, and the file says
+  // which request it was made for.
   Json manifest;
   Members members = read_members(path, manifest);
   if (!key.empty() && manifest.value("key", "") != key)

@@ -62,6 +62,7 @@ driver::Arm arm_of(Scheduler scheduler) {
                   "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));
 }
 
+// Without an artifact nothing after the schedules is done: the report is of scripts and loops.
 Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact,
                                    const ModelOptions& options) {
   return guarded([&] {

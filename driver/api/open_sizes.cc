@@ -51,7 +51,8 @@ std::int64_t lacks(const ir::Constraint& condition, const ir::Program& program,
 }
 
 // Raises a size for each condition that is violated, or lowers one where none can be raised;
-// whether there was any.
+// whether there was any. M - 2*N >= 3 with M = 67 and N = 67 lacks 70: M becomes 137. One
+// condition may undo another, hence rounds.
 bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditions,
                  const ir::Program& program) {
   bool has_moved = false;
@@ -75,7 +76,9 @@ bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditio
 
 // ---- sizes by shapes
 
-// Extents are equations, each solved once all of its sizes but one are known.
+// Extents are equations, each solved once all of its sizes but one are known: x: [M, M + N] of
+// shape [3, 8] says M = 3 and then N = 5. What is over-determined is compared at the end, with the
+// tensor that said each size first.
 class Solver {
  public:
   Solver(const ir::Program& program, const Shapes& shapes)
@@ -222,6 +225,8 @@ std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Comp
   if (values.empty() && open.empty()) return program.shared();
   ir::Program bound = values.empty() ? program.ir() : ir::bind(program.ir(), values);
   if (bound.open_digest.empty()) bound.open_digest = ir::digest(program.ir());
+  // The ranges become part of the Program's context: proofs, schedulers and check_values see them
+  // where they look anyway.
   for (const auto& [param, size] : open) {
     bound.context.push_back(ir::at_least(ir::Affine::symbol(param), size.least));
     bound.context.push_back(ir::at_least(size.most, ir::Affine::symbol(param)));
@@ -229,6 +234,8 @@ std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Comp
   return std::make_shared<const ir::Program>(std::move(bound));
 }
 
+// chosen_for() moves each size to a prime, which may break a condition between them; move_within
+// puts that right, at the cost of sizes that need not be prime any more.
 SizeValues typical_sizes(const ir::Program& bound, const CompileOptions& options) {
   std::map<std::string, std::int64_t> chosen;
   for (const auto& [name, size] : options.open)

@@ -7,6 +7,8 @@
 
 #include "driver/api/polyte.h"
 
+// Handles of the C interface: each owns a C++ object, and the texts that its functions hand out
+// as pointers, which live as long as the handle.
 struct polyte_program {
   polyte::api::Program program;
   std::string text;
@@ -33,6 +35,7 @@ using api::Failure;
 using api::Outcome;
 
 // Without memory for the text the status has to do.
+// No exception may leave a function of the C interface, here not even for lack of memory.
 int report(const Failure& failure, polyte_failure** into) noexcept {
   const int status = static_cast<int>(failure.status);
   if (!into) return status;
@@ -133,6 +136,7 @@ std::optional<api::OpenRange> range_of(const std::string& text) {
 }
 
 // What was expected; "" where the option is set.
+// Options are pairs of names and texts, so that a new one changes no structure of the interface.
 std::string set_option(api::CompileOptions& options, const std::string& name,
                        const std::string& text) {
   if (name == "script") return options.script = text, "";
@@ -298,6 +302,8 @@ int kernel_shape(const polyte_kernel_object* kernel, std::int32_t tensor, const 
 
 // ---- executions
 
+// Addresses come in the order of the tensors, one for each; those of tensors that are no constants
+// are not looked at.
 std::vector<api::Argument> constants_of(const api::Kernel& kernel, void* const* addresses) {
   std::vector<api::Argument> constants;
   const std::vector<api::TensorInfo>& tensors = kernel.tensors();
@@ -368,6 +374,8 @@ const char* failure_text(const polyte_failure* failure) {
 int failure_status(const polyte_failure* failure) { return failure ? failure->status : 0; }
 void failure_free(polyte_failure* failure) { delete failure; }
 
+// In the order of the header. New functions come last: a caller that was built for an older header
+// sees the beginning of the table.
 constexpr polyte_compiler_api kApi{sizeof(polyte_compiler_api),
                                    POLYTE_COMPILER_API_VERSION,
                                    program_from_text,

@@ -33,6 +33,7 @@ CheckedScript checked(const schedule::Script& script, const schedule::State& sta
 
 }  // namespace
 
+// A refusal is taken out of the guard: as an exception it would lose its counterexamples.
 Outcome<CheckedScript> check(const Program& program, const CompileOptions& options) {
   std::optional<schedule::Refusal> refused;
   Outcome<CheckedScript> outcome = guarded([&] {

@@ -47,6 +47,10 @@ std::string table(const std::vector<Row>& rows) {
 
 }  // namespace
 
+// Addresses of a warp's threads follow from the loops where all sizes are known; what data decides
+// is said to be so.
+//   launch 0, a warp's access
+//     y reads x   global  16 bytes  16 sectors  at least 16
 std::string predicted_memory(const ir::LoopProgram& program) {
   if (!program.params.empty())
     throw UserError(ExitStatus::Usage,

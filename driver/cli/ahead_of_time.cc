@@ -49,6 +49,8 @@ std::vector<CArgument> arguments_of(const driver::BuiltKernel& kernel) {
   return result;
 }
 
+// The function that packs reads the constants and writes the packed ones; none where nothing
+// is packed.
 std::vector<CArgument> packing_of(const driver::BuiltKernel& kernel) {
   const codegen::Kernel packing = packing_kernel(kernel);
   std::vector<CArgument> result;

@@ -25,6 +25,7 @@ int run_proofs(const BenchOptions& options) {
   return 0;
 }
 
+// Contenders take turns (bench::measure), so that a clock that changes changes all of them.
 int run_bench(const BenchOptions& options) {
   if (options.proof) return run_proofs(options);
   int status = 0;

@@ -15,6 +15,7 @@ struct CacheOptions {
   bool clear = false, json = false;
 };
 
+// A folder that is named is looked at also where the default cache is off.
 int run_cache(const CacheOptions& options) {
   const api::KernelCache cache(options.folder);
   const api::KernelCache::Contents contents = options.clear ? cache.clear() : cache.contents();

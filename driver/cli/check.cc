@@ -111,6 +111,7 @@ int run_check(const CheckOptions& options) {
   std::string explanation;
   for (const std::string& note : notes)
     explanation += too_idle ? options.script + ": " + note + "\n" : "note: " + note + "\n";
+  // The loops are judged by running them: replay was asked for no proof above.
   if (options.by_execution) {
     const ir::Environment inputs = driver::small_integer_environment(*state->basis, 1);
     for (const lower::TraceFault& fault : driver::faults_by_execution(*state, machine, inputs)) {

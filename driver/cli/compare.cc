@@ -13,6 +13,8 @@ namespace polyte::cli {
 namespace {
 
 // Outputs of every contender against the first one's.
+// A run of each before any is timed. The first contender is the reference, right or wrong:
+// compare shows differences, the lab holds arms to a reference of its own.
 std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
   std::vector<std::string> verdicts;
   if (!std::ranges::all_of(works, [](const auto& work) { return work->can_run(); }))
@@ -30,6 +32,7 @@ std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
       const runtime::Comparison c = runtime::compare(own[i], first[i], {1e-4, 1e-4});
       verdict = c.equal ? "within 1e-4 of " + works[0]->name
                         : "differs from " + works[0]->name + ": " + c.message;
+      if (!c.equal) break;  // no later output makes up for it
     }
     verdicts.push_back(work == works[0] ? "" : verdict);
   }

@@ -38,6 +38,8 @@ std::string groups_text(const driver::ScheduledModel& model) {
 }
 
 // The stage of every group with a kernel, in execution order.
+// A kernel that several groups share is printed once, under the name of the first; the others
+// name it.
 std::string stage_text(const std::string& kind, const driver::ScheduledModel& model,
                        const codegen::Target& target) {
   if (kind == "graph") return graph::print(model.graph);
@@ -59,6 +61,7 @@ std::string stage_text(const std::string& kind, const driver::ScheduledModel& mo
 }
 
 // The most memory that this process has had resident, in megabytes, by the system's account.
+// VmHWM, the high-water mark of the resident set, in KiB (proc(5)).
 double peak_megabytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

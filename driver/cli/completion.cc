@@ -60,6 +60,8 @@ constexpr ValueKind kValueKinds[] = {
     {"--skip", ValueIs::Nothing},
 };
 
+// A file is the guess for an option that no table knows: a wrong one costs nothing but a longer
+// list.
 ValueIs value_is(const Switch& one) {
   if (one.takes_number) return ValueIs::Nothing;
   for (const ValueKind& known : kValueKinds)
@@ -80,6 +82,8 @@ class Completer {
  public:
   explicit Completer(const Verb& app) : switches_(app.switches()), verbs_(app.verbs()) {}
 
+  // Words before the last one say which verb it is and whether an option still waits for its value.
+  // What is wrong among them is passed over: the line is not finished.
   void run(const std::vector<std::string>& words) {
     const std::string last = words.empty() ? "" : words.back();
     const Switch* waiting = nullptr;  // an option whose value comes next
@@ -132,6 +136,8 @@ class Completer {
   }
 
   // `written`: what stands before the value in the same word.
+  // Of "--emit program,lo" only what comes behind the last comma is completed; the rest is repeated
+  // before each offer, since shells replace the whole word.
   static void offer_values(const Switch& one, const std::string& written,
                            const std::string& begun) {
     const std::size_t comma = one.separated ? begun.rfind(',') : std::string::npos;

@@ -46,6 +46,8 @@ nlohmann::json to_json(const std::vector<CaseResult>& results) {
   return json;
 }
 
+// JUnit's words: a failure is a wrong result, an error one that did not come, skipped what the
+// importer does not take.
 std::string to_junit(const std::vector<CaseResult>& results) {
   std::string xml = "<?xml version=\"1.0\"?>\n<testsuite name=\"conformance\" tests=\"" +
                     std::to_string(results.size()) + "\">\n";

@@ -112,6 +112,7 @@ std::string range_text(const runtime::Tensor& tensor) {
   return nans > 0 ? text + "  nan " + std::to_string(nans) : text;
 }
 
+// Files are known by their first bytes: "\x93NUMPY" of the NPY format, "PK" of a zip (.npz).
 bool begins_with(const std::string& path, std::string_view magic) {
   std::string begin(magic.size(), ' ');
   return std::ifstream(path, std::ios::binary)
@@ -141,6 +142,7 @@ std::string is_what(const std::string& path) {
   return kind.empty() ? "neither an .npz nor an .npy file" : "is " + kind;
 }
 
+// Read once, here, and copied for each use; members of an archive are read when they are used.
 GivenTensor given_tensor(const std::string& name, const std::string& path) {
   if (std::filesystem::is_regular_file(path) && !begins_with(path, "\x93NUMPY"))
     throw UserError(ExitStatus::InvalidInput,
@@ -271,6 +273,7 @@ std::string threads_text(int threads) {
   return std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
+//   mm_launch0           4 blocks of 256 threads, 8192 bytes of shared memory, met 16 times
 void print_launches(const std::vector<runtime::LaunchCounts>& counts) {
   for (const runtime::LaunchCounts& count : counts) {
     std::fprintf(

@@ -62,6 +62,8 @@ class Drawing {
     place_points();
   }
 
+  // SVG paints in the order of the text: planes below, then arrows with flow on top of the others,
+  // then points.
   std::string svg() {
     draw_planes();
     draw_axes();
@@ -91,6 +93,7 @@ class Drawing {
 
   // --- what is drawn
 
+  // Without --statement the one or two with most loops, in the order of the Program.
   void choose_statements() {
     std::vector<std::string> names;
     for (const ir::Statement& s : program_.statements) names.push_back(s.name);
@@ -134,7 +137,7 @@ class Drawing {
     return point.iterators[static_cast<std::size_t>(at - iterators.begin())];
   }
 
-  // Loops that are no axis are drawn at their first value.
+  // Loops that are no axis are drawn at their first value; a picture shows one slice.
   void keep_one_slice() {
     for (const std::string& name : statements_)
       for (const std::string& loop : program_.statement(name).iterators) {
@@ -188,7 +191,12 @@ class Drawing {
     return 0.55 * kCell * extent(1) + (statements_.size() > 1 ? 3.4 : 2.0) * kCell;
   }
 
-  // The first axis downwards, the last to the right; of three the middle one to the front.
+  // The first axis downwards, the last to the right; of three the middle one to the front:
+  //
+  //        n                   k
+  //      +--->               +--->
+  //    m |                 m | \ n     a plane per m
+  //      v                   v
   Xy position(const std::vector<double>& values) const {
     const double step = statements_.size() > 1 && axes_.size() < 3 ? 1.5 * kCell : kCell;
     if (values.empty()) return {kMargin, kMargin};
@@ -198,6 +206,7 @@ class Drawing {
             kMargin + plane() * values[0] + 0.55 * kCell * values[1]};
   }
 
+  // Points of the second statement lie between those of the first, or on planes of their own.
   Xy offset_of(const std::string& statement) const {
     if (!is_second(statement)) return {};
     if (axes_.size() < 3) return {0.55 * kCell, 0.55 * kCell};
@@ -263,6 +272,7 @@ class Drawing {
     if (!path.empty()) body_ += "<path d=\"" + path + "\" class=\"order\"/>\n";
   }
 
+  // A triangle whose tip is the end of the arrow.
   void head(const Xy& tip, const Xy& from, const std::string& colour) {
     const Xy along = (tip - from) * (1 / length(tip - from)), across{-along.y, along.x};
     const Xy base = tip - along * kHead;
@@ -271,7 +281,8 @@ class Drawing {
              " z\" fill=\"" + colour + "\"/>\n";
   }
 
-  // Bent where it is long, so that it passes the points between.
+  // Bent where it is long, so that it passes the points between: a quadratic curve whose control
+  // point lies beside the middle. It ends at the rims of both points.
   void draw_arrow(const schedule::InstanceArrow& arrow, const Kind& kind) {
     if (!is_drawn_[arrow.from] || !is_drawn_[arrow.to]) return;
     const Xy from = at_[arrow.from], to = at_[arrow.to], way = to - from;
@@ -372,6 +383,7 @@ class Drawing {
     return at.y + 20;
   }
 
+  // Called last: only then it is known how far the points reach, below which the legend begins.
   std::string header() {
     Xy far{0, 0};
     for (std::size_t i = 0; i < at_.size(); ++i)

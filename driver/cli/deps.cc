@@ -48,6 +48,7 @@ std::string sizes_text(const ReportedDependence& d, const ir::Program& program) 
   return sizes.empty() ? "" : "      (smallest case: " + join_words(sizes, ", ") + ")";
 }
 
+// flow: writes, then reads; anti: reads, then writes; output: writes, then writes.
 std::string example_text(const ReportedDependence& d) {
   const std::string from = schedule::to_string(d.from), to = schedule::to_string(d.to);
   const bool reads_first = d.kind == "anti", reads_last = d.kind == "flow";
@@ -69,7 +70,11 @@ bool says_the_same(const ReportedDependence& a, const ReportedDependence& b) {
 }
 
 // Dependences of one pair of statements through one tensor; kinds that say the same in
-// one paragraph.
+// one paragraph, as flow, anti and output of a sum do.
+//   S after itself, through A
+//     flow   it reads what it wrote
+//       distance   (t, i): (0, 1) or (1, -1) or (1, 0)
+//       example    S(t=0, i=1) writes A[1], then S(t=0, i=2) reads it
 void print_group(std::ostream& out, const std::vector<const ReportedDependence*>& group,
                  const ir::Program& program) {
   const ReportedDependence& first = *group.front();
@@ -115,6 +120,7 @@ void print_text(std::ostream& out, const DependenceReport& report) {
 }
 
 // `[N] -> { a }` and `[N] -> { b }` as `[N] -> { a; b }`: the sizes are the same everywhere.
+// isl prints the parameters before each relation, and iscc wants them once.
 std::string union_of(const std::vector<std::string>& relations) {
   if (relations.empty()) return "{ }";
   std::vector<std::string> bodies;
@@ -129,6 +135,9 @@ std::string union_of(const std::vector<std::string>& relations) {
 }
 
 // Statements of iscc; islpy reads what stands between := and the last semicolon.
+// iscc is the calculator of the barvinok library: NAME := RELATION; with # for comments.
+//   Domain := [T, N] -> { S[t, i] : 0 <= t < T and 0 < i <= -2 + N };
+//   Schedule := [T, N] -> { S[t, i] -> [t, i] : 0 <= t < T and 0 < i <= -2 + N };
 void print_isl(std::ostream& out, const DependenceReport& report) {
   out << "# " << report.program->name << ": " << (report.direct ? "direct" : "all")
       << " dependences; each line is one statement of iscc\n";

@@ -16,6 +16,7 @@
 namespace polyte::cli {
 namespace {
 
+// l3 is the whole cache; l3_a_core is the share that schedules count on.
 nlohmann::json describe(const Machine& machine) {
   nlohmann::json json{{"model", machine.model_name},
                       {"cpu", machine.cpu},

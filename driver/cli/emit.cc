@@ -46,6 +46,7 @@ std::string template_text(const driver::BuiltKernel& kernel) {
 }
 
 // Where threads meet and what they wait for, each place with the conflict for which it stands.
+//   barrier 1   in k.o   w.c touches w.c before it, acc.update on another thread after it
 class SyncPrinter {
  public:
   std::string text(const ir::LoopProgram& program) {

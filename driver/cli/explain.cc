@@ -98,6 +98,7 @@ std::string layouts_text(const graph::OptimizeReport& passes) {
                       : text;
 }
 
+// Who chose a line is part of the Script (Provenance); each origin is explained once.
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved) {
   const schedule::Script& script = kernel.script;
   std::vector<std::string> directives = lines_of(schedule::print(script)), reasons, notes;

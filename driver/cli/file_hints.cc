@@ -48,6 +48,7 @@ constexpr Magic kMagics[] = {
 };
 
 // As parsers see them: what a Program file may begin with.
+// Comments and blank lines before the header are skipped.
 bool begins_program(const std::string& begin) {
   std::size_t at = 0;
   while (at < begin.size() && (begin[at] == '\n' || begin[at] == ' ' || begin[at] == '#')) {

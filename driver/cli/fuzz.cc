@@ -26,13 +26,15 @@ struct FuzzVerbOptions {
 
 // ---- a crash: which run it was
 
+// Only calls that are safe in a handler of signals, hence a line that is ready before each run; of
+// each thread its own, since a crash is handled in the thread that caused it.
 thread_local char crash_line[160] = "";
 
-void on_crash(int signal) {
+void on_crash(int) {
   const char* text = "polyte fuzz crashed; replay it with:\n";
   (void)!write(STDERR_FILENO, text, std::strlen(text));
   (void)!write(STDERR_FILENO, crash_line, std::strlen(crash_line));
-  _exit(signal == SIGINT ? 130 : static_cast<int>(ExitStatus::Internal));
+  _exit(static_cast<int>(ExitStatus::Internal));
 }
 
 void watch_crashes(const std::string& kind, FuzzVerbOptions& options) {
@@ -95,6 +97,7 @@ void print_cases(const fuzz::FuzzOptions& options, const codegen::Target& target
 // not run again.
 constexpr std::uint64_t kLogged = 500;
 
+// Runs are numbered and independent, so that the log need only say how many are done.
 fuzz::FuzzReport fuzz_logged(const FuzzIdentity& identity, const FuzzVerbOptions& options) {
   const codegen::Target target = target_from(options.target);
   if (options.log.empty()) return fuzz::fuzz(options.fuzz, target);

@@ -105,6 +105,7 @@ nlohmann::ordered_json to_json(const FuzzIdentity& identity, const FuzzReport& r
   return json;
 }
 
+// Only a report of the same runs is continued: seed, target and options decide what each run is.
 FuzzReport read_report(const std::string& text, const FuzzIdentity& identity,
                        const std::string& origin) {
   try {

@@ -17,6 +17,7 @@ using Launch = GpuFigures::Launch;
 
 // ---- the loops: blocks, and where threads meet
 
+// The least of the extents that are constant: a loop of a tail has several upper bounds.
 std::optional<std::int64_t> extent_of(const ir::For& loop) {
   if (loop.lower.size() != 1 || loop.upper.empty()) return {};
   std::optional<std::int64_t> least;
@@ -28,6 +29,8 @@ std::optional<std::int64_t> extent_of(const ir::For& loop) {
   return least;
 }
 
+// Blocks of loops inside each other multiply. Barriers are counted as places in the code, not as
+// often as threads meet there.
 void count_places(const ir::Stmt& s, Launch& launch) {
   if (const auto* barrier = std::get_if<ir::Barrier>(&s->op))
     ++(barrier->of_warp ? launch.warp_barriers : launch.barriers);
@@ -107,6 +110,8 @@ std::string a_request(std::int64_t cost, std::int64_t requests) {
   return text;
 }
 
+// NVIDIA's units: a request is one instruction of a warp. In shared memory it costs wavefronts,
+// more where banks conflict or accesses are wide; in global memory sectors of 32 bytes.
 template <class Access>
 std::string memory_line(const std::vector<Access>& accesses, bool shared) {
   std::int64_t requests = 0, cost = 0, ideal = 0;
@@ -239,6 +244,8 @@ nlohmann::json access_json(const Access& a) {
 
 }  // namespace
 
+// What no device is needed for: the loops are counted, PTX is assembled and not run, accesses are
+// predicted from the subscripts of a few iterations.
 GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target& target) {
   GpuFigures figures;
   figures.of_kernel = true;
@@ -301,6 +308,7 @@ GpuFigures gpu_figures(const runtime::Artifact& artifact) {
   return figures;
 }
 
+// Launches run one after the other; the bound that is named is that of the longest.
 std::optional<schedule::LaunchPrice> price_of(const GpuFigures& figures) {
   if (figures.launches.empty()) return {};
   schedule::LaunchPrice sum;
@@ -362,6 +370,7 @@ nlohmann::json to_json(const std::vector<runtime::LaunchCounts>& counts) {
   return launches;
 }
 
+// What the emulator has counted stands under what was predicted of the same accesses.
 std::vector<GpuRow> gpu_rows(const GpuFigures& figures,
                              const std::vector<runtime::LaunchCounts>& counts) {
   const bool summed = figures.launches.size() > kMostLaunches;

@@ -30,6 +30,7 @@ struct Report {
 };
 
 // Returns the exit status.
+// A node behind one that is not supported has no types to be checked with: it counts as neither.
 int add_coverage(const InspectOptions& options, Report& report) {
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   // Of what stays open.
@@ -160,6 +161,7 @@ void add_partition(const InspectOptions& options, const driver::PartitionedModel
   if (options.explain_fusion) add_fusion(model, report);
 }
 
+// Groups need no schedule; only the plan of memory needs the whole compilation.
 void add_model_sections(const InspectOptions& options, Report& report) {
   driver::ImportedNetwork imported = driver::import_network(
       options.model, import_options(options.verb, Ranges::Taken), open_ranges(options.verb));

@@ -40,6 +40,9 @@ std::string without_spaces(std::string text) {
 constexpr std::size_t kMostLines = 200;
 
 // Prints events that touch the watched element, or any of a tensor.
+// An event of a vector has cells of several lanes; each line names the instance of its lane, which
+// is `stride` further per lane.
+//   B(t=0, i=2, j=1) writes B[2, 1] = 6
 struct Watcher {
   std::string watched;
   const ir::Program* program = nullptr;
@@ -77,7 +80,8 @@ struct Watcher {
   }
 };
 
-// The smallest sizes that a refusal names, where the user gave none.
+// The smallest sizes that a refusal names, where the user gave none: so the line that a refusal
+// prints shows the fault without any --shape.
 std::shared_ptr<const ir::Program> with_counterexample_sizes(
     const std::shared_ptr<const ir::Program>& program, const schedule::Script* script,
     const Machine& machine) {
@@ -190,6 +194,7 @@ bool interpret(const InterpretVerbOptions& options,
     return true;
   }
   const ir::Environment inputs = environment;
+  // First without the check of races, so that all touches are seen up to the end.
   interpret_options.check_races = false;
   std::string failure = loops_failure(*state, machine, environment, interpret_options);
   print_lines("with " + options.script, watcher.lines);

@@ -104,6 +104,7 @@ void add_lab_run(const Verb& lab) {
 
 // ---- worker: what a run starts, once per process of a row
 
+// stdout is the channel to the runner, a record per line; words for a person go to stderr.
 int run_lab_worker(const std::string& folder) {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);

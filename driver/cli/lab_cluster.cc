@@ -28,6 +28,7 @@ int run_lab_merge(const MergeVerb& verb) {
   return 0;
 }
 
+// In single quotes nothing is special but the quote itself: 'it'\''s'.
 std::string shell_word(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -38,6 +39,8 @@ std::string shard_folder(const std::string& folder, const std::string& shard) {
   return folder + "/shards/" + shard;
 }
 
+// `--exclusive`: nothing else runs on the machine of a task. %a and SLURM_ARRAY_TASK_ID are the
+// number of the task, which is the shard.
 std::string job_script(const std::string& folder, const Cluster& cluster) {
   std::string text = "#!/bin/sh\n#SBATCH --job-name=polyte-lab\n#SBATCH --array=0-" +
                      std::to_string(cluster.slurm - 1) +
@@ -74,6 +77,7 @@ void run_command(const std::vector<std::string>& command) {
     throw UserError(ExitStatus::Unsupported, command[0] + " " + how + ": its words are above");
 }
 
+// --wait: sbatch ends when all tasks have.
 std::vector<std::string> run_slurm(const lab::Plan& plan, const std::string& folder,
                                    const Cluster& cluster) {
   const std::string script = folder + "/job.sbatch";

@@ -59,6 +59,8 @@ lab::Prepared lab_model(const std::string& path, const std::string& scheduler,
   prepared.facts["compile_ms"]["all"] = milliseconds_since(start);
   prepared.facts["loops_digest"] = model.loops;
   const Scheduling scheduling = scheduling_of(model.artifact->manifest().steps);
+  // An arm that declined every kernel is the reference order under another name, and is not timed
+  // as that scheduler; one that declined some is, and says so.
   const auto declined = static_cast<std::size_t>(std::ranges::count_if(
       scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); }));
   if (declined > 0) prepared.reason = arm_title(scheduler, scheduling);

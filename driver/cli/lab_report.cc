@@ -28,6 +28,9 @@ int run_lab_report(const ReportVerb& verb) {
 
 // ---- status
 
+//   row               processes  rounds
+//   gemm m=64 n=64            5      52  narrow enough
+//   gemm m=128 n=64           3      30  not finished
 int run_lab_status(const std::string& folder) {
   const lab::Plan plan = lab::read_plan(folder);
   const lab::Records records = lab::read_records(folder, plan);
@@ -74,6 +77,7 @@ double nanoseconds_of(const std::string& text) {
                   "--min-time " + text + ": expected a time, 10us (ns, us, ms or s)");
 }
 
+// The exit status is for a continuous build: 1 only where a row is slower beyond doubt.
 int run_lab_compare(CompareVerb verb) {
   if (!verb.baseline.empty()) verb.folders.insert(verb.folders.begin(), verb.baseline);
   if (verb.folders.size() != 2)

@@ -40,6 +40,7 @@ lab::Sizes sizes_of(const std::vector<std::string>& shape) {
   return sizes;
 }
 
+// As many processes as are asked for, least and most: all variants are measured equally long.
 lab::Subject subject_of(const WhyVerb& verb) {
   lab::Subject subject;
   subject.source = verb.program;

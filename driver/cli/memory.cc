@@ -82,6 +82,7 @@ Scratch scratch_of(const ArtifactManifest& manifest) {
 }
 
 // Bytes of constants as they lie in the file: shared ones once, gaps of alignment included.
+// The end of the last buffer of each member: buffers that share bytes would count twice in a sum.
 std::int64_t constant_bytes(const ArtifactManifest& manifest) {
   std::map<std::int64_t, std::int64_t> ends;  // a member
   for (const BufferSpec& buffer : manifest.buffers) {

@@ -37,6 +37,7 @@ void check_once(const std::string& option, const std::vector<std::string>& items
 }
 
 // Sizes with a separator between them, 1x3x224x224.
+// Also of ranges, whose separator is "..". Commas in place of x are a common mistake.
 graph::Dims parse_sizes(const std::string& option, const std::string& text,
                         const std::string& separator) {
   graph::Dims dims;
@@ -228,6 +229,7 @@ void add_files(const ModelVerbOptions& options, std::vector<std::string>& files)
 
 bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
 
+// By its content, whatever it is called: an artifact is a zip file.
 bool is_artifact(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   char magic[2] = {};
@@ -235,6 +237,7 @@ bool is_artifact(const std::string& path) {
   return file.gcount() == 2 && magic[0] == 'P' && magic[1] == 'K';
 }
 
+// As scheduling sees the group first: groups that scheduling would split are still whole.
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request,
                                               schedule::Script* script) {
   driver::ImportedNetwork imported = driver::import_network(
@@ -243,6 +246,8 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request,
       std::move(imported.network),
       target_from(request.options.target, request.options.schedule_threads).machine,
       model_options(request.options));
+  // The group is the one that is asked for, or the one that the script's header names. Where no
+  // group has that name but one has the script's digest, the message says which.
   const bool by_header = request.group.empty() && script;
   const std::string name = by_header ? script->program : request.group;
   std::string problem = missing_kernel(model, name);

@@ -118,6 +118,7 @@ std::function<void()> runner_of(const OpOptions& options, const driver::Compiled
   return [session] { session->replay(); };
 }
 
+// The peak is measured on either side of the rounds, and the larger one counts.
 nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperator& op,
                          std::vector<NamedBuffer>& buffers, const codegen::Target& target) {
   const Machine& machine = target.machine;
@@ -231,6 +232,7 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   kernel.open = open;
   kernel.emulated = options.emulate;
   const bool looking = !options.emit.empty() || !options.dump_dir.empty() || options.explain;
+  // Who only looks at stages gets them without machine code, and without values for inputs.
   if (looking && !options.bench && options.artifact.empty() && !wants_results(options) &&
       !options.emulate) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
@@ -269,6 +271,7 @@ void check_files(const OpOptions& options,
     }
 }
 
+// All that is wrong with the options is said at once, before anything is compiled.
 void check_combination(const OpOptions& options) {
   std::vector<std::string> problems;
   if (options.json && !options.bench)

@@ -74,7 +74,7 @@ DType parse_dtype(const std::string& name) {
                               "bfloat16", "int32", "int64", "uint8", "bool"}));
 }
 
-// What `mk,kn->mn` is in index notation.
+// What `mk,kn->mn` is in index notation: C[m,n] = sum[k] A[m,k]*B[k,n].
 [[noreturn]] void refuse_einsum(const std::string& source) {
   const std::size_t arrow = source.find("->");
   const std::string operands = source.substr(0, arrow), output = source.substr(arrow + 2);
@@ -98,6 +98,8 @@ DType parse_dtype(const std::string& name) {
                                          (of.empty() ? "" : "sum[" + of + "] ") + product + "'");
 }
 
+// Index notation has an equation with brackets; all else is a file, by its ending C or Program
+// text.
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   const bool equation = options.source.find('=') != std::string::npos;
   const bool notation = equation && options.source.find('[') != std::string::npos;
@@ -119,6 +121,8 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
 }
 
 // A size may be given in the notation's own case: the parameter `m` or `M` of extent m.
+// Sizes that are some other program's of the file are passed over here; check_known has refused
+// those that are no program's.
 std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::Values& sizes) {
   ir::Values known;
   for (const auto& [name, value] : sizes)
@@ -261,6 +265,8 @@ schedule::Script load_script(const std::string& path, const std::vector<std::str
   return script;
 }
 
+// Of several scripts the one for this Program; a single one is taken whatever its header says, so
+// that replay can refuse it with the reason.
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
                                      schedule::Script& script) {
   driver::KernelOptions result;

@@ -38,6 +38,7 @@ std::vector<std::string> names_of(const List& list) {
   return names;
 }
 
+// The order of the list is that of the compiler; --pass may give another one.
 PassNames loop_passes(const Machine& machine) {
   // Text begins behind the pass that makes loops of a State.
   return {"loop", names_of(lower::pass_list_of(machine)), 1, names_of(graph::pass_list())};
@@ -125,6 +126,8 @@ ir::LoopProgram read_loops(const std::string& path) {
 }
 
 // Runs one pass on loops that come from `place`, and says what it did.
+// `obstacle` says what the pass asks of its loops and they do not have; `check_result` is the
+// verifier that the compiler's own pipeline runs.
 void run_pass(const lower::Pass& pass, ir::LoopProgram& program, lower::PassContext& context,
               const std::string& place) {
   const std::string why = lower::obstacle(pass, program);

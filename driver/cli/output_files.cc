@@ -33,6 +33,7 @@ std::string problem_of(const std::string& path) {
 
 }  // namespace
 
+// Also by another name or a link: an output that is an input would be gone before it is read.
 void check_output_file(const std::string& option, const std::string& path,
                        const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {

@@ -23,6 +23,7 @@ std::string numbered(std::size_t number, const std::string& pass) {
   return text;
 }
 
+// The passes are run again, on the kernel's State: what is written is what each of them gives.
 void dump_passes(const PassFiles& files, const driver::BuiltKernel& kernel,
                  const Machine& machine) {
   const std::string& name = kernel.program->name;

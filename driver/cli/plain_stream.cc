@@ -24,6 +24,7 @@ class Filter : public std::streambuf {
   std::streambuf& behind_;
   bool after_c2_ = false;
 
+  // 0xc2 is held back until the next byte says whether it begins a control character.
   bool put(unsigned char c) {
     const bool is_c1 = after_c2_ && c >= 0x80 && c < 0xa0;
     if (after_c2_ && !is_c1 && !write("\xc2")) return false;

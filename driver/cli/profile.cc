@@ -48,6 +48,7 @@ void print_table(const runtime::Session& session, const runtime::RunProfile& pro
                profile.steps.size(), session.threads());
 }
 
+// "X" is a complete event, with a beginning and a duration; "M" is metadata, here a track's name.
 nlohmann::ordered_json event_of(const Span& span, const std::string& name, const char* category) {
   return {{"name", name},
           {"cat", category},

@@ -63,6 +63,8 @@ class Drawing {
  public:
   Drawing(const NetworkFigures& figures, const runtime::Session& session)
       : figures_(figures), session_(session) {
+    // The layer of a step is the length of the longest way to it, so that all edges go down. Steps
+    // come in an order in which whatever makes a value is before what reads it.
     for (const StepFigures& one : figures.steps) {
       Place place;
       for (const std::size_t before : one.from)
@@ -94,6 +96,7 @@ class Drawing {
   int columns_ = 0;
   double most_ = 0;
 
+  // Each layer is centred.
   int x(std::size_t i) const {
     const int of_layer = width_of_.at(places_[i].layer);
     return kMargin + (2 * places_[i].column + columns_ - of_layer) * (kBoxWidth + kGapX) / 2;
@@ -179,6 +182,8 @@ std::string operators_of(const runtime::StepSpec& step) {
   return step.kernel.empty() ? "copy" : step.kernel;
 }
 
+// Places in the arena are used again and again, so that an address does not say who made a value;
+// a buffer does, of which there is one per value.
 std::vector<std::vector<std::size_t>> step_edges(const runtime::ArtifactManifest& manifest) {
   std::map<std::int64_t, std::size_t> maker;         // of a buffer: the first step that touches it
   std::map<std::string, std::size_t> maker_of_name;  // for views of it

@@ -69,6 +69,8 @@ std::int64_t total_of(const runtime::RunProfile& profile) {
 }
 
 // After one to warm the caches; sorted by their time.
+// Sorted, so that the one in the middle is a whole run of median time: parts and steps of one run
+// belong together.
 std::vector<runtime::RunProfile> run_often(const Profiled& profiled, int runs) {
   profiled.session->run(profiled.inputs, profiled.outputs);
   std::vector<runtime::RunProfile> profiles;
@@ -95,6 +97,8 @@ void set_roofline(StepFigures& one, const Ceilings& ceilings) {
   one.roofline = std::max(by_flops, by_memory) / (one.time.median() * 1e-9);
 }
 
+// Time of all workers' parts over the time of the step: how many worked on the average; a step
+// without parts is one worker's.
 double busy_of(const runtime::RunProfile& profile, std::size_t step) {
   double parts = 0;
   for (const runtime::Span& part : profile.parts)
@@ -141,6 +145,7 @@ std::vector<StepFigures> slowest_first(const NetworkFigures& figures) {
   return rows;
 }
 
+// The slowest steps first.
 void print_table(const NetworkFigures& figures, const runtime::Session& session, int top) {
   std::printf("%10s  %-22s %6s %5s  %-22s %-24s %s\n", "median", "95 % interval", "share", "busy",
               "roofline", "group", "operators");

@@ -20,6 +20,7 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 // Replays, and returns how long it took. `directives` receives the time of each.
+// ProofLevel::Directive proves each line, Final the whole at the end, Off nothing.
 double replay_once(const std::shared_ptr<const ir::Program>& program,
                    const schedule::Script& script, const Machine& machine, ProofLevel level,
                    std::vector<DirectiveCost>* directives) {
@@ -91,6 +92,8 @@ ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::
     replay_once(program, *script, machine, ProofLevel::Directive, &directives);
     if (round == 0) cost.directives = directives;
     keep_best(cost.directives, directives);
+    // The final proof alone: a replay with it, less one without. Of several rounds the least
+    // counts, for other processes only add time.
     const double whole = replay_once(program, *script, machine, ProofLevel::Final, nullptr) -
                          replay_once(program, *script, machine, ProofLevel::Off, nullptr);
     cost.final_milliseconds = round == 0 ? whole : std::min(cost.final_milliseconds, whole);

@@ -27,6 +27,8 @@ struct Said {
   std::string why_not;
 };
 
+// The Script has to order all pairs of instances as the file does: rows of one time vector may have
+// several Scripts that are legal and are not this order.
 Said say(const schedule::ForeignSchedule& foreign,
          const std::shared_ptr<const ir::Program>& program, schedule::Terms terms,
          const Machine& machine) {

@@ -23,6 +23,7 @@ std::string file_of(const std::string& argument) {
   return at == std::string::npos ? argument : argument.substr(at + 2);
 }
 
+// The command as a shell takes it, and the files that its words name.
 std::string write_folder(const std::vector<std::string>& arguments, const std::string& message) {
   std::string folder = (fs::temp_directory_path() / "polyte_reproducer_XXXXXX").string();
   if (!mkdtemp(folder.data()))

@@ -122,6 +122,7 @@ std::vector<std::string> names_of(const frontend::Imported& imported) {
 
 // Values of the inputs that decide shapes are those of -i, a nameless one's of the first. What
 // lacks or would be overwritten is said before the compile.
+// A model that is compiled here is compiled for the inputs of this run.
 LoadedModel load_for(const RunOptions& options, GivenTensors& given) {
   LoadSteps steps;
   steps.offer = [&](const std::string& name, std::size_t position) {
@@ -180,6 +181,7 @@ std::vector<NamedBuffer> input_buffers(const runtime::Session& session,
 }
 
 // Of several runs after one that warms the caches, the one of the median time.
+// A whole run, not medians step by step, so that its steps add up to its time.
 runtime::RunProfile profile_of(runtime::Session& session,
                                const std::vector<runtime::TensorView>& inputs,
                                const std::vector<runtime::TensorView>& outputs) {

@@ -63,7 +63,8 @@ class SizeFinder {
                           " by " + first + " and " + std::to_string(value) + " by " + by);
   }
 
-  // What else is wrong with a shape the session says.
+  // What else is wrong with a shape the session says. An extent of several sizes (N + M) says none
+  // of them here.
   void see_extents(const runtime::TensorSpec& input, const std::vector<std::int64_t>& shape,
                    const std::string& by) {
     if (shape.size() != input.shape.size()) return;

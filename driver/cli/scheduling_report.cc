@@ -74,6 +74,7 @@ std::string arm_title(const std::string& asked, const Scheduling& scheduling) {
          " kernels declined: reference order)";
 }
 
+// Two schedulers that made the same loops are one contender, whatever their scripts say.
 std::string loops_digest(std::span<const driver::BuiltKernel> kernels) {
   std::string text;
   for (const driver::BuiltKernel& kernel : kernels) text += ir::print(kernel.kernel.program);

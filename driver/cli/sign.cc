@@ -22,6 +22,7 @@ int run_keygen(const std::string& stem) {
 }
 
 // Only what would be opened is signed.
+// Opening it checks that it is an artifact; the signature is of its bytes.
 int run_sign(const SignOptions& options) {
   if (!is_artifact(options.artifact))
     throw UserError(ExitStatus::Artifact,

@@ -88,6 +88,7 @@ std::vector<lab::ArmSpec> arms_of(const SuitesVerb& verb) {
   return arms;
 }
 
+// What an arm declines is no failure; what it computes wrongly is.
 int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms) {
   std::size_t wrong = 0, declined = 0;
   const std::vector<lab::SuiteFinding> findings = lab::check_suite(suite, arms);

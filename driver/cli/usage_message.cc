@@ -77,6 +77,7 @@ std::string description_of(const CLI::App* at, const std::string& name) {
              : " (" + option->get_description() + ")";
 }
 
+// What other compilers call it: -O2, and an output without -o.
 std::string not_taken(const CLI::App* at, const std::string& word, const std::string& more) {
   const std::string name = word.substr(0, word.find('='));
   std::string near = name.starts_with("--") ? did_you_mean(name, flags_of(at)) : "";
@@ -101,6 +102,8 @@ std::string unknown_verb_message(const CLI::App& at, const std::string& word) {
   return path_of(&at) + ": got '" + word + "', expected one of " + verbs_of(at) + near;
 }
 
+// The texts of CLI11 that are recognised here are those of the version that we build with; what is
+// none of them stays as CLI11 says it.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = deepest(app);
   const std::string text = error.what(), more = "; " + path_of(at) + " --help has an example";

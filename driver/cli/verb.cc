@@ -161,6 +161,7 @@ std::string Verb::help_of(const std::vector<std::string>& words) const {
   return at->get_formatter()->make_help(at, before, CLI::AppFormatMode::Normal);
 }
 
+// Verbs throw their errors through parse(), which calls them: main() turns them into statuses.
 int run_command_line(int argc, char** argv, const std::vector<AddVerb>& verbs) {
   CLI::App app("Polyte: a tensor compiler with two schedulers and one schedule language", "polyte");
   app.set_version_flag("--version", "polyte 0.1.0");

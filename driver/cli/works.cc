@@ -46,6 +46,8 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
   return work;
 }
 
+// The source's name has the Program's digest: contenders of one name and other sizes are not
+// the same work.
 std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& program,
                                     const BenchOptions& options, const ScheduleOptions& schedule,
                                     const codegen::Target& target) {
@@ -182,6 +184,8 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& st
   return works;
 }
 
+// The peak is measured before the rounds and after them, and the larger one counts: a clock that
+// rises or falls meanwhile gives no share above 1 by itself.
 Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options,
                  const Machine& machine) {
   Figures figures;
@@ -200,6 +204,8 @@ Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& 
   return figures;
 }
 
+// Names are Google Benchmark's where it has one; "cpu_time" is there for tools that expect it, and
+// is the real time.
 nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak,
                        const Machine& machine, int threads) {
   nlohmann::json row{

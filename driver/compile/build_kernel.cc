@@ -38,6 +38,8 @@ std::string fallback_text(const BuiltKernel& kernel) {
          "); the reference order is used";
 }
 
+// The reference order needs no proof, so that there is a kernel for every Program that stays within
+// its buffers.
 void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.declined = std::move(why);
   kernel.script = schedule::own_script(*kernel.program, "naive", machine);
@@ -153,6 +155,8 @@ void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOp
   const bool may_ignore = machine.gpu && !kernel.program->params.empty() && writes;
   for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state;
        open = OpenSizes::Known) {
+    // At most two rounds: where the tiles for typical sizes do not hold for all sizes, the kernel
+    // becomes what it was, but for its times and refusals, and is scheduled for open sizes.
     BuiltKernel before = kernel;
     log.run("schedule", [&] { choose_script(kernel, machine, options, open); });
     log.run("replay and proof", [&] {
@@ -230,6 +234,7 @@ void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
     refuse_what("multiplies by reciprocals in place of dividing");
 }
 
+// Its budget is what the proof took, so that a judge of cheap proofs stays cheap.
 void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine,
                const KernelOptions& options) {
   const auto proof =
@@ -313,6 +318,9 @@ ir::Ranges param_ranges(const ir::Program& program) {
       const std::int64_t factor = known.expr.coefficient(param);
       const ir::Affine rest = known.expr - ir::Affine::symbol(param) * factor;
       if (factor == 0 || !rest.is_constant()) continue;
+      // factor * param + rest >= 0: param >= ceil(-rest / factor), or for a negative factor
+      // param <= floor(rest / -factor). Of an equation only this half is used, and conditions
+      // between several parameters say nothing of one.
       const std::int64_t least = ceil_div(-rest.constant(), factor > 0 ? factor : 1);
       const std::int64_t most = floor_div(rest.constant(), factor < 0 ? -factor : 1);
       if (factor > 0) range.min = std::max(*range.min, least);
@@ -338,6 +346,8 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   lower_options.strict = options.strict;
   ir::LoopProgram nest;
   lower_options.on_pass = [&](const lower::PassRun& pass) {
+    // True at the first pass alone, whose result is the nest: it is what the second judge runs
+    // beside the loops after all passes.
     if (kernel.times.back().stage == "replay and proof") nest = *pass.program;
     kernel.times.push_back({pass.name, pass.milliseconds});
   };

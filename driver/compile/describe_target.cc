@@ -32,6 +32,8 @@ codegen::Target gpu_target(const std::string& text, const runtime::CudaOptions& 
   return {*machine, TargetKind::Cuda};
 }
 
+// Names of GPUs that there are no targets of come here as well, and are refused with those
+// that there are.
 bool is_gpu(const std::string& text) {
   const char* const words[] = {"cuda", "gpu", "sm_", "rocm", "metal", "opencl"};
   return std::ranges::any_of(words, [&](const char* word) { return text.starts_with(word); });

@@ -54,6 +54,7 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
     result.host.kernels[0].notes.push_back("'" + device.module + "' is for " +
                                            codegen::architecture_of(*target.machine.gpu) +
                                            " alone: it uses what no other generation has");
+  // Without an assembler PTX is all there is, also for one generation.
   if (!is_specific || device.images.empty())
     device.images.push_back({runtime::kPtx, std::move(result.host.device)});
   if (!emulated) return result;

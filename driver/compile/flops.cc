@@ -22,6 +22,7 @@ double operations_of(const ir::Expr& e) {
 }
 
 // Iterator by iterator: one that no later bound mentions multiplies, the others are run through.
+//   i in 0..n, j in 0..i + 1, k in 0..m:   i is run through; j and k multiply
 class InstanceCount {
  public:
   static constexpr std::int64_t kMostSteps = 4'000'000;

@@ -78,6 +78,7 @@ std::string objection_to_join(const BuiltKernel& kernel, const FusionLimits& lim
 
 }  // namespace
 
+// Heap storage of one worker, all of it together, also where two allocations never live at once.
 std::int64_t scratch_bytes(const BuiltKernel& kernel) {
   std::int64_t bytes = 0;
   ir::for_each_stmt(kernel.kernel.program.body, [&](const ir::Stmt& s) {
@@ -90,6 +91,8 @@ std::int64_t scratch_bytes(const BuiltKernel& kernel) {
   return bytes;
 }
 
+// Of the Program after its rewrites, which may have less to do than the one before: what the
+// schedule repeats is the question.
 double recompute_factor(const BuiltKernel& kernel) {
   std::vector<ir::Statement> scheduled;
   for (const schedule::ScheduledStatement& statement : kernel.state->statements)

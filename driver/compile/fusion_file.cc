@@ -123,6 +123,8 @@ void apply_requests(const std::vector<FusionRequest>& requests, const graph::Fus
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
 }
 
+// `not_joined` has an entry for each request of `together`, in their order: apply_requests added
+// them first.
 void check_granted(const std::vector<FusionRequest>& requests, const graph::FusionReport& report) {
   std::vector<std::string> problems;
   std::size_t together = 0;

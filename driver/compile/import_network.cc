@@ -28,6 +28,8 @@ void check_used(const std::vector<OpenSymbol>& ranges, const std::vector<std::st
 // Values that are only thought of may be larger than memory.
 constexpr std::int64_t kMostTensorBytes = std::int64_t{1} << 55;
 
+// A graph is made per point of sizes, the ends of the ranges included; nothing is ever run at
+// those.
 graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions import,
                       const ir::Values& sizes) {
   std::string where;
@@ -52,6 +54,8 @@ graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions
 ImportedNetwork import_network(const std::filesystem::path& file,
                                const frontend::ImportOptions& import,
                                const std::vector<OpenSymbol>& ranges) {
+  // The first import, at the typical sizes, is only to learn which symbols the file leaves open:
+  // where it leaves none it is the network.
   frontend::ImportOptions first = import;
   first.extent_of = [&](const std::string& name) { return symbol_named(name, ranges).typical; };
   frontend::Imported imported = frontend::import_onnx(file, first);

@@ -26,6 +26,7 @@ GpuRates rates_for(const ir::Program* program, const Machine& machine) {
   const bool is_short = program && has_short_operands(*program);
   const int fma =
       is_short ? std::max(gpu.f32_fma_a_cycle, gpu.bf16_tensor_fma_a_cycle) : gpu.f32_fma_a_cycle;
+  // Multiprocessors * FMAs per cycle * cycles a second, two operations per FMA.
   rates.flops = 2e9 * gpu.multiprocessors * fma * gpu.clock_ghz;
   return rates;
 }

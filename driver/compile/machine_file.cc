@@ -74,6 +74,7 @@ class Reader {
   std::vector<std::string> problems_;
 
   template <class Fits>
+  // What is taken goes out of the object; what is left at the end is not known.
   std::optional<Json> take(const std::string& key, Fits fits, const std::string& expected) {
     const auto found = json_.find(key);
     if (found == json_.end() || !fits(*found)) {

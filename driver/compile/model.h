@@ -65,10 +65,11 @@ struct GroupPlan {
 
 struct PartitionedModel {
   graph::Graph graph;  // after the passes
-  // The sizes that runs choose; the graph is that of the typical ones,.
+  // The sizes that runs choose; `graph` is that of the first point of `sizes`, which are the sizes
+  // that are chosen for, and `others` are the same graph at the other points.
   std::vector<OpenSymbol> symbols;
-  ir::SizePoints sizes;              // and of the first of these points,
-  std::vector<graph::Graph> others;  // and these are the same graph at the others
+  ir::SizePoints sizes;
+  std::vector<graph::Graph> others;
   graph::OptimizeReport passes;
   graph::FusionGraph fusion_graph;
   graph::FusionOptions fusion_options;  // with what was asked for, and what was handed back

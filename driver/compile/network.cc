@@ -11,7 +11,9 @@ namespace {
 
 using graph::Graph;
 
-// The numbers of a text, and what stands between them.
+// The numbers of a text, and what stands between them: "pads=[1, 1], group=2" is "pads=[#, #],
+// group=#" and 1, 1, 2. The same text at several sizes has one skeleton, and each number is a
+// function of the sizes.
 struct Numbers {
   std::string skeleton;
   std::vector<std::int64_t> values;
@@ -34,6 +36,8 @@ class Comparison {
   Comparison(const ir::SizePoints& sizes, const std::vector<Graph>& graphs)
       : sizes_(sizes), graphs_(graphs) {}
 
+  // Counts, then nodes, then values: a graph with other nodes has other values everywhere, which is
+  // one problem and not many.
   std::vector<std::string> run() {
     compare_counts();
     if (!problems_.empty()) return std::move(problems_);
@@ -152,7 +156,9 @@ std::vector<std::int64_t> values_of(const std::vector<OpenSymbol>& symbols, F va
   return values;
 }
 
-// What is chosen for; one more of each; and one point to check, beyond both.
+// What is chosen for; one more of each; and one point to check, beyond both. An affine function of
+// s sizes has s + 1 coefficients, which the first s + 1 points determine; a function that is not
+// affine misses the last one, or is affine near these sizes at least.
 std::vector<std::vector<std::int64_t>> near_points(const std::vector<OpenSymbol>& symbols) {
   const std::vector<std::int64_t> base =
       values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for(); });
@@ -199,6 +205,7 @@ Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of)
     share_constants(graphs.front(), graphs.back());
   }
   refuse_open_sizes(sizes, differences(all, graphs));
+  // The graphs at the ends of the ranges were only to be compared: nothing is compiled of them.
   graphs.erase(graphs.begin() + static_cast<std::ptrdiff_t>(sizes.points.size()), graphs.end());
 }
 

@@ -15,7 +15,8 @@ Result<ir::Program> open_group(const PartitionedModel& model, const GroupPlan& g
 }
 
 // Whether elements lie at affine places: no extent but the first, or those before it being one,
-// depends on a size.
+// depends on a size. The element (n, c, h) of [N, C, H] lies at (n * C + c) * H + h: N may be open,
+// an open H would multiply iterators.
 bool has_affine_places(const std::vector<ir::Affine>& shape) {
   const auto is_one = [](const ir::Affine& extent) { return extent == ir::Affine(1); };
   const auto first = std::ranges::find_if_not(shape, is_one);

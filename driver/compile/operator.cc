@@ -86,6 +86,8 @@ OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded,
       emulated_(op.emulated) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(),
                "one tensor an interface buffer");
+  // The kernel takes one array of addresses:
+  //   tensors of the interface | packed constants | rooms | the open sizes, if there are any
   for (const std::span<runtime::Tensor> all : {tensors, std::span(packed_)}) {
     for (runtime::Tensor& tensor : all) {
       buffers_.push_back(tensor.data());
@@ -100,6 +102,7 @@ OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded,
   others_ = buffers_;
 }
 
+// Rooms only grow: a run at smaller sizes uses a part of what is there.
 void OperatorRunner::resize(std::span<const std::int64_t> sizes,
                             std::span<runtime::Tensor> tensors) {
   POLYTE_CHECK(sizes.size() == sizes_.size(), "one value an open size");
@@ -119,6 +122,8 @@ void OperatorRunner::resize(std::span<const std::int64_t> sizes,
 }
 
 // What the emulator finds in code whose script was proved is a fault of Polyte.
+// Outputs and the workspace are undefined at first, and no output may end as a copy of what is
+// undefined.
 int OperatorRunner::run_emulated(const std::vector<const void*>& buffers) {
   using Defined = runtime::Emulator::Defined;
   runtime::Emulator emulator(emulation_);

@@ -9,6 +9,7 @@ namespace polyte::driver {
 namespace {
 
 // What a packing computes besides moving elements; slow.
+// Bytes are copied in and out: the interpreter has buffers of its own.
 void interpret_packing(const ir::LoopProgram& packing, const ir::CopyMemory& memory) {
   ir::Environment buffers;
   for (const ir::Buffer& buffer : packing.buffers) {
@@ -35,6 +36,7 @@ void pack_constants(const BuiltKernel& kernel,
   }
   for (std::size_t i = 0; i < kernel.packed.size(); ++i)
     memory.to.emplace(kernel.packed[i].name, packed[i]);
+  // Nearly all packings only move elements.
   if (ir::only_copies(kernel.packing)) return ir::run_copies(kernel.packing, memory);
   interpret_packing(kernel.packing, memory);
 }

@@ -38,6 +38,7 @@ void run_jobs(int jobs, std::size_t count, const std::function<void(std::size_t)
       }
     }
   };
+  // The caller is one of the workers, so that one job at a time needs no thread.
   const std::size_t at_once = std::min(static_cast<std::size_t>(std::max(1, jobs)), count);
   std::vector<std::thread> threads;
   while (threads.size() + 1 < at_once && start(threads, work)) continue;

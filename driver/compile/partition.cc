@@ -82,6 +82,8 @@ void partition(PartitionedModel& model, const Machine& machine, const ModelOptio
 
 }  // namespace
 
+// The old groups decide the labels of the new ones, so that a script or an option that names a
+// group still means it after others were split.
 void form_groups(PartitionedModel& model) {
   model.fusion = graph::fuse(model.fusion_graph, model.fusion_options);
   const std::vector<GroupPlan> before = std::move(model.groups);

@@ -48,6 +48,8 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     request.options.second_judge = options.second_judge;
     request.options.judge_steps = options.judge_steps;
     request.options.strict = options.strict;
+    // A group without a schedule may be split, and its parts have one: --strict is asked at the
+    // end.
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
     if (request.options.arm == Arm::Template) request.options.templates = options.templates;
@@ -77,13 +79,15 @@ void schedule_kernels(ScheduledModel& model, const codegen::Target& target,
       auto program = std::make_shared<const ir::Program>(requests[i].group->expansion.program);
       model.kernels[i] = build_kernel(program, target.machine, requests[i].options);
     }
+    // By its number, also where it was built in an earlier round under another one.
     model.kernels[i].kernel.program.name = "k" + std::to_string(i);
   });
   for (std::size_t i = 0; i < requests.size(); ++i)
     known.try_emplace(requests[i].key, model.kernels[i]);
 }
 
-// Groups that the loop side hands back are split, until none is.
+// Groups that the loop side hands back are split, until none is. It ends: each round keeps at least
+// one more pair of nodes apart. Kernels of groups that stay are not scheduled again.
 void schedule_and_split(ScheduledModel& model, const codegen::Target& target,
                         const ModelOptions& options) {
   const int jobs = jobs_of(options);

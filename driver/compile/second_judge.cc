@@ -97,6 +97,8 @@ class SmallSizes {
     }
   }
 
+  // One or two beyond a whole tile of each factor, and small sizes below these. Sizes of different
+  // places differ where they can: equal ones would hide subscripts that are swapped.
   static std::vector<std::int64_t> ladder(const std::set<std::int64_t>& factors,
                                           std::int64_t place) {
     std::set<std::int64_t, std::greater<>> sizes{5 + place % 3, 3, 2, 1};
@@ -193,7 +195,8 @@ class SecondJudge {
     return judge(*state, nullptr, nullptr, sizes, is_legal_here);
   }
 
-  // `is_accepted`: by the proof, at the sizes that are executed.
+  // `is_accepted`: by the proof, at the sizes that are executed. Asked only where a fault is found,
+  // since a proof takes longer than the execution.
   SecondJudgement judge(
       const State& state, const ir::LoopProgram* nest, const ir::LoopProgram* loops,
       const ir::Values& sizes, const std::function<bool()>& is_accepted = [] { return true; }) {
@@ -226,6 +229,8 @@ class SecondJudge {
 
 }  // namespace
 
+// A step is taken to cost 1/200 of a millisecond on a CPU. The cost of the proof is measured, hence
+// steps by a factor of 4 (see the header).
 std::int64_t judge_budget(double proof_milliseconds, bool of_gpu) {
   // Threads, copies and barriers are played besides.
   const double steps_a_millisecond = of_gpu ? 50 : 200;

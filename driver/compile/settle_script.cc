@@ -12,6 +12,8 @@ bool is_any_of(const schedule::Operation& operation) {
   return (std::holds_alternative<Kinds>(operation) || ...);
 }
 
+// Without them the same instances run in the same order. A later line may name what they made, and
+// is then refused in its turn.
 bool may_be_left_out(const schedule::Operation& operation) {
   using namespace schedule;  // NOLINT(google-build-using-namespace): thirteen names of it, below
   return is_any_of<Stage, FoldStorage, BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope,

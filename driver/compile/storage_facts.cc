@@ -25,7 +25,8 @@ std::optional<std::int64_t> constant_of(const std::vector<ir::Affine>& bounds, b
   return best;
 }
 
-// The domain, if it is a box with something in it.
+// The domain, if it is a box with something in it. Bounds that depend on other iterators, or
+// constraints besides bounds, make it none.
 std::optional<Box> box_of(const ir::Statement& statement) {
   const ir::DomainBounds bounds = ir::bounds_of(statement.domain, statement.iterators);
   if (!bounds.constant.empty()) return std::nullopt;
@@ -40,6 +41,7 @@ std::optional<Box> box_of(const ir::Statement& statement) {
 }
 
 // Position in the row-major buffer; nothing where it is not known before run time.
+// ((i0 * n1 + i1) * n2 + i2) ..
 std::optional<ir::Affine> position_of(const std::vector<ir::Index>& indices,
                                       const std::vector<ir::Affine>& shape) {
   ir::Affine position = 0;
@@ -80,7 +82,10 @@ std::vector<std::pair<std::int64_t, std::int64_t>> steps_and_counts(const Walk& 
   return list;
 }
 
-// Each point of the box at a place of its own.
+// Each point of the box at a place of its own: with steps in ascending order, each has to be larger
+// than all that the smaller ones reach together, as digits of a number are. 12*i + 4*j with j in
+// 0..3 is; with j in 0..4 (1, 0) and (0, 3) meet. A step below 1 is taken to meet; sufficient, not
+// necessary.
 bool is_injective(const Walk& walk, const Box& box) {
   std::int64_t reach = 1;  // positions that the smaller steps reach
   for (const auto& [step, count] : steps_and_counts(walk, box)) {
@@ -91,7 +96,7 @@ bool is_injective(const Walk& walk, const Box& box) {
 }
 
 // How many places from the first on the box fills without a gap; nothing if there are gaps
-// or places met twice.
+// or places met twice. Each step has to be the product of the counts of all smaller ones.
 std::optional<std::int64_t> run_length(const Walk& walk, const Box& box) {
   std::int64_t length = 1;
   for (const auto& [step, count] : steps_and_counts(walk, box)) {
@@ -112,7 +117,8 @@ std::int64_t bytes_of(const ir::Buffer& buffer) {
   return checked_mul(checked_product(ir::constant_shape(buffer)), size_in_bytes(buffer.dtype));
 }
 
-// The run that one statement copies.
+// The run that one statement copies: source and target have the same steps, and the steps fill a
+// run, so that places correspond one to one in order.
 std::optional<CopiedRun> run_of(const ir::Program& program, const ir::Statement& s) {
   if (s.combiner != ir::Combiner::None || s.guard || s.region_depth != 0 || s.writes.size() != 1)
     return std::nullopt;
@@ -134,7 +140,7 @@ std::optional<CopiedRun> run_of(const ir::Program& program, const ir::Statement&
   return CopiedRun{*from, *to, source->first * size, target->first * size, *length * size};
 }
 
-// Every byte of every result once.
+// Every byte of every result once: sorted by offset, each run begins where the one before it ends.
 bool covers_results(const ir::Program& program, const std::vector<CopiedRun>& runs) {
   const std::vector<const ir::Buffer*> interface = program.interface();
   for (std::size_t b = 0; b < interface.size(); ++b) {
@@ -167,6 +173,7 @@ bool have_one_size(const ir::Buffer& a, const ir::Buffer& b) {
 }
 
 // y[n, c]: each iterator is a subscript of its own.
+// Injective without any arithmetic, and so for open sizes as well.
 bool is_identity(const ir::Statement& statement) {
   std::set<std::string> subscripts;
   for (const ir::Index& index : statement.writes[0].indices) {
@@ -220,6 +227,8 @@ class InPlaceProof {
     if (!walk || !is_injective(*walk, *box)) definition_ = nullptr;
   }
 
+  // Legal since each instance reads of the operand only the place that it writes, and no later one
+  // reads that place again, whatever the order of the instances.
   bool may_lie_over(const ir::Buffer& operand) const {
     if (definition_ == nullptr || !have_one_size(operand, result_)) return false;
     for (const schedule::ScheduledStatement& s : state_.statements) {

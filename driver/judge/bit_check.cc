@@ -19,6 +19,7 @@ namespace {
 
 using Tensors = std::vector<runtime::Tensor>;
 
+// The last digits of these functions in machine code are not the interpreter's.
 bool is_approximate(const ir::Program& program) {
   using ir::UnaryOp;
   constexpr UnaryOp kApproximate[] = {UnaryOp::Exp,     UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Erf,
@@ -54,6 +55,7 @@ bool leaves_integers(const ir::Program& program) {
   return found;
 }
 
+// What the script's contract let it do, whether or not any bit shows it.
 bool changes_rounding(const schedule::State& state) {
   return schedule::relaxes_order(state) || schedule::has_reciprocals(state);
 }
@@ -108,7 +110,7 @@ class KernelCheck {
   Tensors inputs_, interpreted_, first_;
 
   // False where the kernel cannot take the data. One that takes the interpreter too long is
-  // compared among schedulers.
+  // compared among schedulers: `interpreted_` stays empty.
   bool interpret() {
     const std::vector<const ir::Buffer*> interface = program_->interface();
     ir::Environment buffers;
@@ -128,6 +130,7 @@ class KernelCheck {
     return true;
   }
 
+  // One and two threads; of a GPU the emulator in order, then in a random order of its threads.
   void run_arm(Arm arm) {
     try {
       KernelOptions kernel;
@@ -145,6 +148,7 @@ class KernelCheck {
         if (note.find("on one thread") != std::string::npos)
           report_.fallbacks.push_back(
               {program_->name, to_string(arm), to_string(op.built.used()), note, "on a GPU"});
+      // `alone` is the result with one thread, which two threads have to repeat to the bit.
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
         OperatorRunner runner(op, tensors, threads);
@@ -168,6 +172,7 @@ class KernelCheck {
     double of_largest = 0;  // of the tensor's largest, in the same units
   };
 
+  // `first_` is naive's result with one thread, the first of all.
   void compare(const Tensors& got, bool is_reordered, const std::string& how) {
     if (first_.empty()) first_ = clone(got);
     Slack slack{0, is_reordered ? kReorderedUlp : 0};
@@ -190,9 +195,11 @@ class KernelCheck {
     }
   }
 
-  // Bits, but any NaN equals any.
+  // Bits, but any NaN equals any; with slack |got - expected| <= ulp * u * |expected| +
+  // of_largest * u * (largest of the tensor), where u is the distance from 1 to the next number.
   static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected,
                                       const Slack& slack) {
+    // Integers have no slack.
     const double unit = is_float(got.dtype()) ? 2 * schedule::unit_roundoff(got.dtype()) : 0;
     const double step = slack.ulp * unit,
                  rest = slack.of_largest * unit * largest_magnitude(expected);

@@ -26,6 +26,7 @@ struct DataSet {
   std::vector<runtime::Tensor> inputs, outputs;
 };
 
+// The defaults are those of ONNX's own runner of these tests.
 runtime::Tolerance tolerance_of(const fs::path& folder) {
   runtime::Tolerance tolerance{1e-3, 1e-7};
   const fs::path file = folder / "data.json";
@@ -122,6 +123,8 @@ std::string one_line(std::string text) {
 
 // The model for the values that this set has for the inputs that decide shapes; `data` receives the
 // tensors of the inputs that it still has, and the expected ones.
+// Inputs that became constants are no inputs of what is compiled, and are left out by position: the
+// files are numbered as the model's inputs are.
 frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataSet& data) {
   std::map<std::string, std::size_t> positions;
   frontend::ImportOptions options;
@@ -158,6 +161,7 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph,
 }
 
 // Whether a session was compiled for the sizes of this graph: each set may bind symbols to its own.
+// Sets of the same sizes share one session, unless values of inputs are part of what was compiled.
 bool fits(const runtime::Session& session, const graph::Graph& graph) {
   return std::ranges::equal(session.inputs(), graph.inputs,
                             [&](const runtime::TensorSpec& spec, graph::ValueId id) {
@@ -195,6 +199,7 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target,
   result.detail = notes;
 }
 
+// What the importer does not take is unsupported; any other error is one of ours.
 CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target,
                     const CaseOptions& options) {
   const std::string name =

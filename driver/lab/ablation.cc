@@ -42,6 +42,7 @@ class VariantPlan {
     experiment_.emulate = subject.emulate;
   }
 
+  // Two variants may read alike (one directive that a script has twice); names of arms are unique.
   void add(std::string name, const Script& script) {
     while (scripts_.contains(name)) name += "'";
     experiment_.arms.push_back({name, ArmSpec::Kind::Script, name, {}});
@@ -51,6 +52,8 @@ class VariantPlan {
 
   std::size_t size() const { return scripts_.size(); }
 
+  // Scripts are in memory, not in files: the source of scripts that the plan asks takes an arm's
+  // name in place of a path.
   Plan plan(const std::string& title) {
     experiment_.name = title;
     experiment_.text = "# " + title + "\n";
@@ -120,6 +123,7 @@ void add_beginnings(const Script& script, VariantPlan& variants) {
     if (i + 1 < script.directives.size()) variants.add(kFirst + words, begin(i + 1));
 }
 
+// Each directive is a variant that is compiled, proved and measured.
 void check_length(const Script& script, const std::string& name) {
   if (script.directives.size() > kMostLines)
     throw UserError(ExitStatus::ResourceLimit,
@@ -151,6 +155,7 @@ std::string head_text(const Results& results) {
   return wrapped(results.plan.name, "") + wrapped(row.name + ", " + machine_line(results), "");
 }
 
+// A variant's time over the whole script's.
 std::string cost_text(const ArmResult& arm) {
   return arm.ratio ? ratio_text(arm.ratio->estimate) + " " + interval_text(*arm.ratio) : "-";
 }
@@ -166,8 +171,11 @@ std::string why_not(const ArmResult& arm) {
   return arm.status + (reason.empty() ? "" : ": " + reason);
 }
 
-// A table of those that could be had, what is worth most first if so asked, and below it why
-// the others could not.
+// A table of those that could be had, those that are worth most first if so asked, and below it
+// why the others could not.
+//   without one line      time    to the whole, 95 %
+//     3: vectorize n.i  21.3 us  3.67x [3.610, 3.720]  slower
+//     1: split m by 4   5.81 us  1.00x [0.990, 1.008]  not distinguishable
 std::string variants_text(const RowResult& row, const char* prefix, const std::string& title,
                           bool by_worth) {
   std::vector<const ArmResult*> arms;
@@ -259,6 +267,8 @@ Plan path_plan(const Script& first, const std::string& first_name, const Script&
     throw UserError(ExitStatus::Usage, first_name + " is for '" + first.program + "', " +
                                            second_name + " for '" + second.program +
                                            "': expected two scripts of one program");
+  // The search for a path needs the Program with its sizes bound to ask whether a script is legal,
+  // and only a plan binds them: a plan of the first script alone gives it.
   VariantPlan ends(subject, sources);
   ends.add(first_name, first);
   const Plan one = ends.plan("path");
@@ -275,6 +285,8 @@ Plan path_plan(const Script& first, const std::string& first_name, const Script&
   return variants.plan("path from " + first_name + " to " + second_name);
 }
 
+// Against the last step that could be timed, not against the first script: steps that are refused
+// are skipped, and their effect is part of the next step's ratio.
 std::vector<PathRatio> path_ratios(const Results& results) {
   const RowResult& row = results.rows.at(0);
   std::vector<PathRatio> steps;
@@ -294,6 +306,9 @@ std::vector<PathRatio> path_ratios(const Results& results) {
   return steps;
 }
 
+//                                               time    to the step before, 95 %
+//   first.sched                              6.40 us    -
+//   1: split m by 8, in place of split m by 4  5.60 us  0.88x [0.870, 0.885]
 std::string path_text(const Results& results) {
   const RowResult& row = results.rows.at(0);
   std::vector<Cells> cells;

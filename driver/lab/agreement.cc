@@ -53,11 +53,14 @@ Agreement agreement_of(std::span<const PredictedPoint> points) {
   std::vector<double> factors, off;
   for (const PredictedPoint& point : points)
     factors.push_back(std::log(point.measured / point.predicted));
+  // In logarithms: the median factor, and how far a point is from it in the middle (the median
+  // absolute deviation). A model that is off by one factor everywhere ranks as well as a right one.
   const double middle = median(factors);
   for (const double factor : factors) off.push_back(std::abs(factor - middle));
   agreement.factor = std::exp(middle);
   agreement.spread = std::exp(median(off));
   double sum = 0;
+  // Points of a row stand together. A correlation of two points is 1 or -1 whatever they are.
   for (std::size_t from = 0, to = 0; from < points.size(); from = to) {
     while (to < points.size() && points[to].row == points[from].row) ++to;
     if (to - from < kLeastOfRow) continue;

@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// {"buffers": [{"name": "A", "dtype": "f32", "shape": [64, 32], "role": "in"}, ..],
+//  "steps": [{"op": "view", "from": "A", "dims": [..], "out": 0, "rank": 3}, ..]}
 class Form {
  public:
   explicit Form(const ir::Program& program) : program_(program) {}
@@ -38,7 +40,8 @@ class Form {
         continue;
       }
       const ir::Statement& statement = program_.statements[std::get<std::size_t>(items[i])];
-      // `x.init` before `x.update` of the same elements: the reduction alone says both.
+      // `x.init` before `x.update` of the same elements is one operation of a library, a sum or a
+      // maximum: the reduction alone says both.
       const bool next = i + 1 < items.size() && std::holds_alternative<std::size_t>(items[i + 1]);
       const ir::Statement* update =
           next ? &program_.statements[std::get<std::size_t>(items[i + 1])] : nullptr;
@@ -54,6 +57,7 @@ class Form {
     return steps;
   }
 
+  // A loop over whole arrays has the same steps each time: nothing in it may depend on its counter.
   Json loop_of(const ir::Region& region) {
     const ir::Affine trips = region.end - region.begin;
     if (!trips.is_constant())

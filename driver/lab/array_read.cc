@@ -26,7 +26,7 @@ std::optional<Line> line_of(const ArrayScope& scope, const ir::Index& index) {
               term.coefficient};
 }
 
-// Lines over axes that differ; none where there are others.
+// Lines over axes that differ; none where there are others. A[i, i], a diagonal, is no slice.
 std::optional<std::vector<Line>> lines_of(const ArrayScope& scope, const ir::Load& load) {
   std::vector<Line> lines;
   std::set<std::size_t> used;
@@ -38,7 +38,8 @@ std::optional<std::vector<Line>> lines_of(const ArrayScope& scope, const ir::Loa
   return lines;
 }
 
-// How far the subscripts of a box leave the tensor.
+// How far the subscripts of a box leave the tensor, per dimension and side: x[i + r - 1] with
+// i in 0..8 and r in 0..3 of a tensor of 8 has one below and one above.
 struct Rims {
   std::vector<std::int64_t> low, high;
   bool any = false;
@@ -62,8 +63,9 @@ const ir::Literal* literal_of(const ir::Expr& e) {
   return e ? std::get_if<ir::Literal>(&e->op) : nullptr;
 }
 
-// The tensor with a rim, where the box leaves it; else itself. What a mask hides may lie outside
-// too: then the rim's value is of no matter.
+// The tensor with a rim, where the box leaves it; else itself. The rim holds the value that the
+// read has outside of the tensor. A guard that says more than that is a mask over the read (see
+// read_array), and what the mask hides may lie in the rim, whose value is of no matter then.
 Json padded(ArrayScope& scope, const ir::Load& load, DType type, const Rims& rims) {
   if (!rims.any) return load.buffer;
   const ir::Literal* value = literal_of(load.otherwise);
@@ -77,6 +79,7 @@ Json padded(ArrayScope& scope, const ir::Load& load, DType type, const Rims& rim
                      {"value", text}});
 }
 
+// `at` is the subscript at the first point of the axis; the rim moves all of them up.
 Value view(ArrayScope& scope, const std::vector<Line>& lines, const Json& from, const Rims& rims) {
   Json dims = Json::array();
   std::set<std::size_t> axes;
@@ -95,7 +98,8 @@ Value view(ArrayScope& scope, const std::vector<Line>& lines, const Json& from, 
   return {scope.emit({{"op", "view"}, {"from", from}, {"dims", dims}}), axes};
 }
 
-// By arrays of subscripts; those of a rim are moved into it.
+// By arrays of subscripts. They are never negative, which libraries would count from the end: the
+// rim has moved them up.
 Value gather(ArrayScope& scope, const ir::Load& load, const Json& from, const Rims& rims,
              const std::function<Value(const ir::Expr&)>& value_of) {
   Json indices = Json::array();
@@ -120,6 +124,7 @@ bool is_padding(const ArrayScope& scope, const ir::Load& load) {
   const ir::Program& program = scope.program();
   const ir::DomainFacts facts(scope.statement().iterators, scope.statement().domain, program.params,
                               program.context);
+  // Constraints that hold in the whole box are no difference; the rest are compared as sets.
   std::vector<ir::Constraint> implied =
       ir::implied_guard(program.buffer(load.buffer).shape, load.indices, facts);
   std::vector<ir::Constraint> guard = load.guard;
@@ -144,6 +149,7 @@ Value read_array(ArrayScope& scope, const ir::Load& load, DType type,
   return inside ? scope.select(*inside, value, value_of(load.otherwise)) : value;
 }
 
+// In x[2*i + r] both i and r; in A[i, k] none.
 std::set<std::string> window_iterators(const ir::Expr& value) {
   std::set<std::string> found;
   for (const ir::Load* load : ir::loads_of(value))

@@ -23,6 +23,10 @@ std::string number_text(double value) {
 }
 
 ArrayScope::ArrayScope(const ir::Program& program, const ir::Statement& statement, ValueIds& ids)
+    // The box around the domain, from the outermost iterator in: bounds of an inner one are over
+    // outer ones, whose ranges are known by then. A triangle 0 <= j <= i < 8 becomes 8 x 8, and
+    // mask() says which of its points are in the domain. Counters of enclosing loops get a range,
+    // but no axis.
     : program_(program), statement_(statement), ids_(ids) {
   const ir::DomainBounds bounds = ir::bounds_of(statement.domain, statement.iterators);
   for (std::size_t i = 0; i < statement.iterators.size(); ++i) {
@@ -63,6 +67,7 @@ std::int64_t ArrayScope::points(const std::set<std::size_t>& axes) const {
   return count;
 }
 
+// For an expression over axes only; counters of loops have none (InternalError).
 std::set<std::size_t> ArrayScope::axes_of(const ir::Affine& e) const {
   std::set<std::string> symbols;
   e.collect_symbols(symbols);

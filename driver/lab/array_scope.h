@@ -45,6 +45,9 @@ class ArrayScope {
 
   int emit(Json operation);  // receives "out"; its number
   std::vector<Json> take() { return std::move(steps_); }
+  // What an attempt that gave nothing has emitted would be computed all the same.
+  std::size_t step_count() const { return steps_.size(); }
+  void drop_after(std::size_t count) { steps_.resize(count); }
 
   Value literal(DType type, const std::string& text);
   Value affine(const ir::Affine& e, DType type);

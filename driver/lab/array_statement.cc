@@ -117,7 +117,7 @@ bool uses_any(const ir::Constraint& c, const std::vector<std::string>& symbols) 
                              [&](const std::string& symbol) { return c.expr.uses(symbol); });
 }
 
-// The factors of a product, signs apart.
+// The factors of a product, signs apart: -(a * b) * -c has a, b, c and is not negative.
 void factors_of(const ir::Expr& e, std::vector<ir::Expr>& factors, bool& negative) {
   if (const auto* binary = std::get_if<ir::Binary>(&e->op);
       binary && binary->op == ir::BinaryOp::Mul) {
@@ -131,6 +131,8 @@ void factors_of(const ir::Expr& e, std::vector<ir::Expr>& factors, bool& negativ
   factors.push_back(e);
 }
 
+// A statement's value is computed over the whole box of its iterators; what the domain leaves out
+// is put right where it is stored, or holds the identity before it is reduced.
 class StatementForm {
  public:
   StatementForm(const ir::Program& program, const ir::Statement& statement, bool fresh,
@@ -145,6 +147,8 @@ class StatementForm {
     Value value = updates ? reduced() : value_of(statement_.values[0]);
     if (updates && !fresh_)
       value = scope_.binary(combine_of(statement_.combiner), current(), value);
+    // An update that keeps what was there has combined the identity outside of its domain, which
+    // changes nothing. All others write where the domain reaches, and leave the rest as it is.
     std::optional<Value> where = updates && !fresh_ ? std::nullopt : scope_.mask(written_domain());
     if (statement_.guard) {
       if (updates && !statement_.reductions.empty())
@@ -168,7 +172,9 @@ class StatementForm {
     return scope_.program().buffer(statement_.writes[i].buffer);
   }
 
-  // Whole arrays at once are the reference order where no instance reads what another one writes.
+  // Whole arrays at once are the reference order where no instance reads what another one writes,
+  // and no two write the same element but to reduce it. An elementwise read of the very element
+  // that is written (x[i] = f(x[i])) is neither.
   void check_order() const {
     for (const ir::Expr& value : statement_.values)
       for (const ir::Load* load : ir::loads_of(value))
@@ -198,6 +204,7 @@ class StatementForm {
   }
 
   // Which elements are written, whatever is reduced.
+  // Of a triangle `k <= i` that k is reduced over nothing is left: each i is written.
   std::vector<ir::Constraint> written_domain() const {
     std::vector<ir::Constraint> domain = statement_.domain;
     std::erase_if(domain,
@@ -225,6 +232,7 @@ class StatementForm {
       return scope_.binary(name, a, value_of(binary->b));
     }
     if (const auto* fma = std::get_if<ir::Fma>(&e->op)) {
+      // Libraries round the product, too: the comparison of outputs allows for that.
       const Value product = scope_.binary("mul", value_of(fma->a), value_of(fma->b));
       return scope_.binary("add", product, value_of(fma->c));
     }
@@ -239,7 +247,9 @@ class StatementForm {
 
   // ---- reductions
 
-  // Windows of a few points become a sum of shifted slices, as a person would write it.
+  // Windows of a few points become a sum of shifted slices, as a person would write it:
+  //   sum[r] x[i + r], r in 0..3   ->   x[0:n] + x[1:n+1] + x[2:n+2]
+  // Each element of the result binds the windows' iterators to one of their points.
   std::vector<ir::Bindings> unrolled() const {
     std::vector<ir::Bindings> all{{}};
     const std::set<std::string> windows = window_iterators(statement_.values[0]);
@@ -259,6 +269,8 @@ class StatementForm {
     return all;
   }
 
+  // The library's own operation where it has one: only over a full box, for a convolution or pool
+  // has no mask.
   Value reduced() {
     const bool box = !scope_.mask(statement_.domain).has_value();
     if (box && !statement_.guard) {
@@ -281,8 +293,11 @@ class StatementForm {
     for (const std::string& name : statement_.reductions)
       if (!bindings.contains(name)) over.insert(scope_.axis(name));
     const std::optional<Value> mask = scope_.mask(domain);
-    if (statement_.combiner == ir::Combiner::Sum && is_float(value->type) && !over.empty())
+    if (statement_.combiner == ir::Combiner::Sum && is_float(value->type) && !over.empty()) {
+      const std::size_t before = scope_.step_count();
       if (const std::optional<Value> found = contraction(value, over, mask)) return *found;
+      scope_.drop_after(before);
+    }
     Value all = value_of(value);
     if (mask) all = scope_.select(*mask, all, identity(value->type));
     return reduce(all, over);
@@ -312,7 +327,10 @@ class StatementForm {
     return result;
   }
 
-  // sum of a product whose factors vary over fewer axes than the product does.
+  // A sum of a product whose factors vary over fewer axes than the product does, as one einsum:
+  //   sum[k] 2 * A[m, k] * -B[k, n]   ->   neg(einsum("mk,kn->mn", A, B) * 2)
+  // Factors without axes come out of the sum as its scale. Nothing where an axis that is summed
+  // over is in no factor, or where no factor can take the mask.
   std::optional<Value> contraction(const ir::Expr& value, const std::set<std::size_t>& over,
                                    const std::optional<Value>& mask) {
     std::vector<ir::Expr> parts;
@@ -337,7 +355,8 @@ class StatementForm {
     return negative ? scope_.unary("neg", result) : result;
   }
 
-  // Zeros where the domain does not reach, in a factor that varies with it.
+  // Zeros where the domain does not reach, in a factor that varies over all axes of the mask: one
+  // zero makes the product zero, so that the others need none.
   bool put_in(const Value& mask, std::vector<Value>& factors, DType type) {
     for (Value& factor : factors)
       if (std::ranges::includes(factor.axes, mask.axes)) {
@@ -360,6 +379,9 @@ class StatementForm {
   }
 
   // ---- the largest with its place
+  //
+  // Two writes, of the value and of the iterator at which it was found. Libraries give the place as
+  // a number from 0, to which the start of the axis is added.
 
   std::vector<Json> pair_steps() {
     if (!fresh_ || statement_.reductions.size() != 1 || statement_.guard ||
@@ -387,6 +409,7 @@ class StatementForm {
 
   // ---- what is written
 
+  // check_order has made sure that each subscript is a constant or a multiple of one axis.
   Json dims_of(const ir::Access& write) const {
     Json dims = Json::array();
     for (const ir::Index& index : write.indices) {
@@ -406,6 +429,7 @@ class StatementForm {
     return dims;
   }
 
+  // The elements that the statement writes, as they are before it.
   Value current() {
     const ir::Access& write = statement_.writes[0];
     std::set<std::size_t> axes;
@@ -429,8 +453,10 @@ bool is_initialised_by(const ir::Statement& update, const ir::Statement& init) {
     return false;
   for (std::size_t i = 0; i < init.writes.size(); ++i) {
     if (init.writes[i].buffer != update.writes[i].buffer) return false;
-    for (std::size_t d = 0; d < init.writes[i].indices.size(); ++d)
-      if (init.writes[i].indices[d].affine != update.writes[i].indices[d].affine) return false;
+    for (std::size_t d = 0; d < init.writes[i].indices.size(); ++d) {
+      const ir::Index &begun = init.writes[i].indices[d], &added = update.writes[i].indices[d];
+      if (begun.indirect || added.indirect || begun.affine != added.affine) return false;
+    }
   }
   if (!ir::equal(init.values[0], ir::identity_of(update.combiner, init.values[0]->type)))
     return false;

@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One subscript of the tensor: stride * point + dilation * tap + base.
+// One subscript of the tensor: stride * point + dilation * tap + base, with point and tap counted
+// from 0. x[2*i + r - 1] with both iterators from 0 has stride 2, dilation 1, base -1.
 struct Window {
   std::size_t point = 0, tap = 0;
   std::int64_t stride = 1, dilation = 1, base = 0;
@@ -29,6 +30,8 @@ bool is_reduced(const ArrayScope& scope, std::size_t axis) {
   return std::ranges::find(reductions, scope.axes()[axis].name) != reductions.end();
 }
 
+// Two iterators with positive coefficients, of which just one is reduced: the tap. Two iterators
+// that both remain or are both reduced are no window.
 std::optional<Window> window_of(const ArrayScope& scope, const ir::Affine& e) {
   if (e.has_division() || e.terms().size() != 2) return std::nullopt;
   Window window;
@@ -70,10 +73,17 @@ std::optional<Image> image_of(const ArrayScope& scope, const ir::Load& load) {
     image.windows.push_back(*window);
     image.dims.push_back(d);
   }
+  // Libraries convolve in one, two or three dimensions.
   return image.windows.empty() || image.windows.size() > 3 ? std::nullopt : std::optional(image);
 }
 
-// The part of the tensor that is read, and what is put around it.
+// The part of the tensor that is read, and what is put around it. Of a windowed dimension:
+//
+//   base       0                  shape       base + length
+//    |<- low ->|<---- slice ------>|<- high ->|
+//
+// where `length` is from the first element that is read to the last. A plain dimension has to
+// lie within the tensor.
 std::optional<Json> region_of(const ArrayScope& scope, const Image& image) {
   const std::vector<std::int64_t> shape =
       ir::constant_shape(scope.program().buffer(image.load->buffer));
@@ -139,7 +149,13 @@ struct Roles {
 };
 
 // What each axis is to the image, the weights and the result; nullopt where one is nothing
-// of a convolution.
+// of a convolution. Points and taps are those of windows; of the others:
+//
+//            in the image   in the weights   reduced
+//   batch    yes            no               no
+//   feature  no             yes              no
+//   group    yes            yes              no
+//   channel  yes            yes              yes
 std::optional<Roles> roles_of(const ArrayScope& scope, const Image& image,
                               const std::set<std::size_t>& weights) {
   Roles roles;
@@ -184,6 +200,7 @@ Value finish(ArrayScope& scope, Json step) {
 
 }  // namespace
 
+// Either factor may be the image; the other one has no window and no padding.
 std::optional<Value> convolution(ArrayScope& scope) {
   const ir::Statement& statement = scope.statement();
   const auto* product = std::get_if<ir::Binary>(&statement.values[0]->op);
@@ -227,6 +244,7 @@ std::optional<Value> pool(ArrayScope& scope) {
   if (!load || (!largest && statement.combiner != ir::Combiner::Sum)) return std::nullopt;
   if (!is_float(statement.values[0]->type)) return std::nullopt;
   const std::optional<Image> image = image_of(scope, *load);
+  // Every reduced axis is a tap, and every axis of the statement is read.
   if (!image || image->windows.size() != statement.reductions.size()) return std::nullopt;
   if (image->plain.size() + 2 * image->windows.size() != scope.rank()) return std::nullopt;
   std::optional<Json> step = region_of(scope, *image);

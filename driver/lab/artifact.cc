@@ -49,6 +49,8 @@ std::string duration(const Results& results) {
 
 }  // namespace
 
+// The headings are those of the artifact appendices of systems conferences: abstract, check-list,
+// claims, evaluation, badges.
 std::string artifact_appendix(const Results& results) {
   const std::size_t programs = results.plan.programs.size();
   std::string text =

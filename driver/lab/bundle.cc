@@ -76,6 +76,7 @@ void add_model(runtime::ZipWriter& zip, const PlannedProgram& program) {
 
 }  // namespace
 
+// plan.json and samples.jsonl are all that a reader needs; the rest is to look at.
 void write_bundle(const std::string& folder, const std::string& path) {
   const Results results = read_results(folder);
   const Plan& plan = results.plan;

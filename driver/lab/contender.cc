@@ -89,6 +89,8 @@ void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel,
   if (!workshop.device) facts["predicted"] = predict(kernel, workshop.target.machine);
 }
 
+// An arm whose scheduler declined is not timed: the kernel that it would get is the reference
+// order, whose time must not stand under the scheduler's name.
 Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
                    const std::shared_ptr<const ir::Program>& program) {
   Prepared prepared;
@@ -122,6 +124,9 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
   return prepared;
 }
 
+// The reference order, printed as C: what a compiler makes of it without a scheduler of ours. It is
+// always for this processor and one thread; `strict` is the reference of correctness.cc, which
+// may stand beside rows of GPUs and of several threads.
 Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
                      const std::shared_ptr<const ir::Program>& program) {
   Prepared prepared;
@@ -202,6 +207,8 @@ Prepared guarded(F f) {
   try {
     return f();
   } catch (const UserError& e) {
+    // Refused: the proof says no, or cannot decide. All else is a failure of a file, of a compiler
+    // or of the machine.
     prepared.status = e.status() == ExitStatus::Refused || e.status() == ExitStatus::Unknown
                           ? "refused"
                           : "failed";
@@ -218,6 +225,7 @@ Prepared guarded(F f) {
 
 }  // namespace
 
+// Schedules are made for the row's threads, not for all that the machine has.
 Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder) {
   Workshop workshop{plan,
                     row,

@@ -101,7 +101,8 @@ Json compilers_json(const Plan& plan) {
 }
 
 // Bytes a second of a copy that is larger than the last cache, by so many threads: the slope of a
-// roofline. About 0.2 s.
+// roofline. Each byte counts twice, read and written, as STREAM counts them; that a store may first
+// load its line does not. The first copy, which touches the pages, is not timed. About 0.2 s.
 double measure_bandwidth(int threads) {
   const std::int64_t most = std::int64_t{256} << 20;
   const auto bytes = static_cast<std::size_t>(
@@ -145,6 +146,7 @@ Json ceilings_json(const Plan& plan, const Machine& machine) {
 
 }  // namespace
 
+// Ceilings are measured at the beginning of a run, with each number of threads that a row has.
 Json make_context(const Plan& plan) {
   const codegen::Target target = target_of(plan);
   const std::shared_ptr<DeviceClock> device = open_device(target);

@@ -22,6 +22,8 @@ constexpr double kMostFlopsOfC = 4e9;           // of a GPU's row, on one thread
 // far more than this.
 double tolerance_of(const Plan& plan, DType type) {
   if (plan.tolerance > 0) return plan.tolerance;
+  // The bound for n terms in another order is about n * u of their sum of magnitudes: the numbers
+  // are about 9 million u of f64, 1,700 of f32, 40 of f16 and 5 of bf16.
   switch (type) {
     case DType::F64:
       return 1e-9;
@@ -54,7 +56,8 @@ using Nudged = std::function<std::vector<runtime::Tensor>(int units)>;
 
 // Elements that are rounding alone get the reference's value: those that it computes as three
 // numbers, apart by more than a part of the tolerance, of the inputs as they are and nudged
-// by two amounts.
+// by two amounts. All three have to be apart: an element that a step lies on jumps once, to the
+// same value for both nudges, and stays compared.
 constexpr double kPart = 1.0 / 16;
 template <class T>
 std::int64_t take_rounding(std::span<T> got, std::span<const T> expected, std::span<const T> little,
@@ -89,6 +92,8 @@ runtime::Tensor copy_of(const runtime::Tensor& tensor) {
   return copy;
 }
 
+// An output that differs is looked at again with the elements that no schedule determines set to
+// the reference's value. Inputs are nudged only then, since that runs the reference twice.
 Verdict compare_all(const Plan& plan, const Interface& interface,
                     const std::vector<runtime::Tensor>& got,
                     const std::vector<runtime::Tensor>& expected, const std::string& what,
@@ -118,7 +123,8 @@ Verdict compare_all(const Plan& plan, const Interface& interface,
   return verdict;
 }
 
-// 5, 6, 7, .. but never more than the row has.
+// 5, 6, 7, .. (or `first` for all of them) but never more than the row has.
+// Never more than the row has, for a size may be one that the Program needs to be small.
 ir::Values small_sizes(const Row& row, std::int64_t first, bool different) {
   ir::Values sizes;
   for (const auto& [name, value] : row.sizes)
@@ -219,7 +225,8 @@ Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>&
 
 namespace {
 
-// The row's own, by the same factor, so that what fits together still does.
+// The row's own, by the same factor, so that what fits together still does. Sizes up to 8 stay:
+// they are widths of windows and the like.
 ir::Values scaled_sizes(const Row& row, std::int64_t factor) {
   ir::Values sizes;
   for (const auto& [name, value] : row.sizes)
@@ -284,6 +291,7 @@ SmallProgram make_small(const Workshop& workshop) {
 
 namespace {
 
+// Without a limit of steps: the same Program was within it before.
 std::vector<runtime::Tensor> interpreted_nudged(const SmallProgram& small, int units) {
   ir::Environment environment = small.inputs;
   for (auto& [name, contents] : environment) {

@@ -13,6 +13,8 @@
 namespace polyte::lab {
 namespace {
 
+// Of this thread in user mode, on any processor. Counting the kernel, too, would need privileges
+// that a user of a common distribution does not have (perf_event_paranoid).
 int open_event(std::uint64_t event) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;

@@ -30,6 +30,8 @@ std::string number_for_smi(int device) {
 }
 
 // What only NVIDIA's own program tells: nothing where it is not there, or does not know.
+// One line of fields by commas, as --query-gpu lists them; "[N/A]" is a field that it does not
+// know.
 void add_clocks(int device, Json& json) {
   static constexpr std::array kKeys{"driver", "clock_mhz", "memory_clock_mhz", "most_clock_mhz"};
   const std::string program = on_path("nvidia-smi");
@@ -55,6 +57,7 @@ void add_clocks(int device, Json& json) {
 
 }  // namespace
 
+// A plan names its target; times are only of a GPU that is here and of that compute capability.
 codegen::Target target_of(const Plan& plan) {
   const char* const next = "; target = \"cpu:native\" measures this processor";
   try {

@@ -43,6 +43,14 @@ double DeviceClock::elapsed() const {
   return static_cast<double>(milliseconds) * 1e6;
 }
 
+// A GPU runs what is queued. Where it is faster than the host queues, the time between two events
+// would be the host's. So the device is first kept busy by writes for as long as the host needs to
+// queue the piece:
+//
+//   host    write..  start  begin  start start .. start  end
+//   device  write write write write ....  start |begin start start .. start end|
+//
+// One execution is not timed, for it finds the caches as the writes left them.
 double DeviceClock::piece(std::int64_t executions, const Start& start) {
   const double needed = start_ns_ * static_cast<double>(executions) / std::max(write_ns_, 1e3);
   const auto writes = static_cast<int>(std::clamp(std::ceil(needed), 1.0, kMostWrites));
@@ -78,6 +86,7 @@ double DeviceClock::cold_nanoseconds_of(std::int64_t executions, const Start& st
   return total;
 }
 
+// Of a copy 8 times as large as the L2: bytes read and written a second, of five the best.
 double DeviceClock::copy_rate() {
   const runtime::CudaCurrent current(*device_);
   const auto bytes = static_cast<std::size_t>(8 * l2_bytes_);

@@ -84,6 +84,7 @@ class DeviceContender : public Contender {
       has_constants_ = has_constants_ || buffer->role == ir::Role::Const;
   }
 
+  // Constants are part of an artifact, so that a Program with constants needs one per set.
   void add_set(std::span<runtime::Tensor> tensors) override {
     if (!artifact_ || has_constants_)
       artifact_ = runtime::Artifact::from_parts(driver::assemble(op_, tensors, target_));

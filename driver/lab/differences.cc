@@ -13,6 +13,7 @@
 namespace polyte::lab {
 namespace {
 
+// Between the baseline and another arm, since results have outcomes of no other pairs.
 std::optional<Difference> largest_of(const Results& results, const RowResult& row) {
   const ArmResult* baseline = row.find(results.plan.baseline);
   std::optional<Difference> largest;
@@ -32,6 +33,7 @@ schedule::Script script_of(const RowResult& row, const std::string& arm) {
   return schedule::parse_script(fact(*row.find(arm), "script"), arm);
 }
 
+// Under the conditions of the row, so that what is taken apart is the difference that was measured.
 Subject subject_of(const Results& results, const Row& row) {
   const Plan& plan = results.plan;
   Subject subject;
@@ -109,6 +111,7 @@ std::string difference_text(const Results& results, const Difference& difference
          ratio_text(difference.factor) + " the time of " + difference.faster;
 }
 
+// A part whose folder has its samples already is not measured again: `run` continues it.
 bool take_apart(const Plan& plan, const std::string& folder, const Records& records,
                 const Sources& sources, const std::function<void(const std::string&)>& say,
                 const std::function<bool(const Plan& part, const std::string& folder)>& run) {

@@ -11,12 +11,16 @@ std::size_t sequence_at(std::string_view text) {
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  // 0xc0 and 0xc1 could only begin an overlong encoding of ASCII, and what begins beyond 0xf4 lies
+  // beyond U+10FFFF.
   if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
   std::uint32_t code = first & (0x7fU >> length);
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0U) != 0x80U) return 0;
     code = code << 6U | (byte(i) & 0x3fU);
   }
+  // Overlong encodings are refused: one of "<" would pass whoever looks for the byte alone.
+  // Surrogates, U+FFFE and U+FFFF are no characters of XML 1.0.
   static constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code >= 0xd800 && code <= 0xdfff;
   return code < kLeast[length] || code > 0x10ffff || surrogate || code == 0xfffe || code == 0xffff

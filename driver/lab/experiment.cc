@@ -23,8 +23,8 @@ std::string text_of(const toml::node& node) {
   return "";
 }
 
-// Every combination of the values that params have, each a copy of the arm with its name
-// made longer.
+// Every combination of the values that params have, each a copy of the arm whose name is made
+// longer by those that vary: {Mr = [4, 8], Nr = 2} of "mine" gives "mine Mr=4" and "mine Mr=8".
 void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& problems,
                      std::vector<ArmSpec>& arms) {
   std::vector<ArmSpec> grid{arm};
@@ -43,6 +43,7 @@ void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& pr
     std::vector<ArmSpec> longer;
     for (const ArmSpec& one : grid)
       for (const std::string& value : values) {
+        // One arm too many is kept, for read_arms to report.
         if (longer.size() > kMostArms) break;
         longer.push_back(one);
         longer.back().params.push_back(std::string(key.str()) + "=" + value);
@@ -78,6 +79,7 @@ void read_arm_table(const toml::table& table, Problems& problems, std::vector<Ar
   add_with_params(arm, *params->as_table(), problems, arms);
 }
 
+// arms = [..] says each in a word; [[arm]] tables give them names or params.
 void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
   std::vector<std::string> names;
   keys.texts("arms", names);
@@ -108,6 +110,7 @@ void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
 }
 
 // A table of sizes, each one or several: every combination.
+// Several [[sizes]] are joined, and not combined with each other.
 void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& sizes) {
   Keys keys(table, "sizes.", problems);
   std::vector<Sizes> grid{{}};

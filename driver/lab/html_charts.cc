@@ -36,12 +36,14 @@ class LogAxis {
     low_ = std::min(low_, std::log(value));
     high_ = std::max(high_, std::log(value));
   }
+  // Even of one value the axis has a length, by which place() divides.
   void finish() {
     if (low_ > high_) low_ = high_ = 0;
     const double margin = std::max((high_ - low_) * 0.06, 0.01);
     low_ -= margin;
     high_ += margin;
   }
+  // From [low, high] in logarithms to [from, to] in pixels; `to` may lie before `from`.
   double place(double value) const {
     return from_ + (std::log(value) - low_) / (high_ - low_) * (to_ - from_);
   }
@@ -52,6 +54,7 @@ class LogAxis {
     for (int power = static_cast<int>(std::floor(low_ / std::log(10.0)));
          power <= high_ / std::log(10.0); ++power)
       for (const double digit : {1.0, 2.0, 5.0}) add(digit * std::pow(10.0, power), values);
+    // A narrow range: equal steps of 1 or 2 times a power of ten.
     if (values.size() < 3) {
       const double span = std::exp(high_) - std::exp(low_);
       const double step = std::pow(10.0, std::floor(std::log10(span / 2)));
@@ -97,6 +100,7 @@ std::string dot(double x, double y, const std::string& title) {
 // Numbers of arms beside their marks; of marks that nearly touch one label tells all, "1, 2".
 class ArmNumbers {
  public:
+  // 12 and 11 pixels are about the size of a number.
   void add(double x, double y, std::size_t arm) {
     for (Place& place : places_)
       if (std::abs(place.x - x) < 12 && std::abs(place.y - y) < 11) {
@@ -136,6 +140,7 @@ const char* class_of(const ArmResult& arm) {
 }
 
 // Both axes of a picture whose corner is at the left below.
+// Screen coordinates: y grows downwards, and `bottom` is where the x axis is.
 std::string axes(const LogAxis& x, const LogAxis& y, double bottom, const std::string& x_name,
                  const std::string& y_name) {
   std::string text =
@@ -151,6 +156,7 @@ std::string axes(const LogAxis& x, const LogAxis& y, double bottom, const std::s
 
 }  // namespace
 
+// Per arm 36 pixels: name and figures, below them the bar from 1, and its interval as a whisker.
 std::string bars_svg(const Results& results, const RowResult& row) {
   std::vector<const ArmResult*> arms;
   LogAxis axis(kRight, kWidth - kRight);
@@ -189,6 +195,9 @@ std::string bars_svg(const Results& results, const RowResult& row) {
          "</svg>";
 }
 
+// The roof is min(peak, bandwidth * intensity): a slope up to the ridge, where both are equal, then
+// flat. Operations a nanosecond are 10^9 operations a second, hence the 1e-9 beside the ceilings
+// and none beside the arms.
 std::string roofline_svg(const Results& results) {
   LogAxis x(kLeft, kWidth - kRight), y(230, 20);
   double peak = 0, bandwidth = 0, least = 1e300, most = 0;
@@ -229,6 +238,7 @@ std::string roofline_svg(const Results& results) {
   return text + numbers.text() + legend(results, 280) + "</svg>";
 }
 
+// A mark above the diagonal is slower than predicted.
 std::string predicted_svg(const Results& results) {
   LogAxis x(kLeft, kWidth - kRight), y(300, 20);
   const auto is_shown = [](const ArmResult& arm) {
@@ -269,7 +279,8 @@ std::string predicted_svg(const Results& results) {
 
 namespace {
 
-// Rows that differ in one size, or in threads, only.
+// Rows that differ in one size, or in threads, only. A row is in one family per size: that of all
+// rows with which it shares the others. At most 12 are drawn.
 struct Family {
   std::string name, axis;
   std::map<double, const RowResult*> rows;

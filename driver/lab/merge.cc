@@ -28,6 +28,9 @@ class Merger {
  public:
   explicit Merger(const Plan& plan) : plan_(plan), rows_(plan.rows.size()) {}
 
+  // Lines are written anew in the order of a reader: a context, then what was measured under it,
+  // for a process belongs to the last context before it. `next` moves only after the whole folder,
+  // so that numbers of one folder keep their distance.
   void add(const std::string& folder) {
     const Plan own = read_plan(folder);
     if (to_json(own) != to_json(plan_))
@@ -70,6 +73,7 @@ class Merger {
   std::set<std::string> machines_;
   std::size_t processes_ = 0;
 
+  // Another build may compile other loops for the same plan, and its samples are of those.
   void check_build(const std::string& folder, const Records& records) {
     for (const Json& context : records.contexts) {
       if (build_.is_null()) build_ = context.at("polyte");

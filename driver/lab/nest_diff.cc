@@ -18,7 +18,8 @@ Items lines_of(const std::string& text) {
   return lines;
 }
 
-// The classic table: length[i][j] of what a[i..] and b[j..] have in common.
+// The classic table of the longest common subsequence: length[i][j] of what a[i..] and b[j..] have
+// in common. It has a cell for every pair, which kMostCells bounds.
 std::vector<std::vector<std::uint16_t>> common_lengths(const Items& a, const Items& b) {
   std::vector<std::vector<std::uint16_t>> length(a.size() + 1,
                                                  std::vector<std::uint16_t>(b.size() + 1, 0));
@@ -32,6 +33,7 @@ std::vector<std::vector<std::uint16_t>> common_lengths(const Items& a, const Ite
 std::vector<DiffLine> diff(const Items& a, const Items& b) {
   std::vector<DiffLine> result;
   std::size_t i = 0, j = 0;
+  // Too long for the table: line by line.
   if (a.size() > kMostCells || b.size() > kMostCells) {
     for (; i < std::min(a.size(), b.size()); ++i, ++j) {
       if (a[i] == b[j]) {

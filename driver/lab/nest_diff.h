@@ -11,11 +11,12 @@ struct DiffLine {
   Side side;
   std::string text;
 };
-// A longest common subsequence of lines; of texts with more than 2,000 lines each the lines
-// are taken one by one.
+// A longest common subsequence of lines; where a text has more than 2,000 lines, the lines are
+// taken one by one.
 std::vector<DiffLine> diff_lines(const std::string& first, const std::string& second);
 
-// The parts of a nest that stand between `>`, braces and commas: what a difference is told in.
+// The parts of a nest, each up to `>`, a brace, `;` or the end of a line: what a difference is told
+// in.
 std::vector<std::string> nest_parts(const std::string& nest);
 // Of each part of `own`, whether `other` has it in the same order.
 std::vector<bool> common_parts(const std::vector<std::string>& own,

@@ -89,6 +89,8 @@ std::string first_on_path(std::initializer_list<const char*> programs) {
   return "";
 }
 
+// What a user who wants speed gives, also where the plan is exact: outputs of peers are compared
+// within a tolerance like those of all arms.
 const std::vector<std::string>& fast_flags() {
   static const std::vector<std::string> kFlags{"-O3", "-march=native", "-ffast-math"};
   return kFlags;
@@ -103,7 +105,8 @@ bool has_polly(const std::string& clang) {
                      scratch.file("out")) == 0;
 }
 
-// Under its name only when it is complete.
+// Under its name only when it is complete: worker processes of several rows may share the folder,
+// and a rename within it is atomic.
 void compile(const Compiler& compiler, const std::string& source, const Scratch& scratch,
              const std::string& library) {
   const std::string c = scratch.file("kernel.c"), log = scratch.file("log");
@@ -126,6 +129,7 @@ Compiler find_compiler(const std::string& name) {
     compiler.path = first_on_path({"gcc", "gcc-12"});
   } else if (name == "strict") {
     compiler.path = first_on_path({"gcc", "cc", "clang", "clang-19"});
+    // -ffp-contract=off: a product that is fused with the sum is rounded once, where C says twice.
     compiler.flags = {"-O1", "-march=native", "-ffp-contract=off"};
   } else {
     compiler.path = first_on_path({"clang-19", "clang"});
@@ -141,6 +145,8 @@ Compiler find_compiler(const std::string& name) {
   return compiler;
 }
 
+// A function of one array of pointers, for every Program: the kernel's own has as many parameters
+// as there are buffers.
 std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine) {
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*naive.state, {.machine = machine});
   POLYTE_CHECK(loops.buffers.size() == naive.program->interface().size(),
@@ -158,6 +164,7 @@ std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine
 
 PeerKernel::PeerKernel(const Compiler& compiler, const std::string& source,
                        const std::string& kept) {
+  // A library that is kept is found by all that decides what is in it: source, compiler, flags.
   std::string made_by = compiler.version + compiler.path;
   for (const std::string& flag : compiler.flags) made_by += " " + flag;
   const Scratch scratch;

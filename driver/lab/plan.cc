@@ -45,6 +45,7 @@ std::vector<std::string> files_of(const Experiment& experiment, const std::strin
 
 // Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern
 // of either (conv*).
+// fnmatch(3) without flags: * matches a slash, too.
 bool is_asked_for(const std::string& pattern, const std::string& suite, const std::string& row) {
   return fnmatch(pattern.c_str(), row.c_str(), 0) == 0 ||
          fnmatch(pattern.c_str(), (suite + "/" + row).c_str(), 0) == 0;
@@ -55,6 +56,8 @@ class Planner {
   Planner(const Experiment& experiment, const Sources& sources)
       : experiment_(experiment), sources_(sources) {}
 
+  // In this order: rows of programs, rows of suites, then names and arms, which look at all of
+  // them.
   Plan plan() {
     plan_.name = experiment_.name;
     plan_.experiment = experiment_.text;
@@ -102,6 +105,7 @@ class Planner {
     }
   }
 
+  // Only index notation and C take a type; a Program's file says its own.
   void add_programs() {
     const std::vector<std::string> types =
         experiment_.dtypes.empty() ? std::vector<std::string>{""} : experiment_.dtypes;
@@ -184,7 +188,7 @@ class Planner {
       });
   }
 
-  // A size that no program has is a mistake.
+  // A size that no program has is a mistake. Suites are not asked: their rows bring their own.
   void check_sizes() {
     std::set<std::string> unknown, params;
     for (const Sizes& sizes : experiment_.sizes)
@@ -202,6 +206,8 @@ class Planner {
   }
 
   // The sizes that concern a program, each combination once.
+  // Programs of one experiment may have other sizes: those that one does not have are dropped, and
+  // combinations that are then equal are one row.
   std::vector<Sizes> sizes_of(const ir::Program& program) {
     std::vector<Sizes> result;
     for (const Sizes& sizes :
@@ -221,6 +227,7 @@ class Planner {
     return result;
   }
 
+  // All combinations with the conditions of the experiment.
   void add_rows(std::size_t program) {
     for (const Sizes& sizes : sizes_of(open_[program])) {
       // What tells it from the other rows: always sizes, the rest where it varies.
@@ -232,6 +239,7 @@ class Planner {
     }
   }
 
+  // "gemm M=64 N=64 threads=2 caches=cold": conditions are in the name where they vary.
   void add_conditions(Row row, const std::string& name) {
     for (const int threads : experiment_.threads)
       for (const std::string& fill : experiment_.fills)

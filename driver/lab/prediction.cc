@@ -12,6 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of all lanes together; an fma counts as two.
 double operations_of(const ir::Expr& value) {
   double count = 0;
   ir::for_each_node(value, [&](const ir::ExprNode& node) {
@@ -24,6 +25,10 @@ double operations_of(const ir::Expr& value) {
   return count;
 }
 
+// Bounds of a loop may depend on loops around it. Each of those is taken at the middle of its
+// range, which is exact for bounds that are affine in it, as the terms of a triangle's sum are:
+//   for i in 0..n: for j in 0..i: f   ->   n * (n - 1) / 2 operations
+// What stands under a condition counts as if it always ran.
 class FlopCount {
  public:
   double count(const ir::Stmt& s) {
@@ -64,7 +69,7 @@ class FlopCount {
 };
 
 // The cycles of this process in a second: its FMA peak over what such a processor does in a
-// cycle. 0: not known.
+// cycle, lanes * FMAs per cycle * 2 operations. 0: not known.
 double clock_hz(const Machine& machine) {
   const double peak = bench::measure_peak(machine, DType::F32);
   return peak / (2.0 * machine.lanes(DType::F32) * std::max(1, machine.fma_per_cycle));

@@ -15,6 +15,8 @@ extern char** environ;
 
 namespace polyte::lab {
 
+// Closed on exec: a worker that held the other end of its own pipe, or of another worker's, would
+// never see the end of it. dup2 clears the flag for the files that a worker is to have.
 Pipe::Pipe() {
   if (pipe2(ends, O_CLOEXEC) != 0)
     throw UserError(ExitStatus::ResourceLimit, "a pipe to a worker cannot be made");
@@ -54,6 +56,7 @@ pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& 
   return child;
 }
 
+// A worker that has ended would end this process, too, by SIGPIPE.
 void write_all(int file, const std::string& text) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   for (std::size_t at = 0; at < text.size();) {

@@ -17,6 +17,7 @@ struct Library {
   const char* name;
   bool on_cpu, on_gpu;
 };
+// Where each of them runs: on a CPU, on a GPU.
 constexpr Library kLibraries[] = {
     {"numpy", true, false},  {"torch", true, true},        {"torch-compile", true, false},
     {"xla", true, false},    {"onnxruntime", true, false}, {"openvino", true, false},
@@ -53,6 +54,8 @@ class PythonContender : public Contender {
   // there is.
   std::string choose() { return ask({{"do", "choose"}}).value("way", ""); }
 
+  // Tensors lie in memory shared with the worker, each at the beginning of a cache line and with at
+  // least 64 bytes between two. The last write makes the memory reach beyond the last tensor.
   void add_set(std::span<runtime::Tensor> tensors) override {
     Set set{tensors, {}};
     Json order{{"do", "set"}, {"tensors", Json::array()}};
@@ -76,6 +79,7 @@ class PythonContender : public Contender {
     used_ = 0;
   }
 
+  // Outputs come back through the shared memory; timed() leaves them there.
   void run(std::size_t set) override {
     ask({{"do", "run"}, {"set", set}});
     for (std::size_t i = 0; i < interface_.size(); ++i)
@@ -116,6 +120,7 @@ std::unique_ptr<PythonWorker> worker_for(const Workshop& workshop, const std::st
 
 }  // namespace
 
+// Loading a library for GPUs takes seconds: all of them do so while the first arms are compiled.
 void start_libraries(Workshop& workshop) {
   if (!workshop.device) return;
   workshop.started = std::make_shared<std::map<std::string, std::unique_ptr<PythonWorker>>>();

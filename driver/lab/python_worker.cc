@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kMostSeconds = 600;
 constexpr std::size_t kMostAnswer = 64U << 20U;
 
+// The folder of lab_peers is the first argument, for it need not be on the interpreter's path.
 constexpr const char* kStart =
     "import sys, runpy; sys.path.insert(0, sys.argv.pop(1)); "
     "runpy.run_module('lab_peers', run_name='__main__', alter_sys=True)";
@@ -85,6 +86,7 @@ void PythonWorker::ended() {
                   "the peer's process " + (is_ours || how.empty() ? "has ended" : how));
 }
 
+// Without waiting: its answer is skipped by the next ask().
 void PythonWorker::tell(const Json& order) {
   write_all(in_, order.dump() + "\n");
   ++unasked_;
@@ -102,6 +104,7 @@ Json PythonWorker::ask(const Json& order) {
 }
 
 // The next line.
+// The limit is of silence: it counts seconds in which nothing came.
 std::string PythonWorker::answer() {
   for (int seconds = 0; seconds < kMostSeconds && unread_.size() < kMostAnswer;) {
     const std::size_t end = unread_.find('\n');

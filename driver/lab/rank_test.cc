@@ -10,8 +10,10 @@ namespace {
 
 constexpr std::size_t kExactLimit = 50;
 
+// Of the standard normal distribution: the chance of z or more.
 double upper_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
 
+// {3, 1, 3} has ranks 2.5, 1, 2.5 and ties 2^3 - 2 = 6.
 struct Ranks {
   std::vector<double> of;  // of each value; the mean one where values are equal
   double ties = 0;         // sum over groups of t^3 - t
@@ -33,12 +35,14 @@ Ranks ranks_of(std::span<const double> values) {
 }
 
 // Chances of each sum of `count` different numbers out of 1..`total`, less the least such sum: the
-// distribution of U.
+// distribution of U where every choice of ranks is equally likely. The number of choices per sum
+// is a coefficient of the Gaussian binomial. Beyond 2^53 it is rounded, in a share to no effect.
 std::vector<double> u_distribution(std::size_t count, std::size_t total) {
   const std::size_t most = count * (total - count);
   std::vector<std::vector<double>> ways(count + 1, std::vector<double>(most + 1, 0));
   ways[0][0] = 1;
-  // ways[c][u] over the first n numbers: the n-th as c-th largest adds n - c to u.
+  // ways[c][u] over the first n numbers: n taken as the largest of c numbers adds n - c to u. From
+  // large c to small ones, so that ways[c - 1] is still that of the first n - 1 numbers.
   for (std::size_t n = 1; n <= total; ++n)
     for (std::size_t c = std::min(count, n); c >= 1; --c)
       for (std::size_t u = most + 1; u-- > n - c;) ways[c][u] += ways[c - 1][u - (n - c)];
@@ -48,7 +52,8 @@ std::vector<double> u_distribution(std::size_t count, std::size_t total) {
   return chances;
 }
 
-// Chances of each sum of ranks with a positive sign among 1..count.
+// Chances of each sum of ranks with a positive sign among 1..count, each sign being that of a
+// fair coin. From large sums to small ones, so that each rank counts once.
 std::vector<double> w_distribution(std::size_t count) {
   std::vector<double> chances(count * (count + 1) / 2 + 1, 0);
   chances[0] = 1;
@@ -58,6 +63,8 @@ std::vector<double> w_distribution(std::size_t count) {
   return chances;
 }
 
+// Both tails include the statistic itself; two-sided is twice the smaller one. Without ties
+// the statistic is a whole number.
 RankTest exact(const std::vector<double>& chances, double statistic) {
   const auto at = static_cast<std::ptrdiff_t>(std::lround(statistic));
   const double greater = std::accumulate(chances.begin() + at, chances.end(), 0.0);
@@ -65,6 +72,8 @@ RankTest exact(const std::vector<double>& chances, double statistic) {
   return {std::min(1.0, 2 * std::min(greater, less)), std::min(1.0, greater)};
 }
 
+// The statistic takes whole numbers, so that its tail begins half a step before it (correction for
+// continuity). No variance: all values are equal, and nothing can be found.
 RankTest approximate(double statistic, double mean, double variance) {
   if (variance <= 0) return {};
   const double deviation = std::sqrt(variance);
@@ -87,6 +96,7 @@ RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
   if (ranks.ties == 0 && std::max(a.size(), b.size()) <= kExactLimit)
     return exact(u_distribution(a.size(), all.size()), u);
   const double total = n + m;
+  // Variance of U: n m / 12 * (N + 1), less n m / 12 * sum(t^3 - t) / (N (N - 1)) for ties.
   return approximate(u, n * m / 2, n * m / 12 * (total + 1 - ranks.ties / (total * (total - 1))));
 }
 
@@ -104,6 +114,7 @@ RankTest signed_rank(std::span<const double> differences) {
   if (ranks.ties == 0 && distances.size() <= kExactLimit)
     return exact(w_distribution(distances.size()), positive);
   const auto n = static_cast<double>(distances.size());
+  // Variance of W: n (n + 1) (2 n + 1) / 24, less sum(t^3 - t) / 48 for ties.
   return approximate(positive, n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24 - ranks.ties / 48);
 }
 
@@ -113,6 +124,7 @@ double least_chance(std::size_t a, std::size_t b) {
   return 1 / ways;
 }
 
+// The k-th smallest of m chances, k from 0, times m - k, and never less than one before it.
 std::vector<double> holm(std::span<const double> chances) {
   std::vector<std::size_t> order(chances.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -127,6 +139,7 @@ std::vector<double> holm(std::span<const double> chances) {
 }
 
 std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b) {
+  // Pearson's correlation of the ranks, which with mean ranks for ties is Spearman's.
   const std::size_t count = std::min(a.size(), b.size());
   const Ranks own = ranks_of(a.first(count)), other = ranks_of(b.first(count));
   const double middle = (static_cast<double>(count) + 1) / 2;

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostDepth = 64;
 
+// The size is asked before the file is read: a folder of results may be a stranger's.
 std::string text_of(const std::string& path, std::uintmax_t limit) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
@@ -27,7 +28,8 @@ std::string text_of(const std::string& path, std::uintmax_t limit) {
   return {reinterpret_cast<const char*>(content.data()), content.size()};
 }
 
-// Hostile nesting would end the stack of the parser.
+// Hostile nesting would end the stack of the parser, which recurses; brackets within strings do not
+// count.
 bool is_deep(std::string_view text) {
   std::size_t depth = 0;
   bool quoted = false;
@@ -53,6 +55,7 @@ class Reader {
     records_.rows.resize(plan.rows.size());
   }
 
+  // A line that is no JSON was cut off, and is dropped; JSON that is no record is an error.
   void line(std::string_view text, std::size_t number) {
     const Json json =
         is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
@@ -68,6 +71,7 @@ class Reader {
     }
   }
 
+  // Of several complete attempts of one process the last one counts.
   Records finish() {
     for (auto& [key, process] : open_)
       if (process.complete) {
@@ -129,6 +133,8 @@ const ArmRecord* ProcessRecord::arm(const std::string& name) const {
   return found == arms.end() ? nullptr : &*found;
 }
 
+// One list per process also where the arm has none: place p is the same process for all arms, by
+// which paired_ratio pairs them.
 Samples RowRecord::samples(const std::string& arm) const {
   Samples result;
   for (const auto& [number, process] : processes) {
@@ -179,6 +185,7 @@ Records read_records(const std::string& folder, const Plan& plan) {
   return parse_records(text_of(path, std::uintmax_t{4} << 30U), plan, path);
 }
 
+// By its id where there is one; records without are told apart by all they know of the machine.
 std::string machine_of(const Json& context) {
   const auto found = context.find("machine");
   if (found == context.end() || !found->is_object()) return "";

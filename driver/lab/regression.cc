@@ -9,12 +9,14 @@
 namespace polyte::lab {
 namespace {
 
+// Rows and arms are found by name: the two runs may be of different plans.
 const Measured* find(const std::vector<Measured>& list, const Measured& like) {
   const auto found = std::ranges::find_if(
       list, [&](const Measured& one) { return one.row == like.row && one.arm == like.arm; });
   return found == list.end() ? nullptr : &*found;
 }
 
+// For tables and for `min_time`; verdicts use the ratio's interval and the tests.
 double time_of(const Samples& samples) { return median(process_medians(samples)); }
 
 // What two timings of one kernel differ by on these machines: 95 of 100 A/A ratios of both
@@ -63,6 +65,9 @@ ComparedRow measured_row(const Measured& before, const Measured& now,
   return row;
 }
 
+// The two directions are tested as two families, each corrected for all rows that were compared.
+// Three conditions, so that neither a difference that is real but tiny nor a large one of few
+// noisy processes is reported; 1 / (1 + floor) is as far from 1 as 1 + floor in logarithms.
 void judge(std::vector<ComparedRow>& rows) {
   std::vector<ComparedRow*> tested;
   std::vector<double> slower, faster;
@@ -85,7 +90,9 @@ void judge(std::vector<ComparedRow>& rows) {
   }
 }
 
-// What the numbers of processes do not allow to find.
+// What the numbers of processes do not allow to find. Even the least chance that the test can give
+// (new and old medians do not overlap at all) is multiplied by the number of comparisons in
+// Holm's correction; where that is above the level, no change of any size would be reported.
 void warn(const std::vector<Measured>& before, const std::vector<Measured>& now,
           Comparison& comparison) {
   std::size_t least_old = 1000, least_new = 1000, tested = 0;
@@ -149,6 +156,8 @@ std::vector<Measured> measured_of(const Results& results) {
   return list;
 }
 
+// Verdicts come last, since the correction is for the number of rows; the mean is of those alone
+// that were timed in both runs.
 Comparison compare(const std::vector<Measured>& before, const std::vector<Measured>& now,
                    const RegressionOptions& options) {
   Comparison comparison;
@@ -170,6 +179,7 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
   for (const ComparedRow& row : comparison.rows)
     if (row.change == Change::Slower || row.change == Change::Faster || row.change == Change::Same)
       ratios.push_back(row.ratio);
+  comparison.pairs = ratios.size();
   comparison.mean = geometric_mean(ratios);
   warn(before, now, comparison);
   return comparison;

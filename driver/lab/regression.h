@@ -39,7 +39,8 @@ struct ComparedRow {
 struct Comparison {
   std::vector<ComparedRow> rows;
   std::vector<std::string> warnings;
-  Interval mean{1, 1, 1};  // geometric, of all ratios
+  std::size_t pairs = 0;   // rows that were timed in both runs
+  Interval mean{1, 1, 1};  // geometric, of their ratios
   std::size_t count(Change change) const;
   bool is_regression() const { return count(Change::Slower) > 0; }
 };

@@ -186,6 +186,8 @@ std::string origin(const Results& results) {
 
 }  // namespace
 
+// The policy forbids the page to load anything from anywhere. It cannot tell the page's own script
+// from one within a name, so that every text of a stranger has to be escaped.
 std::string report_html(const Results& results) {
   std::string text =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

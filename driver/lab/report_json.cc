@@ -81,6 +81,8 @@ Json report_json(const Results& results) {
   return json;
 }
 
+// One entry per process, as a repetition of Google Benchmark: `real_time` is that of one execution.
+// CPU time is not measured apart; tools that read the layout expect the key.
 Json report_benchmark(const Results& results) {
   Json context = Json::object();
   if (!results.contexts.empty()) {

@@ -14,6 +14,7 @@ std::string tex_number(double value) {
   return text;
 }
 
+// Two cells.
 std::string tex_interval(const Interval& interval) {
   char text[96];
   std::snprintf(text, sizeof text, "%.3f & [%.3f, %.3f]", interval.estimate, interval.low,

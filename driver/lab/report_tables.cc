@@ -63,6 +63,7 @@ std::string report_markdown(const Results& results) {
   return text + "\n";
 }
 
+// RFC 4180: fields by commas, lines end in CR LF. Numbers have no unit; names of columns say it.
 std::string report_csv(const Results& results) {
   std::string text =
       "row,arm,status,verdict,time_ns,time_low_ns,time_high_ns,ratio,ratio_low,ratio_high,chance,"

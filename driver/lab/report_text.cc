@@ -142,6 +142,7 @@ std::string least_text(const RowResult& row) {
   return row.least_ns > 0 ? "at least " + time_text(row.least_ns) + ", by " + row.least_bound : "";
 }
 
+// flops per second over the peak of the row's threads.
 std::string share_text(const RowResult& row, const ArmResult& arm) {
   if (row.flops <= 0 || row.peak <= 0 || arm.time.estimate <= 0) return "";
   char text[32];
@@ -149,6 +150,7 @@ std::string share_text(const RowResult& row, const ArmResult& arm) {
   return text;
 }
 
+// An arm that was not timed says why, in place of a verdict.
 std::string outcome_text(const ArmResult& arm) {
   if (arm.outcome == Outcome::Identical) return "the loops of " + arm.identical_to;
   if (arm.is_timed())

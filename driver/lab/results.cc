@@ -37,7 +37,8 @@ Json counted_of(const RowRecord& row, const std::string& arm) {
   return {};
 }
 
-// The record of an arm that counts: of the first process, or of the first where it is not well.
+// The record of an arm that counts: of the first process, or of the first where it is not well. So
+// an arm that fails in any process is not timed, and no sample of it is used.
 ArmResult arm_result(const Plan& plan, const std::string& name, const RowRecord& row) {
   ArmResult result;
   result.name = name;
@@ -62,7 +63,9 @@ ArmResult arm_result(const Plan& plan, const std::string& name, const RowRecord&
   return result;
 }
 
-// Logarithms of the ratios of all rounds.
+// Logarithms of the ratios of all rounds. The test takes rounds as independent, although those of
+// one process resemble each other: alone it would find too much, which is why the interval, whose
+// bootstrap draws whole processes, has to leave out 1 as well (passes_noise).
 std::vector<double> paired_logs(const Samples& a, const Samples& b) {
   std::vector<double> logs;
   for (std::size_t p = 0; p < std::min(a.size(), b.size()); ++p)
@@ -113,7 +116,8 @@ void add_warnings(const Plan& plan, RowResult& row) {
   if (row.why.empty()) row.warnings.emplace_back("not finished: polyte lab run goes on");
 }
 
-// Who is fastest, where that can be told.
+// Who is fastest, where that can be told: the least median has to be told apart from every other
+// arm, directly and not by way of the baseline.
 void find_fastest(const Plan& plan, RowResult& row) {
   std::vector<const ArmResult*> timed;
   for (const ArmResult& arm : row.arms)
@@ -202,6 +206,8 @@ const std::string& loops_of(const ArmResult& arm) {
   return arm.identical_to.empty() ? arm.name : arm.identical_to;
 }
 
+// One family of tests over the whole experiment, so that rows without any difference do not give
+// "faster" by their number alone. The outcome is only known after all chances are.
 void judge(Results& results) {
   std::vector<double> chances;
   std::vector<ArmResult*> compared;
@@ -234,6 +240,7 @@ Agreement agreement_of(const Results& results) {
   std::vector<PredictedPoint> points;
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms)
+      // Arms with the same loops would count one prediction several times.
       if (arm.is_timed() && arm.identical_to.empty() && arm.predicted &&
           arm.predicted->nanoseconds > 0)
         points.push_back({row.row, arm.predicted->nanoseconds, arm.time.estimate});
@@ -294,6 +301,7 @@ double RowResult::ceiling() const {
   return std::min(peak, bandwidth * flops / bytes);
 }
 
+// An A/A interval of [0.97, 1.02] gives 1 / 0.97: a ratio within 3 % of 1 says nothing.
 double noise_factor(const RowResult& row) {
   if (!row.noise || row.noise->low <= 0) return 1;
   return std::max({1.0, row.noise->high, 1 / row.noise->low});

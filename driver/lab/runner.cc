@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+// Only a flag is set, for little else is allowed in a signal handler; the loop asks between
+// workers.
 volatile std::sig_atomic_t interrupted = 0;
 void interrupt(int) { interrupted = 1; }
 
@@ -49,7 +51,8 @@ class Interruptible {
   struct sigaction before_int_{}, before_term_{};
 };
 
-// samples.jsonl, which one process at a time appends to.
+// samples.jsonl, which one process at a time appends to. The lock is advisory and ends with the
+// process whatever ended it, so that no stale lock needs to be removed.
 class Journal {
  public:
   explicit Journal(const std::string& path) : path_(path) {
@@ -61,7 +64,8 @@ class Journal {
     }
     char last = '\n';
     const off_t end = lseek(file_, 0, SEEK_END);
-    // Of a line that was cut off.
+    // The run before was cut off within a line: end it, so that the next one is a line of its own.
+    // The reader drops the unfinished one.
     if (end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n') text("\n");
   }
   ~Journal() { close(file_); }
@@ -87,6 +91,7 @@ class Journal {
   }
 };
 
+// Rounded to what an estimate is worth.
 std::string duration_text(double seconds) {
   char text[32];
   if (seconds < 90)
@@ -132,6 +137,8 @@ class Runner {
     return true;
   }
 
+  // One build of Polyte and one machine per folder. A context is written once per run, and
+  // processes that follow it in the file were measured under it.
   void begin() {
     Json context = make_context(plan_);
     for (const Json& before : records_.contexts) {
@@ -163,7 +170,9 @@ class Runner {
     if (json.at("kind") == "context") records_.contexts.push_back(std::move(json));
   }
 
-  // One process of every row that needs it, in an order of its own.
+  // One process of every row that needs it, in an order of its own, so that no row is always the
+  // first on a cool processor, or always behind the same other row. The order depends on the seed
+  // and the number of the process alone: a run that was cut off goes on in the same order.
   void run_round(int process) {
     std::vector<std::size_t> order(plan_.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -179,7 +188,9 @@ class Runner {
     }
   }
 
-  // Until an attempt ends well; each that does not leaves out the arm that ended it.
+  // Until an attempt ends well; each that does not leaves out the arm that ended it, so that one
+  // attempt per arm, one for the A/A arm and a last one are enough. An end that no arm is to blame
+  // for, or an arm that was left out already, is an error of the worker itself.
   void run_one(std::size_t row, int process) {
     RowRecord& record = records_.rows[row];
     for (std::size_t i = 0; i <= plan_.arms.size() + 1 && !interrupted; ++i) {
@@ -212,11 +223,13 @@ class Runner {
     WorkerOrder order{row, process, attempt, {}, {}};
     const RowRecord& before = records_.rows[row];
     for (const auto& [arm, reason] : before.crashed) order.left_out.insert(arm);
+    // A later process whose outputs have the digest that process 0 found right needs no reference.
     if (const auto first = before.processes.find(0); first != before.processes.end())
       for (const ArmRecord& arm : first->second.arms)
         if (arm.is_ok()) order.outputs[arm.arm] = arm.facts.value("outputs_digest", "");
     Attempt result;
     std::string lines;
+    // A hung kernel, not a slow one: the rounds themselves stop by `process_seconds`.
     const double limit = std::max(600.0, 10 * plan_.stop.process_seconds);
     result.how =
         run_child(options_.worker, to_json(order).dump(), limit, [&](const std::string& line) {
@@ -230,6 +243,7 @@ class Runner {
           journal_.line(json);
           lines += line + "\n";
         });
+    // The worker's lines count only if its last one, "process", is among them (record.h).
     Records parsed = parse_records(lines, plan_, "a worker");
     auto& processes = parsed.rows[row].processes;
     if (processes.contains(process)) {
@@ -239,6 +253,8 @@ class Runner {
     return result;
   }
 
+  // Time per process so far, times the processes that are sure to come: a row that is not narrow
+  // enough at its least number will ask for more.
   void progress(std::size_t row, int process) {
     int total = 0, done = 0;
     for (std::size_t i = 0; i < records_.rows.size(); ++i) {
@@ -291,6 +307,8 @@ std::string why_done(const Plan& plan, const RowRecord& row) {
     any = true;
     const bool against = count_samples(baseline) > 0 && arm.spec.name != plan.baseline;
     const BootstrapOptions quick{400, plan.seed};
+    // The baseline has no ratio, nor has any arm where the baseline is not timed: neither asks for
+    // another process.
     const Interval interval = against ? paired_ratio(own, baseline, quick) : Interval{1, 1, 1};
     narrow = narrow && interval.relative_width() <= plan.stop.width;
   }
@@ -312,6 +330,7 @@ Shard parse_shard(const std::string& text) {
   return {index, count};
 }
 
+// Compared as JSON, so that a plan that was read back equals the one that was made.
 void keep_plan(const Plan& plan, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);

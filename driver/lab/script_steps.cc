@@ -49,7 +49,10 @@ void add_change(std::size_t out, std::size_t in, const Script& first, const Scri
 }
 
 // Adds what is out and in at one place: pairs of the same kind of directive as one step each, the
-// rest each by itself.
+// rest each by itself. Of
+//   - split m by 4         the steps are "split m by 8, in place of split m by 4" and "unroll k":
+//   + split m by 8         a script without any split of m would mostly be refused, and then
+//   + unroll k             nothing is learned of either line.
 void close_hunk(Step& hunk, const Script& first, const Script& second, std::vector<Step>& steps) {
   std::vector<std::size_t> in = hunk.in;
   for (const std::size_t out : hunk.out) {
@@ -116,6 +119,7 @@ std::vector<std::string> differences(const Script& first, const Script& second) 
   return lines;
 }
 
+// All steps give `second` itself, with its header; fewer keep the header of `first`.
 Script with_steps(const Script& first, const Script& second, const std::vector<Step>& steps,
                   const std::vector<bool>& taken) {
   if (std::ranges::all_of(taken, [](bool one) { return one; })) return second;
@@ -141,6 +145,9 @@ Script with_steps(const Script& first, const Script& second, const std::vector<S
   return script;
 }
 
+// Greedy: the first single step that is legal, else the first pair, else all that is left at once.
+// Not the shortest path, and no search over orders: n steps ask about n^2 scripts where single
+// steps suffice. The last script is `second` itself, which is known to be legal.
 std::vector<PathStep> find_path(const Script& first, const Script& second,
                                 const std::function<bool(const Script&)>& is_legal) {
   const std::vector<Step> steps = steps_between(first, second);

@@ -33,6 +33,7 @@ std::optional<Factor> factor_of(const std::string& text) {
   return factor;
 }
 
+// "4*L" has "2*L", "8*L" and, of a split, "1".
 std::vector<std::string> neighbours(const std::string& text, bool with_one) {
   const std::optional<Factor> factor = factor_of(text);
   std::vector<std::string> values;
@@ -59,7 +60,7 @@ std::vector<schedule::NestLoop> loops_of(const NestTree& tree) {  // in pre-orde
   return loops;
 }
 
-// The tree with these kinds, in pre-order.
+// The tree with these kinds, in pre-order. Trees are shared and never changed: it is a copy.
 NestTree with_kinds(const NestTree& tree, const std::vector<LoopKind>& kinds, std::size_t& at) {
   schedule::NestNode node = *tree;
   if (auto* loop = std::get_if<schedule::NestLoop>(&node.op)) {
@@ -104,6 +105,8 @@ Directive with_tree(Directive directive, NestTree tree) {
   return directive;
 }
 
+// From "m > [n]" to "par n > m" the step is "[n] > m": the new order with the old markers. Each
+// further step gives one loop its new marker, and the last of them would be `to` itself.
 std::vector<Directive> between_nests(const Directive& from, const Directive& to) {
   const NestTree& old_tree = std::get<schedule::Nest>(from.operation).tree;
   const NestTree& new_tree = std::get<schedule::Nest>(to.operation).tree;
@@ -156,6 +159,7 @@ std::vector<Directive> between_splits(const Directive& from, const Directive& to
   return steps;
 }
 
+// From a stage at m in registers to one at n on the stack: at n in registers.
 std::vector<Directive> between_stages(const Directive& from, const Directive& to) {
   const auto &a = std::get<schedule::Stage>(from.operation),
              &b = std::get<schedule::Stage>(to.operation);

@@ -16,6 +16,7 @@ std::vector<std::string> shared_folders(const char* variable, const std::string&
   }
   std::error_code none;
   const fs::path binary = fs::read_symlink("/proc/self/exe", none);
+  // Of a build beside the binary, of an installation beside bin/.
   for (const char* up : {".", ".."})
     if (!none)
       candidates.push_back(

@@ -16,14 +16,17 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-// So many sets of tensors that they pass the last cache twice.
+// So many sets of tensors that they pass the last cache twice: by the time a set has its next turn,
+// the others have evicted it. At least 2; at most 64, to bound memory, of tensors so small that
+// they may stay in a cache after all.
 std::size_t sets_for(std::int64_t bytes, std::int64_t cache) {
   const std::int64_t wanted = 2 * cache / std::max<std::int64_t>(bytes, 1) + 1;
   return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 2, kMostSets));
 }
 
-// So much is written to leave nothing of an execution's tensors in a cache. All stopwatches of the
-// process share the buffer.
+// So much is written to leave nothing of an execution's tensors in a cache, a byte per line of 64.
+// Each time another value, so that the lines change. All stopwatches of the process share the
+// buffer.
 void evict_caches(std::int64_t bytes) {
   static std::vector<unsigned char> buffer(static_cast<std::size_t>(bytes));
   static unsigned char value = 0;
@@ -38,6 +41,7 @@ std::int64_t Stopwatch::last_cache() {
   return bytes > 0 ? bytes : std::int64_t{32} << 20;
 }
 
+// Every stopwatch has tensors of its own: arms do not find each other's data in the caches.
 Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill,
                      Caches caches, std::int64_t cache)
     : contender_(contender),
@@ -59,12 +63,16 @@ Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std
   single_ = cold_ || !in_place_.empty();
 }
 
+// An update in place begins with the same values each time; without that a sum would grow from
+// execution to execution, perhaps to infinities, whose arithmetic may take other time.
 void Stopwatch::prepare(std::size_t set) {
   for (std::size_t i = 0; i < in_place_.size(); ++i)
     std::ranges::copy(before_[i].raw(), sets_[set][in_place_[i]].raw().begin());
   if (cold_) evict_caches(evicted_);
 }
 
+// Executions that need something done before each of them are timed one by one, and the time of
+// reading the clock is part of each. Others are timed together.
 double Stopwatch::nanoseconds(std::int64_t executions) {
   if (const std::optional<double> own = contender_.timed(executions, evicted_))
     return *own / static_cast<double>(executions);
@@ -85,6 +93,8 @@ double Stopwatch::nanoseconds(std::int64_t executions) {
   return total / static_cast<double>(executions);
 }
 
+// At most twice as many executions each time: one slow first execution (pages, lazy binding) says
+// little, and a fast one must not lead to millions of the next.
 std::int64_t Stopwatch::calibrate(double milliseconds) {
   const double wanted = milliseconds * 1e6;
   double one = nanoseconds(1), spent = one;

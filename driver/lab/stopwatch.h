@@ -10,8 +10,9 @@ namespace polyte::lab {
 
 class Stopwatch {
  public:
-  // `tensors`: one set a turn; sets are bound here. Where the Program updates a tensor in place,
-  // every execution begins with what it held at first, put back outside of the time.
+  // Makes tensors of its own, one set or, for Caches::Rotated, several that take turns, and binds
+  // the contender to them. Where the Program updates a tensor in place, every execution begins with
+  // what it held at first, put back outside of the time.
   // `cache`: bytes of the last cache of what executes them.
   Stopwatch(Contender& contender, const Interface& interface, const std::string& fill,
             Caches caches, std::int64_t cache = last_cache());

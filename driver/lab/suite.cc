@@ -94,6 +94,7 @@ class Reader {
   }
 
   // Another suite's rows, in another type.
+  // The limit also ends a cycle of files that are each other's base.
   void add_base(const std::string& base) {
     if (depth_ >= kMostBases)
       return problems_.add("'base': more than " + std::to_string(kMostBases) + " of each other");
@@ -140,7 +141,9 @@ class Reader {
     for (const toml::node& row : *list) read_row(table, *row.as_array());
   }
 
-  // ["name", 1024, 1024, ..]
+  // ["name", 1024, 1024, ..]: after the name a cell per column. A column is a size or a constant of
+  // the Program, or one of two words: "program" (another Program than the table's) and "sizes"
+  // ("a=24 b=16", of rows that do not all have the same sizes).
   void read_row(const Table& table, const toml::array& cells) {
     const auto* name = cells.empty() ? nullptr : cells[0].as_string();
     if (!name || cells.size() != table.columns.size() + 1)
@@ -206,6 +209,8 @@ class Reader {
     }
   }
 
+  // A value whose name the text has as a constant replaces that constant before the text is parsed;
+  // all others are sizes, which stay open in the row's Program.
   void add_row(const Table& table, const std::string& name, const std::string& program,
                const std::map<std::string, std::string>& values, const toml::source_region& where) {
     if (!names_.insert(name).second) problems_.add(where, "two rows have the name '" + name + "'");
@@ -222,6 +227,7 @@ class Reader {
     });
   }
 
+  // Rows that differ in sizes alone share one parsed Program.
   const ir::Program& program_of(const std::string& source, const std::string& text,
                                 const Constants& constants, const std::string& dtype) {
     std::string key = source + "\n" + dtype;
@@ -235,6 +241,7 @@ class Reader {
                ir::parse_program(with_type(with_constants(text, constants), dtype), source);
   }
 
+  // Every value has to be a size or a constant of the Program, and every size has to have a value.
   static void fill_sizes(SuiteRow& row, const std::map<std::string, std::string>& values,
                          const Constants& constants) {
     std::vector<std::string> problems, missing;

@@ -9,6 +9,7 @@
 namespace polyte::lab {
 namespace {
 
+// A plan of one row, so that references and arms are prepared as for an experiment.
 Plan plan_of(const SuiteRow& row, const std::string& text) {
   Plan plan;
   plan.programs.push_back({row.program.name, "", text, ""});

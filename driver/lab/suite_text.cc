@@ -43,6 +43,7 @@ std::string with_constants(const std::string& text, const Constants& constants) 
   return result;
 }
 
+// Whole words f64 and f32, wherever they are: types of tensors and conversions in values.
 std::string with_type(const std::string& text, const std::string& dtype) {
   if (dtype.empty()) return text;
   std::string result, word;

@@ -14,6 +14,14 @@ std::size_t width_of(const std::string& text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
+// How many bytes the first `characters` take.
+std::size_t bytes_of(const std::string& text, std::size_t characters) {
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U && seen++ == characters) break;
+  return at;
+}
+
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::size_t own = width_of(text);
   const std::string blanks(width > own ? width - own : 0, ' ');
@@ -21,6 +29,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 // Pieces of at most `width`: at blanks where there are some.
+// A blank at the beginning is an indentation, and stays in the first line alone.
 std::vector<std::string> pieces(const std::string& text, std::size_t width) {
   const std::string indent(std::min<std::size_t>(text.find_first_not_of(' '), width / 2), ' ');
   std::vector<std::string> lines{text.empty() ? "" : indent};
@@ -35,8 +44,9 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
       lines.push_back(word);
     }
     for (; width_of(lines.back()) > width && width > 0;) {
-      std::string rest = lines.back().substr(width);
-      lines.back().resize(width);
+      const std::size_t cut = bytes_of(lines.back(), width);
+      std::string rest = lines.back().substr(cut);
+      lines.back().resize(cut);
       lines.push_back(std::move(rest));
     }
   }
@@ -45,6 +55,7 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+// A row of one cell in a table of several columns is a heading over the whole width.
 std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::size_t width) {
   std::vector<std::size_t> widths(heads.size());
   for (std::size_t c = 0; c < heads.size(); ++c) {
@@ -58,6 +69,7 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
     for (const std::size_t one : widths) sum += one;
     return sum;
   };
+  // The widest column gives way, down to 8 characters: the text of its cells is broken.
   while (total() > width) {
     auto widest = std::ranges::max_element(widths);
     if (*widest <= 8) break;
@@ -95,6 +107,7 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
   return result;
 }
 
+// Three digits, in the largest unit of which it has at least one.
 std::string time_text(double nanoseconds) {
   static const std::pair<double, const char*> kUnits[] = {
       {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};

@@ -100,6 +100,7 @@ void Keys::flag(const std::string& key, bool& value) {
     wrong(*node, key, "true or false");
 }
 
+// Written so that a NaN, which TOML has, is outside.
 void Keys::number(const std::string& key, double& value, double least, double most) {
   const toml::node* node = find(key);
   if (!node) return;
@@ -156,6 +157,7 @@ void Keys::range(const std::string& key, int& least, int& most, int limit) {
   most = static_cast<int>(values.back());
 }
 
+// What nobody has asked for by then is a misspelt key, not an extension.
 void Keys::finish() {
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());
@@ -170,6 +172,7 @@ void Keys::outside(const toml::node& node, const std::string& key, double least,
                                    short_text(most));
 }
 
+// A single value stands for a list of one.
 void Keys::items(const std::string& key, const std::string& expected,
                  const std::function<bool(const toml::node&, bool)>& take) {
   const toml::node* node = find(key);

@@ -45,10 +45,13 @@ class Worker {
         order_(order),
         workshop_(make_workshop(plan, row_, hooks, folder)),
         write_(write),
+        // A stream of its own for each row and process: the multiplier is 2^64 over the golden
+        // ratio, as in Fibonacci hashing, which takes neighbouring numbers far apart.
         random_(plan.seed + 0x9e3779b97f4a7c15U * (order.row * 1009 +
                                                    static_cast<std::uint64_t>(order.process) + 1)) {
   }
 
+  // All arms are compiled and checked before any is timed, so that compiling disturbs no round.
   void run() {
     const double load = load_average();
     start_ = Clock::now();
@@ -81,6 +84,7 @@ class Worker {
   Json counted_;  // arm -> what the processor counted
   std::string not_counted_;
 
+  // What every record begins with (record.h).
   Json record(const char* kind) const {
     return {{"kind", kind},
             {"row", order_.row},
@@ -88,6 +92,7 @@ class Worker {
             {"attempt", order_.attempt}};
   }
 
+  // Of what executes the arms.
   std::int64_t last_cache() const {
     return workshop_.device ? workshop_.device->l2_bytes() : Stopwatch::last_cache();
   }
@@ -121,6 +126,8 @@ class Worker {
   }
 
   // A wrong arm is never timed.
+  // Against the reference at the row's sizes, in the first process also against the interpreter
+  // at small ones. Outputs that an earlier process found right are known by their digest.
   void check(const PlannedArm& arm, Prepared& prepared) {
     stage(arm.spec.name, "checking");
     try {
@@ -165,7 +172,8 @@ class Worker {
     prepared.reason = real.right ? small.text : real.text;
   }
 
-  // The baseline once more, compiled anew, on tensors of its own.
+  // The baseline once more, compiled anew, on tensors of its own: its ratio to the baseline (A/A)
+  // shows what two equal arms differ by here, through addresses and pages.
   void add_again() {
     if (std::ranges::none_of(timed_,
                              [&](const Timed& timed) { return timed.name == plan_.baseline; }))
@@ -184,6 +192,8 @@ class Worker {
     throw;
   }
 
+  // Every round times each arm once, in a drawn order: round r is the same moment for all, and no
+  // arm is always behind the same other one.
   int measure() {
     const auto start = Clock::now();
     std::vector<std::size_t> turns(timed_.size());
@@ -220,6 +230,7 @@ class Worker {
     }
   }
 
+  // Of this process alone: the runner asks the same of all processes together.
   bool is_narrow() const {
     const auto baseline = std::ranges::find(timed_, plan_.baseline, &Timed::name);
     const Timed& against = baseline == timed_.end() ? timed_[0] : *baseline;
@@ -265,6 +276,7 @@ class Worker {
     if (!not_counted_.empty()) json["not_counted"] = not_counted_;
     rusage usage{};
     if (getrusage(RUSAGE_SELF, &usage) == 0)
+      // Linux counts ru_maxrss in KiB.
       json["most_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
     if (!timed_.empty()) {
       json["tensor_sets"] = timed_[0].watch->sets();

@@ -61,7 +61,8 @@ class Assembler {
     return static_cast<std::int64_t>(manifest().buffers.size()) - 1;
   }
 
-  // Where bytes [offset, offset + bytes) of a value lie.
+  // Where bytes [offset, offset + bytes) of a value lie: in the arena, or within what is outside of
+  // it, an input, an output or a constant that holds the value.
   runtime::BufferSpec region(int value, std::int64_t offset, std::int64_t bytes) {
     const runtime::StoragePlan::Place& place = storage_.plan.places.at(at(value));
     runtime::BufferSpec buffer{name_of(value), runtime::BufferPlace::Arena, 0,
@@ -102,6 +103,8 @@ class Assembler {
     const bool is_group = step < model_.groups.size();
     const bool has_kernel = is_group && !model_.groups[step].view;
     const runtime::StoragePlan::Left& left = storage_.plan.steps[step];
+    // A step that only copies may be left to the plan: what is a view or a part of its source needs
+    // nothing, and the copies that remain are steps by themselves.
     if (has_kernel && left.runs) return add_kernel(step);
     for (const runtime::Copy& copy : left.runs ? storage_.steps[step].copies : left.copies)
       add_copy(copy, is_group ? model_.groups[step].name : "output " + name_of(copy.to));
@@ -139,6 +142,8 @@ class Assembler {
     }
     const std::set<std::string> read = buffers_read(kernel.kernel.program);
     const std::vector<const ir::Buffer*> own = group.expansion.program.interface();
+    // Equal kernels have one Program, whose names are those of the first group; buffers are this
+    // group's own, by position. A constant that is only read packed leaves no bytes behind.
     for (std::size_t i = 0; i < own.size(); ++i) {
       const bool packed_away =
           own[i]->role == ir::Role::Const && !read.contains(kernel.program->interface()[i]->name);

@@ -57,6 +57,7 @@ class OperatorAssembler {
     specs.push_back({buffer.name, tensor.dtype(), tensor.shape()});
   }
 
+  // In the Program's order: the step's buffers are what the kernel takes.
   void add_interface(const ir::Buffer& buffer, const runtime::Tensor& tensor) {
     using runtime::BufferPlace;
     switch (buffer.role) {

@@ -30,6 +30,8 @@ std::int64_t ConstantPool::add(std::span<const std::byte> bytes) {
   return add({static_cast<std::int64_t>(bytes.size())}, copy).front();
 }
 
+// A value that several groups read is one piece; pieces of equal bytes that are several values are
+// found by finish().
 std::int64_t ConstantPool::add_shared(const std::shared_ptr<const graph::Bytes>& data) {
   const auto [known, fresh] = known_.try_emplace(data, 0);
   if (fresh) known->second = add(*data);
@@ -48,7 +50,11 @@ struct LessBytes {
 };
 
 // Of pieces with equal bytes the first stays; what is kept moves down over what is not.
-// `sizes` by offset.
+// `sizes` by offset. In ascending order, so that a move never writes over bytes that are still
+// to be read. `kept` looks at the buffer itself: a piece that moves is entered anew, at the
+// place to which its bytes go.
+//
+//   |  A  |  B  |  A  |  C  |     ->     |  A  |  B  |  C  |
 Constants share_equal(runtime::AlignedBuffer bytes,
                       const std::map<std::int64_t, std::int64_t>& sizes) {
   Constants result{std::move(bytes), {}};

@@ -65,6 +65,7 @@ class StorageBuilder {
     return storage_.value_of[id] = add_value(id, home);
   }
 
+  // A copy of all bytes, which the plan turns into a view wherever it can.
   void add_copy_of_all(int from, int to) {
     const std::int64_t bytes = storage_.values[static_cast<std::size_t>(to)].bytes;
     storage_.steps.push_back(

@@ -24,6 +24,8 @@ OperatorSession::OperatorSession(const CompiledOperator& op,
   }
 }
 
+// The session reads `before` and writes the tensor: what a run begins with is what the one before
+// it has left, as an update in place on a CPU does.
 void OperatorSession::run() {
   for (InPlace& each : in_place_)
     std::memcpy(each.before.data(), each.tensor.data, each.before.raw().size());

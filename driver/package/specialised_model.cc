@@ -80,6 +80,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
     const runtime::NamedTensors& inputs) {
   std::map<std::string, bool> asked;  // and whether there was an answer
   frontend::ImportOptions import = import_;
+  // The importer asks for an input only where its shape or value decides something. What it has
+  // asked for, and only that, decides whether later inputs are of the same kind.
   import.offer = [&](const std::string& name, std::size_t) {
     const runtime::Tensor* tensor = find(inputs, name);
     asked[name] = tensor != nullptr;
@@ -108,6 +110,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
                                       {.threads = how_.threads, .cuda = how_.cuda})});
 }
 
+// The list is ordered by the last use; the one that was not used for longest goes first. While one
+// is compiled other runs wait, also those whose own is there.
 std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::specialise(
     const runtime::NamedTensors& inputs) {
   const std::lock_guard lock(mutex_);

@@ -31,7 +31,8 @@ double least_microseconds(const ir::Program& program, const Machine& machine) {
 
 }  // namespace
 
-// Two threads save half of the time, more threads little more than that.
+// Two threads save half of the time, more threads little more than that: t / 2 has to be more than
+// the hand-over.
 bool is_worth_threads(const ir::Program& program, const Machine& machine) {
   return least_microseconds(program, machine) / 2 > kHandOverMicroseconds;
 }
@@ -41,6 +42,7 @@ std::int64_t least_scale_for_threads(const ir::Program& program, const ir::Value
   if (program.params.empty()) return 1;
   std::int64_t scale = 1;
   for (const auto& [param, size] : typical) scale = std::max(scale, size);
+  // The time is taken to grow with the scale: each * s / 2 > hand-over.
   const double each =
       least_microseconds(ir::at_typical(program, typical), machine) / static_cast<double>(scale);
   return static_cast<std::int64_t>(std::clamp(2 * kHandOverMicroseconds / each, 1.0, 1e12));

@@ -31,6 +31,9 @@ bool is_plain_integer(const std::vector<Token>& type) {
 
 }  // namespace
 
+// What a name is in an affine expression: the value of a loop variable, the number of a constant,
+// or a size. A size is an integer that nothing writes or, undeclared, a name without small letters,
+// which a header or the command line would define as a macro.
 std::optional<ir::Affine> Values::affine_name(const Token& at) {
   if (const auto value = names_.loop_value(at.text)) return value;
   const Variable* found = names_.find(at.text);
@@ -45,7 +48,8 @@ std::optional<ir::Affine> Values::affine_name(const Token& at) {
   return ir::Affine::symbol(names_.size(at.text));
 }
 
-// C rounds a quotient towards zero, `//` downwards: the same from 0 on.
+// C rounds a quotient towards zero, `//` downwards: the same from 0 on, and -1 / 2 is 0, -1 // 2 is
+// -1. Sizes are taken to be at least 0.
 std::optional<ir::Affine> Values::affine_division(const TreePtr& tree, const ir::Affine& a,
                                                   const ir::Affine& b) {
   if (!b.is_constant() || b.constant() <= 0) return std::nullopt;
@@ -80,6 +84,8 @@ std::optional<ir::Affine> Values::affine(const TreePtr& tree) {
       if ((!floor && !ceil) || tree->parts.size() != 2) return std::nullopt;
       const auto a = affine(tree->parts[0]), b = affine(tree->parts[1]);
       if (!a || !b || !b->is_constant() || b->constant() <= 0) return std::nullopt;
+      // floord and ceild are the macros of generated polyhedral code: ceil(a / b) is
+      // floor((a + b - 1) / b).
       return floor_div(floor ? *a : *a + (b->constant() - 1), b->constant());
     }
     case TreeKind::Binary: {

@@ -1,4 +1,6 @@
-// Replaces macros: arguments first, then the body again, without the macro itself.
+// Replaces macros: arguments first, then the body again, without the macro itself (C11, 6.10.3).
+// Unlike there, what a macro gives is not read together with what follows its use: a body that ends
+// in the name of a macro with parameters does not take its arguments from behind it.
 #include <set>
 
 #include "frontend/c/c_tokens.h"
@@ -82,6 +84,7 @@ class Expander {
         fail(at, "the arguments of macro '" + name + "' are not closed");
       }
       const std::string& text = tokens[i].text;
+      // Brackets within an argument keep its commas.
       if (text == "(" && open++ == 0) continue;
       if (text == ")" && --open == 0) break;
       if (text == "," && open == 1) {

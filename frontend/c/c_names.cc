@@ -6,6 +6,8 @@
 
 namespace polyte::frontend::c {
 
+// Sizes of types as on 64-bit Linux (LP64): int has 32 bits, long and size_t 64. Words may be in
+// any order, `long unsigned int`; a later `int` changes nothing.
 std::optional<DType> type_of(const std::vector<Token>& words, DType real) {
   bool is_unsigned = false;
   std::optional<DType> type;
@@ -18,6 +20,7 @@ std::optional<DType> type_of(const std::vector<Token>& words, DType real) {
     if (text == "size_t") return DType::U64;
     if (text == "ssize_t") return DType::I64;
     if (text.ends_with("_t")) {
+      // int32_t, uint8_t: is_type_word knows no others that end so.
       const std::size_t digits = text.find_first_of("123456789");
       return dtype_from_string((text[0] == 'u' ? "u" : "i") +
                                text.substr(digits, text.size() - digits - 2));
@@ -64,6 +67,8 @@ void Names::close_block() {
   if (blocks_.size() > 1) blocks_.pop_back();
 }
 
+// Two loops one after the other may both be `i`; a loop inside one of that name becomes i_2, as an
+// array or a variable of that name makes it, too.
 std::string Names::open_loop(const std::string& name) {
   open_block();
   loops_.insert(name);
@@ -194,6 +199,14 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
   return result;
 }
 
+// No parser of C: declarations are read wherever a word of a type stands, and what is none is
+// skipped. Braces open and close blocks, so that a variable of another function is not seen in the
+// scop. The parameters of a function are in a block around its body,
+//
+//    double f(int n, double A[n][n])   {   ..   #pragma scop
+//             ^ opens a block          ^ opens another
+//
+// which closes with the body or, of a mere declaration, at its bracket.
 std::string read_surroundings(const std::vector<Token>& tokens, std::size_t scop, Names& names) {
   std::string function, candidate;
   int braces = 0, brackets = 0;

@@ -41,7 +41,8 @@ class Names {
   std::string open_loop(const std::string& name);
   void set_loop(const std::string& name, const ir::Affine& value);
   std::optional<ir::Affine> loop_value(const std::string& name) const;
-  // A size; also where C has `int n` that nothing writes. `_PB_N` is N.
+  // A size; also where C has `int n` that nothing writes. `_PB_N` is N: PolyBench/C writes its
+  // bounds so.
   std::string size(const std::string& name);
   bool is_size(const std::string& name) const { return size_names_.count(name) > 0; }
   bool was_loop(const std::string& name) const { return loops_.count(name) > 0; }

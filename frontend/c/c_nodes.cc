@@ -44,7 +44,10 @@ void TextWriter::nodes(const std::vector<Node>& nodes, const std::string& indent
 }
 
 // The inner loops become ranges: of an assignment those inside of the last one that its target does
-// not depend on, which writes the same elements again and again.
+// not depend on, which writes the same elements again and again: a region says in which order.
+//
+//    for (t..) for (i..) A[i] = B[t][i];      loop t in 0..T
+//                                               S0: A[i] = B[t, i]  for i in 0..N
 void TextWriter::single(const std::vector<const Node*>& loops, const Node& statement,
                         std::string indent) {
   std::size_t first = 0;

@@ -116,6 +116,7 @@ void Statements::block(Cursor& cursor, Nodes& into) {
   if (!cursor.accept("}")) fail(open, "the '{' is not closed in the scop");
 }
 
+// i++, ++i, i += 2, i = i + 2, and downwards.
 std::int64_t Statements::read_step(Cursor& cursor, const std::string& variable) {
   const Token at = cursor.peek();
   const auto expected = [&] {
@@ -182,6 +183,12 @@ void Statements::read_header(Cursor& cursor, Header& header) {
   set_bounds(header, sign, test->parts[turned ? 0 : 1], test->at);
 }
 
+// A Program's loops count by 1. Of another step the iterator counts the iterations, and C's
+// variable is an affine function of it:
+//
+//    for (i = 1; i < N; i += 2)  A[i] = 0;      A[2*i + 1] = 0  for i in 0..N // 2
+//
+// A loop down by 1 stays one, as its order matters; `for (i = N - 1; i >= 0; i--)` has bounds 0..N.
 void Statements::loop(Cursor& cursor, Nodes& into) {
   const Token at = cursor.next();
   Header header;
@@ -234,6 +241,8 @@ void Statements::branch(Cursor& cursor, Nodes& into) {
   if (const auto where = values_.constraints(test)) {
     conditional(cursor, into, *where, "");
     if (!cursor.accept("else")) return;
+    // Of integers not (e >= 0) is -e - 1 >= 0. The opposite of an equation or of several conditions
+    // is a union, which no conjunction says: it is tested at run time.
     if (where->size() == 1 && !where->front().equality)
       return conditional(cursor, into, {{-where->front().expr - 1, false}}, "");
     return conditional(cursor, into, {}, "not(" + values_.condition(test) + ")");
@@ -346,10 +355,12 @@ void Statements::assign(const TreePtr& target, const std::string& sign, const Tr
                         Nodes& into) {
   Node node;
   node.line = target->at.line;
+  // An update reads its target: what is read before it is written has its value from outside.
   const std::string before = sign == "=" ? "" : values_.access(target, false);
   const Value right = values_.value(value);
   const DType type = values_.type_of_access(target);
   node.label = next_label();
+  // Program text has no update by division.
   node.sign = sign == "/=" ? "=" : sign;
   node.value = values_.as(right, type);
   if (sign == "/=")

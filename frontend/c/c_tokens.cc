@@ -97,6 +97,7 @@ class Scanner {
     return token;
   }
 
+  // The sign in 1e-3 belongs to the number.
   bool is_exponent_sign() const {
     return (look() == '+' || look() == '-') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
   }
@@ -110,6 +111,7 @@ class Scanner {
   }
 
   std::size_t sign_length() const {
+    // The longest first: `<<=` begins with `<<`.
     constexpr std::array<std::string_view, 22> kSigns{
         "<<=", ">>=", "...", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
         "++",  "--",  "->",  "<<", ">>", "<=", ">=", "==", "!=", "&&", "||"};
@@ -123,6 +125,8 @@ class Scanner {
     advance();
     std::vector<Token> line;
     while (skip_space(true)) {
+      // C11, 6.10.3: `#define F(x)` has parameters, `#define F (x)` a body that begins with a
+      // bracket. Spaces are gone from the tokens, so the bracket is marked.
       const bool close =
           look() == '(' && line.size() == 2 && text_[at_ - 1] != ' ' && text_[at_ - 1] != '\t';
       line.push_back(scan_token());

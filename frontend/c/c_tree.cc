@@ -6,8 +6,11 @@
 namespace polyte::frontend::c {
 namespace {
 
+// Limits, for all that reads a tree goes down it by recursion: of brackets, and of operations. A
+// sum a + b + c + .. groups to the left, and is as deep there as it is long.
 constexpr int kDeepestExpression = 200, kLongest = 1000;
 
+// C's binary operators, those that bind least first; all group to the left.
 const std::array<std::vector<std::string_view>, 10> kLevels{{{"||"},
                                                              {"&&"},
                                                              {"|"},

@@ -12,7 +12,7 @@ std::string in_brackets(const Value& value) {
 
 int rank(DType type) { return size_in_bytes(type); }
 
-// What C computes a small integer in.
+// What C computes a small integer in: the integer promotions (C11, 6.3.1.1).
 DType promoted(DType type) {
   return type == DType::Bool || (is_integer(type) && rank(type) < 4) ? DType::I32 : type;
 }
@@ -46,6 +46,8 @@ std::string known_functions() {
   return text;
 }
 
+// The usual arithmetic conversions (C11, 6.3.1.8): the wider type, and of two integers as wide as
+// each other the unsigned one.
 DType common_type(const Value& a, const Value& b) {
   const DType s = promoted(a.type), t = promoted(b.type);
   if (s == DType::F64 || t == DType::F64) return DType::F64;
@@ -188,6 +190,7 @@ Value Values::binary(const TreePtr& tree) {
   if (sign == "&&" || sign == "||") return logical(tree);
   const Value a = value(tree->parts[0]), b = value(tree->parts[1]);
   DType type = common_type(a, b);
+  // A shift has the type of its left operand.
   if (sign == "<<" || sign == ">>") type = promoted(a.type);
   const bool comparison = is_comparison(sign);
   const bool integral =
@@ -204,7 +207,8 @@ Value Values::binary(const TreePtr& tree) {
           true, std::nullopt};
 }
 
-// Of integers `a < b ? a : b` is a minimum.
+// Of integers `a < b ? a : b` is a minimum. Of floats it is not: it gives b where a or b is a NaN,
+// and Program's min keeps the NaN.
 Value Values::choice(const TreePtr& tree) {
   const TreePtr& test = tree->parts[0];
   const std::string condition = this->condition(test);
@@ -215,6 +219,7 @@ Value Values::choice(const TreePtr& tree) {
     const char sign = test->at.text[0];
     const bool compares =
         (sign == '<' || sign == '>') && test->at.text != "<<" && test->at.text != ">>";
+    // The comparison is put into words once more; its reads are counted already.
     const int before = reads_;
     const Value left = compares ? value(test->parts[0]) : Value{},
                 right = compares ? value(test->parts[1]) : Value{};

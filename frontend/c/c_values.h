@@ -1,5 +1,9 @@
 // Expressions of C as values of Program text: C's conversions are written out as casts, what is
 // affine stays affine.
+//
+//    x[i] + n[j]      x[i] + f64(n[j])      with double x[N] and int n[N]
+//    x[i] * 2         x[i] * 2              a number takes the type beside it
+//    x[i] + i         x[i] + f64(i)
 #pragma once
 
 #include "frontend/c/c_names.h"

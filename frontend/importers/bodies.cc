@@ -36,6 +36,7 @@ void bind_attributes(onnx::NodeProto& node, const onnx::FunctionProto& function,
       }
       return false;
     };
+    // An attribute that neither has is left out, so that the operator's own default holds.
     take_from(call.attribute()) || take_from(function.attribute_proto());
   }
   node.clear_attribute();

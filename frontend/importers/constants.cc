@@ -51,11 +51,13 @@ static void import_constant_of_shape(NodeContext& c) {
     if (extent < 0)
       throw Invalid{"the shape is " + dims_text(shape) + ", expected no negative extent"};
   }
+  // A scalar that broadcasts, so that no constant of this size is made.
   Tensor scalar = value;
   scalar.type.shape = {};
   c.finish(OpKind::Expand, graph::ShapeAttributes{shape}, {c.add_constant(scalar)});
 }
 
+// From opset 15 on a slice [start, end) of the shape; both are clamped to it.
 static void import_shape(NodeContext& c) {
   const Dims& shape = c.type(c.input(0)).shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
@@ -81,6 +83,7 @@ static void import_range(NodeContext& c) {
   }
   const double first = element_as_real(start, 0), step = element_as_real(delta, 0);
   const double count = std::ceil((element_as_real(limit, 0) - first) / step);
+  // A delta of the wrong sign gives a negative count, and no elements.
   if (step == 0 || std::isnan(count)) throw Invalid{"delta is 0"};
   if (count > 1e8)
     throw UserError(ExitStatus::ResourceLimit,
@@ -104,6 +107,7 @@ static void import_eye_like(NodeContext& c) {
                     "has " + to_string(like) + " elements, the limit is 16777216");
   std::vector<double> elements(static_cast<std::size_t>(graph::element_count(like.shape)), 0);
   for (std::int64_t row = 0; row < like.shape[0]; ++row) {
+    // Beyond the matrix there is no diagonal, and row + k could overflow.
     const std::int64_t column = k > like.shape[1] || k < -like.shape[0] ? -1 : row + k;
     if (column >= 0 && column < like.shape[1])
       elements[static_cast<std::size_t>(row * like.shape[1] + column)] = 1;

@@ -24,6 +24,7 @@ std::string dims_text(const Dims& dims) {
 std::string ImportState::value_name(const std::string& output) {
   if (prefix.empty()) return output;
   std::string name = prefix + output;
+  // A function may be called under a name that makes one of the model's.
   while (names.contains(name)) name = prefix + output + ":" + std::to_string(intermediates++);
   return name;
 }
@@ -188,6 +189,7 @@ std::string NodeContext::intermediate_name() {
 
 void NodeContext::add(OpKind op, Attributes attributes, std::vector<ValueId> inputs,
                       const std::vector<std::string>& names) {
+  // Types are looked at before the node is made, so that nothing too large gets into the graph.
   graph::Node probe{name_, op, attributes, inputs, {}};
   const auto types = infer_types(state_.graph, probe);
   if (!types) throw Invalid{types.error().reason};
@@ -206,7 +208,9 @@ void NodeContext::add(OpKind op, Attributes attributes, std::vector<ValueId> inp
   state_.graph.add_node(name_, op, std::move(attributes), std::move(inputs), names);
 }
 
-// A node of integers whose operands are all constants becomes a constant.
+// A node of integers whose operands are all constants becomes a constant: what computes shapes
+// (Shape, Gather, Mul, Concat) has to be known before the Reshape that reads it is imported. Floats
+// wait for the pass that folds constants.
 void NodeContext::fold_last_node() {
   graph::Graph& graph = state_.graph;
   const graph::Node& node = graph.nodes.back();

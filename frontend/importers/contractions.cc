@@ -39,6 +39,7 @@ graph::Window window_of(NodeContext& c, Dims kernel) {
   return window;
 }
 
+// ONNX lists all beginnings, then all ends: h_begin, w_begin, h_end, w_end.
 void set_explicit_pads(NodeContext& c, graph::Window& window) {
   const std::size_t spatial = window.kernel.size();
   const Dims pads = list_or(c, "pads", 2 * spatial, 0);
@@ -62,8 +63,10 @@ void split_padding(graph::Window& window, std::int64_t total, bool more_at_end) 
   window.pads_end.push_back(more_at_end ? total - less : less);
 }
 
-// SAME: the output has ceil(input / stride) elements, the odd pad at the end (UPPER) or
-// the beginning (LOWER).
+// SAME: the output has ceil(input / stride) elements, the odd pad at the end (UPPER) or the
+// beginning (LOWER). What is missing to the last window is padded,
+//
+//    total = (output - 1) * stride + (kernel - 1) * dilation + 1 - input
 void set_pads(NodeContext& c, graph::Window& window, const Dims& input) {
   const std::string mode = auto_pad_of(c);
   if (mode == "NOTSET") return set_explicit_pads(c, window);
@@ -135,8 +138,12 @@ static void import_conv(NodeContext& c) {
   c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c));
 }
 
-// With output_shape the pads follow from it: total = stride * (input - 1) + output_padding +
-// reach - output.
+// With output_shape the pads follow from it,
+//
+//    total = stride * (input - 1) + output_padding + reach - output
+//
+// and SAME is output_shape = input * stride. The odd pad is at the end for SAME_UPPER alone, and at
+// the beginning even without auto_pad, as the specification has it.
 static void import_conv_transpose(NodeContext& c) {
   graph::ConvAttributes conv = unpadded_conv(c, c.input(0), c.input(1));
   graph::Window& window = conv.window;

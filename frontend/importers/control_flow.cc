@@ -56,6 +56,7 @@ void choose_branch(NodeContext& c, const Branch& yes, const Branch& no, const st
 }  // namespace
 
 static void import_if(NodeContext& c) {
+  // The branch that is not chosen is never read, and would count as unknown.
   c.ignore("then_branch");
   c.ignore("else_branch");
   const ValueId condition = c.input(0);

@@ -27,6 +27,8 @@ constexpr Activation kActivations[] = {
 };
 
 // Opset 6: broadcasting is asked for, and `axis` says where the shape of the second operand begins.
+// [2, 3, 4, 5] and [3, 4] with axis 1: the second one becomes [3, 4, 1], which NumPy's rule aligns
+// so.
 ValueId aligned_6(NodeContext& c, ValueId a, ValueId b) {
   const bool broadcast = c.flag("broadcast", false);
   const bool has_axis = c.has_attribute("axis");
@@ -134,24 +136,33 @@ static void import_prelu_6(NodeContext& c) {
 
 namespace {
 
-// By squaring, modulo 2^64: the product of base^(2^b) over the bits b of the exponent. 0 for
-// negative exponents, unless the base is 1 or -1.
+// By squaring, modulo 2^64: the product of base^(2^b) over the lowest six bits b of the exponent.
+// An even base has no bits left after 64 factors; an odd one but 1 and -1 has overflowed long
+// before. 0 for negative exponents, unless the base is 1 or -1.
 void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
+  constexpr int kBits = 6;
   const Build b(c);
   const DType type = c.type(base).dtype;
   const ValueId e = c.cast(exponent, DType::I64), one = b.scalar(type, 1),
                 least = b.scalar(DType::I64, 1);
   ValueId result = one, square = base;
-  for (int bit = 0; bit < 6; ++bit) {
+  for (int bit = 0; bit < kBits; ++bit) {
     const ValueId shifted = b.binary(OpKind::ShiftRight, e, b.scalar(DType::I64, bit));
     const ValueId is_set = b.equal(b.both(shifted, least), least);
     result = b.mul(result, b.where(is_set, square, one));
     square = b.mul(square, square);
   }
-  if (is_unsigned_integer(type)) return c.finish_output(0, result);
-  const ValueId is_unit = b.equal(b.mul(base, base), one);
-  const ValueId vanishes =
-      b.both(b.less(e, b.scalar(DType::I64, 0)), b.unary(OpKind::Not, is_unit));
+  const ValueId is_even = b.equal(b.both(base, one), b.scalar(type, 0));
+  ValueId vanishes = b.both(is_even, b.less(b.scalar(DType::I64, (1 << kBits) - 1), e));
+  if (!is_unsigned_integer(type)) {
+    // 1 and -1 are their own inverses; the lowest bit of a negative exponent still tells odd from
+    // even.
+    const ValueId is_unit =
+        b.binary(OpKind::Or, b.equal(base, one), b.equal(base, b.scalar(type, -1)));
+    const ValueId is_inverse =
+        b.both(b.less(e, b.scalar(DType::I64, 0)), b.unary(OpKind::Not, is_unit));
+    vanishes = b.binary(OpKind::Or, vanishes, is_inverse);
+  }
   c.finish_output(0, b.where(vanishes, b.scalar(type, 0), result));
 }
 
@@ -312,6 +323,7 @@ static void import_clip_11(NodeContext& c) {
 
 namespace {
 
+// Inference keeps every element: the mask is all ones.
 void finish_dropout(NodeContext& c, bool bool_mask) {
   const ValueId x = c.input(0);
   if (c.wants_output(1)) {

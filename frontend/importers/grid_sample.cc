@@ -25,6 +25,9 @@ class Sampler {
  public:
   Sampler(NodeContext& c, const Sampling& sampling) : c_(c), b_(c), sampling_(sampling) {}
 
+  // A grid coordinate from -1 to 1 becomes a position: from the middle of the first element to that
+  // of the last (align_corners: 0 to size - 1), or from the outer edge of one to that of the other
+  // (-0.5 to size - 0.5).
   std::vector<Tap> taps(ValueId grid, std::int64_t extent) const {
     const auto size = static_cast<double>(extent);
     const double low = sampling_.align_corners ? 0 : -0.5, high = size - 1 - low;
@@ -57,7 +60,9 @@ class Sampler {
     return b_.add(back, b_.number(at, low));
   }
 
-  // The cubic convolution kernel with a = -0.75 at distance |t - k|, by its two polynomials.
+  // The cubic convolution kernel with a = -0.75 at distance |t - k|, by its two polynomials: one up
+  // to distance 1, one from there to 2 (R. Keys, "Cubic convolution interpolation for digital image
+  // processing", 1981).
   ValueId cubic(ValueId t, int k) const {
     const double a = -0.75;
     const ValueId s = b_.unary(OpKind::Abs, b_.sub(t, b_.number(t, k)));
@@ -74,6 +79,7 @@ class Sampler {
     const ValueId zero = b_.number(at, 0), last = b_.number(at, static_cast<double>(extent - 1));
     const ValueId inside =
         b_.both(b_.binary(OpKind::LessOrEqual, zero, at), b_.binary(OpKind::LessOrEqual, at, last));
+    // A neighbour of a position inside may lie outside, so taps are reflected too.
     const ValueId kept = sampling_.padding == "reflection" ? reflected(at, low, high) : at;
     return {c_.cast(b_.clip(kept, zero, last), DType::I64), weight, inside};
   }

@@ -95,6 +95,7 @@ static void import_non_zero(NodeContext& c) {
     if (elements[i] == 0) continue;
     ++count;
     auto rest = static_cast<std::int64_t>(i);
+    // The position in row-major order, taken apart from the last dimension on.
     for (std::size_t d = rank; d-- > 0; rest /= x.type.shape[d])
       places[d].push_back(rest % x.type.shape[d]);
   }
@@ -130,7 +131,8 @@ static void import_reverse_sequence(NodeContext& c) {
 namespace {
 
 // Letters to labels; an ellipsis stands for the labels that an operand has besides its letters,
-// aligned at the end.
+// aligned at the end. Of `...ij,...jk->...ik` with ranks 4 and 3 the ellipsis is labels 128, 129 in
+// the first operand and 129 in the second, and widest_ is 2.
 class Equation {
  public:
   Equation(NodeContext& c, const std::string& text) : c_(c) {

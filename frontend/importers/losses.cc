@@ -13,6 +13,9 @@ Dims all_axes(NodeContext& c, ValueId x) {
 }
 
 // -weight[target] * log_probability[n, target, ...]; targets that are to be ignored weigh nothing.
+// Their labels may be no class at all, and are read as class 0. The mean is a weighted one:
+//
+//    sum of weight[target] * loss  /  sum of weight[target]
 void finish_loss(NodeContext& c, ValueId log_probability, ValueId target, ValueId class_weight) {
   const Build b(c);
   const std::string reduction = c.text("reduction", "mean");

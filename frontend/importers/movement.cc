@@ -11,6 +11,7 @@ namespace polyte::frontend {
 namespace {
 
 // ONNX's target shape: 0 copies the input's extent (unless allowzero), one -1 takes what is left.
+// [2, 3, 4] by [0, -1] is [2, 12].
 Dims resolve_shape(const Dims& from, const Dims& wanted, bool allow_zero) {
   Dims shape = wanted;
   std::int64_t known = 1;
@@ -66,6 +67,7 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
   finish_reshape(c, shape);
 }
 
+// Axes count in the result: [3, 4] with axes 0, 2 becomes [1, 3, 1, 4].
 void finish_unsqueeze(NodeContext& c, const Dims& axes) {
   const Dims& from = c.type(c.input(0)).shape;
   const auto rank = static_cast<std::int64_t>(from.size() + axes.size());
@@ -187,6 +189,9 @@ std::int64_t block_size(NodeContext& c) {
 
 }  // namespace
 
+// The b * b elements of a block come from as many channels. Output [d, h*b + i, w*b + j] is channel
+//
+//    DCR:  (i*b + j) * depth + d          CRD:  (d*b + i) * b + j
 static void import_depth_to_space(NodeContext& c) {
   expect_image(c);
   const Dims x = c.type(c.input(0)).shape;
@@ -206,6 +211,7 @@ static void import_depth_to_space(NodeContext& c) {
   c.finish(OpKind::Reshape, graph::ShapeAttributes{{x[0], depth, x[2] * b, x[3] * b}}, {moved});
 }
 
+// Element (i, j) of a block of channel d goes to channel (i*b + j) * channels + d.
 static void import_space_to_depth(NodeContext& c) {
   expect_image(c);
   const Dims x = c.type(c.input(0)).shape;

@@ -37,7 +37,9 @@ Dims axes_except(std::int64_t rank, const Dims& kept) {
   return axes;
 }
 
-// By the statistics of this very batch; the running ones move towards them.
+// By the statistics of this very batch; the running ones move towards them:
+//
+//    running = momentum * running + (1 - momentum) * of this batch
 void finish_batch_norm_training(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
@@ -137,6 +139,8 @@ static void import_group_norm(NodeContext& c) {
     const ValueId normalised = c.emit(OpKind::InstanceNormalization, norm, {grouped, scale, bias});
     return c.finish(OpKind::Reshape, graph::ShapeAttributes{shape}, {normalised});
   }
+  // Scale and bias are not of a group here: it is normalised without, and channels are scaled
+  // behind.
   const ValueId one = b.expand(b.number(x, 1), {groups}), zero = b.expand(b.number(x, 0), {groups});
   const ValueId normalised =
       c.reshape(c.emit(OpKind::InstanceNormalization, norm, {grouped, one, zero}), shape);
@@ -193,6 +197,8 @@ static void import_lp_pool(NodeContext& c) {
     const std::int64_t room =
         shape[d + 2] + pool.window.pads_begin[d] + pool.window.pads_end[d] - reach;
     const std::int64_t rest = room > 0 ? room % pool.window.strides[d] : 0;
+    // As in window_extent (graph/ops/window.cc): a window that would begin in the trailing padding
+    // is none.
     const bool starts_inside =
         room - rest + pool.window.strides[d] < shape[d + 2] + pool.window.pads_begin[d];
     if (pool.ceil_mode && rest > 0 && starts_inside)
@@ -204,7 +210,7 @@ static void import_lp_pool(NodeContext& c) {
   });
 }
 
-// (x - mean) / sqrt(mean of (x - mean)^2), with the specification's small constant under it.
+// (x - mean) / (sqrt(mean of (x - mean)^2) + 1e-9), the constant as the specification has it.
 static void import_mean_variance_normalization(NodeContext& c) {
   const ValueId x = c.input(0);
   graph::ReduceAttributes reduce{{}, true};

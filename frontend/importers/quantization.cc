@@ -1,4 +1,9 @@
-// Quantised operators, put together from integer arithmetic, Round and the saturating Cast.
+// Quantised operators, put together from integer arithmetic, Round and the saturating Cast. A real
+// r stands as q = saturate(round(r / scale) + zero_point), and is (q - zero_point) * scale again;
+// Round is to the nearest, ties to even. A product of two such is one of integers, with one scale
+// at the end:
+//
+//    sum (a - a_zero) * (b - b_zero)   in i32,   times a_scale * b_scale / y_scale
 #include "frontend/importers/build.h"
 #include "frontend/importers/table.h"
 #include "frontend/importers/windows.h"
@@ -9,7 +14,8 @@ namespace polyte::frontend {
 namespace {
 
 // A scale or zero point beside x: one number, a list along `axis`, or one per block of `block`
-// elements along it.
+// elements along it. Of x [4, 100] in blocks of 32 along axis 1 a scale is [4, 4]: each number is
+// repeated 32 times, and what is behind the 100th cut off.
 ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis,
                std::int64_t block) {
   const Build b(c);
@@ -116,7 +122,9 @@ static void import_dequantize_linear(NodeContext& c) {
   c.finish(OpKind::Mul, graph::NoAttributes{}, {real, beside(c, scale, x, axis, block)});
 }
 
-// u8 whose range holds the data and 0.
+// u8 whose range holds the data and 0:
+//
+//    scale = (max(x, 0) - min(x, 0)) / 255,   zero_point = round(clip(-min(x, 0) / scale, 0, 255))
 static void import_dynamic_quantize_linear(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
@@ -138,6 +146,7 @@ namespace {
 // Zero points and scales of the rows of A and of the columns of B.
 ValueId beside_rows(NodeContext& c, ValueId parameter, ValueId a) {
   const Dims& own = c.type(parameter).shape;
+  // One number, or a tensor that is aligned as it is.
   if (own.size() != 1 || own[0] == 1)
     return graph::element_count(own) == 1 ? c.reshape(parameter, {}) : parameter;
   return Build(c).along(parameter, c.rank(a) - 2, c.rank(a));
@@ -167,6 +176,7 @@ static void import_qlinear_matmul(NodeContext& c) {
                    c.type(c.input(7)).dtype);
 }
 
+// The zero point is subtracted before the padding, so that the zeros of padding are real zeros.
 static void import_conv_integer(NodeContext& c) {
   const ValueId x = c.input(0), w = c.input(1);
   const graph::ConvAttributes conv = conv_window(c, x, w);

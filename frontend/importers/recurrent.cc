@@ -1,6 +1,20 @@
 // RNN, GRU and LSTM, unrolled: the products with the inputs of all steps at once, then a few
 // element-wise operators and one product with the state for every step. Sequences that are shorter
 // than the others keep their state.
+//
+// Each step is, in the letters of ONNX, with Xt of all steps multiplied beforehand (unroll):
+//
+//    RNN    Ht = f(Xt W' + H R' + Wb + Rb)
+//    GRU    zt, rt = f(Xt W' + H R' + Wb + Rb)
+//           ht = g(Xt W' + (rt * H) R' + Rb + Wb), or with linear_before_reset
+//           ht = g(Xt W' + rt * (H R' + Rb) + Wb)
+//           Ht = (1 - zt) * ht + zt * H
+//    LSTM   it, ft = f(Xt W' + H R' + P * C + Wb + Rb)      ct = g(Xt W' + H R' + Wb + Rb)
+//           Ct = ft * C + it * ct
+//           ot = f(Xt W' + H R' + P * Ct + Wb + Rb)         Ht = ot * h(Ct)
+//
+// where H and C are those of the step before, and each gate has rows of its own in W, R, P and the
+// biases.
 #include <algorithm>
 
 #include "frontend/importers/build.h"
@@ -10,6 +24,7 @@ namespace polyte::frontend {
 
 namespace {
 
+// A graph has no loops (graph/graph.h), so each step is nodes of its own.
 constexpr std::int64_t kMostSteps = 512;
 
 enum class Cell { Rnn, Gru, Lstm };
@@ -171,6 +186,7 @@ ValueId Recurrence::bias_part(std::int64_t d, std::int64_t gate) const {
 
 State Recurrence::rnn_step(const State& before, ValueId x) const {
   const ValueId sum = b_.add(x, b_.binary(OpKind::MatMul, before.h, recurrent_));
+  // Activations are listed direction by direction; unroll() has begun the outputs of this one.
   return {activated(outputs_.size() - 1, clipped(sum)), graph::kNoValue};
 }
 
@@ -232,6 +248,7 @@ void Recurrence::unroll(std::int64_t d) {
     from_inputs = b_.add(from_inputs, second);
   }
   State state{initial(5, d), cell_ == Cell::Lstm ? initial(6, d) : graph::kNoValue};
+  // A short sequence begins backwards at its own end: until then its state is the initial one.
   const bool backwards = direction_ == "reverse" || d == 1;
   const ValueId zero = b_.number(x_, 0);
   for (std::int64_t i = 0; i < s_.steps; ++i) {

@@ -8,6 +8,7 @@ namespace polyte::frontend {
 
 namespace {
 
+// No axes, or an empty list of them, are all axes.
 void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
   const std::int64_t rank = c.rank(c.input(0));
   graph::ReduceAttributes reduce{{}, c.flag("keepdims", true)};
@@ -37,6 +38,7 @@ static void import_reduce_by_input(NodeContext& c) {
   const bool noop = c.flag("noop_with_empty_axes", false);
   std::optional<Dims> axes;
   if (c.has_input(1)) axes = c.constant_integers(1, "the axes");
+  // A reduction over no axes: each element by itself.
   if (noop && (!axes || axes->empty())) {
     c.ignore("keepdims");
     return c.finish(kind_of(c), graph::ReduceAttributes{{}, true}, {c.input(0)});

@@ -36,6 +36,8 @@ struct Sample {
   bool is_outside = false;  // tf_crop_and_resize: the extrapolation value instead
 };
 
+// Where output element i lies in the input: the formulas of ONNX Resize, attribute
+// coordinate_transformation_mode. The last line is half_pixel.
 double coordinate(const Options& options, const Axis& axis, std::int64_t i) {
   const auto x = static_cast<double>(i), input = static_cast<double>(axis.input);
   const std::string& mode = options.coordinates;
@@ -56,6 +58,7 @@ double coordinate(const Options& options, const Axis& axis, std::int64_t i) {
   return (x + 0.5) / axis.scale - 0.5;
 }
 
+// The two roundings differ where x lies in the middle of two elements. What is left is floor.
 std::int64_t nearest_position(const std::string& mode, double x) {
   const double low = std::floor(x);
   double position = low;
@@ -72,6 +75,8 @@ double cubic(double a, double distance) {
 }
 
 // The filter around x, stretched by 1 / scale where it is to keep what is too fine from aliasing.
+// All elements of an axis have as many taps: 2 or 4, more where the filter is stretched. Taps
+// beyond the border read the element there.
 Sample filtered(const Options& options, const Axis& axis, double x) {
   const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double reach = (options.mode == Mode::Linear ? 1 : 2) / stretch;
@@ -111,6 +116,10 @@ std::vector<Sample> samples_of(const Options& options, const Axis& axis) {
 
 // ---- from samples to graphs
 
+// The elements at these positions along dimension d, by the cheapest operator that says so:
+//
+//    0 1 2 3        x itself               0 0 1 1 2 2    repeated: Reshape, Expand, Reshape
+//    1 3 5          a Slice                0 0 1 2 2      a Gather
 ValueId taken(NodeContext& c, ValueId x, std::int64_t d, const Dims& positions) {
   const Dims shape = c.type(x).shape;
   const auto axis = static_cast<std::size_t>(d);
@@ -145,6 +154,7 @@ ValueId taken(NodeContext& c, ValueId x, std::int64_t d, const Dims& positions) 
   return b.gather(x, d, c.add_constant(graph::make_int64s(positions)));
 }
 
+// Of a cubic filter that is not stretched: each tap is a term of its own.
 constexpr std::size_t kMostTaps = 4;
 
 // x times a matrix of weights along dimension d.
@@ -212,6 +222,7 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
   if (options.mode != Mode::Nearest && !is_float(type))
     throw Unsupported{"interpolates " + std::string(to_string(type)) +
                       ": supported are f64 f32 f16 bf16"};
+  // A rounding per dimension would be seen in 16 bits.
   const bool is_short = size_in_bytes(type) < 4 && options.mode != Mode::Nearest;
   if (is_short) x = c.cast(x, DType::F32);
   for (const Axis& axis : axes) {

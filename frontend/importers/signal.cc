@@ -71,6 +71,7 @@ std::vector<double> frame_matrix(const std::vector<double>& window, std::int64_t
     for (std::int64_t part = 0; part < parts; ++part) {
       for (std::int64_t k = 0; k < frequencies; ++k) {
         const auto root = roots[static_cast<std::size_t>(k * n % points)];
+        // The imaginary part of the signal is multiplied by i * root.
         const auto of_part = part == 0 ? root : std::complex(-root.imag(), root.real());
         const double weight = window[static_cast<std::size_t>(n)];
         elements.insert(elements.end(), {weight * of_part.real(), weight * of_part.imag()});
@@ -144,9 +145,11 @@ static void import_dft(NodeContext& c) {
     for (int out = 0; out < 2; ++out) {
       for (std::int64_t n = 0; n < used; ++n) {
         const auto root = roots[static_cast<std::size_t>(k * n % points)];
+        // The inverse transform has the conjugate roots, and 1 / N.
         const double real = root.real(), imaginary = inverse ? -root.imag() : root.imag();
         const double by = inverse ? 1 / static_cast<double>(points) : 1;
         weights.push_back(by * (out == 0 ? real : imaginary));
+        // (a + b i) (re + im i) = (a re - b im) + (a im + b re) i
         if (parts == 2) weights.push_back(by * (out == 0 ? -imaginary : real));
       }
     }

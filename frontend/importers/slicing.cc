@@ -8,8 +8,8 @@ namespace polyte::frontend {
 
 namespace {
 
-// One dimension of ONNX's Slice: negative positions count from the end, all are clamped to
-// the extent.
+// One dimension of ONNX's Slice: negative positions count from the end, all are clamped to the
+// extent. Of extent 5, start -1, end -6 and step -2 give elements 4, 2, 0: {4, -2, 3}.
 struct Cut {
   std::int64_t start, step, size;
 };
@@ -25,6 +25,7 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   const std::int64_t from = clamped(start), to = clamped(end);
   const std::int64_t distance = up ? to - from : from - to;
   if (distance <= 0) return {0, 1, 0};
+  // One element, whatever the step: the negation of the least number would overflow.
   if (!up && step < -extent) return {from, -extent, 1};
   if (up && step > extent) return {from, extent, 1};
   return {from, step, ceil_div(distance, up ? step : -step)};
@@ -132,6 +133,7 @@ static void import_center_crop_pad(NodeContext& c) {
     const auto d = static_cast<std::size_t>(axes[i]);
     if (target[i] < 0) throw Invalid{"the target shape is " + dims_text(target)};
     const std::int64_t more = checked_sub(target[i], shape[d]);
+    // Half of it, rounded towards zero, is cut off or added at the beginning.
     pad.begin[d] = more < 0 ? -(-more / 2) : more / 2;
     pad.end[d] = more - pad.begin[d];
   }

@@ -18,6 +18,8 @@ struct Cone {
   std::int64_t elements = 0;
 };
 
+// Backwards from the value, each value once. Elements are added up to know what evaluation would
+// cost.
 Cone cone_of(const graph::Graph& graph, ValueId id) {
   Cone cone;
   std::set<ValueId> seen{id};
@@ -37,6 +39,7 @@ Cone cone_of(const graph::Graph& graph, ValueId id) {
     }
   }
   std::sort(cone.leaves.begin(), cone.leaves.end());
+  // Numbers of nodes are a topological order; the importer appends.
   std::sort(cone.nodes.begin(), cone.nodes.end());
   cone.nodes.erase(std::unique(cone.nodes.begin(), cone.nodes.end()), cone.nodes.end());
   return cone;
@@ -55,6 +58,7 @@ void settle_inputs(ImportState& state, const Cone& cone, const std::string& what
       open +=
           " (given as " + to_string(offered->type) + ", expected " + to_string(value.type) + ")";
   }
+  // Before any input becomes a constant: an operand that is refused leaves the model as it was.
   if (!open.empty())
     throw Unsupported{what + " is " + (cone.nodes.empty() ? "" : "computed from ") + open +
                       ", known only at run time; it is supported as a constant, or as an input "

@@ -2,6 +2,8 @@
 // are constants of the model, or computed from constants, or run-time inputs whose value somebody
 // offers (ImportOptions::offer): the model is then compiled for that value, and the input is a
 // constant of what is compiled.
+//
+//    Reshape(x, Concat(n, Const(-1)))      n is an input, offered 3: compiled for [3, -1]
 #pragma once
 
 #include <optional>

@@ -1,5 +1,8 @@
 // The importer's table: which adapter imports an operator from which opset on. A family of
 // operators is a file with its adapters and their rows.
+//
+//    {"Clip", 6, import_clip_6},       opsets 6 to 10: bounds are attributes
+//    {"Clip", 11, import_clip_11},     from 11 on: bounds are inputs
 #pragma once
 
 #include <span>

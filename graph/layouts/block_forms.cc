@@ -13,7 +13,10 @@ constexpr const char* kAcross = "works across channels";
 
 bool is_spatial(std::int64_t axis) { return axis >= 2; }
 
-// Every window meets an element of the input.
+// Every window meets an element of the input. One that does not gives what no element is: a maximum
+// of nothing is minus infinity, which the padding of channels must not hold. With dilation and
+// pads, or in a window that ceil_mode adds, all taps may miss the input; those are not looked at
+// more closely.
 bool meets_input(const PoolAttributes& pool) {
   const Window& w = pool.window;
   for (std::size_t d = 0; d < w.kernel.size(); ++d) {
@@ -30,6 +33,7 @@ class Former {
       : graph_(graph),
         block_(block),
         operators_(operators),
+        // Inputs and what reorders bring into blocks are padded with zeros.
         padding_(graph.values.size(), Padding::Zero) {}
 
   // The operands' nodes came before.
@@ -38,6 +42,7 @@ class Former {
     Result<BlockForm> form = form_of(node, padding);
     if (!form) return form;
     const ValueId output = node.outputs[0];
+    // No padding is there to be read: its state does not matter.
     if (form->plain_result || !is_padded(output)) return form;
     padding_[static_cast<std::size_t>(output)] = padding;
     if (padding == Padding::Unknown)
@@ -107,6 +112,7 @@ class Former {
     BlockForm form{{OperandForm::Either, OperandForm::Constant}};
     if (node.inputs.size() > 2)
       form.operands.push_back(bias == kNoValue ? OperandForm::AsIs : OperandForm::Constant);
+    // All channels meet all: padded inputs are multiplied by weights of zero (padded_tensor).
     if (conv.group == 1) return form;
     const std::int64_t inputs = shape(w)[1], outputs = shape(w)[0] / conv.group;
     const bool is_depthwise = inputs == 1 && outputs == 1;
@@ -131,6 +137,7 @@ class Former {
     const Dims axes = reduced_axes(graph_, node);
     if (axes.empty() || !std::ranges::all_of(axes, is_spatial)) return Decline{kAcross};
     padding = folded_padding(row(node).traits.zero, this->padding(node.inputs[0]));
+    // One element per channel is left: its blocks are a Reshape away from what it is without them.
     const bool all = axes.size() + 2 == shape(node.inputs[0]).size();
     const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes);
     if (reduce && !reduce->keep_dims && !all)
@@ -159,6 +166,7 @@ class Former {
     BlockForm form{{OperandForm::Blocked}};
     form.operands.resize(node.inputs.size(), OperandForm::AsIs);
     if (const auto* gather = std::get_if<AxisAttributes>(&node.attributes)) {
+      // Indices of other ranks would change how many dimensions the result has.
       const bool is_line = shape(node.inputs[1]).size() == 1;
       if (gather->axis == 1 || !is_line) return Decline{kAcross};
       return form;
@@ -202,6 +210,8 @@ class Former {
 
   std::optional<OperandForm> broadcast_form(ValueId operand, const Dims& result) const {
     if (operand == kNoValue || element_count(shape(operand)) == 1) return OperandForm::AsIs;
+    // Shapes are aligned at their last dimensions: with `missing` leading ones absent, channels are
+    // dimension 1 - missing of the operand. A bias [c, 1, 1] of [n, c, h, w] has them at 0.
     const std::size_t rank = shape(operand).size(), missing = result.size() - rank;
     const bool has_channels = missing <= 1 && shape(operand)[1 - missing] != 1;
     if (!has_channels) return OperandForm::Plain;

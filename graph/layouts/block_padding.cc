@@ -36,12 +36,16 @@ Padding element_wise_padding(const Graph& graph, const Node& node, Zero zero,
     case OpKind::Add:
     case OpKind::Sub:
       if (all_zero) return Padding::Zero;
+      // Two finite ones may double at every node: x + x, and again.
       return count(Padding::Finite) == 1 ? Padding::Finite : Padding::Unknown;
     case OpKind::Max:
     case OpKind::Min:
       return all_zero ? Padding::Zero : Padding::Finite;
     case OpKind::Mul:
+      // Zero times what is finite. A product of two that are finite may grow without end.
       return count(Padding::Zero) > 0 ? Padding::Zero : Padding::Unknown;
+    // A divisor per channel is padded with zeros itself, and 0 / 0 is a NaN: only a single number
+    // will do.
     case OpKind::Div:  // by a number other than zero
       return operands.at(0) == Padding::Zero && operands.at(1) == Padding::Finite &&
                      graph.value(node.inputs.at(1)).is_constant()

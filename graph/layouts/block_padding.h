@@ -1,6 +1,12 @@
 // What lies in the padding of a last block of channels, followed from node to node: zeros to begin
 // with (a reorder and a convolution leave zeros there), then what element-wise operators make of
 // them. Finite: of the magnitude of a constant at most, so that it neither grows nor becomes a NaN.
+//
+//    Conv -> Add bias -> Sigmoid -> Mul by Conv's value     Zero, Zero, Finite (0.5), Zero
+//    Conv -> Exp                                            Zero, Unknown: no blocks here
+//
+// The states are an abstract domain, ordered Zero < Finite < Unknown; the larger of two is right
+// for both.
 #pragma once
 
 #include <vector>

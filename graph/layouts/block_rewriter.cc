@@ -72,6 +72,8 @@ ValueId BlockRewriter::blocked(ValueId id) {
   return blocked_[static_cast<std::size_t>(id)] = made;
 }
 
+// The same without blocks. The first such reader of a value whose node was rewritten adds the
+// reorder; `replace` gives it the value's name and all its readers.
 ValueId BlockRewriter::plain(ValueId id) {
   if (plain_[static_cast<std::size_t>(id)] != kNoValue) return plain_[static_cast<std::size_t>(id)];
   const std::string name = graph_.value(id).name;
@@ -80,6 +82,9 @@ ValueId BlockRewriter::plain(ValueId id) {
   return plain_[static_cast<std::size_t>(id)] = made;
 }
 
+// [n, 20, h, w] in blocks of 16:
+//
+//   Pad to [n, 32, h, w], Reshape to [n, 2, 16, h, w], Transpose to [n, 2, h, w, 16]
 ValueId BlockRewriter::to_blocks(ValueId id) {
   const std::string name = graph_.value(id).name + ".blocks";
   const Dims dims = shape(id);
@@ -144,7 +149,8 @@ ValueId BlockRewriter::operand(const Node& node, std::size_t i, OperandForm form
   return kNoValue;
 }
 
-// A node of the old one's name computes its result in blocks.
+// A node of the old one's name computes its result in blocks. The old one is left without readers,
+// and finish() drops it.
 void BlockRewriter::replace(NodeId id, OpKind op, Attributes attributes,
                             std::vector<ValueId> inputs) {
   const ValueId output = graph_.node(id).outputs[0];
@@ -169,7 +175,9 @@ void BlockRewriter::rewrite_conv(NodeId id) {
   conv.input_block = in_blocks ? block_ : 0;
   conv.output_block = block_;
   Tensor w = weight.tensor();
+  // Weights of zero for the padded input channels; those of padded outputs come with constant().
   if (conv.group == 1 && in_blocks) w = padded_tensor(w, 1, shape(x)[1] * block_);
+  // Depthwise: as many groups as channels, the padded ones included.
   if (conv.group > 1 && w.type.shape[1] == 1 && conv.group == w.type.shape[0])
     conv.group = shape(x)[1] * block_;
   std::vector<ValueId> inputs = {x, constant(weight.name, w, 0)};
@@ -185,6 +193,7 @@ void BlockRewriter::rewrite_conv(NodeId id) {
 void BlockRewriter::rewrite_reduction(NodeId id) {
   const Node node = graph_.node(id);
   const ValueId output = node.outputs[0];
+  // The axes keep their numbers, as the block is a new last dimension.
   const ReduceAttributes reduce{reduced_axes(graph_, node), true};
   replace(id, reduction_of(node.op), reduce, {blocked(node.inputs[0])});
   if (!forms_.of(id)->plain_result) return;

@@ -34,6 +34,9 @@ class BlockRewriter {
   const BlockForms& forms_;
   std::int64_t block_;
   Replacements replacements_;
+  // Where each value of the old graph is to be had, in blocks and without. A rewritten node makes
+  // the blocked one, all else the plain one; the other is made by a reorder when the first reader
+  // asks.
   std::vector<ValueId> blocked_, plain_;  // by value; kNoValue: none yet
   std::vector<bool> native_;              // by value: computed in blocks
   int reorders_ = 0;

@@ -18,6 +18,8 @@ bool is_forced(OpKind op) {
 
 }  // namespace
 
+// A dense convolution reads blocks and plain channels alike: it takes blocks, and does not ask for
+// them.
 bool LayoutChoice::wants_blocks(const Use& use) { return use.form == OperandForm::Blocked; }
 
 bool LayoutChoice::takes_blocks(const Use& use) {
@@ -48,6 +50,7 @@ void LayoutChoice::add_nodes(MinimumCut& cut, bool forced) const {
       cut.costs_if_first(at(id), MinimumCut::kNever);
       continue;
     }
+    // The edge whose price is negative is left out, so a node has one of the two at most.
     const bool must = forced && is_forced(graph_.node(id).op);
     const std::int64_t gain = must ? kForced : prices_.plain(id) - prices_.blocked(id);
     cut.costs_unless_first(at(id), gain);
@@ -91,6 +94,7 @@ std::vector<bool> LayoutChoice::choose(bool forced) const {
     add_entry(cut, id);
     add_exit(cut, id);
   }
+  // Entries and exits come behind the nodes.
   std::vector<bool> in_blocks = cut.first_side();
   in_blocks.resize(graph_.nodes.size());
   return in_blocks;
@@ -121,6 +125,7 @@ std::int64_t LayoutChoice::cost(const std::vector<bool>& in_blocks) const {
 }
 
 std::vector<std::vector<NodeId>> LayoutChoice::regions(const std::vector<bool>& in_blocks) const {
+  // Union-find over the values that are handed on in blocks.
   std::vector<NodeId> parent(graph_.nodes.size());
   std::iota(parent.begin(), parent.end(), 0);
   const std::function<NodeId(NodeId)> root = [&](NodeId id) {

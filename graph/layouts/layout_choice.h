@@ -1,6 +1,16 @@
 // Which nodes compute on channels in blocks: the assignment of least predicted cost, of nodes and
 // of the reorders between them, exactly, as a minimum cut. A value is reordered once for all its
 // readers, so each one of two layouts asks for is a vertex of its own beside the nodes.
+//
+// Nodes on the first side compute in blocks. Each edge costs where its tail is on the first side
+// and its head on the second (minimum_cut.h), which is how each price comes in:
+//
+//    source -> node            plain - blocked   where blocks are cheaper: paid without them
+//    node -> sink              blocked - plain   where they cost more: paid with them
+//    reader -> entry           never             a reader in blocks puts the entry on its side,
+//    entry -> maker            reorder           and what is made plain has to be reordered
+//    maker -> exit             reorder           blocks that a plain reader needs: reordered back,
+//    exit -> reader            never             unless all readers are in blocks
 #pragma once
 
 #include <vector>

@@ -21,6 +21,8 @@ constexpr double kMove = 1, kMovePadded = 2;  // an element that is reordered
 constexpr double kKernel = 3000;              // a kernel more
 constexpr double kTouch = 0.2;                // an element that is written and read once more
 
+// The part of the lanes that do something, where `used` elements are cut into whole vectors: 20
+// elements in vectors of 16 lanes use 20 / 32 of them.
 double share(std::int64_t used, std::int64_t lanes) {
   return static_cast<double>(used) / static_cast<double>(blocks_of(used, lanes) * lanes);
 }
@@ -45,6 +47,7 @@ const Window& window_of(const Node& node) {
 // Channels of the value by channels with its padding.
 double LayoutPrices::filling(ValueId image) const { return share(shape(image)[1], forms_.block()); }
 
+// Cycles at the peak: every lane of every multiply-add unit busy.
 double LayoutPrices::vectors(double operations) const {
   return operations / static_cast<double>(unit_.lanes * unit_.fma_per_cycle);
 }
@@ -66,6 +69,9 @@ double LayoutPrices::plain_conv(const Node& node) const {
   const std::int64_t outputs = result[1] / conv.group;
   const double turned = cycles / (kDense * share(outputs, unit_.lanes)) +
                         kTurnedStore * static_cast<double>(element_count(result));
+  // A stride takes elements of a vector from places apart, so lanes along the last dimension do not
+  // pay. A pointwise convolution without stride has no window: its spatial dimensions are one long
+  // line.
   if (strides) return turned;
   const std::int64_t line = is_pointwise(conv.window) ? spatial_size(result) : result.back();
   return std::min(turned, cycles / (kDense * share(line, unit_.lanes)));
@@ -75,6 +81,7 @@ double LayoutPrices::blocked_conv(const Node& node) const {
   const auto& conv = std::get<ConvAttributes>(node.attributes);
   const double cycles = vectors(window_operations(node)) / filling(node.outputs[0]);
   if (shape(node.inputs[1])[1] == 1 && conv.group > 1) return cycles / kBlockedWindow;
+  // An image of 3 channels is read as it is (OperandForm::Either); its channels are not padded.
   const bool is_small = shape(node.inputs[0])[1] < forms_.block();
   return cycles / (kBlockedDense * (is_small ? 1 : filling(node.inputs[0])));
 }
@@ -95,6 +102,7 @@ std::int64_t LayoutPrices::blocked(NodeId id) const {
   if (is_pool(node.op))
     return static_cast<std::int64_t>(vectors(window_operations(node)) /
                                      (kBlockedWindow * filling(image)));
+  // The padding is touched as well: 1 / filling - 1 of the elements.
   const auto elements = static_cast<double>(element_count(shape(image)));
   return static_cast<std::int64_t>(kTouch * elements * (1 / filling(image) - 1));
 }

@@ -4,6 +4,7 @@
 
 namespace polyte::graph {
 
+// Vertices 0 and 1 are source and sink; thing i is vertex i + 2.
 std::size_t MinimumCut::add_thing() {
   edges_of_.emplace_back();
   return edges_of_.size() - 3;
@@ -15,6 +16,7 @@ void MinimumCut::edge(std::size_t from, std::size_t to, std::int64_t cost) {
 
 void MinimumCut::connect(std::size_t from, std::size_t to, std::int64_t cost) {
   if (cost <= 0) return;
+  // Edge e and its reverse e ^ 1: what flows over one is room on the other.
   edges_of_[from].push_back(edges_.size());
   edges_.push_back({to, cost});
   edges_of_[to].push_back(edges_.size());
@@ -44,12 +46,14 @@ bool MinimumCut::advance(std::vector<std::size_t>& path, std::size_t vertex) {
     path.push_back(edges_of_[vertex][i]);
     return true;
   }
+  // A dead end for the rest of this phase.
   level_[vertex] = -1;
   if (!path.empty()) path.pop_back();
   return false;
 }
 
-// A blocking flow along the levels.
+// A blocking flow along the levels: paths are pushed until none is left whose edges all lead one
+// level on. next_ keeps the edges that were tried, so that each is given up once in a phase.
 void MinimumCut::push_along_paths() {
   next_.assign(edges_of_.size(), 0);
   std::vector<std::size_t> path;
@@ -73,6 +77,8 @@ void MinimumCut::push_along_paths() {
 std::vector<bool> MinimumCut::first_side() {
   while (find_levels()) push_along_paths();
   std::vector<bool> first;
+  // The last search found what the source still reaches: the first side of the minimum cut, and no
+  // other minimum cut has a smaller one.
   for (std::size_t vertex = 2; vertex < edges_of_.size(); ++vertex)
     first.push_back(level_[vertex] >= 0);
   return first;

@@ -1,6 +1,7 @@
 // The cheapest way to split things in two: everything ends on one of two sides, an edge costs
 // where its tail is on the first side and its head on the second. Exact, by the maximum flow
-// (Dinic 1970); among cheapest splits the one with the fewest on the first side.
+// (Dinic 1970), whose value is that of the minimum cut (Ford and Fulkerson 1956); among cheapest
+// splits the one with the fewest on the first side.
 //
 //   MinimumCut cut(2);
 //   cut.costs_unless_first(0, 5);     // 5 if thing 0 is on the second side

@@ -30,6 +30,7 @@ void expand_arg(Expander& expander, const Node& node) {
   const ir::Affine place = attributes.select_last ? ir::Affine(shape[axis] - 1) - r : r;
   auto value = [&](const Subscripts& at) {
     Subscripts from = at;
+    // The axis is there again, as an input of the full rank is read.
     if (!attributes.keep_dims) from.insert(from.begin() + attributes.axis, 0);
     from[axis] = place;
     return expander.read(x, from);

@@ -1,5 +1,6 @@
-// BatchNormalization for inference: scale * (x - mean) / sqrt(variance + epsilon) + bias,
-// a channel.
+// BatchNormalization for inference: scale * (x - mean) / sqrt(variance + epsilon) + bias, per
+// channel. Few are left to be expanded: fold_scales and simplify_batch_norms (graph/passes) rewrite
+// those whose parameters are constants, unless results have to stay what they are bit for bit.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 

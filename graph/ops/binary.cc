@@ -93,6 +93,7 @@ Expr float_mod(const Expr& a, const Expr& b) {
 // Of integers ONNX's: the remainder takes the sign of the divisor.
 Expr floor_mod(const Expr& a, const Expr& b) {
   if (is_float(a->type)) return float_mod(a, b);
+  // The sign bit of r ^ b is set where the signs differ; then one divisor more takes r across zero.
   Expr r = ir::make_binary(BinaryOp::Mod, a, b);
   if (is_unsigned_integer(a->type)) return r;
   const Expr zero = ir::make_int(a->type, 0);

@@ -29,6 +29,10 @@ Types infer_concat(const Graph& graph, const Node& node) {
   return std::vector{result};
 }
 
+// Of [2, 3] and [2, 5] along axis 1:
+//
+//   y[i, j] = a[i, j]      for i in 0..2, j in 0..3
+//   y[i, j + 3] = b[i, j]  for i in 0..2, j in 0..5
 void expand_concat(Expander& expander, const Node& node) {
   const auto axis = static_cast<std::size_t>(std::get<AxisAttributes>(node.attributes).axis);
   const std::string result = expander.store(node.outputs[0]);

@@ -118,6 +118,7 @@ class ConvLoops {
         is_depthwise_(out_block_ != 0 && conv_.group > 1 && group_inputs_ == 1 && in_block_ != 0),
         ranges_(ranges_of(expander.shape(node.outputs[0]))),
         reductions_(kernel_ranges(conv_.window)) {
+    // A reduction needs an iterator, be it one of extent 1.
     if (group_inputs_ != 1 || reductions_.empty()) add_channels();
   }
 
@@ -143,8 +144,11 @@ class ConvLoops {
  private:
   const ConvAttributes conv_;
   std::size_t spatial_;
+  // group_inputs_: input channels of a group, padded ones included, as the weight has them.
   // group_blocks_: of outputs in a group, or channels where there are no blocks.
   std::int64_t in_block_, out_block_, group_inputs_, group_blocks_;
+  // In blocks, one channel each of input and output per group: output channel co of a block reads
+  // channel co of the input's, and nothing is summed but the window.
   bool is_depthwise_;
   Ranges ranges_, reductions_;
 
@@ -176,7 +180,8 @@ class ConvLoops {
   }
   ir::Affine block_of_group() const { return iterator("bi"); }
 
-  // The first input channel of the output's group, or its block.
+  // The first input channel of the output's group, or its block: with 2 groups of 3 to 4 channels,
+  // output 5 is in group floor(5 / 4) = 1, which begins at input 3.
   ir::Affine first_input(const Subscripts& at) const {
     if (conv_.group == 1) return ir::Affine(0);
     if (is_depthwise_) return at[1];

@@ -64,6 +64,7 @@ Types infer_conv_transpose(const Graph& graph, const Node& node) {
   if (has_input(node, 2)) {
     if (auto no = expect_shape(graph, node, 2, {channels})) return *no;
   }
+  // ONNX ConvTranspose: s * (x - 1) + output_padding + (k - 1) * d + 1 - pads.
   Dims shape = {x.shape[0], channels};
   for (std::size_t d = 0; d < window.kernel.size(); ++d) {
     std::int64_t extent = checked_mul(window.strides[d], x.shape[d + 2] - 1);
@@ -92,6 +93,13 @@ Channels channels_of(const ConvAttributes& conv, std::int64_t group_inputs,
 
 // Of the outputs s*i + rest in one dimension: how many there are, and the taps k = first + t*step,
 // t in 0..count, that meet an input there: x[i + base - t*back].
+//
+// Tap k meets an input where s divides s*i + rest + p - k*d, which does not depend on i. The
+// solutions k are step = s / gcd(s, d) apart, and each next one is step*d / s inputs further back.
+// With kernel 4, s = 2, d = 1, p = 1:
+//
+//    rest 0: k = 1, 3    y[2i]     = x[i] * w[1] + x[i - 1] * w[3]
+//    rest 1: k = 0, 2    y[2i + 1] = x[i + 1] * w[0] + x[i] * w[2]
 struct Phase {
   std::int64_t rest = 0, outputs = 0, first = 0, step = 1, count = 0, base = 0, back = 0;
 };
@@ -125,6 +133,7 @@ std::vector<std::vector<Phase>> phases_of(const Window& window, const Dims& shap
   return all;
 }
 
+// Each is statements of its own. With stride 1 there is one, in which nothing is divided anyway.
 constexpr std::int64_t kMostPhases = 16;
 
 bool has_few_phases(const Window& window) {
@@ -168,6 +177,8 @@ class ByPhases {
     }
     const Ranges ranges = output_ranges(extents, "co");
     std::string sums;
+    // A stride longer than the kernel leaves outputs that no input reaches: they are the bias
+    // alone.
     if (has_taps) sums = accumulated(phases, extents, ranges);
     Subscripts to = subscripts_of(ranges);
     for (std::size_t d = 0; d < phases.size(); ++d)

@@ -32,6 +32,8 @@ class Scan {
       if (is_other(d)) others_.push_back(all[d]);
   }
 
+  // The last chain goes on behind the last whole block; it reads the element before it, which the
+  // blocks have written.
   void run() {
     if (attributes_.block == 0) {
       begin(others_, 0, nullptr);

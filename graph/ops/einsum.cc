@@ -78,6 +78,8 @@ void expand_einsum(Expander& expander, const Node& node) {
       const auto [known, is_new] = iterators.try_emplace(
           label, ir::Range{"r" + std::to_string(reductions.size()), 0, extent});
       if (is_new) reductions.push_back(known->second);
+      // A label that is new may have come with an extent of 1, which broadcasts: the sum runs over
+      // the extent of the operand that has more.
       for (ir::Range& range : reductions) {
         if (range.name == known->second.name && range.end == ir::Affine(1))
           range.end = ir::Affine(extent);

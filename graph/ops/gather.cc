@@ -27,6 +27,10 @@ ir::Expr wrapped_index(const ir::Expr& index, std::int64_t extent) {
   return ir::make_select(ir::make_binary(ir::BinaryOp::Lt, wide, zero), shifted, wide);
 }
 
+// The shape of the indices takes the place of the axis: of data [5, 7, 9] along axis 1 by indices
+// [2, 3] the result is [5, 2, 3, 9],
+//
+//    y[i, a, b, k] = x[i, index[a, b], k]
 Types infer_gather(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 2, 2)) return *no;
   if (auto no = expect_indices(graph, node)) return *no;
@@ -58,6 +62,7 @@ void expand_gather(Expander& expander, const Node& node) {
   });
 }
 
+// The result has the shape of the indices: along axis 0, y[i, j] = x[index[i, j], j].
 Types infer_gather_elements(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 2, 2)) return *no;
   if (auto no = expect_indices(graph, node)) return *no;
@@ -87,7 +92,9 @@ void expand_gather_elements(Expander& expander, const Node& node) {
   });
 }
 
-// The last dimension of the indices is a tuple: subscripts of the dimensions after the batch.
+// The last dimension of the indices is a tuple: subscripts of the dimensions after the batch. Those
+// that the tuple does not reach are taken whole: of data [b, h, w, c] by indices [b, n, 2] with one
+// batch dimension the result is [b, n, c].
 Types infer_gather_nd(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 2, 2)) return *no;
   if (auto no = expect_indices(graph, node)) return *no;

@@ -21,6 +21,7 @@ Types infer_gemm(const Graph& graph, const Node& node) {
   const Dims shape = {a[0], b[1]};
   if (has_input(node, 2)) {
     const Dims& c = input_type(graph, node, 2).shape;
+    // One way only: C must not make the result larger.
     const auto together = broadcast(c, shape);
     if (!together || *together != shape)
       return Decline{"input 2 has shape " + shape_text(c) + ", which does not broadcast to " +
@@ -32,6 +33,7 @@ Types infer_gemm(const Graph& graph, const Node& node) {
 void expand_gemm(Expander& expander, const Node& node) {
   const GemmAttributes attributes = std::get<GemmAttributes>(node.attributes);
   const ValueId a = node.inputs[0], b = node.inputs[1];
+  // As in BLAS, C is not read where beta is 0: a NaN in it does not reach the result.
   const ValueId c = has_input(node, 2) && attributes.beta != 0 ? node.inputs[2] : kNoValue;
   const Dims& shape = expander.shape(node.outputs[0]);
   const DType wide = accumulator_of(expander.type(a).dtype);

@@ -19,6 +19,7 @@ void expand_global_pool(Expander& expander, const Node& node) {
   const Dims shape = expander.shape(x);
   const std::size_t spatial = shape.size() - 2;
   const bool is_average = node.op == OpKind::GlobalAveragePool;
+  // A maximum is one of its operands, so that nothing is gained by a wider type.
   const DType wide = is_average ? accumulator_of(expander.type(x).dtype) : expander.type(x).dtype;
   Ranges reductions;
   double count = 1;

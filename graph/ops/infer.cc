@@ -75,6 +75,8 @@ Complaint expect_axis(std::int64_t axis, std::size_t rank) {
                  std::to_string(rank)};
 }
 
+// Aligned at the last dimension: [8, 1, 6] and [7, 6] give [8, 7, 6]. An extent of 0 stays, beside
+// a 1 too.
 std::optional<Dims> broadcast(const Dims& a, const Dims& b) {
   Dims result(std::max(a.size(), b.size()));
   for (std::size_t i = 0; i < result.size(); ++i) {

@@ -20,6 +20,7 @@ Types infer_instance_norm(const Graph& graph, const Node& node) {
 void expand_instance_norm(Expander& expander, const Node& node) {
   using ir::BinaryOp;
   const ValueId x = node.inputs[0];
+  // Over all spatial dimensions, so that moments are [n, c].
   const Moments moments =
       add_moments(expander, x, 2, std::get<NormAttributes>(node.attributes).epsilon);
   expander.define(node.outputs[0], [&expander, &node, x, moments](const Subscripts& at) {

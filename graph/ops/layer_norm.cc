@@ -18,6 +18,8 @@ Types infer_layer_norm(const Graph& graph, const Node& node) {
     const auto together = broadcast(input_type(graph, node, i).shape, inner);
     if (!together || *together != inner) return *expect_shape(graph, node, i, inner);
   }
+  // ONNX keeps the normalised dimensions in the moments, with extent 1; inside the Program they are
+  // over the leading ones alone.
   TensorType moment{accumulator_of(x.dtype), x.shape};
   std::fill(moment.shape.begin() + axis, moment.shape.end(), 1);
   return std::vector{x, moment, moment};

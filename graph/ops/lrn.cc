@@ -18,6 +18,8 @@ void expand_lrn(Expander& expander, const Node& node) {
   const LrnAttributes lrn = std::get<LrnAttributes>(node.attributes);
   const ValueId x = node.inputs[0];
   const DType wide = accumulator_of(expander.type(x).dtype);
+  // ONNX: channels from c - floor((size - 1) / 2) to c + ceil((size - 1) / 2), where there are any.
+  // The sum is divided by the size even so.
   const std::int64_t before = (lrn.size - 1) / 2;
   const Ranges ranges = ranges_over(expander.shape(x));
   const Taps taps = clipped_taps("r", lrn.size, {.pad = before}, expander.shape(x)[1], ranges[1]);

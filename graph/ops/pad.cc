@@ -11,8 +11,10 @@ namespace polyte::graph {
 
 namespace {
 
-// Output [begin, begin + size) of one dimension reads input subscript offset + slope * i
-// (i from 0).
+// Output [begin, begin + size) of one dimension reads input subscript offset + slope * i, i from 0.
+// Of a b c d, reflected with 2 before and 1 after:
+//
+//     c b | a b c d | c       {0, 2, 2, -1}  {2, 4, 0, 1}  {6, 1, 2, -1}
 struct Piece {
   std::int64_t begin, size, offset, slope;
 };
@@ -37,6 +39,7 @@ std::vector<Piece> pieces_of(std::int64_t extent, std::int64_t before, std::int6
   std::vector<Piece> pieces;
   if (before > 0)
     pieces.push_back(mode == PadMode::Edge ? Piece{0, before, 0, 0} : Piece{0, before, before, -1});
+  // Negative pads crop: the middle is what they leave.
   const std::int64_t first = before < 0 ? -before : 0;
   const std::int64_t last = extent + (after < 0 ? after : 0);
   if (last > first) pieces.push_back({before > 0 ? before : 0, last - first, first, 1});
@@ -93,6 +96,8 @@ Types infer_pad(const Graph& graph, const Node& node) {
   }
   for (std::size_t d = 0; d < type.shape.size(); ++d) {
     const std::int64_t extent = type.shape[d];
+    // A reflection does not repeat the border, so it has extent - 1 elements; wrapping may go round
+    // often, and each round is a piece.
     const std::int64_t most = std::max(pad.begin[d], pad.end[d]);
     if ((pad.mode == PadMode::Reflect && most >= extent && most > 0) ||
         (pad.mode == PadMode::Edge && most > 0 && extent == 0) ||

@@ -96,7 +96,11 @@ void expand_max_pool_with_indices(Expander& expander, const Node& node,
 }
 
 // How many elements of dimension d a window covers, as an expression; padding counts if it is asked
-// for, but never what ceil_mode adds behind it.
+// for, but never what ceil_mode adds behind it. Without dilation, of output element o:
+//
+//    min(o * stride - pad + kernel, after) - max(o * stride - pad, before)
+//
+// where [before, after) is the input, or the input with its padding.
 Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, const ir::Affine& at,
              DType type) {
   const Window& window = pool.window;
@@ -125,6 +129,8 @@ Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, cons
   return ir::make_binary(BinaryOp::Sub, last, first);
 }
 
+// Whether all windows cover `kernel` elements of dimension d, so that their number is a constant:
+// the last one ends within what counts, and the first does not begin before it.
 bool always_full(const PoolAttributes& pool, std::size_t d, std::int64_t input,
                  std::int64_t output) {
   const Window& window = pool.window;
@@ -155,6 +161,7 @@ Expr divisor(Expander& expander, const Node& node, const PoolAttributes& pool, D
   const DType counts = count_type(pool, input);
   for (std::size_t d = 0; d + 2 < input.size(); ++d) {
     if (always_full(pool, d, input[d + 2], output[d + 2])) {
+      // The elements of a window are a box, whose count is the product over its dimensions.
       constant *= pool.window.kernel[d];
       continue;
     }
@@ -182,6 +189,7 @@ Types infer_pool(const Graph& graph, const Node& node) {
   for (std::size_t d = 0; d + 2 < x.shape.size(); ++d) {
     const std::int64_t reach =
         checked_add(checked_mul(pool.window.dilations[d], pool.window.kernel[d] - 1), 1);
+    // A window in the padding alone would be the maximum or the average of nothing.
     if (pool.window.pads_begin[d] >= reach || pool.window.pads_end[d] >= reach) {
       return Decline{"pads " + shape_text(pool.window.pads_begin) + " and " +
                      shape_text(pool.window.pads_end) + " are not smaller than the kernel " +

@@ -19,7 +19,9 @@ bool is_reduced(const Dims& axes, std::size_t d) {
   return std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(d));
 }
 
-// Loops over the reduced axes, and the subscripts of the input that belong to those of the output.
+// Loops over the reduced axes, and the subscripts of the input that belong to those of the output:
+// over axes 0 and 2 of [a, b, c], output (i, j, k) with keep_dims, or (i) without, reads (r0, j,
+// r1) or (r0, i, r1).
 struct Axes {
   Ranges reductions;
   std::function<Subscripts(const Subscripts&)> input_at;
@@ -72,12 +74,14 @@ Expr prepared(OpKind op, const Expr& x) {
   }
 }
 
+// What becomes of the combined value. Prepared and finished, a reduction is f(sum over g(x)).
 Expr finished(OpKind op, const Expr& sum, std::int64_t count) {
   switch (op) {
     case OpKind::ReduceMean:
       return ir::make_binary(BinaryOp::Div, sum,
                              ir::make_literal(sum->type, static_cast<double>(count)));
     case OpKind::ReduceL2:
+      // A root of integers is taken in f64; the cast back truncates.
       if (!is_float(sum->type))
         return ir::make_unary(UnaryOp::Sqrt, ir::make_cast(DType::F64, sum));
       return ir::make_unary(UnaryOp::Sqrt, sum);
@@ -92,7 +96,8 @@ bool needs_finish(OpKind op) {
   return op == OpKind::ReduceMean || op == OpKind::ReduceL2 || op == OpKind::ReduceLogSum;
 }
 
-// log(sum(exp(x - max))) + max; where max is infinite, 0 is subtracted instead.
+// log(sum(exp(x - max))) + max, which does not overflow. Where max is infinite, 0 is subtracted
+// instead: inf - inf would be a NaN.
 void expand_log_sum_exp(Expander& expander, const Node& node, const Ranges& ranges,
                         const Axes& axes) {
   const ValueId x = node.inputs[0];

@@ -45,6 +45,7 @@ void expand_tile(Expander& expander, const Node& node) {
     Subscripts from;
     const Dims& shape = expander.shape(x);
     for (std::size_t d = 0; d < at.size(); ++d) {
+      // A remainder only where elements repeat: elsewhere the subscript stays an iterator.
       const bool moves = repeats[d] != 1 && shape[d] > 1;
       from.push_back(moves ? ir::mod(at[d], shape[d]) : shape[d] == 1 ? ir::Affine(0) : at[d]);
     }

@@ -30,6 +30,7 @@ void split_position(const ir::Affine& position, const Dims& shape, std::size_t f
       continue;
     }
     const ir::Affine quotient = inner == 1 ? position : ir::floor_div(position, inner);
+    // Of the outermost the quotient is below the extent already.
     into.push_back(outermost ? quotient : ir::mod(quotient, shape[d]));
     outermost = false;
   }
@@ -37,6 +38,11 @@ void split_position(const ir::Affine& position, const Dims& shape, std::size_t f
 
 }  // namespace
 
+// `at` are subscripts over `from`. From [6, 4] to [2, 3, 4], with runs 6 = 2 * 3 and 4 = 4:
+//
+//    (i, j)  ->  (i // 3, i % 3, j)
+//
+// As one position 4 * i + j among 24 elements, j would be divided as well.
 Subscripts reshaped_subscripts(const Subscripts& at, const Dims& from, const Dims& to) {
   Subscripts result;
   if (element_count(from) == 0) return Subscripts(to.size(), ir::Affine(0));  // never executed

@@ -55,6 +55,8 @@ void add_updates(Expander& expander, const Node& node, const Expander::Position&
   expander.scatter(result, ranges_over(expander.shape(updates)), to, [&](const Subscripts& at) {
     Expr update = expander.read(updates, at);
     if (reduction == ScatterReduction::None) return update;
+    // A read of the element that is written: the Program's order of instances says whose turn it
+    // is.
     return combined(reduction, expander.load_at(result, to(at)), update);
   });
 }

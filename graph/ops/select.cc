@@ -16,6 +16,7 @@ Types infer_where(const Graph& graph, const Node& node) {
   if (a.dtype != b.dtype)
     return Decline{"inputs 1 and 2 are " + to_string(a) + " and " + to_string(b) +
                    ", expected equal types"};
+  // Of three shapes in any order: broadcasting is associative.
   auto shape = broadcast(a.shape, b.shape);
   if (shape) shape = broadcast(condition.shape, *shape);
   if (!shape) {

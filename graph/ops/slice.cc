@@ -1,3 +1,5 @@
+// Slice: y[i] = x[start + i * step] in every dimension. The importer has clamped and resolved what
+// ONNX gives (frontend/importers/slicing.cc); here it is only checked.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 
@@ -5,7 +7,8 @@ namespace polyte::graph {
 
 namespace {
 
-// How many steps from `start` stay within [0, extent).
+// How many steps from `start` stay within [0, extent). Step comes from a file: it is compared with
+// -extent first, for the least number has no opposite.
 std::int64_t steps_within(std::int64_t extent, std::int64_t start, std::int64_t step) {
   if (step > 0) return (extent - 1 - start) / step;
   if (step == 0 || step <= -extent) return 0;

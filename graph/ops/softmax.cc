@@ -1,5 +1,8 @@
 // Softmax, LogSoftmax and Hardmax over dimensions [axis, end) together.
 //   top[o] = max x;  e[o, r] = exp(x - top);  total[o] = sum e;  y = e / total
+//   LogSoftmax:  total[o] = sum exp(x - top);  y = (x - top) - log total
+// The largest element is subtracted so that no exponential overflows. Softmax stores e, which both
+// the sum and the quotient read; LogSoftmax has no use for it in the end.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 

@@ -36,6 +36,7 @@ Types infer_stft(const Graph& graph, const Node& node) {
   if (auto no = expect_matrix(signal, matrix)) return *no;
   const std::int64_t step = std::get<StftAttributes>(node.attributes).frame_step;
   if (step < 1) return Decline{"frame_step is " + std::to_string(step) + ", expected at least 1"};
+  // Frames that lie in the signal whole.
   const std::int64_t frames = (signal.shape[1] - matrix.shape[0]) / step + 1;
   return std::vector{TensorType{signal.dtype, {signal.shape[0], frames, matrix.shape[2]}}};
 }

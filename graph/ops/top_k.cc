@@ -69,7 +69,8 @@ class Tournament {
     choose_blocks();
   }
 
-  // Whether it takes less time than counting.
+  // Whether it takes less time than counting: n * n comparisons for the ranks, and n * k to find
+  // who has the first k of them.
   bool is_shorter() const {
     const auto n = static_cast<double>(extent_), k = static_cast<double>(attributes_.k);
     return kStep * k * static_cast<double>(blocks_ + 2 * block_) < n * (n + k);
@@ -108,13 +109,18 @@ class Tournament {
   const std::int64_t extent_;
   const bool nan_is_last_;
   std::int64_t block_ = 1, blocks_ = 1;
-  // A place; of a NaN that comes last, what is behind all blocks; else the double.
+  // Of what place_ and its like hold. With B = behind(), the first place that is in no block:
+  //   0 .. B        the place of a number, or of a NaN where NaN comes first
+  //   B .. 2 * B    B + the place of a NaN that comes after all numbers
+  //   2 * B         none
+  // The minimum of these finds the number before the NaN, and the NaN before nothing.
   DType place_type_ = DType::I32;
   Ranges others_;     // of the other dimensions that have several elements
   std::string copy_;  // of x, blocks filled up with what comes last; empty: x has whole blocks
   std::string best_, place_, at_, taken_;
 
-  // Around the size that makes a step least, one that divides the axis where there is one.
+  // Around the size that makes a step, n / B + 2 * B, least: B = sqrt(n / 2). One that divides the
+  // axis where there is one.
   void choose_blocks() {
     const auto wanted = static_cast<std::int64_t>(std::sqrt(static_cast<double>(extent_) / 2)) + 1;
     block_ = wanted;
@@ -123,6 +129,7 @@ class Tournament {
           (extent_ % block_ != 0 || std::abs(size - wanted) < std::abs(block_ - wanted)))
         block_ = size;
     blocks_ = (extent_ + block_ - 1) / block_;
+    // 2 * behind() has to fit.
     if (behind() > std::int64_t{1} << 29) place_type_ = DType::I64;
   }
   std::int64_t behind() const { return blocks_ * block_; }
@@ -291,6 +298,8 @@ class Tournament {
   }
 };
 
+// The first scheme above. As no two elements have the same rank, exactly one term of the sum for
+// index[j] is not zero.
 void count_places(Expander& expander, const Node& node) {
   const TopKAttributes attributes = std::get<TopKAttributes>(node.attributes);
   const ValueId x = node.inputs[0];

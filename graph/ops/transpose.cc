@@ -1,3 +1,5 @@
+// Transpose: dimension d of the result is dimension perm[d] of the input, which is therefore read
+// with subscript perm[d] equal to the result's subscript d.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 

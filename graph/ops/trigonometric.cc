@@ -88,6 +88,8 @@ Element arctangent(Steps& steps, const Element& argument) {
   };
 }
 
+// asin x = atan(x / sqrt(1 - x^2)), acos x = 2 atan(sqrt((1 - x) / (1 + x))). The root is that of
+// (1 - x) (1 + x): next to 1, 1 - x^2 would lose what x^2 has rounded away.
 Expr sine_ratio(const Expr& a) {
   return div(a, unary(UnaryOp::Sqrt, mul(sub(num(1), a), add(num(1), a))));
 }
@@ -99,7 +101,8 @@ Expr half(const Expr& x) { return mul(num(0.5), x); }
 
 // ---- hyperbolic functions by exp, and their inverses by log
 
-// log(1 + t): the rounding of 1 + t is undone by the quotient t / (u - 1).
+// log(1 + t): the rounding of 1 + t is undone by the quotient t / (u - 1). (D. Goldberg, "What
+// every computer scientist should know about floating-point arithmetic", 1991, theorem 4.)
 Element log_plus_one(Steps& steps, const Element& argument) {
   const Element t = steps.keep("t", argument);
   const Element u = steps.keep("u", after(t, [](const Expr& e) { return add(num(1), e); }));
@@ -128,6 +131,8 @@ Element root_of_exp(Steps& steps, const Element& a) {
 }
 Expr half_square(const Expr& e) { return mul(half(e), e); }
 
+// sinh a = (m + m / (m + 1)) / 2 with m = exp(a) - 1, which keeps all digits near 0. m is taken of
+// 0 where a is large, so that the branch that is not chosen stays finite.
 Element hyperbolic_sine(Steps& steps, const Element& magnitudes) {
   const Element a = steps.keep("a", magnitudes), e = root_of_exp(steps, a);
   const Element small = steps.keep(
@@ -154,6 +159,7 @@ Element unless_large(const Element& x, const Element& otherwise) {
   };
 }
 
+// asinh x = log(x + sqrt(x^2 + 1)) = log(1 + x + x^2 / (1 + sqrt(x^2 + 1))).
 Element inverse_hyperbolic_sine(Steps& steps, const Element& magnitudes) {
   const Element a = steps.keep("a", magnitudes);
   const Element inner = after(a, [](const Expr& x) {
@@ -163,6 +169,7 @@ Element inverse_hyperbolic_sine(Steps& steps, const Element& magnitudes) {
   return unless_large(a, log_plus_one(steps, inner));
 }
 
+// acosh x = log(x + sqrt(x^2 - 1)) = log(1 + t + sqrt(t (x + 1))) with t = x - 1.
 Element inverse_hyperbolic_cosine(Steps& steps, const Element& x) {
   const Element inner = after(x, [](const Expr& here) {
     const Expr t = sub(here, num(1));
@@ -171,6 +178,7 @@ Element inverse_hyperbolic_cosine(Steps& steps, const Element& x) {
   return unless_large(x, log_plus_one(steps, inner));
 }
 
+// atanh a = log((1 + a) / (1 - a)) / 2 = log(1 + 2 a / (1 - a)) / 2.
 Element inverse_hyperbolic_tangent(Steps& steps, const Element& a) {
   const Element inner = after(a, [](const Expr& x) { return div(twice(x), sub(num(1), x)); });
   return after(log_plus_one(steps, inner), half);

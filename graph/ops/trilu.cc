@@ -17,6 +17,7 @@ void expand_trilu(Expander& expander, const Node& node) {
   const TriluAttributes trilu = std::get<TriluAttributes>(node.attributes);
   expander.define(node.outputs[0], [&expander, &node, trilu](const Subscripts& at) {
     const ir::Expr x = expander.read(node.inputs[0], at);
+    // Upper keeps column - row >= k, lower column - row <= k: a larger k lies further to the right.
     const ir::Expr diagonal = ir::make_index(at[at.size() - 1] - at[at.size() - 2]);
     const ir::Expr bound = ir::make_int(DType::I64, trilu.k);
     const ir::Expr kept = trilu.upper ? ir::make_binary(ir::BinaryOp::Le, bound, diagonal)

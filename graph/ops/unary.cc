@@ -42,6 +42,7 @@ Expr sign(const Expr& x) {
   return choose(is_less(x, zero), number(x, -1), positive);
 }
 
+// With neither sign asked for nothing is infinite.
 Expr is_infinite(const Expr& x, const InfAttributes& attributes) {
   const double infinity = std::numeric_limits<double>::infinity();
   Expr result = ir::make_int(DType::Bool, 0);
@@ -56,6 +57,7 @@ Expr shrink(const Expr& x, double lambd, double bias) {
   return choose(is_less(x, number(x, -lambd)), add(x, number(x, bias)), above);
 }
 
+// max(0, min(1, alpha * x + beta))
 Expr hard_sigmoid(const Expr& x, double alpha, double beta) {
   return max(number(x, 0), min(number(x, 1), add(mul(number(x, alpha), x), number(x, beta))));
 }
@@ -168,6 +170,7 @@ bool has_steps(OpKind op) {
   }
 }
 
+// The others are of floats alone, as in ONNX.
 bool takes_any_number(OpKind op) {
   return op == OpKind::Abs || op == OpKind::Neg || op == OpKind::Sign || op == OpKind::Relu ||
          op == OpKind::Shrink;

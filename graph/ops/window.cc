@@ -37,6 +37,9 @@ Complaint expect_window(const Window& window, std::size_t spatial_rank) {
   return std::nullopt;
 }
 
+// floor((input + pads - reach) / stride) + 1, where reach is what a kernel extends over, dilation *
+// (kernel - 1) + 1; ceil_mode rounds up. An output that ceil_mode adds is dropped again where its
+// window would begin in the trailing padding.
 std::int64_t window_extent(std::int64_t input, const Window& window, std::size_t d,
                            bool ceil_mode) {
   const std::int64_t reach = checked_add(checked_mul(window.dilations[d], window.kernel[d] - 1), 1);
@@ -83,6 +86,9 @@ Taps clipped_taps(const std::string& name, std::int64_t taps, const TapLayout& l
   const auto& [stride, dilation, pad] = layout;
   const std::int64_t inside = input / dilation + 1;
   if (taps <= kFew || taps / 2 <= inside) return {{name, 0, taps}, {}};
+  // Over all outputs: the last one, o = last / stride, meets the first element at
+  // t = (pad - last) / dilation, and the first one, o = 0, meets element input - 1 at
+  // t = (pad + input - 1) / dilation. No tap outside of these touches the input for any output.
   const std::int64_t last = checked_mul(output.end.constant() - 1, stride);
   const std::int64_t begin = std::clamp<std::int64_t>(ceil_div(pad - last, dilation), 0, taps - 1);
   const std::int64_t end =

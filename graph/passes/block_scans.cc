@@ -7,7 +7,9 @@ namespace {
 constexpr std::int64_t kRows = 64;           // side by side: chains of eight, for eight cores
 constexpr std::int64_t kFewRows = 16;        // more are left alone
 constexpr std::int64_t kWorthBlocks = 4096;  // elements of an axis
-// Elements: rows that lie so far apart share one set of the cache.
+// Elements: rows that lie a multiple of this apart share one set of the cache, as 4 KiB of f32 are
+// one way of a first-level cache of 64 sets of 64 bytes. One line less sends them to sets of their
+// own.
 constexpr std::int64_t kPage = 1024;
 constexpr std::int64_t kLine = 16;
 

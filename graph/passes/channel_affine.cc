@@ -30,6 +30,7 @@ std::optional<ChannelAffine> of_arithmetic(const Graph& graph, const Node& node,
   const bool x_is_first = node.inputs.at(0) == x;
   const ValueId other = node.inputs.at(x_is_first ? 1 : 0);
   const TensorType& type = graph.value(x).type;
+  // x + x is no constant, and a constant that makes x larger broadcasts the wrong way.
   if (other == x || !(graph.value(node.outputs[0]).type == type)) return std::nullopt;
   const auto constant = per_channel(graph, other, type.shape, axis);
   if (!constant || (node.op == OpKind::Div && !x_is_first)) return std::nullopt;
@@ -62,6 +63,7 @@ std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId const
                                                const Dims& shape, std::size_t axis) {
   const Value& value = graph.value(constant);
   if (!value.is_constant() || value.type.shape.size() > shape.size()) return std::nullopt;
+  // Aligned at the last dimension: the constant's dimension d is dimension first + d of x.
   const std::size_t first = shape.size() - value.type.shape.size();
   for (std::size_t d = 0; d < value.type.shape.size(); ++d) {
     if (value.type.shape[d] != 1 && first + d != axis) return std::nullopt;

@@ -1,5 +1,8 @@
 // Nodes that are `scale[c] * x + shift[c]` with constants, c the index along one dimension of x:
 // BatchNormalization, and Add, Sub, Mul, Div with a constant that varies along that dimension only.
+//
+//    Sub(x, k)   scale 1, shift -k          Div(x, k)   scale 1 / k, shift 0
+//    Sub(k, x)   scale -1, shift k          Div(k, x)   is none
 #pragma once
 
 #include <optional>

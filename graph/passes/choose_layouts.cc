@@ -38,6 +38,8 @@ class Chooser {
   std::vector<bool> run(PassResult& result) {
     std::vector<bool> in_blocks = choice_.choose(forced_);
     for (const std::vector<NodeId>& region : choice_.regions(in_blocks)) {
+      // What the whole costs more without this region; a reorder that another region needs as well
+      // stays either way.
       std::vector<bool> without = in_blocks;
       for (const NodeId id : region) without[at(id)] = false;
       const std::int64_t gain = choice_.cost(without) - choice_.cost(in_blocks),
@@ -109,6 +111,7 @@ PassResult choose_layouts(Graph& graph, const LayoutOptions& options) {
   Chooser chooser(graph, options);
   const std::vector<bool> in_blocks = chooser.run(result);
   if (result.rewrites == 0) return result;
+  // Rewriting adds nodes behind these; the walk is over those that were there.
   BlockRewriter rewriter(graph, chooser.forms());
   for (NodeId id = 0; id < static_cast<NodeId>(in_blocks.size()); ++id) {
     if (in_blocks[at(id)])

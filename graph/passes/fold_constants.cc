@@ -48,6 +48,7 @@ PassResult fold_constants(Graph& graph) { return fold_constants(graph, {}); }
 
 PassResult fold_constants(Graph& graph, const std::set<std::string>& unfolded) {
   PassResult result;
+  // In topological order, so that what a folded node feeds is folded in the same walk.
   Replacements replacements(graph);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     Node& node = graph.nodes[static_cast<std::size_t>(id)];

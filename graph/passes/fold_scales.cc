@@ -18,7 +18,11 @@ struct Contraction {
 };
 
 // The weight with each output channel times its scale. It is [.., channels, ..] with runs of
-// elements of one channel.
+// elements of one channel:
+//
+//    Conv             [channels, inputs / group, window]     run: inputs / group * window
+//    Gemm, trans_b    [channels, inputs]                     run: inputs
+//    Gemm, MatMul     [inputs, channels]                     run: 1
 Tensor scaled_weight(const Node& node, const Tensor& weight, const std::vector<double>& scale) {
   const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(weight.type.shape.at(d)); };
   const auto elements = static_cast<std::size_t>(element_count(weight.type.shape));
@@ -56,6 +60,7 @@ std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) 
       !is_float(weight.type.dtype)) {
     return std::nullopt;
   }
+  // A weight that is a vector gives no channels; stacks of matrices are left alone.
   if (node.op == OpKind::MatMul && (weight.type.shape.size() != 2 || shape.empty()))
     return std::nullopt;
   Contraction contraction;
@@ -74,6 +79,8 @@ std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) 
   return contraction;
 }
 
+// alpha * A (B * a) = (alpha * A B) * a, so that a Gemm keeps its alpha; beta is in the new bias
+// already.
 void rescale(Graph& graph, NodeId id, const Contraction& contraction, const ChannelAffine& affine) {
   const Node node = graph.node(id);
   const Value weight = graph.value(node.inputs[1]);
@@ -103,6 +110,7 @@ bool fold_into_producer(Graph& graph, NodeId id, ValueId x, Replacements& replac
   const bool has_shift =
       std::any_of(affine->shift.begin(), affine->shift.end(), [](double s) { return s != 0; });
   if (has_shift && !contraction->may_have_bias) return false;
+  // The last thing that can fail: from here on the graph is changed.
   if (!replacements.replace(graph.node(id).outputs[0], x)) return false;
   rescale(graph, producer, *contraction, *affine);
   graph.nodes[static_cast<std::size_t>(producer)].folded.emplace_back(to_string(graph.node(id).op));

@@ -55,6 +55,8 @@ PassResult merge_common_nodes(Graph& graph) {
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     Node& node = graph.nodes[static_cast<std::size_t>(id)];
     replacements.update_operands(node);
+    // Operands have been replaced by what they are merged into, so that equal chains meet from
+    // their beginnings on.
     std::vector<NodeId>& candidates = known[{node.op, node.inputs}];
     bool merged = false;
     for (NodeId candidate : candidates) {

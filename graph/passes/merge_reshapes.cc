@@ -27,6 +27,7 @@ PassResult merge_reshapes(Graph& graph) {
       node.attributes = ShapeAttributes{graph.value(node.outputs.at(0)).type.shape};
       ++result.rewrites;
     }
+    // The operand came before and is merged already: one step shortens a chain of any length.
     if (node.op != OpKind::Reshape) continue;
     const Value& operand = graph.value(node.inputs.at(0));
     if (operand.producer == kNoNode || graph.node(operand.producer).op != OpKind::Reshape) continue;

@@ -24,6 +24,7 @@ bool is_identity(const Graph& graph, const Node& node) {
       return true;
     case OpKind::Transpose: {
       const Dims& perm = std::get<TransposeAttributes>(node.attributes).perm;
+      // A sorted permutation is the identity; equal shapes alone say little, as [4, 4] has two.
       return std::is_sorted(perm.begin(), perm.end());
     }
     case OpKind::Slice: {

@@ -26,6 +26,7 @@ bool Replacements::replace(ValueId from, ValueId to) {
     is_output_[target] = true;
   }
   if (is_output_[source] || target >= first_added_) {
+    // Exchanged, for names are unique, and the value that is replaced lives on until finish().
     std::swap(graph_.values[source].name, graph_.values[target].name);
   }
   stands_for_[source] = static_cast<ValueId>(target);

@@ -2,6 +2,14 @@
 // to each node's operands as it is met and to the whole graph at the end. Names of graph outputs
 // are part of the interface and survive: the value that takes over also takes the name, as does a
 // value that the pass has added.
+//
+//    for (Node& node : graph.nodes) {
+//      replacements.update_operands(node);
+//      if (is_identity(node)) replacements.replace(node.outputs[0], node.inputs[0]);
+//    }
+//    replacements.finish();
+//
+// Types are not compared: whoever calls replace() knows that both values are the same elements.
 #pragma once
 
 #include <vector>

@@ -8,6 +8,7 @@ namespace polyte::graph {
 PassResult simplify_batch_norms(Graph& graph) {
   PassResult result;
   Replacements replacements(graph);
+  // Without the nodes that are added below.
   const auto count = static_cast<NodeId>(graph.nodes.size());
   for (NodeId id = 0; id < count; ++id) {
     replacements.update_operands(graph.nodes[static_cast<std::size_t>(id)]);

@@ -17,7 +17,8 @@ std::string class_name(nb::handle object) {
   return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
 }
 
-// Strides count bytes, or elements (`unit` 1).
+// Strides count bytes, or elements (`unit` 1). Along a dimension of extent 1 no step is taken, and
+// libraries put any stride there; an array without elements is dense.
 template <class Strides>
 bool is_dense(std::span<const std::int64_t> shape, const Strides& strides, std::int64_t unit) {
   for (const std::int64_t extent : shape)
@@ -130,6 +131,7 @@ void Array::take_dlpack(nb::handle object, const std::string& name, const Stream
                           std::to_string(tensor.dtype.bits) + " bits");
   dtype_ = *dtype;
   data_ = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  // DLPack 0.x has no flag for memory that must not be written.
   is_writable_ = true;
   set_shape(tensor.shape, static_cast<std::size_t>(tensor.ndim), name);
   if (tensor.strides && !is_dense(shape(), tensor.strides, 1)) refuse_strides(name, is_on_gpu_);
@@ -164,9 +166,11 @@ bool fits(DType got, DType wanted) {
 }
 
 nb::object empty_array(DType dtype, std::span<const std::int64_t> shape) {
+  // Kept for good, by handles that nothing releases: Python may be gone when statics are destroyed.
   static const nb::handle kEmpty =
       nb::object(nb::module_::import_("numpy").attr("empty")).release();
   static const auto kTypes = [] {
+    // In the order of DType.
     constexpr const char* kNames[] = {"float64", "float32", "float16", "uint16", "int8",
                                       "int16",   "int32",   "int64",   "uint8",  "uint16",
                                       "uint32",  "uint64",  "bool"};

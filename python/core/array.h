@@ -67,6 +67,7 @@ class Array {
   Buffer buffer_;  // one of the two keeps the memory
   nanobind::object keeper_;
 
+  // Each takes the memory by one protocol and fills in the fields above.
   void take_buffer(nanobind::handle object, const std::string& name);
   void take_dlpack(nanobind::handle object, const std::string& name, const Stream* stream);
   void take_cuda(nanobind::handle object, const std::string& name);

@@ -53,10 +53,12 @@ DeviceArray::DeviceArray(runtime::CudaDevicePtr device, DType dtype,
 DeviceArray::Memory::Memory(runtime::CudaDevicePtr owner, std::int64_t bytes)
     : device(std::move(owner)), memory(runtime::make_cuda_memory(device, bytes, "an array")) {}
 
+// Freed only when all that was put into streams with it has ended; a stream does not keep it alive.
 DeviceArray::Memory::~Memory() {
   for (const auto& [stream, event] : uses) device->driver().event_synchronize.quietly(event.get());
 }
 
+// One event per stream is enough: a later one in the same stream covers the uses before it.
 void DeviceArray::mark_used(Stream stream, bool writes) {
   const CudaCurrent current(*device_);
   runtime::CudaEvent& event = memory_->uses[stream.number()];
@@ -85,6 +87,8 @@ nb::dict DeviceArray::cuda_array_interface() const {
 }
 
 nb::object DeviceArray::dlpack(nb::handle stream) const {
+  // DLPack: -1 asks for no synchronisation. Otherwise the taker's stream waits for what writes the
+  // array, and Python goes on at once.
   const bool is_unordered =
       nb::isinstance<nb::int_>(stream) && nb::cast<std::int64_t>(stream) == -1;
   const std::optional<Stream> taker = is_unordered ? std::nullopt : stream_of(stream);
@@ -106,6 +110,7 @@ nb::object DeviceArray::dlpack(nb::handle stream) const {
                            nullptr,
                            0};
   given->managed.context = given;
+  // The shape is part of what is given, as a capsule may outlive the array.
   given->managed.deleter = [](ManagedTensor* self) { delete static_cast<Given*>(self->context); };
   return make_capsule(&given->managed);
 }

@@ -7,6 +7,8 @@ namespace nb = nanobind;
 namespace polyte::python {
 namespace {
 
+// A capsule has one owner of its tensor at a time, which its name tells: "dltensor" while nobody
+// has taken it, "used_dltensor" afterwards.
 void release_taken(PyObject* capsule) {
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kTakenTensor));
   if (!managed) return PyErr_Clear();
@@ -45,6 +47,7 @@ std::optional<DType> dtype_of(const char* format, std::size_t size) {
   if (std::strlen(format) != 1) return std::nullopt;
   constexpr DType kSigned[] = {DType::I8, DType::I16, DType::I32, DType::I64};
   constexpr DType kUnsigned[] = {DType::U8, DType::U16, DType::U32, DType::U64};
+  // `l` is 4 bytes on some systems and 8 on others, so letters say the kind alone.
   const int at = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : -1;
   if (at < 0) return std::nullopt;
   if (*format == '?') return DType::Bool;

@@ -15,7 +15,9 @@ TensorView view_of(const api::TensorInfo& tensor, void* data) {
   return {tensor.dtype, tensor.shape, data};
 }
 
-// A session's inputs and outputs, in its order; `before(i)`: where tensor i's old contents are.
+// A session's inputs and outputs, in its order; `before(i)`: where tensor i's old contents are. A
+// session does not write its inputs, so what is updated in place is both: its old contents, copied,
+// are the input, and the caller's array is the output.
 struct Views {
   std::vector<TensorView> inputs, outputs;
 
@@ -88,6 +90,7 @@ void GpuKernel::run_on(Arrays arrays, std::optional<Stream> asked) {
     const Views views(tensors_, arrays, [](std::size_t) -> void* { return nullptr; });
     session_->run_on(views.inputs, views.outputs, handle_of(stream));
   } else {
+    // Memory of an earlier call: this stream waits until that call's run has read it.
     const auto before = befores_.take([this] { return make_before(); });
     device_->driver().stream_wait_event(handle_of(stream), before->used.get(), 0);
     const Views views(tensors_, arrays, [&](std::size_t i) {

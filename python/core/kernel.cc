@@ -177,6 +177,7 @@ struct CallableKernel::Call {
 
   // What the shapes of the arguments say; where sizes are open they have not been compared before.
   void settle_sizes() {
+    // Sizes of an array that is missing would be reported a second time.
     if (self.kernel_.sizes().empty() || !misplaced.empty()) return;
     std::map<std::string, std::vector<std::int64_t>> known;
     for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -282,6 +283,7 @@ struct CallableKernel::Call {
 
 nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
   Call call(*this);
+  // All that is wrong is collected before anything is raised; nothing is written until then.
   call.take_positional(args);
   call.take_named(named);
   call.make_arrays();
@@ -344,6 +346,7 @@ void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays,
     value_of(without_gil([&] { return kernel_.run(arguments, workers, named); }));
     return;
   }
+  // Constants that are bound are packed once per execution, which later calls find in the pool.
   const auto lease = executions_.take([&] {
     return std::make_unique<api::Execution>(
         value_of(kernel_.prepare_calls(bound_arguments(), workers)));

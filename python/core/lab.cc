@@ -26,7 +26,8 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// Results are files like others, in which anything may stand.
+// Results are files like others, in which anything may stand. Runs without the GIL, so that what
+// calls Python takes it again.
 template <class F>
 auto reading(const std::string& folder, F f) {
   return guarded_value([&] {

@@ -105,6 +105,7 @@ class ArtifactSession {
     check_names(session_->inputs(), inputs, "input", problems);
     check_names(session_->outputs(), out, "output", problems);
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
+    // Those of the outputs follow from the inputs where sizes are open.
     const auto shapes = guarded_value([&] { return session_->output_shapes(given); });
     nb::dict results;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -116,6 +117,7 @@ class ArtifactSession {
     const std::vector<runtime::TensorView> made =
         views(session_->outputs(), results, arrays, problems);
     for (std::size_t i = 0; i < made.size(); ++i)
+      // views() has appended the outputs' arrays to those of the inputs.
       if (!arrays[given.size() + i]->is_writable())
         problems.push_back("output '" + session_->outputs()[i].name + "' is read-only");
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
@@ -156,6 +158,8 @@ class ArtifactSession {
         continue;
       }
       const Array& array = *arrays.back();
+      // Bits of 16-bit floats in uint16 count as what is wanted; other types are the session's to
+      // refuse.
       const DType dtype = fits(array.dtype(), spec.dtype) ? spec.dtype : array.dtype();
       result.push_back({dtype, array.shape(), array.data()});
     }

@@ -205,6 +205,19 @@ TEST_CASE("one execution runs at other sizes, and refuses those that do not fit"
   CHECK(execution->run_on(data, two));  // 6 elements each
 }
 
+TEST_CASE("a tensor without elements overlaps nothing, wherever it is said to lie") {
+  const Program program = program_of(
+      "program p(N)\n  in  x: f32[N]\n  out y: f32[4]\n\n"
+      "  y[i] = sum[k] x[k]  for i in 0..4\n");
+  const Kernel kernel = compiled(program, {.sizes = {{"N", 0}}});
+  Outcome<Execution> execution = kernel.prepare_calls({});
+  REQUIRE(execution);
+  std::vector<float> y(4, 1);
+  void* data[] = {y.data() + 1, y.data()};
+  CHECK(execution->run_on(data));
+  CHECK(y == std::vector<float>(4, 0));
+}
+
 TEST_CASE("arguments say the sizes, and all that does not fit is listed") {
   const Kernel kernel = compiled(notation("C[m,n] = sum[k] A[m,k]*B[k,n]"),
                                  {.open = {{"m", {}}, {"n", {}}, {"k", {}}}});

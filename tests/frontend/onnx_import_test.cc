@@ -2,6 +2,7 @@
 #include "frontend/onnx_import.h"
 
 #include <fstream>
+#include <limits>
 
 #include <doctest/doctest.h>
 #include "graph/evaluate.h"
@@ -380,4 +381,19 @@ TEST_CASE("onnx_import: sizes that PaddlePaddle writes -1 or ? are open, each by
           "m.onnx: input 'z' has a shape that is not static: dimension 0 is not given, "
           "dimension 1 is not given; give the shape, or a symbol, with --shape");
   }
+}
+
+TEST_CASE("powers of 64-bit integers: any exponent, and what is left of negative ones") {
+  ModelBuilder b(15);
+  b.input("x", {10}, TensorProto::INT64);
+  b.input("e", {10}, TensorProto::INT64);
+  b.node("Pow", {"x", "e"}, {"y"}, "n");
+  b.output("y");
+  const graph::Graph graph = import_model(b).graph;
+  const auto numbers = [](const graph::Dims& elements) { return graph::make_int64s(elements); };
+  const auto y =
+      evaluate_graph(graph, std::vector{numbers({3, -2, 0, 2, -1, 1, 5, -1, 0,
+                                                 std::numeric_limits<std::int64_t>::min() + 1}),
+                                        numbers({4, 3, 64, 128, 129, 1000, -1, -3, 0, -2})});
+  CHECK(elements_as_int(y[0]) == graph::Dims{81, -8, 0, 0, -1, 1, 0, -1, 1, 0});
 }

@@ -246,6 +246,21 @@ TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it")
         }
 }
 
+TEST_CASE("tensors that have the names of an operator's iterators") {
+  for (const std::string name :
+       {"b", "f", "h", "i", "j", "k", "m", "n", "p", "r", "t", "w", "ci", "bi", "bo", "i0", "s1"}) {
+    Graph graph;
+    std::vector<double> x(80);
+    std::iota(x.begin(), x.end(), 0);
+    const ValueId input = graph.add_input(name, list(x).type);
+    const NodeId node = graph.add_node("n", OpKind::TopK, TopKAttributes{0, 2, true}, {input},
+                                       {name + "_", "places"});
+    graph.outputs = graph.node(node).outputs;
+    const auto top = evaluate_graph(graph, std::vector{list(x)});
+    CHECK_MESSAGE(elements_as_int(top[1]) == Dims{79, 78}, name);
+  }
+}
+
 TEST_CASE(
     "scatter: the last of several updates stays, reductions see all, negative indices count from "
     "the end") {

@@ -93,6 +93,15 @@ TEST_CASE("index notation: roles, extents and types follow from use") {
         "  y[i] = (x[i - 1] else 0) + x[i]  for i in 0..I\n");
   CHECK(print(parse_index_notation("C[m,n] += A[m,k]*B[k,n]", DType::F32))
             .find("inout C: f32[M, N]") != std::string::npos);
+  // Divisions and remainders, of which the greatest is not where all iterators are.
+  const auto inputs = [](const std::string& text) {
+    const std::string program = print(parse_index_notation(text, DType::F32));
+    return program.substr(program.find("  in    "),
+                          program.find("  out") - program.find("  in    "));
+  };
+  CHECK(inputs("y[i] = A[i // 2]") == "  in    A: f32[(I - 1)//2 + 1]\n");
+  CHECK(inputs("y[i] = A[i % 4, 2*(i // 8) + i % 2]") == "  in    A: f32[4, 2*((I - 1)//8) + 2]\n");
+  CHECK(inputs("y[i, j] = A[i - j + 7] for i in 0..9, j in 0..8") == "  in    A: f32[16]\n");
   const Program clash = parse_index_notation("C[c] = A[c]", DType::F32);
   CHECK(clash.params == std::vector<std::string>{"Nc"});
   CHECK(find_param(clash, "c") == "Nc");

@@ -11,6 +11,14 @@ struct SizedProgram {
   std::array<std::pair<const char*, std::int64_t>, 4> sizes;  // no name: no more
 };
 
+// Sizes are small and mostly no multiples of a tile. Some have the loops of a kernel of PolyBench,
+// which is named at the right:
+//
+//   scaled_product    gemm         jacobi             jacobi-2d        triangle           syrk
+//   two_products      2mm          jacobi_line        jacobi-1d        triangle_in_place  trmm
+//   there_and_back    atax         in_place           seidel-2d        fields             fdtd-2d
+//   rows_and_columns  bicg         elimination        lu               paths      floyd-warshall
+//                                  substitution       trisolv
 constexpr SizedProgram kPrograms[] = {
     {R"(program dense(M, N, K)
   in    x: f32[M, K]

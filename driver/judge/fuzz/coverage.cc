@@ -202,6 +202,7 @@ class Finder {
     add("two combiners", combiners.size() > 1);
   }
 
+  // Regions, their nesting and their direction; statements have been looked at one by one.
   void look_at_order(const std::vector<ir::Item>& items, int depth) {
     for (const ir::Item& item : items) {
       const auto* region = std::get_if<ir::Region>(&item);
@@ -212,6 +213,8 @@ class Finder {
     }
   }
 
+  // Features that are gone when the text is parsed, or are easier to see there; the words are those
+  // that the generators write.
   void look_at_text() {
     const std::string& text = case_.program.text;
     const auto holds = [&](const char* part) { return text.find(part) != std::string::npos; };
@@ -334,6 +337,8 @@ std::string padded(const std::string& text, std::size_t width, bool right = fals
   return right ? space + text : text + space;
 }
 
+//   feature                        drawn  accepted   refused  executed
+//   scatter                           41        35         4        38
 std::string table_of(const std::string& title, const std::vector<std::string>& names,
                      const std::map<std::string, CoverageRow>& rows) {
   std::string text = padded(title, 26);

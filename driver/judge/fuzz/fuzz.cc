@@ -50,6 +50,7 @@ void leave_one_multiprocessor(Gpu& gpu) {
 
 // False where the scheduler declines. A third of the runs have cores to share their loops among,
 // most have a small GPU.
+// Of open sizes the script is written for typical ones, and then has to hold for all.
 bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
   Machine machine = target.machine;
   machine.cores = run % 3 == 0 ? 4 : 1;
@@ -88,6 +89,7 @@ std::string shown(const RandomProgram& program) {
   }
 }
 
+// Shrinking must not run into another fault: only a candidate that fails in the same way counts.
 FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target& target,
                      const FuzzOptions& options) {
   const std::string kind = judged(found, target, options).failure;
@@ -132,6 +134,7 @@ void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOpti
 constexpr int kMostNodes = 14;
 
 // The smallest number of nodes that still shows a fault is the shrunk case.
+// A graph is a function of its seed and the number of nodes.
 void run_graph(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options,
                RunResult& result) {
   Random random(options.seed, run);
@@ -194,7 +197,8 @@ RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOp
   return result;
 }
 
-// "stage acc0 at U1:i: accesses of 'acc0' are not affine" -> "accesses of '_' are not affine"
+// So that refusals can be counted by reason: names and numbers of a drawn case go.
+//   "stage acc0 at U1:i: accesses of 'acc0' are not affine" -> "accesses of '_' are not affine"
 std::string reason_pattern(const std::string& detail) {
   static const std::regex kName("'[^']*'|\\b[A-Za-z]*[0-9][A-Za-z0-9_.]*");
   const std::size_t headline = detail.find(": ");
@@ -273,6 +277,7 @@ void append(FuzzReport& report, const FuzzReport& more) {
   report.failures.insert(report.failures.end(), more.failures.begin(), more.failures.end());
 }
 
+// Runs end in any order; adding them up by number makes the report the same for any jobs.
 FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target) {
   const std::uint64_t first = options.only.value_or(options.first),
                       count = options.only ? 1 : options.runs;

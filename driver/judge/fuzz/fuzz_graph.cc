@@ -41,7 +41,7 @@ bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs,
       graph::evaluate_groups(g, graph::fuse(graph::make_fusion_graph(g)).groups, inputs), expected);
 }
 
-// All outputs, by the session.
+// All outputs of the network as it is deployed: partitioned, compiled, packaged, run by a session.
 std::vector<runtime::Tensor> run_network(const graph::Graph& g, std::span<const Tensor> inputs,
                                          const codegen::Target& target,
                                          const driver::ModelOptions& options,

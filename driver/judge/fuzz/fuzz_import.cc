@@ -8,7 +8,9 @@
 namespace polyte::fuzz {
 namespace {
 
-// Protobuf's wire format, as far as models need it: the fuzzer shares no code with the reader.
+// Protobuf's wire format, as far as models need it: a key (field number << 3 | wire type), then a
+// varint (type 0) or a length and bytes (type 2). The fuzzer shares no code with the reader.
+// Numbers of fields and types below are those of onnx.proto.
 class Message {
  public:
   Message& integer(int field, std::int64_t value) {
@@ -41,6 +43,7 @@ Message value_info(const std::string& name, const std::vector<std::int64_t>& sha
   return info.text(1, name).message(2, type);
 }
 
+// AttributeProto: name = 1, i = 3, ints = 8, type = 20, which is INT (2) or INTS (7).
 Message attribute(const std::string& name, const std::vector<std::int64_t>& values) {
   Message result;
   result.text(1, name).integer(20, 7);
@@ -51,7 +54,7 @@ Message attribute(const std::string& name, std::int64_t value) {
   return Message().text(1, name).integer(20, 2).integer(3, value);
 }
 
-// A float tensor of small numbers.
+// A tensor of zeros, of float (1) or int64 (7); now and then a byte is missing.
 Message initializer(const std::string& name, const std::vector<std::int64_t>& shape, int type,
                     Random& random) {
   Message tensor;

@@ -68,6 +68,8 @@ Outcome outcome_of(RefusalKind kind) {
   return kind == RefusalKind::Illegal ? Outcome::Illegal : Outcome::Undecided;
 }
 
+// Data decides then which elements are touched: a refusal may be right although this data shows no
+// fault.
 bool reads_subscripts(const ir::Program& program) {
   bool found = false;
   const auto look = [&](const std::vector<ir::Index>& indices) {
@@ -81,6 +83,8 @@ bool reads_subscripts(const ir::Program& program) {
   return found;
 }
 
+// `stage_` names the road that a case is on: an exception from anywhere becomes a failure of that
+// kind, which shrinking keeps.
 class Judge {
  public:
   Judge(const Case& c, const codegen::Target& target) : case_(c), target_(target) {}
@@ -134,6 +138,7 @@ class Judge {
     if (case_.renames) expect_same_loops_renamed(*state, loops);
     execute(*state);
     stage_ = "order";
+    // isl's own code takes long to generate: a quarter of the runs.
     if (case_.data_seed % 4 == 0) compare_with_isl(*state);
     stage_ = "native";
     if (case_.native) run_native();
@@ -141,6 +146,7 @@ class Judge {
   }
 
   // Accepted for all sizes, it has to be right at each.
+  // There is one proof, of the open Program, and it has to hold at all twelve.
   Verdict decide_open() {
     const ProgramPointer open =
         std::make_shared<const ir::Program>(ir::parse_program(case_.program.text, "random"));
@@ -212,6 +218,7 @@ class Judge {
     }
     if (const std::string text = difference(*program_, nest, expected_, equality_); !text.empty())
       throw Failure{"execution", "loops of open size: " + text};
+    // Linear subscripts: every access within its buffer, every value from the right instance.
     try {
       expect_no_fault(proved, {.sizes = program_->sizes});
     } catch (const UserError& e) {
@@ -248,6 +255,7 @@ class Judge {
     return found;
   }
 
+  // Data depends on the seed alone: any road that runs at these sizes sees the same.
   void use_sizes(const ir::Values& sizes) {
     RandomProgram program = case_.program;
     program.sizes = sizes;
@@ -339,7 +347,8 @@ class Judge {
     if (!text.empty()) throw Failure{stage_, "with all loops renamed: " + text};
   }
 
-  // Before the passes and after them.
+  // Before the passes and after them. A schedule may run an instance several times, hence ten times
+  // the steps of the reference.
   std::string executed_difference(const State& state) const {
     ir::InterpretOptions options;
     options.max_steps = 10 * kMaxSteps;
@@ -359,6 +368,8 @@ class Judge {
     return text.empty() ? text : "after the passes: " + text;
   }
 
+  // What a compiler does once, before any run: from the constants to the buffers that hold them
+  // packed. Other inputs are not there yet.
   void pack(const State& state, ir::Environment& buffers, const ir::Values& sizes = {}) const {
     if (std::ranges::none_of(state.staged, &StagedBuffer::at_compile_time)) return;
     const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine()});
@@ -380,6 +391,7 @@ class Judge {
     if (!text.empty()) throw Failure{"order", text};
   }
 
+  // The proof was made from this very script.
   void run_native() const {
     Equality equality = equality_;
     equality.of_bits = equality.of_bits && !case_.program.has_functions;
@@ -417,6 +429,8 @@ class Judge {
     return result;
   }
 
+  // A refusal is never a failure here: a proof may refuse what is right. Whether the execution
+  // shows a fault is counted instead.
   Verdict refused(const Script& script, const Refusal& refusal) {
     Verdict verdict{.outcome = outcome_of(refusal.kind),
                     .detail = refusal.directive + ": " + refusal.headline,

@@ -50,6 +50,8 @@ void ProgramDraft::declare(const std::string& role, const DrawnTensor& tensor) {
 }
 
 // A subscript of `e` that stays inside for every value of some iterator; empty if there is none.
+// An iterator over the same parameter has room to be shifted by the difference of the halos:
+// i in 0..M + 1 may read x: [M + 3] at i, i + 1 and i + 2; reversed, at M - i.
 std::string ProgramDraft::fitting_subscript(const Extent& e,
                                             const std::vector<Iterator>& iterators) {
   std::vector<std::string> choices;
@@ -62,6 +64,8 @@ std::string ProgramDraft::fitting_subscript(const Extent& e,
   return choices.empty() ? "" : random_.pick(choices);
 }
 
+// A read that may leave its tensor says what stands outside, by `else` or by a guard that names the
+// bounds itself; the guard also has a condition of its own, so that it is more than padding.
 std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
   std::vector<DrawnTensor*> candidates;
   for (DrawnTensor& t : pool_)
@@ -91,6 +95,8 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
   return "(" + access + " if " + inside + " else " + literal() + ")";
 }
 
+// Each form gives the new input the extent that keeps the subscript inside: i + 2 needs a halo of
+// 2, 2*i twice the extent, i % 3 three elements.
 std::string ProgramDraft::read_new(const std::vector<Iterator>& iterators) {
   DrawnTensor tensor{fresh("x"), type_, {}, true};
   std::vector<Iterator> chosen = iterators;
@@ -167,6 +173,8 @@ std::vector<Iterator> ProgramDraft::random_iterators(int count, const std::strin
     result.push_back({std::string(1, letters[static_cast<std::size_t>(i)]), random_extent()});
   return result;
 }
+// Mostly those of a tensor that exists, with the same parameters and no larger halos, so that it
+// can be read at the iterators themselves.
 std::vector<Iterator> ProgramDraft::free_iterators() {
   static const std::string kLetters = "ijvw";
   if (pool_.empty() || random_.chance(25)) return random_iterators(random_.between(1, 3), kLetters);

@@ -142,6 +142,8 @@ std::vector<Operation> online(Scene& scene) {
 }
 
 // Instructions of this processor that the nests below some loops are.
+// "Fits" is what the primitive itself asks: the machine has the instruction, and the nest below the
+// loop differs in nothing from what the instruction computes.
 std::vector<Operation> tensorized(Scene& scene) {
   std::vector<Operation> fitting;
   for (const std::string& statement : scene.statements) {
@@ -158,7 +160,7 @@ std::vector<Operation> tensorized(Scene& scene) {
   return fitting;
 }
 
-// Splits after which an instruction fits.
+// Splits after which an instruction fits, found by trying them.
 std::vector<Operation> tiles(Scene& scene) {
   std::vector<Operation> splits;
   ScriptEnvironment environment;

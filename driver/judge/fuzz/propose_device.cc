@@ -29,6 +29,8 @@ class DeviceLoops {
   std::vector<Operation> made_;
   std::map<LoopId, Place> inside_;  // of a loop: where its body is
 
+  // From outside: at most three loops of blocks, directly inside each other; below them threads, or
+  // warps with lanes below. A sequence below blocks ends them.
   void visit(const Tree& tree, Place at, int blocks) {
     if (const auto* sequence = std::get_if<Sequence>(&tree->op))
       for (const Tree& child : sequence->children)

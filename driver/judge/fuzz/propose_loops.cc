@@ -17,6 +17,8 @@ std::vector<std::string> parts(Scene& scene) {
   return {base + "a", base + "b"};
 }
 
+// ((1, a), (b, 1 + a*b)) has determinant 1: an affine map with whole numbers both ways. One of ten
+// has another last entry, and is mostly none.
 Operation affine(Scene& scene, const LoopName& loop) {
   const std::string a = scene.number(), b = scene.number();
   const std::string product = std::to_string(1 + std::stoll(a) * std::stoll(b));
@@ -176,6 +178,7 @@ Operation fuse(Scene& scene) {
               "q" + std::to_string(scene.random.between(0, 9))};
 }
 
+// Mostly neighbours, which can be merged without moving anything between them.
 Operation merge(Scene& scene) {
   const std::size_t first = scene.random.below(scene.statements.size());
   const std::size_t second = scene.random.chance(80) && first + 1 < scene.statements.size()

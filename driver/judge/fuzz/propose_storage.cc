@@ -10,6 +10,7 @@ using namespace schedule;
 
 namespace {
 
+// The loops of a copy below the place of its stage, shuffled, each of some kind.
 NestTree copy_path(Scene& scene, const State& staged, const Stage& stage, const Leaf& leaf) {
   static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Serial,
                                                LoopKind::Unrolled, LoopKind::Vector};
@@ -26,6 +27,7 @@ NestTree copy_path(Scene& scene, const State& staged, const Stage& stage, const 
 
 // The loops that the copies would have, in another order and of other kinds; null where the
 // stage does not apply.
+// The stage is applied to a copy of the State to see which loops its copies get.
 NestTree copy_nest(Scene& scene, const Stage& stage) {
   ScriptEnvironment environment;
   environment.values = {{"L", 4}, {"F1", 2}};

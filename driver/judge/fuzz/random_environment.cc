@@ -43,6 +43,9 @@ std::map<std::string, std::int64_t> subscript_limits(const ir::Program& program)
 
 }  // namespace
 
+// Small numbers, whose products and short sums are exact in every type of floats; integers of full
+// width wrap, which is as exact. Each buffer has a stream of its own: what one is filled with does
+// not depend on the others.
 ir::Environment random_environment(const ir::Program& program, std::uint64_t seed) {
   const auto limits = subscript_limits(program);
   ir::Environment buffers;

@@ -8,6 +8,7 @@
 namespace polyte::fuzz {
 namespace {
 
+// Row i and column j of a matrix lie at stride * i + begin + j of one dimension.
 struct Matrix {
   std::string name;
   int rows = 1, columns = 1, stride = 1;  // stride: from row to row
@@ -40,6 +41,7 @@ std::string declared(const std::string& role, const std::string& type, const Mat
 
 }  // namespace
 
+//   y[9*i + j] = sum[k in 0..6] p[6*i + k] * q[9*k + j]  for i in 0..7, j in 0..9
 RandomProgram flat(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f64", "i32"};
   const std::string type = random.pick(kTypes);

@@ -22,6 +22,9 @@ std::string shifted_self(ProgramDraft& draft, const DrawnTensor& c,
 
 }  // namespace
 
+//   S2: c0[i, j] += x1[i, k] * 2  for i in 0..M, j in 0..i + 1, k in 0..K if j < N
+//
+// A second iterator may end at the first one; where it subscripts, the condition keeps it inside.
 void in_place(ProgramDraft& draft) {
   const std::vector<Iterator> its = draft.random_iterators(draft.random().between(1, 2), "ij");
   DrawnTensor c{draft.fresh("c"), draft.type(), shape_of(its)};

@@ -24,6 +24,9 @@ void sums(ProgramDraft& draft, const std::string& rows, const std::string& lanes
 
 }  // namespace
 
+// The dot products are those of x86's vpdpbusd (u8 * i8, four at a time into i32), vpdpwssd (i16,
+// two at a time) and psadbw (eight absolute differences of bytes). Lanes are now and then none of
+// its vectors' lengths.
 void instructions(ProgramDraft& draft) {
   static const std::vector<Dot> kDots = {
       {"u8", "i8", "i32", "4", "i32(da[r, i, k]) * i32(db[i, k])"},

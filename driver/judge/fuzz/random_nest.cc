@@ -7,7 +7,7 @@ namespace {
 
 using namespace schedule;
 
-// A nest that can be edited in place.
+// A nest that can be edited in place: NestTree is shared and never changed.
 struct Draft {
   enum class Kind { Loop, Sequence, Leaf } kind = Kind::Leaf;
   std::string loop;
@@ -73,6 +73,7 @@ bool tidy(Draft& draft) {
   return true;
 }
 
+// Each edit may make an illegal nest, and some are meant to.
 void swap_loops(Draft& root, Random& random) {
   std::vector<Draft*> outer;
   for (Draft* loop : collect(root, Draft::Kind::Loop))
@@ -90,6 +91,7 @@ void change_kind(Draft& root, Random& random) {
     random.pick(loops)->loop_kind = random.pick(kKinds);
 }
 
+// m > { i > A; i > B }   ->   m > i > { A; B }
 void join_siblings(Draft& root, Random& random) {
   std::vector<std::pair<Draft*, std::size_t>> pairs;
   for (Draft* sequence : collect(root, Draft::Kind::Sequence))
@@ -110,6 +112,7 @@ void join_siblings(Draft& root, Random& random) {
   sequence->children.erase(sequence->children.begin() + static_cast<std::ptrdiff_t>(i) + 1);
 }
 
+// The reverse: m > i > { A; B }   ->   m > { i > A; i > B }
 void part_siblings(Draft& root, Random& random) {
   std::vector<Draft*> shared;
   for (Draft* loop : collect(root, Draft::Kind::Loop))
@@ -152,7 +155,9 @@ bool path_of(Draft& draft, const std::string& statement, std::vector<Draft*>& pa
 }
 
 // Moves a leaf into the nest of another one: at some depth, before or after the rest of the body,
-// with a `when` for every loop there that it does not own.
+// with a `when` for every loop there that it does not own, the first iteration where it goes
+// before its host and the last one where it goes behind. Loops of its own that it does not find
+// there go with it.
 void move_leaf(Draft& root, const State& state, Random& random) {
   std::vector<std::string> names;
   for (Draft* leaf : collect(root, Draft::Kind::Leaf)) names.push_back(leaf->leaf.statement);

@@ -120,6 +120,8 @@ class PinDraw {
     }
   }
 
+  // A pin that the witness keeps leaves the script witnessed; one that it does not keep is drawn
+  // all the same, and then a refusal is no failure.
   void add_form(NestTree pattern) {
     if (!pins_.is_witnessed && !stands_behind_split(pattern)) return;
     pins_.is_witnessed = pins_.is_witnessed && schedule::matches(pattern, nest_, false);
@@ -182,6 +184,7 @@ class PinDraw {
     add_form(gap(schedule::nest_path({{loop, kind}}, rest)));
   }
 
+  // Two loops of one statement, one of five times in the order that the witness does not have.
   void add_order() {
     const LeafPath* leaf = a_leaf();
     if (!leaf || leaf->path.size() < 2) return;
@@ -194,6 +197,7 @@ class PinDraw {
     add_form(gap(schedule::nest_path({{leaf->path[outer]->name}}, within)));
   }
 
+  // Two statements that follow each other, in as many loops as they share, or in fewer.
   void add_pair() {
     if (leaves_.size() < 2) return;
     const std::size_t first = random_.below(leaves_.size() - 1);

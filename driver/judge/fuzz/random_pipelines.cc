@@ -3,6 +3,7 @@
 namespace polyte::fuzz {
 namespace {
 
+//   t1[i, j] = x0[i, j] + max(x2[j], 3)  for i in 0..M, j in 0..N
 void pointwise(ProgramDraft& draft) {
   const std::vector<Iterator> its = draft.free_iterators();
   const std::string name = draft.fresh("t");
@@ -33,6 +34,7 @@ std::string reduced_text(ProgramDraft& draft, const std::vector<Iterator>& its,
   return join_words(parts);
 }
 
+//   t3[i] = sum[k in 0..i + 1, r in 0..3] t1[i, k] * x4[r]  for i in 0..M
 void reduction(ProgramDraft& draft) {
   static const std::vector<std::string> kAny = {"sum", "sum", "sum",    "sum",
                                                 "max", "min", "product"};

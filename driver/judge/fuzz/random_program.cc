@@ -11,6 +11,11 @@ namespace {
 
 // Maxima and the sums that can run along with them. A quotient may have a definition, rounded or
 // not, whose divisor may change before the sum reads it.
+//   top[i] = max[j] x[i, j]
+//   total[i] = sum[j in 0..N] exp(x[i, j] - top[i])
+//   w[i, d] = sum[j] exp(x[i, j] - top[i]) * v[j, d]
+//   o[i, d] = w[i, d] / total[i]
+//   y[i, j] = exp(x[i, j] - top[i]) / total[i]
 RandomProgram softmax(Random& random) {
   const bool weighs = random.chance(50), lives_on = random.chance(30),
              divides_terms = weighs && random.chance(50);
@@ -39,6 +44,7 @@ RandomProgram softmax(Random& random) {
 
 // Products of columns above a diagonal, below one, or near it: tiles of their sums are cut
 // on either side.
+//   S: y[i, j] += x[k, i] * x[k, j]  for i in 0..N, k in 0..K, j in i..N
 RandomProgram gram(Random& random) {
   static const std::vector<std::string> kColumns = {"j in i..N", "j in i+1..N", "j in 0..i+1",
                                                     "j in 0..i", "j in i..i+3 if j < N"};
@@ -55,6 +61,9 @@ RandomProgram gram(Random& random) {
 // row makes of itself, or of what the rows before it have added. Of a triangle each sum needs
 // all of the one before, by what that does to `w`: its terms are added up in parts, and end
 // anywhere in these.
+//   loop i in 0..37
+//     Q: q[i] += x[i, j] * p[j]  for j in 0..N
+//     S: s[j] += x[i, j] * q[i]  for j in 0..N
 RandomProgram rows(Random& random) {
   static const std::vector<std::string> kTypes = {"f64", "f64", "f32", "i32"};
   static const std::vector<std::string> kWraps = {"i32", "i64"};  // of what grows with each row
@@ -84,6 +93,9 @@ RandomProgram rows(Random& random) {
 // or behind them, as networks have them; a chain of definitions may follow. Its loops may be those
 // of regions that order nothing. Tiles have room: its sizes are no parameters, but for the rows of
 // some. Some multiply bf16 into f32, as tensor cores do.
+//   o[b, m, n] = sum[k in 0..20] p[b, m, k] * q[b, k, n]
+//   r[b, m, n] = o[b, m, n] * 2
+//   y[b, m, n] = max(r[b, m, n], 0) + r[b, m, n]
 RandomProgram batches(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
   const bool is_large = random.chance(50), is_short = random.chance(25);
@@ -162,6 +174,8 @@ RandomProgram styled_program(Random& random) {
   return draft.finish();
 }
 
+// Mostly about the size of the tiles that are drawn; 0 and 1 are where code for whole tiles, first
+// and last iterations goes wrong.
 std::int64_t random_size(Random& random) {
   const int form = random.between(0, 99);
   if (form < 4) return 0;
@@ -192,6 +206,8 @@ ir::Program parsed_program(const RandomProgram& program) {
 }
 
 // Sizes that the Program's context allows.
+// By trying: a context is seldom hard to satisfy, and one that 200 draws do not satisfy is a fault
+// of the generator.
 void draw_sizes(RandomProgram& program, Random& random) {
   const ir::Program parsed = parsed_program(program);
   for (int trial = 0; trial < 200; ++trial) {

@@ -24,6 +24,9 @@ std::string combination(ProgramDraft& draft, const std::vector<std::string>& ter
 }
 
 // One to three statements on one or two arrays, any neighbours.
+//   loop t in 0..T
+//     S0: A[i] = A[i - 1] + B[i]  for i in 1..M - 1
+//     S1: B[i] = A[i + 1] + B[i]  for i in 1..M - 1
 void stencils(ProgramDraft& draft) {
   const int rank = draft.random().between(1, 2), arrays = draft.random().between(1, 2);
   const std::vector<std::string> its =
@@ -52,6 +55,7 @@ void stencils(ProgramDraft& draft) {
   }
 }
 
+// Time is a dimension of the tensor: nothing is overwritten, unlike in stencils in place.
 void time_indexed(ProgramDraft& draft) {
   draft.declare("inout", "A", draft.type(), {"T + 1", "M"});
   draft.declare("in", "x", draft.type(), {"T", "M"});
@@ -61,6 +65,7 @@ void time_indexed(ProgramDraft& draft) {
                  "  for i in 1..M");
 }
 
+// As a recurrent network: each step needs all of the state before it.
 void recurrence(ProgramDraft& draft) {
   draft.declare("inout", "h", draft.type(), {"M"});
   draft.declare("const", "w", draft.type(), {"M", "M"});
@@ -72,6 +77,8 @@ void recurrence(ProgramDraft& draft) {
                  "  for i in 0..M");
 }
 
+// The matrix is accessed as by an LU or Cholesky factorisation: a column below the pivot, then
+// what is right of it, which reads that column.
 void elimination(ProgramDraft& draft) {
   draft.declare("inout", "A", draft.type(), {"M", "M"});
   draft.add_line("loop k in 0..M");
@@ -83,6 +90,7 @@ void elimination(ProgramDraft& draft) {
                  (draft.random().chance(50) ? "i + 1" : "M"));
 }
 
+// Upwards y[t] reads y[t - 1]; downwards y[t + 1].
 void scan(ProgramDraft& draft) {
   draft.declare("inout", "y", draft.type(), {"M", "N"});
   draft.declare("in", "x", draft.type(), {"M", "N"});

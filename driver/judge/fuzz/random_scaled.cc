@@ -6,6 +6,7 @@
 namespace polyte::fuzz {
 namespace {
 
+// X stands for the element; the search goes on behind what was put in.
 std::string operand(Random& random, const std::string& element) {
   static const std::vector<std::string> kOperands = {
       "exp(X * 0.25)", "(1 / (X * X + 1))", "(sqrt(abs(X)) - 1)", "(tanh(X) * 3)", "(3 * X)", "X"};
@@ -18,6 +19,9 @@ std::string operand(Random& random, const std::string& element) {
 
 }  // namespace
 
+//   y[i, j] = sum[k in 0..20] exp(A[i, k] * 0.25) * (3 * B[k, j])  for i in 0..18, j in 0..24
+//
+// The functions make sums inexact in any order, hence a tolerance.
 RandomProgram scaled(Random& random) {
   const std::string type = random.chance(50) ? "f32" : "f64";
   const std::string m = std::to_string(random.between(18, 26)),

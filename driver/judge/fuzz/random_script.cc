@@ -19,6 +19,8 @@ std::optional<Operation> one_of(Scene& scene, const std::vector<Operation>& fitt
   return scene.random.pick(fitting);
 }
 
+// Rare chances come first: what fits only some States is asked before the common kinds, which would
+// leave it no room.
 Operation any_operation(Scene& scene) {
   if (const auto found = one_of(scene, propose::online(scene), 30)) return *found;
   if (const auto found = one_of(scene, propose::reciprocals(scene), 20)) return *found;
@@ -78,7 +80,8 @@ std::vector<Operation> opening(Random& random) {
   return result;
 }
 
-// All loops of reductions, or all but one.
+// All loops of reductions, or all but one of the first two: what is not in the contract has to
+// be refused.
 void let_reassociate(Script& script, const ir::Program& program, Random& random) {
   script.contract = Contract::Reassoc;
   for (const ir::Statement& s : program.statements)
@@ -112,6 +115,8 @@ std::string name_of(const Operation& operation) {
   return text.substr(0, text.starts_with("rewrite ") ? text.find(' ', space + 1) : space);
 }
 
+// Of what is refused some stays in the script, on purpose: whether a fault is there is then seen by
+// executing it.
 bool is_kept(RefusalKind kind, Random& random) {
   return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
 }
@@ -126,6 +131,8 @@ struct DeviceScript {
 
 // The script with loops bound to a GPU: what is illegal is left out, most of the time. None where
 // it does not nest as a GPU has it, most of the time.
+// Loops are bound behind all other lines: a script for a GPU is one for a CPU with bindings behind
+// it.
 std::optional<Script> bound_to_device(const DeviceScript& device, const Machine& machine,
                                       Random& random) {
   Script script = device.script;
@@ -188,6 +195,7 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
       if (is_legal) ++statistics.applied[name];
       if (!is_legal && !is_kept(applied.error().kind, random)) continue;
       script.directives.push_back(directive);
+      // Once more without a proof, so that what follows is drawn for the State that the line makes.
       if (!is_legal) applied = apply(state, directive, environment, nullptr);
       if (!applied) break;
       state = *applied;

@@ -17,6 +17,8 @@ std::string multiple(int step, const std::string& iterator, int begin) {
 
 }  // namespace
 
+//   P0: y[i, 2*j] = a[i, j] + b[i, j]        for i in 0..3, j in 0..20
+//   P1: y[i, 2*j + 1] = a[i + 1, j + 2]      for i in 0..3, j in 0..20
 RandomProgram turns(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f64", "i32", "i16", "u8"};
   const std::string type = random.pick(kTypes);

@@ -136,6 +136,8 @@ class Writer : private UpdateDraft {
   }
 
   // acc[at[k]] += .., acc[k // 2] += .., acc[(i + k) % 3] = ..
+  // Several points may write one element: an assignment then depends on their order, an update
+  // mostly does not.
   void scatter(const DrawnArray& array) {
     const DrawnLoop loop{"n", random_.chance(50) ? array.shape[0] : "K",
                          random_.chance(10) ? -1 : 0};
@@ -146,6 +148,8 @@ class Writer : private UpdateDraft {
       places.push_back(selected(array, loop));
     } else if (array.shape[0] == "3") {
       places.push_back("(" + loop.subscript() + (form < 80 ? ") % 3" : " + 1) % 3"));
+      // Every subscript stays inside: n // 2 of 0..M is below M, (n + 1) % 3 below 3, and what is
+      // read from memory is a position that the context keeps within the extent.
     } else {
       loops[0].extent = array.shape[0];
       places.push_back(loop.low < 0 ? "n // 2 + 1" : "n // 2");
@@ -181,6 +185,7 @@ class Writer : private UpdateDraft {
     arrays_.push_back(result);
   }
 
+  // Targets are what has been defined where this statement stands, accumulators above all.
   void statement() {
     std::vector<DrawnArray> targets;
     for (const DrawnArray& array : arrays_)

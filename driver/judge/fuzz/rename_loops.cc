@@ -44,6 +44,8 @@ Tokens without_own_name(Tokens tokens) {
   return tokens;
 }
 
+// A bijection between the names of two texts, which grows line by line. A line agrees where the
+// names of one are those of the other under it.
 class Names {
  public:
   bool agree(const Tokens& a, const Tokens& b) {
@@ -107,6 +109,7 @@ class Names {
 
 }  // namespace
 
+// The new names sort as the old ones do; they are given in a drawn order.
 std::optional<State> renamed_loops(const State& state, const Machine& machine, Random& random) {
   if (!state.tree) return state;  // nothing is left of the Program: there is no loop to rename
   std::map<std::string, std::string> names;

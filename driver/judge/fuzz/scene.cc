@@ -51,6 +51,7 @@ std::vector<std::string> Scene::some_loops() {
   return loops;
 }
 
+// Also factors that seldom divide (5, 7), the length of a vector (L) and a param (F1).
 Size Scene::factor() {
   static const std::vector<std::string> kFactors = {"1", "2", "2", "3", "3",  "4", "4",
                                                     "5", "7", "8", "L", "F1", "16"};
@@ -73,6 +74,7 @@ std::vector<When> Scene::when() {
   return result;
 }
 
+// What `when` has to say for a statement that comes into a nest with loops that it does not have.
 std::vector<When> Scene::lacking(const std::string& moved, const std::string& host, bool first,
                                  std::size_t depth) {
   const std::vector<std::string> own = loops_of(moved), above = loops_of(host);

@@ -21,6 +21,9 @@ std::string joined_lines(const std::vector<std::string>& lines) {
   return text;
 }
 
+// Delta debugging by single steps: each drops or lowers one thing, and stays where the case still
+// fails in the same way. What a step made impossible (a use of a tensor that is gone) does not
+// parse, and is no candidate.
 class Shrinker {
  public:
   Shrinker(Case c, const ShrinkOptions& options)
@@ -56,6 +59,7 @@ class Shrinker {
     return true;
   }
 
+  // From the last one on: later directives name what earlier ones have made.
   bool drop_directives() {
     bool any = false;
     for (std::size_t i = best_.script.directives.size(); i > 0; --i) {
@@ -117,6 +121,7 @@ class Shrinker {
     return any;
   }
 
+  // Never to 0: a case without instances seldom fails for the reason that was found.
   bool lower_sizes() {
     bool any = false;
     const ir::Values sizes = best_.program.sizes;

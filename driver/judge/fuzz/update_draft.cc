@@ -89,6 +89,8 @@ const DrawnLoop* UpdateDraft::loop_of(const std::vector<DrawnLoop>& loops,
   return found.empty() ? nullptr : random_.pick(found);
 }
 
+// Beside the element of these loops there are neighbours at distance 1, which need `else`, since
+// the first or last one has none. `form` decides once for all dimensions whether there are any.
 std::string UpdateDraft::element(const DrawnArray& array, const std::vector<DrawnLoop>& loops,
                                  int own_percent) {
   read_.insert(array.name);
@@ -170,6 +172,8 @@ std::string UpdateDraft::read(const std::vector<DrawnLoop>& loops, int old_perce
   return first + " + " + again(array, loops);
 }
 
+// Both reads may be outside, each with its own answer for that: a proof that takes them for one
+// read of one cell is wrong.
 std::string UpdateDraft::again(const DrawnArray& array, const std::vector<DrawnLoop>& loops) {
   std::vector<std::string> places;
   for (const std::string& extent : array.shape) {
