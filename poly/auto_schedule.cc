@@ -12,6 +12,7 @@
 #include "poly/outer_lanes.h"
 #include "poly/region_nest.h"
 #include "poly/register_tiles.h"
+#include "poly/state_price.h"
 #include "poly/strategy_cpu.h"
 #include "poly/strategy_gpu.h"
 #include "poly/whole_program.h"
@@ -63,6 +64,29 @@ void put_first(std::vector<Value>& from, std::vector<Value>& into) {
               std::make_move_iterator(from.end()));
 }
 
+// Cycles of all nests, by the loops as they stand.
+std::optional<double> price_of_nests(const ir::Program& program, const Machine& machine,
+                                     const NestSchedule& schedule) {
+  const schedule::Script script =
+      schedule::write_script(program, "poly", machine, {.nests = schedule.nests});
+  const auto state = schedule::replay(std::make_shared<const ir::Program>(program), script, machine,
+                                      {schedule::ProofLevel::Off, {}});
+  return state ? std::optional(cycles_of(*state, machine)) : std::nullopt;
+}
+
+// Sums in nests of their own are worth it where these are cheaper by more than the price errs.
+bool is_cheaper_apart(const ir::Program& program, const Machine& machine,
+                      const NestSchedule& together, const NestSchedule& apart,
+                      std::vector<std::string>& considered) {
+  constexpr double kClearly = 0.8;
+  const auto one = price_of_nests(program, machine, together),
+             several = price_of_nests(program, machine, apart);
+  if (!one || !several) return false;
+  considered.push_back("sums in nests that isl fused: " + cycles_text(*one) +
+                       "; apart: " + cycles_text(*several));
+  return *several < kClearly * *one;
+}
+
 Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::State& reference,
                                  const Machine& machine, const StrategyOptions& strategy,
                                  std::uint64_t quota) {
@@ -85,11 +109,14 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
     if (!core) return core.error();
     schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   }
-  if (schedule && schedule->loses_tiles) {
+  const bool asks_price = !strategy.affine_core_only && schedule && schedule->shares_sums;
+  if (schedule && (schedule->loses_tiles || asks_price)) {
     core = scheduler.run({.quota = quota, .allow_maps = false, .fuse = false});
     if (core) {
       auto apart = schedule_for_cpu(program, reference, *core, machine, strategy);
-      if (apart) schedule = std::move(apart);
+      if (apart && (schedule->loses_tiles ||
+                    is_cheaper_apart(program, machine, *schedule, *apart, considered)))
+        schedule = std::move(apart);
     }
   }
   if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};

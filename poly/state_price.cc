@@ -17,6 +17,9 @@ constexpr double kBeside = 0.25;  // of loads and stores, beside arithmetic
 // Instructions of a tile that stay near, and beyond.
 constexpr double kMostInTile = 64, kLongTile = 1.25;
 constexpr double kStartThreads = 5000;
+// Lines a page or more apart are fetched by no prefetcher: what is left of the latency of the
+// second cache and of what is beyond, where many are on their way at once.
+constexpr double kPage = 4096, kPageFromL2 = 2, kPageFromL3 = 10;
 
 struct PricedLoop {
   std::string name;
@@ -64,7 +67,7 @@ class Pricer {
     price.beyond_l3 = share_ * traffic(static_cast<double>(machine_.l3.bytes));
     const auto [issue, level2, level3, memory] = times_of(price);
     price.cycles = with_threads(std::max({issue, level2, level3, memory}) +
-                                0.1 * (issue + level2 + level3 + memory));
+                                0.1 * (issue + level2 + level3 + memory) + page_cycles());
     return price;
   }
 
@@ -165,6 +168,9 @@ class Pricer {
       (l < first || !is_tile ? around : points) *=
           l < first || !is_tile ? loops_[l].trips : turns(l);
     bool is_chain = false;
+    // A sum in memory whose last vector is masked is loaded and stored in every step.
+    double latency = operations_.latency;
+    const bool is_masked = is_vector && std::fmod(loops_[lane].trips, width) != 0;
     for (const Reference& reference : references_) {
       double count = 1;
       for (std::size_t l = first; l < loops_.size() && is_tile; ++l)
@@ -172,6 +178,7 @@ class Pricer {
       const bool is_sum = s_.kind == schedule::StatementKind::Update && reference.is_written;
       const bool stays = first > 0 && is_tile && reference.strides[first - 1] == 0;
       if (is_sum) is_chain = is_tile ? stays : reference.strides[lane] == 0;
+      if (is_sum && is_masked && !reference.is_register) latency += kForward;
       if (reference.is_written && (is_sum || reference.is_register)) registers += count;
       if (reference.is_register || (!is_tile && reference.strides[lane] == 0)) continue;
       const bool is_apart = is_vector && std::abs(reference.strides[lane]) > 1;
@@ -185,9 +192,28 @@ class Pricer {
     double start = 0;
     if (first > 0 || !is_tile)
       start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
-    const double run = is_chain ? std::max(slots, operations_.latency) : slots;
+    const double run = is_chain ? std::max(slots, latency) : slots;
     return around * run * (is_tile && is_unrolled(first) && points > kMostInTile ? kLongTile : 1) +
            start;
+  }
+
+  // Of the innermost loop around a tile, where it goes from page to page.
+  double page_cycles() const {
+    std::size_t step = loops_.size();
+    while (step > 0 && is_in_tile(loops_[step - 1])) --step;
+    if (step-- == 0) return 0;
+    double around = 1, cycles = 0;
+    for (std::size_t l = 0; l <= step; ++l) around *= loops_[l].trips;
+    for (const Reference& reference : references_) {
+      if (reference.is_register || std::abs(reference.strides[step]) * reference.bytes < kPage)
+        continue;
+      const double bytes = footprint(reference, 0);
+      if (bytes > static_cast<double>(machine_.l2.bytes))
+        cycles += kPageFromL3;
+      else if (bytes > static_cast<double>(machine_.l1.bytes))
+        cycles += kPageFromL2;
+    }
+    return around * cycles;
   }
 
   double footprint(const Reference& reference, std::size_t from) const {

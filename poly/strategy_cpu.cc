@@ -52,6 +52,12 @@ class NestStrategy {
     return wants_register_tiles(program_, reference_, statements);
   }
 
+  // Whether a sum shares loops with another cluster.
+  bool shares_sums() const {
+    return parts_.size() > 1 && !outer_.empty() &&
+           std::ranges::any_of(parts_, [](const Cluster* part) { return part->update(); });
+  }
+
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
   schedule::NestPlan run() {
     if (options_.affine_core_only) return plan_shared_nest(shared_nest());
@@ -441,6 +447,7 @@ std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program,
     }
     NestStrategy strategy(program, reference, nest, machine, options, number++, staged);
     schedule.loses_tiles = schedule.loses_tiles || strategy.loses_tiles();
+    schedule.shares_sums = schedule.shares_sums || strategy.shares_sums();
     schedule.nests.push_back(strategy.run());
   }
   return schedule;

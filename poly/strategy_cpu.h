@@ -24,6 +24,7 @@ struct NestSchedule {
   std::vector<schedule::NestPlan> nests;
   // A contraction that isl fused would do better in a nest of its own.
   bool loses_tiles = false;
+  bool shares_sums = false;  // in a nest that isl fused: what they cost apart may be less
   std::vector<std::string> notes = {};       // what could not be had: a tile in time
   std::vector<std::string> considered = {};  // orders and plans that were weighed
 };

@@ -257,7 +257,8 @@ TEST_CASE("tensors that have the names of an operator's iterators") {
                                        {name + "_", "places"});
     graph.outputs = graph.node(node).outputs;
     const auto top = evaluate_graph(graph, std::vector{list(x)});
-    CHECK_MESSAGE(elements_as_int(top[1]) == Dims{79, 78}, name);
+    CAPTURE(name);
+    CHECK(elements_as_int(top[1]) == Dims{79, 78});
   }
 }
 

@@ -22,7 +22,7 @@ program windows(M, N)
 
 TEST_CASE("windows over an image: vectors along the rows of all sums, the sums in registers") {
   for (const ir::Values& sizes :
-       {ir::Values{{"M", 9}, {"N", 150}}, ir::Values{{"M", 5}, {"N", 40}}}) {
+       {ir::Values{{"M", 90}, {"N", 150}}, ir::Values{{"M", 200}, {"N", 40}}}) {
     const std::string script = script_of(kWindows, sizes);
     CHECK(has(script, "r > s > <x.i> > p.update"));
     CHECK(has(script, "stage p at p.update:x.o in register"));
@@ -30,8 +30,41 @@ TEST_CASE("windows over an image: vectors along the rows of all sums, the sums i
   }
 }
 
-TEST_CASE("rows too short for vectors stay scalar") {
-  CHECK_FALSE(has(script_of(kWindows, {{"M", 40}, {"N", 5}}), "<x"));
+TEST_CASE("rows too short for vectors of a shared nest: sums in nests of their own have tiles") {
+  const std::string script = script_of(kWindows, {{"M", 40}, {"N", 5}});
+  CHECK(has(script, "> p.init; r > s > [u.i] > <x.i> > p.update }"));
+  CHECK(has(script, "stage p at p.update:x.o in register"));
+}
+
+TEST_CASE("a sum of sums: isl fuses both, and along the rows of the first one nothing is near") {
+  constexpr const char* kPartial = R"(
+program partial()
+  in   x: f32[200, 257, 19]
+  temp p: f32[257, 19]
+  out  y: f32[257]
+  p[j, k] = sum[i] x[i, j, k]
+  y[j] = sum[k] p[j, k]
+)";
+  CHECK(has(script_of(kPartial, {}), "i > [j.i] > <k.i> > p.update }"));
+}
+
+// Rows are lanes of sums that share a nest, however short: see schedule/cost/lanes.h for squares.
+TEST_CASE("softmax of few columns: rows as lanes of its maxima and sums") {
+  constexpr const char* kFew = R"(
+program few(N)
+  in  x: f32[257, N]
+  out y: f32[257, N]
+  t[i] = max[j] x[i, j]
+  e[i, j] = exp(x[i, j] - t[i])
+  s[i] = sum[j] e[i, j]
+  y[i, j] = e[i, j] / s[i]
+)";
+  for (const std::int64_t columns : {2, 3, 5, 11, 15}) {
+    CAPTURE(columns);
+    const std::string script = script_of(kFew, {{"N", columns}});
+    CHECK(has(script, "> <i.i> > t.update"));
+    CHECK(has(script, "> <i.i> > s.update"));
+  }
 }
 
 TEST_CASE("a definition streams row by row where its rows share no read") {
