@@ -28,9 +28,9 @@ bool is_reserved(const std::string& name) {
       "trunc",   "exp",    "log",    "tanh",   "erf",     "sigmoid", "sin",   "cos",  "pow",
       "fma",     "select", "cast",   "true",   "false",   "inf",     "nan",   "neg",  "mod",
       "context", "shl",    "shr",    "eq",     "ne",      "lt",      "le"};
-  static constexpr const char* kIterators[] = {"b",  "n",  "c",  "d",  "h",  "w",  "m",  "k",
-                                               "i",  "j",  "f",  "p",  "t",  "r",  "co", "ci",
-                                               "bo", "bi", "kd", "kh", "kw", "od", "oh", "ow"};
+  static constexpr const char* kIterators[] = {"b",  "n",  "c",  "d",  "h",  "w",  "m",
+                                               "k",  "i",  "j",  "r",  "co", "ci", "bo",
+                                               "bi", "kd", "kh", "kw", "od", "oh", "ow"};
   const auto is_name = [&](const char* word) { return name == word; };
   if (dtype_from_string(name)) return true;
   if (std::any_of(std::begin(kWords), std::end(kWords), is_name)) return true;

@@ -1,7 +1,6 @@
 #include "ir/statement_parts.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ir/affine_terms.h"
 #include "ir/domain.h"
@@ -97,12 +96,6 @@ Affine extreme_of(const Affine& e, const Range& range, bool greatest) {
   return result;
 }
 
-bool shares_symbol(const Affine& a, const Affine& b) {
-  std::set<std::string> symbols;
-  a.collect_symbols(symbols);
-  return std::ranges::any_of(symbols, [&](const std::string& symbol) { return b.uses(symbol); });
-}
-
 // Remainders stand as c * (x - d * (x // d)): c * (d - 1) at most, and less where x is smaller.
 Affine without_remainders(const Affine& e, const Ranges& known) {
   for (const Term& term : e.terms()) {
@@ -110,7 +103,6 @@ Affine without_remainders(const Affine& e, const Ranges& known) {
     const Affine& x = term.atom.div->numerator;
     const std::int64_t d = term.atom.div->denominator, c = -term.coefficient / d;
     const Affine rest = e - x * c - of_term(term);
-    if (shares_symbol(x, rest)) continue;
     const Interval at = range_of(x, known);
     const bool is_whole = at.min && at.max && *at.min >= 0 && *at.max < d;
     return without_remainders(rest, known) + (is_whole ? x * c : Affine(c > 0 ? c * (d - 1) : 0));

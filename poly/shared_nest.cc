@@ -21,6 +21,15 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
+// Iterations of the loop write side by side, evenly, and fill a vector at least.
+bool carries_lanes(const ir::Program& program, const schedule::State& reference,
+                   const Machine& machine, const ir::Statement& s, const std::string& loop) {
+  return ir::stride_of(program, s.writes[0], loop) == 1 &&
+         schedule::can_carry_lanes(program, s, loop) &&
+         iterations_of(reference, s, loop) >=
+             machine.lanes(program.buffer(s.writes[0].buffer).dtype);
+}
+
 class SharedNestPlanner {
  public:
   explicit SharedNestPlanner(const SharedNest& nest)
@@ -283,14 +292,6 @@ std::int64_t iterations_of(const schedule::State& reference, const ir::Statement
   auto it = ranges.find(loop);
   if (it == ranges.end() || !it->second.min || !it->second.max) return 1;
   return std::max<std::int64_t>(0, *it->second.max - *it->second.min + 1);
-}
-
-bool carries_lanes(const ir::Program& program, const schedule::State& reference,
-                   const Machine& machine, const ir::Statement& s, const std::string& loop) {
-  return ir::stride_of(program, s.writes[0], loop) == 1 &&
-         schedule::can_carry_lanes(program, s, loop) &&
-         iterations_of(reference, s, loop) >=
-             machine.lanes(program.buffer(s.writes[0].buffer).dtype);
 }
 
 std::string turned_lane(const SharedNest& nest) { return SharedNestPlanner(nest).lane(); }

@@ -21,10 +21,6 @@ namespace polyte::poly {
 // Of the reference; 1 where it has no constant bounds.
 std::int64_t iterations_of(const schedule::State& reference, const ir::Statement& s,
                            const std::string& loop);
-// True where iterations of the loop write side by side, evenly, and fill a vector at least.
-bool carries_lanes(const ir::Program& program, const schedule::State& reference,
-                   const Machine& machine, const ir::Statement& s, const std::string& loop);
-
 struct SharedNest {
   const ir::Program* program = nullptr;
   const schedule::State* reference = nullptr;

@@ -47,10 +47,10 @@ void expand_stft(Expander& expander, const Node& node) {
   const Dims &shape = expander.shape(node.outputs[0]), &rows = expander.shape(matrix);
   const DType wide = accumulator_of(expander.type(signal).dtype);
   Ranges reductions = {{"n", 0, rows[0]}};
-  if (rows[1] != 1) reductions.push_back({"p", 0, rows[1]});
+  if (rows[1] != 1) reductions.push_back({"c", 0, rows[1]});
   const ir::Affine n = ir::Affine::symbol("n"),
-                   part = rows[1] != 1 ? ir::Affine::symbol("p") : ir::Affine(0);
-  expander.reduce(node.outputs[0], {{"b", 0, shape[0]}, {"f", 0, shape[1]}, {"j", 0, shape[2]}},
+                   part = rows[1] != 1 ? ir::Affine::symbol("c") : ir::Affine(0);
+  expander.reduce(node.outputs[0], {{"b", 0, shape[0]}, {"m", 0, shape[1]}, {"j", 0, shape[2]}},
                   reductions, ir::Combiner::Sum, [=, &expander](const Subscripts& at) {
                     const ir::Expr x = expander.read(signal, {at[0], at[1] * step + n, part});
                     return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide, x),

@@ -99,8 +99,8 @@ TEST_CASE("index notation: roles, extents and types follow from use") {
     return program.substr(program.find("  in    "),
                           program.find("  out") - program.find("  in    "));
   };
-  CHECK(inputs("y[i] = A[i // 2]") == "  in    A: f32[(I - 1)//2 + 1]\n");
-  CHECK(inputs("y[i] = A[i % 4, 2*(i // 8) + i % 2]") == "  in    A: f32[4, 2*((I - 1)//8) + 2]\n");
+  CHECK(inputs("y[i] = A[i // 2]") == "  in    A: f32[(I + 1)//2]\n");
+  CHECK(inputs("y[i] = A[i % 4, 2*(i // 8) + i % 2]") == "  in    A: f32[4, 2*((I + 7)//8)]\n");
   CHECK(inputs("y[i, j] = A[i - j + 7] for i in 0..9, j in 0..8") == "  in    A: f32[16]\n");
   const Program clash = parse_index_notation("C[c] = A[c]", DType::F32);
   CHECK(clash.params == std::vector<std::string>{"Nc"});
