@@ -329,6 +329,62 @@ TEST_CASE("masked lanes a few elements apart end with the buffer, and are no gat
   CHECK(assembly.find("gather") == std::string::npos);
 }
 
+namespace {
+
+// Columns of which only the first `active` elements are read, from an x that ends with the last
+// one.
+std::string short_square(int lanes, int active, int columns) {
+  const int stride = columns + 5;
+  const std::string mask = " if " + std::to_string(active), n = std::to_string(lanes);
+  std::string text = "loops short_square\n  in x: T[" +
+                     std::to_string((active - 1) * stride + columns) + "]\n  inout y: T[" +
+                     std::to_string(lanes * columns) + "]\n\n";
+  for (int c = 0; c < columns; ++c)
+    text += "  y[" + std::to_string(active * c) + "; " + n + " by 1" + mask + "] = x[" +
+            std::to_string(c) + "; " + n + " by " + std::to_string(stride) + mask + "]\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "masked lanes that read a square: what is beyond the active ones is neither read nor written") {
+  for (const int lanes : {4, 8, 16})
+    for (const int active : {2, 3, lanes - 3, lanes - 1, lanes})
+      for (const int columns : {2, 5, lanes}) {
+        CAPTURE(lanes);
+        CAPTURE(active);
+        CAPTURE(columns);
+        if (active < 1) continue;
+        const std::string text = short_square(lanes, active, columns);
+        const std::int64_t elements = (active - 1) * (columns + 5) + columns;
+        for (const DType type : {DType::F64, DType::F32, DType::I16, DType::I8})
+          check_everywhere(
+              replaced(text, "T[", std::string(to_string(type)) + "["),
+              {{"x", filled(type, {elements}, 31)}, {"y", filled(type, {lanes * columns}, 32)}});
+      }
+  const codegen::Kernel kernel{
+      ir::parse_loop_program(replaced(short_square(8, 5, 8), "T[", "f32["), "test"), {}};
+  const std::string assembly =
+      codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
+  CHECK(assembly.find("gather") == std::string::npos);
+}
+
+TEST_CASE("masked stores of lanes that are known are plain ones where no mask registers are") {
+  std::string text = "loops pieces\n  in x: T[8]\n  inout y: T[100]\n\n";
+  for (int active = 1, at = 0; active <= 8; at += active + 1, ++active)
+    text += "  y[" + std::to_string(at) + "; 8 by 1 if " + std::to_string(active) +
+            "] = x[0; 8 by 1]\n";
+  for (const DType type : kTypes) {
+    if (type == DType::Bool) continue;
+    check_everywhere(replaced(text, "T[", std::string(to_string(type)) + "["),
+                     {{"x", filled(type, {8}, 33)}, {"y", filled(type, {100}, 34)}});
+  }
+  const codegen::Kernel kernel{ir::parse_loop_program(replaced(text, "T[", "f32["), "test"), {}};
+  CHECK(codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3")).find("vmaskmov") ==
+        std::string::npos);
+}
+
 // What the stores write is loaded again: such loads stay where they are.
 TEST_CASE("a square in place is no square") {
   check_everywhere(R"(loops in_place

@@ -155,4 +155,13 @@ TEST_CASE(
   CHECK(block(kTurn, 4) == 0);
   CHECK(script(kGrid).find("h > w.o > <w.i> > y") != std::string::npos);
   CHECK(script(kThree).find("<w") == std::string::npos);
+  // Squares as wide as a line that is shorter than a vector.
+  constexpr const char* kLines =
+      "program p()\n  in  x: f32[3, 40]\n  out y: f32[40, 3]\n  y[k, i] = x[i, k]\n";
+  CHECK(script(kLines).find("Side = 4") != std::string::npos);
+  CHECK(script(kLines).find("k.o > [k.i] > <i> > y") != std::string::npos);
+  CHECK(schedule::square_side(5, 16) == 8);
+  CHECK(schedule::square_side(8, 16) == 8);
+  CHECK(schedule::square_side(17, 16) == 16);
+  CHECK(schedule::square_side(1, 16) == 1);
 }

@@ -234,6 +234,33 @@ program shifted(M, N)
   CHECK(script.find("nest") != script.rfind("nest"));
 }
 
+TEST_CASE("rows: short ones that several loops add up keep a vector each in registers") {
+  constexpr const char* kShort = R"(
+program shorts(I, J, K)
+  in  x: f32[I, J, K]
+  out y: f32[J]
+  y[j] = sum[i, k] x[i, j, k]
+)";
+  for (const ir::Values& sizes :
+       {ir::Values{{"I", 9}, {"J", 40}, {"K", 19}}, ir::Values{{"I", 9}, {"J", 33}, {"K", 5}},
+        ir::Values{{"I", 20}, {"J", 17}, {"K", 100}}}) {
+    const std::string script = checked(kShort, sizes);
+    CHECK(has(script, "i > k.o > [j.i] > <k.i> > y_v.update"));
+    CHECK(has(script, "stage y_v at y_v.update:j.o in register"));
+  }
+  // Long rows are walked one by one, and rows that follow each other for one result are one row.
+  CHECK_FALSE(
+      has(checked(kShort, {{"I", 9}, {"J", 40}, {"K", 200}}), "[j.i] > <k.i> > y_v.update"));
+  constexpr const char* kOne = R"(
+program one(I, J, K)
+  in  x: f32[I, J, K]
+  in  w: f32[J, K]
+  out y: f32[I]
+  y[i] = sum[j, k] x[i, j, k] * w[j, k]
+)";
+  CHECK_FALSE(has(checked(kOne, {{"I", 40}, {"J", 9}, {"K", 19}}), "[i.i] > <k.i> > y_v.update"));
+}
+
 TEST_CASE("rows: sums along the slow axis read few rows at once where these are far apart") {
   const auto program = schedule::bound_program(R"(
 program columns(M, N)
