@@ -1,5 +1,7 @@
 #include "tests/codegen/native.h"
 
+#include <doctest/doctest.h>
+
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -144,6 +146,25 @@ std::string against_interpreter(const ir::LoopProgram& program, const ir::Enviro
 std::string against_interpreter(const std::string& text, const ir::Environment& inputs,
                                 const RunOptions& options) {
   return against_interpreter(ir::parse_loop_program(text, "test"), inputs, options);
+}
+
+void check_everywhere(const std::string& text, const ir::Environment& inputs) {
+  for (const codegen::Target& target : runnable_targets()) {
+    for (const bool aligned : {false, true}) {
+      CAPTURE(target.machine.cpu);
+      CAPTURE(aligned);
+      CHECK(against_interpreter(text, inputs,
+                                {.target = target, .codegen = {}, .aligned = aligned}) == "");
+    }
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
 }
 
 ir::Contents zeros(DType type, std::vector<std::int64_t> shape) {

@@ -53,6 +53,14 @@ std::string against_interpreter(const ir::LoopProgram& program, const ir::Enviro
 std::string against_interpreter(const std::string& text, const ir::Environment& inputs,
                                 const RunOptions& options = {});
 
+// The same for every target of runnable_targets(), aligned and not, as checks.
+void check_everywhere(const std::string& text, const ir::Environment& inputs);
+// Every `from` in the text, as a template's T[.
+std::string replaced(std::string text, const std::string& from, const std::string& to);
+inline constexpr DType kTypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I8,
+                                   DType::I16, DType::I32, DType::I64, DType::U8,   DType::U16,
+                                   DType::U32, DType::U64, DType::Bool};
+
 ir::Contents zeros(DType type, std::vector<std::int64_t> shape);
 ir::Contents filled(DType type, std::vector<std::int64_t> shape,
                     unsigned seed);  // small integers, fractions for floats
