@@ -11,34 +11,18 @@
 #include "lower/unroll_loops.h"
 #include "lower/vectorize_loops.h"
 #include "support/error.h"
-#include "tests/lower/harness.h"
+#include "tests/lower/loop_text.h"
 #include "tests/lower/state_tools.h"
 
 using namespace polyte;
 using namespace polyte::lower;
 using ir::Affine;
+using test::after;
+using test::body_of;
+using test::parsed;
 using test::sym;
 
 namespace {
-
-const std::string kHead =
-    "loops p\n  in x: f32[100, 100]\n  in b: f64[100]\n  out y: f32[100, 100]\n\n";
-
-ir::LoopProgram parsed(const std::string& body) {
-  return ir::parse_loop_program(kHead + body, "test");
-}
-
-std::string body_of(const ir::LoopProgram& program) {
-  return ir::print(program).substr(kHead.size());
-}
-
-// The pass on the text; the result must also compute the same.
-template <class Pass>
-std::string after(const std::string& body, const Pass& pass) {
-  const ir::LoopProgram before = parsed(body), result = pass(before);
-  CHECK(test::compare(before, result) == "");
-  return body_of(result);
-}
 
 Machine machine_of(int bits) {
   Machine machine;
