@@ -309,7 +309,7 @@ frontend::Coverage coverage_of(const ModelBuilder& b) {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / "polyte_coverage_test.onnx";
   std::ofstream(file, std::ios::binary) << b.bytes();
-  const frontend::Coverage coverage = frontend::coverage(file);
+  frontend::Coverage coverage = frontend::coverage(file);
   std::filesystem::remove(file);
   return coverage;
 }

@@ -16,11 +16,9 @@
 
 using namespace polyte;
 using namespace polyte::lower;
-using ir::Affine;
 using test::after;
 using test::body_of;
 using test::parsed;
-using test::sym;
 
 namespace {
 
