@@ -144,7 +144,9 @@ def summary(rows):
 
 def shares(rows):
     """Of drawn operators: by family and arm, the geometric mean of the best peer's time over ours,
-    and each that takes 30 us or more and is below 0.8."""
+    each that takes 30 us or more and is below 0.8, and those without a figure, which failed or
+    differ."""
+    cases = {row["name"].split(" / ")[0] for row in rows}
     for arm in ("template", "poly"):
         found = {}
         for row in rows:
@@ -159,6 +161,9 @@ def shares(rows):
         print(f"  of {len(every)}, {len(low)} of 30 us or more are below 0.8")
         for row in sorted(low, key=lambda r: r["peer_over_ours"]):
             print(f"    {row['peer_over_ours']:.2f} {row['name']}")
+        missing = cases - {row["name"].split(" / ")[0] for row in every}
+        if missing:
+            print(f"  not compared: {', '.join(sorted(missing))}")
 
 
 def cases_of(options, folder):

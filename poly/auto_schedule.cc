@@ -109,11 +109,14 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
     if (!core) return core.error();
     schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   }
+  std::vector<std::string> given_up = core->given_up;
   const bool asks_price = !strategy.affine_core_only && schedule && schedule->shares_sums;
   if (schedule && (schedule->loses_tiles || asks_price)) {
-    core = scheduler.run({.quota = quota, .allow_maps = false, .fuse = false});
-    if (core) {
-      auto apart = schedule_for_cpu(program, reference, *core, machine, strategy);
+    const Result<AffineCore> unfused =
+        scheduler.run({.quota = quota, .allow_maps = false, .fuse = false});
+    if (unfused) {
+      std::ranges::copy(unfused->given_up, std::back_inserter(given_up));
+      auto apart = schedule_for_cpu(program, reference, *unfused, machine, strategy);
       if (apart && (schedule->loses_tiles ||
                     is_cheaper_apart(program, machine, *schedule, *apart, considered)))
         schedule = std::move(apart);
@@ -121,7 +124,7 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
   }
   if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};
   put_first(considered, schedule->considered);
-  return Arranged{*std::move(schedule), core ? core->given_up : std::vector<std::string>{}};
+  return Arranged{*std::move(schedule), std::move(given_up)};
 }
 
 // What is arranged later has its nests behind those that are there.

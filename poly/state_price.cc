@@ -67,7 +67,7 @@ class Pricer {
     price.beyond_l3 = share_ * traffic(static_cast<double>(machine_.l3.bytes));
     const auto [issue, level2, level3, memory] = times_of(price);
     price.cycles = with_threads(std::max({issue, level2, level3, memory}) +
-                                0.1 * (issue + level2 + level3 + memory) + page_cycles());
+                                0.1 * (issue + level2 + level3 + memory) + share_ * page_cycles());
     return price;
   }
 

@@ -1,6 +1,7 @@
 // What a whole schedule costs, in cycles, whoever wrote it: for each statement the greatest of
 // issue slots, the chain of its updates, and the lines that each level of the memory hands over, by
 // its loops as they stand: lanes, unrolled tiles whose operands stay in registers, threads, copies.
+// Beside these it waits where an innermost loop goes from page to page.
 // To compare schedules of one Program by, not to tell time. (order_price.h prices orders before
 // there is a schedule.)
 #pragma once

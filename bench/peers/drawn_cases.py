@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from .case import Case, Plain, Variant, keep, total_bytes
+from .case import Case, Plain, Variant, keep
 
 ARMS = ("template", "poly")
 # An addend of a library's own sum may be rounded in any order.

@@ -176,11 +176,10 @@ Value* FunctionEmitter::address(const BufferSlot& slot, const Sum& element) {
 }
 
 // The greatest power of two that surely divides the address: of the buffer's alignment and each
-// term. Taken modulo 64 elements first, so that coefficients times the element's size cannot
-// overflow: exact for alignments of up to 64 elements.
+// term. Elements are taken modulo that alignment, itself one, before they become bytes: no product
+// overflows, and no bit below it is lost.
 int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {
   const std::int64_t size = size_in_bytes(slot.dtype);
-  // In bytes modulo what the slot itself is aligned to.
   const auto bytes = [&](std::int64_t elements) { return elements % slot.alignment * size; };
   std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, bytes(e.constant()));
   if (!slot.swizzle.none()) alignment = std::gcd(alignment, slot.swizzle.chunk * size);

@@ -8,8 +8,7 @@
 //
 // 4 loads and 8 shuffles for 16 elements, which would be 16 loads and 12 inserts. Every element
 // that a row reads is read by some column, so nothing new is touched: of fewer columns than lanes
-// the rows are as short, a power of two; rows of lanes that are masked off are 0, as these lanes
-// are.
+// the rows are as short, a power of two. Lanes that are masked off are rows of zeros, not read.
 #include <algorithm>
 
 #include "codegen/common/emitter.h"

@@ -35,7 +35,7 @@ class RowPlanner {
       }
       place(s);
     }
-    keep_short_rows();
+    if (!keep_short_rows()) return std::nullopt;
     choose_row_sizes(q_, *first_sum_, extents_, chain_);
     if (!rows_pay(q_, *first_sum_, extents_, chain_)) return std::nullopt;
     return chain_;
@@ -257,12 +257,20 @@ class RowPlanner {
     if (is_update(s)) chain_.passes.back().sums.push_back(&s);
   }
 
-  // A sum alone, and all registers for it.
-  void keep_short_rows() {
-    if (chain_.passes.size() != 1) return;
-    RowPass& pass = chain_.passes.front();
-    pass.keeps_rows =
-        pass.body.size() == 1 && pass.sums.size() == 1 && is_short_part(*pass.sums[0]);
+  // Passes that only add up short rows. False: rows too short for lanes are in another pass, and
+  // there they would be loaded and stored, masked, in each step.
+  bool keep_short_rows() {
+    for (RowPass& pass : chain_.passes) {
+      if (pass.sums.empty()) continue;
+      const auto is_short = [&](const ir::Statement* s) { return is_short_part(*s); };
+      pass.keeps_rows =
+          pass.body.size() == pass.sums.size() && std::ranges::all_of(pass.sums, is_short);
+      if (!pass.keeps_rows && std::ranges::any_of(pass.sums, [&](const ir::Statement* s) {
+            return extent(*s, s->iterators.back()) < 2 * lanes();
+          }))
+        return false;
+    }
+    return true;
   }
 };
 

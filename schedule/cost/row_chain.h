@@ -10,15 +10,14 @@
 //
 // Where a pass only sums up, some of its R rows run together, if they share what they read or come
 // from memory, which hands over more at a time of several streams than of one. The lanes of R rows
-// are combined last, transposed, for all R at once. Short rows that are added up over further
-// loops,
-//
-//   y[j] = sum[i, k] x[i, j, k]             rows j; for each i the elements x[i, j, ..] of R rows
-//
-// keep a vector a row in registers from the first i to the last: what R of them read lies side by
-// side, and each i is visited once. A sum of floating-point numbers is taken in
+// are combined last, transposed, for all R at once. A sum of floating-point numbers is taken in
 // another order so: its loops are returned, the script's contract has to name them. poly makes a
 // nest of it here, the templates by schedule/templates/rows.sched.
+//
+// Short rows that further loops add up keep a vector each in registers from the first i to the
+// last. What R of them read lies side by side, and each i is visited once:
+//
+//   y[j] = sum[i, k] x[i, j, k]             rows j; for each i the elements x[i, j, ..] of R rows
 #pragma once
 
 #include <optional>

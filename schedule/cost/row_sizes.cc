@@ -79,8 +79,10 @@ class RowSizer {
     if (chain_.rows.empty()) return;
     const RowBytes bytes = row_bytes();
     std::int64_t most = std::min({kMostRows, lanes(), extent(first_sum_, chain_.rows.back())});
-    if (chain_.passes.front().keeps_rows)
-      most = std::min<std::int64_t>(most, machine_.vector_registers / 2);
+    for (const RowPass& pass : chain_.passes)
+      if (pass.keeps_rows)
+        most = std::min(
+            most, std::max<std::int64_t>(1, machine_.vector_registers / 2 / std::ssize(pass.sums)));
     double least = -1;
     for (std::int64_t rows = 1; rows <= most; rows *= 2) {
       if (!q_.blocks.empty() && !q_.blocks.contains(rows)) continue;

@@ -168,7 +168,7 @@ class RowsFiller {
   // Returns the tensor in which the terms of a row are summed up first.
   std::string add_sum(const RowPass& pass, const ir::Statement& update, Scope& scope) {
     const std::string& tensor = update.writes[0].buffer;
-    const bool is_wide = pass.together > 1 || of_sums_ > 1;
+    const bool is_wide = pass.keeps_rows || pass.together > 1 || of_sums_ > 1;
     const std::string narrow = fresh(tensor + "_l"), wide = is_wide ? fresh(tensor + "_v") : "";
     const std::string first = is_wide ? wide : narrow;
     const ir::Statement* init = initial_value(q_.statements, update);

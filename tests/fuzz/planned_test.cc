@@ -200,11 +200,13 @@ std::string drawn_reduction(Random& random) {
     kept.pop_back(), sizes.pop_back();
   }
   const std::size_t beside = random.below(rank);
+  const bool has_second = random.chance(25);  // of the same rows
   const std::string type = random.pick(std::vector<std::string>{"f32", "f64", "i32", "f32"}),
                     x = "x[" + join_words(its) + "]", y = "[" + join_words(kept) + "]";
   std::string text = "program reduced()\n  in  x: " + type + "[" + join_words(shape) +
                      "]\n  in  v: " + type + "[" + shape[beside] + "]\n  out y: " + type + "[" +
-                     join_words(sizes) + "]\n",
+                     join_words(sizes) + "]\n" +
+                     (has_second ? "  out u: " + type + "[" + join_words(sizes) + "]\n" : ""),
               to = "y", value = x;
   if (random.chance(20)) value += " + v[" + its[beside] + "]";
   if (random.chance(20)) value = x + " * " + x;
@@ -213,7 +215,28 @@ std::string drawn_reduction(Random& random) {
   text += "  " + to + y + " = " + random.pick(std::vector<std::string>{"sum", "max", "min"}) + "[" +
           join_words(along) + "] " + value + "\n";
   if (is_taken_up) text += "  y" + y + " = t" + y + " * 2\n";
+  if (has_second)
+    text += "  u" + y + " = " + random.pick(std::vector<std::string>{"sum", "max"}) + "[" +
+            join_words(along) + "] " + x + "\n";
   return text;
+}
+
+// Dimensions in another order, lines of few elements among them, and sometimes a second operand
+// that has the order of the result.
+std::string drawn_turn(Random& random) {
+  std::vector<std::string> its{"i", "j", "k"}, turned = its, shape, sizes;
+  for (std::size_t d = 0; d < its.size(); ++d) shape.push_back(number(random.between(1, 21)));
+  do {
+    for (std::size_t d = turned.size(); d-- > 1;) std::swap(turned[d], turned[random.below(d + 1)]);
+  } while (turned == its);
+  for (const std::string& it : turned)
+    sizes.push_back(shape[static_cast<std::size_t>(it.front() - 'i')]);
+  const std::string type = random.pick(std::vector<std::string>{"f32", "f64", "i8", "i16", "f32"}),
+                    of = type + "[" + join_words(sizes) + "]", at = "[" + join_words(turned) + "]";
+  const bool has_other = random.chance(30);
+  return "program turned()\n  in  x: " + type + "[" + join_words(shape) + "]\n" +
+         (has_other ? "  in  z: " + of + "\n" : "") + "  out y: " + of + "\n  y" + at + " = x[" +
+         join_words(its) + "]" + (has_other ? " + z" + at : "") + "\n";
 }
 
 // Whether a nest holds two of the sums.
@@ -227,6 +250,35 @@ bool fuses_sums(const std::string& script) {
     ++at;
   }
   return false;
+}
+
+// Programs by one of the schedulers each, for processors with masks and without; each feature has
+// to be in the scripts of five.
+void check_drawn(std::string (*draw)(Random&), std::uint64_t seed, std::uint64_t runs,
+                 const std::vector<std::string>& features) {
+  const Machine machines[] = {codegen::target_for_cpu("x86-64-v3").machine,
+                              codegen::target_for_cpu("x86-64-v4").machine};
+  std::map<std::string, int> drawn;
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    Random random(seed, run);
+    const auto program =
+        std::make_shared<const ir::Program>(ir::bind(ir::parse_program(draw(random), "drawn"), {}));
+    Machine machine = machines[random.between(0, 1)];
+    machine.cores = random.between(1, 2);
+    const auto script = random.chance(50) ? poly::auto_schedule(*program, machine, {})
+                                          : schedule::make_template(*program, machine, {});
+    REQUIRE(static_cast<bool>(script));
+    const std::string lines = schedule::print(*script);
+    CAPTURE(ir::print(*program));
+    CAPTURE(lines);
+    for (const std::string& feature : features)
+      drawn[feature] += lines.find(feature) != std::string::npos ? 1 : 0;
+    check_executed(program, *script, machine, run);
+  }
+  for (const std::string& feature : features) {
+    CAPTURE(feature);
+    CHECK(drawn[feature] >= 5);
+  }
 }
 
 }  // namespace
@@ -270,28 +322,13 @@ TEST_CASE("what is planned for large sizes is right at small ones") {
 }
 
 TEST_CASE("reductions along dimensions that become one are right, by both schedulers") {
-  const Machine machines[] = {codegen::target_for_cpu("x86-64-v3").machine,
-                              codegen::target_for_cpu("x86-64-v4").machine};
-  std::map<std::string, int> drawn = {{"view x as", 0}, {"view y as", 0}, {"fuse y.update", 0}};
-  for (std::uint64_t run = 0; run < (test::takes_all() ? 1500 : 100); ++run) {
-    Random random(29, run);
-    const auto program = std::make_shared<const ir::Program>(
-        ir::bind(ir::parse_program(drawn_reduction(random), "drawn"), {}));
-    Machine machine = machines[random.between(0, 1)];
-    machine.cores = random.between(1, 2);
-    const auto script = random.chance(50) ? poly::auto_schedule(*program, machine, {})
-                                          : schedule::make_template(*program, machine, {});
-    REQUIRE(static_cast<bool>(script));
-    const std::string lines = schedule::print(*script);
-    CAPTURE(ir::print(*program));
-    CAPTURE(lines);
-    for (auto& [feature, times] : drawn) times += lines.find(feature) != std::string::npos ? 1 : 0;
-    check_executed(program, *script, machine, run);
-  }
-  for (const auto& [feature, times] : drawn) {
-    CAPTURE(feature);
-    CHECK(times >= 5);
-  }
+  check_drawn(
+      drawn_reduction, 29, test::takes_all() ? 1500 : 100,
+      {"view x as", "view y as", "fuse y.update", "as y_v interleaved", "as u_v interleaved"});
+}
+
+TEST_CASE("transposes into lines of any length are right, by both schedulers") {
+  check_drawn(drawn_turn, 31, test::takes_all() ? 1000 : 80, {"param Side", "param Mr", " > ["});
 }
 
 }  // namespace polyte::fuzz::planned_test

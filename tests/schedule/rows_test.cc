@@ -248,6 +248,28 @@ program shorts(I, J, K)
     CHECK(has(script, "i > k.o > [j.i] > <k.i> > y_v.update"));
     CHECK(has(script, "stage y_v at y_v.update:j.o in register"));
   }
+  // Two sums share what they read; what is made of a sum is another pass, of one row at a time
+  // where the rows of a block do not stay in the cache. Both keep their vectors.
+  constexpr const char* kTwo = R"(
+program two(I, J, K)
+  in  x: f32[I, J, K]
+  out s: f32[J]
+  out m: f32[J]
+  s[j] = sum[i, k] x[i, j, k]
+  m[j] = max[i, k] x[i, j, k]
+)";
+  const std::string two = checked(kTwo, {{"I", 9}, {"J", 40}, {"K", 19}});
+  CHECK(has(two, "stage s_v at s_v.update:j.o in register"));
+  CHECK(has(two, "stage m_v at m_v.update:j.o in register"));
+  constexpr const char* kCentred = R"(
+program centred(I, J, K)
+  in  x: f32[I, J, K]
+  out y: f32[I, J, K]
+  s[j] = sum[i, k] x[i, j, k]
+  y[i, j, k] = x[i, j, k] - s[j]
+)";
+  for (const std::int64_t i : {6, 300})
+    CHECK(has(checked(kCentred, {{"I", i}, {"J", 40}, {"K", 19}}), "in register"));
   // Long rows are walked one by one, and rows that follow each other for one result are one row.
   CHECK_FALSE(
       has(checked(kShort, {{"I", 9}, {"J", 40}, {"K", 200}}), "[j.i] > <k.i> > y_v.update"));
