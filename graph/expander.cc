@@ -306,6 +306,11 @@ void Expander::define(ValueId output, Element element) {
   assign(name, subscripts_of(ranges), ranges, element);
 }
 
+void Expander::define(ValueId output, const Ranges& ranges, Element element) {
+  iterators_[output] = ranges;
+  define(output, std::move(element));
+}
+
 // A statement without instances: every output has a writer.
 void Expander::define_empty(ValueId output) {
   const Ranges ranges = ranges_over(shape(output));

@@ -60,6 +60,8 @@ class Expander {
 
   // The output as an expression of its subscripts: a statement, or inlined into its only reader.
   void define(ValueId output, Element element);
+  // The same, where the statement's iterators are to have names of the operator's.
+  void define(ValueId output, const Ranges& ranges, Element element);
   // output[ranges] = post(combination of element over `reductions`); `post` may be empty. Short
   // floats are summed in f32 and rounded at the end: `element` is then f32 (accumulator_of), and so
   // is what `post` gets and gives. Only elements where `where` holds are combined.

@@ -114,6 +114,7 @@ enum class OpKind : std::uint8_t {
   Gemm,
   Einsum,
   Conv,
+  WinogradConv,
   ConvTranspose,
   STFT,
   MaxPool,
@@ -166,7 +167,9 @@ struct Window {
   Dims kernel, strides, dilations, pads_begin, pads_end;
   bool operator==(const Window&) const = default;
 };
-struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
+// Conv, ConvTranspose; inputs x, w, bias or kNoValue. WinogradConv: a Conv in blocks whose weight has
+// been transformed, [4 for each dimension of kernel 3..., outputs / block, inputs, block].
+struct ConvAttributes {
   Window window;
   std::int64_t group = 1;
   Dims output_padding;  // ConvTranspose only

@@ -12,6 +12,7 @@
 
 #include "graph/graph.h"
 #include "graph/passes/choose_layouts.h"
+#include "graph/passes/transform_convolutions.h"
 
 namespace polyte::graph {
 
@@ -22,6 +23,7 @@ struct OptimizeOptions {
   // do not run.
   bool exact = false;
   LayoutOptions layout = {};  // no vectors: no layout is chosen
+  ConvolutionOptions convolutions = {};
   // Names of nodes that compute constants at run time all the same: of an open network those whose
   // results have open sizes.
   std::set<std::string> unfolded = {};

@@ -10,6 +10,7 @@
 #include "graph/passes/remove_dead_nodes.h"
 #include "graph/passes/remove_identities.h"
 #include "graph/passes/simplify_batch_norms.h"
+#include "graph/passes/transform_convolutions.h"
 #include "support/error.h"
 #include "support/stage_log.h"
 
@@ -49,7 +50,15 @@ constexpr ListedPass kPasses[] = {
     // Every convolution as it will be.
     {"choose layouts", "channels in blocks as long as a vector, where that pays", Rounding::Kept,
      [](Graph& graph, const OptimizeOptions& options) {
-       return choose_layouts(graph, options.layout);
+       LayoutOptions layout = options.layout;
+       layout.transforms = !options.exact && options.convolutions.how != Convolutions::Direct;
+       return choose_layouts(graph, layout);
+     }},
+    // Those in blocks.
+    {"transform convolutions", "windows of 3 by Winograd's method, where that pays",
+     Rounding::Changed,
+     [](Graph& graph, const OptimizeOptions& options) {
+       return transform_convolutions(graph, options.convolutions);
      }},
     {"block scans", "a cumulative sum of few, long rows is taken in blocks that run side by side",
      Rounding::Changed, plain<block_scans>},

@@ -126,6 +126,11 @@ void add_group_options(const Verb& verb, ModelVerbOptions& options) {
               "auto: channels in blocks where that pays; plain; blocked: wherever it can be")
       .one_of({"auto", "plain", "blocked"})
       .shows_default();
+  verb.option("--convolutions", options.convolutions,
+              "auto: those of window 3 by Winograd's method where that pays; direct; winograd: wherever "
+              "it can be")
+      .one_of({"auto", "direct", "winograd"})
+      .shows_default();
   verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion")
       .within(0, 3)
       .shows_default();
@@ -188,6 +193,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   result.templates = schedule::load_templates(options.schedule.templates);
   result.optimize = result.fuse = options.opt_level > 0;
   result.layout = *graph::layout_from_string(options.layout);
+  result.convolutions = *graph::convolutions_from_string(options.convolutions);
   if (!options.fusion.empty()) {
     const driver::FusionFile file = driver::read_fusion_file(options.fusion);
     result.fusion = file.requests;

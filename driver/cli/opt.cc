@@ -172,7 +172,9 @@ int opt_graph(const OptOptions& options) {
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   graph::Graph& graph = imported.graph;
   const graph::OptimizeOptions how{
-      .layout = driver::layout_options(*graph::layout_from_string(options.model.layout), machine)};
+      .layout = driver::layout_options(*graph::layout_from_string(options.model.layout), machine),
+      .convolutions = driver::convolution_options(
+          *graph::convolutions_from_string(options.model.convolutions), machine)};
   files.write(numbered(0, "input") + ".graph", graph::print(graph));
   std::size_t number = 0;
   for (const std::size_t at : passes) {
@@ -221,7 +223,7 @@ void check_combination(const OptOptions& options, const Verb& verb) {
     problems.emplace_back(
         "--pass says all that runs, expected neither --from nor --skip beside it");
   const bool model = is_model(options.file);
-  for (const char* name : {"--shape", "--value", "--layout"})
+  for (const char* name : {"--shape", "--value", "--layout", "--convolutions"})
     if (!model && verb.is_given(name))
       problems.push_back(std::string(name) + ": only a model has this");
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
@@ -243,6 +245,10 @@ void add_model_part(const Verb& verb, ModelVerbOptions& options) {
       .one_at_a_time();
   verb.option("--layout", options.layout, "of a model: what 'choose layouts' may do")
       .one_of({"auto", "plain", "blocked"})
+      .shows_default();
+  verb.option("--convolutions", options.convolutions,
+              "of a model: what 'transform convolutions' may do")
+      .one_of({"auto", "direct", "winograd"})
       .shows_default();
   verb.option("--target", options.target, "cpu:native or an LLVM CPU name: whose vectors")
       .shows_default();

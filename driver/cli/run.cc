@@ -106,6 +106,7 @@ void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
   add(!given.values.empty(), "--value");
   add(given.target != none.target, "--target");
   add(given.layout != none.layout, "--layout");
+  add(given.convolutions != none.convolutions, "--convolutions");
   add(given.opt_level != none.opt_level, "--opt-level");
   add(given.fusion != none.fusion, "--fusion");
   if (!names.empty())

@@ -45,6 +45,7 @@ struct ModelOptions {
   std::shared_ptr<const schedule::TemplateSet> templates = nullptr;  // a person's; null: ours
   bool optimize = true;                                              // graph passes
   graph::Layout layout = graph::Layout::Auto;
+  graph::Convolutions convolutions = graph::Convolutions::Auto;
   bool fuse = true;                   // false: every operator is its own kernel
   std::vector<FusionRequest> fusion;  // what a person wants fused or not
   FusionLimits limits;                // of a group; one above them is split

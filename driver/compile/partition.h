@@ -12,4 +12,7 @@ void expand_groups(PartitionedModel& model);  // their Programs
 // leaves layouts as they are, and blocks are there where they are asked for.
 graph::LayoutOptions layout_options(graph::Layout layout, const Machine& machine);
 
+// The same of transform_convolutions; for a GPU, auto is direct.
+graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine);
+
 }  // namespace polyte::driver

@@ -188,6 +188,7 @@ class Assembler {
     manifest().options = {{"scheduler", to_string(options.arm)},
                           {"fusion", options.fuse ? "on" : "off"},
                           {"layout", std::string(graph::to_string(options.layout))},
+                          {"convolutions", std::string(graph::to_string(options.convolutions))},
                           {"exact", options.exact ? "on" : "off"}};
     for (const GroupPlan& group : model_.groups) {
       if (group.view) continue;

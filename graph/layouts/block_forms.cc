@@ -29,9 +29,11 @@ bool meets_input(const PoolAttributes& pool) {
 
 class Former {
  public:
-  Former(const Graph& graph, std::int64_t block, OperatorTable operators)
+  Former(const Graph& graph, std::int64_t block, const std::optional<VectorUnit>& transforms,
+         OperatorTable operators)
       : graph_(graph),
         block_(block),
+        transforms_(transforms),
         operators_(operators),
         // Inputs and what reorders bring into blocks are padded with zeros.
         padding_(graph.values.size(), Padding::Zero) {}
@@ -54,6 +56,7 @@ class Former {
  private:
   const Graph& graph_;
   std::int64_t block_;
+  std::optional<VectorUnit> transforms_;
   OperatorTable operators_;
   std::vector<Padding> padding_;  // of values, as if in blocks
 
@@ -113,7 +116,10 @@ class Former {
     if (node.inputs.size() > 2)
       form.operands.push_back(bias == kNoValue ? OperandForm::AsIs : OperandForm::Constant);
     // All channels meet all: padded inputs are multiplied by weights of zero (padded_tensor).
-    if (conv.group == 1) return form;
+    if (conv.group == 1) {
+      if (is_transformed(node)) form.operands[0] = OperandForm::Blocked;
+      return form;
+    }
     const std::int64_t inputs = shape(w)[1], outputs = shape(w)[0] / conv.group;
     const bool is_depthwise = inputs == 1 && outputs == 1;
     if (!is_depthwise && (inputs % block_ != 0 || outputs % block_ != 0))
@@ -121,6 +127,12 @@ class Former {
                      " channels do not fit in blocks of " + std::to_string(block_)};
     form.operands[0] = OperandForm::Blocked;
     return form;
+  }
+
+  bool is_transformed(const Node& node) const {
+    if (!transforms_) return false;
+    const Result<WinogradPrices> prices = winograd_prices(graph_, node, block_, *transforms_);
+    return prices && prices->pays();
   }
 
   Result<BlockForm> pool(const Node& node, Padding& padding) const {
@@ -231,9 +243,10 @@ class Former {
 
 }  // namespace
 
-BlockForms::BlockForms(const Graph& graph, std::int64_t block, OperatorTable operators)
+BlockForms::BlockForms(const Graph& graph, std::int64_t block,
+                       const std::optional<VectorUnit>& transforms, OperatorTable operators)
     : block_(block) {
-  Former former(graph, block, operators);
+  Former former(graph, block, transforms, operators);
   for (const Node& node : graph.nodes) forms_.push_back(former.form(node));
 }
 

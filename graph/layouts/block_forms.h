@@ -7,8 +7,10 @@
 // from zero on, and a node that might leave anything has no form in blocks.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "graph/layouts/winograd_prices.h"
 #include "graph/op.h"
 
 namespace polyte::graph {
@@ -30,8 +32,12 @@ struct BlockForm {
 
 class BlockForms {
  public:
-  // `operators`: a test may bring a table of its own.
-  BlockForms(const Graph& graph, std::int64_t block, OperatorTable operators = all_operators());
+  // `transforms`: convolutions in blocks will be computed by Winograd's method where that pays on
+  // this unit, for which they want their input in blocks. `operators`: a test may bring a table of
+  // its own.
+  BlockForms(const Graph& graph, std::int64_t block,
+             const std::optional<VectorUnit>& transforms = std::nullopt,
+             OperatorTable operators = all_operators());
 
   std::int64_t block() const { return block_; }
   // Its form, or why it has none.

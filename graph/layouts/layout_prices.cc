@@ -77,8 +77,12 @@ double LayoutPrices::plain_conv(const Node& node) const {
   return std::min(turned, cycles / (kDense * share(line, unit_.lanes)));
 }
 
-double LayoutPrices::blocked_conv(const Node& node) const {
+double LayoutPrices::blocked_conv(NodeId id) const {
+  const Node& node = graph_.node(id);
   const auto& conv = std::get<ConvAttributes>(node.attributes);
+  // A dense convolution asks for blocks only where it is to be transformed.
+  if (conv.group == 1 && forms_.of(id)->operands[0] == OperandForm::Blocked)
+    return winograd_prices(graph_, node, forms_.block(), unit_)->transformed;
   const double cycles = vectors(window_operations(node)) / filling(node.outputs[0]);
   if (shape(node.inputs[1])[1] == 1 && conv.group > 1) return cycles / kBlockedWindow;
   // An image of 3 channels is read as it is (OperandForm::Either); its channels are not padded.
@@ -97,7 +101,7 @@ std::int64_t LayoutPrices::plain(NodeId id) const {
 
 std::int64_t LayoutPrices::blocked(NodeId id) const {
   const Node& node = graph_.node(id);
-  if (node.op == OpKind::Conv) return static_cast<std::int64_t>(blocked_conv(node));
+  if (node.op == OpKind::Conv) return static_cast<std::int64_t>(blocked_conv(id));
   const ValueId image = forms_.of(id)->plain_result ? node.inputs[0] : node.outputs[0];
   if (is_pool(node.op))
     return static_cast<std::int64_t>(vectors(window_operations(node)) /

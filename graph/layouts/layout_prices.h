@@ -12,11 +12,6 @@
 
 namespace polyte::graph {
 
-struct VectorUnit {
-  std::int64_t lanes = 1;  // of f32
-  int fma_per_cycle = 1;
-};
-
 class LayoutPrices {
  public:
   LayoutPrices(const Graph& graph, const BlockForms& forms, const VectorUnit& unit)
@@ -40,7 +35,7 @@ class LayoutPrices {
   double vectors(double operations) const;
   double window_operations(const Node& node) const;
   double plain_conv(const Node& node) const;
-  double blocked_conv(const Node& node) const;
+  double blocked_conv(NodeId id) const;
 };
 
 }  // namespace polyte::graph

@@ -31,7 +31,8 @@ class Chooser {
   Chooser(const Graph& graph, const LayoutOptions& options)
       : graph_(graph),
         forced_(options.layout == Layout::Blocked),
-        forms_(graph, options.unit.lanes),
+        forms_(graph, options.unit.lanes,
+               options.transforms ? std::optional(options.unit) : std::nullopt),
         prices_(graph, forms_, options.unit),
         choice_(graph, forms_, prices_) {}
 

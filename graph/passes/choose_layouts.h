@@ -28,6 +28,9 @@ std::optional<Layout> layout_from_string(std::string_view text);  // inverse of 
 struct LayoutOptions {
   Layout layout = Layout::Auto;
   VectorUnit unit = {};  // no vectors: nothing is laid out anew
+  // Convolutions in blocks may be transformed afterwards (transform_convolutions.h), and are the
+  // cheaper for it.
+  bool transforms = false;
 };
 
 PassResult choose_layouts(Graph& graph, const LayoutOptions& options);

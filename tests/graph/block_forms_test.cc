@@ -130,7 +130,7 @@ TEST_CASE("an operator whose row promises nothing stays where it is, and so do i
   REQUIRE_FALSE(forms.has(1));
   CHECK(forms.of(1).error().reason == "what an element becomes depends on where it is");
   made_up.traits.depends_on_position = false;
-  CHECK(BlockForms(graph, 4, table).has(1));
+  CHECK(BlockForms(graph, 4, std::nullopt, table).has(1));
   made_up.traits.depends_on_position = true;
 
   // Expansion: its operand is computed once, into a buffer; a number is read from a buffer, too.

@@ -1,0 +1,24 @@
+// What a dense convolution costs in blocks of channels, directly and by Winograd's method
+// (graph/ops/winograd_conv.cc).
+#pragma once
+
+#include "graph/graph.h"
+
+namespace polyte::graph {
+
+struct VectorUnit {
+  std::int64_t lanes = 1;  // of f32
+  int fma_per_cycle = 1;
+};
+
+// Cycles of one core, as in layout_prices.h.
+struct WinogradPrices {
+  double direct = 0, transformed = 0;
+  bool pays() const { return transformed < 0.95 * direct; }  // by more than the prices' error
+};
+
+// Of a Conv whose channels are, or are to be, in blocks; or why it cannot be transformed.
+Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std::int64_t block,
+                                       const VectorUnit& unit);
+
+}  // namespace polyte::graph
