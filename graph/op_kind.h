@@ -167,8 +167,8 @@ struct Window {
   Dims kernel, strides, dilations, pads_begin, pads_end;
   bool operator==(const Window&) const = default;
 };
-// Conv, ConvTranspose; inputs x, w, bias or kNoValue. WinogradConv: a Conv in blocks whose weight has
-// been transformed, [4 for each dimension of kernel 3..., outputs / block, inputs, block].
+// Conv, ConvTranspose; inputs x, w, bias or kNoValue. WinogradConv: a Conv in blocks whose weight
+// has been transformed, [4 for each dimension of kernel 3..., outputs / block, inputs, block].
 struct ConvAttributes {
   Window window;
   std::int64_t group = 1;

@@ -86,16 +86,19 @@ std::string proof_line(const driver::BuiltKernel& kernel, bool proved) {
   return proved ? "legal, end to end" : "none, as --no-proof asks";
 }
 
-std::vector<std::string> layout_notes(const graph::OptimizeReport& passes) {
-  const auto found = std::ranges::find(passes.passes, "choose layouts", &graph::PassRecord::name);
+std::vector<std::string> notes_of(const graph::OptimizeReport& passes, std::string_view pass) {
+  const auto found = std::ranges::find(passes.passes, pass, &graph::PassRecord::name);
   return found == passes.passes.end() ? std::vector<std::string>{} : found->notes;
 }
 
 std::string layouts_text(const graph::OptimizeReport& passes) {
   std::string text;
-  for (const std::string& note : layout_notes(passes)) text += "layout  " + note + "\n";
-  return text.empty() ? "layout  as the model has it: no region would win by channels in blocks\n"
-                      : text;
+  for (const std::string& note : notes_of(passes, kLayoutPass)) text += "layout  " + note + "\n";
+  if (text.empty())
+    text = "layout  as the model has it: no region would win by channels in blocks\n";
+  for (const std::string& note : notes_of(passes, kConvolutionPass))
+    text += "convolution  " + note + "\n";
+  return text;
 }
 
 // Who chose a line is part of the Script (Provenance); each origin is explained once.

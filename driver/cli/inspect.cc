@@ -143,7 +143,8 @@ void add_fusion(const driver::PartitionedModel& model, Report& report) {
 }
 
 void add_layouts(const driver::PartitionedModel& model, Report& report) {
-  report.json["layouts"] = layout_notes(model.passes);
+  report.json["layouts"] = notes_of(model.passes, kLayoutPass);
+  report.json["convolutions"] = notes_of(model.passes, kConvolutionPass);
   if (!report.as_json) std::cout << layouts_text(model.passes);
 }
 

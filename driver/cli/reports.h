@@ -22,8 +22,12 @@ std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel);
 std::vector<std::string> order_lines(const driver::BuiltKernel& kernel);
 std::string proof_line(const driver::BuiltKernel& kernel, bool proved);
 
-// inspect --layouts: which nodes compute on channels in blocks, and why.
-std::vector<std::string> layout_notes(const graph::OptimizeReport& passes);
+// What a pass has said.
+std::vector<std::string> notes_of(const graph::OptimizeReport& passes, std::string_view pass);
+inline constexpr std::string_view kLayoutPass = "choose layouts",
+                                  kConvolutionPass = "transform convolutions";
+// inspect --layouts: which nodes compute on channels in blocks, which convolutions are transformed,
+// and why.
 std::string layouts_text(const graph::OptimizeReport& passes);
 
 // inspect: an artifact's code for a GPU; empty where it has none.

@@ -17,8 +17,7 @@ void optimize(PartitionedModel& model, const Machine& machine, const ModelOption
   passes.exact = options.exact;
   passes.layout = layout_options(options.layout, machine);
   passes.unfolded = nodes_of_open_size(model);
-  passes.convolutions = convolution_options(options.convolutions, machine);
-  passes.convolutions.kept = passes.unfolded;
+  passes.convolutions = convolution_options(options.convolutions, machine, !model.others.empty());
   model.passes = graph::optimize(model.graph, passes);
   optimize_others(model, passes);
 }
@@ -140,9 +139,10 @@ graph::LayoutOptions layout_options(graph::Layout layout, const Machine& machine
   return {layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
 }
 
-graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine) {
-  if (machine.gpu && how == graph::Convolutions::Auto) how = graph::Convolutions::Direct;
-  return {how, {machine.lanes(DType::F32), machine.fma_per_cycle}, {}};
+graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine,
+                                              bool open) {
+  if ((machine.gpu || open) && how == graph::Convolutions::Auto) how = graph::Convolutions::Direct;
+  return {how, {machine.lanes(DType::F32), machine.fma_per_cycle}};
 }
 
 }  // namespace polyte::driver

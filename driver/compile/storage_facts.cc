@@ -278,7 +278,10 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place_pairs(const schedule::
     if (interface[result]->role != ir::Role::Out) continue;
     const InPlaceProof proof(state, *interface[result]);
     for (std::size_t operand = 0; operand < interface.size(); ++operand) {
-      if (interface[operand]->role == ir::Role::In && proof.may_lie_over(*interface[operand]))
+      // Types agree as well: memory of a network's output is of its type (kernel_interface.h).
+      if (interface[operand]->role == ir::Role::In &&
+          interface[operand]->dtype == interface[result]->dtype &&
+          proof.may_lie_over(*interface[operand]))
         pairs.emplace_back(result, operand);
     }
   }

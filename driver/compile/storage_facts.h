@@ -25,10 +25,10 @@ struct CopiedRun {
 // The runs that make up every byte of every result, if copying them is all that the Program does.
 std::optional<std::vector<CopiedRun>> copied_runs(const ir::Program& program);
 
-// Pairs (result, operand) of interface positions: one statement writes the result, each element
-// once, and reads of the operand nothing but the element at the same place; no other statement
-// reads it. One result per kernel at most has pairs, so that no other result's reads come after
-// its writes.
+// Pairs (result, operand) of interface positions, of one type: one statement writes the result,
+// each element once, and reads of the operand nothing but the element at the same place; no other
+// statement reads it. One result per kernel at most has pairs, so that no other result's reads come
+// after its writes.
 std::vector<std::pair<std::size_t, std::size_t>> in_place_pairs(const schedule::State& state);
 
 }  // namespace polyte::driver

@@ -39,7 +39,7 @@ std::optional<Decline> obstacle(const Graph& graph, const Node& node) {
 }  // namespace
 
 // Of a window 3x3, 16 products of matrices for 9 of four times the rows; inputs and outputs of each
-// tile are moved once more; and there are 16 weights for 9, which are read once a run.
+// tile are moved once more; and there are 16 weights for 9, which are read once per run.
 Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std::int64_t block,
                                        const VectorUnit& unit) {
   if (const auto no = obstacle(graph, node)) return *no;

@@ -85,10 +85,10 @@ class Tournament {
     find_firsts();
     const std::string values = expander_.store(values_);
     const std::string indices = indices_ == kNoValue ? "" : expander_.store(indices_);
-    expander_.in_order({"k", 0, attributes_.k}, [&] {
+    expander_.in_order({"m", 0, attributes_.k}, [&] {
       take_first();
       const Subscripts others = subscripts_of(others_),
-                       to = along_axis(others, Affine::symbol("k"));
+                       to = along_axis(others, Affine::symbol("m"));
       expander_.assign(values, to, others_, [&](const Subscripts& at) { return only(taken_, at); });
       if (!indices.empty())
         expander_.assign(indices, to, others_, [&](const Subscripts& at) {

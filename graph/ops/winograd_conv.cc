@@ -93,9 +93,9 @@ namespace {
 
 // -1 in all rows but one.
 ir::Expr sign(DType type, const ir::Affine& row, std::int64_t plus) {
-  return ir::make_select(ir::make_binary(ir::BinaryOp::Eq, ir::make_index(row),
-                                         ir::make_int(DType::I64, plus)),
-                         ir::make_literal(type, 1), ir::make_literal(type, -1));
+  return ir::make_select(
+      ir::make_binary(ir::BinaryOp::Eq, ir::make_index(row), ir::make_int(DType::I64, plus)),
+      ir::make_literal(type, 1), ir::make_literal(type, -1));
 }
 
 ir::Expr add(ir::Expr a, ir::Expr b) {
@@ -217,8 +217,8 @@ class Winograd {
     const ValueId bias = has_input(node_, 2) ? node_.inputs[2] : kNoValue;
     // Called when a reader asks for it, after this object is gone.
     expander_.define(node_.outputs[0], ranges,
-                     [winograd = *this, m, post = bias_added(expander_, bias, type_, true)](
-                         const Subscripts& at) {
+                     [winograd = *this, m,
+                      post = bias_added(expander_, bias, type_, true)](const Subscripts& at) {
                        const ir::Expr sum = winograd.output(m, at, 0, {});
                        return post ? post(sum, at) : sum;
                      });

@@ -90,8 +90,7 @@ PassResult transform_convolutions(Graph& graph, const ConvolutionOptions& option
   if (options.how == Convolutions::Direct || options.unit.lanes < 2) return result;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     const Node node = graph.node(id);
-    if (node.op != OpKind::Conv || options.kept.contains(node.name)) continue;
-    if (!is_chosen(graph, node, options, result)) continue;
+    if (node.op != OpKind::Conv || !is_chosen(graph, node, options, result)) continue;
     const Value weight = graph.value(node.inputs[1]);
     const ValueId transformed = graph.add_constant(
         weight.name + ".winograd",
@@ -101,6 +100,7 @@ PassResult transform_convolutions(Graph& graph, const ConvolutionOptions& option
     now.inputs[1] = transformed;
     ++result.rewrites;
   }
+  if (result.rewrites > 0) graph.normalise();  // drops the weights that nobody reads any more
   return result;
 }
 

@@ -4,14 +4,11 @@
 //   Conv(x, w, b), kernel 3x3 in blocks     ->   WinogradConv(x, G w G', b)
 //
 // Only of channels in blocks, with constant weights of f32 or f64. The weights are transformed in
-// double precision and rounded once; results change by roundings: of random data the error is about
-// twice that of the convolution itself (docs/convolutions.md has figures). Sums of small integers
-// stay what they are, bit for bit.
+// double precision and rounded once; results change by roundings (docs/convolutions.md has their
+// error, which is no larger). Sums of small integers stay what they are, bit for bit.
 #pragma once
 
 #include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 
 #include "graph/layouts/layout_prices.h"
@@ -24,14 +21,12 @@ enum class Convolutions {
   Direct,    // as the model has them
   Winograd,  // every one that can: for comparison
 };
-std::string_view to_string(Convolutions how);                                // "auto"
+std::string_view to_string(Convolutions how);                                 // "auto"
 std::optional<Convolutions> convolutions_from_string(std::string_view text);  // its inverse
 
 struct ConvolutionOptions {
   Convolutions how = Convolutions::Auto;
   VectorUnit unit = {};  // that prices are for
-  // Names of nodes that stay as they are: of an open network those whose results have open sizes.
-  std::set<std::string> kept = {};
 };
 
 PassResult transform_convolutions(Graph& graph, const ConvolutionOptions& options);

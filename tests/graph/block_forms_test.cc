@@ -125,7 +125,7 @@ TEST_CASE("an operator whose row promises nothing stays where it is, and so do i
   graph.outputs = {y};
 
   // Layouts: another place of an element would be another result. The promise would let it through.
-  const BlockForms forms(graph, 4, table);
+  const BlockForms forms(graph, 4, std::nullopt, table);
   CHECK(forms.has(0));
   REQUIRE_FALSE(forms.has(1));
   CHECK(forms.of(1).error().reason == "what an element becomes depends on where it is");

@@ -200,6 +200,12 @@ TEST_CASE("TopK: ties keep the lower index, NaN is above all numbers") {
         std::vector<double>{-1, 0, 3});
 }
 
+// Elements from one to the next along an axis.
+std::size_t stride_of(const Dims& shape, std::size_t axis) {
+  const Dims inner(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end());
+  return static_cast<std::size_t>(element_count(inner));
+}
+
 // What comes first, by sorting.
 Dims sorted_places(const std::vector<double>& x, bool largest, std::size_t k) {
   const auto is_above = [](double a, double b) {
@@ -244,6 +250,23 @@ TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it")
           CHECK(elements_as_int(run(OpKind::TopK, attributes, {list(whole, DType::I32)}, 2)[1]) ==
                 sorted_places(whole, largest, k));
         }
+}
+
+TEST_CASE("TopK by tournaments along any axis of any rank") {
+  for (std::size_t rank = 1; rank <= 6; ++rank)
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      CAPTURE(rank);
+      CAPTURE(axis);
+      Dims shape(rank, 2);
+      shape[axis] = 64;
+      std::vector<double> x(static_cast<std::size_t>(element_count(shape)));
+      std::iota(x.begin(), x.end(), 0);
+      const TopKAttributes attributes{static_cast<std::int64_t>(axis), 2, true};
+      const Tensor top = run(OpKind::TopK, attributes, {make_tensor({DType::F32, shape}, x)}, 2)[0];
+      // Elements grow along every axis: the last of the axis comes first.
+      CHECK(elements_as_real(top).back() == elements_as_real(make_tensor({DType::F32, shape}, x))
+                                                .at(x.size() - 1 - stride_of(shape, axis)));
+    }
 }
 
 TEST_CASE("tensors that have the names of an operator's iterators") {

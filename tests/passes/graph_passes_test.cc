@@ -35,6 +35,10 @@ graph::OptimizeOptions options_of(const PassGolden& golden) {
   const std::string layout = golden.setting("layout");
   if (!layout.empty())
     options.layout = {*graph::layout_from_string(layout), {std::stoll(golden.setting("block")), 1}};
+  const std::string convolutions = golden.setting("convolutions");
+  if (!convolutions.empty())
+    options.convolutions = {*graph::convolutions_from_string(convolutions),
+                            {std::stoll(golden.setting("block")), 1}};
   return options;
 }
 

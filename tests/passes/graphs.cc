@@ -163,6 +163,17 @@ Graph two_convolutions() {
   return graph;
 }
 
+Graph convolution_in_blocks() {
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({1, 1, 4, 6, 2}));
+  graph::ConvAttributes conv{
+      .window = {{1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}}, .group = 1, .output_padding = {}};
+  conv.input_block = conv.output_block = 2;
+  const ValueId w = numbers(graph, "w", {1, 2, 1, 3, 2}, {1, 2, 4, 6, 3, -4, 0, 2, 2, 0, 2, 2});
+  graph.outputs = {add(graph, "y", OpKind::Conv, conv, {x, w, graph::kNoValue})};
+  return graph;
+}
+
 // The region begins with a convolution that reads plain channels and ends with the pool:
 // it needs no reorder.
 Graph depthwise_convolution(std::int64_t size) {
@@ -217,6 +228,7 @@ constexpr NamedGraph kGraphs[] = {
     {"product with another reader", product_with_another_reader},
     {"lone batch norm", lone_batch_norm},
     {"two convolutions", two_convolutions},
+    {"convolution in blocks", convolution_in_blocks},
     {"small depthwise convolution", [] { return depthwise_convolution(16); }},
     {"large depthwise convolution", [] { return depthwise_convolution(48); }},
     {"branches that are equal", branches_that_are_equal},
