@@ -51,7 +51,8 @@ constexpr ListedPass kPasses[] = {
     {"choose layouts", "channels in blocks as long as a vector, where that pays", Rounding::Kept,
      [](Graph& graph, const OptimizeOptions& options) {
        LayoutOptions layout = options.layout;
-       layout.transforms = !options.exact && options.convolutions.how != Convolutions::Direct;
+       if (!options.exact && options.convolutions.how != Convolutions::Direct)
+         layout.transforms = options.convolutions.use;
        return choose_layouts(graph, layout);
      }},
     // Those in blocks.

@@ -17,7 +17,9 @@ void optimize(PartitionedModel& model, const Machine& machine, const ModelOption
   passes.exact = options.exact;
   passes.layout = layout_options(options.layout, machine);
   passes.unfolded = nodes_of_open_size(model);
-  passes.convolutions = convolution_options(options.convolutions, machine, !model.others.empty());
+  passes.convolutions = convolution_options(options.convolutions, machine);
+  // Of an image only the batch can be open (open_groups).
+  passes.convolutions.use.any_batch = !model.others.empty();
   model.passes = graph::optimize(model.graph, passes);
   optimize_others(model, passes);
 }
@@ -139,10 +141,9 @@ graph::LayoutOptions layout_options(graph::Layout layout, const Machine& machine
   return {layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
 }
 
-graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine,
-                                              bool open) {
-  if ((machine.gpu || open) && how == graph::Convolutions::Auto) how = graph::Convolutions::Direct;
-  return {how, {machine.lanes(DType::F32), machine.fma_per_cycle}};
+graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine) {
+  if (machine.gpu && how == graph::Convolutions::Auto) how = graph::Convolutions::Direct;
+  return {how, {{machine.lanes(DType::F32), machine.fma_per_cycle}}};
 }
 
 }  // namespace polyte::driver

@@ -12,9 +12,7 @@ void expand_groups(PartitionedModel& model);  // their Programs
 // leaves layouts as they are, and blocks are there where they are asked for.
 graph::LayoutOptions layout_options(graph::Layout layout, const Machine& machine);
 
-// The same of transform_convolutions. For a GPU, auto is direct; so is it for a network of open
-// sizes, whose graphs have to stay alike.
-graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine,
-                                              bool open = false);
+// The same of transform_convolutions; for a GPU, auto is direct.
+graph::ConvolutionOptions convolution_options(graph::Convolutions how, const Machine& machine);
 
 }  // namespace polyte::driver

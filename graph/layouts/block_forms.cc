@@ -29,7 +29,7 @@ bool meets_input(const PoolAttributes& pool) {
 
 class Former {
  public:
-  Former(const Graph& graph, std::int64_t block, const std::optional<VectorUnit>& transforms,
+  Former(const Graph& graph, std::int64_t block, const std::optional<WinogradUse>& transforms,
          OperatorTable operators)
       : graph_(graph),
         block_(block),
@@ -56,7 +56,7 @@ class Former {
  private:
   const Graph& graph_;
   std::int64_t block_;
-  std::optional<VectorUnit> transforms_;
+  std::optional<WinogradUse> transforms_;
   OperatorTable operators_;
   std::vector<Padding> padding_;  // of values, as if in blocks
 
@@ -244,7 +244,7 @@ class Former {
 }  // namespace
 
 BlockForms::BlockForms(const Graph& graph, std::int64_t block,
-                       const std::optional<VectorUnit>& transforms, OperatorTable operators)
+                       const std::optional<WinogradUse>& transforms, OperatorTable operators)
     : block_(block) {
   Former former(graph, block, transforms, operators);
   for (const Node& node : graph.nodes) forms_.push_back(former.form(node));

@@ -33,10 +33,10 @@ struct BlockForm {
 class BlockForms {
  public:
   // `transforms`: convolutions in blocks will be computed by Winograd's method where that pays on
-  // this unit, for which they want their input in blocks. `operators`: a test may bring a table of
+  // it, for which they want their input in blocks. `operators`: a test may bring a table of
   // its own.
   BlockForms(const Graph& graph, std::int64_t block,
-             const std::optional<VectorUnit>& transforms = std::nullopt,
+             const std::optional<WinogradUse>& transforms = std::nullopt,
              OperatorTable operators = all_operators());
 
   std::int64_t block() const { return block_; }

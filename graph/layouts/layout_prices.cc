@@ -82,7 +82,7 @@ double LayoutPrices::blocked_conv(NodeId id) const {
   const auto& conv = std::get<ConvAttributes>(node.attributes);
   // A dense convolution asks for blocks only where it is to be transformed.
   if (conv.group == 1 && forms_.of(id)->operands[0] == OperandForm::Blocked)
-    return winograd_prices(graph_, node, forms_.block(), unit_)->transformed;
+    return winograd_prices(graph_, node, forms_.block(), {unit_})->transformed;
   const double cycles = vectors(window_operations(node)) / filling(node.outputs[0]);
   if (shape(node.inputs[1])[1] == 1 && conv.group > 1) return cycles / kBlockedWindow;
   // An image of 3 channels is read as it is (OperandForm::Either); its channels are not padded.

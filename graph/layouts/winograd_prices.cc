@@ -41,7 +41,7 @@ std::optional<Decline> obstacle(const Graph& graph, const Node& node) {
 // Of a window 3x3, 16 products of matrices for 9 of four times the rows; inputs and outputs of each
 // tile are moved once more; and there are 16 weights for 9, which are read once per run.
 Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std::int64_t block,
-                                       const VectorUnit& unit) {
+                                       const WinogradUse& use) {
   if (const auto no = obstacle(graph, node)) return *no;
   const auto& conv = std::get<ConvAttributes>(node.attributes);
   const Dims &x = graph.value(node.inputs[0]).type.shape,
@@ -51,7 +51,8 @@ Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std
   };
   const double inputs = padded_channels(x, conv.input_block != 0),
                outputs = padded_channels(y, conv.output_block != 0);
-  double positions = static_cast<double>(y[0]), tiles = positions, taps = 1, points = 1;
+  double positions = use.any_batch ? 1 : static_cast<double>(y[0]), tiles = positions, taps = 1,
+         points = 1;
   for (std::size_t d = 0; d < conv.window.kernel.size(); ++d) {
     const bool transformed = conv.window.kernel[d] == 3;
     positions *= static_cast<double>(y[d + 2]);
@@ -59,8 +60,8 @@ Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std
     taps *= transformed ? 3 : 1;
     points *= transformed ? 4 : 1;
   }
-  const auto lanes = static_cast<double>(unit.lanes);
-  const double per_cycle = lanes * unit.fma_per_cycle * kProducts,
+  const auto lanes = static_cast<double>(use.unit.lanes);
+  const double per_cycle = lanes * use.unit.fma_per_cycle * kProducts,
                moves = points * tiles * (inputs + outputs) / lanes * kMovedVector,
                weights = (points - taps) * inputs * outputs * kElementBytes / kBytesPerCycle;
   // An image of 3 channels is read as it is, without padding (OperandForm::Either).

@@ -11,6 +11,12 @@ struct VectorUnit {
   int fma_per_cycle = 1;
 };
 
+// What prices are for.
+struct WinogradUse {
+  VectorUnit unit = {};
+  bool any_batch = false;  // the batch is open: they are of one image, so that all sizes agree
+};
+
 // Cycles of one core, as in layout_prices.h.
 struct WinogradPrices {
   double direct = 0, transformed = 0;
@@ -19,6 +25,6 @@ struct WinogradPrices {
 
 // Of a Conv whose channels are, or are to be, in blocks; or why it cannot be transformed.
 Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std::int64_t block,
-                                       const VectorUnit& unit);
+                                       const WinogradUse& use);
 
 }  // namespace polyte::graph

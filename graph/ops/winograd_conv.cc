@@ -108,7 +108,7 @@ ir::Expr mul(ir::Expr a, ir::Expr b) {
 
 // The statements of one convolution: inputs of all tiles transformed, their products with the
 // weights summed over channels, and the outputs.
-//   v[a.., n, bi, tile.., ci], m[a.., n, bo, tile.., co], y[n, bo, at.., co]
+//   v[n, a.., bi, tile.., ci], m[n, a.., bo, tile.., co], y[n, bo, at.., co]
 class Winograd {
  public:
   Winograd(Expander& expander, const Node& node)
@@ -147,13 +147,13 @@ class Winograd {
 
   Ranges tile_ranges(const std::string& blocks, std::int64_t count,
                      const std::string& channel) const {
-    Ranges ranges;
-    for (std::size_t p = 0; p < points_; ++p)
-      ranges.push_back({"i" + std::to_string(p), 0, kPoints});
     Dims tiles = {expander_.shape(node_.outputs[0])[0], count};
     for (std::size_t d = 0; d < spatial(); ++d)
       tiles.push_back(is_transformed(window_, d) ? ceil_div(extent(d), kTile) : extent(d));
-    for (ir::Range& range : output_ranges(tiles, blocks)) ranges.push_back(std::move(range));
+    Ranges ranges = output_ranges(tiles, blocks);
+    // The batch stays outermost: it may be open.
+    for (std::size_t p = points_; p > 0; --p)
+      ranges.insert(ranges.begin() + 1, {"i" + std::to_string(p - 1), 0, kPoints});
     ranges.push_back({channel, 0, block_});
     return ranges;
   }
@@ -167,14 +167,13 @@ class Winograd {
   // Dimensions from d on of the transformed input at `at`, subscripts of v; `from` has those of x
   // so far.
   ir::Expr transformed_input(const Subscripts& at, std::size_t d, Subscripts from) const {
-    const std::size_t first = points_;  // where n stands
     if (d == spatial()) {
-      Subscripts x = {at[first], at[first + 1]};
+      Subscripts x = {at[0], at[points_ + 1]};
       x.insert(x.end(), from.begin(), from.end());
       x.push_back(at.back());
       return expander_.read_padded(node_.inputs[0], x, ir::make_literal(type_, 0));
     }
-    const ir::Affine& tile = at[first + 2 + d];
+    const ir::Affine& tile = at[points_ + 2 + d];
     const std::int64_t pad = window_.pads_begin[d];
     const auto with = [&](const ir::Affine& subscript) {
       Subscripts more = from;
@@ -189,7 +188,7 @@ class Winograd {
 
   // Where the row of dimension d stands among the subscripts of v and m.
   std::size_t point_of(std::size_t d) const {
-    std::size_t point = 0;
+    std::size_t point = 1;
     for (std::size_t before = 0; before < d; ++before)
       point += is_transformed(window_, before) ? 1 : 0;
     return point;
@@ -202,8 +201,7 @@ class Winograd {
   }
 
   ir::Expr weight(const Subscripts& at) const {
-    Subscripts from(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(points_));
-    from.push_back(at[points_ + 1]);
+    Subscripts from(at.begin() + 1, at.begin() + 2 + static_cast<std::ptrdiff_t>(points_));
     from.push_back(ir::Affine::symbol("bi") * block_ + ir::Affine::symbol("ci"));
     from.push_back(at.back());
     return expander_.read(node_.inputs[1], from);
@@ -231,8 +229,8 @@ class Winograd {
   ir::Expr output(const std::string& m, const Subscripts& at, std::size_t d,
                   const Place& place) const {
     if (d == spatial()) {
-      Subscripts from = place.rows;
-      from.push_back(at[0]);
+      Subscripts from = {at[0]};
+      from.insert(from.end(), place.rows.begin(), place.rows.end());
       from.push_back(at[1]);
       from.insert(from.end(), place.tiles.begin(), place.tiles.end());
       from.push_back(at.back());

@@ -31,8 +31,7 @@ class Chooser {
   Chooser(const Graph& graph, const LayoutOptions& options)
       : graph_(graph),
         forced_(options.layout == Layout::Blocked),
-        forms_(graph, options.unit.lanes,
-               options.transforms ? std::optional(options.unit) : std::nullopt),
+        forms_(graph, options.unit.lanes, options.transforms),
         prices_(graph, forms_, options.unit),
         choice_(graph, forms_, prices_) {}
 

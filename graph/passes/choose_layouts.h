@@ -30,7 +30,7 @@ struct LayoutOptions {
   VectorUnit unit = {};  // no vectors: nothing is laid out anew
   // Convolutions in blocks may be transformed afterwards (transform_convolutions.h), and are the
   // cheaper for it.
-  bool transforms = false;
+  std::optional<WinogradUse> transforms = {};
 };
 
 PassResult choose_layouts(Graph& graph, const LayoutOptions& options);

@@ -63,7 +63,7 @@ bool is_chosen(const Graph& graph, const Node& node, const ConvolutionOptions& o
   const bool forced = options.how == Convolutions::Winograd;
   const bool in_blocks = conv.input_block != 0 && conv.output_block != 0;
   Result<WinogradPrices> prices = Decline{"its channels are not in blocks"};
-  if (in_blocks) prices = winograd_prices(graph, node, conv.output_block, options.unit);
+  if (in_blocks) prices = winograd_prices(graph, node, conv.output_block, options.use);
   if (!prices) {
     if (forced) result.notes.push_back("'" + node.name + "' direct: " + prices.error().reason);
     return false;
@@ -87,7 +87,7 @@ std::optional<Convolutions> convolutions_from_string(std::string_view text) {
 
 PassResult transform_convolutions(Graph& graph, const ConvolutionOptions& options) {
   PassResult result;
-  if (options.how == Convolutions::Direct || options.unit.lanes < 2) return result;
+  if (options.how == Convolutions::Direct || options.use.unit.lanes < 2) return result;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     const Node node = graph.node(id);
     if (node.op != OpKind::Conv || !is_chosen(graph, node, options, result)) continue;

@@ -26,7 +26,7 @@ std::optional<Convolutions> convolutions_from_string(std::string_view text);  //
 
 struct ConvolutionOptions {
   Convolutions how = Convolutions::Auto;
-  VectorUnit unit = {};  // that prices are for
+  WinogradUse use = {};
 };
 
 PassResult transform_convolutions(Graph& graph, const ConvolutionOptions& options);

@@ -29,8 +29,8 @@ driver::Network network_of(const Model& model, const std::vector<driver::OpenSym
   return {symbols, [&](const Sizes& sizes) { return graph_of(model, sizes); }};
 }
 
-runtime::Session session_of(const driver::Network& network, Arm arm, int threads) {
-  driver::ModelOptions options;
+runtime::Session session_of(const driver::Network& network, Arm arm, int threads,
+                            driver::ModelOptions options = {}) {
   options.arm = arm;
   options.strict = true;
   driver::PackagedModel compiled = driver::package_model(network, codegen::detect_host(), options);
@@ -53,7 +53,8 @@ std::vector<runtime::Tensor> outputs_of(const runtime::Session& session, const S
 }
 
 void check_all_sizes(const Model& model, const std::vector<driver::OpenSymbol>& symbols,
-                     const std::vector<Sizes>& all_sizes) {
+                     const std::vector<Sizes>& all_sizes,
+                     const driver::ModelOptions& options = {}) {
   const driver::Network network = network_of(model, symbols);
   std::vector<std::vector<runtime::Tensor>> expected;
   for (const Sizes& sizes : all_sizes)
@@ -61,7 +62,7 @@ void check_all_sizes(const Model& model, const std::vector<driver::OpenSymbol>& 
   for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) {
     for (const int threads : {1, 2}) {
       CAPTURE(to_string(arm));
-      const runtime::Session session = session_of(network, arm, threads);
+      const runtime::Session session = session_of(network, arm, threads, options);
       for (std::size_t i = 0; i < all_sizes.size(); ++i) {
         CAPTURE(all_sizes[i].begin()->second);
         const std::vector<runtime::Tensor> got = outputs_of(session, all_sizes[i]);
@@ -123,6 +124,10 @@ TEST_CASE("a network of convolutions takes every batch") {
     b.output("y");
   };
   check_all_sizes(model, {{"batch"}}, sizes_of("batch", {1, 2, 5, 16, 17, 33}));
+  driver::ModelOptions transformed;
+  transformed.layout = graph::Layout::Blocked;
+  transformed.convolutions = graph::Convolutions::Winograd;
+  check_all_sizes(model, {{"batch"}}, sizes_of("batch", {1, 2, 7}), transformed);
 }
 
 TEST_CASE("layers of products take every length") {

@@ -19,7 +19,7 @@ using namespace testing;
 namespace {
 
 constexpr std::int64_t kBlock = 4;
-const ConvolutionOptions kForced{.how = Convolutions::Winograd, .unit = {kBlock, 1}};
+const ConvolutionOptions kForced{.how = Convolutions::Winograd, .use = {{kBlock, 1}}};
 
 struct Shapes {
   std::int64_t batch = 1, inputs = 8, outputs = 8;
@@ -170,8 +170,9 @@ TEST_CASE("what cannot be transformed says why, where it was asked for") {
         "'c' direct: its elements are neither f32 nor f64");
 
   Graph kept = convolution_in_blocks(s);
-  CHECK(transform_convolutions(kept, {.how = Convolutions::Direct, .unit = {kBlock, 1}}).rewrites ==
-        0);
+  CHECK(
+      transform_convolutions(kept, {.how = Convolutions::Direct, .use = {{kBlock, 1}}}).rewrites ==
+      0);
 }
 
 // Prices: many channels pay, few do not, and what is small is left alone.
@@ -183,7 +184,7 @@ TEST_CASE("auto transforms what gains, and says what it would cost") {
                                          .kernel = {3, 3},
                                          .pads_begin = {1, 1},
                                          .pads_end = {1, 1}});
-    return transform_convolutions(graph, {.how = Convolutions::Auto, .unit = {16, 1}});
+    return transform_convolutions(graph, {.how = Convolutions::Auto, .use = {{16, 1}}});
   };
   const PassResult many = result_of(64, 16), few = result_of(8, 16);
   CHECK(many.rewrites == 1);
@@ -201,7 +202,7 @@ TEST_CASE("layouts know what a convolution in blocks will be") {
   Graph without = graph;
   LayoutOptions options{.layout = Layout::Auto, .unit = {16, 1}};
   CHECK(choose_layouts(without, options).rewrites == 0);
-  options.transforms = true;
+  options.transforms = WinogradUse{options.unit};
   CHECK(choose_layouts(graph, options).rewrites == 1);
   CHECK(operators(graph) == "Reshape Transpose Conv Transpose Reshape");
 }

@@ -38,7 +38,7 @@ graph::OptimizeOptions options_of(const PassGolden& golden) {
   const std::string convolutions = golden.setting("convolutions");
   if (!convolutions.empty())
     options.convolutions = {*graph::convolutions_from_string(convolutions),
-                            {std::stoll(golden.setting("block")), 1}};
+                            {{std::stoll(golden.setting("block")), 1}}};
   return options;
 }
 

@@ -112,7 +112,7 @@ std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed,
   // Every other one by Winograd's method, on whose sums small integers stay exact.
   options.convolutions = {
       seed / 4 % 2 == 0 ? graph::Convolutions::Direct : graph::Convolutions::Winograd,
-      options.layout.unit};
+      {options.layout.unit}};
   graph::optimize(g, options);
   const std::vector<Tensor> in_blocks = graph::evaluate_graph(g, inputs);
   if (!same_numbers(in_blocks, expected))
