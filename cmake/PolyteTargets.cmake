@@ -34,9 +34,9 @@ function(polyte_test name)
   endif()
   add_executable(polyte_${name}_test ${ARG_SOURCES})
   target_link_libraries(polyte_${name}_test PRIVATE polyte_flags polyte_test_main ${ARG_DEPENDS})
-  # What is tested is -O2; a third of the build's time is here. Not -O0: of inline functions that
-  # libraries have, too, the linker takes the copies of the test.
-  target_compile_options(polyte_${name}_test PRIVATE -O1)
+  # A third of the build's time is here. Not -O0: of inline functions that libraries have, too, the
+  # linker takes the copies of the test.
+  target_compile_options(polyte_${name}_test PRIVATE -Og)
   # As polyte_test_main has it.
   set_target_properties(polyte_${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   polyte_precompile(polyte_${name}_test ${precompiled})
