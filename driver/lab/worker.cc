@@ -218,11 +218,18 @@ class Worker {
     return round;
   }
 
+  // Why nothing is counted; empty where it is.
+  std::string uncounted(const Counters& counters) const {
+    if (workshop_.device) return "the processor's counters know nothing of a GPU";
+    // Pools of threads were begun before the counters were.
+    if (row_.threads > 1) return "of several threads the processor's counters would count one";
+    return counters.problem();
+  }
+
   // After the rounds, so that no time is taken beside it.
   void count() {
     Counters counters;
-    not_counted_ =
-        workshop_.device ? "the processor's counters know nothing of a GPU" : counters.problem();
+    not_counted_ = uncounted(counters);
     if (!not_counted_.empty()) return;
     for (Timed& timed : timed_) {
       stage(timed.name, "counting");
