@@ -72,7 +72,7 @@ std::string tensor_text(const runtime::TensorSpec& spec,
 
 // The manifest, and what the compiler has to say where it says something.
 std::string artifact_json(const runtime::Artifact& artifact) {
-  const std::string manifest = runtime::manifest_to_json(artifact.manifest());
+  std::string manifest = runtime::manifest_to_json(artifact.manifest());
   const auto report = nlohmann::ordered_json::parse(artifact.report(), nullptr, false);
   if (report.is_discarded()) return manifest;
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(manifest);
