@@ -51,8 +51,11 @@ constexpr ListedPass kPasses[] = {
     {"choose layouts", "channels in blocks as long as a vector, where that pays", Rounding::Kept,
      [](Graph& graph, const OptimizeOptions& options) {
        LayoutOptions layout = options.layout;
-       if (!options.exact && options.convolutions.how != Convolutions::Direct)
+       const Convolutions how = options.convolutions.how;
+       if (!options.exact && how != Convolutions::Direct) {
          layout.transforms = options.convolutions.use;
+         layout.transforms->always = how == Convolutions::Winograd;
+       }
        return choose_layouts(graph, layout);
      }},
     // Those in blocks.

@@ -50,7 +50,9 @@ class RandomGenerator {
   // An operator whose result is rounded: nothing reads it.
   void add_last(OpKind op, Attributes attributes, std::vector<ValueId> inputs);
   ValueId like(ValueId x);  // a value of the same shape, maybe x itself
-  Window window_for(ValueId x);
+  // Sizes, strides and dilations of any kind; or windows of 3 at stride 1, which
+  // transform_convolutions looks for.
+  Window window_for(ValueId x, bool dense_of_three = false);
 
   void add_some_node();
   void add_unary(ValueId x);

@@ -191,13 +191,13 @@ void RandomGenerator::add_batch_norm(ValueId x) {
       {(m.most + 2) * 4 + 2, m.unit / 4});
 }
 
-Window RandomGenerator::window_for(ValueId x) {
+Window RandomGenerator::window_for(ValueId x, bool dense_of_three) {
   Window window;
-  const bool dilates = chance(4);
+  const bool dilates = !dense_of_three && chance(4);
   for (std::int64_t d = 2; d < rank(x); ++d) {
-    const std::int64_t size = one_of<std::int64_t>({1, 2, 3});
+    const std::int64_t size = dense_of_three ? 3 : one_of<std::int64_t>({1, 2, 3});
     window.kernel.push_back(size);
-    window.strides.push_back(1 + below(2));
+    window.strides.push_back(dense_of_three ? 1 : 1 + below(2));
     window.dilations.push_back(dilates ? 2 : 1);
     window.pads_begin.push_back(below(size));
     window.pads_end.push_back(below(size));
@@ -207,7 +207,7 @@ Window RandomGenerator::window_for(ValueId x) {
 
 void RandomGenerator::add_conv(ValueId x) {
   if (rank(x) < 3) return;
-  const Window window = window_for(x);
+  const Window window = window_for(x, chance(3));
   const std::int64_t channels = shape(x)[1], group = chance(3) ? channels : 1;
   const std::int64_t outputs = group * (1 + below(group == 1 ? 4 : 2));
   Dims weight = {outputs, channels / group};

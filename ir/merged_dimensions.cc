@@ -8,7 +8,6 @@
 
 #include "ir/domain.h"
 #include "ir/relations.h"
-#include "support/error.h"
 #include "support/is_among.h"
 
 namespace polyte::ir {
@@ -174,7 +173,7 @@ class Merger {
            std::ranges::any_of(program_.statements, has_longer_sums);
   }
 
-  MergedDimensions merged() const {
+  std::optional<MergedDimensions> merged() const {
     MergedDimensions result{{}, {}, program_};
     for (const auto& [buffer, joined] : joined_) {
       if (std::ranges::count(joined, true) == 0) continue;
@@ -186,7 +185,9 @@ class Merger {
         else
           view.shape.push_back(stored[d]);
       Result<Program> seen = with_view(result.program, view);
-      POLYTE_CHECK(seen, "dimensions that do not merge");
+      // Beside dimensions of extent 1 the shape alone does not say which of them merge: [3, 1, 1,
+      // 4] as [3, 4] may be 3*1 and 1*4, or 3*1*1 and 4, which is where the elements are not.
+      if (!seen) return std::nullopt;
       result.program = *std::move(seen);
       result.views.push_back(std::move(view));
     }

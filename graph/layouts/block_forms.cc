@@ -132,7 +132,7 @@ class Former {
   bool is_transformed(const Node& node) const {
     if (!transforms_) return false;
     const Result<WinogradPrices> prices = winograd_prices(graph_, node, block_, *transforms_);
-    return prices && prices->pays();
+    return prices && (transforms_->always || prices->pays());
   }
 
   Result<BlockForm> pool(const Node& node, Padding& padding) const {

@@ -15,6 +15,7 @@ struct VectorUnit {
 struct WinogradUse {
   VectorUnit unit = {};
   bool any_batch = false;  // the batch is open: they are of one image, so that all sizes agree
+  bool always = false;     // whatever it costs, for comparison
 };
 
 // Cycles of one core, as in layout_prices.h.

@@ -26,6 +26,20 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("extents of 1 of which a shape does not say where they merge: nothing is") {
+  const std::string over = "  for n in 0..3, c in 0..1, d2 in 0..1, h in 0..4, w in 0..2\n";
+  const Program ranks = parse_program(
+      "program p()\n  in v: f64[3, 1, 1, 4, 2]\n  out y: f64[3, 1, 1, 4, 2]\n"
+      "  temp rank: i64[3, 1, 1, 4, 2]\n  temp place: i64[3, 1, 1, 4, 2]\n"
+      "  rank[n, c, d2, h, w] = sum[r in 0..1] select(v[n, c, r, h, w] < v[n, c, d2, h, w], "
+      "i64(1), 0)" +
+          over +
+          "  place[n, c, d2, h, w] = sum[d in 0..1] select(rank[n, c, d, h, w] == d2, i64(d), 0)" +
+          over + "  y[n, c, d2, h, w] = v[n, c, place[n, c, d2, h, w], h, w]" + over,
+      "test");
+  CHECK_FALSE(merged_dimensions(ranks));
+}
+
 TEST_CASE("dimensions that are gone through together are one") {
   const auto last = merged("  y[i] = sum[j, k] x[i, j, k]\n", "[5]");
   REQUIRE(last);
