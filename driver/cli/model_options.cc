@@ -127,8 +127,7 @@ void add_group_options(const Verb& verb, ModelVerbOptions& options) {
       .one_of({"auto", "plain", "blocked"})
       .shows_default();
   verb.option("--convolutions", options.convolutions,
-              "auto: those of window 3 by Winograd's method where that pays; direct; winograd: "
-              "wherever "
+              "auto: windows of 3 by Winograd's method where that pays; direct; winograd: wherever "
               "it can be")
       .one_of({"auto", "direct", "winograd"})
       .shows_default();

@@ -245,7 +245,7 @@ class Former {
 
 BlockForms::BlockForms(const Graph& graph, std::int64_t block,
                        const std::optional<WinogradUse>& transforms, OperatorTable operators)
-    : block_(block) {
+    : block_(block), transforms_(transforms) {
   Former former(graph, block, transforms, operators);
   for (const Node& node : graph.nodes) forms_.push_back(former.form(node));
 }

@@ -32,20 +32,21 @@ struct BlockForm {
 
 class BlockForms {
  public:
-  // `transforms`: convolutions in blocks will be computed by Winograd's method where that pays on
-  // it, for which they want their input in blocks. `operators`: a test may bring a table of
-  // its own.
+  // `transforms`: convolutions in blocks will be computed by Winograd's method where that pays, for
+  // which they want their input in blocks. `operators`: a test may bring a table of its own.
   BlockForms(const Graph& graph, std::int64_t block,
              const std::optional<WinogradUse>& transforms = std::nullopt,
              OperatorTable operators = all_operators());
 
   std::int64_t block() const { return block_; }
+  const std::optional<WinogradUse>& transforms() const { return transforms_; }
   // Its form, or why it has none.
   const Result<BlockForm>& of(NodeId id) const { return forms_.at(static_cast<std::size_t>(id)); }
   bool has(NodeId id) const { return static_cast<bool>(of(id)); }
 
  private:
   std::int64_t block_;
+  std::optional<WinogradUse> transforms_;
   std::vector<Result<BlockForm>> forms_;
 };
 

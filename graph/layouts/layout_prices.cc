@@ -81,8 +81,11 @@ double LayoutPrices::blocked_conv(NodeId id) const {
   const Node& node = graph_.node(id);
   const auto& conv = std::get<ConvAttributes>(node.attributes);
   // A dense convolution asks for blocks only where it is to be transformed.
-  if (conv.group == 1 && forms_.of(id)->operands[0] == OperandForm::Blocked)
-    return winograd_prices(graph_, node, forms_.block(), {unit_})->transformed;
+  if (conv.group == 1 && forms_.of(id)->operands[0] == OperandForm::Blocked) {
+    const WinogradUse& use = *forms_.transforms();
+    const double images = use.any_batch ? static_cast<double>(shape(node.outputs[0])[0]) : 1;
+    return images * winograd_prices(graph_, node, forms_.block(), use)->transformed;
+  }
   const double cycles = vectors(window_operations(node)) / filling(node.outputs[0]);
   if (shape(node.inputs[1])[1] == 1 && conv.group > 1) return cycles / kBlockedWindow;
   // An image of 3 channels is read as it is (OperandForm::Either); its channels are not padded.

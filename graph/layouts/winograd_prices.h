@@ -24,7 +24,8 @@ struct WinogradPrices {
   bool pays() const { return transformed < 0.95 * direct; }  // by more than the prices' error
 };
 
-// Of a Conv whose channels are, or are to be, in blocks; or why it cannot be transformed.
+// Of one image where the batch is open. Of a Conv whose channels are, or are to be, in blocks; or
+// why it cannot be transformed.
 Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std::int64_t block,
                                        const WinogradUse& use);
 

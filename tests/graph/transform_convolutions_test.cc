@@ -169,6 +169,11 @@ TEST_CASE("what cannot be transformed says why, where it was asked for") {
   CHECK(note_of(convolution_in_blocks(s, DType::F16)) ==
         "'c' direct: its elements are neither f32 nor f64");
 
+  Shapes large = s;
+  large.image = {512, 520};  // 16 * 256 * 260 tiles of 16 channels: 65 MiB
+  CHECK(note_of(convolution_in_blocks(large)) ==
+        "'c' direct: its transformed inputs and outputs would take more than 64 MiB");
+
   Graph kept = convolution_in_blocks(s);
   CHECK(
       transform_convolutions(kept, {.how = Convolutions::Direct, .use = {{kBlock, 1}}}).rewrites ==
