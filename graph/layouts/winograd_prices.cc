@@ -13,9 +13,8 @@ constexpr double kProducts = 0.93;    // share of the peak that products reach, 
 constexpr double kMovedVector = 8;    // cycles per vector of transformed inputs or outputs
 constexpr double kBytesPerCycle = 6;  // of weights, which come from memory
 constexpr double kKernels = 6000;     // two loops more that begin and end
-// Transformed inputs and outputs, four times what they were: as much as the temporaries of a group
-// may take (driver/compile/fusion_feedback.h).
-constexpr double kMostBytes = std::int64_t{64} << 20;
+// Of transformed inputs and outputs, which are four times what they were.
+constexpr double kMostBytes = std::int64_t{128} << 20;
 
 bool all_ones(const Dims& dims) {
   return std::ranges::all_of(dims, [](std::int64_t d) { return d == 1; });
@@ -64,7 +63,7 @@ Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std
   }
   const auto element = static_cast<double>(size_in_bytes(graph.value(node.inputs[0]).type.dtype));
   if (points * tiles * (inputs + outputs) * element > kMostBytes)
-    return Decline{"its transformed inputs and outputs would take more than 64 MiB"};
+    return Decline{"its transformed inputs and outputs would take more than 128 MiB"};
   const auto lanes = static_cast<double>(use.unit.lanes);
   const double per_cycle = lanes * use.unit.fma_per_cycle * kProducts,
                moves = points * tiles * (inputs + outputs) / lanes * kMovedVector,

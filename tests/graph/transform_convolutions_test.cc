@@ -170,9 +170,9 @@ TEST_CASE("what cannot be transformed says why, where it was asked for") {
         "'c' direct: its elements are neither f32 nor f64");
 
   Shapes large = s;
-  large.image = {512, 520};  // 16 * 256 * 260 tiles of 16 channels: 65 MiB
+  large.image = {730, 720};  // 16 * 365 * 360 elements of 16 channels: 128.3 MiB
   CHECK(note_of(convolution_in_blocks(large)) ==
-        "'c' direct: its transformed inputs and outputs would take more than 64 MiB");
+        "'c' direct: its transformed inputs and outputs would take more than 128 MiB");
 
   Graph kept = convolution_in_blocks(s);
   CHECK(
