@@ -230,10 +230,11 @@ Bounds bounds_of(const System& system, const std::string& variable) {
 }
 
 // a * x + rest >= 0 and rest <= most: x >= ceil(-most / a), or, for a < 0, x <= floor(most / -a).
+// x is a symbol or a division.
 Interval implied_interval(const Affine& e, const Term& term, const Ranges& ranges) {
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   const std::int64_t a = term.coefficient;
-  if (term.atom.div || a == kLeast || hides(e, term.atom.symbol)) return {};
+  if (a == kLeast || (!term.atom.div && hides(e, term.atom.symbol))) return {};
   const auto rest = if_it_fits([&] { return range_of(e - of_term(term), ranges); });
   const auto most = rest ? rest->max : std::nullopt;
   if (!most || *most == kLeast) return {};
@@ -241,20 +242,43 @@ Interval implied_interval(const Affine& e, const Term& term, const Ranges& range
                : Interval{{}, polyte::floor_div(*most, -a)};
 }
 
+namespace {
+
+// Narrows the intervals of the symbols of e >= 0, those within a division by what it says of the
+// quotient:  low <= floor(n / d) <= high  is  n - d * low >= 0  and  d * high + d - 1 - n >= 0.
+// True if that changed one.
+bool narrow_symbols(Ranges& ranges, const Affine& e) {
+  bool changed = false;
+  for (const Term& term : e.terms()) {
+    const Interval implied = implied_interval(e, term, ranges);
+    if (!implied.min && !implied.max) continue;
+    if (!term.atom.div) {
+      changed |= narrow(ranges[term.atom.symbol], implied);
+      continue;
+    }
+    const Affine& n = term.atom.div->numerator;
+    const std::int64_t d = term.atom.div->denominator;
+    const auto bound = if_it_fits([&] {
+      return implied.min ? n - checked_mul(d, *implied.min)
+                         : checked_add(checked_mul(d, *implied.max), d - 1) - n;
+    });
+    if (bound) changed |= narrow_symbols(ranges, *bound);
+  }
+  return changed;
+}
+
+bool is_empty(const Interval& range) { return range.min && range.max && *range.min > *range.max; }
+
+}  // namespace
+
 void tighten(Ranges& ranges, const System& system) {
   constexpr int kMostRounds = 16;
-  bool changed = true, empty = false;
+  bool changed = true;
   // A round ends: each variable has its turn.
-  for (int round = 0; changed && !empty && round < kMostRounds; ++round) {
+  for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
-    for (const Affine& e : system)
-      for (const Term& term : e.terms()) {
-        const Interval implied = implied_interval(e, term, ranges);
-        if (!implied.min && !implied.max) continue;
-        Interval& range = ranges[term.atom.symbol];
-        changed |= narrow(range, implied);
-        empty |= range.min && range.max && *range.min > *range.max;
-      }
+    for (const Affine& e : system) changed |= narrow_symbols(ranges, e);
+    if (std::ranges::any_of(ranges, [](const auto& each) { return is_empty(each.second); })) return;
   }
 }
 

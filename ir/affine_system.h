@@ -45,14 +45,14 @@ System relaxed(const System& system, const std::string& variable);
 
 // The interval without what lies outside of `by`; true if that changed it.
 bool narrow(Interval& range, const Interval& by);
-// Bound propagation: narrows intervals by what the constraints say of each symbol outside
-// divisions, until nothing changes. A few rounds reach the fixed point of every domain with
-// box-like corners; others need not have one that is reached (with x >= 0, the bounds x < y and
-// y < x raise each other for ever), so rounds are limited. Contradictions leave an interval with
-// min > max, at which it stops.
+// Bound propagation: narrows intervals by what the constraints say of each symbol, also of one
+// within a division whose quotient is bounded, until nothing changes. A few rounds reach the fixed
+// point of every domain with box-like corners; others need not have one that is reached (with x >=
+// 0, the bounds x < y and y < x raise each other for ever), so rounds are limited. Contradictions
+// leave an interval with min > max, at which it stops.
 void tighten(Ranges& ranges, const System& system);
-// The interval of one symbol that e >= 0 implies, given those of the others; unbounded where
-// it implies none.
+// The interval of one term's symbol or division that e >= 0 implies, given those of the symbols;
+// unbounded where it implies none.
 Interval implied_interval(const Affine& e, const Term& term, const Ranges& ranges);
 
 // e = without + with: the terms that no symbol of `symbols` occurs in, and the others.

@@ -238,15 +238,23 @@ class Vectorizer {
 
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
               std::optional<std::int64_t> at_most) {
-    // Masked vectors cost less than a loop that counts where masks are registers.
+    // Masked vectors cost less than a loop that counts where masks are registers; elsewhere a
+    // masked store is several of the processor's own instructions.
     const bool has_masks = machine_.vector_bits >= 512;
+    const bool may_count = !has_masks && !at_most && !is_place_of_registers(loop);
     const auto most = has_masks ? facts_.most(extent) : facts_.range(extent).max;
     if (most && (!at_most || *most < *at_most)) at_most = most;
     const auto registers = most_in_registers(loop);
     if (registers && (!at_most || *registers < *at_most)) at_most = registers;
-    if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces)
+    if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces &&
+        (!may_count || is_whole_but_one(extent, lanes, *at_most)))
       return side_by_side(loop, extent, lanes, *at_most);
     return strips(loop, extent, lanes);
+  }
+
+  // All of the pieces but the last.
+  bool is_whole_but_one(const Affine& extent, std::int64_t lanes, std::int64_t at_most) const {
+    return facts_.proves(extent - (at_most - 1) / lanes * lanes);
   }
 
   // Of a loop each of whose iterations writes an element of its own in registers, no more than

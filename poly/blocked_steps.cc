@@ -7,9 +7,10 @@
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
 #include "poly/price_rates.h"
-#include "poly/product_subscripts.h"
 #include "poly/product_tile.h"
+#include "poly/step_products.h"
 #include "schedule/cost/threads.h"
+#include "schedule/script/nest_pattern.h"
 
 namespace polyte::poly {
 namespace {
@@ -20,113 +21,30 @@ using schedule::NestTree;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr std::int64_t kBlocks[] = {24, 32, 48, 64, 72, 96};  // steps of a block
-constexpr std::int64_t kLeastBlocks = 4;                      // fewer are hardly worth it
-constexpr double kCopiedAcross = 2;                           // cycles of an element that is packed
+constexpr std::int64_t kSteps[] = {24, 32, 48, 64, 72, 96};  // of a panel
+constexpr std::int64_t kPanels[] = {1, 4, 8, 12};            // of a block
+constexpr std::int64_t kLeastPanels = 4;                     // fewer are hardly worth it
+constexpr double kCopiedAcross = 2;                          // cycles of an element that is packed
 // Bytes per cycle of what a tile adds to, read and written. Measured: lu of 2000 x 2000 in blocks
 // of 24 to 120 steps.
 constexpr double kTilesFromMemory = 5;
 
-// Loops of the band by what they are for the sum: its steps, and its element's rows and columns,
-// which are lanes.
-struct Roles {
-  std::size_t step = 0, row = 0, lane = 0;
-  bool operator==(const Roles&) const = default;
-};
-
-struct Product {
-  const ir::Statement* sum = nullptr;
-  std::string step = {}, row = {}, lane = {};  // iterators
-  std::string bound = {};                      // the one of row and lane that its steps stay below
-  // Of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both.
-  int side = 0;
-  Roles roles = {};
-  // What lies across the lanes, A[lane, step], and is packed; null: all lies along them.
-  const ir::Load* across = nullptr;
-
-  std::string near() const { return sum->name + ".near"; }
-  std::string far() const { return sum->name + ".far"; }
-};
-
-// A matrix of lanes and steps, each a subscript of its own.
-bool is_across(const ir::Load& load, const std::string& lane, const std::string& step) {
-  return load.indices.size() == 2 && !load.otherwise && !load.indices[0].indirect &&
-         !load.indices[1].indirect && load.indices[0].affine.as_symbol() == lane &&
-         load.indices[1].affine.as_symbol() == step;
-}
-
-// Whether the operands suit the lanes, one of them packed where it has to be.
-bool find_lanes(Product& product) {
-  for (const ir::Expr& value : product.sum->values)
-    for (const ir::Load* load : ir::loads_of(value)) {
-      if (lies_along(*load, product.lane)) continue;
-      if (product.across || !is_across(*load, product.lane, product.step)) return false;
-      product.across = load;
-    }
-  return true;
-}
-
-std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band) {
-  if (s.combiner != ir::Combiner::Sum || s.writes.size() != 1 || s.guard || band.loops.size() != 3)
-    return std::nullopt;
-  Product product{.sum = &s};
-  std::vector<std::string> element;
-  for (const ir::Index& index : s.writes.front().indices) {
-    const auto it = index.affine.as_symbol();
-    if (index.indirect || !it) return std::nullopt;
-    element.push_back(*it);
-  }
-  if (element.size() != 2) return std::nullopt;
-  product.row = element[0], product.lane = element[1];
-  int found = 0;
-  for (std::size_t l = 0; l < 3; ++l) {
-    const auto row = band.loops[l].rows.at(s.name).as_symbol();
-    if (!row) return std::nullopt;
-    if (*row == product.row)
-      product.roles.row = l, found |= 1;
-    else if (*row == product.lane)
-      product.roles.lane = l, found |= 2;
-    else if (std::ranges::find(s.reductions, *row) != s.reductions.end())
-      product.step = *row, product.roles.step = l, found |= 4;
-  }
-  if (found != 7 || !find_lanes(product)) return std::nullopt;
-  for (const std::string& it : {product.row, product.lane})
-    if (least_above(s, it, product.step)) product.bound = it;
-  if (product.bound.empty()) return std::nullopt;
-  if (least_above(s, product.row, product.lane)) product.side = -1;
-  if (least_above(s, product.lane, product.row)) product.side = 1;
-  return product;
-}
-
-// The sums of the band that are such products, all with the same roles of its loops.
-std::vector<Product> products_of(const ir::Program& program, const OrderBand& band) {
-  std::vector<Product> products;
-  for (const std::string& name : statements_below(band.child)) {
-    auto product = product_of(program.statement(name), band);
-    if (product && (products.empty() || products.front().roles == product->roles))
-      products.push_back(*std::move(product));
-  }
-  return products;
-}
-
-// The first band with such sums, outermost: it holds all that a step does.
-const OrderBand* band_of_steps(const ir::Program& program, const OrderTree& tree) {
-  if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
-    for (const OrderTree& child : sequence->children)
-      if (const OrderBand* band = band_of_steps(program, child)) return band;
-    return nullptr;
-  }
-  const auto* band = std::get_if<OrderBand>(&tree->op);
-  const bool is_one =
-      band && band->permutable && is_innermost(*band) && !products_of(program, *band).empty();
-  return is_one ? band : nullptr;
-}
-
 struct Blocks {
-  std::int64_t steps = 0;            // of a block
+  std::int64_t steps = 0;            // of a panel
   schedule::RegisterTile tile = {};  // of the products
-  double far = 0;                    // cycles of a step of an element, in these tiles
+  double tiled = 0;                  // cycles of a step of an element, in these tiles
+  std::int64_t panels = 1;           // of a block; 1: there are no blocks but panels
+
+  std::int64_t all_steps() const { return panels * steps; }  // of a block
 };
+
+// The parts of a sum: steps of its element's own panel, of the panels before that in its block,
+// and of the blocks before.
+std::string near(const Product& p) { return p.sum->name + ".near"; }
+std::string mid(const Product& p) { return p.sum->name + ".before.mid"; }
+std::string far(const Product& p, const Blocks& blocks) {
+  return p.sum->name + (blocks.panels > 1 ? ".before.far" : ".far");
+}
 
 class BlockedStepsPlanner {
  public:
@@ -141,12 +59,11 @@ class BlockedStepsPlanner {
 
   const Roles& roles() const { return products_.front().roles; }
 
-  // The tiles of the block's size that divide it and cost least; nullopt: none, or the block
+  // The tiles of the panel's size that divide it and cost least; nullopt: none, or the panel
   // is too large.
-  std::optional<Blocks> blocks_of(std::int64_t steps) const {
+  std::optional<Blocks> panels_of(std::int64_t steps) const {
     const Product& first = products_.front();
-    const double longest = extents_.front().extent(first.roles.step);
-    if (2 * longest < static_cast<double>(kLeastBlocks * steps)) return std::nullopt;
+    if (2 * longest() < static_cast<double>(kLeastPanels * steps)) return std::nullopt;
     const std::set<std::string> packed =
         first.across ? std::set{first.across->buffer} : std::set<std::string>{};
     const auto best = product_tile(program_, *first.sum, {first.row, first.lane, first.step}, steps,
@@ -154,6 +71,9 @@ class BlockedStepsPlanner {
     if (!best) return std::nullopt;
     return Blocks{steps, best->tile, best->cycles};
   }
+
+  // Of a recurrence, in the mean of its elements.
+  double longest() const { return extents_.front().extent(roles().step); }
 
   // The plan of a step at a time becomes one of blocks.
   OrderPlan plan(ShapedPlan shaped, const Blocks& blocks, bool rows_in_blocks) {
@@ -165,18 +85,19 @@ class BlockedStepsPlanner {
       cut_steps(products_[i]);
       plan_.cycles += price(products_[i], extents_[i], shaped.cycles.at(products_[i].sum->name));
     }
-    const double count = extents_.front().extent(roles().step) / static_cast<double>(blocks.steps);
-    has_threads_ = schedule::is_worth_threads(machine_, far_cycles_ / count);
+    const double count = longest() / static_cast<double>(blocks.steps);
+    has_threads_ = schedule::is_worth_threads(machine_, tiled_cycles_ / count);
     map_parts();
     for (const Product& p : products_) split(p);
     plan_.nest.tree = with_products(plan_.nest.tree);
+    if (blocks_.panels > 1) std::ranges::move(panel_splits_, std::back_inserter(plan_.nest.splits));
     if (rows_in_blocks_) part_rows();
     for (const Product& p : products_) finish(p);
     plan_.nest.is_one_step = true;
     plan_.has_jams = false;
     if (has_threads_ && rows_in_blocks_)
       plan_.for_threads.emplace_back(schedule::PlannedBind{
-          products_.front().near() + ".below", tiles_of(row()) + ".below", LoopKind::Parallel});
+          near(products_.front()) + ".below", tiles_of(row()) + ".below", LoopKind::Parallel});
     return std::move(plan_);
   }
 
@@ -187,40 +108,61 @@ class BlockedStepsPlanner {
   std::vector<LoopExtents> extents_;  // of each
   std::vector<std::string> loops_;    // of the band
   Blocks blocks_;
-  bool rows_in_blocks_ = false;  // all steps of a block for as many rows, then for the next
-  double far_cycles_ = 0;        // of all products
+  bool rows_in_blocks_ = false;  // all steps of a panel for as many rows, then for the next
+  double tiled_cycles_ = 0;      // of all products
   bool has_threads_ = false;     // they share the rows that a block of steps is subtracted from
+  std::vector<schedule::PlannedSplit> panel_splits_ = {};
   OrderPlan plan_;
 
   const std::string& step() const { return loops_[roles().step]; }
   const std::string& row() const { return loops_[roles().row]; }
   const std::string& lane() const { return loops_[roles().lane]; }
+  bool has_panels() const { return blocks_.panels > 1; }
+  // The loop over the steps of a panel.
+  std::string steps() const {
+    const std::string block = within_tile(step());
+    return has_panels() ? within_tile(block) : block;
+  }
 
-  // Steps of blocks before that of its element, then those of its own.
+  // Steps of panels before that of its element, then those of its own; of the former those of
+  // earlier blocks, then those of its own.
   void cut_steps(const Product& p) {
-    const ir::Affine block =
-        ir::floor_div(ir::Affine::symbol(p.bound), blocks_.steps) * blocks_.steps;
-    plan_.nest.cuts.push_back({{p.sum->name, p.step}, block, p.step + ".far", p.step + ".near"});
+    const auto cut = [&](const std::string& statement, const std::string& loop, std::int64_t size,
+                         const char* before, const char* own) {
+      plan_.nest.cuts.push_back({{statement, loop},
+                                 ir::floor_div(ir::Affine::symbol(p.bound), size) * size,
+                                 p.step + before,
+                                 p.step + own});
+    };
+    if (!has_panels()) return cut(p.sum->name, p.step, blocks_.steps, ".far", ".near");
+    cut(p.sum->name, p.step, blocks_.steps, ".before", ".near");
+    cut(p.sum->name + ".before", p.step + ".before", blocks_.all_steps(), ".far", ".mid");
   }
 
   // What the sum costs in blocks more than `cycles`, step by step: below 0.
   double price(const Product& p, const LoopExtents& extents, double cycles) {
     const double size = static_cast<double>(blocks_.steps), points = extents.points();
+    const double block = static_cast<double>(blocks_.all_steps());
     const double rows = extents.extent(p.roles.row), lanes = extents.extent(p.roles.lane);
     const double steps =
         std::max(1.0, extents.extent(p.roles.step, {{p.roles.row}, {p.roles.lane}}));
-    const double near = points * std::min(1.0, size / 2 / steps), far = points - near;
-    const double edge = p.side == 0 ? 0 : far * std::min(1.0, size / lanes);  // a block of each row
+    const auto within = [&](double so_many) { return points * std::min(1.0, so_many / 2 / steps); };
+    const double near = within(size), tiled = points - near;
+    const double far = has_panels() ? points - within(block) : tiled;
+    const double edge = p.side == 0 ? 0 : tiled * std::min(1.0, size / lanes);  // of each row
     const double bytes = size_in_bytes(program_.buffer(p.sum->writes.front().buffer).dtype);
     const bool is_cached = rows * lanes * bytes < kUsable * static_cast<double>(machine_.l3.bytes);
-    // Each element once per block, in tiles whose first lines nothing has fetched.
-    const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kTilesFromMemory);
-    const double copied = p.across ? kCopiedAcross * far / rows : 0;
-    far_cycles_ += (far - edge) * blocks_.far;
+    // Each element once per block, in tiles whose first lines nothing has fetched; those of the
+    // block itself once per panel, from a cache.
+    const double stored =
+        2 * bytes *
+        (far / block / (is_cached ? kLevel3 : kTilesFromMemory) + (tiled - far) / size / kLevel3);
+    const double copied = p.across ? kCopiedAcross * tiled / rows : 0;
+    tiled_cycles_ += (tiled - edge) * blocks_.tiled;
     const bool has_rows_of_block = p.bound == p.row || rows_in_blocks_;
     return near * cycles_in_block(*p.sum, p, has_rows_of_block ? size : rows,
                                   p.bound == p.lane ? size : lanes) +
-           edge * cycles_in_block(with_packed(p), p, size, size) + (far - edge) * blocks_.far +
+           edge * cycles_in_block(with_packed(p), p, size, size) + (tiled - edge) * blocks_.tiled +
            stored + copied - cycles;
   }
 
@@ -251,16 +193,16 @@ class BlockedStepsPlanner {
     return price.cost({{0}, {1}, {2}}).cycles / (steps * rows * lanes);
   }
 
-  // Both parts of a sum have the rows that it had.
+  // All parts of a sum have the rows that it had.
   void map_parts() {
     for (const Product& p : products_) {
       schedule::PlannedMap* map = map_of(p.sum->name);
       if (!map) map = &add_map(p);
       const auto whole =
           std::ranges::find(map->items, p.sum->name, &schedule::PlannedMap::Item::statement);
-      schedule::PlannedMap::Item far{p.far(), whole->values};
-      whole->statement = p.near();
-      map->items.push_back(std::move(far));
+      const std::vector<ir::Affine> rows = whole->values;
+      whole->statement = near(p);
+      for (const std::string& part : tiled_parts(p)) map->items.push_back({part, rows});
     }
   }
 
@@ -280,17 +222,31 @@ class BlockedStepsPlanner {
     return plan_.nest.maps.emplace_back(schedule::PlannedMap{{std::move(item)}, loops_});
   }
 
+  std::vector<std::string> tiled_parts(const Product& p) const {
+    std::vector<std::string> parts{far(p, blocks_)};
+    if (has_panels()) parts.push_back(mid(p));
+    return parts;
+  }
+
   void split(const Product& p) {
     const auto add = [&](const std::string& statement, const std::string& loop,
                          schedule::TileSize size) {
       plan_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop, size});
     };
-    const schedule::Elements block{blocks_.steps};
-    if (!rows_in_blocks_) add(p.far(), row(), block);
-    add(p.far(), lane(), block);
-    if (p.bound == p.lane) add(p.near(), lane(), block);
-    add(p.far(), within_tile(row()), schedule::Elements{blocks_.tile.rows});
-    add(p.far(), within_tile(lane()), schedule::Vectors{blocks_.tile.vectors});
+    const schedule::Elements panel{blocks_.steps};
+    for (const std::string& part : tiled_parts(p)) {
+      if (!rows_in_blocks_) add(part, row(), panel);
+      add(part, lane(), panel);
+      add(part, within_tile(row()), schedule::Elements{blocks_.tile.rows});
+      add(part, within_tile(lane()), schedule::Vectors{blocks_.tile.vectors});
+    }
+    if (p.bound == p.lane) add(near(p), lane(), panel);
+    if (has_panels()) add(mid(p), bounded(p), schedule::Elements{blocks_.panels});
+  }
+
+  // The loop over panels of what a product's steps stay below.
+  std::string bounded(const Product& p) const {
+    return tiles_of(p.bound == p.row ? row() : lane());
   }
 
   NestTree with_products(const NestTree& tree) {
@@ -306,13 +262,36 @@ class BlockedStepsPlanner {
                                        [](const Product& each) { return each.sum->name; });
       return p == products_.end() ? tree : near_nest(*p, *loop);
     }
+    const bool is_steps = loop->name == within_tile(step());
     NestTree body = with_products(loop->body);
-    if (loop->name == tiles_of(step())) {
-      std::vector<NestTree> parts{std::move(body)};
-      for (const Product& p : products_) parts.push_back(far_nest(p));
-      body = schedule::nest_sequence(std::move(parts));
+    if (is_steps && has_panels()) split_steps(body);
+    if (loop->name == tiles_of(step())) body = block_of_steps(std::move(body));
+    return schedule::nest_path({{is_steps ? steps() : loop->name, loop->kind}}, std::move(body));
+  }
+
+  // All that runs step by step counts the steps of a panel.
+  void split_steps(const NestTree& body) {
+    const auto add = [&](const std::string& statement) {
+      panel_splits_.push_back({statement, within_tile(step()), schedule::Elements{blocks_.steps}});
+    };
+    std::ranges::for_each(schedule::statements_in(body), add);
+    for (const Product& p : products_) add(mid(p));
+  }
+
+  // The steps of a block; what they are subtracted from in its other panels, once a panel is
+  // finished; and in other blocks, once it is.
+  NestTree block_of_steps(NestTree body) const {
+    if (has_panels()) {
+      std::vector<NestTree> panel{std::move(body)};
+      for (const Product& p : products_) panel.push_back(mid_nest(p));
+      body = schedule::nest_path({{tiles_of(within_tile(step()))}},
+                                 schedule::nest_sequence(std::move(panel)));
     }
-    return schedule::nest_path({{loop->name, loop->kind}}, std::move(body));
+    std::vector<NestTree> parts{std::move(body)};
+    for (const Product& p : products_)
+      parts.push_back(tile_nest({{tiles_of(row()), shared()}, {tiles_of(lane())}},
+                                within_tile(step()), far(p, blocks_)));
+    return schedule::nest_sequence(std::move(parts));
   }
 
   // A loop that ends where a block does is split by blocks: in one of these it has no end to look
@@ -326,57 +305,78 @@ class BlockedStepsPlanner {
       inner.loop = path.back().name;
       if (p.bound == p.lane) inner.vectors = 1;
       plan_.in_vectors.erase(priced);
-      plan_.in_vectors.emplace(p.near(), std::move(inner));
+      plan_.in_vectors.emplace(near(p), std::move(inner));
     }
-    return schedule::nest_path(path, schedule::nest_statement(p.near()));
+    return schedule::nest_path(path, schedule::nest_statement(near(p)));
   }
 
-  NestTree far_nest(const Product& p) const {
+  LoopKind shared() const { return has_threads_ ? LoopKind::Parallel : LoopKind::Serial; }
+
+  NestTree mid_nest(const Product& p) const {
+    const std::string blocks = tiles_of(bounded(p)), panels = within_tile(bounded(p));
+    const NestPath path = p.bound == p.row
+                              ? NestPath{{blocks}, {panels, shared()}, {tiles_of(lane())}}
+                              : NestPath{{blocks}, {tiles_of(row()), shared()}, {panels}};
+    return tile_nest(path, steps(), mid(p));
+  }
+
+  NestTree tile_nest(NestPath path, const std::string& steps, const std::string& part) const {
     const std::string rows = within_tile(row()), lanes = within_tile(lane());
-    return schedule::nest_path(
-        {{tiles_of(row()), has_threads_ ? LoopKind::Parallel : LoopKind::Serial},
-         {tiles_of(lane())},
-         {tiles_of(rows)},
-         {tiles_of(lanes)},
-         {within_tile(step())},
-         {within_tile(rows)},
-         {within_tile(lanes), LoopKind::Vector}},
-        schedule::nest_statement(p.far()));
+    const NestPath tile = {{tiles_of(rows)},
+                           {tiles_of(lanes)},
+                           {steps},
+                           {within_tile(rows)},
+                           {within_tile(lanes), LoopKind::Vector}};
+    std::ranges::copy(tile, std::back_inserter(path));
+    return schedule::nest_path(path, schedule::nest_statement(part));
   }
 
-  // Rows of the block of steps itself, which are finished in it, then those below, of which none
-  // is.
+  // Rows of the panel itself, which are finished in it, then those below, of which none is.
   void part_rows() {
-    const std::string blocks = tiles_of(row());
-    plan_.last_steps.emplace_back(schedule::PlannedCut{{products_.front().near(), blocks},
-                                                       ir::Affine::symbol(tiles_of(step())) + 1,
-                                                       blocks + ".own",
-                                                       blocks + ".below"});
+    const std::string blocks = tiles_of(row()), panels = tiles_of(within_tile(step()));
+    ir::Affine panel = ir::Affine::symbol(tiles_of(step())) * blocks_.panels;
+    if (has_panels()) panel = panel + ir::Affine::symbol(panels);
+    plan_.last_steps.emplace_back(schedule::PlannedCut{
+        {near(products_.front()), blocks}, panel + 1, blocks + ".own", blocks + ".below"});
   }
 
-  // The steps of a block of what lies across, in panels of the tile's lanes.
-  schedule::PlannedStage packed(const Product& p) const {
+  // What lies across, once its steps are finished, in panels of the tile's lanes.
+  schedule::PlannedStage packed(const Product& p, const std::string& part,
+                                const std::string& loop) const {
     const schedule::TileSize lanes = schedule::Vectors{blocks_.tile.vectors};
     using Part = schedule::LayoutIndex::Part;
     return {.tensor = p.across->buffer,
-            .at = schedule::LoopName{p.far(), tiles_of(step())},
+            .at = schedule::LoopName{part, loop},
             .dimensions = {p.lane, p.step},
             .layout = {{p.lane, Part::Tile, lanes}, {p.step}, {p.lane, Part::WithinTile, lanes}},
-            .reader = p.far(),
+            .reader = part,
             .subscripts = {p.lane, p.step}};
   }
 
-  // Blocks that the diagonal cuts are loops of their own; of the others a tile stays in registers.
   void finish(const Product& p) {
+    const std::string lanes = tiles_of(lane());
+    const ir::Affine row_panel = ir::Affine::symbol(tiles_of(row()));
+    if (p.across) plan_.nest.steps.emplace_back(packed(p, far(p, blocks_), tiles_of(step())));
+    finish_tiles(p, far(p, blocks_), lanes, row_panel);
+    if (!has_panels()) return;
+    const std::string blocks = tiles_of(bounded(p)), panels = within_tile(bounded(p));
+    const ir::Affine before = ir::Affine::symbol(blocks) * blocks_.panels;  // panels
+    if (p.across) plan_.nest.steps.emplace_back(packed(p, mid(p), blocks));
+    if (p.bound == p.row)
+      finish_tiles(p, mid(p), lanes, before + ir::Affine::symbol(panels));
+    else
+      finish_tiles(p, mid(p), panels, row_panel - before);
+  }
+
+  // Panels that the diagonal cuts are loops of their own; of the others a tile stays in registers.
+  void finish_tiles(const Product& p, const std::string& part, const std::string& panels,
+                    const ir::Affine& diagonal) {
     auto& steps = plan_.nest.steps;
-    std::string whole = p.far();
-    const std::string blocks = tiles_of(lane()), full = blocks + ".full", edge = blocks + ".edge";
-    const ir::Affine diagonal = ir::Affine::symbol(tiles_of(row()));
-    if (p.across) steps.emplace_back(packed(p));
-    if (p.side < 0)
-      steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal, full, edge});
+    std::string whole = part;
+    const std::string full = panels + ".full", edge = panels + ".edge";
+    if (p.side < 0) steps.emplace_back(schedule::PlannedCut{{part, panels}, diagonal, full, edge});
     if (p.side > 0)
-      steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal + 1, edge, full});
+      steps.emplace_back(schedule::PlannedCut{{part, panels}, diagonal + 1, edge, full});
     if (p.side != 0) whole += ".full";
     steps.emplace_back(
         schedule::PlannedBind{whole, within_tile(within_tile(row())), LoopKind::Unrolled});
@@ -396,30 +396,38 @@ std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedul
   const OrderBand* band = band_of_steps(program, tree);
   if (!band || !program.open.empty()) return {};
   std::vector<OrderPlan> best;
-  for (const std::int64_t steps : kBlocks)
-    for (const bool rows_in_blocks : {true, false}) {
-      const BlockedStepsPlanner sizes(program, *band, machine);
-      const auto blocks = sizes.blocks_of(steps);
-      if (!blocks) continue;
-      const Roles& roles = sizes.roles();
-      BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
-      shape.sizes[roles.step] = static_cast<double>(steps);
-      if (rows_in_blocks) {
-        shape.tiles.push_back(roles.row);
-        shape.sizes[roles.row] = static_cast<double>(steps);
-      }
-      std::vector<OrderPlan> plans;
-      for (ShapedPlan& shaped :
-           plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
-        const std::string turn = shaped.plan.name;
-        plans.push_back(BlockedStepsPlanner(program, *band, machine)
-                            .plan(std::move(shaped), *blocks, rows_in_blocks));
-        plans.back().name =
-            name + ", in blocks of steps" + (rows_in_blocks ? ", rows in blocks" : "") + turn;
-        say_by_model(plans.back());
-      }
-      if (best.empty() || plans.front().cycles < best.front().cycles) best = std::move(plans);
+  const auto consider = [&](const Blocks& blocks, bool rows_in_blocks) {
+    const BlockedStepsPlanner sizes(program, *band, machine);
+    if (blocks.panels > 1 && sizes.longest() < static_cast<double>(blocks.all_steps())) return;
+    const Roles& roles = sizes.roles();
+    BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
+    shape.sizes[roles.step] = static_cast<double>(blocks.all_steps());
+    if (rows_in_blocks) {
+      shape.tiles.push_back(roles.row);
+      shape.sizes[roles.row] = static_cast<double>(blocks.steps);
     }
+    std::vector<OrderPlan> plans;
+    for (ShapedPlan& shaped :
+         plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
+      const std::string turn = shaped.plan.name;
+      plans.push_back(BlockedStepsPlanner(program, *band, machine)
+                          .plan(std::move(shaped), blocks, rows_in_blocks));
+      plans.back().name = name + ", in blocks of " + std::to_string(blocks.all_steps()) + " steps" +
+                          (blocks.panels > 1 ? ", panels of " + std::to_string(blocks.steps) : "") +
+                          (rows_in_blocks ? ", rows in blocks" : "") + turn;
+      say_by_model(plans.back());
+    }
+    if (best.empty() || plans.front().cycles < best.front().cycles) best = std::move(plans);
+  };
+  for (const std::int64_t steps : kSteps) {
+    auto blocks = BlockedStepsPlanner(program, *band, machine).panels_of(steps);
+    if (!blocks) continue;
+    consider(*blocks, false);
+    for (const std::int64_t panels : kPanels) {
+      blocks->panels = panels;
+      consider(*blocks, true);
+    }
+  }
   return best;
 }
 

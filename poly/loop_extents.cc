@@ -79,6 +79,17 @@ double count_points(const ir::Statement& statement, const std::vector<bool>& is_
   return width * mean;
 }
 
+// Others on which the iterator's first value depends, wherever their loops are.
+std::vector<bool> bounds_below(const ir::Statement& statement, const std::string& iterator) {
+  std::vector<bool> bounds;
+  for (const std::string& other : statement.iterators)
+    bounds.push_back(other != iterator &&
+                     std::ranges::any_of(statement.domain, [&](const ir::Constraint& c) {
+                       return c.expr.coefficient(iterator) > 0 && c.expr.uses(other);
+                     }));
+  return bounds;
+}
+
 }  // namespace
 
 // Iterators outermost first, each at the middle of its range once it is done:
@@ -98,7 +109,6 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
   std::vector<bool> bounds_others(iterators.size(), false);
   for (std::size_t i = 0; i < iterators.size(); ++i) {
     const Range range = range_at(statement, iterators[i], at);
-    bool is_bounded_below = false;
     std::vector<std::size_t> bounded_by;
     for (const ir::Constraint& constraint : statement.domain) {
       const std::int64_t factor = constraint.expr.coefficient(iterators[i]);
@@ -108,13 +118,12 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
         if (constraint.expr.uses(iterators[outer])) {
           bounded_by.push_back(outer);
           bounds_others[outer] = true;
-          is_bounded_below = is_bounded_below || factor > 0;
         }
     }
     at[iterators[i]] = (range.low + range.high) / 2;
     middle_.push_back(range.width());
     bounded_by_.push_back(std::move(bounded_by));
-    is_bounded_below_.push_back(is_bounded_below);
+    bounds_below_.push_back(bounds_below(statement, iterators[i]));
   }
   points_ = count_points(statement, bounds_others, 0, sizes);
   for (const ir::Affine& row : rows) {
@@ -139,14 +148,23 @@ void LoopExtents::find_iterators() {
 }
 
 bool LoopExtents::begins_anywhere(std::size_t row) const {
-  std::size_t moving = 0;
-  bool is_bounded = false;
-  for (std::size_t i = 0; i < is_bounded_below_.size(); ++i) {
+  const auto moved = std::ranges::count_if(rows_[row], [](double factor) { return factor != 0; });
+  if (moved > 1) return true;
+  for (std::size_t other = 0; other < rows_.size(); ++other)
+    if (begins_by(row, other)) return true;
+  return false;
+}
+
+// The row's iterator is bounded below by one that the other moves, or that one is skewed by it.
+bool LoopExtents::begins_by(std::size_t row, std::size_t other) const {
+  if (row == other) return false;
+  for (std::size_t i = 0; i < bounds_below_.size(); ++i) {
     if (rows_[row][i] == 0) continue;
-    ++moving;
-    is_bounded = is_bounded || is_bounded_below_[i];
+    if (rows_[other][i] != 0) return true;
+    for (std::size_t o = 0; o < bounds_below_.size(); ++o)
+      if (rows_[other][o] != 0 && bounds_below_[i][o]) return true;
   }
-  return moving > 1 || is_bounded;
+  return false;
 }
 
 bool LoopExtents::is_box() const {

@@ -31,15 +31,16 @@ class LoopExtents {
   double widest(std::size_t row, const std::vector<KnownRow>& known) const;
   double middle(std::size_t row) const { return row_middles_[row]; }  // of its values
   bool begins_anywhere(std::size_t row) const;  // its first value depends on other iterators
-  bool is_box() const;                          // no bound depends on another iterator
-  double points() const { return points_; }     // instances
+  bool begins_by(std::size_t row, std::size_t other) const;  // on those that the other row moves
+  bool is_box() const;                                       // no bound depends on another iterator
+  double points() const { return points_; }                  // instances
 
  private:
   using Coefficients = std::vector<double>;  // by iterator
   std::vector<Coefficients> rows_;
   std::vector<double> row_middles_;
   double points_ = 0;
-  std::vector<bool> is_bounded_below_;  // by iterators outside
+  std::vector<std::vector<bool>> bounds_below_;  // of each iterator, by which others
   // Of an iterator where those outside are in their middle.
   std::vector<double> middle_;
   std::vector<std::vector<std::size_t>> bounded_by_;  // iterators outside that its bounds depend on

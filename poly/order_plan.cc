@@ -300,7 +300,7 @@ class Planner {
     if (cost.inner == StatementPrice::Inner::Serial) return;
     auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
     kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "",
-                       cost.cycles, cost.is_wide ? kWideVectors : 1};
+                       cost.cycles, cost.vectors};
   }
 
   BandShape best_shape(const OrderBand& band, const Placed& around) const {

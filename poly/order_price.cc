@@ -13,9 +13,13 @@ namespace {
 // Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads
 // what was stored a moment before.
 constexpr double kTileStart = 18;
+// Beside that, where it begins elsewhere each time, in elements that were stored a moment before:
+// its loads wait for vectors that were stored in part, or lie across two of them. Measured: lu of
+// 320 x 320, a column at a time.
+constexpr double kStoredElsewhere = 80;
 // Cycles of counting and comparing, beside the rest of an iteration.
 constexpr double kTurn = 1;
-constexpr double kWideTurns = 4;  // fewer are hardly worth it
+constexpr double kLeastTurns = 4;  // of several vectors
 // Instances, of the product of the means of their ranges: at most, where ranges grow together.
 constexpr double kMostOfMean = 2;
 constexpr double kScalarTurn = 1.5;  // cycles of an iteration at the least
@@ -202,12 +206,30 @@ double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_i
              : adding / runs;
 }
 
-// Long rows run several vectors per turn.
-bool StatementPrice::runs_wide(const std::vector<Loop>& loops) const {
+// Long rows run several vectors per turn, and count from a cache line: four, of shorter ones that
+// all begin at one place two. Fewer than a few turns are hardly worth it.
+std::int64_t StatementPrice::vectors_a_turn(const std::vector<Loop>& loops) const {
   const Loop& inner = loops.back();
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
-  return !is_in_tile && inner.trips >= kWideTurns * kWideVectors * lanes_;
+  const double turns = inner.trips / lanes_ / kLeastTurns;
+  if (is_in_tile || turns < 2) return 1;
+  return turns >= 4 ? 4 : extents_.begins_anywhere(inner.row) ? 1 : 2;
 }
+
+// The innermost loop updates the elements that it did in the turn before of the one around it, and
+// begins at another one.
+bool StatementPrice::stores_elsewhere(const std::vector<Loop>& loops) const {
+  if (loops.size() < 2) return false;
+  const Loop &inner = loops.back(), &around = loops[loops.size() - 2];
+  return around.trips > 1 && extents_.begins_by(inner.row, around.row) &&
+         std::ranges::any_of(references_, [&](const Reference& reference) {
+           return reference.is_read && reference.is_written && reference.strides[inner.row] != 0 &&
+                  reference.strides[around.row] == 0;
+         });
+}
+
+// One iteration is no loop, and left out.
+bool StatementPrice::is_loop(const Loop& loop) { return loop.most > 1; }
 
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
@@ -218,6 +240,11 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
   const bool is_anywhere = !is_in_tile && extents_.begins_anywhere(inner.row);
+  // Vectors with masks: those of tiles that are cut short, and all of a short row that begins
+  // anywhere.
+  const double masked = is_in_tile ? std::min(1.0, inner.most / extents_.extent(inner.row))
+                        : is_anywhere && vectors_a_turn(loops) == 1 ? 1
+                                                                    : 0;
   double loads = 0, stores = 0, pages = 0;
   // Where one long vector is multiplied a cycle, paths to the first cache are half as wide
   // as it is.
@@ -232,21 +259,27 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
     const bool is_across = (reference.places.size() > 1 || is_anywhere) && is_vector &&
                            lanes * reference.bytes >= kLine;
     const double count = static_cast<double>(reference.places.size());
-    if (reference.is_read)
-      loads += count * (is_apart ? kGather * lanes : is_across ? width + 1 : width);
+    // Backwards a vector with a mask goes lane by lane.
+    const bool is_backwards = is_vector && reference.strides[inner.row] < 0;
+    const double lane_by_lane = is_apart ? 1 : is_backwards ? masked : 0;
+    const double whole = (1 - lane_by_lane) * (is_across ? width + 1 : width);
+    if (reference.is_read) loads += count * (lane_by_lane * kGather * lanes + whole);
     pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
-    if (reference.is_written)
-      stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
+    if (reference.is_written) stores += count * (lane_by_lane * kScatter * lanes + whole);
   }
   const double slots =
       std::max({loads / kLoadsACycle, stores / kStoresACycle,
                 operations_.cycles(is_vector, machine_), is_vector ? 1.0 : kScalarTurn});
-  const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
+  const double start = (is_vector && is_in_tile ? kTileStart
+                        : is_loop(inner)        ? kLoopStart
+                                                : 0) +
+                       (is_vector && stores_elsewhere(loops) ? kStoredElsewhere : 0);
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  const double turning =
-      how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : 1);
+  const double turning = how == Inner::Parts || !is_loop(inner)
+                             ? 0
+                             : kTurn / static_cast<double>(is_vector ? vectors_a_turn(loops) : 1);
   double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start +
                (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
@@ -359,7 +392,7 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed,
     if (!is_chain(loops.back().row)) consider(Inner::Vector);
     if (can_part_[loops.back().row] && loops.back().step == 1) consider(Inner::Parts);
   }
-  best.is_wide = best.inner == Inner::Vector && runs_wide(loops);
+  if (best.inner == Inner::Vector) best.vectors = vectors_a_turn(loops);
   const double issue = best.cycles;
   const std::vector<double> held = footprints(loops);
   const double level2 =

@@ -29,8 +29,6 @@ struct PlacedRow {
   double tile = 0;  // 0: single values, within a tile where one is further out
 };
 
-inline constexpr std::int64_t kWideVectors = 4;  // of a turn, where an innermost loop has several
-
 class StatementPrice {
   struct Reference;
 
@@ -57,7 +55,7 @@ class StatementPrice {
   struct Cost {
     double cycles = 0;
     Inner inner = Inner::Serial;
-    bool is_wide = false;  // several vectors per turn
+    std::int64_t vectors = 1;  // per turn, of vectors
   };
   // Of prices that are longer there. Those with equal moves in each dimension are of the same
   // elements.
@@ -113,7 +111,9 @@ class StatementPrice {
                      const std::vector<std::vector<double>>& inverse);
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
   bool is_sum_in_memory(std::size_t row) const;
-  bool runs_wide(const std::vector<Loop>& loops) const;
+  std::int64_t vectors_a_turn(const std::vector<Loop>& loops) const;
+  static bool is_loop(const Loop& loop);
+  bool stores_elsewhere(const std::vector<Loop>& loops) const;
   double cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const;
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.

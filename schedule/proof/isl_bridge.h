@@ -98,6 +98,9 @@ struct BackwardPairs {
   isl::map pairs;
 };
 std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs);
+// Of two times that are constants in a dimension, decided without a set: -1, 0, 1 for source
+// before, with, after sink.
+std::optional<int> constant_order(const isl::aff& source, const isl::aff& sink);
 // Those of `pairs` whose source comes strictly before its sink; and where the tree alone says
 // that there are none.
 isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs);

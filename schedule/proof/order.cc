@@ -23,22 +23,6 @@ bool keeps_instances(const ScheduledStatement& s) {
   return true;
 }
 
-namespace {
-
-// For each statement of the basis, those of the model that run its instances: itself, or the parts
-// that a cut has made of it; none where the order walk does not decide.
-std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model) {
-  std::vector<std::vector<int>> parts(basis.model.statements.size());
-  for (std::size_t i = 0; i < model.statements.size(); ++i) {
-    const ScheduledStatement& s = *model.statements[i].statement;
-    if (!keeps_instances(s)) continue;
-    int at = statement_index(basis.model, s.reference);
-    if (at >= 0) parts[static_cast<std::size_t>(at)].push_back(static_cast<int>(i));
-  }
-  return parts;
-}
-
-// Pairs of two statements of the basis as those of two of their parts.
 isl::map between(const isl::map& pairs, const IslModel& model, int source, int sink) {
   isl_map* map = pairs.copy();
   isl_ctx* ctx = isl_map_get_ctx(map);
@@ -56,6 +40,21 @@ isl::map between(const isl::map& pairs, const IslModel& model, int source, int s
   if (is_part(source)) map = isl_map_intersect_domain(map, domain(source));
   if (is_part(sink)) map = isl_map_intersect_range(map, domain(sink));
   return isl::manage(map);
+}
+
+namespace {
+
+// For each statement of the basis, those of the model that run its instances: itself, or the parts
+// that a cut has made of it; none where the order walk does not decide.
+std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model) {
+  std::vector<std::vector<int>> parts(basis.model.statements.size());
+  for (std::size_t i = 0; i < model.statements.size(); ++i) {
+    const ScheduledStatement& s = *model.statements[i].statement;
+    if (!keeps_instances(s)) continue;
+    int at = statement_index(basis.model, s.reference);
+    if (at >= 0) parts[static_cast<std::size_t>(at)].push_back(static_cast<int>(i));
+  }
+  return parts;
 }
 
 // Pairs of two statements of the basis as those of two that run their instances, some again in
@@ -151,7 +150,7 @@ bool runs_forwards(const Basis& basis, const IslModel& model, const std::string&
     const isl::map pairs = ordered_pairs(d, basis.model, *model.state);
     return std::ranges::all_of(parts[static_cast<std::size_t>(d.source)], [&](int source) {
       return std::ranges::none_of(parts[static_cast<std::size_t>(d.sink)], [&](int sink) {
-        return find_backwards(model, source, sink, between(pairs, model, source, sink)).has_value();
+        return basis.known.find_backwards(model, source, sink, pairs).has_value();
       });
     });
   });
@@ -170,7 +169,7 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
     for (const int source : parts[static_cast<std::size_t>(d.source)]) {
       for (const int sink : parts[static_cast<std::size_t>(d.sink)]) {
         if (!involves(model, source, sink, moved)) continue;
-        const auto wrong = find_backwards(model, source, sink, between(pairs, model, source, sink));
+        const auto wrong = basis.known.find_backwards(model, source, sink, pairs);
         if (!wrong) continue;
         OrderViolation found = locate(d, *wrong, model);
         found.loop =

@@ -9,6 +9,8 @@
 // loop of warps allocates are still spread over 32 lanes.
 #include <isl/map.h>
 
+#include <algorithm>
+
 #include "schedule/proof/prover_impl.h"
 
 namespace polyte::schedule {
@@ -166,6 +168,11 @@ bool is_spread(const IslModel& model, const IslBuffer& buffer) {
   return staged && !is_of_one_thread(model, *staged);
 }
 
-std::optional<Refusal> check_owners(const IslModel& model) { return OwnerCheck(model).run(); }
+std::optional<Refusal> check_owners(const IslModel& model) {
+  const std::vector<const Loop*> loops = all_loops(model.state->tree);
+  const bool has_threads =
+      std::ranges::any_of(loops, [](const Loop* loop) { return ir::is_of_threads(loop->kind); });
+  return has_threads ? OwnerCheck(model).run() : std::nullopt;
+}
 
 }  // namespace polyte::schedule

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "schedule/proof/dependences.h"
+#include "schedule/proof/forward_memo.h"
 #include "schedule/proof/prover.h"
 
 namespace polyte::schedule {
@@ -14,6 +15,7 @@ struct Basis {
   State state;
   IslModel model;
   std::vector<Dependence> dependences;
+  mutable ForwardMemo known = {};  // of them, in the states that were asked about
 };
 
 struct Prover::Impl {
@@ -37,6 +39,8 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
                                                    const std::vector<std::string>& moved);
 // Whether none of a tensor's does, which the model accesses as the basis does.
 bool runs_forwards(const Basis& basis, const IslModel& model, const std::string& tensor);
+// Pairs of two statements of the basis as those of two of the model, each all or a part of one.
+isl::map between(const isl::map& pairs, const IslModel& model, int source, int sink);
 // A violation as a refusal with advice.
 std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model,
                                    const std::vector<std::string>& moved);

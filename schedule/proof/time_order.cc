@@ -8,7 +8,10 @@
 namespace polyte::schedule {
 namespace {
 
-// Constant in both and so decided without a set: -1, 0, 1 for source before, with, after sink.
+isl_pw_aff* as_piece(const isl::aff& aff) { return isl_pw_aff_from_aff(aff.copy()); }
+
+}  // namespace
+
 std::optional<int> constant_order(const isl::aff& a, const isl::aff& b) {
   if (isl_aff_is_cst(a.get()) != isl_bool_true || isl_aff_is_cst(b.get()) != isl_bool_true)
     return std::nullopt;
@@ -21,10 +24,6 @@ std::optional<int> constant_order(const isl::aff& a, const isl::aff& b) {
   isl_val_free(y);
   return order;
 }
-
-isl_pw_aff* as_piece(const isl::aff& aff) { return isl_pw_aff_from_aff(aff.copy()); }
-
-}  // namespace
 
 // source < sink, lexicographically, fails for a pair at the first dimension d in which they differ,
 // if it is later there:

@@ -22,7 +22,7 @@ std::string all_words() {
 }
 
 // How the directives that a person writes first are written, for lines that are not.
-constexpr std::pair<const char*, const char*> kForms[] = {
+constexpr std::pair<const char*, const char*> kDirectiveForms[] = {
     {"split", "split m by 8"},
     {"tile", "tile (m, n) by (8, 16)"},
     {"reorder", "reorder m > k > n"},
@@ -34,7 +34,7 @@ constexpr std::pair<const char*, const char*> kForms[] = {
     {"compute_at", "compute_at acc at m"}};
 
 std::string form_of(const std::string& word) {
-  for (const auto& [known, form] : kForms)
+  for (const auto& [known, form] : kDirectiveForms)
     if (word == known) return std::string("; for example: ") + form;
   return "";
 }

@@ -9,7 +9,8 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::int64_t kLineBytes = 64;
-constexpr std::int64_t kLongRow = 32;  // lines: one more, shorter tile counts little
+// Lines of a row in which one more, shorter vector counts little, or a tile that is cut.
+constexpr std::int64_t kLongRow = 12, kLongRowOfTiles = 32;
 
 ir::Interval range_of(const ir::Statement& s, const std::string& iterator) {
   ir::Ranges ranges;
@@ -37,7 +38,8 @@ std::int64_t line_of(const ir::Program& program, const ir::Statement& s,
     return 1;
   const ir::Buffer& buffer = program.buffer(write.buffer);
   const std::int64_t line = kLineBytes / size_in_bytes(buffer.dtype);
-  if (!range.max || *range.max - *range.min < line * kLongRow) return 1;
+  const std::int64_t least = lanes == Lanes::OfTile ? kLongRowOfTiles : kLongRow;
+  if (!range.max || *range.max - *range.min < line * least) return 1;
   const ir::Affine& row = buffer.shape.back();
   const bool begins_lines =
       buffer.shape.size() == 1 || (row.is_constant() && row.constant() % line == 0);

@@ -86,3 +86,16 @@ TEST_CASE("the guard of a padded read has only what is needed") {
   CHECK(implied_guard({n}, {i + 1}, facts) == std::vector<Constraint>{less_than(i, n - 1)});
   CHECK(implied_guard({n}, {i * 2 - 1}, facts).size() == 2);
 }
+
+TEST_CASE("intervals of what is divided") {
+  Ranges ranges;
+  // 0 <= i < 24 * (j//24), (j + i)//50 <= 3
+  tighten(ranges, {i, floor_div(j, 24) * 24 - i - 1, -floor_div(j + i, 50) + 3});
+  CHECK(ranges.at("j").min == 24);
+  CHECK(ranges.at("j").max == 199);
+  CHECK(ranges.at("i").max == 175);
+  Ranges nested;
+  tighten(nested, {floor_div(floor_div(j, 3) + 1, 4) - 2, -floor_div(-j, 7) + 5});
+  CHECK(nested.at("j").min == 21);
+  CHECK(!nested.at("j").max.has_value());
+}

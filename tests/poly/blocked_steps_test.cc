@@ -70,14 +70,14 @@ constexpr const char* kAverages = R"(program averages(T, N)
     Q: A[i] = 0.33 * (B[i-1] + B[i] + B[i+1])   for i in 1..N-1
 )";
 
-std::string planned(const char* text, const ir::Values& large, const ir::Values& small) {
-  auto script =
-      auto_schedule(*schedule::bound_program(text, large), one_core(), {.keep_order = true});
+std::string planned(const char* text, const ir::Values& large, const ir::Values& small,
+                    const Machine& machine = one_core()) {
+  auto script = auto_schedule(*schedule::bound_program(text, large), machine, {.keep_order = true});
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
   script->digest.clear();
-  const auto state = schedule::replay(schedule::bound_program(text, small), *script, one_core(),
+  const auto state = schedule::replay(schedule::bound_program(text, small), *script, machine,
                                       {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
@@ -86,10 +86,9 @@ std::string planned(const char* text, const ir::Values& large, const ir::Values&
 
 }  // namespace
 
-TEST_CASE(
-    "trailing updates of finished blocks of steps are tiles in registers, whatever the words") {
-  for (const char* text : {kByRows, kTransposed, kTwoTensors}) {
-    const std::string script = planned(text, {{"N", 1200}}, {{"N", 75}});
+TEST_CASE("trailing updates of finished blocks of steps are tiles in registers, for few blocks") {
+  for (const char* text : {kByRows, kTransposed}) {
+    const std::string script = planned(text, {{"N", 130}}, {{"N", 75}}, schedule::wide_machine());
     CAPTURE(script);
     for (const char* sum : {"S0", "S2"}) {
       CHECK(has(script, std::string("cut ") + sum + ":k at"));
@@ -99,25 +98,43 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an operand that lies across the lanes is packed, block by block of steps") {
-  const std::string script = planned(kCholesky, {{"N", 1200}}, {{"N", 75}});
-  CAPTURE(script);
-  CHECK(has(script, "stage S0.far: A[j, k] at S0.far:j.o layout (j, k) [j//4*L, k, j%4*L]"));
-  CHECK(has(script, "stage A at S0.far.full:j2.i.o in register updates"));
+TEST_CASE("blocks of many steps have panels, and tiles before them, whatever the words") {
+  for (const auto& [text, small] :
+       {std::pair(kByRows, 131), {kTransposed, 75}, {kTwoTensors, 75}}) {
+    const std::string script = planned(text, {{"N", 400}}, {{"N", small}});
+    CAPTURE(script);
+    for (const char* sum : {"S0", "S2"})
+      for (const char* part : {".before.mid.full:", ".before.far.full:"})
+        CHECK(has(script, std::string("at ") + sum + part));
+  }
 }
 
-TEST_CASE("a block's own rows are finished in it, then those below, some at a time") {
+TEST_CASE("an operand that lies across the lanes is packed, block by block and panel by panel") {
+  CHECK(has(planned(kCholesky, {{"N", 130}}, {{"N", 75}}, schedule::wide_machine()),
+            "stage S0.far: A[j, k] at S0.far:j.o layout (j, k) [j//3*L, k, j%3*L]"));
+  const std::string script = planned(kCholesky, {{"N", 400}}, {{"N", 131}});
+  CAPTURE(script);
+  const std::string layout = " layout (j, k) [j//4*L, k, j%4*L]";
+  CHECK(has(script, "stage S0.before.far: A[j, k] at S0.before.far:j.o" + layout));
+  CHECK(has(script, "stage S0.before.mid: A[j, k] at S0.before.mid:j2.o.o" + layout));
+  CHECK(has(script, "stage A at S0.before.mid.full:j2.i.o in register updates"));
+}
+
+TEST_CASE("a panel's own rows are finished in it, then those below, some at a time") {
   for (const char* text : {kByRows, kCholesky}) {
-    const std::string script = planned(text, {{"N", 1200}}, {{"N", 75}});
+    const std::string script = planned(text, {{"N", 400}}, {{"N", 49}});
     CAPTURE(script);
-    CHECK(has(script, "nest j.o > { i.o > j.i > i.i > {"));
-    CHECK(has(script, "cut S0.near:i.o at j.o + 1 as i.o.own, i.o.below"));
+    CHECK(has(script, "nest j.o > { j.i.o > { i.o > j.i.i > i.i > {"));
+    CHECK(has(script, "cut S0.near:i.o at j.i.o + 4*j.o + 1 as i.o.own, i.o.below"));
   }
 }
 
 TEST_CASE("threads share the rows that a block of steps is subtracted from") {
   const std::string script = planned_large(kCholesky, {{"N", 1200}}, {{"N", 75}}, cores(2));
-  CHECK(has(script, "par i.o > j2.o > i.i.o > j2.i.o > j.i > i.i.i > <j2.i.i> > S0.far"));
+  CAPTURE(script);
+  CHECK(has(script, "par i.o > j2.o > i.i.o > j2.i.o > j.i > i.i.i > <j2.i.i> > S0.before.far"));
+  CHECK(
+      has(script, "par i.o > j2.o.i > i.i.o > j2.i.o > j.i.i > i.i.i > <j2.i.i> > S0.before.mid"));
   CHECK(has(script, "parallel S0.near.below:i.o.below"));
 }
 
@@ -136,7 +153,7 @@ TEST_CASE("long rows run several vectors per turn, from a cache line on wherever
     P: A[i, k] = A[i, k] * R[k, k]    for i in 0..M
 )";
   const ir::Values large = {{"M", 1000}, {"N", 1200}}, small = {{"M", 9}, {"N", 75}};
-  CHECK(has(planned(columns, large, small), "split S: j by 4*L   tail cut"));
+  CHECK(has(planned(columns, large, small), "split S: i by 4*L   tail cut"));
   const std::string script = planned(kAverages, {{"T", 500}, {"N", 2000}}, {{"T", 5}, {"N", 203}});
   CAPTURE(script);
   // from 1 on, from the cache line that it is in

@@ -1,5 +1,5 @@
 // parallel, vectorize, unroll: the kind of one loop. Iterations of a parallel or vector loop must
-// not touch a common cell that one of them writes; unrolling proves itself.
+// not touch a common cell that one of them writes; unrolling changes no order, and proves itself.
 #include "schedule/script/primitives/edit.h"
 #include "schedule/script/selectors.h"
 
@@ -17,6 +17,7 @@ Applied set_kind(const State& state, const LoopName& name, LoopKind kind,
     return make_loop(std::move(rebuilt));
   });
   if (auto refusal = settle(next)) return *refusal;
+  if (!ir::is_concurrent(kind)) return next;
   if (auto refusal = check_races(next, below, context)) return *refusal;
   return next;
 }

@@ -1,0 +1,85 @@
+#include "poly/step_products.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "poly/product_subscripts.h"
+
+namespace polyte::poly {
+
+bool is_across(const ir::Load& load, const std::string& lane, const std::string& step) {
+  return load.indices.size() == 2 && !load.otherwise && !load.indices[0].indirect &&
+         !load.indices[1].indirect && load.indices[0].affine.as_symbol() == lane &&
+         load.indices[1].affine.as_symbol() == step;
+}
+
+namespace {
+
+// Whether the operands suit the lanes, one of them packed where it has to be.
+bool find_lanes(Product& product) {
+  for (const ir::Expr& value : product.sum->values)
+    for (const ir::Load* load : ir::loads_of(value)) {
+      if (lies_along(*load, product.lane)) continue;
+      if (product.across || !is_across(*load, product.lane, product.step)) return false;
+      product.across = load;
+    }
+  return true;
+}
+
+std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band) {
+  if (s.combiner != ir::Combiner::Sum || s.writes.size() != 1 || s.guard || band.loops.size() != 3)
+    return std::nullopt;
+  Product product{.sum = &s};
+  std::vector<std::string> element;
+  for (const ir::Index& index : s.writes.front().indices) {
+    const auto it = index.affine.as_symbol();
+    if (index.indirect || !it) return std::nullopt;
+    element.push_back(*it);
+  }
+  if (element.size() != 2) return std::nullopt;
+  product.row = element[0], product.lane = element[1];
+  int found = 0;
+  for (std::size_t l = 0; l < 3; ++l) {
+    const auto row = band.loops[l].rows.at(s.name).as_symbol();
+    if (!row) return std::nullopt;
+    if (*row == product.row)
+      product.roles.row = l, found |= 1;
+    else if (*row == product.lane)
+      product.roles.lane = l, found |= 2;
+    else if (std::ranges::find(s.reductions, *row) != s.reductions.end())
+      product.step = *row, product.roles.step = l, found |= 4;
+  }
+  if (found != 7 || !find_lanes(product)) return std::nullopt;
+  for (const std::string& it : {product.row, product.lane})
+    if (least_above(s, it, product.step)) product.bound = it;
+  if (product.bound.empty()) return std::nullopt;
+  if (least_above(s, product.row, product.lane)) product.side = -1;
+  if (least_above(s, product.lane, product.row)) product.side = 1;
+  return product;
+}
+
+}  // namespace
+
+std::vector<Product> products_of(const ir::Program& program, const OrderBand& band) {
+  std::vector<Product> products;
+  for (const std::string& name : statements_below(band.child)) {
+    auto product = product_of(program.statement(name), band);
+    if (product && (products.empty() || products.front().roles == product->roles))
+      products.push_back(*std::move(product));
+  }
+  return products;
+}
+
+const OrderBand* band_of_steps(const ir::Program& program, const OrderTree& tree) {
+  if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+    for (const OrderTree& child : sequence->children)
+      if (const OrderBand* band = band_of_steps(program, child)) return band;
+    return nullptr;
+  }
+  const auto* band = std::get_if<OrderBand>(&tree->op);
+  const bool is_one =
+      band && band->permutable && is_innermost(*band) && !products_of(program, *band).empty();
+  return is_one ? band : nullptr;
+}
+
+}  // namespace polyte::poly
