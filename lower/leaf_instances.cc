@@ -35,8 +35,9 @@ std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   return result;
 }
 
-// The same with the intervals of the loops said and used: what a division hides in a constraint of
-// an inner loop is required outside it. An instruction's loops stand under no guard of their own.
+// The same with the intervals of the loops and sizes said and used: what a division hides in a
+// constraint of an inner loop is required outside it. An instruction's loops stand under no guard
+// of their own.
 std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& s,
                                   const std::vector<Constraint>& all) {
   const ir::Ranges ranges = schedule::loop_ranges(state, s);
@@ -45,13 +46,9 @@ std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& 
     const Constraint simple{ir::simplified(c.expr, ranges), c.equality};
     if (ir::truth_of(simple, {}) != Truth::True) result.push_back(simple);
   }
-  for (const schedule::LoopRow& row : s.rows) {
-    const auto range = ranges.find(row.loop);
-    if (range == ranges.end()) continue;
-    if (range->second.min)
-      result.push_back(ir::at_least(Affine::symbol(row.loop), *range->second.min));
-    if (range->second.max)
-      result.push_back(ir::at_least(*range->second.max, Affine::symbol(row.loop)));
+  for (const auto& [symbol, range] : ranges) {
+    if (range.min) result.push_back(ir::at_least(Affine::symbol(symbol), *range.min));
+    if (range.max) result.push_back(ir::at_least(*range.max, Affine::symbol(symbol)));
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());

@@ -252,9 +252,9 @@ class Vectorizer {
     return strips(loop, extent, lanes);
   }
 
-  // All of the pieces but the last.
+  // Whether all pieces but the last are whole vectors.
   bool is_whole_but_one(const Affine& extent, std::int64_t lanes, std::int64_t at_most) const {
-    return facts_.proves(extent - (at_most - 1) / lanes * lanes);
+    return at_most <= lanes || facts_.proves(extent - (at_most - 1) / lanes * lanes);
   }
 
   // Of a loop each of whose iterations writes an element of its own in registers, no more than

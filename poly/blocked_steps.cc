@@ -59,8 +59,8 @@ class BlockedStepsPlanner {
 
   const Roles& roles() const { return products_.front().roles; }
 
-  // The tiles of the panel's size that divide it and cost least; nullopt: none, or the panel
-  // is too large.
+  // The tiles of the panel's size that divide it and cost least; nullopt: none, or there are
+  // too few panels.
   std::optional<Blocks> panels_of(std::int64_t steps) const {
     const Product& first = products_.front();
     if (2 * longest() < static_cast<double>(kLeastPanels * steps)) return std::nullopt;
@@ -110,7 +110,7 @@ class BlockedStepsPlanner {
   Blocks blocks_;
   bool rows_in_blocks_ = false;  // all steps of a panel for as many rows, then for the next
   double tiled_cycles_ = 0;      // of all products
-  bool has_threads_ = false;     // they share the rows that a block of steps is subtracted from
+  bool has_threads_ = false;     // they share the rows that a block or panel is subtracted from
   std::vector<schedule::PlannedSplit> panel_splits_ = {};
   OrderPlan plan_;
 

@@ -49,9 +49,9 @@ ForwardMemo::Question ForwardMemo::question(const IslModel& model, int source, i
   return result;
 }
 
-// With x and y the times as far as they are kept, x < y is known unless the source's branch is the
-// first, else x <= y; and the same is asked. x < y of the first dimensions is x < y of more, and
-// x <= y of all is x <= y of the first.
+// With x and y the times as far as they are kept: where the source's branch comes first, x <= y is
+// known, else x < y; and asked likewise. x < y in the first dimensions is x < y in more, and x <= y
+// in all dimensions is x <= y in the first.
 bool ForwardMemo::Question::implies(const Question& asked) const {
   if (isl_map_plain_is_equal(pairs.get(), asked.pairs.get()) != isl_bool_true) return false;
   if (!is_part(asked.source.domain, source.domain) || !is_part(asked.sink.domain, sink.domain))
