@@ -141,6 +141,14 @@ Program bind(const Program& program, const Values& sizes);
 // The extents of a buffer whose shape is constant; InternalError if one is open.
 std::vector<std::int64_t> constant_shape(const Buffer& buffer);
 
+// The element type of its last result; f32 where there is none.
+inline DType result_type(const Program& program) {
+  DType type = DType::F32;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.role == Role::Out || buffer.role == Role::InOut) type = buffer.dtype;
+  return type;
+}
+
 // First 6 hex digits of a hash of the canonical text (tensors and iterators renamed by order of
 // appearance). That of the Program before its sizes were bound: a script is for all of them.
 std::string digest(const Program& program);

@@ -124,12 +124,13 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   const Machine& machine = target.machine;
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
   const std::function<void()> run = runner_of(options, op, tensors, target);
-  double peak = bench::measure_peak(machine, op.built.script.dtype);
+  const DType type = ir::result_type(*op.built.program);
+  double peak = bench::measure_peak(machine, type);
   bench::MeasureOptions measure_options;
   measure_options.rounds = options.repetitions;
   const std::vector<bench::Timing> timings =
       bench::measure({{op.built.program->name, run}}, measure_options);
-  peak = std::max(peak, bench::measure_peak(machine, op.built.script.dtype));
+  peak = std::max(peak, bench::measure_peak(machine, type));
   const double flops = driver::count_flops(*op.built.program);
   nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
   row.update(scheduling_json(cli::scheduling_of(op.built), ""));

@@ -64,7 +64,7 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
   work->loops = loops_digest({&work->op->built, 1});
   work->name = program->name + " " + arm_title(work->arm, work->scheduling);
   work->flops = driver::count_flops(*program);
-  work->dtype = work->op->built.script.dtype;
+  work->dtype = ir::result_type(*program);
   work->script = schedule::print(work->op->built.script);
   work->tensors = driver::make_tensors(*program);
   const runtime::Fill fill = runtime::parse_fill(options.fill);

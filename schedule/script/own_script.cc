@@ -9,13 +9,6 @@
 namespace polyte::schedule {
 namespace {
 
-DType result_type(const ir::Program& program) {
-  DType type = DType::F32;
-  for (const ir::Buffer& buffer : program.buffers)
-    if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) type = buffer.dtype;
-  return type;
-}
-
 using ScheduleSeen =
     std::function<Result<Script>(const ir::Program& seen, const Precomputing& statements)>;
 
@@ -69,7 +62,7 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
   script.digest = ir::digest(program);
   script.target = machine.cpu;
   script.threads = machine.cores;
-  script.dtype = result_type(program);
+  script.dtype = ir::result_type(program);
   script.contract = reassociated.empty() ? Contract::Exact : Contract::Reassoc;
   script.reassociable.assign(reassociated.begin(), reassociated.end());
   return script;

@@ -373,3 +373,13 @@ TEST_CASE("damaged text is refused, never followed into a crash") {
   }
   CHECK(refused > 1000);
 }
+
+TEST_CASE("a Program's type is that of its last result") {
+  const auto type_of = [](const std::string& text) {
+    return result_type(parse_program(text, "test"));
+  };
+  CHECK(type_of("program p()\n  in  x: f32[4]\n  out y: f64[4]\n  y[i] = f64(x[i])\n") ==
+        DType::F64);
+  CHECK(type_of("program p()\n  in    x: f64[4]\n  inout y: f16[4]\n  y[i] = f16(x[i])   for i in "
+                "0..4\n") == DType::F16);
+}

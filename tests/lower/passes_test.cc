@@ -120,6 +120,12 @@ TEST_CASE("vectors: whole, narrow, masked and long") {
       vectorized("  for i in 0..25\n    vector j in 0..min(8, 99 - 4*i)\n      y[0, j] = x[i, j]\n",
                  notes)
           .find("y[0, 4; 4 by 0,1 if 95 - 4*i]") != std::string::npos);
+  // Masks are no registers here: whole vectors are counted, and one has a mask.
+  const std::string triangle =
+      vectorized("  for i in 0..3\n    vector j in 0..(7*i + 1)\n      y[0, j] = x[i, j]\n", notes);
+  CAPTURE(triangle);
+  CHECK(triangle.find("//4)") != std::string::npos);
+  CHECK(triangle.find("y[0, 4; 4 by 0,1 if") == std::string::npos);
   CHECK(vectorized("  vector j in 0..99\n    y[0, j] = f32(2)\n", notes) ==
         "  for j_1 in 0..24 as j\n    y[0, 4*j_1; 4 by 0,1] = x4(f32(2))\n"
         "  y[0, 96; 4 by 0,1 if 3] = x4(f32(2))\n");

@@ -365,6 +365,27 @@ TEST_CASE("the loops of prefetches, streams and padding") {
   CHECK(whole.find("else f32(0)") != std::string::npos);
 }
 
+// Where they are constant because a division of an open size is, the size is asked for.
+TEST_CASE("a tensorized nest of an open size runs where its loops do") {
+  const auto program = std::make_shared<const ir::Program>(ir::parse_program(R"(
+program outer(M, N) where N <= 7
+  in    a: f32[M, N + 1]
+  in    b: f32[8]
+  inout c: f32[M, 8]
+  U: c[r, i] += a[r, 0] * b[i]  for r in 0..M, i in 0..4*(N//4)
+)",
+                                                                             "test"));
+  const schedule::Script script = schedule::parse_script(
+      "schedule s/1 for outer  f32  exact\ntensorize U:i with fma_f32x4\n", "s");
+  const auto state = schedule::replay(program, script, Machine{}, {});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  const ir::LoopProgram loops = lower::build_loops(*state);
+  for (const std::int64_t n : {0, 3, 4, 7}) {
+    CAPTURE(n);
+    CHECK(test::compare(*program, loops, {{"M", 2}, {"N", n}}) == "");
+  }
+}
+
 // An instruction's loops have constant extents and no guards, whatever is split or fused
 // around them.
 TEST_CASE("tensorized nests") {
