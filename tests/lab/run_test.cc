@@ -264,9 +264,10 @@ TEST_CASE("the largest difference is taken apart, in every report and in the bun
   write(file,
         "programs = ['C[m,n] = sum[k] A[m,k]*B[k,n]']\n"
         "arms = ['poly', 'naive', 'peer:gcc']\nexplain = 2\n"
-        "[sizes]\nm = 64\nn = 64\nk = 64\n[stop]\nrounds = 9\nprocesses = 2\nround_ms = 0.5\n");
+        "[sizes]\nm = 64\nn = 64\nk = 64\n[stop]\nrounds = 5\nprocesses = 4\nround_ms = 0.5\n");
   const Answer first = polyte("lab run " + file + " --out " + out + " --quiet");
   REQUIRE_MESSAGE(first.status == 0, first.out);
+  CAPTURE(polyte("lab report " + out).out);
   const Results results = read_results(out);
   REQUIRE(results.differences.size() == 1);  // of one row, and a peer has no script
   CHECK(results.differences[0].title.find("naive takes ") != std::string::npos);
