@@ -12,6 +12,7 @@
 #include "support/kernel_abi.h"
 
 #include <llvm/ADT/SmallString.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/LLVMContext.h>
@@ -163,7 +164,8 @@ class Job {
 
   // Light passes only: vectors, unrolling and address sums are in place already, as the schedule
   // chose them, so LLVM's loop passes are left out. mem2reg turns the slots of register cells into
-  // SSA values.
+  // SSA values; of loads of one element, with stores to other buffers alone in between, one is left
+  // (on GPUs as prepare_reports has it, without that).
   static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Output output,
                          llvm::SmallString<0>& text) {
     llvm::raw_svector_ostream stream(text);
@@ -171,7 +173,8 @@ class Job {
     // Without the target's costs, masked accesses are taken apart lane by lane.
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
     passes.add(llvm::createPromoteMemoryToRegisterPass());
-    passes.add(llvm::createEarlyCSEPass());
+    passes.add(llvm::createScopedNoAliasAAWrapperPass());
+    passes.add(llvm::createEarlyCSEPass(!machine.getTargetTriple().isNVPTX()));
     if (output != Output::Ir) {
       const auto type = output == Output::Object ? llvm::CodeGenFileType::ObjectFile
                                                  : llvm::CodeGenFileType::AssemblyFile;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
+#include "poly/recurrent_rows.h"
 #include "schedule/state/digits.h"
 
 namespace polyte::poly {
@@ -14,17 +16,21 @@ using schedule::NestLoop;
 using schedule::NestTree;
 
 constexpr std::int64_t kTogether = 8;     // iterations: as many rows are read side by side
+constexpr std::int64_t kInOnePass = 12;   // of rows whose sums have a register each
 constexpr std::int64_t kWorthWhile = 32;  // iterations of a loop
+
+using Sums = std::map<std::string, OrderPlan::Inner>;
 
 class Jammer {
  public:
+  // `sums`: those that one pass may have in parts; null: phases alone.
   Jammer(const ir::Program& program, const schedule::State& reference,
-         const schedule::NestPlan& nest)
-      : program_(program), reference_(reference), result_{nest, {}} {}
+         const schedule::NestPlan& nest, const Sums* sums)
+      : program_(program), reference_(reference), sums_(sums), result_{nest, {}, {}} {}
 
   std::optional<JammedSums> run() {
     NestTree tree = visit(result_.nest.tree);
-    if (result_.loop_of.empty()) return std::nullopt;
+    if (result_.loop_of.empty() || (sums_ && !has_one_pass_)) return std::nullopt;
     result_.nest.tree = std::move(tree);
     result_.nest.tree_by = schedule::Provenance::TileModel;
     return std::move(result_);
@@ -33,7 +39,23 @@ class Jammer {
  private:
   const ir::Program& program_;
   const schedule::State& reference_;
+  const Sums* const sums_;
   JammedSums result_;
+  bool has_one_pass_ = false;
+
+  // What an element of a tensor is to a loop over rows and one along them.
+  struct Touched {
+    std::string buffer;
+    std::vector<ir::Affine> indices;  // over the two loops
+    bool is_written = false, is_of_both = false;
+  };
+  struct RowPass {  // one statement along the rows
+    const ir::Statement* statement = nullptr;
+    std::string loop;
+    bool is_sum = false;  // into a cell a row, in parts
+    std::vector<Touched> touched;
+    std::set<ir::Constraint> bounds;  // of the two loops
+  };
 
   NestTree visit(const NestTree& tree) {
     if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
@@ -46,7 +68,10 @@ class Jammer {
     const std::vector<NestTree> children = children_of(loop->body);
     const auto is_sum = [&](const NestTree& child) { return is_jammed(*loop, child); };
     const bool is_new = loop->kind == LoopKind::Serial && loop->name.find('.') == std::string::npos;
-    if (is_new && std::ranges::any_of(children, is_sum)) return jammed(*loop, children);
+    if (is_new && std::ranges::any_of(children, is_sum)) {
+      const auto passes = sums_ ? one_pass(*loop, children) : std::nullopt;
+      return passes ? in_one_pass(*loop, *passes) : jammed(*loop, children);
+    }
     return schedule::nest_path({{loop->name, loop->kind}}, visit(loop->body));
   }
 
@@ -106,7 +131,7 @@ class Jammer {
         parts.push_back(schedule::nest_path({{one}}, schedule::nest_sequence(one_by_one)));
       one_by_one.clear();
     };
-    split_below(loop);
+    split_below(loop, kTogether);
     for (const NestTree& child : children) {
       if (!is_jammed(loop, child)) {
         one_by_one.push_back(child);
@@ -127,12 +152,120 @@ class Jammer {
                                schedule::nest_sequence(std::move(parts)));
   }
 
+  std::optional<RowPass> pass_of(const NestLoop& rows, const NestTree& child) const {
+    const auto* loop = std::get_if<NestLoop>(&child->op);
+    const auto* leaf = loop ? std::get_if<NestLeaf>(&loop->body->op) : nullptr;
+    if (!leaf || !leaf->when.empty()) return std::nullopt;
+    RowPass pass{&program_.statement(leaf->statement), loop->name, false, {}, {}};
+    const auto sum = sums_->find(leaf->statement);
+    pass.is_sum =
+        loop->kind == LoopKind::Serial && sum != sums_->end() && sum->second.loop == loop->name;
+    const auto row = iterator_of(leaf->statement, rows.name),
+               element = iterator_of(leaf->statement, loop->name);
+    if (!row || !element || (!pass.is_sum && loop->kind != LoopKind::Vector)) return std::nullopt;
+    const ir::Bindings over_loops = {{*row, ir::Affine::symbol(rows.name)},
+                                     {*element, ir::Affine::symbol(loop->name)}};
+    const auto touch = [&](const std::string& buffer, const std::vector<ir::Index>& indices,
+                           bool is_written) {
+      Touched touched{buffer, {}, is_written, false};
+      bool of_row = false, of_element = false, is_known = true;
+      for (const ir::Index& index : indices) {
+        is_known = is_known && !index.indirect;
+        of_row = of_row || index.affine.uses(*row);
+        of_element = of_element || index.affine.uses(*element);
+        touched.indices.push_back(ir::substitute(index.affine, over_loops));
+      }
+      touched.is_of_both = of_row && of_element;
+      pass.touched.push_back(std::move(touched));
+      return is_known && (!is_written || !pass.is_sum || of_row);
+    };
+    bool is_known = true;
+    for (const ir::Access& write : pass.statement->writes)
+      is_known = touch(write.buffer, write.indices, true) && is_known;
+    for (const ir::Expr& value : pass.statement->values)
+      for (const ir::Load* load : ir::loads_of(value))
+        is_known = touch(load->buffer, load->indices, false) && is_known;
+    for (const ir::Constraint& c : pass.statement->domain) {
+      if (!c.expr.uses(*row) && !c.expr.uses(*element)) continue;
+      is_known = is_known && !(c.expr.uses(*row) && c.expr.uses(*element));
+      pass.bounds.insert(ir::substitute(c, over_loops));
+    }
+    if (!is_known) return std::nullopt;
+    return pass;
+  }
+
+  // All statements run over the same rows, none needs what another makes of a whole row, and some
+  // element is of two of them.
+  std::optional<std::vector<RowPass>> one_pass(const NestLoop& loop,
+                                               const std::vector<NestTree>& children) const {
+    std::vector<RowPass> passes;
+    bool is_shared = false;
+    for (const NestTree& child : children) {
+      auto pass = pass_of(loop, child);
+      if (!pass) return std::nullopt;
+      for (const RowPass& before : passes) {
+        if (before.loop != pass->loop || before.bounds != pass->bounds) return std::nullopt;
+        for (const Touched& a : before.touched)
+          for (const Touched& b : pass->touched) {
+            if (a.buffer != b.buffer) continue;
+            const bool is_same = a.is_of_both && a.indices == b.indices;
+            if (!is_same && (a.is_written || b.is_written)) return std::nullopt;
+            is_shared = is_shared || is_same;
+          }
+      }
+      passes.push_back(*std::move(pass));
+    }
+    if (!is_shared) return std::nullopt;
+    return passes;
+  }
+
+  NestTree in_one_pass(const NestLoop& loop, const std::vector<RowPass>& passes) {
+    has_one_pass_ = true;
+    split_below(loop, kInOnePass);
+    const std::string rows = schedule::tiles_of(loop.name), row = schedule::within_tile(loop.name),
+                      vector = schedule::tiles_of(passes[0].loop),
+                      lane = schedule::within_tile(passes[0].loop);
+    const auto in_vectors = [&](const std::string& statement) {
+      return schedule::nest_path({{lane, LoopKind::Vector}}, schedule::nest_statement(statement));
+    };
+    std::vector<NestTree> begins, steps, ends;
+    for (const auto& [statement, along, is_sum, touched, bounds] : passes) {
+      if (!is_sum) {
+        result_.nest.splits.emplace_back(
+            schedule::PlannedSplit{statement->name, along, schedule::Vectors{1}});
+        steps.push_back(in_vectors(statement->name));
+        continue;
+      }
+      const std::string sum = name_of_sum(program_, *statement), parts = sum + "_v";
+      result_.nest.splits.emplace_back(
+          schedule::PlannedParts{sum, along, schedule::Vectors{1}, parts});
+      result_.nest.steps.emplace_back(
+          schedule::PlannedStage{.tensor = parts,
+                                 .at = schedule::LoopName{parts + ".update", rows},
+                                 .memory = schedule::Memory::Register});
+      result_.nest.reassociated.insert(statement->reductions.begin(), statement->reductions.end());
+      result_.nest.reassociated.insert(along);
+      result_.in_parts.push_back(statement->name);
+      result_.nest.is_one_step = false;  // a step of several directives divides no sum
+      begins.push_back(
+          schedule::nest_path({{row, LoopKind::Unrolled}}, in_vectors(parts + ".init")));
+      steps.push_back(in_vectors(parts + ".update"));
+      ends.push_back(schedule::nest_path({{row, LoopKind::Unrolled}, {lane, LoopKind::Unrolled}},
+                                         schedule::nest_statement(statement->name)));
+    }
+    std::vector<NestTree> all = std::move(begins);
+    all.push_back(schedule::nest_path({{vector}, {row, LoopKind::Unrolled}},
+                                      schedule::nest_sequence(std::move(steps))));
+    std::ranges::move(ends, std::back_inserter(all));
+    return schedule::nest_path({{rows}}, schedule::nest_sequence(std::move(all)));
+  }
+
   // Once where all loops of this name are this one, which statements of a region share before
   // the nest. Without regions each statement has its own, and others may have loops of this name.
-  void split_below(const NestLoop& loop) {
+  void split_below(const NestLoop& loop, std::int64_t together) {
     const auto split = [&](const std::string& statement) {
       result_.nest.splits.emplace_back(
-          schedule::PlannedSplit{statement, loop.name, schedule::Elements{kTogether}});
+          schedule::PlannedSplit{statement, loop.name, schedule::Elements{together}});
     };
     const std::vector<std::string> below = statements_below(loop.body);
     for (const std::string& statement : below) result_.loop_of[statement] = loop.name;
@@ -170,7 +303,13 @@ class Jammer {
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program,
                                            const schedule::State& reference,
                                            const schedule::NestPlan& nest) {
-  return Jammer(program, reference, nest).run();
+  return Jammer(program, reference, nest, nullptr).run();
+}
+
+std::optional<JammedSums> with_one_pass(const ir::Program& program,
+                                        const schedule::State& reference,
+                                        const schedule::NestPlan& nest, const Sums& sums) {
+  return Jammer(program, reference, nest, &sums).run();
 }
 
 }  // namespace polyte::poly

@@ -324,8 +324,13 @@ double StatementPrice::traffic(const std::vector<Loop>& loops,
   while (held > 0 && footprints[held - 1] <= capacity) --held;
   double bytes = 0;
   for (const Reference& reference : references_) {
-    const bool is_warm = std::ranges::any_of(
-        warm, [&](const Reference* other) { return other->reads_as(reference); });
+    // What is written over comes with its own read.
+    const bool is_warm =
+        std::ranges::any_of(warm,
+                            [&](const Reference* other) { return other->reads_as(reference); }) ||
+        (!reference.is_read && std::ranges::any_of(references_, [&](const Reference& other) {
+          return other.is_read && other.reads_as(reference);
+        }));
     const double passes = (is_warm ? 0 : 1) + (reference.is_written ? 1 : 0);
     double times = 1;
     bool is_still = true;  // the loops directly outside do not move it
@@ -370,9 +375,20 @@ std::vector<StatementPrice::Loop> StatementPrice::counted(
   return loops;
 }
 
+// The last tile of a box is as short as its extent says: so on average all are a little.
+void StatementPrice::cut_last_tiles(std::vector<Loop>& loops) const {
+  for (auto loop = loops.begin(); loop != loops.end(); ++loop) {
+    const auto tiles = std::find_if(loops.begin(), loop,
+                                    [&](const Loop& other) { return other.row == loop->row; });
+    if (tiles != loop)
+      loop->trips = std::min(loop->trips, extents_.extent(loop->row) / std::max(1.0, tiles->trips));
+  }
+}
+
 StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed,
                                           const References& warm) const {
   std::vector<Loop> loops = counted(placed);
+  if (extents_.is_box()) cut_last_tiles(loops);
   double runs = 1;  // of the innermost loop
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);
   double share = 1;  // of the box that has points; above 1 where ranges grow together

@@ -110,6 +110,7 @@ class StatementPrice {
                      const std::vector<std::string>& iterators,
                      const std::vector<std::vector<double>>& inverse);
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
+  void cut_last_tiles(std::vector<Loop>& loops) const;
   bool is_sum_in_memory(std::size_t row) const;
   std::int64_t vectors_a_turn(const std::vector<Loop>& loops) const;
   static bool is_loop(const Loop& loop);

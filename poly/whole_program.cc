@@ -279,9 +279,12 @@ class WholeProgram {
   // Where the iterations that come together are proved to.
   void add_jams(OrderPlan& plan) {
     if (!plan.has_jams) return;
-    auto jammed = with_jammed_sums(*program_, reference_, plan.nest);
-    if (!jammed) return;
-    if (!take(plan.nest, std::move(jammed->nest), "rows together")) return;
+    auto jammed = with_one_pass(*program_, reference_, plan.nest, plan.in_parts);
+    if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together in one pass")) {
+      jammed = with_jammed_sums(*program_, reference_, plan.nest);
+      if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together")) return;
+    }
+    for (const std::string& sum : jammed->in_parts) plan.in_parts.erase(sum);
     for (auto& [statement, inner] : plan.in_parts)
       if (const auto loop = jammed->loop_of.find(statement); loop != jammed->loop_of.end())
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);

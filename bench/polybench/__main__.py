@@ -7,9 +7,10 @@ rounds; every result is compared before it is timed.
 
 A speed is clang's time by the contender's: above 1 is faster than clang -O3 -march=native
 -ffast-math. An arm that declines a kernel is shown as `declined` and has no time, one that leaves
-statements in reference order has a star. What differs from the reference (the C by gcc -O2,
-without fast-math) is shown as `wrong` and has no time either. The C is serial: with --threads 2
-only Polyte has two.
+statements in reference order has a star. Of kernels that memory traffic bounds, the line ends with
+the share that poly reaches of the contender `limit` (limits.py). What differs from the reference
+(the C by gcc -O2, without fast-math) is shown as `wrong` and has no time either. The C is serial:
+with --threads 2 only Polyte has two.
 """
 
 import argparse
@@ -32,6 +33,7 @@ TOLERANCE = {"f64": 1e-7, "f32": 1e-3}  # of a result's greatest element
 # compilers differ by as much among themselves
 ILL_CONDITIONED = {("durbin", "f32"): 5e-2, ("gramschmidt", "f32"): 5e-2}
 WORDS = ("declined", "wrong")
+LIMIT = "limit"  # of limits.py
 
 
 def arguments():
@@ -47,7 +49,7 @@ def arguments():
         "--contenders",
         default="",
         help="of clang, gcc, polly, polly-vec, naive, isl, poly, template, "
-        "script; clang is always there",
+        "script, limit; clang is always there",
     )
     parser.add_argument(
         "--type",
@@ -72,6 +74,7 @@ def arguments():
 
 def contenders_of(kernel, options, folder):
     import contenders as who
+    import limits
     from peers.polyte import Polyte
 
     wanted = options.contenders.split(",") if options.contenders else ["clang", *COLUMNS]
@@ -80,6 +83,8 @@ def contenders_of(kernel, options, folder):
         for name, command in who.COMPILERS.items()
         if name in wanted or name == "clang"
     ]
+    if limits.has_limit(kernel) and (not options.contenders or LIMIT in wanted):
+        made.append(limits.limit(kernel, folder))
     polyte = Polyte(options.build)
     made += [
         who.ours(kernel, polyte, arm, ["--scheduler", arm], folder, options.threads)
@@ -123,7 +128,7 @@ def time_kernel(name, options, answer):
         expected = kernel.results_of(reference)
         tolerance = ILL_CONDITIONED.get((name, options.type), TOLERANCE[options.type])
         for contender in made:
-            if contender.problem:
+            if contender.problem or contender.name == LIMIT:
                 continue
             contender.difference = difference(kernel, kernel.results_of(contender), expected)
             if not contender.difference <= tolerance:
@@ -169,7 +174,17 @@ def row_of(name, rows):
     first = (
         f"{timing.median(clang['seconds']) * 1e6:12.1f}" if clang["seconds"] else f"{'wrong':>12}"
     )
-    return f"{name:15} {first} " + " ".join(f"{cell:>9}" for cell in cells)
+    return f"{name:15} {first} " + " ".join(f"{cell:>9}" for cell in cells) + limit_of(rows)
+
+
+def limit_of(rows):
+    """Of a kernel that has one: poly's share, round by round."""
+    seconds = {row["contender"]: row["seconds"] for row in rows}
+    limit, poly = seconds.get(LIMIT), seconds.get("poly")
+    if not limit or not poly:
+        return ""
+    share = timing.median([bound / ours for bound, ours in zip(limit, poly)])
+    return f" {share:7.2f} of the limit"
 
 
 def geomean(values):

@@ -30,6 +30,28 @@ constexpr const char* kOneAfterTheOther = R"(program after(M, N)
   s[j] = sum[i] A[i, j] * q[i]
 )";
 
+// The rows of the two sums are not the same.
+constexpr const char* kOtherRows = R"(program other(M, N)
+  in  A: f64[M, N]
+  in  p: f64[N]
+  in  r: f64[M]
+  out q: f64[M]
+  out s: f64[N]
+  q[i] = sum[j in 1..N] A[i, j] * p[j]
+  s[j] = sum[i] A[i, j] * r[i]
+)";
+
+// A row is made and added up while it is in registers.
+constexpr const char* kUpdated = R"(program updated(M, N)
+  inout A: f64[M, N]
+  in    u: f64[M]
+  in    v: f64[N]
+  in    y: f64[M]
+  inout x: f64[N]
+  S0: A[i, j] = A[i, j] + u[i] * v[j]
+  S1: x[j] += A[i, j] * y[i]
+)";
+
 // Each row reads what the rows before it have added.
 constexpr const char* kRecurrence = R"(program recurrence(M, N)
   in    A: f64[M, N]
@@ -52,24 +74,47 @@ bool is_refused(std::int64_t rows) {
                              [](const auto& each) { return has(each.what, "rows together"); });
 }
 
-}  // namespace
-
-TEST_CASE("a sum over rows is loaded once for eight of them, beside or behind the rows' own sums") {
-  for (const char* text : {kBothWays, kOneAfterTheOther}) {
-    const auto large = schedule::bound_program(text, {{"M", 1900}, {"N", 2100}});
-    auto script = auto_schedule(*large, schedule::wide_machine(), {});
-    REQUIRE(static_cast<bool>(script));
-    const std::string printed = schedule::print(*script);
-    CAPTURE(printed);
-    CHECK(has(printed, "> [i.i] > <j.i> > s.update"));
-    CHECK(!has(printed, "#: isl"));
-    const auto small = schedule::bound_program(text, {{"M", 75}, {"N", 90}});
-    script->digest.clear();
-    const auto state = schedule::replay(small, *script, schedule::wide_machine(),
+// Planned at large sizes, run at small ones that no tile divides.
+std::string planned_rows(const char* text, bool keep_order = false) {
+  const auto large = schedule::bound_program(text, {{"M", 1900}, {"N", 2100}});
+  Machine machine = schedule::wide_machine();
+  machine.cores = 1;
+  auto script = auto_schedule(*large, machine, {.keep_order = keep_order});
+  REQUIRE(static_cast<bool>(script));
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  CHECK(schedule::print(schedule::parse_script(printed, "poly")) == printed);
+  script->digest.clear();
+  for (const ir::Values& sizes : {ir::Values{{"M", 75}, {"N", 90}}, {{"M", 7}, {"N", 3}}}) {
+    const auto state = schedule::replay(schedule::bound_program(text, sizes), *script, machine,
                                         {schedule::ProofLevel::Full, {}});
     REQUIRE(static_cast<bool>(state));
     CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   }
+  return printed;
+}
+
+}  // namespace
+
+TEST_CASE("sums over rows and along them that read the same elements take one pass over them") {
+  const std::string both = planned_rows(kBothWays);
+  CAPTURE(both);
+  CHECK(has(both,
+            "> { [i.i] > <j.i> > q_v.init; j.o > [i.i] > { <j.i> > q_v.update; "
+            "<j.i> > s.update }; [i.i] > [j.i] > q.update }"));
+  CHECK(has(both, "stage q_v at q_v.update:i.o in register"));
+  CHECK(!has(both, "#: isl"));
+  CHECK(has(planned_rows(kUpdated), "i.o > j.o > [i.i] > { <j.i> > S0; <j.i> > S1 }"));
+}
+
+TEST_CASE("a sum over rows is loaded once for eight of them, before or behind the rows' own sums") {
+  // The row's sum is whole before it is read, or has other terms.
+  for (const std::string& script : {planned_rows(kOneAfterTheOther), planned_rows(kOtherRows)}) {
+    CAPTURE(script);
+    CHECK(has(script, "j.o > [i.i] > <j.i> > s.update"));
+    CHECK(!has(script, "#: isl"));
+  }
+  CHECK(!has(planned_rows(kBothWays, true), "q_v"));  // the order of the terms is kept
 }
 
 TEST_CASE("rows that wait for each other stay as they are, few are not tried together") {

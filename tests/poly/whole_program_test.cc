@@ -163,9 +163,8 @@ TEST_CASE("rows that only follow the skew of those outside are straight where th
   REQUIRE(trees.size() == 3);
   CHECK(to_string(trees[1]) ==
         "P<-- B:t,i + 2*t A:t,i + 2*t + 1> { b<-- B:j,k> B; b<-- A:j,k> A }");
-  Machine wide = one_core();  // loses most where a vector is cut short
-  wide.vector_bits = 512;
-  wide.fma_per_cycle = 1;
+  Machine wide = schedule::wide_machine();  // loses most where a vector is cut short
+  wide.cores = 1;
   const auto large =
       auto_schedule(*schedule::bound_program(kHeat, {{"T", 500}, {"N", 120}}), wide, {});
   REQUIRE(static_cast<bool>(large));

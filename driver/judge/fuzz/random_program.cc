@@ -89,6 +89,37 @@ RandomProgram rows(Random& random) {
   return {.text = text, .exact_sums = true};
 }
 
+// One matrix in both directions: sums along its rows and over them, perhaps of rows that have just
+// been made. They take one pass over it, unless one of them needs what another makes of a whole
+// row, or has other terms.
+//   U: x[i, j] = x[i, j] + r[i] * p[j]  for i in 0..37, j in 0..40
+//   Q: q[i] += x[i, j] * p[j]           for i in 0..37, j in 0..40
+//   S: s[j] += x[i, j] * r[i]           for j in 0..40, i in 0..37
+RandomProgram both_ways(Random& random) {
+  static const std::vector<std::string> kTypes = {"f64", "f64", "i64", "f32"};
+  const std::string type = random.pick(kTypes);
+  const std::string rows = std::to_string(random.between(32, 45)),
+                    columns =
+                        random.chance(50) ? "N + 140" : std::to_string(random.between(120, 180));
+  const bool is_made = random.chance(35), waits = random.chance(20), is_other = random.chance(20);
+  const std::string row = "i in 0.." + rows, all = "j in 0.." + columns,
+                    some = is_other ? "j in 1.." + columns : all;
+  std::string text = "program f(N)\n  " + std::string(is_made ? "inout" : "in   ") + " x: " + type +
+                     "[" + rows + ", " + columns + "]\n  in    p: " + type + "[" + columns +
+                     "]\n  in    r: " + type + "[" + rows + "]\n  inout q: " + type + "[" + rows +
+                     "]\n  inout s: " + type + "[" + columns + "]\n\n";
+  const bool is_maximum = random.chance(20);
+  const std::string sums[] = {"  Q: q[i] += x[i, j] * p[j]  for " + row + ", " + some + "\n",
+                              "  S: s[j] " +
+                                  std::string(is_maximum ? "max= x[i, j] + " : "+= x[i, j] * ") +
+                                  (waits ? "q" : "r") + "[i]  for " + all + ", " + row + "\n"};
+  const bool is_turned = random.chance(40);
+  if (is_made) text += "  U: x[i, j] = x[i, j] + r[i] * p[j]  for " + row + ", " + all + "\n";
+  text += sums[is_turned ? 1 : 0];
+  if (!is_made || random.chance(60)) text += sums[is_turned ? 0 : 1];
+  return {.text = text, .exact_sums = true};
+}
+
 // A product of matrices for each of some batches. Dimensions of one element stand before the others
 // or behind them, as networks have them; a chain of definitions may follow. Its loops may be those
 // of regions that order nothing. Tiles have room: its sizes are no parameters, but for the rows of
@@ -158,7 +189,7 @@ RandomProgram styled_program(Random& random) {
     return form < 30 ? scaled(random) : form < 60 ? turns(random) : flat(random);
   }
   const int style = random.between(0, 99);
-  if (style < 2) return rows(random);
+  if (style < 2) return random.chance(50) ? rows(random) : both_ways(random);
   if (style < 5) return gram(random);
   if (style < 11) return batches(random);
   if (style < 60) {

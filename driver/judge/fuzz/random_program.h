@@ -14,6 +14,7 @@
 //                 cut short
 //   rows          many rows, each added to the same cells: several come together, or wait for
 //                 each other
+//   both ways     sums along the rows of a matrix and over them, in one pass or not
 //   batches       products of matrices of many dimensions, some of one element, with a chain of
 //                 definitions behind them
 //   flat          matrices in one dimension, for view: digits in subscripts, and what only looks
