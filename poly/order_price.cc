@@ -314,6 +314,20 @@ std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) c
   return bytes;
 }
 
+// How much of what the loops from one on touch is not what they did an iteration of the loop
+// outside before: skewed tiles, and those with halos, overlap.
+double StatementPrice::new_share(const Reference& reference, const std::vector<Loop>& loops,
+                                 std::size_t from, const Loop& outside) {
+  double same = 1;
+  for (const std::vector<double>& moves : reference.by_dimension) {
+    double extent = 1;
+    for (std::size_t l = from; l < loops.size(); ++l)
+      extent += std::abs(moves[loops[l].row]) * loops[l].step * (std::max(1.0, loops[l].trips) - 1);
+    same *= std::max(0.0, 1 - std::abs(moves[outside.row]) * outside.step / extent);
+  }
+  return 1 - same;
+}
+
 // Bytes that come from beyond a cache of this capacity.
 double StatementPrice::traffic(const std::vector<Loop>& loops,
                                const std::vector<double>& footprints, double capacity,
@@ -335,8 +349,13 @@ double StatementPrice::traffic(const std::vector<Loop>& loops,
     double times = 1;
     bool is_still = true;  // the loops directly outside do not move it
     for (std::size_t l = held; l-- > 0;) {
+      const bool is_first = is_still && reference.strides[loops[l].row] != 0;
       is_still = is_still && reference.strides[loops[l].row] == 0;
-      if (!is_still) times *= std::max(1.0, loops[l].trips);
+      const double trips = std::max(1.0, loops[l].trips);
+      if (is_first)
+        times *= 1 + (trips - 1) * new_share(reference, loops, held, loops[l]);
+      else if (!is_still)
+        times *= trips;
     }
     bytes += passes * times * footprint(reference, loops, held, false);
   }

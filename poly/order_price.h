@@ -122,6 +122,8 @@ class StatementPrice {
                    bool at_most) const;
   // Of the loops from each one on, at most; infinite where that is more than any cache holds.
   std::vector<double> footprints(const std::vector<Loop>& loops) const;
+  static double new_share(const Reference& reference, const std::vector<Loop>& loops,
+                          std::size_t from, const Loop& outside);
   double traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints,
                  double capacity, const References& warm) const;
 };

@@ -293,7 +293,7 @@ TEST_CASE("what is planned for large sizes is right at small ones") {
                                       {"k.far", 0},
                                       {"layout (d0, d1) [d1, d0]", 0},
                                       {"\nstage A layout (A0", 0}};
-  for (std::uint64_t run = 0; run < (test::takes_all() ? 700 : 35); ++run) {
+  for (std::uint64_t run = 0; run < (test::takes_all() ? 700 : 44); ++run) {
     Random random(23, run);
     const auto make = {drawn_sweeps, drawn_sums, drawn_in_place, drawn_chains,
                        drawn_sums,   drawn_rows, drawn_chains,   drawn_sweeps_in_place};
