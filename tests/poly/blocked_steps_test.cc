@@ -138,6 +138,13 @@ TEST_CASE("threads share the rows that a block of steps is subtracted from") {
   CHECK(has(script, "parallel S0.near.below:i.o.below"));
 }
 
+TEST_CASE("threads share the columns where rows above the block have no steps") {
+  const std::string script = planned_large(kByRows, {{"N", 1200}}, {{"N", 75}}, cores(2));
+  CAPTURE(script);
+  CHECK(has(script, "i.o > par j2.o > i.i.o > j2.i.o > j.i > i.i.i > <j2.i.i> > S2.before.far"));
+  CHECK(has(script, "par i.o > j2.o > i.i.o > j2.i.o > j.i > i.i.i > <j2.i.i> > S0.before.far"));
+}
+
 TEST_CASE("few steps, and sums without lanes, stay as they are") {
   CHECK(!has(planned(kByRows, {{"N", 60}}, {{"N", 60}}), ".far"));
   CHECK(!has(planned(kStrided, {{"N", 1200}}, {{"N", 60}}), ".far"));
