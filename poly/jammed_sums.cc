@@ -16,7 +16,7 @@ using schedule::NestLoop;
 using schedule::NestTree;
 
 constexpr std::int64_t kTogether = 8;     // iterations: as many rows are read side by side
-constexpr std::int64_t kInOnePass = 12;   // of rows whose sums have a register each
+constexpr std::int64_t kInOnePass = 12;   // sums of rows in one pass, a register each
 constexpr std::int64_t kWorthWhile = 32;  // iterations of a loop
 
 using Sums = std::map<std::string, OrderPlan::Inner>;
@@ -221,7 +221,8 @@ class Jammer {
 
   NestTree in_one_pass(const NestLoop& loop, const std::vector<RowPass>& passes) {
     has_one_pass_ = true;
-    split_below(loop, kInOnePass);
+    const auto sums = std::ranges::count(passes, true, &RowPass::is_sum);
+    split_below(loop, std::max<std::int64_t>(2, kInOnePass / std::max<std::int64_t>(1, sums)));
     const std::string rows = schedule::tiles_of(loop.name), row = schedule::within_tile(loop.name),
                       vector = schedule::tiles_of(passes[0].loop),
                       lane = schedule::within_tile(passes[0].loop);

@@ -1,16 +1,16 @@
 """What a kernel's memory traffic takes at the least on this machine, measured in the same rounds as
 the kernel: the contender `limit`. A kernel that reads its matrices once is held to a loop that
 reads as many bytes, a stencil of many time steps to a loop that reads one array of its size and
-writes another in each step (the roofline of one sweep: tiles of several steps may pass it)."""
+writes another in each step (the roofline of one sweep: tiles of several steps may pass it). It is
+of one thread, whatever Polyte has."""
 
 import ctypes as c
 import os
 
-import numpy as np
-from contenders import FAST, Contender, running, said_by
+from contenders import C_TYPES, FAST, Contender, running, said_by
+from kernel import PAGE, TYPES
 from peers.polyte import aligned
 
-PAGE = 4096
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", "limits.c")
 # Of a kernel's sizes: elements that are read once; or elements of one array, and time steps each
 # of which reads one array and writes another.
@@ -35,27 +35,15 @@ def has_limit(kernel):
 def limit(kernel, folder):
     contender = Contender("limit")
     library = os.path.join(folder, "limits.so")
-    real = {"f64": "double", "f32": "float"}[kernel.real]
-    contender.problem, _ = said_by(
-        [
-            "gcc",
-            *FAST,
-            "-fno-tree-loop-distribute-patterns",
-            f"-DDATA_TYPE={real}",
-            "-shared",
-            "-fPIC",
-            "-o",
-            library,
-            SOURCE,
-        ]  # fmt: skip
-    )
+    made = ["-shared", "-fPIC", f"-DDATA_TYPE={C_TYPES[kernel.real]}", "-o", library, SOURCE]
+    contender.problem, _ = said_by(["gcc", *FAST, "-fno-tree-loop-distribute-patterns", *made])
     if contender.problem:
         return contender
     functions = c.CDLL(library)
     functions.read_once.restype = functions.sweep.restype = c.c_double
 
     def filled(elements):
-        array = aligned((elements,), np.dtype(kernel.real.replace("f", "float")), PAGE)
+        array = aligned((elements,), TYPES[kernel.real], PAGE)
         array.fill(1)
         return array
 

@@ -52,6 +52,19 @@ constexpr const char* kUpdated = R"(program updated(M, N)
   S1: x[j] += A[i, j] * y[i]
 )";
 
+// Two sums along each row.
+constexpr const char* kTwoSums = R"(program two(M, N)
+  in    A: f64[M, N]
+  in    p: f64[N]
+  in    r: f64[M]
+  inout q: f64[M]
+  inout u: f64[M]
+  inout s: f64[N]
+  Q: q[i] += A[i, j] * p[j]
+  U: u[i] += A[i, j] * A[i, j]
+  S: s[j] += A[i, j] * r[i]
+)";
+
 // Each row reads what the rows before it have added.
 constexpr const char* kRecurrence = R"(program recurrence(M, N)
   in    A: f64[M, N]
@@ -105,6 +118,9 @@ TEST_CASE("sums over rows and along them that read the same elements take one pa
   CHECK(has(both, "stage q_v at q_v.update:i.o in register"));
   CHECK(!has(both, "#: isl"));
   CHECK(has(planned_rows(kUpdated), "i.o > j.o > [i.i] > { <j.i> > S0; <j.i> > S1 }"));
+  const std::string two = planned_rows(kTwoSums);
+  CAPTURE(two);
+  CHECK(has(two, "split S: i by 6 "));  // as many registers
 }
 
 TEST_CASE("a sum over rows is loaded once for eight of them, before or behind the rows' own sums") {
