@@ -9,8 +9,8 @@ A speed is clang's time by the contender's: above 1 is faster than clang -O3 -ma
 -ffast-math. An arm that declines a kernel is shown as `declined` and has no time, one that leaves
 statements in reference order has a star. Of kernels that memory traffic bounds, the line ends with
 the share that poly reaches of the contender `limit` (limits.py). What differs from the reference
-(the C by gcc -O2, without fast-math) is shown as `wrong` and has no time either. The C and the limit
-are serial: with --threads 2 only Polyte has two.
+(the C by gcc -O2, without fast-math) is shown as `wrong` and has no time either. The C and the
+limit are serial: with --threads 2 only Polyte has two.
 """
 
 import argparse
