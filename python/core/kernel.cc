@@ -408,10 +408,7 @@ static void bind_tensors(nb::module_& module) {
       });
 }
 
-void bind_kernels(nb::module_& module) {
-  bind_tensors(module);
-  // In C++ whole: a class of Python's around it would double what a call costs.
-  nb::class_<CallableKernel>(module, "Kernel", R"(A compiled Program.
+static const char* const kKernel = R"(A compiled Program.
 
 kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are
 new numpy arrays, or those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or
@@ -423,16 +420,32 @@ that are open are those of the arrays; one that no array says is given by its na
 Of a kernel for a GPU arrays may be in its memory (DLPack, __cuda_array_interface__): nothing is
 copied, and results are DeviceArrays. With stream= (a CUstream's number, or a stream of torch or
 cupy) the call returns at once and wait() raises what it finds later; without one it waits. Arrays
-of this processor are copied there and back.)")
+of this processor are copied there and back.)";
+
+static void save(const CallableKernel& k, nb::handle path) {
+  const auto file = nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+  value_of(without_gil([&] { return k.kernel().save(file); }));
+}
+
+static nb::dict sizes_of(const CallableKernel& k) {
+  nb::dict sizes;
+  for (const api::SizeInfo& size : k.kernel().sizes())
+    sizes[size.name.c_str()] = nb::make_tuple(size.least, size.most);
+  return sizes;
+}
+
+static nb::object declined_of(const CallableKernel& k) {
+  const auto declined = k.kernel().scheduling().declined;
+  if (!declined) return nb::none();
+  return nb::make_tuple(declined->reason, declined->where);
+}
+
+void bind_kernels(nb::module_& module) {
+  bind_tensors(module);
+  // In C++ whole: a class of Python's around it would double what a call costs.
+  nb::class_<CallableKernel>(module, "Kernel", kKernel)
       .def("__call__", &CallableKernel::operator())
-      .def(
-          "save",
-          [](const CallableKernel& k, nb::handle path) {
-            const auto file =
-                nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
-            value_of(without_gil([&] { return k.kernel().save(file); }));
-          },
-          "As a file, for polyte.load: machine code, so load what you trust.")
+      .def("save", &save, "As a file, for polyte.load: machine code, so load what you trust.")
       .def("wait", &CallableKernel::wait,
            "Of a kernel for a GPU: waits for all calls that were put into streams, and raises what "
            "they found.")
@@ -444,15 +457,8 @@ of this processor are copied there and back.)")
           "tensors",
           [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().tensors())); },
           "Of each: name, role, dtype, shape; in the Program's order.")
-      .def_prop_ro(
-          "sizes",
-          [](const CallableKernel& k) {
-            nb::dict sizes;
-            for (const api::SizeInfo& size : k.kernel().sizes())
-              sizes[size.name.c_str()] = nb::make_tuple(size.least, size.most);
-            return sizes;
-          },
-          "Those that are open, by name: the least and the most that each may be.")
+      .def_prop_ro("sizes", &sizes_of,
+                   "Those that are open, by name: the least and the most that each may be.")
       .def_prop_ro(
           "notes", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().notes())); },
           "What was not done as asked.")
@@ -469,14 +475,8 @@ of this processor are copied there and back.)")
       .def_prop_ro(
           "scheduler", [](const CallableKernel& k) { return k.kernel().scheduling().used; },
           "Whose schedule it has: what was asked for or, where that declined, 'naive'.")
-      .def_prop_ro(
-          "declined",
-          [](const CallableKernel& k) -> nb::object {
-            const auto declined = k.kernel().scheduling().declined;
-            if (!declined) return nb::none();
-            return nb::make_tuple(declined->reason, declined->where);
-          },
-          "Why it has not the schedule that was asked for: (reason, where), or None.")
+      .def_prop_ro("declined", &declined_of,
+                   "Why it has not the schedule that was asked for: (reason, where), or None.")
       .def("__repr__", &CallableKernel::description);
 }
 

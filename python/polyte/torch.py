@@ -44,6 +44,58 @@ def _schema(tensors):
     return f"({', '.join(arguments)}) -> {returned}"
 
 
+class _Operator:
+    """The calls of one operator, and the kernels compiled for them."""
+
+    def __init__(self, program, scheduler, keep, options):
+        problems = [
+            f"tensor '{tensor.name}' is {tensor.dtype}, which this torch has not"
+            for tensor in program.tensors
+            if tensor.dtype not in _TYPES
+        ]
+        if problems:
+            raise errors.Unsupported(problems)
+        self._program = program
+        self._made = program.specialised(scheduler, keep=keep, **options)
+        self.read = [tensor for tensor in program.tensors if tensor.role != "out"]
+        self._written = [tensor for tensor in program.tensors if tensor.role == "out"]
+
+    def __call__(self, arguments):
+        outs = self.results(arguments)
+        dense = [
+            array.detach() if tensor.role == "inout" else array.detach().contiguous()
+            for tensor, array in zip(self.read, arguments)
+        ]
+        self._made(*dense, out=tuple(outs))
+        return self.returned(outs)
+
+    def results(self, arguments):
+        """New tensors, of the shapes that those of the arguments imply."""
+        wrong = [
+            f"argument '{tensor.name}' is {array.dtype}, expected {_TYPES[tensor.dtype]}"
+            for tensor, array in zip(self.read, arguments)
+            if array.dtype != _TYPES[tensor.dtype]
+        ]
+        if wrong:
+            raise errors.InvalidInput(wrong)
+        sizes = sizes_of(
+            self._program,
+            {tensor.name: tuple(array.shape) for tensor, array in zip(self.read, arguments)},
+            self._made.given,
+        )
+        return [
+            torch.empty(
+                [evaluated(extent, sizes) for extent in tensor.shape], dtype=_TYPES[tensor.dtype]
+            )
+            for tensor in self._written
+        ]
+
+    @staticmethod
+    def returned(outs):
+        """As torch wants them: None, one, or a tuple."""
+        return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
+
+
 def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **options):
     """A Program as a custom operator of torch, of tensors in this processor's memory:
     a torch.library.CustomOpDef.
@@ -64,57 +116,18 @@ def op(program, name=None, scheduler="poly", *, namespace="polyte", keep=64, **o
         raise errors.Unsupported(
             f"torch {torch.__version__} has no custom operators, expected 2.4 or later"
         )
-    tensors = program.tensors
-    problems = [
-        f"tensor '{tensor.name}' is {tensor.dtype}, which this torch has not"
-        for tensor in tensors
-        if tensor.dtype not in _TYPES
-    ]
-    if problems:
-        raise errors.Unsupported(problems)
-    made = program.specialised(scheduler, keep=keep, **options)
-    read = [tensor for tensor in tensors if tensor.role != "out"]
-    written = [tensor for tensor in tensors if tensor.role == "out"]
-
-    def results(arguments):
-        wrong = [
-            f"argument '{tensor.name}' is {array.dtype}, expected {_TYPES[tensor.dtype]}"
-            for tensor, array in zip(read, arguments)
-            if array.dtype != _TYPES[tensor.dtype]
-        ]
-        if wrong:
-            raise errors.InvalidInput(wrong)
-        sizes = sizes_of(
-            program,
-            {tensor.name: tuple(array.shape) for tensor, array in zip(read, arguments)},
-            made.given,
-        )
-        return [
-            torch.empty(
-                [evaluated(extent, sizes) for extent in tensor.shape], dtype=_TYPES[tensor.dtype]
-            )
-            for tensor in written
-        ]
-
-    def returned(outs):
-        return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
+    operator = _Operator(program, scheduler, keep, options)
 
     def run(*arguments):
-        outs = results(arguments)
-        dense = [
-            array.detach() if tensor.role == "inout" else array.detach().contiguous()
-            for tensor, array in zip(read, arguments)
-        ]
-        made(*dense, out=tuple(outs))
-        return returned(outs)
+        return operator(arguments)
 
     run.__name__ = name or program.name
     defined = torch.library.custom_op(
-        f"{namespace}::{name or program.name}",
+        f"{namespace}::{run.__name__}",
         run,
         device_types="cpu",
-        schema=_schema(tensors),
-        mutates_args=[tensor.name for tensor in read if tensor.role == "inout"],
+        schema=_schema(program.tensors),
+        mutates_args=[tensor.name for tensor in operator.read if tensor.role == "inout"],
     )
-    defined.register_fake(lambda *arguments: returned(results(arguments)))
+    defined.register_fake(lambda *arguments: operator.returned(operator.results(arguments)))
     return defined
