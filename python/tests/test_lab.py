@@ -263,7 +263,7 @@ def test_the_bar(capsys):
 
 def test_the_largest_difference_is_taken_apart(matmul, tmp_path):
     said = []
-    stop = {"rounds": [5, 5], "processes": [2, 2], "round_ms": 0.1}
+    stop = {"rounds": [5, 5], "processes": [4, 4], "round_ms": 0.1}
     lab.run(
         {
             "programs": [matmul],
