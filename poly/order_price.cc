@@ -194,7 +194,7 @@ bool StatementPrice::is_sum_in_memory(std::size_t row) const {
 // Of one run of the innermost loop. The parts of a cell are in registers while loops of its
 // sum alone run; where more of these lie outside of loops over other cells, the parts go to
 // memory in between.
-double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const {
+double StatementPrice::cycles_of_parts(const Loops& loops, bool is_in_tile) const {
   const auto is_of_sum = [&](const Loop& loop) { return can_part_[loop.row]; };
   const auto other = std::find_if_not(loops.rbegin(), loops.rend(), is_of_sum);
   double runs = 1;  // of the innermost loop, at one cell
@@ -208,7 +208,7 @@ double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_i
 
 // Long rows run several vectors per turn, and count from a cache line: four, of shorter ones that
 // all begin at one place two. Fewer than a few turns are hardly worth it.
-std::int64_t StatementPrice::vectors_a_turn(const std::vector<Loop>& loops) const {
+std::int64_t StatementPrice::vectors_a_turn(const Loops& loops) const {
   const Loop& inner = loops.back();
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
   const double turns = inner.trips / lanes_ / kLeastTurns;
@@ -218,7 +218,7 @@ std::int64_t StatementPrice::vectors_a_turn(const std::vector<Loop>& loops) cons
 
 // The innermost loop updates the elements that it did in the turn before of the one around it, and
 // begins at another one.
-bool StatementPrice::stores_elsewhere(const std::vector<Loop>& loops) const {
+bool StatementPrice::stores_elsewhere(const Loops& loops) const {
   if (loops.size() < 2) return false;
   const Loop &inner = loops.back(), &around = loops[loops.size() - 2];
   return around.trips > 1 && extents_.begins_by(inner.row, around.row) &&
@@ -231,7 +231,7 @@ bool StatementPrice::stores_elsewhere(const std::vector<Loop>& loops) const {
 // One iteration is no loop, and left out.
 bool StatementPrice::is_loop(const Loop& loop) { return loop.most > 1; }
 
-double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
+double StatementPrice::issue_cycles(const Loops& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
@@ -286,7 +286,7 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   return run;
 }
 
-double StatementPrice::footprint(const Reference& reference, const std::vector<Loop>& loops,
+double StatementPrice::footprint(const Reference& reference, const Loops& loops,
                                  std::size_t from, bool at_most) const {
   double lines = 1;
   for (std::size_t d = 0; d < reference.by_dimension.size(); ++d) {
@@ -301,7 +301,7 @@ double StatementPrice::footprint(const Reference& reference, const std::vector<L
   return lines * kLine;
 }
 
-std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) const {
+std::vector<double> StatementPrice::footprints(const Loops& loops) const {
   std::vector<double> bytes(loops.size(), std::numeric_limits<double>::infinity());
   const auto most =
       static_cast<double>(std::max({machine_.l1.bytes, machine_.l2.bytes, machine_.l3.bytes}));
@@ -316,7 +316,7 @@ std::vector<double> StatementPrice::footprints(const std::vector<Loop>& loops) c
 
 // How much of what the loops from one on touch is not what they did an iteration of the loop
 // outside before: skewed tiles, and those with halos, overlap.
-double StatementPrice::new_share(const Reference& reference, const std::vector<Loop>& loops,
+double StatementPrice::new_share(const Reference& reference, const Loops& loops,
                                  std::size_t from, const Loop& outside) {
   double same = 1;
   for (const std::vector<double>& moves : reference.by_dimension) {
@@ -329,7 +329,7 @@ double StatementPrice::new_share(const Reference& reference, const std::vector<L
 }
 
 // Bytes that come from beyond a cache of this capacity.
-double StatementPrice::traffic(const std::vector<Loop>& loops,
+double StatementPrice::traffic(const Loops& loops,
                                const std::vector<double>& footprints, double capacity,
                                const References& warm) const {
   // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines
@@ -362,11 +362,9 @@ double StatementPrice::traffic(const std::vector<Loop>& loops,
   return bytes;
 }
 
-StatementPrice::References StatementPrice::touched(const std::vector<PlacedRow>& placed,
-                                                   std::size_t shared) const {
+StatementPrice::References StatementPrice::touched(const Loops& loops, std::size_t shared) const {
   References found;
   if (shared == 0) return found;
-  const std::vector<Loop> loops = counted(placed);
   for (const Reference& reference : references_)
     if (footprint(reference, loops, shared, true) <
         kUsable / 2 * static_cast<double>(machine_.l2.bytes))
@@ -374,9 +372,8 @@ StatementPrice::References StatementPrice::touched(const std::vector<PlacedRow>&
   return found;
 }
 
-std::vector<StatementPrice::Loop> StatementPrice::counted(
-    const std::vector<PlacedRow>& placed) const {
-  std::vector<Loop> loops;
+StatementPrice::Loops StatementPrice::counted(const std::vector<PlacedRow>& placed) const {
+  Loops loops;
   std::vector<KnownRow> known;
   for (const PlacedRow& p : placed) {
     const auto trips = [&](double extent) {
@@ -395,7 +392,7 @@ std::vector<StatementPrice::Loop> StatementPrice::counted(
 }
 
 // The last tile of a box is as short as its extent says: so on average all are a little.
-void StatementPrice::cut_last_tiles(std::vector<Loop>& loops) const {
+void StatementPrice::cut_last_tiles(Loops& loops) const {
   for (auto loop = loops.begin(); loop != loops.end(); ++loop) {
     const auto tiles = std::find_if(loops.begin(), loop,
                                     [&](const Loop& other) { return other.row == loop->row; });
@@ -404,9 +401,7 @@ void StatementPrice::cut_last_tiles(std::vector<Loop>& loops) const {
   }
 }
 
-StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed,
-                                          const References& warm) const {
-  std::vector<Loop> loops = counted(placed);
+StatementPrice::Cost StatementPrice::cost(Loops loops, const References& warm) const {
   if (extents_.is_box()) cut_last_tiles(loops);
   double runs = 1;  // of the innermost loop
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);

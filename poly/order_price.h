@@ -60,23 +60,23 @@ class StatementPrice {
   // Of prices that are longer there. Those with equal moves in each dimension are of the same
   // elements.
   using References = std::vector<const Reference*>;
-  // `warm`: what statements before it have just read or written in the same iteration of the
-  // loops around both; it comes from the second cache.
-  Cost cost(const std::vector<PlacedRow>& loops, const References& warm = {}) const;
-  // Iterations of the loop at `place`, on average, each time that those outside of it turn.
-  double trips(const std::vector<PlacedRow>& loops, std::size_t place) const {
-    return std::max(1.0, counted(loops)[place].trips);
-  }
-  // What this one reads and writes in an iteration of the `shared` outermost loops, where that
-  // cache holds it.
-  References touched(const std::vector<PlacedRow>& loops, std::size_t shared) const;
-
- private:
+  // A loop with its iterations, each time that those outside of it turn.
   struct Loop {
     std::size_t row = 0;
     double step = 1;             // of the row, an iteration
     double trips = 1, most = 1;  // on average, and where a triangle is widest
   };
+  using Loops = std::vector<Loop>;
+  Loops counted(const std::vector<PlacedRow>& placed) const;
+  // `warm`: what statements before it have just read or written in the same iteration of the
+  // loops around both; it comes from the second cache.
+  Cost cost(Loops loops, const References& warm) const;
+  Cost cost(const std::vector<PlacedRow>& placed) const { return cost(counted(placed), {}); }
+  // What this one reads and writes in an iteration of the `shared` outermost loops, where that
+  // cache holds it.
+  References touched(const Loops& loops, std::size_t shared) const;
+
+ private:
   struct Reference {
     std::string buffer;
     std::set<std::vector<std::int64_t>> places;  // constants of the subscripts: neighbours
@@ -109,22 +109,21 @@ class StatementPrice {
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
                      const std::vector<std::string>& iterators,
                      const std::vector<std::vector<double>>& inverse);
-  std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
-  void cut_last_tiles(std::vector<Loop>& loops) const;
+  void cut_last_tiles(Loops& loops) const;
   bool is_sum_in_memory(std::size_t row) const;
-  std::int64_t vectors_a_turn(const std::vector<Loop>& loops) const;
+  std::int64_t vectors_a_turn(const Loops& loops) const;
   static bool is_loop(const Loop& loop);
-  bool stores_elsewhere(const std::vector<Loop>& loops) const;
-  double cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const;
-  double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
+  bool stores_elsewhere(const Loops& loops) const;
+  double cycles_of_parts(const Loops& loops, bool is_in_tile) const;
+  double issue_cycles(const Loops& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.
-  double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from,
+  double footprint(const Reference& reference, const Loops& loops, std::size_t from,
                    bool at_most) const;
   // Of the loops from each one on, at most; infinite where that is more than any cache holds.
-  std::vector<double> footprints(const std::vector<Loop>& loops) const;
-  static double new_share(const Reference& reference, const std::vector<Loop>& loops,
+  std::vector<double> footprints(const Loops& loops) const;
+  static double new_share(const Reference& reference, const Loops& loops,
                           std::size_t from, const Loop& outside);
-  double traffic(const std::vector<Loop>& loops, const std::vector<double>& footprints,
+  double traffic(const Loops& loops, const std::vector<double>& footprints,
                  double capacity, const References& warm) const;
 };
 

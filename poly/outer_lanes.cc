@@ -328,13 +328,14 @@ class OuterLanes {
     }
     if (lane_) placed.push_back({lane_->shared - 1, 0});
     const StatementPrice& price = prices_.emplace_back(priced_, s, rows, machine_, false);
-    cycles_ += price.cost(placed, lane_ ? lane_->warm : StatementPrice::References{}).cycles;
+    const StatementPrice::Loops loops = price.counted(placed);
+    cycles_ += price.cost(loops, lane_ ? lane_->warm : StatementPrice::References{}).cycles;
     NestTree leaf = schedule::nest_statement(name);
     if (!lane_) return leaf;
     lane_->entries = 1;
     for (std::size_t outer = 0; outer + 1 < lane_->shared; ++outer)
-      lane_->entries *= price.trips(placed, outer);
-    std::ranges::copy(price.touched(placed, lane_->shared), std::back_inserter(lane_->warm));
+      lane_->entries *= std::max(1.0, loops[outer].trips);
+    std::ranges::copy(price.touched(loops, lane_->shared), std::back_inserter(lane_->warm));
     return schedule::nest_path({{within_tile(lane_->name), LoopKind::Vector}}, std::move(leaf));
   }
 };

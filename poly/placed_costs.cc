@@ -4,6 +4,7 @@
 
 #include "poly/row_span.h"
 #include "schedule/state/state.h"
+#include "support/is_among.h"
 
 namespace polyte::poly {
 
@@ -50,35 +51,49 @@ std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
   return rows;
 }
 
-StatementPrice::References PlacedCosts::warm_for(const std::string& statement,
-                                                 const Placed& placed) const {
-  StatementPrice::References warm;
-  for (const std::string& other : statements_) {
-    if (other == statement) break;
-    const auto& loops = loops_.at(other);
-    if (loops.empty()) continue;
-    const auto shared =
-        static_cast<std::size_t>(std::ranges::count_if(placed, [&](const PlacedLoop& p) {
-          return std::ranges::find(loops, p.loop) != loops.end();
-        }));
-    const std::vector<PlacedRow> rows = rows_at(other, placed);
-    const bool is_inside = shared == placed.size() && shared == rows.size();
-    const StatementPrice::References touched =
-        prices_.at(other).touched(rows, is_inside && shared > 0 ? shared - 1 : shared);
-    warm.insert(warm.end(), touched.begin(), touched.end());
-  }
-  return warm;
+StatementPrice::Loops PlacedCosts::counted(const std::string& statement,
+                                           const Placed& placed) const {
+  return prices_.at(statement).counted(rows_at(statement, placed));
+}
+
+void PlacedCosts::add_touched(const std::string& statement, const Placed& placed,
+                              const StatementPrice::Loops& loops,
+                              StatementPrice::References& warm) const {
+  const auto& own = loops_.at(statement);
+  if (own.empty()) return;
+  const auto shared =
+      static_cast<std::size_t>(std::ranges::count_if(placed, [&](const PlacedLoop& p) {
+        return std::ranges::find(own, p.loop) != own.end();
+      }));
+  const bool is_inside = shared == placed.size() && shared == loops.size();
+  const StatementPrice::References touched =
+      prices_.at(statement).touched(loops, is_inside && shared > 0 ? shared - 1 : shared);
+  warm.insert(warm.end(), touched.begin(), touched.end());
 }
 
 StatementPrice::Cost PlacedCosts::cost_of(const std::string& statement,
                                           const Placed& placed) const {
-  return prices_.at(statement).cost(rows_at(statement, placed), warm_for(statement, placed));
+  StatementPrice::References warm;
+  for (const std::string& other : statements_) {
+    if (other == statement) break;
+    add_touched(other, placed, counted(other, placed), warm);
+  }
+  return prices_.at(statement).cost(counted(statement, placed), warm);
 }
 
-double PlacedCosts::cycles_of(const OrderBand& band, const Placed& loops) const {
+double PlacedCosts::cycles_of(const OrderBand& band, const Placed& placed) const {
+  const std::vector<std::string> own = statements_below(band.child);
+  StatementPrice::References warm;
+  std::size_t left = own.size();
   double cycles = 0;
-  for (const std::string& statement : statements_below(band.child))
-    cycles += cost_of(statement, loops).cycles;
+  for (const std::string& statement : statements_) {
+    const StatementPrice::Loops loops = counted(statement, placed);
+    if (is_among(statement, own)) {
+      cycles += prices_.at(statement).cost(loops, warm).cycles;
+      if (--left == 0) break;
+    }
+    add_touched(statement, placed, loops, warm);
+  }
   return cycles;
 }
 
@@ -88,10 +103,10 @@ double PlacedCosts::iterations(const std::string& statement, const Placed& place
   const Placed outer(placed.begin(), placed.begin() + static_cast<std::ptrdiff_t>(first));
   const auto own = std::ranges::count_if(
       outer, [&](const PlacedLoop& p) { return std::ranges::find(loops, p.loop) != loops.end(); });
-  const std::vector<PlacedRow> rows = rows_at(statement, placed);
+  const StatementPrice::Loops counts = counted(statement, placed);
   double iterations = 1;
   for (std::size_t i = 0; i < static_cast<std::size_t>(own); ++i)
-    iterations *= prices_.at(statement).trips(rows, i);
+    iterations *= std::max(1.0, counts[i].trips);
   return iterations;
 }
 

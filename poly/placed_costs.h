@@ -34,7 +34,7 @@ class PlacedCosts {
   }
   StatementPrice::Cost cost_of(const std::string& statement, const Placed& placed) const;
   // Of all statements of a band in these loops; where they have more below, these as they are.
-  double cycles_of(const OrderBand& band, const Placed& loops) const;
+  double cycles_of(const OrderBand& band, const Placed& placed) const;
 
   // Of a loop of the statement: how many values it has, and the one in their middle.
   double extent(const std::string& statement, const OrderLoop& loop) const {
@@ -67,9 +67,11 @@ class PlacedCosts {
   // The loops of a statement, outermost first: those that are placed, then the rest of its own
   // as they are.
   std::vector<PlacedRow> rows_at(const std::string& statement, const Placed& placed) const;
-  // What statements before this one touch in the same iteration of the loops that both are in: all
-  // but the last of an innermost band, of different nests those around.
-  StatementPrice::References warm_for(const std::string& statement, const Placed& placed) const;
+  StatementPrice::Loops counted(const std::string& statement, const Placed& placed) const;
+  // Adds what a statement touches in one iteration of the loops that it shares with those after it:
+  // all but the last of an innermost band, of different nests those around.
+  void add_touched(const std::string& statement, const Placed& placed,
+                   const StatementPrice::Loops& loops, StatementPrice::References& warm) const;
 };
 
 }  // namespace polyte::poly
