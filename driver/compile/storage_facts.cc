@@ -6,6 +6,7 @@
 
 #include "ir/domain.h"
 #include "support/checked.h"
+#include "support/error.h"
 
 namespace polyte::driver {
 namespace {
@@ -44,6 +45,7 @@ std::optional<Box> box_of(const ir::Statement& statement) {
 // ((i0 * n1 + i1) * n2 + i2) ..
 std::optional<ir::Affine> position_of(const std::vector<ir::Index>& indices,
                                       const std::vector<ir::Affine>& shape) {
+  POLYTE_CHECK(indices.size() == shape.size(), "an access has a subscript for each dimension");
   ir::Affine position = 0;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (indices[d].indirect || !shape[d].is_constant()) return std::nullopt;
@@ -276,12 +278,13 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place_pairs(const schedule::
   if (!state.reused.empty()) return pairs;
   for (std::size_t result = 0; result < interface.size(); ++result) {
     if (interface[result]->role != ir::Role::Out) continue;
-    const InPlaceProof proof(state, *interface[result]);
+    // Accesses are of the basis: a view has other dimensions than the interface, and the same size.
+    const InPlaceProof proof(state, state.basis->buffer(interface[result]->name));
     for (std::size_t operand = 0; operand < interface.size(); ++operand) {
       // Types agree as well: memory of a network's output is of its type (kernel_interface.h).
       if (interface[operand]->role == ir::Role::In &&
           interface[operand]->dtype == interface[result]->dtype &&
-          proof.may_lie_over(*interface[operand]))
+          proof.may_lie_over(state.basis->buffer(interface[operand]->name)))
         pairs.emplace_back(result, operand);
     }
   }

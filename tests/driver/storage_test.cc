@@ -69,6 +69,12 @@ TEST_CASE("a result may lie over what is read element by element") {
   CHECK(pairs_of(bias + " y[i, j] = max(x[i, j] + b[j], 0) * x[i, j]\n") == Pairs{{2, 0}});
   CHECK(pairs_of("program two()\n in x: f32[6]\n"
                  " out y: f32[2, 3]\n y[i, j] = x[3*i + j] * x[3*i + j]\n") == Pairs{{1, 0}});
+  const std::string flat =
+      "program flat()\n in x: f32[8, 8]\n out y: f32[64]\n y[8*i + j] = x[i, j] + 1"
+      " for i in 0..8, j in 0..8\n";
+  CHECK(pairs_of(flat) == Pairs{{1, 0}});
+  CHECK(pairs_of(flat, "view y as [8, 8]") == Pairs{{1, 0}});  // its accesses have two subscripts
+  CHECK(pairs_of(flat, "view x as [64]") == Pairs{{1, 0}});
   CHECK(pairs_of("program cast()\n in x: i32[6]\n out y: f32[6]\n y[i] = f32(x[i])\n").empty());
   CHECK(pairs_of("program conv()\n in x: f32[9]\n in r: f32[7]\n"
                  " out y: f32[7]\n acc[i] = sum[k] x[i + k] * 2 for i in 0..7, k in 0..3\n"
