@@ -166,11 +166,12 @@ Result<Arranged> arrange_with_runs(const ir::Program& program, std::vector<Fused
 
 // Why the nests of all runs, each proved as a Program of its own, are refused together.
 std::optional<std::string> refusal_of(const ir::Program& program, const Machine& machine,
-                                      const Arranged& arranged) {
+                                      const Arranged& arranged, bool proves) {
   const schedule::Script script =
       schedule::write_script(program, "poly", machine, {.nests = arranged.schedule.nests});
-  const auto state = schedule::replay(std::make_shared<const ir::Program>(program), script, machine,
-                                      {schedule::ProofLevel::Directive, {}});
+  const auto state =
+      schedule::replay(std::make_shared<const ir::Program>(program), script, machine,
+                       {proves ? schedule::ProofLevel::Directive : schedule::ProofLevel::Off, {}});
   if (state) return std::nullopt;
   return state.error().directive + ": " + state.error().headline;
 }
@@ -189,7 +190,8 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
   Result<Arranged> arranged = Decline{"no statements share a nest"};
   if (!dial.runs.empty()) {
     arranged = arrange_with_runs(program, std::move(dial.runs), machine, strategy, quota);
-    const auto refused = arranged ? refusal_of(program, machine, *arranged) : std::nullopt;
+    const auto refused =
+        arranged ? refusal_of(program, machine, *arranged, strategy.proves) : std::nullopt;
     if (refused) arranged = Decline{"lost: runs together: " + *refused};
     if (!arranged) dial.considered.push_back(arranged.error().reason);
   }
@@ -253,6 +255,7 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
   const ir::Program& planned = steady ? *steady : plain;
   const StrategyOptions strategy{.affine_core_only = options.affine_core_only,
                                  .keep_order = options.keep_order,
+                                 .proves = options.proves,
                                  .refused = options.refused};
   Result<Arranged> arranged =
       precomputing.empty() ? arrange(planned, machine, strategy, options.quota)

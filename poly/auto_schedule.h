@@ -13,6 +13,9 @@ namespace polyte::poly {
 struct PolyOptions {
   bool affine_core_only = false;  // `--scheduler isl`: isl's order with fixed tiles, nothing else
   bool keep_order = false;        // of floating-point sums: no `reassoc`
+  // False: the caller proves the script as a whole, and asks again where that is refused. The
+  // cheapest plan is then taken for right in all that it was priced for, as it nearly always is.
+  bool proves = true;
   // isl operations per attempt of the affine core; whole Programs have their own.
   std::uint64_t quota = 5'000'000;
   std::vector<std::string>* notes = nullptr;  // receives what could not be had: a spent budget

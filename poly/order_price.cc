@@ -286,8 +286,8 @@ double StatementPrice::issue_cycles(const Loops& loops, Inner how) const {
   return run;
 }
 
-double StatementPrice::footprint(const Reference& reference, const Loops& loops,
-                                 std::size_t from, bool at_most) const {
+double StatementPrice::footprint(const Reference& reference, const Loops& loops, std::size_t from,
+                                 bool at_most) const {
   double lines = 1;
   for (std::size_t d = 0; d < reference.by_dimension.size(); ++d) {
     double extent = 1;
@@ -316,8 +316,8 @@ std::vector<double> StatementPrice::footprints(const Loops& loops) const {
 
 // How much of what the loops from one on touch is not what they did an iteration of the loop
 // outside before: skewed tiles, and those with halos, overlap.
-double StatementPrice::new_share(const Reference& reference, const Loops& loops,
-                                 std::size_t from, const Loop& outside) {
+double StatementPrice::new_share(const Reference& reference, const Loops& loops, std::size_t from,
+                                 const Loop& outside) {
   double same = 1;
   for (const std::vector<double>& moves : reference.by_dimension) {
     double extent = 1;
@@ -329,9 +329,8 @@ double StatementPrice::new_share(const Reference& reference, const Loops& loops,
 }
 
 // Bytes that come from beyond a cache of this capacity.
-double StatementPrice::traffic(const Loops& loops,
-                               const std::vector<double>& footprints, double capacity,
-                               const References& warm) const {
+double StatementPrice::traffic(const Loops& loops, const std::vector<double>& footprints,
+                               double capacity, const References& warm) const {
   // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines
   // that it is in.
   std::size_t held = loops.empty() ? 0 : loops.size() - 1;

@@ -121,10 +121,10 @@ class StatementPrice {
                    bool at_most) const;
   // Of the loops from each one on, at most; infinite where that is more than any cache holds.
   std::vector<double> footprints(const Loops& loops) const;
-  static double new_share(const Reference& reference, const Loops& loops,
-                          std::size_t from, const Loop& outside);
-  double traffic(const Loops& loops, const std::vector<double>& footprints,
-                 double capacity, const References& warm) const;
+  static double new_share(const Reference& reference, const Loops& loops, std::size_t from,
+                          const Loop& outside);
+  double traffic(const Loops& loops, const std::vector<double>& footprints, double capacity,
+                 const References& warm) const;
 };
 
 }  // namespace polyte::poly

@@ -61,10 +61,8 @@ void PlacedCosts::add_touched(const std::string& statement, const Placed& placed
                               StatementPrice::References& warm) const {
   const auto& own = loops_.at(statement);
   if (own.empty()) return;
-  const auto shared =
-      static_cast<std::size_t>(std::ranges::count_if(placed, [&](const PlacedLoop& p) {
-        return std::ranges::find(own, p.loop) != own.end();
-      }));
+  const auto shared = static_cast<std::size_t>(std::ranges::count_if(
+      placed, [&](const PlacedLoop& p) { return std::ranges::find(own, p.loop) != own.end(); }));
   const bool is_inside = shared == placed.size() && shared == loops.size();
   const StatementPrice::References touched =
       prices_.at(statement).touched(loops, is_inside && shared > 0 ? shared - 1 : shared);

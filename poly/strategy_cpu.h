@@ -16,6 +16,7 @@ namespace polyte::poly {
 struct StrategyOptions {
   bool affine_core_only = false;                            // isl's order with fixed tiles
   bool keep_order = false;                                  // of floating-point sums: no `reassoc`
+  bool proves = true;                                       // as in PolyOptions
   std::vector<schedule::RefusedScript>* refused = nullptr;  // receives plans that were not proved
   int first_number = 0;                                     // of the nests that are planned
 };

@@ -115,11 +115,12 @@ std::string priced(const OrderPlan& plan) {
 // One plan after the other, until one is proved with what it was priced for.
 class WholeProgram {
  public:
-  WholeProgram(const ir::Program& program, const Machine& machine,
+  WholeProgram(const ir::Program& program, const Machine& machine, bool proves,
                std::vector<schedule::RefusedScript>* refused)
       : program_(std::make_shared<const ir::Program>(program)),
         reference_(schedule::reference_state(program_)),
         machine_(machine),
+        proves_(proves),
         refused_(refused) {}
 
   std::string reasons;                  // what was lost
@@ -172,6 +173,7 @@ class WholeProgram {
   const std::shared_ptr<const ir::Program> program_;
   const schedule::State reference_;
   const Machine& machine_;
+  const bool proves_;  // false: what is added at once need only be a schedule
   std::vector<schedule::RefusedScript>* const refused_;  // null: nobody asks
   bool is_trusting_ = false;  // what is added is proved later, as a whole
 
@@ -179,9 +181,9 @@ class WholeProgram {
     return schedule::write_script(*program_, "order", machine_, {.nests = {nest}});
   }
 
-  Result<schedule::State, schedule::Refusal> replayed(const NestPlan& nest) const {
-    return schedule::replay(program_, script_of(nest), machine_,
-                            {schedule::ProofLevel::Directive, {}});
+  Result<schedule::State, schedule::Refusal> replayed(
+      const NestPlan& nest, schedule::ProofLevel proof = schedule::ProofLevel::Directive) const {
+    return schedule::replay(program_, script_of(nest), machine_, {proof, {}});
   }
 
   void keep(const std::string& what, const NestPlan& nest, const schedule::Refusal& refusal) const {
@@ -194,10 +196,11 @@ class WholeProgram {
     is_trusting_ = true;
     add_all(plan, {});
     is_trusting_ = false;
-    if (!replayed(plan.nest)) return std::nullopt;
+    using schedule::ProofLevel;
+    if (!replayed(plan.nest, proves_ ? ProofLevel::Directive : ProofLevel::Off))
+      return std::nullopt;
     return std::move(plan.nest);
   }
-
   // What the plan was priced for: the cycles of what it has to do without. `serial`: statements
   // whose innermost loops are no vectors.
   double add_all(OrderPlan& plan, const std::vector<std::string>& serial) {
@@ -395,7 +398,7 @@ Result<NestSchedule> first_that_is_proved(const ir::Program& program, const Mach
                                           const InstanceOrders& orders,
                                           std::vector<OrderPlan> plans,
                                           const StrategyOptions& options, bool may_be_slow) {
-  WholeProgram whole(program, machine, options.refused);
+  WholeProgram whole(program, machine, options.proves, options.refused);
   for (const OrderAttempt& attempt : orders.found)
     whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
   for (const std::string& lost : orders.lost) whole.lose(lost);
@@ -450,7 +453,7 @@ std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& 
         OrderPlan plan = plan_of_shape(program, reference, attempt.name, attempt.tree, machine,
                                        {tile, turned}, false);
         Candidate candidate{plan.name, plan.cycles, ""};
-        WholeProgram whole(program, machine, nullptr);
+        WholeProgram whole(program, machine, true, nullptr);
         if (with_scripts)
           if (const auto nest = whole.first_proved({std::move(plan)}, false);
               nest && !whole.is_slow)

@@ -63,8 +63,16 @@ void refuse_outside(const std::shared_ptr<const ir::Program>& program) {
 // What a scheduler takes open sizes for: the typical ones, known not to be all, or as if they were.
 enum class OpenSizes { Known, Ignored };
 
+// How a scheduler is asked. Where the proof refuses what comes of an attempt, the next one asks
+// for less; of the last one what is refused is left out.
+struct Attempt {
+  OpenSizes open = OpenSizes::Known;
+  bool proves = true;  // while it chooses (PolyOptions)
+  bool is_last = true;
+};
+
 void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
-                   OpenSizes open) {
+                   const Attempt& attempt) {
   if (options.arm == Arm::Script) {
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     kernel.script = *options.script;
@@ -72,12 +80,13 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
   }
   std::vector<std::string> notes;
   ir::Program program = ir::at_typical(*kernel.program, kernel.typical);
-  if (open == OpenSizes::Ignored) program.open.clear();
+  if (attempt.open == OpenSizes::Ignored) program.open.clear();
   Result<schedule::Script> script = write_script(program, options.arm, machine,
                                                  {.keep_order = options.exact,
                                                   .notes = &notes,
                                                   .templates = options.templates.get(),
                                                   .uses = &kernel.templates,
+                                                  .proves = attempt.proves,
                                                   .considered = &kernel.considered,
                                                   .refused = &kernel.refused});
   if (script) {
@@ -105,9 +114,9 @@ void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle,
   kernel.notes.insert(kernel.notes.end(), notes.begin(), notes.end());
 }
 
-// nullopt: not all of what was written for typical sizes holds for all.
+// nullopt: not all of what was written is proved, and there is another attempt.
 std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine& machine,
-                                             const KernelOptions& options, OpenSizes open) {
+                                             const KernelOptions& options, const Attempt& attempt) {
   schedule::ReplayOptions replay_options;
   // What a scheduler of ours wrote is proved once, as a whole; a person sees which line is wrong.
   const bool is_persons = options.arm == Arm::Script || options.templates;
@@ -119,7 +128,7 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
   Result<schedule::State, schedule::Refusal> state =
       is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
                  : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
-  if (open == OpenSizes::Ignored && (!state || !left_out.empty())) {
+  if (!attempt.is_last && (!state || !left_out.empty())) {
     if (!state)
       left_out.push_back({"the whole script, for the typical sizes", kernel.script, state.error()});
     std::ranges::move(left_out, std::back_inserter(kernel.refused));
@@ -147,29 +156,40 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
 }
 
 // Which tiles a GPU gets is asked as if the typical sizes were the only ones: its blocks have
-// guards in any case.
-void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
-                     StageLog& log) {
+// guards in any case. On a CPU poly need not prove what is proved as a whole afterwards.
+std::vector<Attempt> attempts_for(const BuiltKernel& kernel, const Machine& machine,
+                                  const KernelOptions& options) {
+  std::vector<Attempt> attempts;
   const bool writes =
       options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
-  const bool may_ignore = machine.gpu && !kernel.program->params.empty() && writes;
-  for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state;
-       open = OpenSizes::Known) {
-    // At most two rounds: where the tiles for typical sizes do not hold for all sizes, the kernel
-    // becomes what it was, but for its times and refusals, and is scheduled for open sizes.
+  if (machine.gpu && !kernel.program->params.empty() && writes)
+    attempts.push_back({.open = OpenSizes::Ignored, .is_last = false});
+  if (!machine.gpu && options.arm == Arm::Poly && options.proof == schedule::ProofLevel::Full)
+    attempts.push_back({.proves = false, .is_last = false});
+  attempts.push_back({});
+  return attempts;
+}
+
+void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
+                     StageLog& log) {
+  for (const Attempt& attempt : attempts_for(kernel, machine, options)) {
+    // What is refused leaves nothing behind but its times and refusals.
     BuiltKernel before = kernel;
-    log.run("schedule", [&] { choose_script(kernel, machine, options, open); });
+    log.run("schedule", [&] { choose_script(kernel, machine, options, attempt); });
     log.run("replay and proof", [&] {
-      if (auto state = replay_script(kernel, machine, options, open)) {
+      if (auto state = replay_script(kernel, machine, options, attempt)) {
         kernel.state = std::make_shared<const schedule::State>(*std::move(state));
         return;
       }
       before.times = kernel.times;
-      before.refused = std::move(kernel.refused);
-      before.notes.push_back(said_by(
-          kernel, "what it wrote for the typical sizes does not hold for all: asked again"));
+      if (attempt.proves) {  // else the next attempt says what is refused, part by part
+        before.refused = std::move(kernel.refused);
+        before.notes.push_back(said_by(
+            kernel, "what it wrote for the typical sizes does not hold for all: asked again"));
+      }
       kernel = std::move(before);
     });
+    if (kernel.state) return;
   }
 }
 
@@ -298,6 +318,7 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
     case Arm::Poly:
       return poly::auto_schedule(program, machine,
                                  {.keep_order = options.keep_order,
+                                  .proves = options.proves,
                                   .notes = options.notes,
                                   .considered = options.considered,
                                   .refused = options.refused});

@@ -30,7 +30,8 @@ struct TemplateOptions {
   std::vector<std::string>* notes = nullptr;
   const TemplateSet* templates = nullptr;    // null: own_templates()
   std::vector<TemplateUse>* uses = nullptr;  // receives what the nests took, in order
-  // Not of templates: receives what poly weighed (PolyOptions).
+  // Not of templates but of poly (PolyOptions): whether it proves, and what it weighed.
+  bool proves = true;
   std::vector<std::string>* considered = nullptr;
   std::vector<RefusedScript>* refused = nullptr;  // the same: what it tried and the proof refused
 };
