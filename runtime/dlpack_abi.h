@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-enum { POLYTE_DL_CPU = 1, POLYTE_DL_CUDA = 2 };
-enum {
+enum polyte_dl_device_type { POLYTE_DL_CPU = 1, POLYTE_DL_CUDA = 2 };
+enum polyte_dl_type_code {
   POLYTE_DL_INT = 0,
   POLYTE_DL_UINT = 1,
   POLYTE_DL_FLOAT = 2,

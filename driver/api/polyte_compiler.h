@@ -40,7 +40,7 @@ typedef struct polyte_execution polyte_execution;
 typedef struct polyte_failure polyte_failure;
 
 /* What a Program does with a tensor. Constants may be laid out anew, once for each execution. */
-enum { POLYTE_IN = 0, POLYTE_CONST = 1, POLYTE_OUT = 2, POLYTE_INOUT = 3 };
+enum polyte_tensor_role { POLYTE_IN = 0, POLYTE_CONST = 1, POLYTE_OUT = 2, POLYTE_INOUT = 3 };
 
 /* A tensor of a kernel's interface. */
 typedef struct polyte_kernel_tensor {
@@ -61,7 +61,7 @@ typedef struct polyte_open_size {
 /* Texts of a kernel: the schedule, as a script that compiles to it again; the same one step a line,
  * with who chose it; the loops that it led to; whose schedule it has ("poly", "script"; "naive"
  * where what was asked declined); why that declined, "" where it did not. */
-enum {
+enum polyte_kernel_text {
   POLYTE_SCRIPT = 0,
   POLYTE_DIRECTIVES = 1,
   POLYTE_LOOPS = 2,

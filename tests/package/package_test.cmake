@@ -46,6 +46,25 @@ if(NOT exported STREQUAL " T polyte_compiler_get_api")
   message(FATAL_ERROR "${shared} exports${exported}, expected polyte_compiler_get_api alone")
 endif()
 
+# The same from Rust, by what bindgen makes of the header; and the runtime's header.
+find_program(BINDGEN bindgen)
+find_program(RUSTC rustc)
+if(BINDGEN AND RUSTC)
+  set(rust "${scratch}/rust")
+  file(COPY "${SOURCE}/examples/one_operator_rust/main.rs" DESTINATION "${rust}")
+  set(include "${scratch}/all/include/polyte")
+  must("" ${BINDGEN} "${include}/driver/api/polyte_compiler.h" -o "${rust}/polyte.rs" --
+       "-I${include}")
+  cmake_path(GET shared PARENT_PATH folder)
+  must("" ${RUSTC} --edition 2021 "${rust}/main.rs" -o "${rust}/main" -L "${folder}" -l
+       polyte_compiler -C "link-arg=-Wl,-rpath,${folder}")
+  must("C\\[1, 0\\] = 12, by poly" "${rust}/main")
+  must("" ${BINDGEN} "${include}/runtime/polyte_runtime.h" -o "${rust}/runtime.rs" --
+       "-I${include}")
+  must("" ${RUSTC} --edition 2021 --crate-type lib -A warnings "${rust}/runtime.rs" -o
+       "${rust}/runtime.rlib")
+endif()
+
 # With the notices of all that is in it.
 file(READ "${scratch}/all/share/doc/polyte/THIRD-PARTY-NOTICES" notices)
 foreach(software "LLVM" "isl" "imath" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib"
