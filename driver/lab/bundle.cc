@@ -97,7 +97,11 @@ void write_bundle(const std::string& folder, const std::string& path) {
       add_model(zip, program);
   used.clear();
   for (const PlannedArm& arm : plan.arms)
-    if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);
+    for (const PlannedScript& script : arm.scripts)
+      add("scripts/" +
+              file_name(arm.spec.name + (arm.scripts.size() > 1 ? " " + script.program : ""),
+                        ".sched", used),
+          script.text);
   for (std::size_t i = 0; i < results.differences.size(); ++i)
     for (const std::string& part : {path_folder(i), lines_folder(i)})
       for (const char* file : {"/plan.json", "/samples.jsonl", "/why_not"})

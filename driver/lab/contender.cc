@@ -96,15 +96,18 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
   Prepared prepared;
   schedule::Script script;
   const bool scripted = arm.spec.kind == ArmSpec::Kind::Script;
-  if (scripted && arm.program != program->name) {
+  const PlannedScript* own = scripted ? arm.script_for(program->name) : nullptr;
+  if (scripted && !own) {
     prepared.status = "other program";
-    prepared.reason = "the script is for '" + arm.program + "'";
+    prepared.reason = arm.scripts.size() == 1
+                          ? "the script is for '" + arm.scripts.front().program + "'"
+                          : "no script of the folder is for it";
     return prepared;
   }
   driver::KernelOptions options = options_of(
       workshop, scripted ? driver::Arm::Script : *driver::arm_from_string(arm.spec.what));
   if (scripted) {
-    script = schedule::parse_script(arm.script, arm.spec.name);
+    script = schedule::parse_script(own->text, arm.spec.name);
     options.script = &script;
     options.script_origin = arm.spec.name;
   }

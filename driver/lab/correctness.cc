@@ -182,13 +182,13 @@ Reference make_reference(const Workshop& workshop) {
     reference.name = "poly on this processor with its order kept";
   }
   if (!workshop.program) {
-    prepared = prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, "", ""},
-                       nullptr);
+    prepared =
+        prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, {}}, nullptr);
     reference.name = "onnxruntime";
   }
   if (!prepared.contender) {
     reference.name = "the arm naive";
-    PlannedArm naive{{"naive", ArmSpec::Kind::Scheduler, "naive", {}}, "", ""};
+    PlannedArm naive{{"naive", ArmSpec::Kind::Scheduler, "naive", {}}, {}};
     prepared = prepare(workshop, naive, workshop.program);
   }
   if (!prepared.contender) return {"", prepared.reason, {}};

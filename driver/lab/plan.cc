@@ -28,19 +28,28 @@ std::string beside(const Experiment& experiment, const std::string& path) {
   return (fs::path(experiment.origin).parent_path() / path).string();
 }
 
-// Files of a folder, in the order of their names; else the source itself.
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// NAME.EXTENSION of a folder, in the order of their names.
+std::vector<std::string> files_in(const std::string& folder, const std::string& extension) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == extension) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  if (files.empty())
+    throw UserError(ExitStatus::InvalidInput, folder + ": a folder without files NAME" + extension);
+  return files;
+}
+
+// The Programs of a folder; else the source itself.
 std::vector<std::string> files_of(const Experiment& experiment, const std::string& source) {
   if (is_notation(source)) return {source};
   const std::string path = beside(experiment, source);
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return {path};
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-    if (entry.path().extension() == ".program") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  if (files.empty())
-    throw UserError(ExitStatus::InvalidInput, path + ": a folder without files NAME.program");
-  return files;
+  return is_folder(path) ? files_in(path, ".program") : std::vector{path};
 }
 
 // Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern
@@ -267,20 +276,38 @@ class Planner {
   void add_arms() {
     for (const ArmSpec& spec : experiment_.arms)
       collect([&] {
-        PlannedArm arm{spec, "", ""};
-        if (spec.kind == ArmSpec::Kind::Script) {
-          const schedule::Script script =
-              sources_.script(beside(experiment_, spec.what), spec.params);
-          arm.script = schedule::print(script);
-          arm.program = script.program;
-          if (!plan_.programs.empty() &&
-              std::ranges::find(plan_.programs, arm.program, &PlannedProgram::name) ==
-                  plan_.programs.end())
-            problem("arm '" + spec.name + "': no source has the program '" + arm.program +
-                    "' of this script");
-        }
+        PlannedArm arm{spec, {}};
+        if (spec.kind == ArmSpec::Kind::Script) add_scripts(arm);
         plan_.arms.push_back(std::move(arm));
       });
+  }
+
+  bool has_program(const std::string& name) const {
+    return plan_.programs.empty() ||  // which has been said
+           std::ranges::find(plan_.programs, name, &PlannedProgram::name) != plan_.programs.end();
+  }
+
+  // Of a folder, those that are for programs of the experiment.
+  void add_scripts(PlannedArm& arm) {
+    const std::string path = beside(experiment_, arm.spec.what);
+    const std::string name = "arm '" + arm.spec.name + "': ";
+    if (!is_folder(path)) {
+      const schedule::Script script = sources_.script(path, arm.spec.params);
+      arm.scripts.push_back({script.program, schedule::print(script)});
+      if (!has_program(script.program))
+        problem(name + "no source has the program '" + script.program + "' of this script");
+      return;
+    }
+    if (!arm.spec.params.empty()) problem(name + "params are of one script, and this is a folder");
+    for (const std::string& file : files_in(path, ".sched")) {
+      const schedule::Script script = sources_.script(file, {});
+      if (!has_program(script.program)) continue;
+      if (arm.script_for(script.program))
+        problem(name + file + " is a second script for '" + script.program + "'");
+      arm.scripts.push_back({script.program, schedule::print(script)});
+    }
+    if (arm.scripts.empty())
+      problem(name + "no script of this folder is for a program of the experiment");
   }
 };
 
@@ -290,6 +317,11 @@ std::shared_ptr<const ir::Program> parsed(const Plan& plan, const Row& row) {
 }
 
 }  // namespace
+
+const PlannedScript* PlannedArm::script_for(const std::string& program) const {
+  const auto found = std::ranges::find(scripts, program, &PlannedScript::program);
+  return found == scripts.end() ? nullptr : &*found;
+}
 
 const PlannedArm& Plan::arm(const std::string& called) const {
   for (const PlannedArm& one : arms)

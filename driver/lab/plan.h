@@ -35,10 +35,16 @@ struct Row {
   std::string suite = {}, source = {};
 };
 
+struct PlannedScript {
+  std::string program;  // that it is for
+  std::string text;     // params filled
+};
+
 struct PlannedArm {
   ArmSpec spec;
-  std::string script;   // its text, params filled; of a script
-  std::string program;  // that the script is for
+  std::vector<PlannedScript> scripts;  // of a script or a folder of them; one for a program at most
+
+  const PlannedScript* script_for(const std::string& program) const;  // null: there is none
 };
 
 struct Plan {

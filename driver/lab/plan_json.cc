@@ -31,9 +31,14 @@ StopRule stop_from(const Json& json) {
 const char* kKinds[] = {"scheduler", "script", "peer"};
 
 Json arm_json(const PlannedArm& arm) {
-  return {{"name", arm.spec.name}, {"kind", kKinds[static_cast<int>(arm.spec.kind)]},
-          {"what", arm.spec.what}, {"params", arm.spec.params},
-          {"script", arm.script},  {"program", arm.program}};
+  Json json{{"name", arm.spec.name},
+            {"kind", kKinds[static_cast<int>(arm.spec.kind)]},
+            {"what", arm.spec.what},
+            {"params", arm.spec.params},
+            {"scripts", Json::array()}};
+  for (const PlannedScript& script : arm.scripts)
+    json["scripts"].push_back({{"program", script.program}, {"text", script.text}});
+  return json;
 }
 
 PlannedArm arm_from(const Json& json) {
@@ -41,8 +46,10 @@ PlannedArm arm_from(const Json& json) {
   arm.spec.name = json.at("name");
   arm.spec.what = json.at("what");
   arm.spec.params = json.at("params").get<std::vector<std::string>>();
-  arm.script = json.at("script");
-  arm.program = json.at("program");
+  for (const Json& script : json.value("scripts", Json::array()))
+    arm.scripts.push_back({script.at("program"), script.at("text")});
+  if (json.contains("script") && json.at("script") != "")  // as one arm was written with one script
+    arm.scripts.push_back({json.at("program"), json.at("script")});
   const std::string kind = json.at("kind");
   for (int i = 0; i < 3; ++i)
     if (kind == kKinds[i]) arm.spec.kind = static_cast<ArmSpec::Kind>(i);

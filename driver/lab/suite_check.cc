@@ -20,7 +20,7 @@ Plan plan_of(const SuiteRow& row, const std::string& text) {
 
 SuiteFinding finding_of(const SuiteRow& row, const ArmSpec& spec, const Workshop& workshop,
                         const SmallProgram& small) {
-  const PlannedArm arm{spec, "", ""};
+  const PlannedArm arm{spec, {}};
   const Prepared prepared = prepare(workshop, arm, small.program);
   if (!prepared.contender)
     return {row.name, spec.name, "", prepared.status + ", " + prepared.reason};

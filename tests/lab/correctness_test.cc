@@ -15,7 +15,7 @@ Plan plan_of(const std::string& text, const Sizes& sizes) {
   plan.target = "cpu:native";
   plan.programs.push_back({program.name, ir::digest(program), ir::print(program), ""});
   plan.rows.push_back({"row", 0, sizes, 1, "normal:1", Caches::Warm});
-  plan.arms.push_back({{"naive", ArmSpec::Kind::Scheduler, "naive", {}}, "", ""});
+  plan.arms.push_back({{"naive", ArmSpec::Kind::Scheduler, "naive", {}}, {}});
   plan.baseline = "naive";
   return plan;
 }

@@ -9,6 +9,7 @@
 #include "driver/lab/statistics.h"
 #include "ir/program_text.h"
 #include "support/error.h"
+#include "tests/runtime/temp_dir.h"
 
 namespace polyte::lab {
 namespace {
@@ -168,10 +169,54 @@ TEST_CASE("a plan is every combination, and is the same after its JSON") {
   CHECK(plan.rows.size() == 2 * 2 * 2 * 2);  // sizes, types, threads, caches
   CHECK(plan.programs.size() == 2);
   CHECK(plan.rows[0].name == "op f32 K=8 M=8 N=8 threads=1 caches=warm");
-  CHECK(plan.arm("mine Mr=4").program == "op");
+  CHECK(plan.arm("mine Mr=4").script_for("op") != nullptr);
   const Plan again = plan_from_json(to_json(plan), "plan.json");
   CHECK(to_json(again) == to_json(plan));
   CHECK(ir::digest(*bound_program(again, again.rows[0])) == plan.programs[0].digest);
+}
+
+// A file of a folder stands for a script of the program of its name.
+Plan plan_with_folder(const std::string& folder, const std::string& rest = "") {
+  Sources from = sources();
+  from.script = [](const std::string& path, const std::vector<std::string>&) {
+    const std::string program = std::filesystem::path(path).stem().string();
+    return schedule::parse_script("schedule mine/1 for " + program + " f32 exact\n", path);
+  };
+  return make_plan(parse_experiment("programs = [\"C[m] = A[m]\"]\n" + rest +
+                                        "[sizes]\nm = 4\n[[arm]]\nname = \"hand\"\nscript = \"" +
+                                        folder + "\"\n",
+                                    "e.toml"),
+                   from);
+}
+
+TEST_CASE("an arm may be a folder: the script of each program") {
+  const polyte::testing::TempDir folder;
+  for (const char* name : {"op.sched", "another.sched", "notes.txt"})
+    polyte::testing::write_file(folder.file(name), {});
+  const Plan plan = plan_with_folder(folder.file(""));
+  const PlannedArm& hand = plan.arm("hand");
+  REQUIRE(hand.scripts.size() == 1);  // no program of the experiment is called another
+  CHECK(hand.script_for("op")->text.find("mine/1 for op") != std::string::npos);
+  CHECK(hand.script_for("another") == nullptr);
+  CHECK(to_json(plan_from_json(to_json(plan), "plan.json")) == to_json(plan));
+  std::filesystem::remove(folder.file("op.sched"));
+  CHECK_THROWS_WITH_AS(plan_with_folder(folder.file("")),
+                       doctest::Contains("no script of this folder is for a program"), UserError);
+  std::filesystem::remove(folder.file("another.sched"));
+  CHECK_THROWS_WITH_AS(plan_with_folder(folder.file("")),
+                       doctest::Contains("a folder without files NAME.sched"), UserError);
+}
+
+TEST_CASE("a plan of one script an arm is read as it was written") {
+  const Plan plan = make_plan(parse_experiment(kWhole, "e.toml"), sources());
+  nlohmann::ordered_json json = to_json(plan);
+  for (auto& arm : json["arms"]) {
+    const auto scripts = arm["scripts"];
+    arm.erase("scripts");
+    arm["script"] = scripts.empty() ? "" : scripts[0]["text"];
+    arm["program"] = scripts.empty() ? "" : scripts[0]["program"];
+  }
+  CHECK(to_json(plan_from_json(json, "plan.json")) == to_json(plan));
 }
 
 TEST_CASE("problems of a plan: sizes, files, programs, scripts") {

@@ -20,7 +20,7 @@ inline Plan made_up_plan(const std::vector<std::string>& arms, int rows) {
   for (int i = 0; i < rows; ++i)
     plan.rows.push_back({"r" + std::to_string(i), 0, {}, 1, "normal:1", Caches::Warm});
   for (const std::string& arm : arms)
-    plan.arms.push_back({{arm, ArmSpec::Kind::Scheduler, arm, {}}, "", ""});
+    plan.arms.push_back({{arm, ArmSpec::Kind::Scheduler, arm, {}}, {}});
   plan.baseline = arms[0];
   plan.stop.processes_least = 2;
   plan.stop.processes_most = 4;

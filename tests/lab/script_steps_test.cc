@@ -104,8 +104,8 @@ TEST_CASE("an ablation has the whole, each line left out, each param reset, and 
   CHECK(std::ranges::find(names, "with param Mr = 1, not 4") != names.end());
   CHECK(std::ranges::find(names, "without 3: parallel m.o") != names.end());
   CHECK(std::ranges::find(names, "first 3: parallel m.o") == names.end());  // that is the whole
-  CHECK(plan.arm("without 3: parallel m.o").script.find("parallel") == std::string::npos);
-  CHECK(plan.arm("first 1: split m by Mr   tail cut").script.find("param Mr = 4") !=
+  CHECK(plan.arm("without 3: parallel m.o").scripts[0].text.find("parallel") == std::string::npos);
+  CHECK(plan.arm("first 1: split m by Mr   tail cut").scripts[0].text.find("param Mr = 4") !=
         std::string::npos);
 }
 
