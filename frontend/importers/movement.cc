@@ -150,7 +150,7 @@ static void import_tile(NodeContext& c) {
 namespace {
 
 void check_indices(NodeContext& c, std::int64_t extent) {
-  if (!c.has_input(1) || c.type(c.input(1)).shape.empty() || !c.is_constant(1)) return;
+  if (!c.has_input(1) || !c.is_constant(1)) return;
   if (is_float(c.type(c.input(1)).dtype))
     throw Invalid{"input 1 (the indices) is " + to_string(c.type(c.input(1)))};
   for (std::int64_t index : elements_as_int(c.constant(1, "the indices"))) {
