@@ -36,7 +36,7 @@ Refusal broken(const schedule::BrokenPin& pin) {
   return schedule::located(Refusal(schedule::RefusalKind::Malformed, pin.why), pin.line);
 }
 
-// Lines without params that no line behind them mentions.
+// The lines without those params that no later line mentions.
 std::vector<Directive> used(const std::vector<Directive>& lines) {
   std::vector<Directive> kept;
   std::set<std::string> names;
@@ -89,6 +89,9 @@ class CandidateMaker {
   const schedule::Pins& pins_;
   BorrowedLines lines_;
 
+  // In this order: splits that the forms name the parts of, the source's lines down to its last
+  // nest, that nest brought into the forms, kinds of loops, and the source's lines behind its
+  // nests. A source that was taken whole and unchanged keeps its own kinds.
   void add_lines(const std::vector<GivenSplit>& needed) {
     for (const GivenSplit& split : needed)
       lines_.take(
@@ -155,12 +158,14 @@ class CandidateMaker {
     if (!longer.set_kind(statement, loop.name, kind) ||
         cycles_of(longer.state(), task_.machine) >= before)
       return;
+    // have_forms() asks lines_, so that the change is made, and undone where a form breaks.
     std::swap(lines_, longer);
     if (!have_forms()) std::swap(lines_, longer);
   }
 };
 
-// The split that a form needs: of the size that another statement has been given, else of any.
+// A form that names k.o or k.i needs k to be split: by the size that the person gave another
+// statement's k, else by one that is still open.
 void need(const std::string& loop, const schedule::Pins& pins, std::vector<GivenSplit>& needed) {
   const std::vector<GivenSplit> given = given_splits(pins.parts().before);
   for (const schedule::ScheduledStatement& s : pins.state().statements)

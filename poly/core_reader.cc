@@ -135,7 +135,8 @@ class TreeReader {
            "'";
   }
 
-  // The loop of a row that is the same iterator for all clusters; else a fresh one, with its rows.
+  // A member whose row is one and the same iterator for all clusters keeps its name. Any other is a
+  // loop of its own, with a row for each cluster, which only definitions may have.
   std::optional<BandMember> read_member(const isl::union_pw_aff& row,
                                         const std::vector<std::size_t>& here, Taken& taken) {
     BandMember member;

@@ -113,9 +113,9 @@ class Relations {
 
   const IslModel& model() const { return model_; }
 
-  // Whether all that keeps its order runs forwards in this tree.
-  // For trees that isl has not made (pushed sums): time vectors are read off the tree, padded with
-  // zeros to one length, and each validity pair must be lexicographically forwards.
+  // Whether every pair that has to keep its order does in this tree. For trees that isl has not
+  // made (pushed sums): time vectors are read off the tree and padded with zeros to one length, and
+  // the sink of each pair must be lexicographically behind its source.
   bool run_forwards(const OrderTree& tree) const {
     std::map<std::string, std::vector<ir::Affine>> times;
     add_times(tree, {}, times);
@@ -135,8 +135,8 @@ class Relations {
     });
   }
 
-  // Of the statements in one ordered region of the Program, while its loop, the first of their
-  // iterators, stands still.
+  // Constraints for the statements of one ordered region while its loop stands still: pairs whose
+  // source and sink have the same value of its iterator, which is the first of both.
   isl::schedule_constraints constraints_inside(const std::set<std::string>& statements) const {
     isl::union_set domain = isl::manage(isl_union_set_empty(domain_.get_space().release()));
     for (const IslStatement& s : model_.statements) {
@@ -379,8 +379,9 @@ class Attempts {
     });
   }
 
-  // Of all dependences as they are an operation is expensive, where there are many loops or large
-  // numbers: few are left.
+  // The budget of an attempt, in isl operations. On dependences that are not gisted an operation is
+  // expensive, the more so with large constants or many loops, so that fewer are allowed: a fixed
+  // number where sizes are constants, else a share that falls with the square of the loops.
   static std::uint64_t quota_of(const Attempt& attempt, const IslModel& model) {
     if (attempt.gist != Gist::None) return attempt.quota;
     if (model.params.empty()) return kQuotaOfNumbers;

@@ -155,9 +155,7 @@ bool is_innermost(const OrderBand& band) {
   return is_leaf(band.child);
 }
 
-// Lamport's hyperplane: in a permutable band all dependence distances are non-negative in each row,
-// so row f + row o is positive wherever one of them is; below it the others may be coincident. One
-// tree for each pair.
+// The band of the whole tree, where it is one permutable band whose statements have no loops below.
 namespace {
 
 // That holds all statements, the innermost of each.
@@ -168,6 +166,9 @@ const OrderBand* permutable_whole(const OrderTree& tree) {
 
 }  // namespace
 
+// Lamport's hyperplane method: in a permutable band all dependence distances are non-negative in
+// each row, so that the sum of rows f + o is positive wherever one of the two is. With the sum as
+// the row of f, the loop o below it may be parallel. One tree for each pair.
 std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
   const OrderBand* band = permutable_whole(tree);
   if (!band) return {};
@@ -190,6 +191,8 @@ std::vector<std::vector<OrderTree>> skewed_around(const OrderTree& tree, std::si
   std::vector<std::vector<OrderTree>> trees(n);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < n; ++i) names.push_back("r" + std::to_string(i));
+  // For each row in turn: itself, or its sum with another one; choices whose rows (symbols r0, r1,
+  // ..) become dependent are dropped.
   const auto choose = [&](const auto& self, std::size_t i, const OrderBand& changed,
                           const RowSpan& span, std::size_t sums) -> void {
     if (i == n) return trees[sums].push_back(order_band(changed));

@@ -143,6 +143,8 @@ class OuterLanes {
     return schedule::nest_path({{*name}}, *std::move(rest));
   }
 
+  // A parallel loop with a recurrence inside, every statement of which can run in lanes along it
+  // and writes elements of the lane's own.
   bool is_lane_loop(const OrderBand& band, std::size_t at, const std::string& name) const {
     const bool is_chain_below =
         std::ranges::any_of(band.loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
@@ -169,6 +171,8 @@ class OuterLanes {
     return machine_.lanes(program_.buffer(s.writes.front().buffer).dtype);
   }
 
+  // Strips of lanes around the rest of the band. Temporaries of the strips are staged with lanes
+  // innermost, and priced so; their shapes are restored afterwards for what is outside.
   std::optional<NestTree> in_strips(const OrderBand& band, std::size_t from, Path path) {
     lane_ = Lane{.loop = path.back().loop, .name = path.back().loop, .shared = path.size()};
     for (const std::string& each : statements_below(band.child))
@@ -196,7 +200,9 @@ class OuterLanes {
                                *std::move(rest));
   }
 
-  // Loops that statements share are split for all of them at once, by their name: theirs alone.
+  // Cuts the lane loop into strips. Statements that have it each for itself are split one by one; a
+  // shared loop is split for all statements that have a loop of its name. Where that would be
+  // others too, it is renamed first.
   void split_strips() {
     std::set<schedule::LoopId> own;
     bool is_only = true;
@@ -256,7 +262,7 @@ class OuterLanes {
     return writer == lane_->statements.end() ? nullptr : *writer;
   }
 
-  // Of all else lanes are neighbours, or the same element.
+  // Whether lanes of every other tensor are neighbours, or all the same element.
   bool lies_along_lanes(const Turned& turned) const {
     const auto lies = [&](const auto& access) {
       const auto stride = ir::stride_of(program_, access, lane_->loop);
@@ -269,6 +275,8 @@ class OuterLanes {
     });
   }
 
+  // Whether no value of the tensor is written inside the strips and read outside, or the other way
+  // round: a copy for one strip is then enough.
   bool stays_in_strips(const std::string& tensor) {
     schedule::ValueEnds out, in;
     for (const ir::Statement& s : program_.statements) {
@@ -292,7 +300,8 @@ class OuterLanes {
     return stage;
   }
 
-  // The tensor as the lane's statements see it.
+  // Changes the Program that is priced: the tensor is as large as one strip of lanes, and these are
+  // its last dimension.
   void turn(const std::string& tensor, std::size_t dimension, std::int64_t strip) {
     std::vector<ir::Affine>& shape = shape_of(tensor);
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(dimension));

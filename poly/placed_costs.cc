@@ -50,6 +50,9 @@ std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
   return rows;
 }
 
+// What statements before this one have left in the second cache in the same iteration of the loops
+// that they share. The innermost loop stands once for each statement (order_plan.cc): where
+// `placed` includes it, it is not shared.
 StatementPrice::References PlacedCosts::warm_for(const std::string& statement,
                                                  const Placed& placed) const {
   StatementPrice::References warm;
@@ -82,6 +85,7 @@ double PlacedCosts::cycles_of(const OrderBand& band, const Placed& loops) const 
   return cycles;
 }
 
+// Iterations of those among the first loops of `placed` that the statement has.
 double PlacedCosts::iterations(const std::string& statement, const Placed& placed,
                                std::size_t first) const {
   const auto& loops = loops_.at(statement);
@@ -123,6 +127,7 @@ std::optional<LaneLayouts> PlacedCosts::layouts_for_lanes(const OrderLoop& loop)
   return all;
 }
 
+// Whether the row is a combination of the statement's other rows: its loop then has one iteration.
 bool PlacedCosts::is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
   RowSpan others(program_.statement(statement).iterators);
   for (const OrderLoop* other : loops_.at(statement))

@@ -28,6 +28,7 @@ Operations operations_of(const ir::Statement& statement) {
         sum.latency += (is_root ? 3 : 4) * kOperation;
       }
     });
+  // The chain of a sum is its addition alone: what it adds does not depend on the sum so far.
   if (statement.combiner != ir::Combiner::None) sum.slots += 1, sum.latency = kOperation;
   sum.latency = std::max(sum.latency, kOperation);
   return sum;

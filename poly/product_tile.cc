@@ -28,6 +28,8 @@ std::optional<ProductTile> product_tile(const ir::Program& program, const ir::St
     for (int rows = 2; rows <= kMostTileRows; ++rows) {
       if (edge % rows != 0 || edge % (vectors * lanes) != 0) continue;
       if (rows * vectors + vectors + kBroadcasts > machine.vector_registers) continue;
+      // `cycles` is of edge^3 multiply-adds; each step of each tile costs a turn of the loop
+      // beside.
       const double cycles = price.cycles({1, 0, priced.size(), packed, false}, {rows, vectors});
       const std::int64_t tiles = (edge / rows) * (edge / (vectors * lanes));
       const double turns = static_cast<double>(edge * tiles);

@@ -111,6 +111,8 @@ class RowsAheadPlanner {
   std::string near() const { return found_.sum->name + ".near"; }
   std::string far() const { return found_.sum->name + ".far"; }
 
+  // A row has on average half a block of near steps, each two loads and a store per vector; far
+  // steps run at the rate of the register tile.
   void price() {
     const double points = extents_.points(),
                  steps = points / (extents_.extent(0) * extents_.extent(1));
@@ -127,6 +129,9 @@ class RowsAheadPlanner {
     schedule::NestPlan plan;
     const ir::Affine row = ir::Affine::symbol(found_.row), lane = ir::Affine::symbol(found_.lane),
                      step = ir::Affine::symbol(found_.step);
+    // Steps inside the row's block of `rows_` rows are near, those from its end on far:
+    //
+    //   near: k < floor(i / rows) * rows + rows
     plan.cuts.push_back({{found_.sum->name, found_.step},
                          ir::floor_div(row, rows_) * rows_ + rows_,
                          found_.step + ".near",

@@ -79,8 +79,8 @@ class SquarePlanner {
     return schedule::sectors_a_warp(program_, load, loop, extent(loop));
   }
 
-  // The lanes write side by side; what some read far apart there lies together along one
-  // other loop.
+  // The lanes are the loop along which the last definition writes side by side. Operands that are
+  // read far apart along it have to lie together along one other loop, the same for all of them.
   bool choose() {
     std::set<std::string> written;
     for (const ir::Statement* s : statements_) written.insert(s->writes[0].buffer);
@@ -104,7 +104,7 @@ class SquarePlanner {
     });
   }
 
-  // As x + x^T reads x: one box is not enough.
+  // x + x^T reads x in two boxes, and only one is staged.
   bool is_read_beside(const ir::Load& turned) const {
     return std::ranges::any_of(statements_, [&](const ir::Statement* s) {
       return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) {
@@ -113,7 +113,7 @@ class SquarePlanner {
     });
   }
 
-  // How wide its box is depends on where a tile begins.
+  // With a division in a subscript the width of the box depends on where the tile begins.
   static bool is_divided(const ir::Load& load) {
     return std::ranges::any_of(load.indices,
                                [](const ir::Index& index) { return index.affine.has_division(); });

@@ -26,7 +26,8 @@ class MappedNest {
     choose_names();
   }
 
-  // Vectors innermost; the map alone is not worth it.
+  // The mapped nest, vectors innermost. None without vectors, nor on several cores, which the loops
+  // of the plain order suit better.
   std::optional<schedule::NestPlan> run() {
     plan_.maps = {map()};
     const auto lane = lane_member();
@@ -56,7 +57,8 @@ class MappedNest {
     return found == m.rows.end() ? ir::Affine::symbol(m.loop) : found->second;
   }
 
-  // t for a plain t, I for what brings in i.
+  // The loop of a plain iterator t is called t; that of a row which brings in a new iterator i is
+  // called I.
   void choose_names() {
     std::set<std::string> used;
     for (std::size_t m = 0; m < members_.size(); ++m) {

@@ -67,6 +67,7 @@ void BlockGrid::add(GridLoop loop) {
   loops_.insert(at, std::move(loop));
 }
 
+// Whether the loops become one axis: a grid has three, and only the last of them may be long.
 bool BlockGrid::is_fused() const {
   return loops_.size() > kMostAxes ||
          std::any_of(loops_.begin(), loops_.end() - 1,

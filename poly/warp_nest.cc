@@ -42,7 +42,8 @@ class WarpPlanner {
         statements_(nest.cluster->statements),
         blocks_(nest.part) {
     for (const ir::Statement* s : schedule::inner_definitions(program_, statements_)) {
-      // Else it would go through memory, on one lane of a warp.
+      // A definition that the matrix instruction's fragments cannot take part in would run through
+      // memory, by one lane of each warp: it is inlined into what reads it.
       plan_.inlined.push_back({s->writes[0].buffer});
       std::erase(statements_, s);
     }
@@ -188,7 +189,7 @@ class WarpPlanner {
     return stage;
   }
 
-  // Tiles that the operand's sizes cut short are zeros beyond them.
+  // Where a tile reaches beyond the operand, the rest of its box in shared memory is zeros.
   void fill_up(const ir::Load& load, const schedule::WarpOperand& operand) {
     const std::pair<std::string, std::int64_t> sides[] = {{product().row.loop, tile_.block_rows},
                                                           {product().lane.loop, tile_.block_lanes},
@@ -236,8 +237,9 @@ class WarpPlanner {
     step(schedule::PlannedBind{statement, name, LoopKind::Warp});
   }
 
-  // The sums themselves are a result, or another nest's: each warp writes its own. Warps count as
-  // they do where they sum, whichever dimension the sides are.
+  // Where the sums are a result, or read by another nest, each warp copies its own to memory. The
+  // copy's loops over warps come in the order of the sides, as where they sum, in whichever
+  // dimension of the tensor each side is.
   void results() {
     const std::string out = sum() + ".out";
     NestPath warps, tiles, points;

@@ -112,7 +112,8 @@ std::string priced(const OrderPlan& plan) {
   return cycles_text(plan.cycles) + ": " + plan.name + ", " + schedule::print(plan.nest.tree);
 }
 
-// One plan after the other, until one is proved with what it was priced for.
+// Tries plans one after the other, the cheapest first, until one is proved together with what it
+// was priced for (vectors, parts of sums).
 class WholeProgram {
  public:
   WholeProgram(const ir::Program& program, const Machine& machine,
@@ -198,8 +199,8 @@ class WholeProgram {
     return std::move(plan.nest);
   }
 
-  // What the plan was priced for: the cycles of what it has to do without. `serial`: statements
-  // whose innermost loops are no vectors.
+  // Adds what the plan was priced for; returns the cycles of statements that have to do without it.
+  // `serial`: statements whose innermost loops cannot be vectors.
   double add_all(OrderPlan& plan, const std::vector<std::string>& serial) {
     set_vectors(plan, serial);
     add_jams(plan);
@@ -276,7 +277,8 @@ class WholeProgram {
     return schedule::nest_path({{loop->name, loop->kind}}, map_innermost(loop->body, change));
   }
 
-  // Where the iterations that come together are proved to.
+  // Unroll-and-jam (jammed_sums.h), if it is proved. Sums that it has parted need no parts of their
+  // own, and a loop that it has cut goes by the name of its inner part.
   void add_jams(OrderPlan& plan) {
     if (!plan.has_jams) return;
     auto jammed = with_one_pass(*program_, reference_, plan.nest, plan.in_parts);
@@ -290,7 +292,7 @@ class WholeProgram {
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
   }
 
-  // Sums of a recurrence, several rows of it together.
+  // Rows of a recurrence in blocks (recurrent_rows.h), in place of parts of each sum by itself.
   void add_recurrent_rows(OrderPlan& plan) {
     std::erase_if(plan.in_parts, [&](const auto& part) {
       auto rows = with_recurrent_rows(*program_, plan.nest, part.first, part.second, machine_);
@@ -322,7 +324,8 @@ class WholeProgram {
       take(plan.nest, std::move(wide), "several vectors per turn");
   }
 
-  // The cycles of sums that stay chains. One proof for all, and one for each where that is refused.
+  // Adds the steps that part sums; returns the cycles of those that stay chains. All of them are
+  // proved at once, and one by one where that is refused.
   double add_parts(OrderPlan& plan) {
     std::vector<Parts> all;
     Parts together;
