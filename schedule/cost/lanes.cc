@@ -17,7 +17,7 @@ bool is_linear(const ir::Affine& value, const std::string& loop) {
   return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
 }
 
-// A subscript is read from memory that moves with the loop.
+// Whether a subscript is itself read from memory, at an element that moves with the loop.
 bool gathers(const ir::Load& load, const std::string& loop) {
   return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
     return index.indirect && ir::symbols_of(index.indirect).contains(loop);
@@ -49,7 +49,8 @@ bool advances_evenly(const ir::Program& program, const ir::Expr& value, const st
   return even;
 }
 
-// Elements of what it writes that other iterations of the loop may write.
+// Whether it reads elements of its own result that other iterations of the loop may write: lanes
+// would then run before values that they need.
 bool reads_beside(const ir::Statement& statement, const std::string& loop) {
   const auto is_other = [&](const ir::Load& load) {
     return std::ranges::any_of(statement.writes, [&](const ir::Access& write) {
@@ -86,6 +87,8 @@ bool fills_lines(const ir::Program& program, const ir::Statement& statement,
   if (step < 1 || step > kNearLanes) return false;
   const ir::Index& last = own.indices.back();
   if (last.affine.coefficient(loop) != step) return false;
+  // Remainders by `step` of the elements that the statements write together: all of them fill the
+  // line.
   std::set<std::int64_t> filled = {0};
   for (const ir::Statement* other : together) {
     if (!ir::write_in_turn(statement, *other)) continue;

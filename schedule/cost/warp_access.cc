@@ -14,7 +14,7 @@ namespace {
 template <class Access>
 double sectors(const ir::Program& program, const Access& access, const std::string& loop,
                std::int64_t extent) {
-  // Of a short loop the warp runs along several of its rows.
+  // A loop shorter than a warp gives it several rows of the loop.
   const std::int64_t lanes = std::clamp<std::int64_t>(extent, 1, ir::kLanes);
   const double rows = static_cast<double>(ceil_div(std::int64_t{ir::kLanes}, lanes));
   const std::optional<std::int64_t> stride = ir::stride_of(program, access, loop);
