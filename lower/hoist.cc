@@ -164,7 +164,7 @@ class Hoister {
            std::ranges::none_of(load.indices, indirect);
   }
 
-  // No store of the body is to one of its elements, in whichever iterations.
+  // Whether no store of the body, in any iteration, reaches an element that the load reads.
   bool is_untouched(const ir::Load& load, const Guard& guard, const Body& body) {
     const auto is_same = [&](const GuardedStore& s) { return s.store->buffer == load.buffer; };
     if (std::ranges::count_if(body, is_same) > kMostStoresApart) return false;

@@ -169,7 +169,7 @@ class Partitioner {
     return ir::make_block(std::move(loops));
   }
 
-  // With the bounds that count.
+  // Whether the part may have an iteration; keeps only those bounds that others do not imply.
   bool has_iterations(Part& part) const {
     part.lower = facts_.prune_lower(part.lower);
     part.upper = facts_.prune_upper(part.upper);
@@ -191,7 +191,7 @@ class Partitioner {
     return simple ? statement(by_trips(simple)) : nullptr;
   }
 
-  // At most once, that is.
+  // Whether the part has one iteration or none, by the sizes: its variable is then the lower bound.
   bool runs_once(const Part& part) const {
     if (part.lower.size() != 1 || part.upper.size() != 1) return false;
     const Affine trips = part.upper[0] - part.lower[0];

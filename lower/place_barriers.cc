@@ -18,7 +18,8 @@ using Kind = BlockNode::Kind;
 
 namespace {
 
-// Executions of a deeper place are more than of all places outside it, say.
+// A barrier runs once per iteration of the loops around it, whose numbers may be unknown: each loop
+// is taken for 1000 iterations. One of a warp costs half of one of the block.
 double cost_of(const Gap& gap) {
   const bool is_end = gap.node->kind != Kind::Sequence;
   return std::pow(1000.0, gap.node->depth + (is_end ? 1 : 0)) * (is_of_warp(gap) ? 0.5 : 1);

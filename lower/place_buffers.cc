@@ -20,7 +20,7 @@ std::int64_t bytes_of(const ir::LoopBuffer& b) {
 
 using Places = std::map<std::string, Memory>;
 
-// One lane of a vector, or all that it has.
+// The subscripts of one lane of a vector.
 std::vector<ir::Index> at_lane(std::vector<ir::Index> indices, const ir::Lanes& lanes, int lane) {
   for (std::size_t d = 0; d < indices.size(); ++d)
     indices[d].affine = indices[d].affine + lanes.strides[d] * lane;
@@ -60,7 +60,9 @@ Stmt by_elements(const Stmt& s, const std::string& buffer) {
   return ir::make_block(std::move(each));
 }
 
-// Register buffers as their plans say, the others on the stack.
+// Register buffers as planned (register_plan.h); those without a plan go to the stack, with a note.
+// A buffer that is computed element by element and copied out in vectors gets its plan once the
+// copy is by elements, too.
 Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
   Stmt below =
       ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });

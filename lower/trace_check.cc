@@ -84,8 +84,8 @@ struct ReferenceTrace::Impl {
     ir::interpret(program, expected, interpret_options);
   }
 
-  // Updates of one kind belong to one generation, whatever statement they are of, or only those
-  // of this statement.
+  // The group of updates that the statement's updates may change places with: all of the same
+  // combiner and buffer, or only those of this statement.
   int group_of(const ir::Statement& s) {
     const auto free = options.any_order.find(s.name);
     if (free == options.any_order.end()) return -1;
@@ -367,9 +367,8 @@ class Comparison {
     return true;
   }
 
-  // Instances of the reference whose values reach an output, by number.
-  // Backwards from the outputs along what was read; an instance whose value nobody uses may be left
-  // out by a schedule.
+  // Numbers of the reference's instances whose values reach an output, found backwards along what
+  // was read. A schedule may leave out an instance whose value nobody uses.
   std::set<int> needed() const {
     std::set<int> result, looked_at;
     std::vector<int> open;  // sources

@@ -137,8 +137,9 @@ class Vectorizer {
     return either(loop, extents, lanes);
   }
 
-  // Registers have numbers: what is kept there is met at the same places in every iteration of the
-  // loops around, and lanes before the first iteration are skipped, as they are behind the last.
+  // A loop over places in a register buffer that does not begin at a constant. Registers have fixed
+  // numbers, so that the vectors stay where they are, from the least first iteration on; lanes
+  // before the first iteration are skipped, as those behind the last are masked.
   //
   //   for v in r..16  acc[v] = acc[v] + x[v]     acc[0; 8 by 1 if r..8], acc[8; 8 by 1 if r - 8..8]
   std::optional<Stmt> in_registers(const ir::For& loop) {
@@ -149,7 +150,7 @@ class Vectorizer {
     for (const Affine& bound : loop.lower) {
       if (const auto least = facts_.range(bound).min)
         first = std::max(first.value_or(*least), *least);
-      // None of a register's is below.
+      // No register has a negative place.
       if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);
     }
     for (const Affine& bound : loop.upper)
@@ -257,9 +258,9 @@ class Vectorizer {
     return at_most <= lanes || facts_.proves(extent - (at_most - 1) / lanes * lanes);
   }
 
-  // Of a loop each of whose iterations writes an element of its own in registers, no more than
-  // there are: what is left of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no longer than
-  // the tile.
+  // The most iterations of a loop that writes an element of its own in registers in each: no more
+  // than there are elements. What is left of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no
+  // longer than the tile.
   std::optional<std::int64_t> most_in_registers(const ir::For& loop) const {
     const auto* store = std::get_if<ir::Store>(&loop.body->op);
     if (!store || !loop.lower[0].is_constant() || !registers_.contains(store->buffer))
