@@ -22,7 +22,8 @@ Names pinned_loops(const State& state, const std::string& statement) {
   return pinned;
 }
 
-// A recomputed statement whose tensor all iterations of the loop still share.
+// Whether a recomputed statement below the loop still writes a tensor that all of its iterations
+// share: each is to have storage of its own by a later stage, and races are judged then.
 bool awaits_stage(const State& state, const Loop& loop) {
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);

@@ -138,8 +138,8 @@ bool share_a_loop(const Tree& tree, const std::string& a, const std::string& b) 
   return !of_a.empty() && !of_b.empty() && of_a.front()->id == of_b.front()->id;
 }
 
-// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it,
-// where it had it together with those that go.
+// A statement of an ordered region that shares its loop with statements of the nest has to be
+// placed with them: left behind, it would have no loop that orders it.
 void check_regions(const State& state, const Names& named, Names& problems) {
   for (const ir::Item& item : state.basis->order) {
     const ir::Region* region = std::get_if<ir::Region>(&item);
@@ -188,8 +188,8 @@ std::string tensor_of(const State& state, const std::string& statement) {
                              : state.basis->statement(s.reference).writes.front().buffer;
 }
 
-// One nest on its way into a state: ordinary leaves first, then the recomputed ones, consumers
-// before producers.
+// Applies one nest: ordinary leaves first, then the recomputed ones from the last to the first, so
+// that consumers are in place before their producers' boxes are computed.
 class NestApplication {
  public:
   NestApplication(const State& state, const PrimitiveContext& context)

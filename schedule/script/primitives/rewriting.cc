@@ -7,6 +7,8 @@ namespace polyte::schedule {
 
 namespace {
 
+// Statement `at` becomes 1 + extra statements: numbers behind it grow, and the new ones follow it,
+// in whichever region it is.
 void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (auto* region = std::get_if<ir::Region>(&items[i])) {

@@ -10,7 +10,7 @@ namespace {
 
 using ir::Affine;
 
-// The rest of a nest below `loop` that owns it, without `except`.
+// Statements below `loop` that own it and have instances, without `except`.
 std::vector<std::string> other_owners(const State& state, const Loop& loop,
                                       const std::string& except) {
   std::vector<std::string> owners;
@@ -22,7 +22,7 @@ std::vector<std::string> other_owners(const State& state, const Loop& loop,
   return owners;
 }
 
-// The least (or largest) of two values over the loops above, where that is clear.
+// The lesser (or greater) of two values over the loops above, where that can be proved.
 std::optional<Affine> combined(const State& state, const ScheduledStatement& s,
                                const LoopNames& outer, const Affine& a, const Affine& b,
                                bool least) {
@@ -265,6 +265,10 @@ std::optional<ir::Affine> value_over(const State& state, const std::vector<std::
   return value;
 }
 
+// The tree is right, the rows are not yet: placed statements lose the rows of loops that they do
+// not own, rows are brought into the order of the paths, and then each placed statement gets the
+// first or last value of its loops, which the others' rows now decide. What the tree as a whole has
+// to satisfy is checked at the end.
 std::optional<Refusal> settle(State& state) {
   std::vector<Leaf> placed;
   std::vector<std::string> present;

@@ -149,7 +149,8 @@ class Slide {
     }
     const std::int64_t overlap = box_.extent[d] - std::abs(unit);
     if (overlap <= 0) return std::nullopt;
-    // At the first; then 0.
+    // `overlap` in the first position (position 0) and 0 in all others: floor((N - p) / N) is 1 for
+    // p = 0, and 0 for 0 < p < N.
     const Affine all = ir::floor_div(Affine(positions) - position, positions) * overlap;
     const Affine made = Affine::symbol("$" + std::to_string(d));
     constraints_.push_back(unit > 0 ? ir::at_least(made + all, overlap)

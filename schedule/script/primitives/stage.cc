@@ -108,7 +108,7 @@ class StageApplication {
     return std::nullopt;
   }
 
-  // A bare loop of several nests means the one whose nest touches the tensor.
+  // A loop name that several nests have means the nest that touches the tensor.
   Result<const Loop*, Refusal> loop_of_site() const {
     auto named = the_loop(plan_.before, *plan_.directive.at);
     if (named || !plan_.directive.at->statement.empty()) return named;
@@ -188,8 +188,8 @@ class StageApplication {
     return std::nullopt;
   }
 
-  // What a window leaves out lies in the buffer since its loop began: the site is that loop
-  // or one outside.
+  // What a sliding window does not make again lies in the buffer since the window's loop began, so
+  // that the buffer must not begin anew inside of that loop.
   std::optional<Refusal> check_windows() const {
     for (const std::string& writer : plan_.writers) {
       const NestLeaf leaf = leaf_said(leaf_of(plan_.before, writer), plan_.before.tree);
