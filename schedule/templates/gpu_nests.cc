@@ -174,8 +174,8 @@ class GpuSum {
     const std::int64_t bn = even_part(extent(roles_.lane), kLongLane);
     const std::int64_t bh = roles_.outer_lane.empty() ? 1 : outer_lanes(roles_);
     const std::int64_t wn = lane_threads(bn, bh), bm = rows_of(file, bn, bh);
-    // Eight rows per thread where that leaves two warps a block, else four: each value of the other
-    // operand is read from shared memory once for all of them.
+    // Eight rows per thread where that leaves two warps per block, else four: each value of the
+    // other operand is read from shared memory once for all of them.
     const std::int64_t tm = bm % 8 == 0 && bm / 8 * bh * wn >= kFewestThreads * 2 ? 8
                             : bm % 4 == 0                                         ? 4
                                                                                   : 1;
