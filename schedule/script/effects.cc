@@ -27,7 +27,7 @@ bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
          a.scope_loop == b.scope_loop && a.alloc_loop == b.alloc_loop && a.swizzle == b.swizzle;
 }
 
-// Nothing that a later stage sees has changed: tree, kinds, rows, storage.
+// Whether nothing that a later stage sees has changed: tree, kinds, rows, storage, hints.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
   return a.basis == b.basis && a.reassociated == b.reassociated &&
@@ -58,7 +58,7 @@ void collect_kinds(const Tree& tree, std::vector<const Loop*>& into) {
   }
 }
 
-// A kind that another directive gave is gone.
+// The note that a kind which another directive gave is overwritten; empty: none was.
 std::string replaced_kind(const State& before, const Loop& loop) {
   const Loop* old = before.tree ? find_loop(before.tree, loop.id) : nullptr;
   if (!old || old->kind == LoopKind::Serial) return "";
@@ -93,7 +93,7 @@ struct LoopCut {
   ir::Affine at;
 };
 
-// Those that `after` has more than `before`; none where a statement was parted.
+// Cuts that `after` has and `before` does not; none for a statement that is new.
 std::vector<LoopCut> new_cuts(const State& before, const State& after) {
   std::vector<LoopCut> cuts;
   for (const ScheduledStatement& s : after.statements) {
