@@ -37,6 +37,7 @@ Refusal broken(const schedule::BrokenPin& pin) {
 }
 
 // The lines without those params that no later line mentions.
+// From the last line to the first: a param is kept if a line behind it names it.
 std::vector<Directive> used(const std::vector<Directive>& lines) {
   std::vector<Directive> kept;
   std::set<std::string> names;
@@ -135,6 +136,7 @@ class CandidateMaker {
     const schedule::State& state = lines_.state();
     const auto path = schedule::path_to(state.tree, statement);
     if (path.empty() || path.back()->kind != LoopKind::Serial) return;
+    // A vector loop around several statements would have to be split among them.
     if (schedule::statements_below(state.tree, path.back()->id).size() > 1) return;
     try_kind(statement, *path.back(), LoopKind::Vector);
   }
@@ -179,6 +181,7 @@ void need(const std::string& loop, const schedule::Pins& pins, std::vector<Given
     }
 }
 
+// A source that splits the loop itself chooses the size.
 bool splits(const Directive& line, const std::string& loop) {
   if (const auto* together = std::get_if<schedule::Transaction>(&line.operation))
     return std::ranges::any_of(together->steps,

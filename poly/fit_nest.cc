@@ -146,6 +146,8 @@ class Fit {
     }
   }
 
+  // A form of `...` alone is about the nest that has its loops, any other about the statements that
+  // it names.
   void apply(const schedule::PinnedForm& form) {
     FormReader reader(next_node_);
     const std::vector<FormLeaf> said = reader.run(form.pattern);
@@ -262,6 +264,7 @@ class Fit {
         continue;
       }
       FitLoop loop = first.path[depth];
+      // The kind of a shared loop is that which a form has said of it for any of the statements.
       for (std::size_t each = i; each < last; ++each)
         if (leaves_[each].path[depth].is_said) loop.kind = leaves_[each].path[depth].kind;
       children.push_back(schedule::nest_path({{loop.name, loop.kind}}, build(i, last, depth + 1)));

@@ -12,9 +12,10 @@ namespace {
 
 using schedule::IslModel;
 
-// Of a constant row: a statement's place between the iterations of others in the band.
+// A constant row places a statement between the iterations of others in the band. A larger number
+// is an iteration count in disguise, "after all of them".
 constexpr std::int64_t kLargestPlace = 2;  // of a row that is a number, as large
-// Of the constant in any row: a larger one is a size of the Program in disguise.
+// The same for the constant in any row: a larger one is a size of the Program in disguise.
 constexpr std::int64_t kLargestShift = 12;
 
 // isl's tree brought back to names.
@@ -70,7 +71,7 @@ class TreeReader {
     }
   }
 
-  // Statements that nothing orders at one point stand as in the text.
+  // Statements that isl leaves unordered at one point stand as in the text.
   OrderTree visit_leaf(const isl::schedule_node& node) {
     std::vector<OrderTree> leaves;
     for (const std::size_t i : statements_at(node)) leaves.push_back(order_leaf(statement(i).name));

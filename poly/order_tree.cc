@@ -64,6 +64,8 @@ OrderBand band_over(const std::vector<std::string>& iterators, OrderTree child) 
   return band;
 }
 
+// Bands of the core as they are; below a cluster each statement gets loops of its own for the
+// iterators that no band around has.
 OrderTree order_below(const Core& core, std::vector<std::string> around) {
   std::vector<OrderTree> children;
   if (const auto* band = std::get_if<Band>(&core->op)) {
@@ -91,6 +93,7 @@ OrderTree order_below(const Core& core, std::vector<std::string> around) {
 
 }  // namespace
 
+// Statements that isl has left out, for they have no instance, follow the tree.
 OrderTree completed(const OrderTree& tree, const ir::Program& program) {
   std::map<std::string, RowSpan> around;
   for (const ir::Statement& s : program.statements) around.emplace(s.name, RowSpan(s.iterators));

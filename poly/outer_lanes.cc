@@ -36,6 +36,7 @@ std::optional<std::string> name_of(const OrderLoop& loop) {
   return name;
 }
 
+// Whether some loop below has iterations that wait for each other.
 bool holds_chain(const OrderTree& tree) {
   if (const auto* sequence = std::get_if<OrderSequence>(&tree->op))
     return std::ranges::any_of(sequence->children, holds_chain);
@@ -44,7 +45,8 @@ bool holds_chain(const OrderTree& tree) {
          (!std::ranges::all_of(band->loops, &OrderLoop::coincident) || holds_chain(band->child));
 }
 
-// The dimension of the tensor that the lanes are, the same in all of its accesses there.
+// The dimension of the tensor along which the lanes lie, if it is the same in all accesses of these
+// statements.
 std::optional<std::size_t> lane_dimension(const std::vector<const ir::Statement*>& statements,
                                           const std::string& tensor, const std::string& lane) {
   std::optional<std::size_t> found;
@@ -243,7 +245,8 @@ class OuterLanes {
 
   using Turned = std::map<std::string, std::size_t>;  // tensors, and the dimension of the lanes
 
-  // Temporaries whose values a strip makes and takes, and in which its lanes are no neighbours.
+  // Temporaries that only the strip itself uses, and in which its lanes are not neighbours: each
+  // strip keeps a copy with the lanes last.
   Turned turned_in_strips() {
     Turned turned;
     for (const ir::Buffer& buffer : program_.buffers) {

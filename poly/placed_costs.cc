@@ -37,6 +37,8 @@ std::size_t PlacedCosts::row_of(const std::string& statement, const OrderLoop* l
   return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
 }
 
+// The rows of a statement in the order in which `placed` has their loops; loops that are not placed
+// come last, in their own order.
 std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
                                             const Placed& placed) const {
   std::vector<PlacedRow> rows;

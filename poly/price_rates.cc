@@ -34,6 +34,8 @@ Operations operations_of(const ir::Statement& statement) {
   return sum;
 }
 
+// Operations share the issue slots of the multiply-add units, of scalars at least two per cycle;
+// divisions wait for the one divider beside them.
 double Operations::cycles(bool is_vector, const Machine& machine) const {
   const int least = is_vector ? 1 : kScalarsACycle;
   return std::max(slots / std::max(least, machine.fma_per_cycle), divider);

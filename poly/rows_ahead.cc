@@ -30,6 +30,8 @@ bool writes_element_of(const ir::Statement& s, const std::string& row, const std
          is(s.writes[0].indices[0], row) && is(s.writes[0].indices[1], lane);
 }
 
+// Finds the form: one loop over rows i, and in it a sum over rows ahead, k > i, of one read along
+// the lanes, then definitions of the row's elements.
 std::optional<RowsAhead> rows_ahead(const ir::Program& program) {
   if (program.order.size() != 1 || !program.open.empty()) return std::nullopt;
   const auto* region = std::get_if<ir::Region>(&program.order[0]);

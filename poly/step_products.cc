@@ -63,6 +63,7 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
 
 }  // namespace
 
+// Products run in one set of blocks, so all have the roles of the first one.
 std::vector<Product> products_of(const ir::Program& program, const OrderBand& band) {
   std::vector<Product> products;
   for (const std::string& name : statements_below(band.child)) {

@@ -51,6 +51,7 @@ class MappedNest {
 
   const ir::Statement& statement(std::size_t i) const { return *clusters_[i]->statements[0]; }
 
+  // Members without rows are loops over one iterator of their name.
   ir::Affine row(std::size_t member, std::size_t cluster) const {
     const BandMember& m = members_[member];
     const auto found = m.rows.find(statement(cluster).name);

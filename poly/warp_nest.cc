@@ -137,6 +137,8 @@ class WarpPlanner {
     plan_.tree_by = kModel;
   }
 
+  // Tiles of the instruction are written out, as their sums are named registers; the points below
+  // are the instruction itself.
   NestPath tiles() const {
     NestPath path;
     for (const Side& side : sides_) path.push_back({side.tiles(), LoopKind::Unrolled});
@@ -144,6 +146,9 @@ class WarpPlanner {
     return path;
   }
 
+  // The update, from outside: sum loops other than the step's, slices of the step (whose copies
+  // threads share), warps, the instruction's steps of a slice, tiles. The sum loops come inside of
+  // the slices where the tile says so.
   schedule::NestTree leaf(const ir::Statement& s) const {
     const NestPath warps = {{sides_[0].warps()}, {sides_[1].warps()}};
     if (&s != &update_) return nest_path(joined(warps, tiles()), schedule::nest_statement(s.name));
@@ -167,6 +172,8 @@ class WarpPlanner {
       const schedule::WarpOperand operand = schedule::warp_operand(program_, *load, tile_, loops_);
       schedule::PlannedStage& stage =
           add_stage(load->buffer, slices(), schedule::Memory::Shared, operand.box.size());
+      // The copy runs in the tensor's order, for whole sectors; in shared memory the dimension that
+      // ldmatrix reads in rows is the last.
       stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
       const auto inmost = stage.layout.begin() + static_cast<std::ptrdiff_t>(operand.inmost);
       std::rotate(inmost, inmost + 1, stage.layout.end());

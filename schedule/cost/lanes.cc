@@ -24,6 +24,8 @@ bool gathers(const ir::Load& load, const std::string& loop) {
   });
 }
 
+// A value moves evenly along the loop if lanes are first + l * step: subscripts, index values and
+// guards are linear in it, and a gather is linear besides what it reads.
 bool advances_evenly(const ir::Program& program, const ir::ExprNode& node,
                      const std::string& loop) {
   if (const auto* index = std::get_if<ir::IndexValue>(&node.op))
@@ -107,6 +109,8 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
   std::string turning;
   for (const ir::Expr& value : statement.values) {
     for (const ir::Load* load : ir::loads_of(value)) {
+      // Lanes near each other are loaded as vectors and shuffled; only those further apart need
+      // squares.
       if (std::abs(ir::stride_of(program, *load, lane).value_or(0)) <= kNearLanes) continue;
       const auto along = std::ranges::find_if(statement.iterators, [&](const std::string& it) {
         return ir::stride_of(program, *load, it) == 1;
@@ -118,6 +122,7 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
   return turning;
 }
 
+// A vector, or for a shorter loop the power of two that holds it.
 std::int64_t square_side(std::int64_t lane_extent, std::int64_t lanes) {
   const auto extent = static_cast<std::uint64_t>(std::max<std::int64_t>(lane_extent, 1));
   return std::min(lanes, static_cast<std::int64_t>(std::bit_ceil(extent)));
@@ -201,6 +206,7 @@ std::optional<std::int64_t> lane_block(const ir::Program& program,
           for (const ir::Index& index : load->indices) add_divisors(index.affine, loop, divisors);
       });
   for (const std::int64_t size : divisors) {
+    // Half a vector, or multiples of it up to four vectors: 2 * size is a multiple of `lanes`.
     if (2 * size % lanes != 0 || size > 4 * lanes) continue;
     if (std::ranges::all_of(statements, [&](const ir::Statement* s) {
           return can_carry_lanes(program, in_blocks(*s, loop, size), loop + ".i");

@@ -96,6 +96,7 @@ double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes
   return std::max(1.0, static_cast<double>(in_page) / static_cast<double>(lines));
 }
 
+// Runs that lie a page or more apart touch a page each; closer ones share pages.
 double NestAccess::pages(std::span<const std::int64_t> points) const {
   const Runs all = runs(points);
   return all.count * static_cast<double>(std::min(all.apart, kPageBytes)) /

@@ -22,6 +22,8 @@ double sectors(const ir::Program& program, const Access& access, const std::stri
   const int element_bytes = size_in_bytes(program.buffer(access.buffer).dtype);
   const std::int64_t bytes =
       std::min(std::abs(stride.value_or(kSectorBytes)) * element_bytes, kSectorBytes);
+  // Lanes that stride by a sector or more have one each; closer ones share them: 32 floats side by
+  // side are 4 sectors.
   return rows * static_cast<double>(ceil_div(bytes * lanes, kSectorBytes));
 }
 

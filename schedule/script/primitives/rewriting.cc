@@ -152,6 +152,7 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(
   result->statements.insert(at(begin), by.begin(), by.end());
   for (std::size_t i = in_front; i < by.size(); ++i) region.body.emplace_back(begin + i);
   std::vector<ir::Item> order;
+  // Statements behind the replaced ones [begin, end) get the numbers that the new ones leave.
   const std::function<void(std::vector<ir::Item>&)> shift = [&](std::vector<ir::Item>& items) {
     for (ir::Item& item : items) {
       if (auto* inner = std::get_if<ir::Region>(&item))
