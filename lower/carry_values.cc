@@ -38,7 +38,7 @@ bool same(const Place& a, const Place& b) {
          a.lanes.strides == b.lanes.strides;
 }
 
-// Where the last lane is, from the first.
+// The distance of the last lane from the first.
 std::int64_t reach_of(const Place& place, std::size_t dimension) {
   return place.lanes.count == 1 ? 0 : place.lanes.strides[dimension] * (place.lanes.count - 1);
 }

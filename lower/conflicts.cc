@@ -27,7 +27,7 @@ std::vector<const BlockNode*> path(const BlockNode& n) {
 
 }  // namespace
 
-// Of a region with itself, its parent.
+// The innermost node that holds both regions; for a region and itself, its parent.
 const BlockNode* lowest_common(const BlockNode& a, const BlockNode& b) {
   const auto pa = path(a), pb = path(b);
   std::size_t i = 0;
@@ -113,7 +113,7 @@ std::set<Gap> ways_between(const BlockNode& a, const BlockNode& b, const BlockNo
   add_between(sequence, branch_of(a, sequence), branch_of(b, sequence), ways);
   return ways;
 }
-// From an iteration of the loop to the next.
+// The same on the way from one iteration of the loop to the next.
 std::set<Gap> ways_around(const BlockNode& a, const BlockNode& b, const BlockNode& loop) {
   std::set<Gap> ways = {{&loop, 0}};
   add_after(a, loop, ways);

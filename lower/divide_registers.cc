@@ -59,7 +59,8 @@ class Divider {
   Affine thread_ = 0;                         // the number of the one here, over the open loops
   std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
   std::vector<bool> shared_;                  // all accesses have that part
-  // Of what is left: the most, and what all of it is a multiple of.
+  // For the subscripts without the thread's part, by dimension: the largest value, and what all
+  // values are multiples of.
   std::vector<std::int64_t> reach_, step_;
   std::vector<std::int64_t> shape_;
   enum class Pass { Choose, Compare, Measure } pass_ = Pass::Choose;

@@ -177,7 +177,7 @@ class Hoister {
     });
   }
 
-  // Where an access is in a dimension.
+  // Subscripts and lanes of an access.
   struct Access {
     const std::vector<ir::Index>* indices;
     const ir::Lanes* lanes;

@@ -17,7 +17,7 @@ using ir::Stmt;
 
 namespace {
 
-// Where a buffer is, as far as loads ask.
+// What loads have to know of a buffer.
 struct BufferPlace {
   DType dtype = DType::F32;
   std::optional<std::vector<std::int64_t>> strides;  // in elements; none: they depend on sizes

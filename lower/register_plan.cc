@@ -115,9 +115,9 @@ bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
 
 }  // namespace
 
-// Where it is read, it has been written: on the way here, or in both of two branches on it. A way
-// is the branches and loops around a statement; a store is on the way to here if its own is a
-// beginning of the present one.
+// Whether the cell has been written wherever this read runs: on the way here, or in both of two
+// complementary branches on it. A way is the branches and loops around a statement; a store is on
+// the way to here if its own way is a beginning of the present one.
 bool RegisterPlan::is_begun(const Masks& masks) const {
   const auto leads_here = [&](std::span<const ir::StmtNode* const> path) {
     return path.size() <= path_.size() &&

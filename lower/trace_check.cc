@@ -316,7 +316,8 @@ class Comparison {
     return known().updated(instance.group, instance.element, own, before, instance.number);
   }
 
-  // Of an update of a pair: the other element as this update finds it or has left it.
+  // For an update of a pair: whether the read is of the other element as this update finds or has
+  // left it.
   bool is_partner(const Instance& instance, int read, int before) const {
     if (ReferenceTrace::Impl::generation_of(known(), {read}, instance) < 0)
       return std::ranges::any_of(

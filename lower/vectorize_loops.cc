@@ -202,7 +202,7 @@ class Vectorizer {
                   [&](std::size_t side) { return guarded_pieces(loop, extents[side], lanes); });
   }
 
-  // From max(a, b) on: likewise.
+  // A loop from max(a, b) on, likewise in two copies: one from a, one from b.
   Stmt from_either(const ir::For& loop) {
     return one_of(ir::at_least(loop.lower[0], loop.lower[1]),
                   ir::less_than(loop.lower[0], loop.lower[1]), [&](std::size_t side) {

@@ -338,7 +338,7 @@ struct AffineScheduler::Parts {
     } catch (const isl::exception_unsupported& e) {
       return give_up(std::string("the scheduler does not support this: ") + e.what());
     } catch (const isl::exception_unknown& e) {
-      // Of its scheduler: dependences between whole clusters are cyclic.
+      // isl's scheduler throws this where dependences between whole clusters are cyclic.
       return Decline{std::string("isl finds no order of whole clusters: ") + e.what()};
     } catch (const isl::exception& e) {
       if (!schedule::is_quota(context, e))

@@ -183,7 +183,7 @@ PricedAttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu
 double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
   std::int64_t threads = ir::kLanes;
   while (threads < kMostThreads && threads * kPad < s.keys) threads *= 2;
-  // Of a multiprocessor.
+  // Rows of one multiprocessor.
   const double rows = std::ceil(static_cast<double>(s.batches * s.rows) / gpu.multiprocessors);
   const double terms = static_cast<double>(s.keys * (s.steps + s.columns));
   // An element per term.

@@ -265,7 +265,8 @@ class WarpAttentionPlanner : AttentionBase {
     operand(*form_.values, once_a_tile());
   }
 
-  // Of a tensor at every row and key: rows of neighbouring keys.
+  // Stages a tensor with an element at every row and key, so that neighbouring keys of a row are
+  // neighbours.
   schedule::PlannedStage& rows_of_keys(const ir::Statement& s) {
     schedule::PlannedStage& own = stage(written(s), once_a_tile(), Memory::Shared);
     std::string row, key;

@@ -7,7 +7,7 @@ namespace polyte::poly {
 namespace {
 
 constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};
-// For bands with more loops than kAllOrders: the choices grow as sizes to the power of loops.
+// For bands with more loops than kAllOrders: with s sizes and n loops there are s^n choices.
 constexpr double kFewTileSizes[] = {0, 8, 32, 128};
 
 }  // namespace

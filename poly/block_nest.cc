@@ -388,7 +388,8 @@ class BlockPlanner {
     return std::ranges::any_of(sides_, [&](const Side& side) { return has_rest(side); }) &&
            std::ranges::all_of(ir::reads_of(update_), is_staged);
   }
-  // Where one block does for all there is no room for more.
+  // Whether the last block of the side is cut short. A block that holds the whole loop is as long
+  // as the loop, and has no rest.
   bool has_rest(const Side& side) const {
     const std::int64_t extent = nest_.extent(side.tile.loop);
     return extent > side.tile.block && extent % side.tile.block != 0;

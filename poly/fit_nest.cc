@@ -15,7 +15,7 @@ struct FitLoop {
   std::string name, meant;  // in the State, and in the script's lines
   LoopKind kind = LoopKind::Serial;
   int id = 0;  // of the loop in the State: shared by statements
-  // Of each form that names its statement and others: the node of the form that the loop is at.
+  // For each form that names this statement and others: the form's node that the loop stands for.
   std::map<int, int> nodes = {};
   bool is_said = false;  // its kind is
 };

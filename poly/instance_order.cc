@@ -65,7 +65,7 @@ constexpr std::uint64_t kQuotaOfNumbers = 15'000;
 constexpr double kLoopsOfQuota = 15;  // of all statements: with more of them the quota is less
 // Whether sums that are pushed keep all dependences.
 constexpr std::uint64_t kQuotaOfPushed = 60'000;
-// Of a row: beyond it isl runs one loop after the other.
+// The largest constant of a row: a larger one means that isl runs one loop after the other.
 constexpr std::int64_t kLargestConstant = 20;
 
 isl::union_map no_pairs(const IslContext& context) {
@@ -361,7 +361,7 @@ class Attempts {
     });
   }
 
-  // Of all statements, permutable in whole.
+  // Whether the first order found is one permutable band over all statements.
   bool has_one_band() const {
     if (result_.found.empty()) return false;
     const auto* band = std::get_if<OrderBand>(&result_.found.front().tree->op);

@@ -337,7 +337,7 @@ class Planner {
     if (tiling_.how == Tiling::How::None || n < 2) return best;
     least *= kWorthTiles;
     const std::vector<std::size_t> points = best.points;
-    // Of many loops only those that are no chain, where the last one is.
+    // With many loops a last one is tried only if it is no chain, and the best order's is one.
     const auto may_be_last = [&](std::size_t m) {
       return n <= kAllOrders ||
              (costs_.is_chain(band.loops[points.back()]) && !costs_.is_chain(band.loops[m]));

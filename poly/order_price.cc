@@ -254,7 +254,7 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
-  // Of vectors, of one run of the innermost loop.
+  // Vectors that one run of the innermost loop takes; scalars where it has none.
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
   const bool is_anywhere = !is_in_tile && extents_.begins_anywhere(inner.row);

@@ -158,10 +158,10 @@ bool is_innermost(const OrderBand& band) {
   return is_leaf(band.child);
 }
 
-// The band of the whole tree, where it is one permutable band whose statements have no loops below.
 namespace {
 
-// That holds all statements, the innermost of each.
+// The band of the whole tree, where it is one permutable band with the innermost loops of all
+// statements; null: it is not.
 const OrderBand* permutable_whole(const OrderTree& tree) {
   const auto* band = std::get_if<OrderBand>(&tree->op);
   return band && band->permutable && is_innermost(*band) ? band : nullptr;

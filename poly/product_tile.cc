@@ -7,9 +7,9 @@ namespace polyte::poly {
 namespace {
 
 constexpr int kMostTileRows = 16, kMostTileVectors = 4;
-// Of a tile: a row's element in all lanes, while the next one is loaded.
+// Registers of a tile for a row's element in all lanes, while the next one is loaded.
 constexpr int kBroadcasts = 2;
-// Of the predicted rate of a tile: what its beginning, end and order cost.
+// The share of a tile's predicted rate that is left with its beginning, end and order.
 constexpr double kFullRate = 0.9;
 
 }  // namespace

@@ -30,8 +30,8 @@ bool writes_element_of(const ir::Statement& s, const std::string& row, const std
          is(s.writes[0].indices[0], row) && is(s.writes[0].indices[1], lane);
 }
 
-// Finds the form: one loop over rows i, and in it a sum over rows ahead, k > i, of one read along
-// the lanes, then definitions of the row's elements.
+// Finds the form: one loop over rows i, in it a sum over rows ahead, k > i, whose operands lie
+// along the lanes, then definitions of the row's elements.
 std::optional<RowsAhead> rows_ahead(const ir::Program& program) {
   if (program.order.size() != 1 || !program.open.empty()) return std::nullopt;
   const auto* region = std::get_if<ir::Region>(&program.order[0]);
@@ -83,7 +83,7 @@ class RowsAheadPlanner {
                                    kCube, {}, machine_);
     if (!tile) return std::nullopt;
     rows_ = tile->tile.rows, vectors_ = tile->tile.vectors, far_ = tile->cycles;
-    // Of what all rows read, so many lanes as stay in half of the second cache.
+    // As many lanes of all rows that are read as stay in half of the second cache.
     const double row =
         extents_.extent(0) * static_cast<double>(size_in_bytes(buffer_.dtype) * vectors_ * lanes_);
     tiles_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(machine_.l2.bytes) / 2 / row),

@@ -56,7 +56,8 @@ class SpreadPlanner {
   std::int64_t parts_count_ = 0;
   schedule::NestPlan plan_;
 
-  // Of the sum: over all threads of all blocks, over few of each block, over the blocks.
+  // The loops of the sum once it is in parts: over all threads of all blocks, over few of each
+  // block, over the blocks.
   std::string lane_of_each() const { return within_tile(lane_); }
   std::string lane_of_few() const { return tiles_of(lane_of_each()); }
   std::string lane_of_parts() const { return tiles_of(lane_of_few()); }

@@ -22,7 +22,7 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-// Of a square; of them the threads have so many at a time.
+// The side of a square, and how many of its rows the threads of a block take at a time.
 constexpr std::int64_t kSide = 32, kRowsAtOnce = 8;
 constexpr double kWorthSquares = 2;  // times the sectors that a read along the lanes takes
 

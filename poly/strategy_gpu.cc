@@ -53,7 +53,7 @@ std::string single_row(const schedule::State& reference, std::span<const Cluster
   return "";
 }
 
-// By whichever units are cheaper: tensor cores or the threads' own.
+// The plan for whichever units are cheaper: tensor cores or the threads' own.
 std::optional<SumPlan> plan_tiles(const SumNest& sum) {
   auto warps = plan_warp_nest(sum), threads = plan_block_nest(sum);
   return !threads || (warps && warps->cycles < threads->cycles) ? warps : threads;

@@ -29,7 +29,8 @@ using schedule::NestTree;
 constexpr std::size_t kMostProofs = 6;  // of plans, the cheapest first
 constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
-// Of a plan's cycles, by loops that were priced in vectors or parts and have none.
+// The share of a plan's cycles that loops may have which were priced in vectors or parts and could
+// not get them.
 constexpr double kMostSerial = 0.3;
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
@@ -102,7 +103,7 @@ std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& s
   return steps;
 }
 
-// Of equally cheap ones by name, so that the order is always the same.
+// By price, and equally cheap ones by name, so that the order is always the same.
 void sort_by_price(std::vector<OrderPlan>& plans) {
   std::ranges::sort(plans, {},
                     [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
@@ -213,7 +214,7 @@ class WholeProgram {
     return lost > kMostSerial * plan.cycles && add_cuts(plan, serial) ? 0 : lost;
   }
 
-  // Where the steps are refused the plan stays as it is.
+  // Adds the steps if they are accepted; else the plan stays as it is.
   bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps,
            const std::vector<std::string>& reassociated) {
     NestPlan longer = nest;

@@ -24,7 +24,7 @@ constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without a
 constexpr std::int64_t kMostDepth = 3;
 constexpr std::size_t kMostAxes = 3;                    // of a grid
 constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
-// Of an element that is copied while threads compute.
+// The least bytes of an element that can be copied while threads compute.
 constexpr std::int64_t kAsyncBytes = 4;
 constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
 // Cycles of a stage that other blocks hide: two barriers, one load.

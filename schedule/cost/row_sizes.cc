@@ -17,7 +17,7 @@ constexpr double kSquareCycles = 30;  // of a square of lanes
 constexpr double kCombineCycles = 3;  // one step of a chain
 // A vector of a row: transposed in registers, or as it lies.
 constexpr double kTurnedStep = 3, kLaneStep = 1;
-// Where a single row's lanes are taken out of their vector one by one.
+// A factor where the lanes of a single row are taken out of their vector one by one.
 constexpr double kAloneShare = 1.5;
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
@@ -113,8 +113,8 @@ class RowSizer {
     return pass.keeps_rows ? ceil_div(length, lanes()) : length / lanes();
   }
 
-  // Of a pass with sums: as many chains, of all of them and of `rows` together, as hide
-  // an addition's latency.
+  // Vectors side by side in a pass with sums: so many that the chains of all sums and of `rows`
+  // rows together hide an addition's latency, chains = latency * additions per cycle.
   int vectors_of_sums(const RowPass& pass, std::int64_t rows) const {
     const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
     return static_cast<int>(ceil_div(chains, rows * static_cast<std::int64_t>(pass.sums.size())));

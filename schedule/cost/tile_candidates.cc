@@ -43,7 +43,8 @@ class TileFinder {
     for (const std::string& loop : q_.candidates)
       if (may_have("lane") && nest_.extent(loop) > 1 && suits_lanes(loop))
         lanes.push_back(nest_.loop_number(loop));
-    // Of equals the one that is nearer in memory.
+    // From the innermost loop outwards: of equally cheap candidates the first one is kept, and it
+    // is nearer in memory.
     for (const std::string& loop : std::views::reverse(q_.candidates))
       if (may_have("row") && nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
     std::vector<TileCandidate> all;
@@ -87,7 +88,7 @@ class TileFinder {
   static bool allows(const std::set<std::int64_t>& sizes, std::int64_t size) {
     return sizes.empty() || sizes.contains(size);
   }
-  // As the template that asks wants its tile.
+  // Whether the sizes are among those that the template allows.
   bool is_asked_for(const TileLoopNumbers& at, const RegisterTile& tile) const {
     if (!q_.form) return true;
     const std::int64_t lanes = std::min<std::int64_t>(

@@ -245,7 +245,7 @@ class TileChooser {
     return std::max<std::int64_t>(8, machine_.l1.bytes / 2 / bytes / 8 * 8);
   }
 
-  // Of one tile of this loop, in the operands that it moves.
+  // Bytes that one tile reads of the operands that this loop moves.
   double bytes_along(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
     std::vector<std::int64_t> all;
     for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, block));

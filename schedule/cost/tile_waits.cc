@@ -80,8 +80,8 @@ double TileWaits::boxes(const std::vector<std::int64_t>& points) const {
   return count;
 }
 
-// Of a definition each element is read and written once: where a stream begins, or is one too
-// many, it waits.
+// A definition reads and writes each element once, so nothing but the beginnings of streams waits,
+// and streams beyond those that the processor follows.
 double TileWaits::definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
   double at_once = 0, bytes = 0;
   for (const NestAccess& access : nest_.all) {

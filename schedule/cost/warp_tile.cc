@@ -23,7 +23,7 @@ constexpr std::int64_t kWordBytes = 4;         // of a register, and the longest
 constexpr std::int64_t kRegistersBeside = 48;  // addresses, loop counters
 // Rows of what a warp loads at once, and columns of a result's tile.
 constexpr std::int64_t kMatrix = 8;
-// Of a multiprocessor, an instruction of a warp per cycle each.
+// Quarters of a multiprocessor, each of which issues an instruction of a warp per cycle.
 constexpr double kQuarters = 4;
 constexpr double kWarpsWanted = 2;       // of a quarter: one multiplies while one loads
 constexpr double kCopyInstructions = 4;  // of a thread's copy: addresses, the copy

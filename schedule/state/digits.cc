@@ -111,7 +111,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
         [&](const Affine& other) { return facts.proves({(candidate - other) * sign, false}); });
     if (tightest) return candidate;
   }
-  // Of a statement without an instance any bound is the tightest.
+  // A statement without an instance has any bound.
   if (is_empty(state, s)) return Affine(0);
   return std::nullopt;
 }

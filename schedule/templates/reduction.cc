@@ -18,7 +18,7 @@ namespace {
 
 const std::string kLaneBlocks = "lane.o.o";  // in a nest: over blocks of tiles
 
-// Of one template for one nest.
+// Fills the holes of one template for one nest.
 class ReductionFiller {
  public:
   ReductionFiller(const KernelSoFar& kernel, const ReductionNest& nest, const TileChoice& free,

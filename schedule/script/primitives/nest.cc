@@ -57,7 +57,8 @@ class NestBuilder {
         {.id = state_.fresh_loop(), .name = name, .kind = kind, .body = std::move(body)});
   }
 
-  // Where it runs is said once the loops that a path omits are there (NestApplication::place).
+  // A leaf without its `when` and `at`: these are added when the loops that a path omits are there
+  // (NestApplication::place).
   Tree build_leaf(const NestLeaf& leaf) {
     const auto statement = the_statement(state_, leaf.statement);
     if (!statement)

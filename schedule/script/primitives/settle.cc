@@ -131,8 +131,9 @@ class Signatures {
     return ir::substitute(value, positions);
   }
 
-  // Of what is done to the loops of the last map in `s`, whether the same in `other` gives `value`:
-  // a map that has 2*t for both has t//16 for one tile of 32, and for the other (i + 2*t)//32.
+  // Whether what was done to the loops of the last map in `s`, done to those of `other`, gives
+  // `value`: after a map that has 2*t for both, a tile of 32 makes t//16 of one and (i + 2*t)//32
+  // of the other.
   bool is_alike(const ScheduledStatement& s, const Affine& of_s, const ScheduledStatement& other,
                 const Affine& value) {
     if (s.counted.empty() || other.mapped.empty()) return false;
@@ -145,7 +146,7 @@ class Signatures {
 
  private:
   const State& state_;
-  // Of loops, by statement: the most expensive of all this.
+  // Ranges of loops by statement, kept as they are the most expensive part.
   std::map<std::string, ir::Ranges> ranges_;
 
   Affine since_map(const ScheduledStatement& s, const Affine& value) {
