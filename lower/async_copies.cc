@@ -292,7 +292,7 @@ class Planner {
   std::int64_t commits_of_iteration(const BlockNode& loop) const {
     return commits_in(*loop.children[0]) + at({&loop, 0});
   }
-  // In a sequence, of children [first, last) and of the places behind them.
+  // Commits in the children [first, last) of a sequence, and in the places behind each of them.
   std::int64_t commits_between(const BlockNode& n, std::size_t first, std::size_t last) const {
     std::int64_t count = 0;
     for (std::size_t i = first; i < last; ++i)
@@ -426,9 +426,9 @@ class Planner {
     waits_.push_back(wait);
   }
 
-  // What the pairs read, where at a place so many groups may be under way: there is no pair of
-  // instances that meet with fewer than `pending` commits between. A question to the integer sets,
-  // so open sizes and triangular loops are decided for all their values at once.
+  // Whether all that the pairs read has landed at a place where `pending` groups may be under way:
+  // no pair of instances has fewer than `pending` commits in between. A question to the integer
+  // sets, so open sizes and triangular loops are decided for all their values at once.
   bool has_landed(const Wait& wait, const Gap& place, int pending) const {
     std::vector<Constraint> some = wait.pairs;
     some.push_back(ir::at_least(pending - 1, commits(wait, place)));

@@ -381,7 +381,8 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
   return buffers;
 }
 
-// What is packed is packed whatever the sizes are: conditions on these alone are left out.
+// Constants are packed once, whatever the sizes of a call are: conditions that use a size are left
+// out.
 Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
   Stmt below =
       ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });

@@ -68,7 +68,7 @@ class CutFinder {
   }
 };
 
-// What may be added, in stores; never negative.
+// How many stores may be added; never negative.
 std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
   return std::min((options.growth - 1) * stores,
                   std::max<std::int64_t>(options.max_stores - stores, 0));

@@ -131,7 +131,7 @@ std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts,
   return barriers;
 }
 
-// What is put between regions.
+// Builds the statements anew, with barriers, and commits and waits of copies, between regions.
 class Rebuilder {
  public:
   Rebuilder(std::map<Gap, ir::Barrier> barriers, AsyncCopies copies)

@@ -72,7 +72,8 @@ class Vectorizer {
     return again;
   }
 
-  // In some subscript, by a distance that is the same in every iteration.
+  // Whether the lanes of the two touch different elements in every iteration: some subscripts
+  // differ by a constant, and the intervals that the lanes reach from there do not overlap.
   static bool are_apart(const ir::Store& a, const ir::Store& b) {
     for (std::size_t d = 0; d < a.indices.size(); ++d) {
       if (a.indices[d].indirect || b.indices[d].indirect) continue;
@@ -150,7 +151,7 @@ class Vectorizer {
     for (const Affine& bound : loop.lower) {
       if (const auto least = facts_.range(bound).min)
         first = std::max(first.value_or(*least), *least);
-      // No register has a negative place.
+      // Registers begin at place 0.
       if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);
     }
     for (const Affine& bound : loop.upper)
@@ -233,7 +234,7 @@ class Vectorizer {
                       std::optional<std::int64_t> at_most = std::nullopt) {
     Stmt body = pieces(loop, extent, lanes, at_most);
     if (facts_.proves(extent - 1)) return body;
-    // What all lanes share is read whether or not a lane is active.
+    // Without an iteration nothing may run: what all lanes share is read even if no lane is active.
     return ir::make_if({{ir::at_least(extent, 1)}, nullptr, std::move(body)});
   }
 

@@ -282,7 +282,7 @@ std::vector<Attempt> attempts_of(const AffineCoreOptions& options) {
 
 }  // namespace
 
-// What is computed once: the model, its dependences, the clusters between which they are.
+// Computed once for all attempts: the model, its dependences, and the clusters that these connect.
 struct AffineScheduler::Parts {
   const ir::Program& program;
   IslContext context;
@@ -321,7 +321,7 @@ struct AffineScheduler::Parts {
     return Decline{reasons};
   }
 
-  // What isl did not finish is `given_up` in the result, too.
+  // One attempt. A run that isl did not finish is listed in the result's `given_up`, too.
   Result<Core> try_one(const Attempt& attempt, const AffineCoreOptions& options,
                        AffineCore& result) {
     const auto give_up = [&](const std::string& reason) {

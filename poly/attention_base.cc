@@ -23,7 +23,8 @@ AttentionBase::AttentionBase(const AttentionNest& nest)
   for (const ir::Statement* s : form_.after) after_.push_back(s->name);
 }
 
-// What isl fused in one nest would run a row per block; what it did not, in three launches.
+// Cycles without this form: one nest, if isl has fused it, runs a row per block; nests apart take
+// three launches.
 double AttentionBase::cycles_apart(double fma_a_cycle, double bytes) const {
   const Gpu& gpu = *nest_.machine->gpu;
   return nest_.is_one ? row_cycles(sizes_, gpu)

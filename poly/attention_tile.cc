@@ -45,7 +45,7 @@ double busiest(std::initializer_list<double> all) {
   return most + kOverlap * (sum - most);
 }
 
-// What a thread holds of the scores and of the sums.
+// Scores and sums that a thread holds.
 struct Own {
   double rows, keys, columns;
   double scores() const { return rows * keys; }

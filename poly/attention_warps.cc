@@ -68,7 +68,7 @@ class WarpAttentionPlanner : AttentionBase {
   std::string tops_, top_halves_, parts_, part_halves_;
   Names weights_;
 
-  // What the maximum reads.
+  // The last statement that is made of the scores, which the maximum reads.
   const ir::Statement& scores() const { return *form_.made_of_scores.back(); }
   const ir::Statement& operand_weights() const {
     return form_.share ? *form_.share : *form_.weight;

@@ -135,7 +135,7 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
   return Arranged{*std::move(schedule), std::move(given_up)};
 }
 
-// What is arranged later has its nests behind those that are there.
+// Appends nests that come later in the Program.
 void append(Arranged more, Arranged& into) {
   const auto move_all = [](auto& from, auto& to) {
     std::ranges::move(from, std::back_inserter(to));

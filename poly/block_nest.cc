@@ -230,7 +230,8 @@ class BlockPlanner {
                      schedule::nest_statement(s.name));
   }
 
-  // What follows the sums reads and writes whole vectors.
+  // Whether the statement, a definition behind the sums, reads and writes whole vectors along the
+  // lanes.
   bool is_side_by_side(const ir::Statement& s) const {
     const auto is_even = [&](const auto& access) {
       const auto stride = ir::stride_of(program_, access, sides_.back().tile.loop);
@@ -245,8 +246,8 @@ class BlockPlanner {
 
   // --- storage
 
-  // What is the block's own, digits of threads, digits of a thread: without the threads' an
-  // element's place is one thread's.
+  // The layout of the sums in registers: dimensions that only blocks move, digits of the threads,
+  // digits within a thread. Without the threads' digits an element's place would be one thread's.
   void keep_sums() {
     const std::vector<ir::Index>& element = update_.writes[0].indices;
     schedule::PlannedStage stage{.tensor = sum(),
@@ -302,7 +303,7 @@ class BlockPlanner {
                                [&](const ir::Statement* s) { return ir::reads(*s, buffer); });
   }
 
-  // Along which the operand lies in shared memory.
+  // The side along which the operand lies in shared memory.
   const GpuTileSide& side_of(const ir::Load& load) const {
     const auto uses = [&](const GpuTileSide& side) {
       return std::ranges::any_of(

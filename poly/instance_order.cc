@@ -46,8 +46,8 @@ struct Attempt {
   bool is_hard;             // not worth trying where an attempt before it was not finished
   // Ordered regions run as they are written, isl orders what one iteration does.
   bool inside_regions = false;
-  // In boxes there are none to be kept; where regions are one permutable band of all statements
-  // already, nothing is left to be found.
+  // For Programs with triangles: in boxes there are none to keep, and where regions are one
+  // permutable band of all statements already, nothing is left to find.
   bool is_for_triangles = false;
 };
 constexpr Attempt kAttempts[] = {
@@ -221,7 +221,7 @@ class Relations {
   isl::union_map value_flow() const {
     isl::union_map reads = no_pairs(context_), writes = reads, may_write = reads, order = reads;
     for (const IslStatement& s : model_.statements) {
-      // What is written once is near nowhere.
+      // An element that is written once, outside of loops, is near to no iteration.
       const bool has_loops = !s.statement->body.iterators.empty();
       for (const IslAccess& access : s.accesses) {
         if (!access.write && access.own) continue;

@@ -176,8 +176,8 @@ bool LoopExtents::is_box() const {
   return std::ranges::all_of(bounded_by_, [](const auto& outer) { return outer.empty(); });
 }
 
-// What `extent` finds where iterators are independent of one another, as most are: many
-// orders are priced.
+// The same as `extent` where iterators are independent of one another, as most are, and much
+// faster: many orders are priced.
 double LoopExtents::extent_in_box(std::size_t row, const std::vector<KnownRow>& known) const {
   double steps = std::max(1.0, widths_at_middle_[iterator_of_[row]]) - 1;
   for (const KnownRow& outer : known)

@@ -365,7 +365,7 @@ double StatementPrice::traffic(const std::vector<Loop>& loops,
   while (held > 0 && footprints[held - 1] <= capacity) --held;
   double bytes = 0;
   for (const Reference& reference : references_) {
-    // What is written over comes with its own read.
+    // A reference that is written comes with the read of the same elements, if there is one.
     const bool is_warm =
         std::ranges::any_of(warm,
                             [&](const Reference* other) { return other->reads_as(reference); }) ||

@@ -195,8 +195,8 @@ class PointPlanner {
     step(schedule::PlannedBind{main().name, schedule::within_tile(point), ir::LoopKind::Thread});
   }
 
-  // Before the loops are fused: what a thread keeps is at one iteration of each, as these
-  // are fused and cut.
+  // Registers for what a thread keeps. Stages come before the loops are fused, so they are at the
+  // last loop of those that will be fused and cut.
   void keep() {
     if (nest_.as_isl_says) return;
     const std::vector<std::string> fused = grid().fused;

@@ -12,7 +12,7 @@ bool shares_operands(const ir::Program& program, const schedule::State& referenc
                      const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None || !ir::classify_contraction(program, update))
     return false;
-  // The same element is read at other iterations of a loop that is not the sum's.
+  // Whether the same element is read again in other iterations of a free loop.
   const auto is_read_again = [&](const ir::Load* load) {
     return std::ranges::any_of(update.iterators, [&](const std::string& it) {
       const bool is_free = std::ranges::find(update.reductions, it) == update.reductions.end();

@@ -36,7 +36,8 @@ struct RowStep {
   const ir::Statement* init = nullptr;  // of a sum
   const ir::Statement* body = nullptr;
   std::vector<std::string> own;  // free loops inside the row
-  // Along which threads lie: of `own`, or of a sum's terms; empty: once per row.
+  // The loop along which threads lie, one of `own` or of the sum's; empty: the step runs once per
+  // row.
   std::string lane;
 
   bool is_sum() const { return init != nullptr; }

@@ -203,7 +203,7 @@ class SquarePlanner {
   }
   std::int64_t box(const ir::Index& index) const { return schedule::box_width(index, ranges()); }
 
-  // What one definition makes and another one reads is a thread's own.
+  // Tensors that only this nest uses stay in the registers of the thread that defines them.
   void keep() {
     const std::string at = has_own_rows() ? tiles_of(within_tile(turning_)) : within_tile(lane_);
     for (const ir::Statement* s : statements_)

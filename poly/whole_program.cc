@@ -126,7 +126,7 @@ class WholeProgram {
 
   std::string reasons;                  // what was lost
   std::vector<std::string> considered;  // all of it, a line each
-  // What was taken has serial loops that were priced otherwise.
+  // Whether the plan that was taken has serial loops that were priced in vectors or parts.
   bool is_slow = false;
 
   void lose(const std::string& why) {

@@ -348,7 +348,7 @@ class CellFinder {
   }
 };
 
-// What is read of a cell that is written needs none of its own.
+// A read of part of a cell that is written needs no cell of its own.
 void add_reads(std::vector<Cell>& cells, const std::vector<Cell>& read) {
   const std::vector<Cell> written = cells;
   for (const Cell& part : read) {

@@ -280,7 +280,8 @@ class GpuTileSearch {
     return known->second;
   }
 
-  // Along which the operand lies in shared memory: as the lanes do, if it moves with them.
+  // The side along which the operand lies in shared memory: that of the lanes, if it moves with
+  // them.
   const GpuTileSide& side_of(const NestAccess& operand, const GpuTile& tile) const {
     const auto moves = [&](const GpuTileSide& side) {
       return operand.moves_with(number(side.loop));

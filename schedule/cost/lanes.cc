@@ -173,7 +173,7 @@ ir::Expr simplified(const ir::Expr& value, const ir::Ranges& ranges) {
   });
 }
 
-// Over the loops that a split by `size` makes, of which the inner one has as many iterations.
+// The statement over the loops that a split by `size` makes, simplified by the inner loop's range.
 ir::Statement in_blocks(const ir::Statement& statement, const std::string& loop,
                         std::int64_t size) {
   ir::Statement s = with_phases(statement, loop, size);

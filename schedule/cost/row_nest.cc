@@ -126,7 +126,7 @@ class RowNest {
     return nest_statement(tensor + ".update");
   }
 
-  // Below the rows of the block as lanes, or one by one.
+  // The loop over the rows of a block, as lanes where these are neighbours in memory.
   NestPath row_lanes(const ir::Statement& s) const {
     if (chain_.block == 1) return {};
     const bool suits =

@@ -92,7 +92,7 @@ class TileChooser {
   std::vector<Block> blocks(const TileCandidate& candidate) const {
     if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned)
       return {};
-    // What leaves the registers leaves in vectors.
+    // Sums leave the registers in vectors between blocks.
     if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};
     std::vector<Block> all;
     const auto add = [&](std::int64_t size) {

@@ -246,7 +246,7 @@ class NestApplication {
     }
   }
 
-  // Below its loops, those that the path omits innermost.
+  // Puts the leaf below its loops, with those that the path omits innermost.
   void place(const NestLeaf& leaf, Names& problems) {
     check_leaf(next_, next_.tree, leaf, problems);
     if (!problems.empty()) return;

@@ -34,7 +34,8 @@ class Slide {
         site_(site),
         between_(sliding_loops(site.prefix, site.per)) {}
 
-  // What holds of the elements that are made: over the prefix and one `$d` a dimension of the box.
+  // Constraints on the elements that each iteration makes, over the loops of the prefix and a
+  // symbol $d for each dimension of the box.
   Result<std::vector<Constraint>, Refusal> run() {
     if (auto refusal = check_loops()) return *refusal;
     if (auto refusal = find_box()) return *refusal;
@@ -181,7 +182,7 @@ std::optional<Refusal> slide(State& state, const std::string& tensor, const Lift
   if (!window) return window.error();
   for (const std::string& name : select_statements(state, tensor)) {
     ScheduledStatement& s = statement_of(state, name);
-    // What the window says of loops and counters, over the statement's iterators.
+    // The window speaks of loops and counters $d: here both over the statement's iterators.
     ir::Bindings iterators;
     for (const LoopRow& row : s.rows) iterators[row.loop] = row.value;
     for (std::size_t d = 0; d < s.body.writes.front().indices.size(); ++d) {

@@ -188,8 +188,8 @@ class StageApplication {
     return std::nullopt;
   }
 
-  // What a sliding window does not make again lies in the buffer since the window's loop began, so
-  // that the buffer must not begin anew inside of that loop.
+  // Elements that a sliding window does not make again lie in the buffer since the window's loop
+  // began, so the buffer must not begin anew inside of that loop.
   std::optional<Refusal> check_windows() const {
     for (const std::string& writer : plan_.writers) {
       const NestLeaf leaf = leaf_said(leaf_of(plan_.before, writer), plan_.before.tree);
@@ -291,7 +291,7 @@ class StageApplication {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
         if (!load || !plan_.takes(plan_.before.at(user), *load)) return e;
         std::vector<ir::Index> indices = local_indices(load->indices, rows);
-        // What lies outside is in the copy, if anything is.
+        // A guarded read keeps its guard, unless the copy holds the value for outside as well.
         if (!load->otherwise || plan_.padding.otherwise)
           return ir::make_load(e->type, plan_.local.name, std::move(indices));
         return ir::make_guarded_load(e->type, plan_.local.name, std::move(indices), load->guard,

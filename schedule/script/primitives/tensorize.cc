@@ -187,7 +187,7 @@ Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& in
   return refusal;
 }
 
-// No instruction inside another.
+// Refuses an instruction inside another.
 std::optional<Refusal> check_nesting(const State& state, const Loop& loop) {
   for (const TensorizedLoop& other : state.tensorized) {
     const Loop* outer = find_loop(state.tree, other.loop);
@@ -200,8 +200,8 @@ std::optional<Refusal> check_nesting(const State& state, const Loop& loop) {
   return std::nullopt;
 }
 
-// What the contract has to let the instruction sum in its own order: loops of the tile
-// that are reductions.
+// Reductions among the tile's loops, whose terms the contract has to leave to the instruction's
+// order.
 std::optional<Refusal> check_rounding(const State& state, const Loop& loop,
                                       const ir::Intrinsic& intrinsic) {
   if (!intrinsic.rounds) return std::nullopt;
