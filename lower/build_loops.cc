@@ -180,9 +180,8 @@ class Builder {
     return children.empty() ? nullptr : ir::make_block(std::move(children));
   }
 
-  // Of a loop that is cut each part is built anew from the same tree, as bounds and guards differ
-  // from part to part. `required` shrinks as guards are placed, so each part starts from a copy of
-  // it.
+  // Each part of a cut loop is built anew from the same tree, as bounds and guards differ from part
+  // to part. `required` shrinks as guards are placed, so each part starts from a copy of it.
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
     const std::vector<LoopBounds> parts =
         cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);

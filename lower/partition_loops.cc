@@ -198,14 +198,14 @@ class Partitioner {
     return !trips.is_constant() && facts_.proves(1 - trips);
   }
 
-  // Trips of an Unrolled loop that sizes decide: one branch for each number of them, in which
-  // it is known.
+  // An Unrolled loop whose number of trips sizes decide becomes one branch for each possible
+  // number, which is known inside.
   Stmt by_trips(const Stmt& s) {
     const std::optional<OpenTrips> trips = open_trips(s, facts_, params_);
     if (!trips) return s;
     std::vector<Stmt> branches;
     std::int64_t stores = 0;
-    // 0: what stands beside the loop.
+    // The branch of 0 trips keeps what stands beside the loop.
     for (std::int64_t count = trips->least; count <= trips->most; ++count) {
       const Constraint known = ir::equal(trips->count, count);
       const ir::Facts::Scope scope(facts_);

@@ -31,9 +31,10 @@ bool is_gathered(const std::vector<ir::Index>& indices) {
   return std::ranges::any_of(indices, [](const ir::Index& i) { return i.indirect != nullptr; });
 }
 
-// y[8*i; 8 by 1] = acc[0; 8 by 1]   ->   y[8*i] = acc[0];  y[8*i + 1] = acc[1];  ..
-// A vector of elements that are computed one by one is none that registers hold: what copies it out
-// takes its elements.
+// Elements that are computed one by one are no vector in registers: a vector copy out of them
+// becomes a copy of each element.
+//
+//   y[8*i; 8 by 1] = acc[0; 8 by 1]   ->   y[8*i] = acc[0];  y[8*i + 1] = acc[1];  ..
 Stmt by_elements(const Stmt& s, const std::string& buffer) {
   Stmt below =
       ir::rewrite_children(s, [&](const Stmt& child) { return by_elements(child, buffer); });

@@ -22,7 +22,7 @@ using schedule::DependenceKind;
 using schedule::IslContext;
 using schedule::IslModel;
 
-// Reductions with their initial values, every other statement by itself.
+// A cluster is a reduction with its initial value, or any other statement by itself.
 std::vector<Cluster> make_clusters(const ir::Program& program) {
   std::vector<Cluster> clusters;
   for (std::size_t i = 0; i < program.statements.size(); ++i) {

@@ -63,7 +63,7 @@ struct Side {
     if (has_vectors() && has_chunks()) return {tiles_of(base), within_tile(within_tile(base))};
     return {is_lane && !has_vectors() ? tiles_of(base) : within_tile(base)};
   }
-  // The same as digits of a dimension.
+  // The same loops as digits of a dimension of the tensor, for the layout.
   LayoutIndex thread_digit(const std::string& name) const {
     using Part = LayoutIndex::Part;
     if (has_vectors() && has_chunks())
@@ -195,7 +195,8 @@ class BlockPlanner {
     return steps;
   }
 
-  // Some steps of the sum follow each other without a jump, where they are innermost.
+  // Whether some steps of the sum are written out one after the other: the cut loop is the
+  // innermost of the sum, and its slices have several such groups.
   bool is_written_out() const {
     const std::int64_t some = steps_at_once();
     return tile_.step == update_.reductions.back() && some > 1 && tile_.steps % some == 0 &&
@@ -297,7 +298,8 @@ class BlockPlanner {
     }
   }
 
-  // A box of the sum's terms is not the one that others of the block read.
+  // Whether other statements of the nest read the buffer. A stage of the update's box would not
+  // hold what they read.
   bool is_read_beside(const std::string& buffer) const {
     return std::ranges::any_of(nest_.others(),
                                [&](const ir::Statement* s) { return ir::reads(*s, buffer); });
@@ -438,12 +440,12 @@ class BlockPlanner {
     schedule::bind_to_threads(statement, loops, nest_.fresh("t"), plan_.steps);
   }
 
-  // The sums themselves are a result, or read by another nest.
+  // Whether the sums are a result themselves, or read by another nest.
   bool leaves_registers() const {
     return !schedule::stays_inside(program_, sum(), update_, nest_.others());
   }
 
-  // The loops of their copy are the layout's digits, in its order.
+  // The copy of the sums to memory has the layout's digits as loops, and their threads.
   void bind_results() {
     const std::string statement = sum() + ".out";
     std::vector<std::string> threads, own;

@@ -36,8 +36,8 @@ Refusal broken(const schedule::BrokenPin& pin) {
   return schedule::located(Refusal(schedule::RefusalKind::Malformed, pin.why), pin.line);
 }
 
-// The lines without those params that no later line mentions.
-// From the last line to the first: a param is kept if a line behind it names it.
+// The lines without those params that no later line names. Read from the last line to the first, so
+// that the names of all later lines are known.
 std::vector<Directive> used(const std::vector<Directive>& lines) {
   std::vector<Directive> kept;
   std::set<std::string> names;

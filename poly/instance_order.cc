@@ -74,8 +74,8 @@ isl::union_map no_pairs(const IslContext& context) {
 
 isl::union_map as_union(isl::map map) { return isl::manage(isl_union_map_from_map(map.release())); }
 
-// A Program's instances and the pairs of them that isl is told about.
-// isl's scheduler gets three relations (Verdoolaege and Janssens, *Scheduling for PPCG*):
+// A Program's instances and the pairs of them that isl is told about. Its scheduler gets three
+// relations (Verdoolaege and Janssens, *Scheduling for PPCG*):
 //
 //   validity     source before sink, whatever else happens
 //   coincidence  what may not run at once: validity, and updates of one class, whose order is free
