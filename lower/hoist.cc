@@ -31,7 +31,8 @@ struct GuardedStore {
 };
 using Body = std::vector<GuardedStore>;  // of stores and branches, in order
 
-// False if there is anything else.
+// The stores of the loop's body with the conditions around each; false if the body holds anything
+// else but fences and prefetches.
 bool collect_stores(const Stmt& s, const std::string& var, GuardedStore& around, Body& body) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     around.store = store;

@@ -228,8 +228,8 @@ class Vectorizer {
     return ir::make_block(std::move(sides));
   }
 
-  // All iterations; `at_most`: of so few pieces side by side, a number of them that the loop does
-  // not exceed, where it is known otherwise.
+  // All iterations in vectors, under a test that there are any. `at_most`: a bound on their number
+  // that the caller knows.
   Stmt guarded_pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
                       std::optional<std::int64_t> at_most = std::nullopt) {
     Stmt body = pieces(loop, extent, lanes, at_most);
@@ -238,6 +238,8 @@ class Vectorizer {
     return ir::make_if({{ir::at_least(extent, 1)}, nullptr, std::move(body)});
   }
 
+  // Vectors side by side where a few hold all iterations, however many there are in the end: those
+  // past the last are masked. Else a loop over vectors.
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
               std::optional<std::int64_t> at_most) {
     // Masked vectors cost less than a loop that counts where masks are registers; elsewhere a

@@ -115,12 +115,13 @@ class AttentionPlanner : AttentionBase {
   std::string key_lanes() const { return within_tile(within_tile(form_.key)); }
   std::string own_keys() const { return tiles_of(within_tile(form_.key)); }
 
-  // Of scores: threads along rows and keys, `steps` of the sum, then the elements of one thread.
+  // The loops of the scores: threads along rows and keys, `steps` of the sum, then the elements of
+  // one thread.
   NestPath tile(const NestPath& steps = {}) const {
     return joined(joined({{row_tiles()}, {key_lanes()}}, steps),
                   {{own_keys(), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
   }
-  // Of the product: the same with columns in place of keys.
+  // The loops of the product: the same with columns in place of keys.
   NestPath sums(const NestPath& steps = {}) const {
     return joined(joined({{row_tiles()}, {within_tile(form_.column)}}, steps),
                   {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});

@@ -59,11 +59,11 @@ constexpr Attempt kAttempts[] = {
     {"regions as written", Gist::None, true, true, false, 200'000, true, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
-// Between which relations are worth the time of joining their pieces.
+// With so many statements or more, joining the pieces of relations between them is worth its time.
 constexpr std::size_t kManyStatements = 10;
 constexpr std::uint64_t kQuotaOfNumbers = 15'000;
 constexpr double kLoopsOfQuota = 15;  // of all statements: with more of them the quota is less
-// Whether sums that are pushed keep all dependences.
+// isl operations for the question whether sums that are pushed keep all dependences.
 constexpr std::uint64_t kQuotaOfPushed = 60'000;
 // The largest constant of a row: a larger one means that isl runs one loop after the other.
 constexpr std::int64_t kLargestConstant = 20;

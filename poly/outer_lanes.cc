@@ -202,9 +202,9 @@ class OuterLanes {
                                *std::move(rest));
   }
 
-  // Cuts the lane loop into strips. Statements that have it each for itself are split one by one; a
-  // shared loop is split for all statements that have a loop of its name. Where that would be
-  // others too, it is renamed first.
+  // Cuts the lane loop into strips. If each statement has its own loop, each is split by its name.
+  // A shared loop is split by a directive for all statements with a loop of that name; where others
+  // have one, too, the shared loop is renamed first.
   void split_strips() {
     std::set<schedule::LoopId> own;
     bool is_only = true;

@@ -129,7 +129,7 @@ class PointPlanner {
     return stride == 0 || stride == 1;
   }
 
-  // Loops that come first among the points: one whose size is open can only be the outermost of
+  // Whether the loop comes first among the points: a loop of open size can only be the outermost of
   // those that are fused, and the loop over parts is fused with none.
   bool stays_apart(const std::string& loop) const {
     return program_.open.contains(loop) || loop == nest_.part;
