@@ -58,7 +58,8 @@ class Job {
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
   }
-  // For objects: what people read as text stays the code alone.
+  // What the runtime checks calls against, as data in objects. Text that people read is the code
+  // alone.
   void add_interfaces() {
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
       const std::vector<std::int64_t> numbers =
@@ -92,14 +93,16 @@ class Job {
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<llvm::Module> module_;
   std::vector<ObjectCode::KernelInfo> infos_;
-  // Of a GPU: a module of its own, but for the device's code that this CPU runs.
+  // For a GPU. The device's code has its own module, unless this CPU runs it (emulated): then it
+  // lies in the host's.
   std::unique_ptr<const Instructions> device_instructions_;
   std::unique_ptr<const DeviceOps> device_ops_;
   std::unique_ptr<llvm::TargetMachine> device_machine_;
   std::unique_ptr<llvm::Module> device_module_;
   bool reports_accesses_ = false;
 
-  // A host of which nothing is known: its code starts kernels and waits.
+  // A host of which nothing is known but its kind. Its code only starts kernels and waits, so no
+  // feature of the processor matters.
   static Target plain_host() { return target_for_cpu(backend_of(kNativeKind).generic_cpu); }
 
   void open_device(bool emulated) {
@@ -120,7 +123,8 @@ class Job {
     return text;
   }
 
-  // Asked before anything is emitted.
+  // Refuses an instruction that the target lacks, by its name and before anything is emitted: LLVM
+  // would fail in selection, without saying which directive asked for it.
   void check_instructions(const Kernel& kernel) const {
     ir::for_each_stmt(kernel.program.body, [&](const ir::Stmt& s) {
       const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
@@ -186,8 +190,8 @@ class Job {
     if (output == Output::Ir) module.print(stream, nullptr);
   }
 
-  // Masked accesses lane by lane, values in registers, one load of what is loaded twice: as
-  // the device has it.
+  // Brings the code to the form in which the device runs it before accesses are reported: values in
+  // registers, one load of what is loaded twice, masked accesses lane by lane.
   void prepare_reports() {
     const AccessNames names = access_names(*module_);
     llvm::legacy::PassManager passes;

@@ -13,7 +13,7 @@ namespace {
 
 [[gnu::used]] const char* const* const kLoads = &kModuleDigest;
 
-// The loader's words tell what has run out from what is not there.
+// Only the loader's text says why: resources that have run out, or a file that is not there.
 [[noreturn]] void refuse(const std::string& why) {
   for (const char* limit :
        {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
@@ -27,8 +27,8 @@ namespace {
                       "or installation");
 }
 
-// Never closed: errors that it throws outlive the call. Found beside the program, by the run path
-// of its file.
+// The library stays open: errors that it throws outlive the call, and their types are its own. The
+// loader finds it beside the program by the run path of the program's file.
 const Functions& load() {
   void* const library = dlopen(POLYTE_CODEGEN_MODULE, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) refuse(dlerror());

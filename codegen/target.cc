@@ -32,7 +32,8 @@ std::string near_names(const std::string& name, TargetKind kind) {
   return text;
 }
 
-// The family of processors by its other name, a level for an instruction set, or what is near.
+// A hint for a name that is no processor: the other name of a family, a level for an instruction
+// set, or the three nearest names.
 std::string other_words(const std::string& name, TargetKind kind) {
   if (kind == TargetKind::X86 && (name == "arm64" || name == "aarch64" || name == "arm"))
     return "of AArch64 a processor is named: aarch64:neoverse-n1";

@@ -54,7 +54,8 @@ bool is_indirect(const ScheduledStatement& s) {
   });
 }
 
-// Statements of the reference that are left out, and those whose elements are.
+// What the comparison leaves out: statements with a guard on data, which isl does not see, and the
+// elements of statements whose subscripts are read at run time.
 struct Exceptions {
   std::set<std::string> statements, elements;
 
@@ -187,7 +188,7 @@ class AstRun {
     instance(s, point);
   }
 
-  // A pair's second element first, as the nest stores them.
+  // The second write of a pair (ArgMin, ArgMax) comes first, as in the nest (build_loops.cc).
   void store(const ScheduledStatement& s, const ir::Values& point) {
     for (std::size_t w = s.body.writes.size(); w-- > 0;) {
       Done done{s.reference, {}, without_number(state_, s.body.writes[w].buffer), {}};

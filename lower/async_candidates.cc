@@ -17,6 +17,9 @@ bool is_zero(const ir::Expr& e) {
 
 }  // namespace
 
+// Shared buffers that are only filled by copies from memory of the device which the launch does not
+// write: each store is a load of the same type, without arithmetic, and guarded reads fill in
+// zeros.
 std::map<std::string, const ir::Alloc*> async_candidates(const BlockTree& tree,
                                                          const ir::LoopProgram& program) {
   std::map<std::string, const ir::Alloc*> shared;
@@ -46,6 +49,9 @@ std::map<std::string, const ir::Alloc*> async_candidates(const BlockTree& tree,
   return shared;
 }
 
+// Whether a vector that is read side by side is not stored side by side
+// (transposed, or swizzled in single elements): cp.async copies 4 to 16 adjacent bytes to adjacent
+// bytes, so that it would be split into single elements.
 bool is_scattered(const Stmt& region, const ir::Alloc& alloc) {
   bool found = false;
   const auto moves_by_one = [](const std::vector<ir::Index>& indices, const std::string& var) {

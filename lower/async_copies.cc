@@ -110,8 +110,8 @@ class Planner {
     return true;
   }
 
-  // In which it is filled for a later iteration only, and elsewhere not at all but before that
-  // loop; null: there is none, it is filled where it is read.
+  // The loop ahead of which the buffer is filled: each iteration fills it for a later one only, and
+  // outside of the loop it is only filled before it. Null: it is filled where it is read.
   static const BlockNode* loop_ahead_of(const std::vector<Flow>& flows) {
     const auto carried =
         std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
@@ -226,8 +226,9 @@ class Planner {
     });
   }
 
-  // A loop before the one that reads, of whose copies the first iteration there needs the first
-  // one's only.
+  // Whether the loop fills the stages of a pipeline, before the loop that reads them: the first
+  // iteration of that one needs what the first iteration here copies, and nothing that later ones
+  // do. Each of its iterations then commits a group of its own.
   bool is_of_stages(const BlockNode& n) const {
     const auto from_start = [](const BlockNode& loop) {
       return Affine::symbol(loop.loop()->var) - loop.loop()->lower[0];
@@ -272,9 +273,8 @@ class Planner {
 
   std::int64_t at(const Gap& gap) const { return plan_.commits.contains(gap) ? 1 : 0; }
 
-  // Commits of one execution, at the least.
-  // A lower bound, as only so many groups are sure to lie between: branches, and loops of an
-  // unknown number of trips, count as none.
+  // Commits of one execution of the node: a lower bound, as only so many groups are sure to lie
+  // between. Branches, and loops of an unknown number of trips, count as none.
   std::int64_t commits_in(const BlockNode& n) const {
     if (n.kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n.source->op))
       return commits_in(*n.children[0]);
@@ -292,7 +292,7 @@ class Planner {
   std::int64_t commits_of_iteration(const BlockNode& loop) const {
     return commits_in(*loop.children[0]) + at({&loop, 0});
   }
-  // In a sequence, of children [first, last) and of the places behind them.
+  // Commits in the children [first, last) of a sequence, and in the places behind each of them.
   std::int64_t commits_between(const BlockNode& n, std::size_t first, std::size_t last) const {
     std::int64_t count = 0;
     for (std::size_t i = first; i < last; ++i)
@@ -374,7 +374,9 @@ class Planner {
 
   // --- waits
 
-  // At the last barrier before the reader.
+  // Waits at the last barrier before the reader. Where that stands at the end of a loop's
+  // iteration, it serves all iterations but the first: the pairs of the first one go on to a
+  // barrier further out.
   void wait_for(const Flow& flow) {
     const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
     const BlockNode& top = flow.top();
@@ -417,16 +419,16 @@ class Planner {
   void wait(const Wait& wait) {
     int pending = 0;
     while (pending < kMostPending && has_landed(wait, wait.place, pending + 1)) ++pending;
-    // Nothing to wait for.
+    // All groups may be under way because there is no pair of instances at all.
     if (pending == kMostPending && !finder_.question().holds(wait.pairs)) return;
     const auto [at, fresh] = plan_.waits.emplace(wait.place, pending);
     if (!fresh) at->second = std::min(at->second, pending);
     waits_.push_back(wait);
   }
 
-  // What the pairs read, where at a place so many groups may be under way: there is no pair of
-  // instances that meet with fewer than `pending` commits between. A question to the integer sets,
-  // so open sizes and triangular loops are decided for all their values at once.
+  // Whether all that the pairs read has landed at a place where `pending` groups may be under way:
+  // no pair of instances has fewer than `pending` commits in between. A question to the integer
+  // sets, so open sizes and triangular loops are decided for all their values at once.
   bool has_landed(const Wait& wait, const Gap& place, int pending) const {
     std::vector<Constraint> some = wait.pairs;
     some.push_back(ir::at_least(pending - 1, commits(wait, place)));

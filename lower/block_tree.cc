@@ -94,7 +94,7 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
       !has_threads(s) || (loop && ir::is_of_threads(loop->kind) && loop->kind != LoopKind::Warp);
   if (is_region) {
     node->thread = thread_of(loop, warp_);
-    // Any lane may be the one that touches an element.
+    // The number of the thread is then not known more closely than its warp.
     if (has_warp_instruction(s)) node->thread = node->thread + Affine::symbol(kAnyLane);
     std::vector<Constraint> where = known_;
     if (has_warp_instruction(s))

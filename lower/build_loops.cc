@@ -43,8 +43,8 @@ bool belongs(const State& state, const ScheduledStatement& s, Part part) {
 
 using Instances = std::vector<LeafInstance*>;
 
-// Reads count too: of what has no element (an extent is 0) nothing is written, and guarded
-// reads remain.
+// Whether the body reads or writes the buffer. Reads count: a buffer without elements is never
+// written, but guarded reads of it remain and need its allocation.
 bool touches(const Stmt& body, const std::string& buffer) {
   bool found = false;
   ir::for_each_stmt(body, [&](const Stmt& s) {
@@ -136,8 +136,9 @@ class Builder {
   std::vector<std::string> bound_;
   ir::Facts facts_;
 
-  // A statement without any instance (an extent is 0) leaves no loops; it may have no
-  // bounds either.
+  // The outermost projection holds constraints without loops. A negative constant among them says
+  // that the statement has no instance (an extent is 0): it leaves no loops, and may have no
+  // bounds.
   void add(LeafInstance instance) {
     for (const Affine& e : instance.projections.front())
       if (e.is_constant() && e.constant() < 0) return;
@@ -179,9 +180,8 @@ class Builder {
     return children.empty() ? nullptr : ir::make_block(std::move(children));
   }
 
-  // Of a loop that is cut each part is built anew from the same tree, as bounds and guards differ
-  // from part to part. `required` shrinks as guards are placed, so each part starts from a copy of
-  // it.
+  // Each part of a cut loop is built anew from the same tree, as bounds and guards differ from part
+  // to part. `required` shrinks as guards are placed, so each part starts from a copy of it.
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
     const std::vector<LoopBounds> parts =
         cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
@@ -235,7 +235,8 @@ class Builder {
 
   Stmt build_part(const Loop& loop, const LoopBounds& bounds, std::size_t depth,
                   const Instances& below) {
-    // Of the loops of one name; inside, it has its own.
+    // Several loops may have the schedule's name; this one gets another variable. Inside, facts and
+    // bounds still speak of the schedule's name, which is replaced once the body is built.
     const std::string var = loop_names_.fresh(loop.name);
     std::optional<ir::Facts::Scope> inside(facts_);
     facts_.bind(loop.name, bounds.lower, bounds.upper);
@@ -379,7 +380,8 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
   return buffers;
 }
 
-// What is packed is packed whatever the sizes are: conditions on these alone are left out.
+// Constants are packed once, whatever the sizes of a call are: conditions that use a size are left
+// out.
 Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
   Stmt below =
       ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });

@@ -38,7 +38,7 @@ bool same(const Place& a, const Place& b) {
          a.lanes.strides == b.lanes.strides;
 }
 
-// Where the last lane is, from the first.
+// The distance of the last lane from the first.
 std::int64_t reach_of(const Place& place, std::size_t dimension) {
   return place.lanes.count == 1 ? 0 : place.lanes.strides[dimension] * (place.lanes.count - 1);
 }
@@ -148,7 +148,8 @@ class Carrier {
     return all;
   }
 
-  // No other store reaches the element until the next iteration has read it.
+  // Whether no other store of the body reaches the element that is written now, or the one that was
+  // written in the iteration before, so that both keep their values until they are read.
   bool stays(const Carried& value) const {
     for (std::size_t i = 0; i < stores_.size(); ++i) {
       if (i == value.store || stores_[i]->buffer != value.now.buffer) continue;

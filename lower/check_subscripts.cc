@@ -79,7 +79,7 @@ class Checker {
     return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, std::move(load)});
   }
 
-  // True where one of the subscripts is read at run time.
+  // Wraps each subscript that is read at run time; false where there is none.
   bool check(const std::string& buffer, std::vector<Index>& indices, Lanes& lanes) const {
     bool found = false;
     for (std::size_t d = 0; d < indices.size(); ++d) {

@@ -27,7 +27,7 @@ std::vector<const BlockNode*> path(const BlockNode& n) {
 
 }  // namespace
 
-// Of a region with itself, its parent.
+// The innermost node that holds both regions; for a region and itself, its parent.
 const BlockNode* lowest_common(const BlockNode& a, const BlockNode& b) {
   const auto pa = path(a), pb = path(b);
   std::size_t i = 0;
@@ -59,8 +59,8 @@ bool runs_at_least_once(const ir::For& loop) {
   return loop.lower.size() == 1 && loop.upper.size() == 1 && trips.is_constant() &&
          trips.constant() >= 1;
 }
-// What every execution of the node reaches. Nothing inside a branch, or a loop that may run no
-// iteration: a barrier there would not be on every way.
+// Adds the gaps that every execution of the node reaches. None inside a branch, or a loop that may
+// run no iteration: a barrier there would not be on every way.
 void add_inside(const BlockNode& n, std::set<Gap>& ways) {
   if (n.kind == Kind::Region || n.kind == Kind::Warps) return;
   if (n.kind == Kind::Wrap && !std::holds_alternative<ir::Alloc>(n.source->op)) return;
@@ -71,7 +71,7 @@ void add_inside(const BlockNode& n, std::set<Gap>& ways) {
     add_inside(*child, ways);
   }
 }
-// Between two children of a sequence, which every thread reaches.
+// Gaps between two children of a sequence, which every thread reaches.
 void add_between(const BlockNode& sequence, std::size_t first, std::size_t second,
                  std::set<Gap>& ways) {
   for (std::size_t i = first + 1; i <= second; ++i) {
@@ -79,7 +79,7 @@ void add_between(const BlockNode& sequence, std::size_t first, std::size_t secon
     if (i < second) add_inside(*sequence.children[i], ways);
   }
 }
-// After the region, and before what follows `top`.
+// Gaps on the way from the region to the end of the child of `top` that holds it.
 void add_after(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
   for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top;
        n = up, up = n->parent) {
@@ -90,6 +90,7 @@ void add_after(const BlockNode& region, const BlockNode& top, std::set<Gap>& way
     if (up->kind == Kind::Loop) ways.insert({up, 0});
   }
 }
+// Gaps on the way from the beginning of that child to the region.
 void add_before(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
   for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top;
        n = up, up = n->parent)
@@ -113,7 +114,7 @@ std::set<Gap> ways_between(const BlockNode& a, const BlockNode& b, const BlockNo
   add_between(sequence, branch_of(a, sequence), branch_of(b, sequence), ways);
   return ways;
 }
-// From an iteration of the loop to the next.
+// The same on the way from one iteration of the loop to the next.
 std::set<Gap> ways_around(const BlockNode& a, const BlockNode& b, const BlockNode& loop) {
   std::set<Gap> ways = {{&loop, 0}};
   add_after(a, loop, ways);

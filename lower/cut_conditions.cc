@@ -56,8 +56,9 @@ class Finder {
     vectors_.erase(loop.var);
   }
 
-  // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones,
-  // the larger number. Where it is, the loop has a constant extent.
+  // A loop with several bounds has a constant extent where one upper bound at a constant distance
+  // from a lower one is the least of all: other - bound >= 0. Likewise a constant lower bound has
+  // to be the largest: constant - other >= 0.
   void see_bounds(const ir::For& loop) {
     for (const Affine& low : loop.lower)
       for (const Affine& bound : loop.upper)
@@ -70,9 +71,9 @@ class Finder {
           if (other != constant) see_(constant - other, inside_);
   }
 
-  // A division by d that takes two values over the whole range changes at numerator = last * d. The
-  // two conditions are the two sides of that; where neither holds for all lanes, the vector lies
-  // across.
+  // A quotient that takes only two values over the loop changes from one to the other at numerator
+  // = last * d. A vector before or behind that has one value of it in all lanes; these are the two
+  // conditions. Where neither holds, the vector lies across.
   void see_divisions(const std::vector<ir::Index>& indices) {
     for (const ir::Index& index : indices)
       for (const ir::Term& term : index.affine.terms()) {

@@ -44,7 +44,8 @@ class RegionCutter {
   ir::Facts facts_;
   std::int64_t budget_;
 
-  // Where lanes exchange registers all of them take part: forms are for what stands beside that.
+  // All lanes have to take part in an exchange of registers, so that no condition may stand around
+  // it: only what stands beside an exchange gets several forms.
   Stmt beside_exchanges(const Stmt& s) {
     const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
@@ -88,9 +89,8 @@ class RegionCutter {
     return ir::make_if({where, nullptr, std::move(own)});
   }
 
-  // For all values of the loops inside; each that the ones before do not imply. A condition over
-  // loops inside is replaced by its least value, which holds only if the condition does for all of
-  // them.
+  // Conditions that hold for all values of the loops inside, each that those before it do not
+  // imply. A condition that uses loops inside is replaced by its least value over them.
   std::vector<Affine> conditions_of(const Stmt& body) {
     std::vector<Affine> found;
     for_each_cut_condition(body, false, "", facts_,

@@ -59,7 +59,8 @@ class Divider {
   Affine thread_ = 0;                         // the number of the one here, over the open loops
   std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
   std::vector<bool> shared_;                  // all accesses have that part
-  // Of what is left: the most, and what all of it is a multiple of.
+  // For the subscripts without the thread's part, by dimension: the largest value, and what all
+  // values are multiples of.
   std::vector<std::int64_t> reach_, step_;
   std::vector<std::int64_t> shape_;
   enum class Pass { Choose, Compare, Measure } pass_ = Pass::Choose;
@@ -126,9 +127,10 @@ class Divider {
     return index.indirect ? Affine(0) : open_.part_of(index.affine).value_or(0);
   }
 
-  // What thread 0 runs alone has no part of its own: its subscript is what the others' is
-  // for thread 0. Nor has what a condition leaves to one thread, whose number has taken the
-  // variable's place there.
+  // The thread's part is taken from the first access that has one. Outside of loops of threads
+  // thread 0 runs alone, and its subscript is what the others' would be for thread 0. A condition
+  // that leaves an access to one thread may have put a number in the thread's place, so that it has
+  // no part either.
   void choose(std::size_t d, const ir::Index& index) {
     if (!open_.none() && (!parts_[d] || *parts_[d] == Affine(0))) parts_[d] = part_of(index);
   }
@@ -163,7 +165,7 @@ class Divider {
     return facts_.simplify(subscript - open_.own_part_of(subscript));
   }
 
-  // Without what the part comes to for the thread that is here.
+  // The subscript less the part's value for the thread that runs here.
   Affine rest_here(std::size_t d, const Affine& subscript) const {
     return facts_.simplify(subscript -
                            ir::substitute(*parts_[d], {{OpenThreads::kThread, thread_}}));

@@ -22,7 +22,7 @@ using ir::Stmt;
 
 namespace {
 
-// A register of another lane, and the one that it goes to.
+// A copy of a register of another lane: `buffer[reg]` of lane `lane` goes to the register `name`.
 struct LaneCopy {
   std::string name, buffer;
   DType dtype = DType::F32;
@@ -252,7 +252,8 @@ class Region {
     return conditions_.empty() ? s : ir::make_if({conditions_, nullptr, std::move(s)});
   }
 
-  // Its value is the same throughout s, and s binds nothing that says which it is.
+  // Whether the copy can stand in front of s: nothing in the region stores to the buffer, and s
+  // binds no loop that the register or the lane depend on.
   bool is_before(const LaneCopy& copy, const Stmt& s) const {
     const std::set<std::string> loops = loops_of(s);
     return !stored_.contains(copy.buffer) &&
@@ -320,9 +321,9 @@ class Region {
     return ir::make_for(std::move(loop));
   }
 
-  // Of all lanes that read. The loop around an exchange has to run equally often in every lane,
-  // from the least lower to the greatest upper bound of any; lanes outside of their own bounds take
-  // part and store nothing.
+  // The least value of a bound over all lanes that read. The loop around an exchange has to run
+  // equally often in every lane, from the least lower to the greatest upper bound of any; lanes
+  // outside of their own bounds take part and store nothing.
   Affine least(const Affine& bound) const {
     std::set<std::string> symbols;
     bound.collect_symbols(symbols);
@@ -391,7 +392,8 @@ class Exchanger {
     return result;
   }
 
-  // Between blocks and threads, and of no instruction.
+  // Whether the registers are spread over the threads of a block: allocated between blocks and
+  // threads, and not as the fragment of an instruction.
   static bool is_spread(const ir::Alloc& alloc) {
     const ir::LoopBuffer& buffer = alloc.buffer;
     return buffer.memory == ir::Memory::Register && !buffer.of_lanes && !buffer.of_each_thread &&

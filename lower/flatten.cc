@@ -92,7 +92,8 @@ class Flattener {
     return e->lanes < as->lanes ? ir::make_broadcast(e, as->lanes) : e;
   }
 
-  // A subscript whose steps are no number: how it varies over lanes is part of its value.
+  // A subscript as a value, for a stride that is no constant: how it varies over the lanes has to
+  // be part of it, as `Lanes` has constant strides only.
   static Expr value_of(const Affine& subscript, int lanes, std::int64_t lane_stride) {
     if (lane_stride == 0) return ir::make_index(subscript);
     return std::make_shared<const ir::ExprNode>(

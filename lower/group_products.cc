@@ -26,6 +26,7 @@ Stmt grouped(std::vector<Stmt> products) {
   return ir::make_block(std::move(products));
 }
 
+// Products that follow each other, with nothing but fences between, are one group: they overlap.
 Stmt visit(const Stmt& s) {
   if (is_product(s)) return grouped({s});
   const auto* block = std::get_if<ir::Block>(&s->op);

@@ -31,7 +31,8 @@ struct GuardedStore {
 };
 using Body = std::vector<GuardedStore>;  // of stores and branches, in order
 
-// False if there is anything else.
+// The stores of the loop's body with the conditions around each; false if the body holds anything
+// else but fences and prefetches.
 bool collect_stores(const Stmt& s, const std::string& var, GuardedStore& around, Body& body) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     around.store = store;
@@ -164,7 +165,7 @@ class Hoister {
            std::ranges::none_of(load.indices, indirect);
   }
 
-  // No store of the body is to one of its elements, in whichever iterations.
+  // Whether no store of the body, in any iteration, reaches an element that the load reads.
   bool is_untouched(const ir::Load& load, const Guard& guard, const Body& body) {
     const auto is_same = [&](const GuardedStore& s) { return s.store->buffer == load.buffer; };
     if (std::ranges::count_if(body, is_same) > kMostStoresApart) return false;
@@ -177,7 +178,7 @@ class Hoister {
     });
   }
 
-  // Where an access is in a dimension.
+  // Subscripts and lanes of an access.
   struct Access {
     const std::vector<ir::Index>* indices;
     const ir::Lanes* lanes;

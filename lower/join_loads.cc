@@ -139,9 +139,9 @@ class Joiner {
     return true;
   }
 
-  // Of so many elements, the place of the row's first one, whatever the variables are. Rows of the
-  // buffer have to be a multiple as well, so that outer subscripts, which may be anything, keep the
-  // address aligned; the buffer itself begins aligned.
+  // Whether the row's element with constant 0 lies at a multiple of `count` elements, whatever its
+  // variables are. Rows of the buffer have to be a multiple as well, so that outer subscripts,
+  // which may be anything, keep the address aligned; the buffer itself begins aligned.
   static bool is_multiple(const Row& row, std::int64_t count) {
     const ir::LoopBuffer& buffer = *row.buffer;
     const bool rows_are = buffer.shape.size() == 1 || buffer.shape.back() % count == 0;

@@ -234,7 +234,7 @@ ir::Constraint LaneRewriter::guard(const ir::Constraint& c, const Piece& piece) 
   std::int64_t unit = 0;
   for (const ir::Term& term : first.terms()) unit = std::gcd(unit, term.coefficient);
   const std::int64_t last = first.constant() + stride * (piece.lanes - 1);
-  // A sign.
+  // Only a constant is left, so that its sign is the condition.
   if (unit == 0)
     unit = std::max<std::int64_t>(1, std::max(std::abs(first.constant()), std::abs(last)) + 1);
   if (floor_div(first.constant(), unit) != floor_div(last, unit)) throw NoLanes{differs};

@@ -35,9 +35,9 @@ std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   return result;
 }
 
-// The same with the intervals of the loops and sizes said and used: what a division hides in a
-// constraint of an inner loop is required outside it. An instruction's loops stand under no guard
-// of their own.
+// The constraints simplified by the intervals of loops and sizes, and these intervals themselves:
+// what a division hides in a constraint of an inner loop is required outside it. An instruction's
+// loops stand under no guard of their own.
 std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& s,
                                   const std::vector<Constraint>& all) {
   const ir::Ranges ranges = schedule::loop_ranges(state, s);

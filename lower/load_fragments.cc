@@ -17,7 +17,7 @@ using ir::Stmt;
 
 namespace {
 
-// Where a buffer is, as far as loads ask.
+// What loads have to know of a buffer.
 struct BufferPlace {
   DType dtype = DType::F32;
   std::optional<std::vector<std::int64_t>> strides;  // in elements; none: they depend on sizes
@@ -138,7 +138,8 @@ class Loader {
     return tiles;
   }
 
-  // A condition on what is outside of the tile is one on each of its elements.
+  // Whether the condition concerns the operand: it uses one of the tile's loops that the operand
+  // has, or none, and is then one on each of its elements.
   static bool is_about(const ir::Constraint& c, const ir::WarpMatch& match,
                        const std::vector<std::size_t>& loops) {
     for (std::size_t i = 0; i < match.loops.size(); ++i)
@@ -246,7 +247,8 @@ class Loader {
     return extent;
   }
 
-  // Of two matrices each, tiles that follow each other across the sum are loaded together.
+  // One load for each tile; for two that follow each other across the sum where each is two
+  // matrices, since ldmatrix loads up to four.
   std::vector<Loaded> grouped(const std::vector<Tile>& all) {
     std::vector<Loaded> loads;
     std::vector<bool> done(all.size(), false);
@@ -284,7 +286,7 @@ class Loader {
     return size_in_bytes(places_.at(tile.buffer).dtype);
   }
 
-  // The tile behind it, across the sum.
+  // The next tile across the sum: the subscripts moved by the tile's extent there.
   Tile moved(const Tile& tile) const {
     const int across = 1 - along_registers(tile);
     Tile next = tile;
@@ -330,7 +332,8 @@ class Loader {
     return ir::make_tensorized({ir::matrix_load_name(count, transposed), std::move(body)});
   }
 
-  // Each lane its own elements, as many at once as share a register where they follow each other.
+  // Each lane loads its own elements of the fragment, those that share a register of 32 bits at
+  // once where they are neighbours in memory.
   Stmt lane_loads(const Tile& tile, const ir::LoopBuffer& registers) {
     const ir::Fragment& fragment = fragment_of(tile);
     const std::string var = names_.fresh("lane");

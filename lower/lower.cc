@@ -73,6 +73,7 @@ LoopProgram lower_to_nest(const schedule::State& state) { return build_loops(sta
 LoopProgram lower_to_plain_loops(const schedule::State& state, const LowerOptions& options) {
   PassContext context{.machine = options.machine, .state = &state};
   LoopProgram program;
+  // Vector loops stay loops: the C that is written from this leaves lanes to its compiler.
   for (const Pass& pass : pass_list()) {
     if (std::string_view(pass.name) == "vectorize loops") break;
     run(pass, program, context, options.on_pass);

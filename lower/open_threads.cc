@@ -59,6 +59,8 @@ Affine OpenThreads::own_part_of(const Affine& e) const {
   return part;
 }
 
+// Thread numbers that differ by a multiple of 32 in each term have the same lane, maybe in other
+// warps.
 bool is_one_lane(const Affine& a, const Affine& b) {
   const Affine apart = a - b;
   return apart.constant() % ir::kLanes == 0 &&

@@ -26,6 +26,8 @@ bool is_of(const Affine& count, const std::vector<std::string>& params) {
 
 }  // namespace
 
+// The first unrolled loop whose number of iterations depends on sizes alone and has few possible
+// values, which partition_loops then makes a branch of each.
 std::optional<OpenTrips> open_trips(const Stmt& s, const ir::Facts& facts,
                                     const std::vector<std::string>& params) {
   std::optional<OpenTrips> found;

@@ -68,7 +68,7 @@ class CutFinder {
   }
 };
 
-// What may be added, in stores; never negative.
+// How many stores may be added; never negative.
 std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
   return std::min((options.growth - 1) * stores,
                   std::max<std::int64_t>(options.max_stores - stores, 0));
@@ -169,7 +169,7 @@ class Partitioner {
     return ir::make_block(std::move(loops));
   }
 
-  // With the bounds that count.
+  // Whether the part may have an iteration; keeps only those bounds that others do not imply.
   bool has_iterations(Part& part) const {
     part.lower = facts_.prune_lower(part.lower);
     part.upper = facts_.prune_upper(part.upper);
@@ -191,21 +191,21 @@ class Partitioner {
     return simple ? statement(by_trips(simple)) : nullptr;
   }
 
-  // At most once, that is.
+  // Whether the part has one iteration or none, by the sizes: its variable is then the lower bound.
   bool runs_once(const Part& part) const {
     if (part.lower.size() != 1 || part.upper.size() != 1) return false;
     const Affine trips = part.upper[0] - part.lower[0];
     return !trips.is_constant() && facts_.proves(1 - trips);
   }
 
-  // Trips of an Unrolled loop that sizes decide: one branch for each number of them, in which
-  // it is known.
+  // An Unrolled loop whose number of trips sizes decide becomes one branch for each possible
+  // number, which is known inside.
   Stmt by_trips(const Stmt& s) {
     const std::optional<OpenTrips> trips = open_trips(s, facts_, params_);
     if (!trips) return s;
     std::vector<Stmt> branches;
     std::int64_t stores = 0;
-    // 0: what stands beside the loop.
+    // The branch of 0 trips keeps what stands beside the loop.
     for (std::int64_t count = trips->least; count <= trips->most; ++count) {
       const Constraint known = ir::equal(trips->count, count);
       const ir::Facts::Scope scope(facts_);

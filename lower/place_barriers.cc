@@ -18,7 +18,8 @@ using Kind = BlockNode::Kind;
 
 namespace {
 
-// Executions of a deeper place are more than of all places outside it, say.
+// A barrier runs once per iteration of the loops around it, whose numbers may be unknown: each loop
+// is taken for 1000 iterations. One of a warp costs half of one of the block.
 double cost_of(const Gap& gap) {
   const bool is_end = gap.node->kind != Kind::Sequence;
   return std::pow(1000.0, gap.node->depth + (is_end ? 1 : 0)) * (is_of_warp(gap) ? 0.5 : 1);
@@ -130,7 +131,7 @@ std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts,
   return barriers;
 }
 
-// What is put between regions.
+// Builds the statements anew, with barriers, and commits and waits of copies, between regions.
 class Rebuilder {
  public:
   Rebuilder(std::map<Gap, ir::Barrier> barriers, AsyncCopies copies)

@@ -20,7 +20,7 @@ std::int64_t bytes_of(const ir::LoopBuffer& b) {
 
 using Places = std::map<std::string, Memory>;
 
-// One lane of a vector, or all that it has.
+// The subscripts of one lane of a vector.
 std::vector<ir::Index> at_lane(std::vector<ir::Index> indices, const ir::Lanes& lanes, int lane) {
   for (std::size_t d = 0; d < indices.size(); ++d)
     indices[d].affine = indices[d].affine + lanes.strides[d] * lane;
@@ -31,9 +31,10 @@ bool is_gathered(const std::vector<ir::Index>& indices) {
   return std::ranges::any_of(indices, [](const ir::Index& i) { return i.indirect != nullptr; });
 }
 
-// y[8*i; 8 by 1] = acc[0; 8 by 1]   ->   y[8*i] = acc[0];  y[8*i + 1] = acc[1];  ..
-// A vector of elements that are computed one by one is none that registers hold: what copies it out
-// takes its elements.
+// Elements that are computed one by one are no vector in registers: a vector copy out of them
+// becomes a copy of each element.
+//
+//   y[8*i; 8 by 1] = acc[0; 8 by 1]   ->   y[8*i] = acc[0];  y[8*i + 1] = acc[1];  ..
 Stmt by_elements(const Stmt& s, const std::string& buffer) {
   Stmt below =
       ir::rewrite_children(s, [&](const Stmt& child) { return by_elements(child, buffer); });
@@ -60,7 +61,9 @@ Stmt by_elements(const Stmt& s, const std::string& buffer) {
   return ir::make_block(std::move(each));
 }
 
-// Register buffers as their plans say, the others on the stack.
+// Register buffers as planned (register_plan.h); those without a plan go to the stack, with a note.
+// A buffer that is computed element by element and copied out in vectors gets its plan once the
+// copy is by elements, too.
 Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
   Stmt below =
       ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });

@@ -55,7 +55,7 @@ Placements placements_of(const ir::LoopProgram& program) {
   return result;
 }
 
-// A loop of a tile that lanes share: of which of its dimensions, and what stands for it.
+// A loop along one dimension of a tile that lanes share, and its part of the register's number.
 struct Role {
   const Placement* placement = nullptr;
   int dimension = 0;

@@ -25,6 +25,7 @@ std::string varying_subscript(const ir::Alloc& alloc) {
   const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
     if (buffer != alloc.buffer.name || !found.empty()) return;
     const auto varies = [&](const ir::Index& index) {
+      // The last subscript of a buffer that lanes share is the lane itself.
       if (alloc.buffer.of_lanes && &index == &indices.back()) return false;
       std::set<std::string> symbols;
       index.affine.collect_symbols(symbols);

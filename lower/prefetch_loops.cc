@@ -15,8 +15,8 @@ constexpr std::int64_t kUnrolledPrefetches = 16;  // beyond, a loop
 
 }  // namespace
 
-// One prefetch per cache line along the last dimension, one per element of the others. A row that
-// does not begin at a line's beginning reaches one line more, which gets no hint of its own.
+// One prefetch per cache line along the last dimension, and one per element of the others. A row
+// that begins inside a line may reach one line more than are counted; that line gets no hint.
 Stmt prefetch_loops(const State& state, const schedule::PrefetchHint& hint) {
   const auto box = schedule::ahead_of(state, hint);
   if (!box) return nullptr;

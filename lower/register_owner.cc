@@ -48,7 +48,8 @@ void for_each_write(const Stmt& s, const std::string& buffer, ThreadPlace& place
   });
 }
 
-// What the number of the thread makes of each subscript, a row per thread; empty: it is not known.
+// The part of each subscript that the thread's number determines, tabulated over all threads;
+// empty: it is not known.
 std::vector<std::vector<std::int64_t>> by_thread(const ir::Store& store, const ThreadPlace& place) {
   const auto last = place.facts.range(place.thread).max;
   if (!last || *last >= ir::kMostThreads) return {};

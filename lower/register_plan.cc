@@ -69,7 +69,7 @@ void RegisterPlan::visit(const Expr& e, const std::string& parallel) {
     if (load->buffer == name_) see(load->indices, load->lanes, parallel, false);
 }
 
-// Vectors all run along one dimension, element by element.
+// Whether the vector runs along one dimension, element by element, the same as all vectors before.
 bool RegisterPlan::sees_lanes(const ir::Lanes& lanes) {
   if (lanes.count == 1) return true;
   std::optional<std::size_t> along;
@@ -115,9 +115,9 @@ bool are_complements(const ir::StmtNode* a, const ir::StmtNode* b) {
 
 }  // namespace
 
-// Where it is read, it has been written: on the way here, or in both of two branches on it. A way
-// is the branches and loops around a statement; a store is on the way to here if its own is a
-// beginning of the present one.
+// Whether the cell has been written wherever this read runs: on the way here, or in both of two
+// complementary branches on it. A way is the branches and loops around a statement; a store is on
+// the way to here if its own way is a beginning of the present one.
 bool RegisterPlan::is_begun(const Masks& masks) const {
   const auto leads_here = [&](std::span<const ir::StmtNode* const> path) {
     return path.size() <= path_.size() &&
@@ -191,7 +191,8 @@ bool RegisterPlan::is_within(const Piece& part, const Piece& whole) const {
          part.first[dim] + part.lanes <= whole.first[dim] + whole.lanes;
 }
 
-// Single elements that are written, where a vector that is written has them.
+// Single elements that are stored inside a vector that is stored as well: each becomes a lane of
+// that vector (`become_lane`).
 void RegisterPlan::find_lanes() {
   for (const auto& [piece, masks] : pieces_) {
     if (!masks.stored || piece.lanes > 1 || !masks.uniform || masks.active || masks.skipped)
@@ -204,7 +205,8 @@ void RegisterPlan::find_lanes() {
   for (const auto& [piece, whole] : whole_) pieces_.at(whole).uniform = false;
 }
 
-// Inside a piece that is written: read only, or a lane of it.
+// Whether the piece is no value of its own, but part of a vector that is written: it is only read,
+// or it is a lane (`find_lanes`).
 bool RegisterPlan::is_part(const Piece& piece) const {
   if (whole_.contains(piece)) return true;
   if (pieces_.at(piece).stored) return false;
@@ -228,6 +230,9 @@ void RegisterPlan::check_overlap() {
   }
 }
 
+// A mask may be dropped where all accesses to the piece have the same one, it does not change
+// inside the allocation, and the piece is written before it is read: lanes that it excludes then
+// hold values that nobody uses.
 bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
   if (!lanes.is_masked()) return false;
   const Masks& masks = pieces_.at(piece_of(indices, lanes));

@@ -7,6 +7,7 @@ ir::Stmt map_store(const ir::Stmt& s, const ir::Store& store,
                    const std::function<ir::Expr(const ir::Expr&)>& f) {
   ir::Store copy = store;
   copy.value = f(store.value);
+  // An unchanged statement is returned as it is, so that passes which change nothing build nothing.
   bool changed = copy.value != store.value;
   for (ir::Index& index : copy.indices) {
     if (!index.indirect) continue;

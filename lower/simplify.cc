@@ -150,8 +150,8 @@ class Simplifier {
   }
 
   Stmt simplified(const Stmt& s, const ir::Tensorized& tensorized) {
-    // What cuts the tile of an instruction short says nothing of its elements, which are those
-    // of the whole tile.
+    // A condition that cuts an instruction's tile short must not simplify its subscripts, which are
+    // those of the whole tile.
     in_instruction_ = ir::is_of_warp(tensorized);
     const Stmt body = statement(tensorized.body);
     in_instruction_ = false;
@@ -167,7 +167,7 @@ class Simplifier {
     changed = lanes(copy.lanes) || changed;
     for (Affine& value : copy.origin.instance) value = facts_.simplify(value);
     changed = changed || copy.origin.instance != store.origin.instance;
-    // What is always zero is no copy.
+    // A copy that has become a constant, such as the zero of a border, is a plain store.
     copy.async = copy.async && std::holds_alternative<ir::Load>(copy.value->op);
     return changed ? ir::make_store(std::move(copy)) : s;
   }

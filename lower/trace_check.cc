@@ -84,8 +84,8 @@ struct ReferenceTrace::Impl {
     ir::interpret(program, expected, interpret_options);
   }
 
-  // Updates of one kind belong to one generation, whatever statement they are of, or only those
-  // of this statement.
+  // The group of updates that the statement's updates may change places with: all of the same
+  // combiner and buffer, or only those of this statement.
   int group_of(const ir::Statement& s) {
     const auto free = options.any_order.find(s.name);
     if (free == options.any_order.end()) return -1;
@@ -316,7 +316,8 @@ class Comparison {
     return known().updated(instance.group, instance.element, own, before, instance.number);
   }
 
-  // Of an update of a pair: the other element as this update finds it or has left it.
+  // For an update of a pair: whether the read is of the other element as this update finds or has
+  // left it.
   bool is_partner(const Instance& instance, int read, int before) const {
     if (ReferenceTrace::Impl::generation_of(known(), {read}, instance) < 0)
       return std::ranges::any_of(
@@ -367,9 +368,8 @@ class Comparison {
     return true;
   }
 
-  // Instances of the reference whose values reach an output, by number.
-  // Backwards from the outputs along what was read; an instance whose value nobody uses may be left
-  // out by a schedule.
+  // Numbers of the reference's instances whose values reach an output, found backwards along what
+  // was read. A schedule may leave out an instance whose value nobody uses.
   std::set<int> needed() const {
     std::set<int> result, looked_at;
     std::vector<int> open;  // sources

@@ -95,7 +95,7 @@ class Unroller {
     return ir::make_for(std::move(copy));
   }
 
-  // Of a store, a condition or an instruction.
+  // Adds the subscripts of registers in a store, a condition or an instruction.
   static void collect(const Stmt& s, const Registers& registers, Subscripts& found) {
     if (registers.empty()) return;
     const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {

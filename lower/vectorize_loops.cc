@@ -72,7 +72,8 @@ class Vectorizer {
     return again;
   }
 
-  // In some subscript, by a distance that is the same in every iteration.
+  // Whether the lanes of the two touch different elements in every iteration: some subscripts
+  // differ by a constant, and the intervals that the lanes reach from there do not overlap.
   static bool are_apart(const ir::Store& a, const ir::Store& b) {
     for (std::size_t d = 0; d < a.indices.size(); ++d) {
       if (a.indices[d].indirect || b.indices[d].indirect) continue;
@@ -137,8 +138,9 @@ class Vectorizer {
     return either(loop, extents, lanes);
   }
 
-  // Registers have numbers: what is kept there is met at the same places in every iteration of the
-  // loops around, and lanes before the first iteration are skipped, as they are behind the last.
+  // A loop over places in a register buffer that does not begin at a constant. Registers have fixed
+  // numbers, so that the vectors stay where they are, from the least first iteration on; lanes
+  // before the first iteration are skipped, as those behind the last are masked.
   //
   //   for v in r..16  acc[v] = acc[v] + x[v]     acc[0; 8 by 1 if r..8], acc[8; 8 by 1 if r - 8..8]
   std::optional<Stmt> in_registers(const ir::For& loop) {
@@ -149,7 +151,7 @@ class Vectorizer {
     for (const Affine& bound : loop.lower) {
       if (const auto least = facts_.range(bound).min)
         first = std::max(first.value_or(*least), *least);
-      // None of a register's is below.
+      // Registers begin at place 0.
       if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);
     }
     for (const Affine& bound : loop.upper)
@@ -201,7 +203,7 @@ class Vectorizer {
                   [&](std::size_t side) { return guarded_pieces(loop, extents[side], lanes); });
   }
 
-  // From max(a, b) on: likewise.
+  // A loop from max(a, b) on, likewise in two copies: one from a, one from b.
   Stmt from_either(const ir::For& loop) {
     return one_of(ir::at_least(loop.lower[0], loop.lower[1]),
                   ir::less_than(loop.lower[0], loop.lower[1]), [&](std::size_t side) {
@@ -226,16 +228,18 @@ class Vectorizer {
     return ir::make_block(std::move(sides));
   }
 
-  // All iterations; `at_most`: of so few pieces side by side, a number of them that the loop does
-  // not exceed, where it is known otherwise.
+  // All iterations in vectors, under a test that there are any. `at_most`: a bound on their number
+  // that the caller knows.
   Stmt guarded_pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
                       std::optional<std::int64_t> at_most = std::nullopt) {
     Stmt body = pieces(loop, extent, lanes, at_most);
     if (facts_.proves(extent - 1)) return body;
-    // What all lanes share is read whether or not a lane is active.
+    // Without an iteration nothing may run: what all lanes share is read even if no lane is active.
     return ir::make_if({{ir::at_least(extent, 1)}, nullptr, std::move(body)});
   }
 
+  // Vectors side by side where a few hold all iterations, however many there are in the end: those
+  // past the last are masked. Else a loop over vectors.
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
               std::optional<std::int64_t> at_most) {
     // Masked vectors cost less than a loop that counts where masks are registers; elsewhere a
@@ -257,9 +261,9 @@ class Vectorizer {
     return at_most <= lanes || facts_.proves(extent - (at_most - 1) / lanes * lanes);
   }
 
-  // Of a loop each of whose iterations writes an element of its own in registers, no more than
-  // there are: what is left of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no longer than
-  // the tile.
+  // The most iterations of a loop that writes an element of its own in registers in each: no more
+  // than there are elements. What is left of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no
+  // longer than the tile.
   std::optional<std::int64_t> most_in_registers(const ir::For& loop) const {
     const auto* store = std::get_if<ir::Store>(&loop.body->op);
     if (!store || !loop.lower[0].is_constant() || !registers_.contains(store->buffer))

@@ -59,7 +59,8 @@ class ThreadVectorizer {
     }
   }
 
-  // Of its upper bounds the one with a constant distance to the first iteration.
+  // The extent by the upper bound that is at a constant distance from the first iteration; the
+  // least of several.
   static std::optional<std::int64_t> known_extent(const ir::For& loop) {
     std::optional<std::int64_t> least;
     for (const Affine& upper : loop.upper)
@@ -69,7 +70,8 @@ class ThreadVectorizer {
     return least;
   }
 
-  // One by one; registers want subscripts that are numbers.
+  // The loop over single elements. A short one is unrolled, as subscripts of registers have to be
+  // constants.
   Stmt elements(ir::For loop, std::optional<std::int64_t> extent) {
     loop.kind = extent && *extent <= kMostElements ? LoopKind::Unrolled : LoopKind::Serial;
     loop.uncut = loop.kind == LoopKind::Unrolled;

@@ -22,7 +22,7 @@ using schedule::DependenceKind;
 using schedule::IslContext;
 using schedule::IslModel;
 
-// Reductions with their initial values, every other statement by itself.
+// A cluster is a reduction with its initial value, or any other statement by itself.
 std::vector<Cluster> make_clusters(const ir::Program& program) {
   std::vector<Cluster> clusters;
   for (std::size_t i = 0; i < program.statements.size(); ++i) {
@@ -66,7 +66,8 @@ class Contraction {
     return schedule::statement_index(model_, s->name);
   }
 
-  // Instances of a statement -> instances of its cluster (its leading common iterators).
+  // Instances of a statement -> instances of its cluster (its leading common iterators). Instances
+  // that differ in the iterators of a sum alone fall together.
   isl::map onto_cluster(const ir::Statement& s, const Cluster& cluster, std::size_t number) const {
     const int at = statement_number(&s);
     isl::set domain = model_.statements[static_cast<std::size_t>(at)].domain;
@@ -115,8 +116,9 @@ class Contraction {
            isl_set_is_equal(s.domain.get(), renamed.get()) == isl_bool_true;
   }
 
-  // A definition that needs, of the cluster before it, the values of its own point only
-  // joins that cluster, and so does one that fills with its last the same lines.
+  // A definition joins the cluster before it where its points need that cluster's values of the
+  // same point only (acc, then y = max(acc, 0)), or where the two fill the same cache lines in turn
+  // (y[2*i] and y[2*i + 1]).
   void join_tails() {
     for (std::size_t i = 1; i < clusters_.size();) {
       Cluster& before = clusters_[i - 1];
@@ -134,8 +136,8 @@ class Contraction {
     }
   }
 
-  // C[j, i] = C[i, j] is at the cluster's own point, but at a cell that a copy of C[i, j] has
-  // no room for.
+  // C[j, i] = C[i, j] stays at the cluster's point, but not at its cell: a register that holds
+  // C[i, j] for the point has no room for C[j, i].
   static bool same_cells(const Cluster& before, const ir::Statement& tail) {
     return std::ranges::all_of(before.statements, [&](const ir::Statement* s) {
       return ir::stay_at_their_point(*s, tail);
@@ -154,6 +156,9 @@ class Contraction {
     return !between(a, b, Kind::Order).is_empty() && stays_at_point(a, b);
   }
 
+  // Whether each ordered pair is of two instances at one point. The clusters have the same
+  // iterators, so that a map between them, once its tuples have one name, has to be part of the
+  // identity.
   bool stays_at_point(std::size_t a, std::size_t b) const {
     isl::union_map pairs = between(a, b, Kind::Order);
     bool identical = true;
@@ -180,6 +185,8 @@ class Contraction {
       for (std::size_t b = 0; b < clusters_.size(); ++b) {
         isl::union_map order = between(a, b, Kind::Order),
                        reductions = between(a, b, Kind::Reduction);
+        // What runs at one point of a cluster keeps the order of the text. isl sees one instance
+        // there, and no schedule puts an instance before itself.
         if (a == b) {
           order = order.subtract(domain_.identity());
           reductions = reductions.subtract(domain_.identity());
@@ -205,6 +212,11 @@ constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true
                                  {"serial components, gisted", true, true, true},
                                  {"serial components", false, true, false}};
 
+// Not whole_component: isl schedules strongly connected components first and then joins them.
+// treat_coalescing and the limits on coefficients and constants keep out rows that run two loops as
+// one, or one loop behind the end of another in the same band. With outer_coincidence the outermost
+// row of each band has to be parallel. Gisting removes from a relation what the domains imply:
+// distances become constants where they can, and isl's linear programs are smaller.
 isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
                       const Attempt& attempt) {
   isl_ctx* ctx = context.get().get();
@@ -228,13 +240,15 @@ isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
   return constraints.compute_schedule();
 }
 
-// A chain of definitions, no sums: rows of any form are worth having.
+// Whether anything is added up. Programs of definitions alone may be skewed, shifted or reversed
+// here; sums are tiled over loops that are plain iterators.
 bool has_updates(const ir::Program& program) {
   return std::ranges::any_of(
       program.statements, [](const ir::Statement& s) { return s.combiner != ir::Combiner::None; });
 }
 
-// Maps are said of whole nests: bands around definitions, no nest inside.
+// A `map` directive replaces all loops of a statement at once, so that a mapped nest consists of
+// bands and, directly below them, definitions. Returns what isl's tree has in place of that.
 std::optional<std::string> check_mapped(const Core& core) {
   if (const auto* sequence = std::get_if<CoreSequence>(&core->op)) {
     for (const Core& child : sequence->children)
@@ -268,7 +282,7 @@ std::vector<Attempt> attempts_of(const AffineCoreOptions& options) {
 
 }  // namespace
 
-// What is computed once: the model, its dependences, the clusters between which they are.
+// Computed once for all attempts: the model, its dependences, and the clusters that these connect.
 struct AffineScheduler::Parts {
   const ir::Program& program;
   IslContext context;
@@ -307,7 +321,7 @@ struct AffineScheduler::Parts {
     return Decline{reasons};
   }
 
-  // What isl did not finish is `given_up` in the result, too.
+  // One attempt. A run that isl did not finish is listed in the result's `given_up`, too.
   Result<Core> try_one(const Attempt& attempt, const AffineCoreOptions& options,
                        AffineCore& result) {
     const auto give_up = [&](const std::string& reason) {
@@ -324,7 +338,7 @@ struct AffineScheduler::Parts {
     } catch (const isl::exception_unsupported& e) {
       return give_up(std::string("the scheduler does not support this: ") + e.what());
     } catch (const isl::exception_unknown& e) {
-      // Of its scheduler: dependences between whole clusters are cyclic.
+      // isl's scheduler throws this where dependences between whole clusters are cyclic.
       return Decline{std::string("isl finds no order of whole clusters: ") + e.what()};
     } catch (const isl::exception& e) {
       if (!schedule::is_quota(context, e))

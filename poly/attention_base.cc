@@ -14,6 +14,8 @@ AttentionBase::AttentionBase(const AttentionNest& nest)
   sizes_ = {.rows = extent(form_.row), .keys = extent(form_.key), .steps = extent(form_.step)};
   sizes_.columns = iterations_of(*nest.reference, *form_.product, form_.column);
   for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
+  // With p = e / l the division moves behind the product: u = sum e * v, then o = u / l. The
+  // Program's product becomes the latter, and the sum a new tensor u.
   sum_ = form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
   sum_init_ = form_.share ? sum_ + ".init" : form_.product_init->name;
   sum_update_ = form_.share ? sum_ + ".update" : form_.product->name;
@@ -21,6 +23,8 @@ AttentionBase::AttentionBase(const AttentionNest& nest)
   for (const ir::Statement* s : form_.after) after_.push_back(s->name);
 }
 
+// Cycles without this form: one nest, if isl has fused it, runs a row per block; nests apart take
+// three launches.
 double AttentionBase::cycles_apart(double fma_a_cycle, double bytes) const {
   const Gpu& gpu = *nest_.machine->gpu;
   return nest_.is_one ? row_cycles(sizes_, gpu)
@@ -68,6 +72,7 @@ void AttentionBase::tree(std::int64_t rows_of_block, std::vector<schedule::NestT
 
 void AttentionBase::bind_blocks(std::int64_t depth) {
   blocks_.bind(form_.scores->name, "b", plan_.steps);
+  // One buffer has nothing to copy ahead into.
   if (depth < 2) return;
   for (const ir::Load* load : {form_.keys, form_.values})
     plan_.steps.emplace_back(schedule::PlannedPipeline{load->buffer, once_a_tile(), depth});

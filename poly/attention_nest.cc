@@ -25,6 +25,12 @@ using schedule::within_tile;
 constexpr std::int64_t kVector = 4;  // numbers of an access
 constexpr double kNumberBytes = 4;   // of a number
 
+// Threads form a grid of rows and lanes. A thread owns Tm neighbouring rows, and of a tile of keys,
+// or of the columns, every Wn-th element:
+//
+//   i -> i.o blocks             i.i.o threads             i.i.i rows of a thread
+//   j -> j.o tiles of keys      j.i.o keys of a thread    j.i.i threads (lanes)
+//   c ->                        c.o columns of a thread   c.i threads (lanes)
 class AttentionPlanner : AttentionBase {
  public:
   explicit AttentionPlanner(const AttentionNest& nest) : AttentionBase(nest) {}
@@ -83,6 +89,8 @@ class AttentionPlanner : AttentionBase {
     Names keyed = scored_;
     keyed.insert(keyed.end(), {form_.maximum->name, form_.total->name, sum_update_});
     for (const std::string& s : keyed) split(s, form_.key, Param{"Bn"});
+    // From here on the total and the sums run over tiles of keys with the maximum so far (online
+    // softmax); m.old, l.scale and u.scale come into being.
     plan_.splits.emplace_back(
         schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
     Names moved = every_;
@@ -107,11 +115,13 @@ class AttentionPlanner : AttentionBase {
   std::string key_lanes() const { return within_tile(within_tile(form_.key)); }
   std::string own_keys() const { return tiles_of(within_tile(form_.key)); }
 
-  // Threads along rows and keys, and what is a thread's own.
+  // The loops of the scores: threads along rows and keys, `steps` of the sum, then the elements of
+  // one thread.
   NestPath tile(const NestPath& steps = {}) const {
     return joined(joined({{row_tiles()}, {key_lanes()}}, steps),
                   {{own_keys(), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
   }
+  // The loops of the product: the same with columns in place of keys.
   NestPath sums(const NestPath& steps = {}) const {
     return joined(joined({{row_tiles()}, {within_tile(form_.column)}}, steps),
                   {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
@@ -121,6 +131,14 @@ class AttentionPlanner : AttentionBase {
   }
   NestPath lanes() const { return {{within_tile(within_tile(form_.key)), LoopKind::Unrolled}}; }
 
+  // One tile of keys. Each line is a thread region of its own, since threads of different grids
+  // meet:
+  //
+  //   t.init, t.update, s      scores of the tile
+  //   m.old; m_p, m            the maximum before; that of each lane's keys, then of the row
+  //   e                        weights, by the new maximum
+  //   l_p, l.scale, l          total: scaled to the new maximum, then this tile's terms
+  //   u.scale, u.update        the same of the product
   NestTree pass() const {
     std::vector<NestTree> steps = {leaf(tile(), form_.scores_init->name),
                                    leaf(tile({{form_.step}}), form_.scores->name)};
@@ -153,7 +171,9 @@ class AttentionPlanner : AttentionBase {
 
   // --- storage
 
-  // Digits of threads before a thread's own; `along`: the loop that the lanes share with the rows.
+  // Lays the tensor out as [the block's dimensions, threads along rows, lanes, elements along the
+  // loop, rows of a thread], so that without the digits of threads an address is a register of one
+  // thread. `along`: the loop that the lanes share with the rows.
   void in_registers(const std::string& tensor, const ir::Access& element, const std::string& along,
                     const schedule::LoopName& at) {
     schedule::PlannedStage stage{.tensor = tensor, .at = at, .memory = schedule::Memory::Register};
@@ -184,7 +204,7 @@ class AttentionPlanner : AttentionBase {
     in_registers(sum_, form_.product->writes[0], form_.column, once_a_block());
   }
 
-  // These dimensions last, in this order.
+  // The dimensions that `last` names come last, in its order; all others stay in front of them.
   schedule::PlannedStage in_shared(const std::string& tensor, const std::vector<ir::Index>& indices,
                                    const Names& last, const schedule::LoopName& at) const {
     schedule::PlannedStage stage{.tensor = tensor, .at = at, .memory = schedule::Memory::Shared};
@@ -217,6 +237,8 @@ class AttentionPlanner : AttentionBase {
     for (std::size_t d = 0; d < load.indices.size(); ++d)
       loops.push_back(
           {stage.dimensions[d], box(*load.indices[d].affine.as_symbol(), tile_.rows, tile_.keys)});
+    // Vectors of 16 bytes where the tensor's last dimension is the last one here, too, and rows,
+    // pad included, are whole vectors; else element by element.
     const bool is_along = *load.indices.back().affine.as_symbol() == last.back();
     const std::int64_t vector =
         is_along && pad == kVector && loops.back().extent % kVector == 0 ? kVector : 1;

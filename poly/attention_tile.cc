@@ -45,7 +45,7 @@ double busiest(std::initializer_list<double> all) {
   return most + kOverlap * (sum - most);
 }
 
-// What a thread holds of the scores and of the sums.
+// Scores and sums that a thread holds.
 struct Own {
   double rows, keys, columns;
   double scores() const { return rows * keys; }
@@ -61,8 +61,11 @@ double price(const AttentionTile& t, const AttentionSizes& s, const Gpu& gpu) {
   const Own own = own_of(t, s);
   const auto threads = static_cast<double>(t.threads()),
              bytes = static_cast<double>(t.shared_bytes(s));
+  // Scores and the weights made of them, sums, and the operands of one step: a value per row, and
+  // one per key or per column, whichever are more.
   const double registers =
       kRegistersBeside + 2 * own.scores() + own.sums() + own.rows + std::max(own.keys, own.columns);
+  // Blocks that fit on a multiprocessor at once, by registers, threads and shared memory.
   const double most =
       std::min({std::floor(gpu.registers_a_multiprocessor / (registers * threads)),
                 std::floor(gpu.threads_a_multiprocessor / threads),
@@ -75,18 +78,29 @@ double price(const AttentionTile& t, const AttentionSizes& s, const Gpu& gpu) {
   const auto steps = static_cast<double>(s.steps), keys = static_cast<double>(t.keys);
   const double warps = threads / ir::kLanes,
                copied = keys * static_cast<double>(s.steps + s.columns);
+  // Per thread and tile of keys. A step of the scores loads its rows in vectors of kPad numbers and
+  // its keys one by one; a key of the product its rows and columns alike. Wavefronts are counted
+  // per number: a vector of four takes four.
   const double loads =
       steps * (own.rows / kPad + own.keys) + keys * (own.rows / kPad + own.columns);
   const double waves = steps * (own.rows + own.keys) + keys * (own.rows + own.columns);
+  // Multiply-adds; then exponentials of the scores and, for the scale, of each row.
   const double sums = steps * own.scores() + keys * own.sums();
   const double issued = sums + loads + own.scores() * kExp + own.rows * kExp;
+  // Blocks that a multiprocessor runs in all, and at the same time.
   const double turns = std::ceil(blocks / gpu.multiprocessors), at_once = std::min(most, turns);
+  // Per tile of keys and block, what each unit is busy for: multiply-adds, wavefronts of shared
+  // memory, instructions over the schedulers (those of copies with them), bytes from the second
+  // cache.
   const double tile =
       busiest({sums * threads / gpu.f32_fma_a_cycle, warps * waves,
                (warps * issued + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
                copied * kTermBytes / second_cache(gpu)});
+  // A block alone waits for its own instructions and loads; blocks that run at once hide each
+  // other's. Without a tile that is copied ahead the copy is waited for as well.
   const double alone = issued + (steps + keys) * kStepLatency;
   const double waits = (kBarriers + (t.depth > 1 ? 0 : 4)) * kLatency;
+  // Once per block: queries in, results out.
   const double ends =
       static_cast<double>(t.rows * (s.steps + s.columns)) * kTermBytes / second_cache(gpu);
   return kLaunch + turns * (tiles * (std::max(tile, alone / at_once) + waits / at_once) + ends);
@@ -169,7 +183,7 @@ PricedAttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu
 double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
   std::int64_t threads = ir::kLanes;
   while (threads < kMostThreads && threads * kPad < s.keys) threads *= 2;
-  // Of a multiprocessor.
+  // Rows of one multiprocessor.
   const double rows = std::ceil(static_cast<double>(s.batches * s.rows) / gpu.multiprocessors);
   const double terms = static_cast<double>(s.keys * (s.steps + s.columns));
   // An element per term.

@@ -30,6 +30,13 @@ constexpr std::int64_t kChunk = schedule::WarpAttentionTile::kChunk;
 constexpr std::int64_t kRun = 4, kRuns = 2;  // neighbouring scores of a thread; threads of a row
 constexpr double kHalfBytes = 2;
 
+// A warp has 16 rows, the height of the instruction's matrices. Its 32 threads do the softmax, two
+// for each row: of every 8 neighbouring keys (a chunk) one has the first run of 4 and the other the
+// second.
+//
+//   i -> i.o blocks           i.i.o warps             i.i.i rows of a warp
+//   j -> j.o tiles of keys    j.i.o chunks of 8       j.i.i keys of a chunk
+//                             j.i.i.o the two threads of a row, j.i.i.i the run of each
 class WarpAttentionPlanner : AttentionBase {
  public:
   explicit WarpAttentionPlanner(const AttentionNest& nest) : AttentionBase(nest) {}
@@ -61,7 +68,7 @@ class WarpAttentionPlanner : AttentionBase {
   std::string tops_, top_halves_, parts_, part_halves_;
   Names weights_;
 
-  // What the maximum reads.
+  // The last statement that is made of the scores, which the maximum reads.
   const ir::Statement& scores() const { return *form_.made_of_scores.back(); }
   const ir::Statement& operand_weights() const {
     return form_.share ? *form_.share : *form_.weight;
@@ -118,7 +125,8 @@ class WarpAttentionPlanner : AttentionBase {
     split(sum_update_, within_tile(form_.key), schedule::Elements{kMatrixSteps});
   }
 
-  // A vector of each thread for its half of a row, whose numbers come together in it, then the two.
+  // A maximum or total of a row in three steps: a vector of 4 per thread, over all chunks (8 parts
+  // per row); the 4 of a vector, within its thread (2 parts); the two threads' parts.
   void halves(const std::string& sum, const std::string& parts, const std::string& of_threads) {
     plan_.splits.emplace_back(schedule::PlannedParts{
         sum, within_tile(form_.key), schedule::Elements{kRun * kRuns}, parts, kModel});
@@ -154,7 +162,7 @@ class WarpAttentionPlanner : AttentionBase {
         {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows()}, {within_tile(form_.column)}});
   }
 
-  // Of scores or weights: in vectors, then what each thread has, then a row.
+  // The three steps of `halves` as nests; `row`: the last of them.
   void reduce(const std::string& parts, const std::string& of_threads, NestTree row,
               std::vector<NestTree>& into) {
     into.push_back(leaf(vectors(), parts + ".init"));
@@ -199,8 +207,9 @@ class WarpAttentionPlanner : AttentionBase {
     return plan_.stages.back();
   }
 
-  // Element by element of these dimensions, the row before them; the others are places of
-  // the block.
+  // A layout whose last digits say which register of a thread an element has: [the block's
+  // dimensions, row, digits]. Digits without a name are of the keys' dimension; `first` is a
+  // dimension that the tensor has in front of the statement's.
   void in_threads(const std::string& tensor, const std::vector<ir::Index>& indices,
                   const std::string& first, std::vector<LayoutIndex> digits) {
     schedule::PlannedStage& own = stage(tensor, once_a_tile(), Memory::Register);
@@ -256,7 +265,8 @@ class WarpAttentionPlanner : AttentionBase {
     operand(*form_.values, once_a_tile());
   }
 
-  // Of a tensor at every row and key: rows of neighbouring keys.
+  // Stages a tensor with an element at every row and key, so that neighbouring keys of a row are
+  // neighbours.
   schedule::PlannedStage& rows_of_keys(const ir::Statement& s) {
     schedule::PlannedStage& own = stage(written(s), once_a_tile(), Memory::Shared);
     std::string row, key;
@@ -272,7 +282,8 @@ class WarpAttentionPlanner : AttentionBase {
     return own;
   }
 
-  // As it lies in memory, 16 bytes at a time, in rows whose matrices are in other banks.
+  // An operand in shared memory in the order in which it lies in memory, copied in chunks of 16
+  // bytes. Swizzled or padded rows put the 8 rows that ldmatrix reads at once into different banks.
   void operand(const ir::Load& load, const schedule::LoopName& at) {
     schedule::PlannedStage& own = stage(load.buffer, at, Memory::Shared);
     std::vector<schedule::CopyLoop> loops;

@@ -26,7 +26,8 @@
 namespace polyte::poly {
 namespace {
 
-// In whose memory a nest keeps a temporary.
+// Results in whose memory a nest keeps a temporary: they are read again soon, so that no store
+// should bypass the caches.
 std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
   std::set<std::string> results;
   for (const schedule::NestPlan& nest : plan.nests)
@@ -34,8 +35,9 @@ std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
   return results;
 }
 
-// Products in loops that order nothing are planned without them; other work has more orders
-// as it stands.
+// Products inside ordered regions whose order is not needed are planned as if there were no
+// regions: register tiles need plain loops. Other work keeps its regions, which leave more orders
+// to choose from (whole_program.h).
 std::optional<ir::FreeRegions> planned_without_regions(const ir::Program& program) {
   std::optional<ir::FreeRegions> free = ir::without_regions(program);
   if (!free) return std::nullopt;
@@ -57,7 +59,7 @@ struct Arranged {
   std::vector<std::string> given_up;  // by isl
 };
 
-// By clusters and tiles of registers.
+// Moves `from` in front of what `into` has.
 template <class Value>
 void put_first(std::vector<Value>& from, std::vector<Value>& into) {
   into.insert(into.begin(), std::make_move_iterator(from.begin()),
@@ -74,7 +76,7 @@ std::optional<double> price_of_nests(const ir::Program& program, const Machine& 
   return state ? std::optional(cycles_of(*state, machine)) : std::nullopt;
 }
 
-// Sums in nests of their own are worth it where these are cheaper by more than the price errs.
+// Whether sums in nests of their own are cheaper by more than the prices may be wrong by.
 bool is_cheaper_apart(const ir::Program& program, const Machine& machine,
                       const NestSchedule& together, const NestSchedule& apart,
                       std::vector<std::string>& considered) {
@@ -87,6 +89,12 @@ bool is_cheaper_apart(const ir::Program& program, const Machine& machine,
   return *several < kClearly * *one;
 }
 
+// By clusters and register tiles (affine_core.h, strategy_cpu.h). In order of preference:
+//
+//   1. lanes along an outer loop, where steps of a recurrence wait for each other
+//   2. isl's fused order, skewed loops included
+//   3. isl's order without skewed loops, where the plan of 2 is not worth it
+//   4. unfused, where fusion costs a product its register tile, or where sums apart are cheaper
 Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::State& reference,
                                  const Machine& machine, const StrategyOptions& strategy,
                                  std::uint64_t quota) {
@@ -127,7 +135,7 @@ Result<Arranged> arrange_by_core(const ir::Program& program, const schedule::Sta
   return Arranged{*std::move(schedule), std::move(given_up)};
 }
 
-// What is arranged later has its nests behind those that are there.
+// Appends nests that come later in the Program.
 void append(Arranged more, Arranged& into) {
   const auto move_all = [](auto& from, auto& to) {
     std::ranges::move(from, std::back_inserter(to));
@@ -138,7 +146,8 @@ void append(Arranged more, Arranged& into) {
   move_all(more.given_up, into.given_up);
 }
 
-// Runs of statements that share a nest as they were found, by clusters what is between them.
+// Runs of statements that the fusion dial put into one nest keep their schedules; the statements
+// between two runs are arranged by clusters, as a Program of their own.
 Result<Arranged> arrange_with_runs(const ir::Program& program, std::vector<FusedRun> runs,
                                    const Machine& machine, StrategyOptions strategy,
                                    std::uint64_t quota) {
@@ -164,7 +173,8 @@ Result<Arranged> arrange_with_runs(const ir::Program& program, std::vector<Fused
   return all;
 }
 
-// Why the nests of all runs, each proved as a Program of its own, are refused together.
+// Why the nests are refused together, if they are. Each run was proved as a Program of its own,
+// which says nothing of dependences between runs.
 std::optional<std::string> refusal_of(const ir::Program& program, const Machine& machine,
                                       const Arranged& arranged, bool proves) {
   const schedule::Script script =
@@ -233,7 +243,8 @@ Result<Arranged> arrange_apart(const ir::Program& program, const schedule::Preco
   numbered.first_number = static_cast<int>(nests.size());
   Result<Arranged> first = arrange(ir::part_of(program, computes), machine, numbered, quota);
   if (!first) return first;
-  // Nothing is copied: the definition writes there.
+  // The definition of a precomputed value writes it in the staged layout: no copy is left whose
+  // loop threads could share.
   for (schedule::NestPlan& nest : nests)
     for (schedule::PlannedStage& stage : nest.stages)
       if (is_among(stage.tensor, values)) stage.shared_loop.clear();

@@ -7,7 +7,7 @@ namespace polyte::poly {
 namespace {
 
 constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};
-// Of bands with more loops than are tried in any order.
+// For bands with more loops than kAllOrders: with s sizes and n loops there are s^n choices.
 constexpr double kFewTileSizes[] = {0, 8, 32, 128};
 
 }  // namespace
@@ -21,6 +21,7 @@ std::vector<std::vector<std::size_t>> orders_of(std::size_t n) {
     while (std::ranges::next_permutation(order).found);
     return all;
   }
+  // Which loop is innermost decides most of the price, so each one is tried there.
   for (std::size_t last = n; last-- > 0;) {
     all.push_back(order);
     std::erase(all.back(), last);

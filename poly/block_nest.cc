@@ -63,7 +63,7 @@ struct Side {
     if (has_vectors() && has_chunks()) return {tiles_of(base), within_tile(within_tile(base))};
     return {is_lane && !has_vectors() ? tiles_of(base) : within_tile(base)};
   }
-  // The same as digits of a dimension.
+  // The same loops as digits of a dimension of the tensor, for the layout.
   LayoutIndex thread_digit(const std::string& name) const {
     using Part = LayoutIndex::Part;
     if (has_vectors() && has_chunks())
@@ -195,7 +195,8 @@ class BlockPlanner {
     return steps;
   }
 
-  // Some steps of the sum follow each other without a jump, where they are innermost.
+  // Whether some steps of the sum are written out one after the other: the cut loop is the
+  // innermost of the sum, and its slices have several such groups.
   bool is_written_out() const {
     const std::int64_t some = steps_at_once();
     return tile_.step == update_.reductions.back() && some > 1 && tile_.steps % some == 0 &&
@@ -230,7 +231,8 @@ class BlockPlanner {
                      schedule::nest_statement(s.name));
   }
 
-  // What follows the sums reads and writes whole vectors.
+  // Whether the statement, a definition behind the sums, reads and writes whole vectors along the
+  // lanes.
   bool is_side_by_side(const ir::Statement& s) const {
     const auto is_even = [&](const auto& access) {
       const auto stride = ir::stride_of(program_, access, sides_.back().tile.loop);
@@ -245,8 +247,8 @@ class BlockPlanner {
 
   // --- storage
 
-  // What is the block's own, digits of threads, digits of a thread: without the threads' an
-  // element's place is one thread's.
+  // The layout of the sums in registers: dimensions that only blocks move, digits of the threads,
+  // digits within a thread. Without the threads' digits an element's place would be one thread's.
   void keep_sums() {
     const std::vector<ir::Index>& element = update_.writes[0].indices;
     schedule::PlannedStage stage{.tensor = sum(),
@@ -296,13 +298,14 @@ class BlockPlanner {
     }
   }
 
-  // A box of the sum's terms is not the one that others of the block read.
+  // Whether other statements of the nest read the buffer. A stage of the update's box would not
+  // hold what they read.
   bool is_read_beside(const std::string& buffer) const {
     return std::ranges::any_of(nest_.others(),
                                [&](const ir::Statement* s) { return ir::reads(*s, buffer); });
   }
 
-  // Along which the operand lies in shared memory.
+  // The side along which the operand lies in shared memory.
   const GpuTileSide& side_of(const ir::Load& load) const {
     const auto uses = [&](const GpuTileSide& side) {
       return std::ranges::any_of(
@@ -388,7 +391,8 @@ class BlockPlanner {
     return std::ranges::any_of(sides_, [&](const Side& side) { return has_rest(side); }) &&
            std::ranges::all_of(ir::reads_of(update_), is_staged);
   }
-  // Where one block does for all there is no room for more.
+  // Whether the last block of the side is cut short. A block that holds the whole loop is as long
+  // as the loop, and has no rest.
   bool has_rest(const Side& side) const {
     const std::int64_t extent = nest_.extent(side.tile.loop);
     return extent > side.tile.block && extent % side.tile.block != 0;
@@ -436,12 +440,12 @@ class BlockPlanner {
     schedule::bind_to_threads(statement, loops, nest_.fresh("t"), plan_.steps);
   }
 
-  // The sums themselves are a result, or read by another nest.
+  // Whether the sums are a result themselves, or read by another nest.
   bool leaves_registers() const {
     return !schedule::stays_inside(program_, sum(), update_, nest_.others());
   }
 
-  // The loops of their copy are the layout's digits, in its order.
+  // The copy of the sums to memory has the layout's digits as loops, and their threads.
   void bind_results() {
     const std::string statement = sum() + ".out";
     std::vector<std::string> threads, own;

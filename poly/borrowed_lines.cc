@@ -59,7 +59,9 @@ NestTree BorrowedLines::with_parts(const NestTree& tree, const std::set<std::str
                   : schedule::nest_path({{loop->name, loop->kind}}, body);
 }
 
-// In braces a map makes all loops anew: tiles of the given sizes among them.
+// A step in braces may `map` a statement, which replaces all of its loops, those that the person
+// has split as well. The sizes that the person gave then hold for the tiles made inside the braces;
+// a loop that is not tiled there is split before the nest.
 schedule::Transaction BorrowedLines::with_given_sizes(const schedule::Transaction& together) const {
   schedule::Transaction result;
   std::set<std::string> mapped, tiled, split;
@@ -146,6 +148,8 @@ schedule::Nest* nest_in(Directive& line) {
 
 }  // namespace
 
+// The line that sets the kind is only applied; what is kept says the kind in the nest of the line
+// before, as if it had been planned so. Without such a nest the line itself is kept.
 bool BorrowedLines::set_kind(const std::string& statement, const std::string& loop, LoopKind kind) {
   Directive line{schedule::Vectorize{{statement, loop}}, schedule::Provenance::TileModel, 0, {}};
   if (kind == LoopKind::Parallel) line.operation = schedule::Parallel{{statement, loop}};
@@ -168,6 +172,8 @@ bool BorrowedLines::replace_nests(const NestTree& tree) {
   std::erase_if(taken_, [](const Directive& line) {
     return std::holds_alternative<schedule::Nest>(line.operation);
   });
+  // A nest of the same statements that is a step of the last line in braces is replaced there: it
+  // and the map before it are proved as one step.
   if (!taken_.empty())
     if (auto* together = std::get_if<schedule::Transaction>(&taken_.back().operation))
       for (Directive& step : together->steps)

@@ -15,7 +15,8 @@ using schedule::Directive;
 using schedule::Refusal;
 using schedule::Script;
 
-// What a price is off by: a whole schedule of poly is known better than its parts.
+// Candidates are compared by price times these: poly's own script was planned as a whole, others
+// are pieced together of what fits, and the reference order is the last resort.
 constexpr double kOfPoly = 1, kOfOthers = 1.25, kOfReference = 1.5;
 constexpr int kAdded = 1'000'000;  // number of the first added line
 
@@ -111,7 +112,9 @@ class Completer {
     if (std::ranges::none_of(candidates, is_same)) candidates.push_back(*std::move(candidate));
   }
 
-  // A line that was added and is refused is left out where the schedule stays what it is.
+  // An added line that is refused is left out, unless the schedule would be another one without it.
+  // The person's own lines are never left out: added ones have numbers from kAdded on, so that a
+  // refusal says which it is.
   bool prove(CompletionCandidate& candidate) {
     for (;;) {
       Script numbered = candidate.script;
@@ -141,8 +144,8 @@ class Completer {
   }
 };
 
-// Sums that lines of the person add up in another order, where the header does not speak of it: as
-// those of poly may.
+// Where lines of the person add up a sum in parts and the header names no contract, the contract
+// becomes `reassoc` of the loops that the sources would add up in another order.
 void allow_own_orders(Script& whole, const std::vector<CompletionSource>& sources) {
   const auto parts_a_sum = [](const Directive& line) {
     return is_any_of<schedule::SplitReduction, schedule::Rfactor>(line.operation);
@@ -186,7 +189,8 @@ Refusal at_line(Refusal refusal, const Directive& line) {
   return refusal;
 }
 
-// The first line with which there is no completion.
+// The line that is to blame: beginnings of the script, each one line longer, are completed until
+// one has no completion.
 Refusal in_the_way(const std::shared_ptr<const ir::Program>& program, const Script& whole,
                    const Machine& machine, const std::vector<CompletionSource>& sources,
                    const Refusal& refusal) {

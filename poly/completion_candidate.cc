@@ -36,7 +36,8 @@ Refusal broken(const schedule::BrokenPin& pin) {
   return schedule::located(Refusal(schedule::RefusalKind::Malformed, pin.why), pin.line);
 }
 
-// Lines without params that no line behind them mentions.
+// The lines without those params that no later line names. Read from the last line to the first, so
+// that the names of all later lines are known.
 std::vector<Directive> used(const std::vector<Directive>& lines) {
   std::vector<Directive> kept;
   std::set<std::string> names;
@@ -89,6 +90,9 @@ class CandidateMaker {
   const schedule::Pins& pins_;
   BorrowedLines lines_;
 
+  // In this order: splits that the forms name the parts of, the source's lines down to its last
+  // nest, that nest brought into the forms, kinds of loops, and the source's lines behind its
+  // nests. A source that was taken whole and unchanged keeps its own kinds.
   void add_lines(const std::vector<GivenSplit>& needed) {
     for (const GivenSplit& split : needed)
       lines_.take(
@@ -132,6 +136,7 @@ class CandidateMaker {
     const schedule::State& state = lines_.state();
     const auto path = schedule::path_to(state.tree, statement);
     if (path.empty() || path.back()->kind != LoopKind::Serial) return;
+    // A vector loop around several statements would have to be split among them.
     if (schedule::statements_below(state.tree, path.back()->id).size() > 1) return;
     try_kind(statement, *path.back(), LoopKind::Vector);
   }
@@ -155,12 +160,14 @@ class CandidateMaker {
     if (!longer.set_kind(statement, loop.name, kind) ||
         cycles_of(longer.state(), task_.machine) >= before)
       return;
+    // have_forms() asks lines_, so that the change is made, and undone where a form breaks.
     std::swap(lines_, longer);
     if (!have_forms()) std::swap(lines_, longer);
   }
 };
 
-// The split that a form needs: of the size that another statement has been given, else of any.
+// A form that names k.o or k.i needs k to be split: by the size that the person gave another
+// statement's k, else by one that is still open.
 void need(const std::string& loop, const schedule::Pins& pins, std::vector<GivenSplit>& needed) {
   const std::vector<GivenSplit> given = given_splits(pins.parts().before);
   for (const schedule::ScheduledStatement& s : pins.state().statements)
@@ -174,6 +181,7 @@ void need(const std::string& loop, const schedule::Pins& pins, std::vector<Given
     }
 }
 
+// A source that splits the loop itself chooses the size.
 bool splits(const Directive& line, const std::string& loop) {
   if (const auto* together = std::get_if<schedule::Transaction>(&line.operation))
     return std::ranges::any_of(together->steps,

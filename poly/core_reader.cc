@@ -30,6 +30,7 @@ class TreeReader {
     return nullptr;
   }
 
+  // Instances are named by a letter and the number of their cluster.
   static std::size_t cluster_number(const isl::set& instances) {
     return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
   }
@@ -124,8 +125,8 @@ class TreeReader {
     return integral ? std::optional(result) : std::nullopt;
   }
 
-  // A definition outside reductions may have any row; initial values and updates have
-  // iterators only.
+  // Only a definition outside of reductions may have any row: an initial value and its update share
+  // loops by the names of their iterators.
   bool may_map(std::size_t cluster) const {
     return allow_maps_ && clusters_[cluster].statements.size() == 1 && !clusters_[cluster].update();
   }
@@ -135,7 +136,8 @@ class TreeReader {
            "'";
   }
 
-  // The loop of a row that is the same iterator for all clusters; else a fresh one, with its rows.
+  // A member whose row is one and the same iterator for all clusters keeps its name. Any other is a
+  // loop of its own, with a row for each cluster, which only definitions may have.
   std::optional<BandMember> read_member(const isl::union_pw_aff& row,
                                         const std::vector<std::size_t>& here, Taken& taken) {
     BandMember member;
@@ -171,6 +173,8 @@ class TreeReader {
     return member;
   }
 
+  // Bands above own the iterators that their rows use: those that are left at a leaf become loops
+  // there (visit_leaf).
   Core visit_band(const isl::schedule_node& node, Taken taken) {
     isl::schedule_node_band band_node = node.as<isl::schedule_node_band>();
     isl::multi_union_pw_aff rows = band_node.partial_schedule();

@@ -61,6 +61,7 @@ class Holes {
         learn(together->steps, environment);
       for (const GivenSplit& split : given_splits({line}))
         if (const auto size = schedule::evaluate_size(split.size.text, environment.values))
+          // The first line that splits the loop counts.
           known_.try_emplace(split.loop, *size);
     }
   }
@@ -120,6 +121,10 @@ Result<std::vector<GivenSplit>, Refusal> needed_of(const CompletionTask& task,
 
 }  // namespace
 
+// Hole by hole: all begin with the size that the source has for the loop, or the first of the
+// domain, and each in turn takes the size by which the candidate costs least while the others
+// stand. That is a sum of domain sizes in place of their product. Splits that forms need are known
+// only once the person's holes have some size, hence two passes of Holes.
 Result<Sizes, Refusal> sizes_for(const CompletionTask& task, const CompletionSource& source) {
   const auto needed = needed_of(task, source, Holes(task, source).run({}));
   if (!needed) return needed.error();

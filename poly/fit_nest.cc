@@ -15,7 +15,7 @@ struct FitLoop {
   std::string name, meant;  // in the State, and in the script's lines
   LoopKind kind = LoopKind::Serial;
   int id = 0;  // of the loop in the State: shared by statements
-  // Of each form that names its statement and others: the node of the form that the loop is at.
+  // For each form that names this statement and others: the form's node that the loop stands for.
   std::map<int, int> nodes = {};
   bool is_said = false;  // its kind is
 };
@@ -74,9 +74,13 @@ bool has_all(const std::vector<FitLoop>& path, const std::vector<Step>& steps) {
       steps, [&](const Step& step) { return step.loop.empty() || find(path, step.loop); });
 }
 
-// The path in the order of the steps; what they do not name goes into the first gap behind which
-// it stood, else the last one, else to the end. `form`: its number, where the loops stand for its
-// nodes; kNoForm: they do not.
+// The path with the loops that the steps name in the steps' order. A loop that they do not name
+// goes into the first gap (`...`) directly before a step that it stood outside of, else into the
+// last gap, else to the end:
+//
+//   path a > i > j > b, steps ... > j > i > ...     ->  a > j > i > b
+//
+// `form`: the number of the form whose nodes the loops come to stand for; kNoForm: of none.
 std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vector<Step>& steps,
                               bool strict, int form) {
   std::vector<std::vector<FitLoop>> gaps(steps.size() + 1);
@@ -115,7 +119,7 @@ std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vecto
   return result;
 }
 
-// One parallel loop and one vector loop a path: those that are said.
+// A path has one parallel loop and one vector loop: where a form says which, others become serial.
 void drop_other_kinds(std::vector<FitLoop>& path) {
   for (const LoopKind kind : {LoopKind::Parallel, LoopKind::Vector}) {
     const auto is_it = [&](const FitLoop& loop) { return loop.kind == kind && loop.is_said; };
@@ -142,6 +146,8 @@ class Fit {
     }
   }
 
+  // A form of `...` alone is about the nest that has its loops, any other about the statements that
+  // it names.
   void apply(const schedule::PinnedForm& form) {
     FormReader reader(next_node_);
     const std::vector<FormLeaf> said = reader.run(form.pattern);
@@ -169,6 +175,7 @@ class Fit {
 
   static bool is_one(const FitLoop& a, const FitLoop& b) {
     if (a.name != b.name) return false;
+    // Forms that speak of both leaves decide: one loop if it is at one node of the form, else two.
     bool is_same = a.id == b.id;  // unless a form says of both what is so
     for (const auto& [form, node] : a.nodes)
       if (const auto other = b.nodes.find(form); other != b.nodes.end())
@@ -222,8 +229,8 @@ class Fit {
     for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::move(moved[i]);
   }
 
-  // Statements that the form does not name and that share loops with one that it does have
-  // these moved alike.
+  // A statement that the form does not name moves like the one with which it shares most loops, so
+  // that they can go on sharing them.
   void follow(const std::vector<const FormLeaf*>& named, const std::vector<FitLeaf*>& places,
               bool strict) {
     for (FitLeaf& leaf : leaves_) {
@@ -257,6 +264,7 @@ class Fit {
         continue;
       }
       FitLoop loop = first.path[depth];
+      // The kind of a shared loop is that which a form has said of it for any of the statements.
       for (std::size_t each = i; each < last; ++each)
         if (leaves_[each].path[depth].is_said) loop.kind = leaves_[each].path[depth].kind;
       children.push_back(schedule::nest_path({{loop.name, loop.kind}}, build(i, last, depth + 1)));

@@ -97,8 +97,10 @@ class Dial {
 
   FusionDial run() {
     const std::size_t n = begins_.size() - 1;
-    // Of the clusters before each: the most cycles that runs among them gain, and the last of
-    // these.
+    // gain[e]: the most cycles that disjoint runs among the first e clusters save; last[e]: the run
+    // of such a choice that ends at e, if one does.
+    //
+    //   gain[e] = max(gain[e - 1], max over runs [f, e): gain[f] + saved(f, e))
     std::vector<double> gain(n + 1, 0);
     std::vector<std::optional<Fused>> last(n + 1);
     for (std::size_t end = 1; end <= n; ++end) {
@@ -150,6 +152,8 @@ class Dial {
 
   std::optional<Fused> fuse(std::size_t first, std::size_t end) {
     const ir::Statement &a = main_of(first), &b = main_of(end - 1);
+    // A run that begins or ends with a cluster which crosses no other in it gains nothing from that
+    // cluster; the shorter run is priced on its own.
     if (!crosses_another(first, first, end) || !crosses_another(end - 1, first, end))
       return std::nullopt;
     for (std::size_t cluster = first; cluster < end; ++cluster)
@@ -179,8 +183,9 @@ class Dial {
     return Fused{first, alone - together, {begins_[first], begins_[end], *std::move(schedule)}};
   }
 
-  // Cycles until it is done. Apart, threads share the elements of each sum or definition; sums
-  // along different dimensions leave them no loop of one nest.
+  // Cycles until the work is done. Apart, the threads of each nest share the elements of its sum or
+  // definition. Sums along different dimensions leave one nest no loop for threads, so that it runs
+  // on one core.
   double time_together(const OrderPlan& plan) const {
     return is_shared(plan.nest.tree) ? time_apart(plan) : plan.cycles;
   }

@@ -46,8 +46,8 @@ struct Attempt {
   bool is_hard;             // not worth trying where an attempt before it was not finished
   // Ordered regions run as they are written, isl orders what one iteration does.
   bool inside_regions = false;
-  // In boxes there are none to be kept; where regions are one permutable band of all statements
-  // already, nothing is left to be found.
+  // For Programs with triangles: in boxes there are none to keep, and where regions are one
+  // permutable band of all statements already, nothing is left to find.
   bool is_for_triangles = false;
 };
 constexpr Attempt kAttempts[] = {
@@ -59,13 +59,13 @@ constexpr Attempt kAttempts[] = {
     {"regions as written", Gist::None, true, true, false, 200'000, true, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
-// Between which relations are worth the time of joining their pieces.
+// With so many statements or more, joining the pieces of relations between them is worth its time.
 constexpr std::size_t kManyStatements = 10;
 constexpr std::uint64_t kQuotaOfNumbers = 15'000;
 constexpr double kLoopsOfQuota = 15;  // of all statements: with more of them the quota is less
-// Whether sums that are pushed keep all dependences.
+// isl operations for the question whether sums that are pushed keep all dependences.
 constexpr std::uint64_t kQuotaOfPushed = 60'000;
-// Of a row: beyond it isl runs one loop after the other.
+// The largest constant of a row: a larger one means that isl runs one loop after the other.
 constexpr std::int64_t kLargestConstant = 20;
 
 isl::union_map no_pairs(const IslContext& context) {
@@ -74,8 +74,8 @@ isl::union_map no_pairs(const IslContext& context) {
 
 isl::union_map as_union(isl::map map) { return isl::manage(isl_union_map_from_map(map.release())); }
 
-// A Program's instances and the pairs of them that isl is told about.
-// isl's scheduler gets three relations (Verdoolaege and Janssens, *Scheduling for PPCG*):
+// A Program's instances and the pairs of them that isl is told about. Its scheduler gets three
+// relations (Verdoolaege and Janssens, *Scheduling for PPCG*):
 //
 //   validity     source before sink, whatever else happens
 //   coincidence  what may not run at once: validity, and updates of one class, whose order is free
@@ -113,9 +113,9 @@ class Relations {
 
   const IslModel& model() const { return model_; }
 
-  // Whether all that keeps its order runs forwards in this tree.
-  // For trees that isl has not made (pushed sums): time vectors are read off the tree, padded with
-  // zeros to one length, and each validity pair must be lexicographically forwards.
+  // Whether every pair that has to keep its order does in this tree. For trees that isl has not
+  // made (pushed sums): time vectors are read off the tree and padded with zeros to one length, and
+  // the sink of each pair must be lexicographically behind its source.
   bool run_forwards(const OrderTree& tree) const {
     std::map<std::string, std::vector<ir::Affine>> times;
     add_times(tree, {}, times);
@@ -135,8 +135,8 @@ class Relations {
     });
   }
 
-  // Of the statements in one ordered region of the Program, while its loop, the first of their
-  // iterators, stands still.
+  // Constraints for the statements of one ordered region while its loop stands still: pairs whose
+  // source and sink have the same value of its iterator, which is the first of both.
   isl::schedule_constraints constraints_inside(const std::set<std::string>& statements) const {
     isl::union_set domain = isl::manage(isl_union_set_empty(domain_.get_space().release()));
     for (const IslStatement& s : model_.statements) {
@@ -221,7 +221,7 @@ class Relations {
   isl::union_map value_flow() const {
     isl::union_map reads = no_pairs(context_), writes = reads, may_write = reads, order = reads;
     for (const IslStatement& s : model_.statements) {
-      // What is written once is near nowhere.
+      // An element that is written once, outside of loops, is near to no iteration.
       const bool has_loops = !s.statement->body.iterators.empty();
       for (const IslAccess& access : s.accesses) {
         if (!access.write && access.own) continue;
@@ -361,7 +361,7 @@ class Attempts {
     });
   }
 
-  // Of all statements, permutable in whole.
+  // Whether the first order found is one permutable band over all statements.
   bool has_one_band() const {
     if (result_.found.empty()) return false;
     const auto* band = std::get_if<OrderBand>(&result_.found.front().tree->op);
@@ -379,8 +379,9 @@ class Attempts {
     });
   }
 
-  // Of all dependences as they are an operation is expensive, where there are many loops or large
-  // numbers: few are left.
+  // The budget of an attempt, in isl operations. On dependences that are not gisted an operation is
+  // expensive, the more so with large constants or many loops, so that fewer are allowed: a fixed
+  // number where sizes are constants, else a share that falls with the square of the loops.
   static std::uint64_t quota_of(const Attempt& attempt, const IslModel& model) {
     if (attempt.gist != Gist::None) return attempt.quota;
     if (model.params.empty()) return kQuotaOfNumbers;

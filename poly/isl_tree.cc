@@ -12,8 +12,10 @@ namespace {
 
 using schedule::IslModel;
 
+// A constant row places a statement between the iterations of others in the band. A larger number
+// is an iteration count in disguise, "after all of them".
 constexpr std::int64_t kLargestPlace = 2;  // of a row that is a number, as large
-// Of a row that is read back: beyond it a number is a size in disguise.
+// The same for the constant in any row: a larger one is a size of the Program in disguise.
 constexpr std::int64_t kLargestShift = 12;
 
 // isl's tree brought back to names.
@@ -69,7 +71,7 @@ class TreeReader {
     }
   }
 
-  // Statements that nothing orders at one point stand as in the text.
+  // Statements that isl leaves unordered at one point stand as in the text.
   OrderTree visit_leaf(const isl::schedule_node& node) {
     std::vector<OrderTree> leaves;
     for (const std::size_t i : statements_at(node)) leaves.push_back(order_leaf(statement(i).name));
@@ -111,7 +113,8 @@ class TreeReader {
     return band.child ? order_band(std::move(band)) : nullptr;
   }
 
-  // An iterator that has this one value, where there is one: it is the row for other sizes, too.
+  // A constant row that equals the only value of an iterator is taken for that iterator, which is
+  // the row for other sizes, too.
   ir::Affine without_number(const ir::Affine& row, std::size_t i) const {
     const std::vector<std::string>& iterators = statement(i).iterators;
     for (std::size_t d = 0; d < iterators.size(); ++d) {

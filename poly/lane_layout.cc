@@ -17,6 +17,7 @@ std::vector<schedule::PlannedStage> stages_of(const ir::Program& program,
       if (d != layout.dimension) stage.layout.push_back({stage.dimensions[d]});
     }
     const std::string& along = stage.dimensions[layout.dimension];
+    // Lanes that are `step` apart become neighbours: of d the layout has d % step, then d // step.
     if (layout.step == 1) {
       stage.layout.push_back({along});
     } else {
@@ -36,11 +37,14 @@ double cycles_of_copies(const ir::Program& program, const LaneLayouts& layouts) 
     double elements = 1;
     for (const ir::Affine& extent : buffer.shape)
       elements *= extent.is_constant() ? static_cast<double>(extent.constant()) : kOpenSize;
+    // A temporary is written in its layout at once; an operand is copied in, a result out, an inout
+    // both.
     const double copies = buffer.role == ir::Role::InOut  ? 2
                           : buffer.role == ir::Role::Temp ? 0
                                                           : 1;
     const double bytes = size_in_bytes(buffer.dtype);
-    // Both sides from memory, and lines that come again from the second cache as they are turned.
+    // Per element: both sides go through memory, and on one of them the lines come again from the
+    // second cache, as a copy between two layouts strides along it.
     const double of_one = 2 * bytes / kMemory + kLine / kLevel2 + kGather / kLoadsACycle;
     cycles += copies * elements * of_one;
   }

@@ -52,13 +52,17 @@ Range range_at(const ir::Statement& statement, const std::string& it,
   return range;
 }
 
-// Where three points of a range, weighted, have the mean of a polynomial up to the fifth degree
-// (Gauss, Legendre): how many instances there are inside is one of the iterators outside.
+// Gauss-Legendre quadrature with three nodes: the mean of a polynomial of degree up to 5 over a
+// range of width w is the weighted mean of its values at the middle m and at m +- w * sqrt(3/5) /
+// 2. The number of instances inside an iteration is such a polynomial of the iterators outside.
 constexpr double kGaussAway = 0.38729833462074170;  // from the middle, of the width
 constexpr struct {
   double away, weight;
 } kGauss[] = {{-kGaussAway, 5.0 / 18}, {0, 8.0 / 18}, {kGaussAway, 5.0 / 18}};
 
+// Instances of the statement: the width of an iterator's range times the mean count of what is
+// inside, at the nodes above where bounds further in depend on the iterator (`is_bound`), else at
+// its middle alone.
 double count_points(const ir::Statement& statement, const std::vector<bool>& is_bound,
                     std::size_t depth, std::map<std::string, double>& at) {
   if (depth == statement.iterators.size()) return 1;
@@ -79,7 +83,7 @@ double count_points(const ir::Statement& statement, const std::vector<bool>& is_
   return width * mean;
 }
 
-// Others on which the iterator's first value depends, wherever their loops are.
+// Which other iterators the iterator's lower bounds use, wherever their loops are.
 std::vector<bool> bounds_below(const ir::Statement& statement, const std::string& iterator) {
   std::vector<bool> bounds;
   for (const std::string& other : statement.iterators)
@@ -121,7 +125,7 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
         }
     }
     at[iterators[i]] = (range.low + range.high) / 2;
-    middle_.push_back(range.width());
+    widths_at_middle_.push_back(range.width());
     bounded_by_.push_back(std::move(bounded_by));
     bounds_below_.push_back(bounds_below(statement, iterators[i]));
   }
@@ -155,7 +159,8 @@ bool LoopExtents::begins_anywhere(std::size_t row) const {
   return false;
 }
 
-// The row's iterator is bounded below by one that the other moves, or that one is skewed by it.
+// Whether the first value of `row` changes with `other`: both use one iterator (a skewed loop), or
+// a lower bound of an iterator of `row` uses one of `other`.
 bool LoopExtents::begins_by(std::size_t row, std::size_t other) const {
   if (row == other) return false;
   for (std::size_t i = 0; i < bounds_below_.size(); ++i) {
@@ -171,10 +176,10 @@ bool LoopExtents::is_box() const {
   return std::ranges::all_of(bounded_by_, [](const auto& outer) { return outer.empty(); });
 }
 
-// What `extent` finds where iterators are independent of one another, as most are: many
-// orders are priced.
+// The same as `extent` where iterators are independent of one another, as most are, and much
+// faster: many orders are priced.
 double LoopExtents::extent_in_box(std::size_t row, const std::vector<KnownRow>& known) const {
-  double steps = std::max(1.0, middle_[iterator_of_[row]]) - 1;
+  double steps = std::max(1.0, widths_at_middle_[iterator_of_[row]]) - 1;
   for (const KnownRow& outer : known)
     if (iterator_of_[outer.row] == iterator_of_[row]) steps = std::min(steps, outer.slack);
   return 1 + steps;
@@ -189,22 +194,26 @@ double LoopExtents::widest(std::size_t row, const std::vector<KnownRow>& known) 
   return 1 + width(rows_[row], widths(known, true), known);
 }
 
-// Of each iterator: from its middle, the range of those that it depends on added.
-// How far an iterator moves while those outside move freely (`known` empty), or only within what
-// `known` leaves.
+// How many values each iterator takes while the rows in `known` stand still but for their slack;
+// all of its values where nothing is known. That is its width at the middle of the iterators that
+// bound it, and half of what these move:
+//
+//   i in 0..N, j in 0..i+1     j: (N + 1) / 2 with i in the middle, and (N - 1) / 2 by i: N
+//
+// `are_widest`: iterators outside take all of their values.
 std::vector<double> LoopExtents::widths(const std::vector<KnownRow>& known, bool are_widest) const {
   std::vector<double> widths;
   const auto box = [&](std::size_t i, const std::vector<double>& outside) {
-    double width = std::max(1.0, middle_[i]);
+    double width = std::max(1.0, widths_at_middle_[i]);
     for (const std::size_t outer : bounded_by_[i])
-      width = std::max(width, std::max(1.0, middle_[i]) + (outside[outer] - 1) / 2);
+      width = std::max(width, std::max(1.0, widths_at_middle_[i]) + (outside[outer] - 1) / 2);
     return width;
   };
-  for (std::size_t i = 0; i < middle_.size(); ++i) widths.push_back(box(i, widths));
+  for (std::size_t i = 0; i < widths_at_middle_.size(); ++i) widths.push_back(box(i, widths));
   if (known.empty()) return widths;
   const std::vector<double> alone = widths;
-  for (std::size_t i = 0; i < middle_.size(); ++i) {
-    Coefficients self(middle_.size(), 0);
+  for (std::size_t i = 0; i < widths_at_middle_.size(); ++i) {
+    Coefficients self(widths_at_middle_.size(), 0);
     self[i] = 1;
     widths[i] = box(i, are_widest ? alone : widths);
     widths[i] = 1 + width(std::move(self), widths, known);
@@ -212,14 +221,13 @@ std::vector<double> LoopExtents::widths(const std::vector<KnownRow>& known, bool
   return widths;
 }
 
-// Multiples of what is known are taken away, the best first, as long as that leaves less.
-// The row's range given the known rows: of = sum of c_i * i moves by sum |c_i| (w_i - 1).
-// Subtracting f times a known row leaves the same range, for that row stands still (but for its
-// slack, which counts |f| times):
+// The row's range given the known rows. A row sum c_i * i moves by sum |c_i| (w_i - 1), and less if
+// multiples of known rows are subtracted, for these stand still (but for their slack, which counts
+// |factor| times):
 //
 //   row t + i, known t     ->  i:      N values in place of T + N - 1
 //
-// Greedy: the multiple that leaves least, then again, as Gauss would take pivots but never
+// Greedy: the multiple that leaves least, then again, as in Gaussian elimination but never
 // accepting a wider row.
 double LoopExtents::width(Coefficients of, const std::vector<double>& widths,
                           const std::vector<KnownRow>& known) const {

@@ -41,8 +41,8 @@ class LoopExtents {
   std::vector<double> row_middles_;
   double points_ = 0;
   std::vector<std::vector<bool>> bounds_below_;  // of each iterator, by which others
-  // Of an iterator where those outside are in their middle.
-  std::vector<double> middle_;
+  // How many values an iterator takes where those outside are in their middle.
+  std::vector<double> widths_at_middle_;
   std::vector<std::vector<std::size_t>> bounded_by_;  // iterators outside that its bounds depend on
   // By row, where each is one iterator of a box, up to its sign; else empty.
   std::vector<std::size_t> iterator_of_;

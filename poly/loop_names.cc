@@ -16,6 +16,8 @@ class Namer {
   }
 
   std::map<const OrderLoop*, std::string> run(const OrderTree& tree) {
+    // A `tile` directive means every loop of a name: names of tiled loops are unique in the tree,
+    // and kept from the others, whose names are unique on their path.
     name_below(tree, true, {});
     reserved_.insert(of_tiled_.begin(), of_tiled_.end());
     name_below(tree, false, {});

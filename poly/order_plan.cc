@@ -221,9 +221,9 @@ class Planner {
     return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
   }
 
-  // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the
-  // band has become the last, those first that are early in it. Sums come before what is made
-  // of them so.
+  // The order of the statements at the innermost loop, which each has for itself: isl's, or, where
+  // another loop of the band has become the last one, by the middle of their values in that loop. A
+  // sum then comes before what is made of it.
   std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) {
     std::vector<std::string> as_isl_says = statements_below(band.child);
     std::vector<std::string> by_place = as_isl_says;
@@ -235,8 +235,8 @@ class Planner {
     return as_isl_says;
   }
 
-  // One of the loops of a path for threads, where it is worth their while; `inside`: these after
-  // those around. Whether there is one.
+  // Makes one loop of `path` parallel, where threads are worth it; false: none. `inside`: the loops
+  // of `around`, then those of `path`.
   bool share(NestPath& path, const Placed& around, const Placed& inside, double cycles) const {
     if (path.empty() || tiling_.how == Tiling::How::Fixed) return false;
     std::vector<schedule::CountedLoop> counted;
@@ -256,7 +256,9 @@ class Planner {
     return true;
   }
 
-  // Fronts of the band's two outermost loops over tiles, where these are worth threads.
+  // In a permutable band the tiles (a, b) of its two outermost loops with equal a + b are
+  // independent, a front (`wavefront`). There are about as many fronts as tiles along both loops
+  // together.
   bool add_front(const OrderBand& band, const Placed& around, const Placed& inside) {
     const BandShape& shape = shapes_.at(&band);
     if (!band.permutable || shape.tiles.size() < 2 || tiling_.how == Tiling::How::Fixed ||
@@ -303,6 +305,8 @@ class Planner {
                        cost.cycles, cost.vectors};
   }
 
+  // All orders of the loops, untiled; then, within tiles, the best of these orders: with all sizes,
+  // with each tiled loop outermost, and with each loop last.
   BandShape best_shape(const OrderBand& band, const Placed& around) const {
     if (tiling_.given.band == &band) return tiling_.given.shape;
     const std::size_t n = band.loops.size();
@@ -333,7 +337,7 @@ class Planner {
     if (tiling_.how == Tiling::How::None || n < 2) return best;
     least *= kWorthTiles;
     const std::vector<std::size_t> points = best.points;
-    // Of many loops only those that are no chain, where the last one is.
+    // With many loops a last one is tried only if it is no chain, and the best order's is one.
     const auto may_be_last = [&](std::size_t m) {
       return n <= kAllOrders ||
              (costs_.is_chain(band.loops[points.back()]) && !costs_.is_chain(band.loops[m]));

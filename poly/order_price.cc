@@ -39,6 +39,8 @@ bool is_associative(const ir::Statement& statement) {
 
 }  // namespace
 
+// References are kept by what a step of each row moves in them: subscripts give coefficients by
+// iterator, and the rows' inverse turns these into moves by row.
 StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& statement,
                                const std::vector<ir::Affine>& rows, const Machine& machine,
                                bool may_reorder, const LaneLayouts& layouts)
@@ -71,7 +73,12 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
       lay_out(reference, layout->second);
 }
 
-// Subscripts that differ by constants alone are one reference: its neighbours are in the
+// For each dimension d and row r
+//
+//   move[d][r] = sum over iterators i of coefficient(d, i) * inverse[i][r]
+//   stride[r]  = sum over d of move[d][r] * elements below d
+//
+// Reads whose subscripts differ by constants alone are one reference: its neighbours are in the
 // same lines.
 void StatementPrice::add_reference(const ir::Program& program, const ir::Access& access,
                                    bool is_written, const std::vector<std::string>& iterators,
@@ -108,6 +115,8 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
   references_.push_back(std::move(reference));
 }
 
+// How far each read of the written buffer is from the write, where that is the same at all points:
+// A[i, j-1] from A[i, j] is (0, -1).
 void StatementPrice::add_distances(const ir::Statement& statement) {
   const ir::Access& write = statement.writes.front();
   for (const ir::Expr& value : statement.values)
@@ -123,7 +132,8 @@ void StatementPrice::add_distances(const ir::Statement& statement) {
     }
 }
 
-// The dimension comes last; steps of more than one element are told apart in a dimension before it.
+// The reference once the dimension has been laid out for lanes: elements `step` apart lie side by
+// side in a last dimension, and which of the `step` interleaved sequences it is comes before it.
 void StatementPrice::lay_out(Reference& reference, const LaneLayout& layout) const {
   const auto d = static_cast<std::ptrdiff_t>(layout.dimension);
   const auto step = static_cast<double>(layout.step);
@@ -167,6 +177,8 @@ std::optional<LaneLayouts> StatementPrice::layouts_for_lanes(std::size_t row) co
   return all;
 }
 
+// Whether iterations of the row's loop wait for each other: they write one cell, or there is a
+// whole number n, not 0, with distance = n * move in every dimension.
 bool StatementPrice::waits_along(std::size_t row) const {
   const Reference& write = references_.front();
   if (write.strides[row] == 0) return true;
@@ -191,9 +203,9 @@ bool StatementPrice::is_sum_in_memory(std::size_t row) const {
          std::ranges::count(references_, write.buffer, &Reference::buffer) > 1;
 }
 
-// Of one run of the innermost loop. The parts of a cell are in registers while loops of its
-// sum alone run; where more of these lie outside of loops over other cells, the parts go to
-// memory in between.
+// Cycles of adding up the parts of a sum, per run of the innermost loop. Parts stay in registers as
+// long as only loops of the sum run, so that they are added up once for all of these; where a loop
+// over other cells lies between loops of the sum, the parts go to memory and back as well.
 double StatementPrice::cycles_of_parts(const Loops& loops, bool is_in_tile) const {
   const auto is_of_sum = [&](const Loop& loop) { return can_part_[loop.row]; };
   const auto other = std::find_if_not(loops.rbegin(), loops.rend(), is_of_sum);
@@ -216,8 +228,8 @@ std::int64_t StatementPrice::vectors_a_turn(const Loops& loops) const {
   return turns >= 4 ? 4 : extents_.begins_anywhere(inner.row) ? 1 : 2;
 }
 
-// The innermost loop updates the elements that it did in the turn before of the one around it, and
-// begins at another one.
+// Whether the innermost loop updates the elements that it updated in the last iteration of the loop
+// around it, but begins at another one: its vectors then load across what was stored just before.
 bool StatementPrice::stores_elsewhere(const Loops& loops) const {
   if (loops.size() < 2) return false;
   const Loop &inner = loops.back(), &around = loops[loops.size() - 2];
@@ -231,12 +243,18 @@ bool StatementPrice::stores_elsewhere(const Loops& loops) const {
 // One iteration is no loop, and left out.
 bool StatementPrice::is_loop(const Loop& loop) { return loop.most > 1; }
 
+// Cycles of the core where all operands come from the first cache. One run of the innermost loop
+// takes
+//
+//   turns * (max(issue slots, latency of a chain) + turning) + walks of pages + start
+//
+// and there is one for each iteration of the loops around it.
 double StatementPrice::issue_cycles(const Loops& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
-  // Of vectors, of one run of the innermost loop.
+  // Vectors that one run of the innermost loop takes; scalars where it has none.
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
   const bool is_anywhere = !is_in_tile && extents_.begins_anywhere(inner.row);
@@ -246,8 +264,8 @@ double StatementPrice::issue_cycles(const Loops& loops, Inner how) const {
                         : is_anywhere && vectors_a_turn(loops) == 1 ? 1
                                                                     : 0;
   double loads = 0, stores = 0, pages = 0;
-  // Where one long vector is multiplied a cycle, paths to the first cache are half as wide
-  // as it is.
+  // A core that multiplies one vector of a whole line per cycle has paths to the first cache of
+  // half a line: such a vector takes two slots.
   const double width =
       machine_.fma_per_cycle < 2 && lanes * references_.front().bytes >= kLine ? 2 : 1;
   for (const Reference& reference : references_) {
@@ -286,6 +304,8 @@ double StatementPrice::issue_cycles(const Loops& loops, Inner how) const {
   return run;
 }
 
+// The box of elements that the loops from `from` on touch, in bytes of whole lines: per dimension 1
+// + sum of |move| * step * (trips - 1), no more than the buffer has.
 double StatementPrice::footprint(const Reference& reference, const Loops& loops, std::size_t from,
                                  bool at_most) const {
   double lines = 1;
@@ -314,8 +334,9 @@ std::vector<double> StatementPrice::footprints(const Loops& loops) const {
   return bytes;
 }
 
-// How much of what the loops from one on touch is not what they did an iteration of the loop
-// outside before: skewed tiles, and those with halos, overlap.
+// The share of a footprint that an iteration of the loop outside has not in common with the one
+// before. Boxes of the same size, shifted by the loop's move, have in common the product over the
+// dimensions of 1 - shift / extent: skewed tiles, and those with halos, overlap.
 double StatementPrice::new_share(const Reference& reference, const Loops& loops, std::size_t from,
                                  const Loop& outside) {
   double same = 1;
@@ -328,7 +349,13 @@ double StatementPrice::new_share(const Reference& reference, const Loops& loops,
   return 1 - same;
 }
 
-// Bytes that come from beyond a cache of this capacity.
+// Bytes that come from beyond a cache of this capacity: the footprint of the largest sub-nest that
+// it holds, each time that loops outside make it another one,
+//
+//   sum over references of passes * times * footprint
+//
+// with a pass to read it, unless that is warm, and one to write it back. Loops directly outside of
+// the sub-nest that do not move a reference find it still there.
 double StatementPrice::traffic(const Loops& loops, const std::vector<double>& footprints,
                                double capacity, const References& warm) const {
   // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines
@@ -337,7 +364,7 @@ double StatementPrice::traffic(const Loops& loops, const std::vector<double>& fo
   while (held > 0 && footprints[held - 1] <= capacity) --held;
   double bytes = 0;
   for (const Reference& reference : references_) {
-    // What is written over comes with its own read.
+    // A reference that is written comes with the read of the same elements, if there is one.
     const bool is_warm =
         std::ranges::any_of(warm,
                             [&](const Reference* other) { return other->reads_as(reference); }) ||
@@ -400,6 +427,13 @@ void StatementPrice::cut_last_tiles(Loops& loops) const {
   }
 }
 
+// The innermost loop as it is cheapest, then the levels of memory. These work at the same time, so
+// that the slowest counts, and a tenth of all for what does not overlap:
+//
+//   cycles = share * (max(issue, level 2, level 3, memory) + (their sum) / 10)
+//
+// Loops are counted by the means of their ranges; `share` corrects their product to the number of
+// instances.
 StatementPrice::Cost StatementPrice::cost(Loops loops, const References& warm) const {
   if (extents_.is_box()) cut_last_tiles(loops);
   double runs = 1;  // of the innermost loop

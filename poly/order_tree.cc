@@ -64,6 +64,8 @@ OrderBand band_over(const std::vector<std::string>& iterators, OrderTree child) 
   return band;
 }
 
+// Bands of the core as they are; below a cluster each statement gets loops of its own for the
+// iterators that no band around has.
 OrderTree order_below(const Core& core, std::vector<std::string> around) {
   std::vector<OrderTree> children;
   if (const auto* band = std::get_if<Band>(&core->op)) {
@@ -91,6 +93,7 @@ OrderTree order_below(const Core& core, std::vector<std::string> around) {
 
 }  // namespace
 
+// Statements that isl has left out, for they have no instance, follow the tree.
 OrderTree completed(const OrderTree& tree, const ir::Program& program) {
   std::map<std::string, RowSpan> around;
   for (const ir::Statement& s : program.statements) around.emplace(s.name, RowSpan(s.iterators));
@@ -155,12 +158,10 @@ bool is_innermost(const OrderBand& band) {
   return is_leaf(band.child);
 }
 
-// Lamport's hyperplane: in a permutable band all dependence distances are non-negative in each row,
-// so row f + row o is positive wherever one of them is; below it the others may be coincident. One
-// tree for each pair.
 namespace {
 
-// That holds all statements, the innermost of each.
+// The band of the whole tree, where it is one permutable band with the innermost loops of all
+// statements; null: it is not.
 const OrderBand* permutable_whole(const OrderTree& tree) {
   const auto* band = std::get_if<OrderBand>(&tree->op);
   return band && band->permutable && is_innermost(*band) ? band : nullptr;
@@ -168,6 +169,9 @@ const OrderBand* permutable_whole(const OrderTree& tree) {
 
 }  // namespace
 
+// Lamport's hyperplane method: in a permutable band all dependence distances are non-negative in
+// each row, so that the sum of rows f + o is positive wherever one of the two is. With the sum as
+// the row of f, the loop o below it may be parallel. One tree for each pair.
 std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
   const OrderBand* band = permutable_whole(tree);
   if (!band) return {};
@@ -190,6 +194,8 @@ std::vector<std::vector<OrderTree>> skewed_around(const OrderTree& tree, std::si
   std::vector<std::vector<OrderTree>> trees(n);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < n; ++i) names.push_back("r" + std::to_string(i));
+  // For each row in turn: itself, or its sum with another one; choices whose rows (symbols r0, r1,
+  // ..) become dependent are dropped.
   const auto choose = [&](const auto& self, std::size_t i, const OrderBand& changed,
                           const RowSpan& span, std::size_t sums) -> void {
     if (i == n) return trees[sums].push_back(order_band(changed));

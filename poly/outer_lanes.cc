@@ -36,6 +36,7 @@ std::optional<std::string> name_of(const OrderLoop& loop) {
   return name;
 }
 
+// Whether some loop below has iterations that wait for each other.
 bool holds_chain(const OrderTree& tree) {
   if (const auto* sequence = std::get_if<OrderSequence>(&tree->op))
     return std::ranges::any_of(sequence->children, holds_chain);
@@ -44,7 +45,8 @@ bool holds_chain(const OrderTree& tree) {
          (!std::ranges::all_of(band->loops, &OrderLoop::coincident) || holds_chain(band->child));
 }
 
-// The dimension of the tensor that the lanes are, the same in all of its accesses there.
+// The dimension of the tensor along which the lanes lie, if it is the same in all accesses of these
+// statements.
 std::optional<std::size_t> lane_dimension(const std::vector<const ir::Statement*>& statements,
                                           const std::string& tensor, const std::string& lane) {
   std::optional<std::size_t> found;
@@ -143,6 +145,8 @@ class OuterLanes {
     return schedule::nest_path({{*name}}, *std::move(rest));
   }
 
+  // A parallel loop with a recurrence inside, every statement of which can run in lanes along it
+  // and writes elements of the lane's own.
   bool is_lane_loop(const OrderBand& band, std::size_t at, const std::string& name) const {
     const bool is_chain_below =
         std::ranges::any_of(band.loops.begin() + static_cast<std::ptrdiff_t>(at) + 1,
@@ -169,6 +173,8 @@ class OuterLanes {
     return machine_.lanes(program_.buffer(s.writes.front().buffer).dtype);
   }
 
+  // Strips of lanes around the rest of the band. Temporaries of the strips are staged with lanes
+  // innermost, and priced so; their shapes are restored afterwards for what is outside.
   std::optional<NestTree> in_strips(const OrderBand& band, std::size_t from, Path path) {
     lane_ = Lane{.loop = path.back().loop, .name = path.back().loop, .shared = path.size()};
     for (const std::string& each : statements_below(band.child))
@@ -196,7 +202,9 @@ class OuterLanes {
                                *std::move(rest));
   }
 
-  // Loops that statements share are split for all of them at once, by their name: theirs alone.
+  // Cuts the lane loop into strips. If each statement has its own loop, each is split by its name.
+  // A shared loop is split by a directive for all statements with a loop of that name; where others
+  // have one, too, the shared loop is renamed first.
   void split_strips() {
     std::set<schedule::LoopId> own;
     bool is_only = true;
@@ -237,7 +245,8 @@ class OuterLanes {
 
   using Turned = std::map<std::string, std::size_t>;  // tensors, and the dimension of the lanes
 
-  // Temporaries whose values a strip makes and takes, and in which its lanes are no neighbours.
+  // Temporaries that only the strip itself uses, and in which its lanes are not neighbours: each
+  // strip keeps a copy with the lanes last.
   Turned turned_in_strips() {
     Turned turned;
     for (const ir::Buffer& buffer : program_.buffers) {
@@ -256,7 +265,7 @@ class OuterLanes {
     return writer == lane_->statements.end() ? nullptr : *writer;
   }
 
-  // Of all else lanes are neighbours, or the same element.
+  // Whether lanes of every other tensor are neighbours, or all the same element.
   bool lies_along_lanes(const Turned& turned) const {
     const auto lies = [&](const auto& access) {
       const auto stride = ir::stride_of(program_, access, lane_->loop);
@@ -269,6 +278,8 @@ class OuterLanes {
     });
   }
 
+  // Whether no value of the tensor is written inside the strips and read outside, or the other way
+  // round: a copy for one strip is then enough.
   bool stays_in_strips(const std::string& tensor) {
     schedule::ValueEnds out, in;
     for (const ir::Statement& s : program_.statements) {
@@ -292,7 +303,8 @@ class OuterLanes {
     return stage;
   }
 
-  // The tensor as the lane's statements see it.
+  // Changes the Program that is priced: the tensor is as large as one strip of lanes, and these are
+  // its last dimension.
   void turn(const std::string& tensor, std::size_t dimension, std::int64_t strip) {
     std::vector<ir::Affine>& shape = shape_of(tensor);
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(dimension));

@@ -8,6 +8,9 @@
 namespace polyte::poly {
 namespace {
 
+// The statement with its loops as iterators: the State's inverse, i = 64 * i.o + i.i, replaces the
+// old ones in all subscripts. Its domain is the range of each loop, what the directives have added,
+// and the old domain in the new iterators; loops that no subscript of the write uses are the sum's.
 ir::Statement statement_over_loops(const schedule::State& state,
                                    const schedule::ScheduledStatement& s) {
   const ir::Ranges ranges = schedule::loop_ranges(state, s);

@@ -14,7 +14,7 @@ namespace polyte::poly {
 namespace {
 
 constexpr std::int64_t kMostParts = 64, kFewestOfPart = 4;
-// Of a multiprocessor: with more there are tiles enough.
+// Elements of the result per multiprocessor, with which there are tiles enough without parts.
 constexpr std::int64_t kPointsWanted = 128 * 128;
 
 // The Program once the sum is in parts.
@@ -67,6 +67,8 @@ class PartsPlanner {
     return parts;
   }
 
+  // One way of cutting the sum: the partial sums are planned as a SumNest of the Program that
+  // split_reduction makes, with the loop over parts as an axis of the grid.
   std::optional<SumPlan> in_parts(const std::string& loop, std::int64_t count) const {
     std::optional<Parts> parts = parts_of(loop, count);
     if (!parts) return std::nullopt;
@@ -92,8 +94,8 @@ class PartsPlanner {
     return plan;
   }
 
-  // First each statement under its own loops, so that what is done to those of the parts is
-  // done to no others.
+  // The first nest plan: split_reduction, then each statement under loops of its own, so that what
+  // the next plans do to the loops of the parts happens to no others.
   schedule::NestPlan apart(const Parts& parts, const std::string& loop, std::int64_t count) const {
     schedule::NestPlan plan{.number = nest_.number};
     plan.splits.emplace_back(
@@ -122,7 +124,7 @@ class PartsPlanner {
     return plan;
   }
 
-  // Parts are written and read by way of the second cache.
+  // A launch, and each part written and read once by way of the second cache.
   double adding(std::int64_t count) const {
     double bytes =
         2.0 * static_cast<double>(count) * size_in_bytes(nest_.program->buffer(tensor_).dtype);

@@ -38,6 +38,8 @@ std::size_t PlacedCosts::row_of(const std::string& statement, const OrderLoop* l
   return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
 }
 
+// The rows of a statement in the order in which `placed` has their loops; loops that are not placed
+// come last, in their own order.
 std::vector<PlacedRow> PlacedCosts::rows_at(const std::string& statement,
                                             const Placed& placed) const {
   std::vector<PlacedRow> rows;
@@ -56,6 +58,9 @@ StatementPrice::Loops PlacedCosts::counted(const std::string& statement,
   return prices_.at(statement).counted(rows_at(statement, placed));
 }
 
+// What a statement leaves in the second cache for those after it, in one iteration of the loops
+// that they share. The innermost loop stands once for each statement (order_plan.cc): where
+// `placed` includes it, it is not shared.
 void PlacedCosts::add_touched(const std::string& statement, const Placed& placed,
                               const StatementPrice::Loops& loops,
                               StatementPrice::References& warm) const {
@@ -95,6 +100,7 @@ double PlacedCosts::cycles_of(const OrderBand& band, const Placed& placed) const
   return cycles;
 }
 
+// Iterations of those among the first loops of `placed` that the statement has.
 double PlacedCosts::iterations(const std::string& statement, const Placed& placed,
                                std::size_t first) const {
   const auto& loops = loops_.at(statement);
@@ -136,6 +142,7 @@ std::optional<LaneLayouts> PlacedCosts::layouts_for_lanes(const OrderLoop& loop)
   return all;
 }
 
+// Whether the row is a combination of the statement's other rows: its loop then has one iteration.
 bool PlacedCosts::is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
   RowSpan others(program_.statement(statement).iterators);
   for (const OrderLoop* other : loops_.at(statement))

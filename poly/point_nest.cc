@@ -69,8 +69,9 @@ class PointPlanner {
            });
   }
 
-  // The first loops without dependences; those behind them stay inside. Neighbours along the last
-  // one are neighbours in a warp.
+  // The point loops are the first run of shared loops without dependences: loops before it stay
+  // with the host, those behind it inside a thread. Lanes of a warp are neighbours along the last
+  // one, which is that along which a warp touches the fewest sectors of 32 bytes.
   void choose_points() {
     auto first =
         std::ranges::find_if(nest_.shared, [&](const BandMember& m) { return is_point(m); });
@@ -128,7 +129,8 @@ class PointPlanner {
     return stride == 0 || stride == 1;
   }
 
-  // A loop whose size is open can be fused as the outermost only, that over parts with none.
+  // Whether the loop comes first among the points: a loop of open size can only be the outermost of
+  // those that are fused, and the loop over parts is fused with none.
   bool stays_apart(const std::string& loop) const {
     return program_.open.contains(loop) || loop == nest_.part;
   }
@@ -193,8 +195,8 @@ class PointPlanner {
     step(schedule::PlannedBind{main().name, schedule::within_tile(point), ir::LoopKind::Thread});
   }
 
-  // Before the loops are fused: what a thread keeps is at one iteration of each, as these
-  // are fused and cut.
+  // Registers for what a thread keeps. Stages come before the loops are fused, so they are at the
+  // last loop of those that will be fused and cut.
   void keep() {
     if (nest_.as_isl_says) return;
     const std::vector<std::string> fused = grid().fused;
@@ -219,7 +221,7 @@ class PointPlanner {
     return threads;
   }
 
-  // Of the nest's own: several nests have one.
+  // Numbered where the kernel has several nests, each with such a loop.
   std::string fresh(std::string name) const {
     if (nest_.number > 0) name += std::to_string(nest_.number);
     const auto is_taken = [&](const ir::Statement* s) { return is_among(name, s->iterators); };
@@ -227,7 +229,8 @@ class PointPlanner {
     return name;
   }
 
-  // Who defines, for its own point, what this nest alone reads; and sums.
+  // Statements whose result a thread can keep in a register: sums, and definitions of a point of
+  // its own that only this nest reads. The initial value of a sum is kept with the sum.
   std::vector<const ir::Statement*> kept() const {
     std::vector<const ir::Statement*> all;
     std::set<std::string> buffers;

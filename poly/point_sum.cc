@@ -13,7 +13,7 @@
 namespace polyte::poly {
 namespace {
 
-// Of a thread that adds one: a load, of which few are under way.
+// Cycles that a thread takes per term: it waits for a load, and has few of them under way.
 constexpr double kTermCycles = 120;
 
 double iterations(const SumNest& nest, const std::vector<std::string>& loops) {
@@ -22,7 +22,7 @@ double iterations(const SumNest& nest, const std::vector<std::string>& loops) {
   return product;
 }
 
-// That a warp reads in a step, along that of the loops along which it reads the fewest.
+// Sectors that a warp reads per term, with its lanes along the loop for which these are fewest.
 double fewest_sectors(const SumNest& nest, const std::vector<std::string>& loops) {
   double fewest = std::numeric_limits<double>::infinity();
   for (const std::string& loop : loops) {
@@ -47,6 +47,8 @@ std::optional<SumPlan> plan_point_sum(const SumNest& nest) {
   const Gpu& gpu = *nest.machine->gpu;
   const double warps = std::ceil(iterations(nest, free) / ir::kLanes),
                terms = iterations(nest, update.reductions);
+  // Cycles by bytes: each warp reads its sectors for each term. Cycles by latency: a thread adds
+  // its terms one after the other, in rounds where not all warps fit at once.
   const double memory =
       warps * terms * sectors * schedule::kSectorBytes / (gpu.memory_gb_a_second / gpu.clock_ghz);
   const double at_once =

@@ -28,11 +28,14 @@ Operations operations_of(const ir::Statement& statement) {
         sum.latency += (is_root ? 3 : 4) * kOperation;
       }
     });
+  // The chain of a sum is its addition alone: what it adds does not depend on the sum so far.
   if (statement.combiner != ir::Combiner::None) sum.slots += 1, sum.latency = kOperation;
   sum.latency = std::max(sum.latency, kOperation);
   return sum;
 }
 
+// Operations share the issue slots of the multiply-add units, of scalars at least two per cycle;
+// divisions wait for the one divider beside them.
 double Operations::cycles(bool is_vector, const Machine& machine) const {
   const int least = is_vector ? 1 : kScalarsACycle;
   return std::max(slots / std::max(least, machine.fma_per_cycle), divider);

@@ -7,9 +7,9 @@ namespace polyte::poly {
 namespace {
 
 constexpr int kMostTileRows = 16, kMostTileVectors = 4;
-// Of a tile: a row's element in all lanes, while the next one is loaded.
+// Registers of a tile for a row's element in all lanes, while the next one is loaded.
 constexpr int kBroadcasts = 2;
-// Of the predicted rate of a tile: what its beginning, end and order cost.
+// The share of a tile's predicted rate that is left with its beginning, end and order.
 constexpr double kFullRate = 0.9;
 
 }  // namespace
@@ -28,6 +28,8 @@ std::optional<ProductTile> product_tile(const ir::Program& program, const ir::St
     for (int rows = 2; rows <= kMostTileRows; ++rows) {
       if (edge % rows != 0 || edge % (vectors * lanes) != 0) continue;
       if (rows * vectors + vectors + kBroadcasts > machine.vector_registers) continue;
+      // `cycles` is of edge^3 multiply-adds; each step of each tile costs a turn of the loop
+      // beside.
       const double cycles = price.cycles({1, 0, priced.size(), packed, false}, {rows, vectors});
       const std::int64_t tiles = (edge / rows) * (edge / (vectors * lanes));
       const double turns = static_cast<double>(edge * tiles);

@@ -25,7 +25,8 @@ struct Terms {
   std::int64_t begin = 0, behind = 0;
 };
 
-// c >= 0 as a bound of a - b, or of a alone where b is empty: a - b >= the result.
+// The constraint read as a lower bound: c = a - b - n >= 0 gives n, a - b >= n. Empty b: of a
+// alone.
 std::optional<std::int64_t> least_difference(const ir::Constraint& c, const std::string& a,
                                              const std::string& b) {
   ir::Affine rest = c.expr - ir::Affine::symbol(a);
@@ -165,7 +166,11 @@ class RowBlocks {
     return schedule::nest_path({{tiles_of(loop.name)}}, schedule::nest_sequence(std::move(parts)));
   }
 
-  // Whole vectors of terms that are behind all rows of a block are far from it.
+  // Parts of the sums, a vector per row, and the cut between the terms that every row of a block
+  // can take before the block begins (far) and the others (near). Row i has terms begin .. i -
+  // behind, so that the block's first row bounds the far ones; they are counted in whole vectors:
+  //
+  //   far: floor((first - behind - begin + 1) / lanes) vectors
   void divide(const Terms& terms) {
     plan_.splits.emplace_back(
         schedule::PlannedParts{called_, inner_.loop, schedule::Vectors{1}, parts_});

@@ -46,6 +46,9 @@ class RegionPlanner {
     const Loop* const outermost = std::get_if<Loop>(&nest_->op);
     const bool is_serial =
         outermost && (found_.empty() || found_.front().loops.front() != outermost);
+    // An outermost serial loop has two forms: a launch for each of its iterations, or one block
+    // that runs them all, with barriers between them. The block loop has one iteration then, which
+    // holds all of the serial loop.
     const auto whole = is_serial && !as_isl_says_ ? one_tile(*outermost) : std::nullopt;
     const bool in_one_block = whole && one_block_ < launches_;
     schedule::NestPlan plan;
@@ -94,6 +97,7 @@ class RegionPlanner {
     return *range->second.max + 1;
   }
 
+  // Threads take a loop around one statement whose iterations the prover finds independent.
   bool is_independent(const Loop& loop) {
     return leaves_of(loop.body).size() == 1 && !prover_.check_independent(state_, loop.id);
   }
@@ -128,6 +132,8 @@ class RegionPlanner {
     found_.push_back(std::move(threads));
   }
 
+  // Cycles of one loop of threads in the two ways: a launch spreads its points over all
+  // multiprocessors, a block has one of them and pays a barrier instead of a launch.
   void price(double points, double steps, double times) {
     const double at_once = kMostRegionThreads;
     const auto turns = [&](double multiprocessors) {

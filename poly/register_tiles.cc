@@ -12,6 +12,7 @@ bool shares_operands(const ir::Program& program, const schedule::State& referenc
                      const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None || !ir::classify_contraction(program, update))
     return false;
+  // Whether the same element is read again in other iterations of a free loop.
   const auto is_read_again = [&](const ir::Load* load) {
     return std::ranges::any_of(update.iterators, [&](const std::string& it) {
       const bool is_free = std::ranges::find(update.reductions, it) == update.reductions.end();
@@ -26,6 +27,7 @@ bool shares_operands(const ir::Program& program, const schedule::State& referenc
 
 }  // namespace
 
+// More than half of all instances belong to contractions that a register tile would serve.
 bool wants_register_tiles(const ir::Program& program, const schedule::State& reference,
                           std::span<const ir::Statement* const> statements) {
   double all = 0, tiled = 0;

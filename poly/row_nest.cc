@@ -36,7 +36,8 @@ struct RowStep {
   const ir::Statement* init = nullptr;  // of a sum
   const ir::Statement* body = nullptr;
   std::vector<std::string> own;  // free loops inside the row
-  // Along which threads lie: of `own`, or of a sum's terms; empty: once per row.
+  // The loop along which threads lie, one of `own` or of the sum's; empty: the step runs once per
+  // row.
   std::string lane;
 
   bool is_sum() const { return init != nullptr; }
@@ -153,10 +154,10 @@ class RowPlanner {
   std::string parts_of(const RowStep& step) const { return partial(step, "_p"); }
   bool in_parts(const RowStep& step) const { return extent(*step.body, step.lane) > kFewestTerms; }
 
-  // Rows of one warp each: all of a row is in its lanes.
+  // Whether each row has one warp, whose lanes hold all of it.
   bool is_of_warps() const { return threads_ == ir::kLanes; }
-  // So many lanes take what all threads have come to; then half of them what these have, down
-  // to two.
+  // A row is added up as a tree: parts of all its threads, then of `lanes()` lanes of one warp, of
+  // half as many, down to two, and the sum. `lanes()` is the widest of these steps.
   std::int64_t lanes() const { return is_of_warps() ? ir::kLanes / 2 : ir::kLanes; }
   // Their sums, widest first.
   std::vector<std::string> halves_of(const RowStep& step) const {
@@ -285,7 +286,8 @@ class RowPlanner {
     return schedule::stays_inside(program_, step.body->writes[0].buffer, *step.body, statements_);
   }
 
-  // Of a subscript that every statement of the nest has: the row's loops, then its lane.
+  // Whether the reader reads at its own point of the row what the writer wrote at the same point:
+  // the same symbol in each dimension, where the writer's lane corresponds to the reader's.
   static bool is_at_own_point(const ir::Load& load, const ir::Access& write,
                               const std::string& lane, const std::string& reader_lane) {
     for (std::size_t d = 0; d < write.indices.size(); ++d) {
@@ -314,8 +316,8 @@ class RowPlanner {
     });
   }
 
-  // Few enough turns that the reader's loop over them can be written out: the registers have
-  // no number else.
+  // Registers are addressed by constants only: the reader's loop over a thread's elements must be
+  // short enough to be unrolled.
   bool is_unrolled(const RowStep& reader) const {
     return reader.body->reductions.size() <= 1 &&
            ceil_div(extent(*reader.body, reader.lane), threads_) <= kMostRegisters;
@@ -329,7 +331,8 @@ class RowPlanner {
         plan_.stages.push_back(
             {.tensor = tensor, .at = {{statement, blocks_.back()}}, .memory = memory});
     };
-    // What a whole row is made of is in the lanes of its warp, or else all of its warps need it.
+    // Parts and totals of a row stay in registers where one warp has the row; else all of its warps
+    // need them, by way of shared memory.
     const schedule::Memory of_rows =
         is_of_warps() ? schedule::Memory::Register : schedule::Memory::Shared;
     for (const RowStep& step : steps_) {

@@ -13,6 +13,8 @@ void subtract(std::vector<double>& from, const std::vector<double>& line, double
 
 }  // namespace
 
+// Gauss-Jordan elimination: the new row without the pivots of the known lines, scaled to a pivot of
+// 1, which is then removed from these. What each line is made of is kept along, for inverse().
 bool RowSpan::add(const ir::Affine& row) {
   Line line{{}, std::vector<double>(++count_, 0)};
   for (const std::string& it : iterators_)

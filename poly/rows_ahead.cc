@@ -30,6 +30,8 @@ bool writes_element_of(const ir::Statement& s, const std::string& row, const std
          is(s.writes[0].indices[0], row) && is(s.writes[0].indices[1], lane);
 }
 
+// Finds the form: one loop over rows i, in it a sum over rows ahead, k > i, whose operands lie
+// along the lanes, then definitions of the row's elements.
 std::optional<RowsAhead> rows_ahead(const ir::Program& program) {
   if (program.order.size() != 1 || !program.open.empty()) return std::nullopt;
   const auto* region = std::get_if<ir::Region>(&program.order[0]);
@@ -81,7 +83,7 @@ class RowsAheadPlanner {
                                    kCube, {}, machine_);
     if (!tile) return std::nullopt;
     rows_ = tile->tile.rows, vectors_ = tile->tile.vectors, far_ = tile->cycles;
-    // Of what all rows read, so many lanes as stay in half of the second cache.
+    // As many lanes of all rows that are read as stay in half of the second cache.
     const double row =
         extents_.extent(0) * static_cast<double>(size_in_bytes(buffer_.dtype) * vectors_ * lanes_);
     tiles_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(machine_.l2.bytes) / 2 / row),
@@ -111,6 +113,8 @@ class RowsAheadPlanner {
   std::string near() const { return found_.sum->name + ".near"; }
   std::string far() const { return found_.sum->name + ".far"; }
 
+  // A row has on average half a block of near steps, each two loads and a store per vector; far
+  // steps run at the rate of the register tile.
   void price() {
     const double points = extents_.points(),
                  steps = points / (extents_.extent(0) * extents_.extent(1));
@@ -127,6 +131,9 @@ class RowsAheadPlanner {
     schedule::NestPlan plan;
     const ir::Affine row = ir::Affine::symbol(found_.row), lane = ir::Affine::symbol(found_.lane),
                      step = ir::Affine::symbol(found_.step);
+    // Steps inside the row's block of `rows_` rows are near, those from its end on far:
+    //
+    //   near: k < floor(i / rows) * rows + rows
     plan.cuts.push_back({{found_.sum->name, found_.step},
                          ir::floor_div(row, rows_) * rows_ + rows_,
                          found_.step + ".near",

@@ -121,6 +121,7 @@ class SharedNestPlanner {
   }
 
   schedule::TileSize lane_tile() const {
+    // Blocks of iterations that advance evenly, where lanes of one vector would not.
     if (block_) return schedule::Elements{*block_};
     return schedule::Vectors{vectors_};
   }
@@ -152,7 +153,8 @@ class SharedNestPlanner {
     vectors_ = std::max<std::int64_t>(1, std::min(vectors_, most));
   }
 
-  // Who defines, for its own point of the shared loops, a temporary that this nest alone reads.
+  // Statements whose result stays in registers: defined at a point of the shared loops, and read by
+  // this nest alone.
   std::vector<const ir::Statement*> kept() const {
     std::vector<const ir::Statement*> all;
     if (!std::ranges::all_of(shared_, &BandMember::coincident)) return all;
@@ -173,8 +175,10 @@ class SharedNestPlanner {
     return all;
   }
 
-  // Sums of rows of which each is a lane. Rows of few elements, whose lanes are near each other,
-  // need no turning; a statement alone has tiles for them.
+  // Whether the statement is a sum with a row for each lane, whose operands are read by register
+  // transposes (one dimension along the lanes, the other along the sum). A statement alone has
+  // tiles for that; several also take sums whose rows are so short that lanes are near each other
+  // anyway.
   bool turns(const ir::Statement& s, const std::string& lane) const {
     if (s.reductions.empty() || s.combiner == ir::Combiner::None ||
         !carries_lanes(program_, reference_, machine_, s, lane))

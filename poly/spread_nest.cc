@@ -56,7 +56,8 @@ class SpreadPlanner {
   std::int64_t parts_count_ = 0;
   schedule::NestPlan plan_;
 
-  // Of the sum: over all threads of all blocks, over few of each block, over the blocks.
+  // The loops of the sum once it is in parts: over all threads of all blocks, over few of each
+  // block, over the blocks.
   std::string lane_of_each() const { return within_tile(lane_); }
   std::string lane_of_few() const { return tiles_of(lane_of_each()); }
   std::string lane_of_parts() const { return tiles_of(lane_of_few()); }
@@ -87,7 +88,14 @@ class SpreadPlanner {
     return parts_count_ >= 2;
   }
 
-  // Neighbouring terms go to neighbouring threads, neighbouring threads to one block.
+  // The sum in three steps, P parts (blocks) of 256 threads each:
+  //
+  //   x_p   one term stream per thread: P * 256 sums, threads of one block side by side
+  //   x_q   16 threads of each block add up 16 of these: P * 16 sums
+  //   x_g   one thread of each block adds up the 16: P sums, which the second launch adds up
+  //
+  // Neighbouring terms go to neighbouring threads, and neighbouring threads are in one block. The
+  // loops over blocks of all three are called `part`, so that they can be one.
   void cut() {
     const std::string& sum = update_.writes[0].buffer;
     each_ = partial(sum + "_p"), few_ = partial(sum + "_q"), parts_ = partial(sum + "_g");

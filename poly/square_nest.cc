@@ -22,7 +22,7 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-// Of a square; of them the threads have so many at a time.
+// The side of a square, and how many of its rows the threads of a block take at a time.
 constexpr std::int64_t kSide = 32, kRowsAtOnce = 8;
 constexpr double kWorthSquares = 2;  // times the sectors that a read along the lanes takes
 
@@ -79,8 +79,8 @@ class SquarePlanner {
     return schedule::sectors_a_warp(program_, load, loop, extent(loop));
   }
 
-  // The lanes write side by side; what some read far apart there lies together along one
-  // other loop.
+  // The lanes are the loop along which the last definition writes side by side. Operands that are
+  // read far apart along it have to lie together along one other loop, the same for all of them.
   bool choose() {
     std::set<std::string> written;
     for (const ir::Statement* s : statements_) written.insert(s->writes[0].buffer);
@@ -104,7 +104,7 @@ class SquarePlanner {
     });
   }
 
-  // As x + x^T reads x: one box is not enough.
+  // x + x^T reads x in two boxes, and only one is staged.
   bool is_read_beside(const ir::Load& turned) const {
     return std::ranges::any_of(statements_, [&](const ir::Statement* s) {
       return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) {
@@ -113,7 +113,7 @@ class SquarePlanner {
     });
   }
 
-  // How wide its box is depends on where a tile begins.
+  // With a division in a subscript the width of the box depends on where the tile begins.
   static bool is_divided(const ir::Load& load) {
     return std::ranges::any_of(load.indices,
                                [](const ir::Index& index) { return index.affine.has_division(); });
@@ -203,7 +203,7 @@ class SquarePlanner {
   }
   std::int64_t box(const ir::Index& index) const { return schedule::box_width(index, ranges()); }
 
-  // What one definition makes and another one reads is a thread's own.
+  // Tensors that only this nest uses stay in the registers of the thread that defines them.
   void keep() {
     const std::string at = has_own_rows() ? tiles_of(within_tile(turning_)) : within_tile(lane_);
     for (const ir::Statement* s : statements_)

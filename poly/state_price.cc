@@ -57,6 +57,9 @@ class Pricer {
     for (const schedule::AccessRef& access : schedule::accesses_of(s)) add(access);
   }
 
+  // The busiest level, a tenth of all of them for what does not overlap, and misses that no
+  // prefetcher hides; `share_` of it, as boxes around skewed loops hold more points than there are
+  // instances.
   StatePrice price() const {
     StatePrice price;
     price.cycles = price.issue = operations_.cycles(false, machine_);
@@ -80,6 +83,7 @@ class Pricer {
   Operations operations_;
   double share_ = 1;  // of the iterations of all loops that are instances: a skewed loop's are many
 
+  // The core with most iterations of the parallel loop decides; each start of the loop costs.
   double with_threads(double all) const {
     double starts = 1;
     for (const PricedLoop& loop : loops_) {
@@ -149,8 +153,8 @@ class Pricer {
                        [](const PricedLoop& loop) { return loop.kind == LoopKind::Unrolled; });
   }
 
-  // Of one run of the innermost loops that are unrolled or vectors: a tile, whose operands
-  // are loaded once.
+  // Cycles of the core. The innermost unrolled and vector loops are a tile: its operands are loaded
+  // once per run of it, and its sums stay in registers if the loop around does not move them.
   double issue_cycles() const {
     std::size_t first = loops_.size();
     while (first > 0 && is_in_tile(loops_[first - 1])) --first;
@@ -184,6 +188,7 @@ class Pricer {
       const bool is_apart = is_vector && std::abs(reference.strides[lane]) > 1;
       (reference.is_written ? stores : loads) += count * (is_apart ? kGather * width : 1);
     }
+    // Two registers are needed beside: for an operand and for what is broadcast.
     const double spilled = std::max(0.0, registers + 2 - machine_.vector_registers);
     const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle,
                                    points * operations_.cycles(is_vector, machine_)}) +
@@ -197,7 +202,7 @@ class Pricer {
            start;
   }
 
-  // Of the innermost loop around a tile, where it goes from page to page.
+  // Latency of references that the innermost loop around the tile moves by a page or more.
   double page_cycles() const {
     std::size_t step = loops_.size();
     while (step > 0 && is_in_tile(loops_[step - 1])) --step;
@@ -229,9 +234,9 @@ class Pricer {
     return lines * kLine;
   }
 
-  // Bytes from beyond a cache of this capacity: what an iteration of a loop needs stays there
-  // until the next, so that all of the loop passes by once, for each iteration of the loops
-  // outside that move it.
+  // Bytes from beyond a cache of this capacity. If it holds what one iteration of a loop needs, the
+  // lines are there until the next one, so that the whole loop fetches its footprint once: for each
+  // iteration of those loops outside that move the reference.
   double traffic(double capacity) const {
     std::size_t held = loops_.size() - 1;
     for (; held > 0; --held) {

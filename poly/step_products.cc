@@ -38,6 +38,7 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
   }
   if (element.size() != 2) return std::nullopt;
   product.row = element[0], product.lane = element[1];
+  // Each of the three loops is the row, the lane or the step: one bit per role.
   int found = 0;
   for (std::size_t l = 0; l < 3; ++l) {
     const auto row = band.loops[l].rows.at(s.name).as_symbol();
@@ -50,6 +51,8 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
       product.step = *row, product.roles.step = l, found |= 4;
   }
   if (found != 7 || !find_lanes(product)) return std::nullopt;
+  // Steps stay below the row or the lane, as those of a recurrence do: A[i, k] with k < i is
+  // finished.
   for (const std::string& it : {product.row, product.lane})
     if (least_above(s, it, product.step)) product.bound = it;
   if (product.bound.empty()) return std::nullopt;
@@ -60,6 +63,7 @@ std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band)
 
 }  // namespace
 
+// Products run in one set of blocks, so all have the roles of the first one.
 std::vector<Product> products_of(const ir::Program& program, const OrderBand& band) {
   std::vector<Product> products;
   for (const std::string& name : statements_below(band.child)) {

@@ -42,8 +42,8 @@ class NestStrategy {
     collect(core);
   }
 
-  // Whether most of the work is a contraction that in this nest, for the sake of what it shares
-  // loops with, would go without a tile of registers.
+  // Whether fusion costs this nest its register tile: most of its work is contractions, and these
+  // share loops with other clusters.
   bool loses_tiles() const {
     if (options_.affine_core_only || (parts_.size() == 1 && outer_.empty())) return false;
     std::vector<const ir::Statement*> statements;
@@ -61,7 +61,7 @@ class NestStrategy {
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
   schedule::NestPlan run() {
     if (options_.affine_core_only) return plan_shared_nest(shared_nest());
-    // Else isl's order is what its reads allow.
+    // A statement that reads what it has written at other points keeps isl's order.
     const bool is_apart = ir::stay_at_their_point(main(), main());
     if (parts_.size() != 1 || !outer_.empty() || !is_apart || fills_in_turn())
       return plan_shared_nest(shared_nest());
@@ -127,7 +127,8 @@ class NestStrategy {
     return all.size() > 1 && ir::write_in_turn(*all[all.size() - 2], *all.back());
   }
 
-  // Definitions of whose innermost loop no vectors but blocks of iterations advance evenly.
+  // Definitions whose subscripts divide the innermost loop (i // 8, i % 8): along the loop lanes do
+  // not advance evenly, but within blocks of it they do.
   bool has_lane_blocks() const {
     if (cluster().update() || own_.empty() || !own_.back().coincident) return false;
     const std::string& loop = own_.back().loop;
@@ -144,7 +145,8 @@ class NestStrategy {
            schedule::lane_block(program_, all, loop, machine_.lanes(dtype()));
   }
 
-  // One definition, of whose loop whole vectors of each phase run at once.
+  // One definition whose loop can be cut into phases, iterations of equal remainder, that fill
+  // vectors.
   bool has_phases(const schedule::LanePhases& phases) const {
     const auto member = std::ranges::find(own_, phases.loop, &BandMember::loop);
     return cluster().statements.size() == 1 && !cluster().update() && program_.open.empty() &&
@@ -192,7 +194,7 @@ class NestStrategy {
     return all;
   }
 
-  // Loops with carried dependences stay where isl put them, and with them all that it put outside.
+  // Loops with carried dependences stay where isl put them, and so do all loops outside of them.
   schedule::TileQuestion question(const std::vector<std::string>& candidates) const {
     schedule::TileQuestion question{&program_, &main(), {}, loops(), candidates, {}, {}, 1};
     for (const ir::Statement* s : cluster().statements)
@@ -219,8 +221,9 @@ class NestStrategy {
     }
   }
 
-  // Reads that stride along the lanes: a square tile with the loop along which they do not,
-  // transposed in registers; of fewer iterations than lanes one that is as small.
+  // A definition whose reads stride along the lanes, as a transposition's do: square tiles of the
+  // lanes and the loop along which the reads do not stride, transposed in registers. A loop shorter
+  // than a vector gives a smaller square.
   void choose_square(const std::vector<std::string>& candidates) {
     for (const std::string& lane : candidates) {
       const std::string turning = schedule::turning_loop(program_, main(), lane);
@@ -269,6 +272,8 @@ class NestStrategy {
     for (const std::string& loop : last) tile_.order.push_back({tiles_of(loop), loop});
   }
 
+  // The loops around a tile in the order that was chosen, with their iterations: over blocks, tiles
+  // or single values.
   void order_outer_loops() {
     if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true, tile_.lane});
     for (const auto& [name, loop] : tile_.order) {
@@ -330,8 +335,8 @@ class NestStrategy {
     });
   }
 
-  // What a tile alone defines and reads stays in registers. Behind a sum, whose tile fills them,
-  // it would not.
+  // Temporaries that one tile defines and reads stay in registers. Not behind a sum, whose register
+  // tile leaves no room.
   void stage_definitions(std::vector<schedule::PlannedStage>& stages) {
     if (order_.empty() || tile_.lane.empty()) return;
     for (const ir::Statement* s : schedule::inner_definitions(program_, cluster().statements))
@@ -359,7 +364,7 @@ class NestStrategy {
     std::ranges::move(operand_stages(tiled_reduction(update), staged_), std::back_inserter(stages));
   }
 
-  // What no copy stands between.
+  // Prefetches of operands that are read in place; copies have their own.
   void prefetches(schedule::NestPlan& plan) const {
     if (!cluster().update()) return;
     for (const schedule::TileChoice::Ahead& ahead : tile_.ahead)
@@ -427,7 +432,7 @@ std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program,
   const schedule::RowQuestion rows_question{&program, &reference, &machine, {}, options.keep_order};
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const Core& nest = nests[i];
-    // Of tensors without elements: nothing is to schedule.
+    // A tensor without elements: there is nothing to schedule.
     if (has_no_iterations(nest, reference)) continue;
     schedule::RowRun rows;
     if (!options.affine_core_only)

@@ -37,8 +37,8 @@ Bands bands_of(const Core& nest) {
   return bands;
 }
 
-// isl leaves loops of one iteration out: a single row is statements without a loop in common,
-// which do have one.
+// A single row (batch 1) has a row loop of one iteration, which isl leaves out of its bands.
+// Returns that loop, where all statements have it.
 std::string single_row(const schedule::State& reference, std::span<const Cluster* const> parts) {
   const auto has_row = [&](const std::string& loop) {
     return std::ranges::all_of(parts, [&](const Cluster* part) {
@@ -53,7 +53,7 @@ std::string single_row(const schedule::State& reference, std::span<const Cluster
   return "";
 }
 
-// By whichever units are cheaper: tensor cores or the threads' own.
+// The plan for whichever units are cheaper: tensor cores or the threads' own.
 std::optional<SumPlan> plan_tiles(const SumNest& sum) {
   auto warps = plan_warp_nest(sum), threads = plan_block_nest(sum);
   return !threads || (warps && warps->cycles < threads->cycles) ? warps : threads;
@@ -65,7 +65,9 @@ class GpuStrategy {
               const StrategyOptions& options)
       : program_(program), reference_(reference), machine_(machine), options_(options) {}
 
-  // The nests from the front that are planned together, and their plans.
+  // Plans the first nest, or several from the front together; how many, and their plans. Forms that
+  // reuse most are asked first: attention, then a sum in tiles, by points, in parts or spread over
+  // the device, then rows, and points for all else.
   std::pair<std::size_t, std::vector<schedule::NestPlan>> plan(
       std::span<const Core> nests, int number, std::vector<std::string>& notes) const {
     const Bands bands = bands_of(nests.front());

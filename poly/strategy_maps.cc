@@ -26,7 +26,8 @@ class MappedNest {
     choose_names();
   }
 
-  // Vectors innermost; the map alone is not worth it.
+  // The mapped nest, vectors innermost. None without vectors, nor on several cores, which the loops
+  // of the plain order suit better.
   std::optional<schedule::NestPlan> run() {
     plan_.maps = {map()};
     const auto lane = lane_member();
@@ -50,13 +51,15 @@ class MappedNest {
 
   const ir::Statement& statement(std::size_t i) const { return *clusters_[i]->statements[0]; }
 
+  // Members without rows are loops over one iterator of their name.
   ir::Affine row(std::size_t member, std::size_t cluster) const {
     const BandMember& m = members_[member];
     const auto found = m.rows.find(statement(cluster).name);
     return found == m.rows.end() ? ir::Affine::symbol(m.loop) : found->second;
   }
 
-  // t for a plain t, I for what brings in i.
+  // The loop of a plain iterator t is called t; that of a row which brings in a new iterator i is
+  // called I.
   void choose_names() {
     std::set<std::string> used;
     for (std::size_t m = 0; m < members_.size(); ++m) {

@@ -44,6 +44,8 @@ bool reads_box(const ir::Statement& statement, const ir::Load& load) {
          std::ranges::all_of(statement.iterators, is_once);
 }
 
+// Whether sums can stay in registers over a tile: the update writes plain elements that begin with
+// an initial value, and each operand is read once, as a box whose sides are its iterators' ranges.
 bool has_tiles(const SumNest& nest) {
   const ir::Statement& update = nest.update();
   const std::vector<const ir::Statement*> others = nest.others();
@@ -62,11 +64,13 @@ bool has_tiles(const SumNest& nest) {
          schedule::can_stage_accumulator(*nest.program, update, nest.cluster->statements, false);
 }
 
+// The loop over the parts of a sum comes first: it is fused with no other.
 void BlockGrid::add(GridLoop loop) {
   const auto at = loop.name == part_ ? loops_.begin() : loops_.end();
   loops_.insert(at, std::move(loop));
 }
 
+// Whether the loops become one axis: a grid has three, and only the last of them may be long.
 bool BlockGrid::is_fused() const {
   return loops_.size() > kMostAxes ||
          std::any_of(loops_.begin(), loops_.end() - 1,

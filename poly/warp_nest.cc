@@ -42,7 +42,8 @@ class WarpPlanner {
         statements_(nest.cluster->statements),
         blocks_(nest.part) {
     for (const ir::Statement* s : schedule::inner_definitions(program_, statements_)) {
-      // Else it would go through memory, on one lane of a warp.
+      // A definition that the matrix instruction's fragments cannot take part in would run through
+      // memory, by one lane of each warp: it is inlined into what reads it.
       plan_.inlined.push_back({s->writes[0].buffer});
       std::erase(statements_, s);
     }
@@ -136,6 +137,8 @@ class WarpPlanner {
     plan_.tree_by = kModel;
   }
 
+  // Tiles of the instruction are written out, as their sums are named registers; the points below
+  // are the instruction itself.
   NestPath tiles() const {
     NestPath path;
     for (const Side& side : sides_) path.push_back({side.tiles(), LoopKind::Unrolled});
@@ -143,6 +146,9 @@ class WarpPlanner {
     return path;
   }
 
+  // The update, from outside: sum loops other than the step's, slices of the step (whose copies
+  // threads share), warps, the instruction's steps of a slice, tiles. The sum loops come inside of
+  // the slices where the tile says so.
   schedule::NestTree leaf(const ir::Statement& s) const {
     const NestPath warps = {{sides_[0].warps()}, {sides_[1].warps()}};
     if (&s != &update_) return nest_path(joined(warps, tiles()), schedule::nest_statement(s.name));
@@ -166,6 +172,8 @@ class WarpPlanner {
       const schedule::WarpOperand operand = schedule::warp_operand(program_, *load, tile_, loops_);
       schedule::PlannedStage& stage =
           add_stage(load->buffer, slices(), schedule::Memory::Shared, operand.box.size());
+      // The copy runs in the tensor's order, for whole sectors; in shared memory the dimension that
+      // ldmatrix reads in rows is the last.
       stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
       const auto inmost = stage.layout.begin() + static_cast<std::ptrdiff_t>(operand.inmost);
       std::rotate(inmost, inmost + 1, stage.layout.end());
@@ -188,7 +196,7 @@ class WarpPlanner {
     return stage;
   }
 
-  // Tiles that the operand's sizes cut short are zeros beyond them.
+  // Where a tile reaches beyond the operand, the rest of its box in shared memory is zeros.
   void fill_up(const ir::Load& load, const schedule::WarpOperand& operand) {
     const std::pair<std::string, std::int64_t> sides[] = {{product().row.loop, tile_.block_rows},
                                                           {product().lane.loop, tile_.block_lanes},
@@ -236,8 +244,9 @@ class WarpPlanner {
     step(schedule::PlannedBind{statement, name, LoopKind::Warp});
   }
 
-  // The sums themselves are a result, or another nest's: each warp writes its own. Warps count as
-  // they do where they sum, whichever dimension the sides are.
+  // Where the sums are a result, or read by another nest, each warp copies its own to memory. The
+  // copy's loops over warps come in the order of the sides, as where they sum, in whichever
+  // dimension of the tensor each side is.
   void results() {
     const std::string out = sum() + ".out";
     NestPath warps, tiles, points;

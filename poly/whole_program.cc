@@ -29,7 +29,8 @@ using schedule::NestTree;
 constexpr std::size_t kMostProofs = 6;  // of plans, the cheapest first
 constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
-// Of a plan's cycles, by loops that were priced in vectors or parts and have none.
+// The share of a plan's cycles that loops may have which were priced in vectors or parts and could
+// not get them.
 constexpr double kMostSerial = 0.3;
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
@@ -102,7 +103,7 @@ std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& s
   return steps;
 }
 
-// Of equally cheap ones by name, so that the order is always the same.
+// By price, and equally cheap ones by name, so that the order is always the same.
 void sort_by_price(std::vector<OrderPlan>& plans) {
   std::ranges::sort(plans, {},
                     [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
@@ -112,7 +113,8 @@ std::string priced(const OrderPlan& plan) {
   return cycles_text(plan.cycles) + ": " + plan.name + ", " + schedule::print(plan.nest.tree);
 }
 
-// One plan after the other, until one is proved with what it was priced for.
+// Tries plans one after the other, the cheapest first, until one is proved together with what it
+// was priced for (vectors, parts of sums).
 class WholeProgram {
  public:
   WholeProgram(const ir::Program& program, const Machine& machine, bool proves,
@@ -125,7 +127,7 @@ class WholeProgram {
 
   std::string reasons;                  // what was lost
   std::vector<std::string> considered;  // all of it, a line each
-  // What was taken has serial loops that were priced otherwise.
+  // Whether the plan that was taken has serial loops that were priced in vectors or parts.
   bool is_slow = false;
 
   void lose(const std::string& why) {
@@ -201,8 +203,8 @@ class WholeProgram {
       return std::nullopt;
     return std::move(plan.nest);
   }
-  // What the plan was priced for: the cycles of what it has to do without. `serial`: statements
-  // whose innermost loops are no vectors.
+  // Adds what the plan was priced for; returns the cycles of statements that have to do without it.
+  // `serial`: statements whose innermost loops cannot be vectors.
   double add_all(OrderPlan& plan, const std::vector<std::string>& serial) {
     set_vectors(plan, serial);
     add_jams(plan);
@@ -215,7 +217,7 @@ class WholeProgram {
     return lost > kMostSerial * plan.cycles && add_cuts(plan, serial) ? 0 : lost;
   }
 
-  // Where the steps are refused the plan stays as it is.
+  // Adds the steps if they are accepted; else the plan stays as it is.
   bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps,
            const std::vector<std::string>& reassociated) {
     NestPlan longer = nest;
@@ -279,7 +281,8 @@ class WholeProgram {
     return schedule::nest_path({{loop->name, loop->kind}}, map_innermost(loop->body, change));
   }
 
-  // Where the iterations that come together are proved to.
+  // Unroll-and-jam (jammed_sums.h), if it is proved. Sums that it has parted need no parts of their
+  // own, and a loop that it has cut goes by the name of its inner part.
   void add_jams(OrderPlan& plan) {
     if (!plan.has_jams) return;
     auto jammed = with_one_pass(*program_, reference_, plan.nest, plan.in_parts);
@@ -293,7 +296,7 @@ class WholeProgram {
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
   }
 
-  // Sums of a recurrence, several rows of it together.
+  // Rows of a recurrence in blocks (recurrent_rows.h), in place of parts of each sum by itself.
   void add_recurrent_rows(OrderPlan& plan) {
     std::erase_if(plan.in_parts, [&](const auto& part) {
       auto rows = with_recurrent_rows(*program_, plan.nest, part.first, part.second, machine_);
@@ -325,7 +328,8 @@ class WholeProgram {
       take(plan.nest, std::move(wide), "several vectors per turn");
   }
 
-  // The cycles of sums that stay chains. One proof for all, and one for each where that is refused.
+  // Adds the steps that part sums; returns the cycles of those that stay chains. All of them are
+  // proved at once, and one by one where that is refused.
   double add_parts(OrderPlan& plan) {
     std::vector<Parts> all;
     Parts together;

@@ -55,7 +55,7 @@ std::string infix(BinaryOp op) {
   }
 }
 
-// exp and its kin, of which no two libraries have the same bits.
+// exp and its kin, whose last bits differ from one C library to the next.
 bool is_library(UnaryOp op) {
   return op == UnaryOp::Exp || op == UnaryOp::Log || op == UnaryOp::Tanh || op == UnaryOp::Erf ||
          op == UnaryOp::Sigmoid || op == UnaryOp::Sin || op == UnaryOp::Cos;
@@ -102,7 +102,9 @@ void CExprs::check_type(DType type, const std::string& where) {
     problems_.insert(where + " is " + suffix_of(type) + ", which C99 has no type for");
 }
 
-// Positive terms first, as a person would write it: N - i, not -i + N.
+// Positive terms first, as a person would write it: N - i, not -i + N. What binds the text says
+// whether it needs parentheses in a larger one: several summands, a product or a sign, or a single
+// name.
 CExprs::Piece CExprs::affine_piece(const ir::Affine& e) {
   std::string text;
   std::size_t summands = 0;
@@ -142,7 +144,9 @@ std::string CExprs::access(const std::string& buffer, const std::vector<ir::Inde
   return text;
 }
 
-// Positive terms on the left, negative ones on the right.
+// A constraint e >= 0 (or == 0) with its positive terms on the left and its negative ones on the
+// right, so that nothing is negated: N - i - 1 >= 0 becomes N >= i + 1. Where the left is a number
+// only, the sides change places.
 std::string CExprs::comparison(const ir::Constraint& c) {
   ir::Affine left, right;
   for (const ir::Term& term : c.expr.terms()) {
@@ -185,7 +189,8 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::IndexValue& o) {
   return {"(" + c_type(node.type) + ")" + within(affine_piece(o.value), Primary), Sign};
 }
 
-// A bool is a byte of which only the lowest bit counts, as arithmetic.h loads it.
+// A bool is a byte of which only the lowest bit counts, as in arithmetic.h. A guarded load becomes
+// `conditions ? element : otherwise`: C does not evaluate the element where the conditions fail.
 CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Load& o) {
   Piece element{access(o.buffer, o.indices) + (node.type == DType::Bool ? " & 1" : ""),
                 node.type == DType::Bool ? Weak : Primary};
@@ -195,6 +200,8 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Load& o) {
           Conditional};
 }
 
+// Integers wrap. In C signed overflow is undefined, so negation is done without a sign: (T)(0 -
+// (U)a).
 CExprs::Piece CExprs::integer_unary(const ir::ExprNode& node, const ir::Unary& o) {
   const std::string type = c_type(node.type);
   if (node.type == DType::Bool) return {"!" + operand(o.a, Sign), Sign};
@@ -212,11 +219,15 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Unary& o) {
   if (o.op == UnaryOp::Tf32) return {helpers_.use("to_tf32") + "(" + value(o.a) + ")", Primary};
   if (!is_library(o.op))
     return {exact_function(o.op) + (single ? "f(" : "(") + value(o.a) + ")", Primary};
+  // Computed in double and rounded to float once: the error is hardly more than half a unit in the
+  // last place.
   const std::string name = o.op == UnaryOp::Sigmoid ? helpers_.use("sigmoid") : to_string(o.op);
   if (single) return {"(float)" + name + "((double)" + operand(o.a, Sign) + ")", Sign};
   return {name + "(" + value(o.a) + ")", Primary};
 }
 
+// Sums and products in the unsigned type, where wrapping is defined. What C leaves undefined, a
+// division by 0 or a shift by the width and more, has a helper each.
 CExprs::Piece CExprs::integer_binary(const ir::ExprNode& node, const ir::Binary& o) {
   const std::string suffix = suffix_of(node.type), type = c_type(node.type);
   const std::string in = "(" + unsigned_type(node.type) + ")";

@@ -70,16 +70,22 @@ const std::vector<Definition>& definitions() {
       add_integer(result, type);
     add_float(result, "f32", "float");
     add_float(result, "f64", "double");
+    // C's `/` truncates toward zero; subscripts are divided downward. For a < 0, floor(a / b) =
+    // -ceil(-a / b) = -((b - 1 - a) / b).
     result.push_back({"floor_div",
                       "static inline int64_t floor_div(int64_t a, int64_t b) {  // b > 0\n"
                       "  return a >= 0 ? a / b : -((b - 1 - a) / b);\n}"});
     result.push_back({"floor_mod",
                       "static inline int64_t floor_mod(int64_t a, int64_t b) {  // b > 0\n"
                       "  return a % b < 0 ? a % b + b : a % b;\n}"});
+    // Two forms, so that the argument of exp is never positive: exp(-x) of a large negative x would
+    // overflow to infinity.
     result.push_back({"sigmoid",
                       "static inline double sigmoid(double x) {\n"
                       "  return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));\n}"});
     result.push_back(
+        // tf32 keeps 10 bits of the fraction, 13 fewer than f32: half of the last kept bit (0x1000)
+        // is added to the magnitude, and the 13 bits are cleared.
         {"to_tf32",
          "static inline float to_tf32(float x) {\n  union { float f; uint32_t u; } v = {x};\n"
          "  if (x != x) return x;\n  v.u = (v.u + 0x1000u) & ~0x1fffu;\n  return v.f;\n}"});

@@ -32,6 +32,7 @@ bool is_taken(const std::string& name) {
          std::find(kMacros.begin(), kMacros.end(), name) != kMacros.end() || is_c_helper(name) ||
          name.ends_with("_t") || name.ends_with("_MIN") || name.ends_with("_MAX") ||
          name.starts_with("_") ||
+         // sinf as well as sin.
          (name.ends_with("f") && is_taken(name.substr(0, name.size() - 1)));
 }
 
@@ -41,6 +42,8 @@ std::string CNames::identifier(const std::string& name) {
   std::string text;
   for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   if (text.empty() || std::isalpha(static_cast<unsigned char>(text[0])) == 0) text = "v" + text;
+  // Each name of the program has one identifier, and no two share one: a.b and a_b both become a_b
+  // at first.
   while (is_taken(text) || used_.count(text) > 0) text += '_';
   used_.insert(text);
   return text;

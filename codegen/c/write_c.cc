@@ -12,7 +12,7 @@ namespace {
 using ir::LoopKind;
 using ir::Stmt;
 
-// Of one buffer; what is larger comes from malloc.
+// A buffer of more bytes than this comes from malloc: threads' stacks are small.
 constexpr std::int64_t kMostStackBytes = 16 << 10;
 
 // C has no arrays of no elements.
@@ -60,6 +60,7 @@ class FunctionWriter {
     for (const std::string& size : program.params)
       parameters.push_back("int64_t " + names_.of(size));
     for (const ir::Buffer& buffer : program.buffers) parameters.push_back(parameter(buffer));
+    // Parameters fill lines of at most 110 columns, aligned behind the parenthesis.
     std::string indent(head.size(), ' '), line;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const std::string part = parameters[i] + (i + 1 < parameters.size() ? ", " : "");
@@ -101,6 +102,8 @@ class FunctionWriter {
     std::string text =
         (is_const ? "const " : "") + c_type(buffer.dtype) + " " + names_.of(buffer.name);
     std::vector<ir::Affine> shape = buffer.shape;
+    // After lowering each access has one linear subscript: the parameter is one array of all
+    // elements.
     if (flat_ && shape.size() > 1) shape = {checked_product(ir::constant_shape(buffer))};
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const ir::Affine& extent = shape[i];

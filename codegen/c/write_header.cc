@@ -144,6 +144,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 // "A  f32[100, 64], element (i0, i1) at 64*i0 + i1; at a multiple of 4 bytes".
 std::string description(const CArgument& argument, const std::string& name) {
   std::string shape, indices, place;
+  // Row-major strides: from the number of all elements, divided by one extent after the other.
   std::int64_t stride = elements_of(argument);
   for (std::size_t i = 0; i < argument.shape.size(); ++i) {
     const std::string index = "i" + std::to_string(i);
@@ -294,6 +295,7 @@ class HeaderWriter {
     declare(symbols_.kernel);
     std::vector<std::string> list = parameters(kernel_.arguments);
     list.push_back("void* " + workspace_);
+    // Workspace and threads come last, behind the arguments in the Program's order.
     list.push_back("const polyte_threads* " + threads_);
     put("static inline int " + symbols_.call + "(" + joined(list, ", ") + ") {");
     put("  polyte_call_host polyte_host_;");
@@ -315,6 +317,8 @@ std::string row_pointer(const CArgument& argument, std::size_t place, bool flat)
          (argument.is_written ? "(uintptr_t)" : "") + "buffers[" + std::to_string(place) + "]";
 }
 
+// The function that the header declares, around that of write_c: it takes the table of pointers
+// apart.
 std::string entry(const std::string& symbol, const std::string& function,
                   const std::vector<CArgument>& arguments, bool flat) {
   std::vector<std::string> list;

@@ -58,8 +58,8 @@ llvm::Type* Arithmetic::shaped(llvm::Type* scalar, const Value* like) const {
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
 }
 
-// bf16 is the upper half of an f32, so that conversion to f32 is a shift, and back, of a value that
-// is one already, another.
+// bf16 is the upper half of an f32: conversion to f32 is a shift to the left, and back, of a value
+// that is a bf16 already, a shift to the right.
 Value* Arithmetic::from_memory(DType type, Value* raw) {
   if (type == DType::Bool)
     return b_.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
@@ -116,8 +116,8 @@ Value* Arithmetic::unary(UnaryOp op, DType type, Value* a) {
   return b_.CreateNot(a);
 }
 
-// Of a short float the operand is an f32 that the short type has, and `round_short` brings the
-// result back to one.
+// For a short float the operand is an f32 that the short type can hold, and `round_short` rounds
+// the result to one.
 Value* Arithmetic::float_unary(UnaryOp op, DType type, Value* a) {
   switch (op) {
     case UnaryOp::Neg:
@@ -321,8 +321,8 @@ Value* Arithmetic::mul_add(Value* a, Value* b, Value* c) {
   return target_.has.fma ? fused(a, b, c) : b_.CreateFAdd(b_.CreateFMul(a, b), c);
 }
 
-// Of f64, lane by lane: libm's scalar functions are within 1 ULP and the same for every
-// vector width.
+// In f64, lane by lane: libm's scalar functions are within 1 ULP and the same for every vector
+// width.
 Value* Arithmetic::call_libm(const char* name, std::initializer_list<Value*> arguments) {
   if (!target_.has.libm)
     throw UserError(

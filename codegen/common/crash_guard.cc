@@ -22,6 +22,8 @@ namespace {
 
 thread_local std::string fatal_message;
 
+// LLVM calls this where it would end the process; HandleExit leaves the guarded call instead, back
+// to run_guarded.
 void on_fatal_error(void*, const char* reason, bool) {
   fatal_message = reason;
   if (auto* context = llvm::CrashRecoveryContext::GetCurrent()) context->HandleExit(70);
@@ -36,6 +38,7 @@ void set_up_once() {
   });
 }
 
+// The texts of LLVM and lld tell a limit of the system from a fault of ours.
 bool says_exhausted(const std::string& text) {
   for (const int error : {EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC})
     if (text.find(text_of_errno(error)) != std::string::npos) return true;
@@ -54,7 +57,7 @@ std::optional<std::string> run_guarded(const std::function<void()>& work) {
   set_up_once();
   fatal_message.clear();
   llvm::CrashRecoveryContext context;
-  // lld guards itself as well, and keeps to itself what stopped it.
+  // lld guards itself as well and returns as if nothing had happened: the message tells.
   if (context.RunSafely([&] { work(); }) && fatal_message.empty()) return std::nullopt;
   check_exhaustion(fatal_message);
   return fatal_message.empty() ? "it crashed" : fatal_message;

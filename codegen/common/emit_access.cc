@@ -79,7 +79,7 @@ Value* FunctionEmitter::element_pointers(const Access& a) {
   return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offsets);
 }
 
-// The addresses one by one: an offset from the first, where no gather moves the lanes.
+// The address of each lane: without a gather, a constant offset from the first one.
 std::vector<Value*> FunctionEmitter::each_pointer(const Access& a) {
   std::vector<Value*> pointers;
   if (!a.slot.swizzle.none()) {
@@ -243,8 +243,8 @@ Value* FunctionEmitter::load_part(const Access& a, Value* pointer, Value* which)
       b_.CreateMaskedLoad(type, pointer, align, which, llvm::Constant::getNullValue(type)), a.slot);
 }
 
-// Of the vector that begins so many elements behind the lowest lane: what lies between the active
-// lanes at the ends.
+// The mask of the vector that begins `start` elements behind the lowest lane: on between the active
+// lanes at the ends, whatever lies between two of them.
 Value* FunctionEmitter::part_mask(const Access& a, std::int64_t start) {
   const int lanes = a.lanes.count;
   const std::int64_t step = std::abs(a.stride);
@@ -331,8 +331,8 @@ void FunctionEmitter::store_pieces(const Access& a, Value* value, Value* pointer
   }
 }
 
-// Lanes side by side whose first lies last: one vector, so that a load of the same lanes is served
-// by this store.
+// Lanes side by side in descending order: reversed and stored as one vector, so that a load of the
+// same lanes is served by this store.
 void FunctionEmitter::store_reversed(const Access& a, Value* value, Value* active) {
   const int lanes = a.lanes.count;
   const llvm::Align align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));

@@ -70,7 +70,7 @@ FunctionEmitter::Sum FunctionEmitter::by_level(const ir::Affine& e) {
   return sum;
 }
 
-// Of sums of products of indices, as lower/flatten makes them of open sizes; nullopt
+// The same for sums of products of indices, which lower/flatten makes where sizes are open; nullopt
 // for anything else.
 std::optional<FunctionEmitter::Sum> FunctionEmitter::by_level(const ir::Expr& e) {
   if (e->type != DType::I64 || e->lanes != 1) return std::nullopt;

@@ -31,7 +31,8 @@ bool reads(const ir::Store& s, const std::string& buffer) {
 
 }  // namespace
 
-// Of each buffer of the run: all stores to it are teeth of combs that lie apart, or none is.
+// For each buffer of the run: either all stores to it are teeth of combs that lie apart, or none is
+// taken.
 void FunctionEmitter::find_combs(const std::vector<ir::Stmt>& side_by_side) {
   teeth_.clear();
   combs_.clear();

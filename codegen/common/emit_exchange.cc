@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kBits = 32;
 
-// Two for 64 bits, low ones first.
+// The value as words of 32 bits: two for 64 bits, the low word first.
 std::vector<Value*> words_of(llvm::IRBuilder<>& b, Value* value) {
   const unsigned bits = value->getType()->getPrimitiveSizeInBits();
   Value* whole = b.CreateBitCast(value, b.getIntNTy(bits));
@@ -31,7 +31,7 @@ Value* value_of(llvm::IRBuilder<>& b, const std::vector<Value*>& words, llvm::Ty
   return b.CreateBitCast(b.CreateOr(b.CreateZExt(words[0], b.getInt64Ty()), high), type);
 }
 
-// What a store moves, of this lane or another one; null: it computes.
+// The load that a store copies, from this lane or another one; null where it computes with it.
 const ir::Load* moved_load(const ir::Store& store) {
   const auto* read = std::get_if<ir::LaneRead>(&store.value->op);
   const auto* load = std::get_if<ir::Load>(read != nullptr ? &read->load->op : &store.value->op);
@@ -41,7 +41,7 @@ const ir::Load* moved_load(const ir::Store& store) {
 
 }  // namespace
 
-// Nothing is written yet, each time that the buffer begins.
+// Each time that the buffer begins, none of its elements is written yet.
 void FunctionEmitter::watch_cells(BufferSlot& slot, const ir::Stmt& body) {
   if (ops_ == nullptr || !ops_->watches_registers()) return;
   bool is_exchanged = false;
@@ -77,8 +77,8 @@ void FunctionEmitter::check_written(const Access& a) {
   }
 }
 
-// A register of another lane, or one of its own to where those go: it may be one that was never
-// written, for lanes that take part and use nothing.
+// A copy of another lane's register, or of one of its own to where those go. It may never have been
+// written, for lanes that take part in the exchange and do not use the result.
 bool FunctionEmitter::emit_move(const ir::Store& store) {
   const auto* read = std::get_if<ir::LaneRead>(&store.value->op);
   const ir::Load* load = moved_load(store);

@@ -197,8 +197,8 @@ bool is_of_all_threads(const ir::Stmt& s) {
 
 }  // namespace
 
-// What no loop of threads holds runs on one thread: of the block, or of the warp inside a loop
-// of warps.
+// A statement outside of loops of threads runs on one thread: of the block, or of the warp inside a
+// loop of warps.
 bool FunctionEmitter::emit_alone(const ir::Stmt& s) {
   if (level_ != Level::Block && level_ != Level::Warp) return false;
   if (is_of_all_threads(s) || has_threads(s)) return false;
@@ -212,8 +212,9 @@ bool FunctionEmitter::emit_alone(const ir::Stmt& s) {
   return true;
 }
 
-// No loop is left: thread i runs iteration i, if there is one. There is no test where the loop is
-// known to have an iteration for every thread of the block, warp of the block or lane of the warp.
+// The loop becomes a test: thread i runs iteration i, if there is one. Without a test where the
+// loop is known to have an iteration for every thread of the block, warp of the block or lane of
+// the warp.
 void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upper) {
   POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread,
                "kernel '" + context_.kernel.program.name + "': loop of threads '" + loop.loop +

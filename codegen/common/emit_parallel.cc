@@ -53,7 +53,8 @@ void FunctionEmitter::emit_body(llvm::Function* body, const ir::For& loop,
   for (const auto& [name, variable] : variables_)
     inner.variables_[name] = {import(variable.value), 0};
   for (const auto& [name, slot] : buffers_) {
-    // Register cells: no access inside, or they would be in memory.
+    // Buffers in registers have no address. Nothing inside the loop accesses them, or they would be
+    // in memory.
     if (slot.base == nullptr) continue;
     BufferSlot& copy = inner.buffers_[name] = slot;
     copy.base = import(slot.base);

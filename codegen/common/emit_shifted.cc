@@ -25,7 +25,7 @@ constexpr int kLineBytes = 64;
 constexpr int kLeastBytes = 4;  // of an element: one instruction shifts these across a vector
 constexpr int kAcrossLines = 2, kShuffle = 1;
 
-// What is loaded behind a branch is not there elsewhere.
+// A vector that is loaded behind a branch is not available elsewhere.
 bool may_branch(const ir::Expr& e) {
   bool found = false;
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
@@ -35,7 +35,7 @@ bool may_branch(const ir::Expr& e) {
   return found;
 }
 
-// At a line's beginning, where the buffer begins at one.
+// Whether the element is at the beginning of a line, given that the buffer begins at one.
 bool begins_line(const ir::Affine& element, int bytes) {
   std::int64_t step = element.constant() * bytes;
   for (const ir::Term& term : element.terms()) step = std::gcd(step, term.coefficient * bytes);

@@ -133,7 +133,7 @@ Value* FunctionEmitter::square_column(const ir::ExprNode& node) {
                                  square.columns[static_cast<std::size_t>(found->second.second)]);
 }
 
-// What is beyond the columns in a row nobody takes.
+// A row may be longer than the columns that are read: nobody takes what lies beyond.
 std::vector<Value*> FunctionEmitter::square_rows(const Access& a, int columns) {
   const ir::Lanes along{columns, {1}, std::nullopt};
   std::vector<int> widening(static_cast<std::size_t>(a.lanes.count), -1);

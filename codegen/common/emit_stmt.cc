@@ -46,8 +46,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
       s->op);
 }
 
-// Stores side by side may load what they share together; the fences between steps of a reduction
-// are no matter.
+// Stores side by side may load together what they share; fences between steps of a reduction do not
+// part them.
 void FunctionEmitter::emit_block(const ir::Block& block) {
   const auto is_store = [](const ir::Stmt& s) {
     return std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Fence>(s->op);
@@ -186,9 +186,9 @@ void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   buffers_.erase(name);
 }
 
-// Registers hold nothing where their buffer begins. Unsaid, what the iteration before has left
-// lives on around the loops beside what is in use, for all that LLVM sees of `if k.o >= 1 load;
-// if k.o == 0 zeros`.
+// Registers hold nothing where their buffer begins, and LLVM has to be told. Otherwise the values
+// of the iteration before stay alive around the loop, next to those in use, as far as LLVM can see
+// from `if k.o >= 1 load; if k.o == 0 zeros`.
 void FunctionEmitter::forget_cells(const BufferSlot& slot) {
   // The emulator tells what was never written.
   if (ops_ != nullptr && ops_->watches_registers()) return;
@@ -236,7 +236,7 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
   return slot;
 }
 
-// Where the block's begins, as aligned as the launch asks.
+// The beginning of the block's shared memory, aligned as the launch asks.
 llvm::Value* FunctionEmitter::shared_memory() {
   Value* begin = ops_->shared_memory(b_);
   if (launch_->shared_alignment == kSharedAlignment) return begin;
@@ -348,7 +348,7 @@ class CellFinder {
   }
 };
 
-// What is read of a cell that is written needs none of its own.
+// A read of part of a cell that is written needs no cell of its own.
 void add_reads(std::vector<Cell>& cells, const std::vector<Cell>& read) {
   const std::vector<Cell> written = cells;
   for (const Cell& part : read) {

@@ -49,7 +49,7 @@ void FunctionEmitter::bind_interface(Value* buffers) {
     bind_params(b_.CreateGEP(b_.getPtrTy(), buffers, b_.getInt64(position)));
 }
 
-// The sizes that the caller chose: one number a parameter, behind the last pointer.
+// The sizes that the caller chose: one number per parameter, in an array behind the last pointer.
 void FunctionEmitter::bind_params(Value* place) {
   Value* sizes = b_.CreateLoad(b_.getPtrTy(), place, "sizes");
   std::uint64_t position = 0;
@@ -66,7 +66,7 @@ void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
   b_.CreateStore(b_.getInt32(0), status_);
 }
 
-// Markers have no users, so that they can simply go.
+// Markers have no users, so that they can be erased.
 void FunctionEmitter::finish() {
   stream_fence();
   if (in_parallel_ || ops_ != nullptr) {

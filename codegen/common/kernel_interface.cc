@@ -27,8 +27,8 @@ Accesses accesses_of(const ir::LoopProgram& program) {
   return accesses;
 }
 
-// Constant, then a coefficient per parameter; nothing where it is no such sum, as with
-// two open extents, which make a product of parameters, or with a division.
+// The bytes as a constant, then a coefficient for each parameter. Nullopt where they are no such
+// sum: two open extents make a product of parameters, and an extent may be a division.
 std::optional<std::vector<std::int64_t>> count_bytes(const ir::Buffer& buffer,
                                                      const std::vector<std::string>& params) {
   std::int64_t factor = size_in_bytes(buffer.dtype);

@@ -19,7 +19,7 @@ class Surveyor {
   Surveyor(Launch& launch, const std::string& kernel, ir::Ranges params)
       : launch_(launch), kernel_(kernel), ranges_(std::move(params)) {}
 
-  // Before anything is placed.
+  // Finds the operands of warpgroup instructions, whose alignment `place` has to know.
   void find_matrices(const ir::Stmt& body) {
     ir::for_each_stmt(body, [&](const ir::Stmt& s) {
       const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
@@ -58,7 +58,7 @@ class Surveyor {
     ranges_[loop.var] = range;
   }
 
-  // The loops of the host around a loop; true once it is found.
+  // Binds the host's loops around the loop of `var`; true once that is found.
   bool bind_around(const ir::Stmt& s, const std::string& var) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (loop && loop->var == var) return true;
@@ -72,8 +72,8 @@ class Surveyor {
     return found;
   }
 
-  // Before it is bound: the loops of blocks outside are. A bound over these becomes a condition of
-  // the block, and the grid takes its extreme value:
+  // An axis of the grid, made before the loop is bound and after the loops of blocks outside it
+  // are. A bound over these becomes a condition of the block, and the grid takes its extreme value:
   //
   //   block i in 0..8 { block j in 0..(i + 1) { B } }    grid 8 x 8, block (i, j) runs if j < i + 1
   Axis axis(const ir::For& loop) {
@@ -153,8 +153,8 @@ class Surveyor {
     if (const auto* branch = std::get_if<ir::If>(&s->op)) note(branch->condition);
   }
 
-  // One behind the other; nothing is shared between buffers, so barriers need not be placed for
-  // that.
+  // Buffers lie one behind the other and share no memory, so that no barrier is needed between
+  // their uses.
   void place(const ir::LoopBuffer& buffer) {
     own_.insert(buffer.name);
     if (buffer.memory != ir::Memory::Shared) return;
@@ -182,7 +182,7 @@ class Surveyor {
                           "' takes is not known when the kernel is compiled");
     const std::int64_t last = std::max<std::int64_t>(*range.max, 0);
     if (loop.kind == LoopKind::Warp) warps_ = last * ir::kLanes;
-    // All lanes of a warp are there.
+    // A loop of lanes or warps needs whole warps.
     const std::int64_t needed = loop.kind == LoopKind::Thread ? last + 1 : warps_ + ir::kLanes;
     launch_.threads = std::max(launch_.threads, needed);
   }

@@ -39,6 +39,8 @@ class Planner {
     if (alloc.buffer.memory == ir::Memory::Stack)
       layout.stack_bytes = checked_add(layout.stack_bytes, bytes);
     if (alloc.buffer.memory == ir::Memory::Heap) {
+      // `shared` and `own` are copies of the visitor's arguments: they grow for what is inside this
+      // buffer's scope, while siblings begin at the same place and overlay each other.
       std::int64_t& used = parallel ? own : shared;
       const bool fresh = layout.offsets.emplace(alloc.buffer.name, used).second;
       POLYTE_CHECK(fresh, "two allocations named '" + alloc.buffer.name + "'");

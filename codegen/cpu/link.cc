@@ -76,8 +76,8 @@ class MemoryFile {
   Descriptor file_;
 };
 
-// What lld writes. A regular file it would write beside its place and rename; a pipe it writes at
-// once, at the end of the link, while a thread of ours reads.
+// The place that lld writes to: a pipe, which it writes at once, at the end of the link, while a
+// thread of ours reads. A regular file it would write beside its place and rename.
 class LinkedOutput {
  public:
   LinkedOutput() {

@@ -1,5 +1,5 @@
-// x86-64: what SSE2 lacks comes with SSE4.1, F16C and FMA; AVX-512 has instructions that others
-// need several for.
+// x86-64: SSE2 lacks rounding (SSE4.1), half floats (F16C) and fused products (FMA). AVX-512 does
+// in one instruction what others need several for.
 #include <elf.h>
 
 #include "codegen/cpu/backend.h"
@@ -12,7 +12,7 @@ namespace {
 
 namespace id = llvm::Intrinsic;
 
-// Of a vector; 0: a scalar.
+// Bits of a vector; 0: the type is a scalar.
 unsigned bits_of(const llvm::Type* type) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
   return vector == nullptr ? 0 : vector->getNumElements() * vector->getScalarSizeInBits();

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A program of the CUDA Toolkit; empty: it is not there.
+// The path of a program of the CUDA Toolkit; empty: it is not installed.
 std::string find_tool(const std::string& name) {
   std::vector<std::string> folders;
   if (const char* path = std::getenv("PATH")) {
@@ -39,7 +39,7 @@ std::string find_tool(const std::string& name) {
   return "";
 }
 
-// A folder that ends with its owner.
+// A temporary folder that is removed with its owner.
 class Scratch {
  public:
   Scratch() {
@@ -67,7 +67,8 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
-// Its exit status; what it says goes to the file `log`.
+// Runs a program without a shell and returns its exit status, as shells do 128 + the signal's
+// number where one ended it. Its output goes to the file `log`.
 int run(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> arguments;
   for (const std::string& word : words)
@@ -151,8 +152,9 @@ std::string assembler_path(Assembler which) {
   return program.empty() && which != Assembler::Program ? jit_link_path() : program;
 }
 
-// Left alone, ptxas holds a kernel to as many registers as let several blocks run beside each
-// other, even where it has to spill for that.
+// Left alone, ptxas limits the registers of a kernel so that several blocks run side by side on a
+// multiprocessor, even where it has to spill for that. So a kernel that spills is assembled a
+// second time, without that limit, and the version with fewer bytes of spills is kept.
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine, Assembler which) {
   DeviceBinary binary = assemble_once(ptx, machine, which);
   if (spilled_bytes(binary) == 0) return binary;

@@ -19,6 +19,11 @@ int number_before(const std::string& line, const std::string& words) {
 
 }  // namespace
 
+// The text of `ptxas -v`, by kernel:
+//
+//   ptxas info : Compiling entry function 'k' for 'sm_90a'
+//       0 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads
+//   ptxas info : Used 255 registers, ...
 void read_report(const std::string& log, DeviceBinary& binary) {
   std::stringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
@@ -27,6 +32,7 @@ void read_report(const std::string& log, DeviceBinary& binary) {
       binary.kernels.push_back({line.substr(begin, line.find('\'', begin) - begin)});
       continue;
     }
+    // C75..: ptxas serializes products of a warpgroup, and says so as mere information.
     if (line.find("warning") != std::string::npos || line.find("C75") != std::string::npos)
       binary.messages.push_back(line);
     if (binary.kernels.empty()) continue;

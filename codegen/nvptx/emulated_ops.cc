@@ -69,7 +69,7 @@ class EmulatedOps final : public DeviceOps {
     return kernel;
   }
 
-  // What is not known yet, report_accesses fills in.
+  // report_accesses fills in the two null pointers and the last operand.
   llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes,
                              Value* is_given) const override {
     auto* type = llvm::FunctionType::get(b.getVoidTy(),
@@ -259,7 +259,7 @@ class EmulatedOps final : public DeviceOps {
     return b.GetInsertBlock()->getParent()->getArg(place);
   }
 
-  // Of 32 bits, as the emulator has them: longer values take two.
+  // Words of 32 bits, the emulator's registers: a longer value takes two.
   static std::size_t words_of(llvm::Type* type) { return type->getPrimitiveSizeInBits() / 32; }
   static Value* registers(Builder& b, std::size_t count) {
     llvm::BasicBlock& entry = b.GetInsertBlock()->getParent()->getEntryBlock();
@@ -284,8 +284,8 @@ class EmulatedOps final : public DeviceOps {
     return values;
   }
 
-  // Of the calls into the emulator so far in the function's text: a number that no other barrier
-  // has.
+  // Number of the calls into the emulator so far in the function's text: no two barriers have the
+  // same.
   static std::uint64_t count_calls(Builder& b) {
     std::uint64_t count = 0;
     for (const llvm::BasicBlock& block : *b.GetInsertBlock()->getParent())
@@ -305,8 +305,8 @@ struct Touched {
   bool moved = false;  // a load
 };
 
-// To memory that others see, and to the thread's own where a copy may lie of what
-// was never written.
+// Accesses to memory that other threads see, and to the thread's own memory where it may hold
+// copies of elements that were never written.
 std::vector<Touched> accesses_of(llvm::Function& function, const MovedValues& moved) {
   std::vector<Touched> all;
   const auto add = [&](auto& at, llvm::Type* type, int write) {
@@ -318,7 +318,7 @@ std::vector<Touched> accesses_of(llvm::Function& function, const MovedValues& mo
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& at : block) {
       auto* load = llvm::dyn_cast<llvm::LoadInst>(&at);
-      // Else a first look before an exchange.
+      // An atomic load is only the first look of a loop around an exchange.
       if (load != nullptr && !load->isAtomic()) add(*load, load->getType(), 0);
       if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at))
         add(*store, store->getValueOperand()->getType(), 1);

@@ -16,7 +16,7 @@ namespace {
 using Handle = struct JitLinkObject*;
 constexpr int kSuccess = 0, kPtx = 2;  // by its header, nvJitLink.h
 
-// As far as it is called.
+// The functions of nvJitLink that are called here.
 struct Library {
   std::string path;  // empty: there is none
   int (*create)(Handle*, std::uint32_t, const char**) = nullptr;
@@ -50,7 +50,7 @@ std::vector<std::string> candidates() {
   return files;
 }
 
-// It stays open until the process ends: 100 MB that are mapped once.
+// The library stays open until the process ends: its 100 MB are mapped only once.
 Library load() {
   for (const std::string& file : candidates()) {
     void* const opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -91,7 +91,7 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // PTX is text, its zero included.
+  // The size of PTX includes its terminating zero.
   bool assemble(const std::string& ptx) {
     return library().add(handle_, kPtx, ptx.c_str(), ptx.size() + 1, "kernels.ptx") == kSuccess &&
            library().complete(handle_) == kSuccess;

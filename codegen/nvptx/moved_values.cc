@@ -16,8 +16,9 @@ const Value* own_memory_of(const Value* pointer) {
 bool is_constant(const Value* v) { return llvm::isa<llvm::Constant>(v); }
 bool is_number(const Value* v) { return llvm::isa<llvm::ConstantInt>(v); }
 
-// A type's value as another's, lane by lane: what elements look like in memory and in registers
-// differs. bf16 goes by shifts of 16 bits, bool by a comparison with 0, f16 by a conversion.
+// Whether the instruction turns the form of elements in memory into that in registers, or back,
+// lane by lane. bf16 is shifted by 16 bits, bool is compared with 0, f16 is converted: none of them
+// computes with the value.
 bool changes_form(const llvm::Instruction& at) {
   if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&at))
     return mask_lanes(cast->getSrcTy()) == mask_lanes(cast->getDestTy());
@@ -42,7 +43,8 @@ bool hands_on(const llvm::Instruction& at, const llvm::Use& operand) {
   return changes_form(at);
 }
 
-// Where the emulator does not take it from there: registers of an instruction.
+// Whether the use stores the value to memory that can be followed. Memory of the thread that is
+// handed to the emulator, as an instruction's registers, cannot: the emulator reads it itself.
 bool is_stored(const llvm::Use& operand) {
   const auto* store = llvm::dyn_cast<llvm::StoreInst>(operand.getUser());
   if (store == nullptr || operand.getOperandNo() != 0) return false;
@@ -58,9 +60,9 @@ unsigned lane_of(const Value* index) {
   return static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(index)->getZExtValue());
 }
 
-// Of a select's masks. One condition chooses between whole masks. A vector of conditions chooses
-// lane by lane, which is bit by bit: <n x i1> as an integer has lane i in bit i on little-endian
-// targets.
+// The mask of a select's result. One condition chooses between whole masks. A vector of conditions
+// chooses lane by lane, which is bit by bit: <n x i1> as an integer has lane i in bit i on
+// little-endian targets.
 Value* chosen(llvm::IRBuilder<>& b, Value* condition, Value* first, Value* second) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(condition->getType());
   if (vector == nullptr) return b.CreateSelect(condition, first, second);
@@ -94,8 +96,8 @@ MovedValues::MovedValues(llvm::Function& function) : function_(function) {
   }
 }
 
-// A load whose value is computed with at once is none: the load itself is the use that may not find
-// what was never written.
+// A load is a root if each use of it moves the value on. If one of them computes with it, the load
+// itself counts as the use, and may not find what was never written.
 void MovedValues::add_root(llvm::LoadInst& load, std::vector<llvm::Instruction*>& pending) {
   if (load.isAtomic() || mask_lanes(load.getType()) == 0 || !roots_.insert(&load).second) return;
   for (const llvm::Use& use : load.uses())

@@ -49,8 +49,8 @@ class NvptxOps final : public DeviceOps {
     return number(b, kAxes[axis]);
   }
 
-  // Of a size that the launch says (dynamic shared memory): one symbol per module, an array of no
-  // elements outside of it.
+  // Dynamic shared memory, whose size the launch says: one external array of no elements per
+  // module.
   Value* shared_memory(Builder& b) const override {
     llvm::Module& module = *b.GetInsertBlock()->getModule();
     constexpr const char* kName = "polyte_shared";
@@ -129,12 +129,13 @@ class NvptxOps final : public DeviceOps {
     return b.CreateIntrinsic(id::nvvm_f2tf32_rna, {}, {value});
   }
 
-  // Of these LLVM has no intrinsics.
+  // LLVM has no intrinsics for products of a warpgroup (wgmma): they are written as PTX.
   std::vector<Value*> multiply_shared(Builder& b, const ir::Intrinsic& row,
                                       const std::array<Value*, 2>& operands,
                                       const std::array<bool, 2>& across,
                                       const std::vector<Value*>& c) const override {
-    // What is changed is numbered twice: as results, and as what these are made of.
+    // Operands that are changed have two numbers, as results and as inputs tied to these: the next
+    // operand comes after both.
     const std::string first = std::to_string(2 * c.size()),
                       second = std::to_string(2 * c.size() + 1);
     const auto flag = [](bool set) { return std::string(set ? ", 1" : ", 0"); };
@@ -143,7 +144,9 @@ class NvptxOps final : public DeviceOps {
                              second + ", 1, 1, 1" + flag(across[0]) + flag(across[1]) + ";";
     return on_registers(b, text, c, {operands[0], operands[1]});
   }
-  // A fence and a wait come between what else is done to the registers and the products.
+  // The fence stands between other uses of the registers and the products, the wait between the
+  // products and what uses their sums. Both take the registers and give them back, so that LLVM
+  // moves no use of them across.
   std::vector<Value*> product_group(Builder& b, const ir::ProductGroup& group,
                                     const std::vector<Value*>& values) const override {
     using Step = ir::ProductGroup::Step;
@@ -161,7 +164,7 @@ class NvptxOps final : public DeviceOps {
   }
 
   Register exchange(Builder& b, const Register& own, Value* lane) const override {
-    // Of 32 lanes, all of which take part.
+    // All 32 lanes of a warp take part.
     constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;
     Value* from = b.CreateTrunc(lane, b.getInt32Ty());
     return {b.CreateIntrinsic(id::nvvm_shfl_sync_idx_i32, {},
@@ -176,7 +179,7 @@ class NvptxOps final : public DeviceOps {
  private:
   std::string architecture_;
 
-  // Of these LLVM has no intrinsics.
+  // Instructions without an intrinsic of LLVM, written as PTX.
   static std::vector<Value*> multiply_by_text(Builder& b, const ir::Intrinsic& row,
                                               const std::vector<Value*>& a,
                                               const std::vector<Value*>& other,

@@ -32,7 +32,8 @@ std::optional<Decline> why_no_pass(const SoftmaxProduct& form, const AttentionSi
   return std::nullopt;
 }
 
-// Sides of the form: rows of the scores, columns and terms of one of the two sums.
+// The instruction of a warp that computes `sum` with these loops as its rows, columns and terms, 16
+// x 8 x 16 at a time; null: there is none.
 const ir::Intrinsic* instruction(const ir::Program& program, const ir::Statement& sum,
                                  const std::string& row, const std::string& lane,
                                  const std::string& step, const Machine& machine) {
@@ -59,8 +60,9 @@ std::optional<Decline> why_not_by_threads(const ir::Program& program, const Soft
 
 Result<WarpAttention> find_warp_attention(const ir::Program& program, const SoftmaxProduct& form,
                                           const AttentionSizes& sizes, const Machine& machine) {
-  // Sums lie in the warp as its instruction has them, scores in rows of shared memory: a definition
-  // is in between.
+  // The first product leaves its sums in the registers of the warp, in the instruction's layout;
+  // the softmax reads scores by rows from shared memory. A definition has to stand between to move
+  // them.
   if (form.made_of_scores.empty())
     return Decline{"nothing is made of " + written(*form.scores) + " before its maximum"};
   std::vector<std::string> sums;
@@ -82,19 +84,25 @@ Result<WarpAttention> find_warp_attention(const ir::Program& program, const Soft
     return Decline{"steps of a score are no multiple of 16"};
   if (sizes.columns % WarpAttentionTile::kColumns != 0)
     return Decline{"columns of the result are no multiple of 8"};
-  // The sides of a tile are whole chunks, a batch is one element.
+  // Copies take chunks of 16 bytes along the last dimension of each operand; along a batch a tile
+  // has one element only.
   for (const ir::Load* load : {form.queries, form.keys, form.values})
     if (std::ranges::find(form.batch, *load->indices.back().affine.as_symbol()) != form.batch.end())
       return Decline{"rows of " + load->buffer + " lie along a batch, not in chunks of 16 bytes"};
   return found;
 }
 
+// Queries [step, row]; `depth` tiles of keys [step, key] and values [key, column]; weights
+// [key, row]; the parts of maximum and total, one per lane and row; and of each row the maximum,
+// the one before and the total.
 std::int64_t AttentionTile::shared_bytes(const AttentionSizes& s) const {
   const std::int64_t column = rows + kPad;
   const std::int64_t tile = s.steps * (keys + 1) + keys * (s.columns + kPad);
   return kBytes * (s.steps * column + depth * tile + keys * column + 2 * lanes * column + 3 * rows);
 }
 
+// The same for warps, without parts (these stay in registers), but with the scores themselves in
+// rows with a chunk of padding.
 std::int64_t WarpAttentionTile::shared_bytes(const AttentionSizes& s,
                                              std::int64_t score_bytes) const {
   const std::int64_t operands =
@@ -103,6 +111,8 @@ std::int64_t WarpAttentionTile::shared_bytes(const AttentionSizes& s,
          3 * kBytes * rows;
 }
 
+// An even number of chunks per row would begin every row in the same few banks: one more makes it
+// odd. Swizzling does the same without room, where chunk numbers can be xor-ed (powers of two).
 ChunkedRow chunked_row(std::int64_t row) {
   if (std::has_single_bit(static_cast<std::uint64_t>(row))) return {true, 0};
   return {false, row / WarpAttentionTile::kChunk % 2 == 0 ? WarpAttentionTile::kChunk : 0};

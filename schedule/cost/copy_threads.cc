@@ -14,7 +14,8 @@ constexpr std::int64_t kAccessBytes = 16;  // of a thread's widest access
 
 constexpr std::int64_t kBanks = 32, kBankBytes = 4;
 
-// Different words that a warp writes into one bank, at most.
+// Wavefronts of a warp that writes a transposed copy: the most different words that fall into one
+// bank. Thread t writes element (t % neighbours) * stride + t / neighbours.
 std::int64_t wavefronts(const TurnedCopy& copy, std::int64_t stride) {
   std::array<std::int64_t, ir::kLanes> words;
   for (std::int64_t thread = 0; thread < ir::kLanes; ++thread) {
@@ -42,8 +43,9 @@ BankPadding bank_padding(const TurnedCopy& copy) {
 
 namespace {
 
-// Of the values of e over a box, the last less the first at most; a floor of it may begin just
-// before a multiple. What never runs is counted as one iteration.
+// The largest value of e over a box less the smallest. A floor e' // d takes up to ceil(span(e') /
+// d) steps, as the box may begin just before a multiple of d. A loop that never runs counts as one
+// iteration.
 std::int64_t span_over(const ir::Affine& e, std::span<const CopyRange> ranges) {
   std::int64_t span = 0;
   for (const CopyRange& range : ranges)
@@ -72,12 +74,14 @@ std::int64_t copy_vector(const ir::Program& program, const ir::Load& load,
   for (const CopyRange& range : ranges) {
     const std::int64_t stride = last.affine.coefficient(range.loop);
     width += std::abs(stride) * (range.points - 1);
-    // Where boxes begin.
+    // A box begins at a multiple of stride * points: the vectors have to divide that, too.
     if (range.points < range.extent) elements = std::gcd(elements, stride * range.points);
   }
   return std::gcd(std::gcd(elements, width), tensor.shape.back().constant());
 }
 
+// As many of the innermost loops as give each thread at most one iteration; the loop outside of
+// them is cut so that its tiles fill the threads that are left, evenly.
 CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads) {
   CopyThreads result;
   std::size_t first = loops.size();

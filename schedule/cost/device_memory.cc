@@ -22,7 +22,8 @@ bool has_room(const NestAccesses& nest, const BlocksOfLaunch& blocks) {
                      [&](std::size_t loop) { return length(nest, blocks, loop) <= kLongestAxis; });
 }
 
-// Places along each loop of the grid where blocks stand that run at the same time.
+// How many different values of each loop of the grid the blocks have that run at once: they are
+// numbered with the last loop fastest, so that it is filled first.
 std::vector<double> places_at_once(const NestAccesses& nest, const BlocksOfLaunch& blocks,
                                    double all_at_once) {
   std::vector<double> places(nest.loops.size(), 1);
@@ -64,6 +65,9 @@ double device_memory_bytes(const NestAccesses& nest, const BlocksOfLaunch& block
       add_written(access);
       continue;
     }
+    // Blocks that run at once and stand at the same place of all loops that move the operand read
+    // one box of it, from the second cache but for the first. Per round of blocks there are as many
+    // boxes as places along the loops that do move it.
     double boxes = count / at_once;  // of all turns
     for (std::size_t loop = 0; loop < places.size(); ++loop)
       if (access.moves_with(loop)) boxes *= places[loop];
@@ -75,6 +79,8 @@ double device_memory_bytes(const NestAccesses& nest, const BlocksOfLaunch& block
   return bytes;
 }
 
+// Tries all orders of the sides' loops, as this decides which operand neighbouring blocks share. An
+// order in which the grid's axes have room beats any in which they do not.
 double order_grid(const NestAccesses& nest, BlocksOfLaunch& blocks, std::size_t sides,
                   const Gpu& gpu) {
   std::vector<std::size_t> best = blocks.grid;

@@ -24,7 +24,7 @@ constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without a
 constexpr std::int64_t kMostDepth = 3;
 constexpr std::size_t kMostAxes = 3;                    // of a grid
 constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
-// Of an element that is copied while threads compute.
+// The least bytes of an element that can be copied while threads compute.
 constexpr std::int64_t kAsyncBytes = 4;
 constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
 // Cycles of a stage that other blocks hide: two barriers, one load.
@@ -32,7 +32,8 @@ constexpr double kStageLatency = 900;
 constexpr double kBarrier = 40;      // of a stage whose copies were begun before
 constexpr double kStepLatency = 30;  // of a load from shared memory, which other warps hide
 
-// Lengths of a tile that cut the loop evenly.
+// The wanted lengths, each made as short as it can be for the same number of tiles: of 100 with 64
+// wanted, two tiles of 50.
 std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
   std::set<std::int64_t> found;
   for (const std::int64_t length : wanted) found.insert(ceil_div(extent, ceil_div(extent, length)));
@@ -198,7 +199,8 @@ class GpuTileSearch {
     return bytes;
   }
 
-  // What one slice of the sum asks for.
+  // What a block does in one slice of the sum, the steps whose operands are in shared memory
+  // together.
   struct Slice {
     double sums = 1, own = 1;        // of a block, of a thread
     double steps = 1, slices = 1;    // of the sum: in a slice; slices of a block
@@ -256,7 +258,8 @@ class GpuTileSearch {
     slice.fetched +=
         elements / static_cast<double>(row) * static_cast<double>(sectors * kSectorBytes);
     const GpuTileSide& side = side_of(operand, tile);
-    // In memory, behind the dimension that lies along the side.
+    // Dimensions of the operand from the last one out, until that which lies along the side:
+    // `neighbours` elements lie side by side in memory and go to rows of the copy, `along` of each.
     std::int64_t neighbours = 1, along = 1;
     for (auto subscript = operand.subscripts.rbegin(); subscript != operand.subscripts.rend();
          ++subscript) {
@@ -277,7 +280,8 @@ class GpuTileSearch {
     return known->second;
   }
 
-  // Along which the operand lies in shared memory: as the lanes do, if it moves with them.
+  // The side along which the operand lies in shared memory: that of the lanes, if it moves with
+  // them.
   const GpuTileSide& side_of(const NestAccess& operand, const GpuTile& tile) const {
     const auto moves = [&](const GpuTileSide& side) {
       return operand.moves_with(number(side.loop));
@@ -322,7 +326,8 @@ class GpuTileSearch {
     return bytes;
   }
 
-  // Below 0: it does not fit, or is no better before its memory is counted. Orders the grid.
+  // Cycles of the launch; below 0: the tile does not fit, or is no better than the best even before
+  // its memory traffic, the expensive part of the price, is counted. Orders the grid.
   double price(GpuTile& tile) const {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice);
@@ -334,13 +339,15 @@ class GpuTileSearch {
     return kLaunch + with_device_memory(cycles, memory_bytes(tile, under_way), gpu_);
   }
 
-  // Cycles of a block, where so many are under way on a multiprocessor, by the time that
-  // they take together.
+  // Cycles that a block costs its multiprocessor while `under_way` of them run there at once. A
+  // slice takes as long as the busiest unit, but no less than one warp's instructions and waits,
+  // which the other blocks hide. With one buffer (depth 1) a block copies and computes in turn;
+  // with more, a copy has depth - 1 slices until it is needed.
   double turn(const GpuTile& tile, const Slice& slice, double under_way) const {
     const double second_cache = second_cache_bytes_a_cycle(gpu_);
     const double warps = std::ceil(static_cast<double>(tile.threads()) / ir::kLanes);
     const double adding = slice.steps * slice.sums / gpu_.f32_fma_a_cycle;
-    // Neighbours read neighbours, or all the same.
+    // A warp's read of a value is one wavefront: lanes read neighbours, or all the same.
     const double reading = slice.steps * warps * slice.values;
     const double writing = slice.copied / ir::kLanes + slice.writes;
     const double instructions = slice.steps * warps * (slice.own + slice.reads) / kSchedulers;

@@ -34,8 +34,8 @@ double instructions(const ir::Expr& e) {
   return all;
 }
 
-// Of inputs alone, by subscripts of one iterator each, or none: as many values as there are
-// elements.
+// Whether e reads inputs and constants alone, with at most one iterator in each subscript: it then
+// has at most as many values as its operands have elements.
 bool reads_plainly(const ir::Program& program, const ir::Expr& e) {
   return std::ranges::all_of(ir::loads_of(e), [&](const ir::Load* load) {
     const ir::Role role = program.buffer(load->buffer).role;
@@ -47,8 +47,8 @@ bool reads_plainly(const ir::Program& program, const ir::Expr& e) {
   });
 }
 
-// Of the box around the domain, half of it for each iterator that one before it bounds: a triangle
-// is half a square. 0 where its sizes are not known.
+// Instances of a statement, estimated: the box around its domain, halved for each iterator that an
+// earlier one bounds, as a triangle is half a square. 0 where sizes are not known.
 double points_of(const ir::Statement& s) {
   const ir::System system = ir::system_of(s.domain);
   ir::Ranges ranges;
@@ -106,6 +106,8 @@ class Keeper {
     return iterators;
   }
 
+  // An operand that moves with every iterator is read once per instance: the sum runs as fast as
+  // memory, and arithmetic is free.
   bool waits_for_memory() const {
     return std::ranges::any_of(s_.values, [&](const ir::Expr& value) {
       return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
@@ -157,6 +159,8 @@ class Keeper {
            });
   }
 
+  // Saved: the operations at every instance, once per vector of a tile (or per row, where lanes do
+  // not move the value). Cost: a nest that computes each value once, and writing and reading them.
   bool pays(const ir::Expr& part, const ir::Statement& definition) const {
     const double lanes = machine_.lanes(part->type), operations = instructions(part);
     const std::vector<ir::Index>& cell = s_.writes.front().indices;

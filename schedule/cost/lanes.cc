@@ -17,13 +17,15 @@ bool is_linear(const ir::Affine& value, const std::string& loop) {
   return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
 }
 
-// A subscript is read from memory that moves with the loop.
+// Whether a subscript is itself read from memory, at an element that moves with the loop.
 bool gathers(const ir::Load& load, const std::string& loop) {
   return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
     return index.indirect && ir::symbols_of(index.indirect).contains(loop);
   });
 }
 
+// A value moves evenly along the loop if lanes are first + l * step: subscripts, index values and
+// guards are linear in it, and a gather is linear besides what it reads.
 bool advances_evenly(const ir::Program& program, const ir::ExprNode& node,
                      const std::string& loop) {
   if (const auto* index = std::get_if<ir::IndexValue>(&node.op))
@@ -49,7 +51,8 @@ bool advances_evenly(const ir::Program& program, const ir::Expr& value, const st
   return even;
 }
 
-// Elements of what it writes that other iterations of the loop may write.
+// Whether it reads elements of its own result that other iterations of the loop may write: lanes
+// would then run before values that they need.
 bool reads_beside(const ir::Statement& statement, const std::string& loop) {
   const auto is_other = [&](const ir::Load& load) {
     return std::ranges::any_of(statement.writes, [&](const ir::Access& write) {
@@ -86,6 +89,8 @@ bool fills_lines(const ir::Program& program, const ir::Statement& statement,
   if (step < 1 || step > kNearLanes) return false;
   const ir::Index& last = own.indices.back();
   if (last.affine.coefficient(loop) != step) return false;
+  // Remainders by `step` of the elements that the statements write together: all of them fill the
+  // line.
   std::set<std::int64_t> filled = {0};
   for (const ir::Statement* other : together) {
     if (!ir::write_in_turn(statement, *other)) continue;
@@ -104,6 +109,8 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
   std::string turning;
   for (const ir::Expr& value : statement.values) {
     for (const ir::Load* load : ir::loads_of(value)) {
+      // Lanes near each other are loaded as vectors and shuffled; only those further apart need
+      // squares.
       if (std::abs(ir::stride_of(program, *load, lane).value_or(0)) <= kNearLanes) continue;
       const auto along = std::ranges::find_if(statement.iterators, [&](const std::string& it) {
         return ir::stride_of(program, *load, it) == 1;
@@ -115,6 +122,7 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
   return turning;
 }
 
+// A vector, or for a shorter loop the power of two that holds it.
 std::int64_t square_side(std::int64_t lane_extent, std::int64_t lanes) {
   const auto extent = static_cast<std::uint64_t>(std::max<std::int64_t>(lane_extent, 1));
   return std::min(lanes, static_cast<std::int64_t>(std::bit_ceil(extent)));
@@ -165,7 +173,7 @@ ir::Expr simplified(const ir::Expr& value, const ir::Ranges& ranges) {
   });
 }
 
-// Over the loops that a split by `size` makes, of which the inner one has as many iterations.
+// The statement over the loops that a split by `size` makes, simplified by the inner loop's range.
 ir::Statement in_blocks(const ir::Statement& statement, const std::string& loop,
                         std::int64_t size) {
   ir::Statement s = with_phases(statement, loop, size);
@@ -198,6 +206,7 @@ std::optional<std::int64_t> lane_block(const ir::Program& program,
           for (const ir::Index& index : load->indices) add_divisors(index.affine, loop, divisors);
       });
   for (const std::int64_t size : divisors) {
+    // Half a vector, or multiples of it up to four vectors: 2 * size is a multiple of `lanes`.
     if (2 * size % lanes != 0 || size > 4 * lanes) continue;
     if (std::ranges::all_of(statements, [&](const ir::Statement* s) {
           return can_carry_lanes(program, in_blocks(*s, loop, size), loop + ".i");

@@ -36,11 +36,11 @@ double blocks_at_once(const PricedLaunch& launch, const Gpu& gpu) {
 }  // namespace
 
 LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
-  // Of all launches; blocks and what is said below are of one.
+  // `work` counts all launches; `blocks` and all below are of one.
   const ir::LaunchWork& work = launch.work;
   const double launches = std::max(work.launches, 1.0), blocks = work.blocks / launches;
   if (blocks <= 0 || gpu.multiprocessors <= 0 || gpu.clock_ghz <= 0) return {};
-  // The busiest multiprocessor has so many blocks, so many of them at a time.
+  // Blocks of the busiest multiprocessor, and how many of them it runs at a time.
   const double busy = std::ceil(blocks / gpu.multiprocessors);
   const double at_once = std::min(busy, blocks_at_once(launch, gpu));
   const double warps = at_once * std::ceil(static_cast<double>(launch.threads) / kWarp);
@@ -70,7 +70,8 @@ LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
   Unit slowest = *std::ranges::max_element(units, {}, &Unit::cycles);
   double others = -slowest.cycles;
   for (const Unit& unit : units) others += unit.cycles;
-  // Arithmetic is among the instructions, and hides nothing of them.
+  // Multiply-adds are instructions already, so that they are a bound of their own but no unit
+  // beside: either the units' rate, or the latency of those that wait for each other.
   const double arithmetic = share * std::max(work.instructions * kWarp / gpu.f32_fma_a_cycle,
                                              work.chained * kArithmeticLatency / warps);
   if (arithmetic >= slowest.cycles) slowest = {"multiply-adds", arithmetic};

@@ -48,6 +48,9 @@ double NestAccess::elements() const {
   return count;
 }
 
+// Contiguous runs of elements in a box of `points`, dimension by dimension from the last: while a
+// dimension is covered but for a gap, rows follow each other and the run grows; after that each
+// further value is a run of its own, `apart` bytes from the next (their common divisor).
 NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points, std::int64_t gap) const {
   Runs result;
   bool is_run = true;
@@ -80,6 +83,9 @@ double NestAccess::footprint(std::span<const std::int64_t> points, bool dense,
   return all.count * static_cast<double>(dense ? bytes : ceil_div(bytes, line_bytes) * line_bytes);
 }
 
+// Runs that lie multiples of a large power of two apart begin at few places of a page, and their
+// lines fall into few sets of the cache. If there are more runs than these places have ways, each
+// line takes the room of several: as many as a page has lines for each line at these places.
 double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes) const {
   const Runs all = runs(points);
   if (all.apart == 0) return 1;
@@ -90,6 +96,7 @@ double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes
   return std::max(1.0, static_cast<double>(in_page) / static_cast<double>(lines));
 }
 
+// Runs that lie a page or more apart touch a page each; closer ones share pages.
 double NestAccess::pages(std::span<const std::int64_t> points) const {
   const Runs all = runs(points);
   return all.count * static_cast<double>(std::min(all.apart, kPageBytes)) /

@@ -19,7 +19,7 @@ constexpr double kCopiedBytes = 4;  // a cycle, read or written
 // Four are loaded and put together in as many instructions as a square of them takes.
 constexpr int kLeastLanesOfSquare = 8;
 
-// Each an iterator of its own, or a number.
+// Whether each subscript is a constant or an iterator that no other subscript has.
 bool plain_subscripts(const ir::Load& load) {
   std::set<std::string> seen;
   return std::ranges::all_of(load.indices, [&](const ir::Index& index) {
@@ -57,9 +57,10 @@ std::string panel_iterator(const ir::Load& load, const std::string& lane, const 
   return "";
 }
 
-// The last of the outermost loops that each own a subscript of the load: a part copied there is
-// copied once, and is small. Empty: none. But a copy has no size outside of a loop of open size, so
-// that it may be made several times.
+// Where a part of the operand is copied: below the outermost loops, as far as each alone is a
+// subscript of the load, so that no part is copied twice and each is small. Empty: below none. A
+// loop of open size has no bound for a copy around it, so that the copy goes inside, and may be
+// made several times.
 std::string copy_site(const TiledReduction& r, const ir::Load& load) {
   const auto uses = [&](const std::string& iterator) {
     return std::ranges::count_if(load.indices,
@@ -83,8 +84,9 @@ std::string copy_site(const TiledReduction& r, const ir::Load& load) {
   return sites == 0 ? "" : r.order[sites - 1].name;
 }
 
-// Of panels: as above, but a part that has threads of its own inside is copied by one of them, and
-// one that several statements read by each.
+// Where panels are copied: as above, but for the whole kernel where threads share a loop inside the
+// site, as one thread would copy for all, and where several statements read the operand, as each
+// would copy.
 std::string panel_site(const TiledReduction& r, const ir::Load& load) {
   const std::string site = copy_site(r, load);
   const auto at = std::ranges::find(r.order, site, &PlannedLoop::name);
@@ -99,8 +101,10 @@ struct Panels {
   std::vector<CountedLoop> loops;  // of the copy, without that of the lanes
 };
 
-// Elements in the order of their use: what the loops around hold first, then the steps of
-// the reduction.
+// Panels hold elements in the order of their use: tiles of the side, then dimensions of loops
+// around, then steps of the sum, then the elements of the side's tile.
+//
+//   w[k, n], lanes n   ->   [n.o, k, n.i]
 Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduction::Side& side) {
   const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(load.buffer));
   const std::vector<std::string>& reductions = r.update->reductions;
@@ -135,8 +139,7 @@ std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string
   return loops;
 }
 
-// Empty: one thread copies.
-// Of a copy for the whole kernel.
+// The loop of a copy for the whole kernel that threads share; empty: one thread copies.
 std::string loop_of_copy(const TiledReduction& r, const std::string& buffer,
                          const std::vector<CountedLoop>& loops) {
   const ir::Buffer& copied = r.program->buffer(buffer);
@@ -197,7 +200,8 @@ bool leaves_gaps(const ir::Statement& statement, const ir::Affine& subscript) {
   return false;
 }
 
-// The box of a copy would hold elements that nothing has written yet.
+// Whether the box of a copy would hold elements that nothing has written: gaps between those of the
+// update, in a tensor without a value from outside.
 bool has_unwritten_elements(const ir::Program& program, const ir::Statement& update) {
   const ir::Access& own = update.writes[0];
   const ir::Role role = program.buffer(own.buffer).role;
@@ -248,7 +252,7 @@ bool is_result(const ir::Program& program, const ir::Load& load) {
   return role == ir::Role::Out || role == ir::Role::InOut;
 }
 
-// No box is large enough for a copy of the whole.
+// Whether a subscript has a loop of open size: no box is large enough for a copy of the whole.
 bool has_open_size(const ir::Program& program, const ir::Load& load) {
   return std::ranges::any_of(program.open, [&](const std::string& iterator) {
     return std::ranges::any_of(load.indices,
@@ -278,8 +282,8 @@ bool can_pack(const ir::Program& program, const ir::Statement& update, const ir:
 
 namespace {
 
-// Of several reads of a buffer the one along the lanes, or else along the rows, says how its
-// panels run.
+// The read that decides the panels of a buffer that is read several times: one along the lanes if
+// there is one, else one along the rows.
 const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
   for (const std::string& iterator : {r.lane.loop, r.row.loop})
     for (const ir::Expr& value : r.update->values)
@@ -302,7 +306,7 @@ std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load&
   return stage;
 }
 
-// Of what other nests write: the read alone goes to panels, copied when this nest begins.
+// A result of other nests: only this read is from panels, which are copied when the nest begins.
 PlannedStage packed_read(const TiledReduction& r, const ir::Load& load) {
   const bool is_lane = panel_iterator(load, r.lane.loop, r.row.loop) == r.lane.loop;
   const Panels panels = panels_of(r, load, is_lane ? r.lane : r.row);

@@ -109,6 +109,9 @@ class RowPlanner {
     });
   }
 
+  // Whether each row has a dimension of its own in what the statement writes, the same for all
+  // writers of the buffer (`dimensions`), and whether reads of what the chain writes are of the
+  // same row.
   bool stays_in_rows(const ir::Statement& s,
                      std::map<std::string, std::vector<std::size_t>>& dimensions) const {
     const ir::Access& write = s.writes[0];
@@ -138,7 +141,7 @@ class RowPlanner {
         q_.statements, [&](const ir::Statement* s) { return s->writes[0].buffer == buffer; });
   }
 
-  // Vectors of neighbours, or of one value for all lanes.
+  // Whether each read is a vector of neighbours, or one value for all lanes.
   bool reads_neighbours(const ir::Statement& s, const std::string& lane) const {
     return std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
       const auto stride = ir::stride_of(program_, *load, lane);
@@ -153,8 +156,8 @@ class RowPlanner {
     });
   }
 
-  // Each row reads elements that no other row does: with operands to share, tiles of registers
-  // do better.
+  // Whether some operand is read along the lanes by one row alone. Where rows share all operands,
+  // register tiles do better.
   bool reads_own_row(const ir::Statement& s, const std::string& lane) const {
     return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) {
       const auto moves = [&](const std::string& row) {
@@ -185,8 +188,9 @@ class RowPlanner {
            !ir::reads(s, s.writes[0].buffer) && is_only_update(s);
   }
 
-  // Rows of a few vectors, added up over a loop around them that goes through the operand in
-  // longer steps than the rows do.
+  // A sum over short rows (at most 512 bytes) and a loop outside of them that moves through the
+  // operand in longer steps than the rows do, as the mean of a channel over a batch of small
+  // images.
   bool is_short_part(const ir::Statement& s) const {
     const std::string& lane = s.iterators.back();
     const std::int64_t bytes = extent(s, lane) * size_in_bytes(chain_.type);
@@ -227,8 +231,9 @@ class RowPlanner {
     });
   }
 
-  // Of what the pass computes it may read definitions, each at its own point; no sum is there
-  // before the end.
+  // Whether the statement can run in the pass's loop: it has the same loops, reads definitions of
+  // the pass at its own point only, and none of its sums, which are complete at the end of the loop
+  // only.
   bool joins(const RowPass& pass, const ir::Statement& s) const {
     if (pass.body.empty() || !has_same_loops(pass, s)) return false;
     const auto is_apart = [&](const ir::Statement* other) {
@@ -257,8 +262,9 @@ class RowPlanner {
     if (is_update(s)) chain_.passes.back().sums.push_back(&s);
   }
 
-  // Passes that only add up short rows. False: rows too short for lanes are in another pass, and
-  // there they would be loaded and stored, masked, in each step.
+  // Marks the passes that only add up short rows, whose parts stay in registers. False: a pass with
+  // other work has sums over rows shorter than two vectors, which it would load and store, masked,
+  // in each step.
   bool keep_short_rows() {
     for (RowPass& pass : chain_.passes) {
       if (pass.sums.empty()) continue;

@@ -36,7 +36,8 @@ const ir::Load* plain_load(const ir::Expr& e) {
   return load && !load->otherwise ? load : nullptr;
 }
 
-// sum exp(x - top), top being the maximum of x: one term is 1.
+// Whether the buffer is sum exp(x - top) with the maximum of x as top: one of its terms is exp(0),
+// so that it is between 1 and the number of terms.
 bool is_softmax_total(const ir::Program& program, const std::string& buffer) {
   const ir::Statement* sum = writer_of(program, buffer, ir::Combiner::Sum);
   if (!sum) return false;
@@ -58,8 +59,8 @@ bool is_small_addend(const ir::Expr& e) {
   return literal && literal->real >= kLeastAdded && literal->real <= kMostAdded;
 }
 
-// Not negative, and no positive value of it is so small or so large that its reciprocal is
-// not normal.
+// Whether the value is never negative, and neither so small nor so large, unless it is 0, that its
+// reciprocal is not a normal number. Looks through definitions, `steps` of them.
 bool is_tame(const ir::Program& program, const ir::Expr& e, int steps) {
   if (steps == 0) return false;
   if (const auto* root = std::get_if<ir::Unary>(&e->op)) return root->op == ir::UnaryOp::Sqrt;

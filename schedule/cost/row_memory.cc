@@ -25,8 +25,7 @@ std::vector<const ir::Load*> reads_of(const ir::Statement& s, const std::string&
   return reads;
 }
 
-// Where the definition stands among the statements, the position of the last one that reads it;
-// 0: none does.
+// The position among the statements of the last one that reads the buffer; 0: none does.
 std::size_t last_reader(const Statements& statements, const std::string& buffer) {
   std::size_t last = 0;
   for (std::size_t i = 0; i < statements.size(); ++i)
@@ -77,6 +76,9 @@ bool is_defined_and_read_by(const RowQuestion& question, const ir::Statement& ow
   return all == reads + 1 && all == mentions(*question.program, buffer);
 }
 
+// Inputs whose rows are worth prefetching a block ahead: the pass that reads them last, so that
+// they are fetched there for the next block. Into the first cache where three blocks of rows fit in
+// it.
 std::vector<RowAhead> rows_ahead(const RowQuestion& question, const RowChain& chain) {
   const ir::Program& program = *question.program;
   std::vector<RowAhead> all;
@@ -101,6 +103,9 @@ std::vector<RowAhead> rows_ahead(const RowQuestion& question, const RowChain& ch
   return all;
 }
 
+// Temporaries that can lie in the memory of a result: one definition, last read by the definition
+// of a result of the same type and shape, at the element that this writes. A store then hits lines
+// that are in the cache, and the memory is not touched twice.
 std::map<std::string, std::string> rows_in_place(const RowQuestion& question) {
   const ir::Program& program = *question.program;
   std::map<std::string, std::string> places;

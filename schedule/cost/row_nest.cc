@@ -94,6 +94,9 @@ class RowNest {
     }
   }
 
+  // The sum of a row in parts: `wide` holds several vectors of partial sums, `narrow` one vector
+  // that these are added up in, and the sum itself adds up its lanes. Without `wide`, terms go to
+  // `narrow`.
   void split_sum(const RowPass& pass, const ir::Statement& update) {
     const std::string& sum = update.writes[0].buffer;
     Parts& parts = parts_[sum];
@@ -123,7 +126,7 @@ class RowNest {
     return nest_statement(tensor + ".update");
   }
 
-  // Below the rows of the block as lanes, or one by one.
+  // The loop over the rows of a block, as lanes where these are neighbours in memory.
   NestPath row_lanes(const ir::Statement& s) const {
     if (chain_.block == 1) return {};
     const bool suits =
@@ -154,12 +157,14 @@ class RowNest {
     return nest_path(path, nest_sequence(std::move(leaves)));
   }
 
-  // In which the terms of a row are summed up.
+  // The tensor that the terms of a row are added to first.
   const std::string& first_parts(const ir::Statement& sum) const {
     const Parts& parts = parts_.at(sum.writes[0].buffer);
     return parts.wide.empty() ? parts.narrow : parts.wide;
   }
 
+  // One pass over a row, or over `together` rows side by side: parts begin, the steps of the row,
+  // and wide parts become narrow ones.
   void over_a_row(const RowPass& pass, std::vector<NestTree>& body) const {
     const std::string first = within_tile(lane(pass)), second = within_tile(first);
     const NestPath rows = together(pass);
@@ -182,6 +187,8 @@ class RowNest {
       body.insert(body.end(), in_row.begin(), in_row.end());
   }
 
+  // After the rows of a block: the lanes of each row's narrow parts are added up. With block = L
+  // rows the parts are a square, transposed in registers, so that rows are lanes there.
   void combine(const RowPass& pass, std::vector<NestTree>& body) const {
     for (const ir::Statement* s : pass.sums) {
       const ir::Statement* init = initial_value(q_.statements, *s);
@@ -239,8 +246,8 @@ class RowNest {
         plan_.stages.push_back({.tensor = s->writes[0].buffer, .at = {{s->name, site}}});
   }
 
-  // Lanes of a block's rows lie row by row, so that combining them turns a square: layout (l, d0)
-  // [d0, l].
+  // Narrow parts of a block's rows lie row by row, lanes last, so that combining them reads a
+  // square across and transposes it: layout (l, d0) [d0, l].
   PlannedStage narrow_stage(const std::string& tensor, const std::string& site,
                             std::size_t dimensions) const {
     PlannedStage stage{.tensor = tensor, .at = {{tensor + ".update", site}}};
@@ -258,6 +265,8 @@ constexpr std::size_t kMostBefore = 4;  // definitions before the first sum
 
 }  // namespace
 
+// The longest run of nests from the first one that is a chain of rows. A few definitions may come
+// before the first sum; after a chain is found, the first nest that does not continue it ends it.
 RowsFound find_rows(RowQuestion question, std::span<const Statements> groups) {
   RowsFound found;
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -17,7 +17,7 @@ constexpr double kSquareCycles = 30;  // of a square of lanes
 constexpr double kCombineCycles = 3;  // one step of a chain
 // A vector of a row: transposed in registers, or as it lies.
 constexpr double kTurnedStep = 3, kLaneStep = 1;
-// Where a single row's lanes are taken out of their vector one by one.
+// A factor where the lanes of a single row are taken out of their vector one by one.
 constexpr double kAloneShare = 1.5;
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
@@ -47,7 +47,8 @@ class RowSizer {
     return std::move(chain_);
   }
 
-  // Too few rows for a vector leave no choice.
+  // Whether lanes along rows gain more, in reading vectors as they lie, than combining the lanes
+  // costs. With fewer rows than lanes there is no choice.
   bool pay() const {
     const double rows =
         chain_.rows.empty() ? 1 : static_cast<double>(extent(first_sum_, chain_.rows.back()));
@@ -112,17 +113,18 @@ class RowSizer {
     return pass.keeps_rows ? ceil_div(length, lanes()) : length / lanes();
   }
 
-  // Of a pass with sums: as many chains, of all of them and of `rows` together, as hide
-  // an addition's latency.
+  // Vectors side by side in a pass with sums: so many that the chains of all sums and of `rows`
+  // rows together hide an addition's latency, chains = latency * additions per cycle.
   int vectors_of_sums(const RowPass& pass, std::int64_t rows) const {
     const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
     return static_cast<int>(ceil_div(chains, rows * static_cast<std::int64_t>(pass.sums.size())));
   }
 
-  // Rows that run side by side: as many as have registers for all chains and for what is read
-  // beside, few where caches hold them, and of those that read nothing together as are few enough
-  // streams. Of short rows, where more than sums is computed, and of long ones that are several
-  // streams each from beyond the second cache, one.
+  // How many rows of a block run side by side in a pass. Their chains have to fit the registers.
+  // Rows that share an operand load it once for all: as many as fit from memory, a few where caches
+  // hold the rows, one where each row is several streams from beyond the second cache. Rows that
+  // share nothing gain by streams from memory alone, kRowStreams at most. One row where the pass
+  // computes more than sums, and where rows are short.
   std::int64_t rows_together(const RowPass& pass, std::int64_t block) const {
     if (pass.keeps_rows) return block;
     if (block == 1 || pass.sums.empty() || pass.sums.size() != pass.body.size() ||
@@ -143,14 +145,14 @@ class RowSizer {
     return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kRowStreams / streams));
   }
 
-  // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from
-  // the next row's page.
+  // Streams of a row from memory; 0: the operands are in a cache, or the row is shorter than a
+  // page.
   std::int64_t streams_of_row(const RowPass& pass) const {
     return bytes_of_interface(program_) > static_cast<double>(machine_.l3.bytes) ? own_streams(pass)
                                                                                  : 0;
   }
 
-  // Vectors of the row's steps that are read page by page, by this row alone.
+  // Operands that a row of a page or more reads alone, each a stream for the prefetcher.
   std::int64_t own_streams(const RowPass& pass) const {
     std::set<std::string> streams;
     for (const ir::Statement* s : pass.sums)
@@ -220,7 +222,8 @@ class RowSizer {
     return found;
   }
 
-  // Of the loads of a row where a pass sums up, and of entering and leaving its loop.
+  // Cycles per row of a pass with sums: its loads, where rows together share some, and a share of
+  // entering and leaving the loop.
   double summing_cycles(const RowPass& pass, std::int64_t rows) const {
     if (pass.sums.empty() || pass.own.empty()) return 0;
     const double together = static_cast<double>(rows_together(pass, rows));
@@ -247,9 +250,9 @@ class RowSizer {
     return static_cast<double>(sums()) * each;
   }
 
-  // The same with what it takes to sum up and what is read again: the more rows wait, the more
-  // comes from further off. What comes from the second cache hides behind a function that takes
-  // many steps.
+  // Cycles per row with so many rows in a block: combining, summing up, and what later passes read
+  // again. The more rows wait for the next pass, the more of it comes from further off. What comes
+  // from the second cache hides behind functions (exp, ..), which take many steps.
   double block_cycles(std::int64_t rows, const RowBytes& bytes) const {
     const auto beyond = [&](const Cache& cache) {
       const double waiting = static_cast<double>(rows) * bytes.waiting;

@@ -87,6 +87,7 @@ class Reader {
            ir::starts_reduction(program_.statements[at_], program_.statements[at_ + 1]);
   }
 
+  // t = sum q * k, then definitions at its points: s = t / 8.
   bool scores() {
     if (!reduction(ir::Combiner::Sum, form_.scores_init, form_.scores)) return false;
     const ir::Statement* made = nullptr;
@@ -101,6 +102,7 @@ class Reader {
 
   bool maximum() { return reduction(ir::Combiner::Max, form_.maximum_init, form_.maximum); }
 
+  // e = exp(x - m), or that rounded, with x the very value that m is the maximum of.
   bool weights() {
     const auto known = softmax_weights(program_, written(*form_.maximum));
     if (!definition(form_.weight) || std::ranges::find(known, form_.weight) == known.end())
@@ -111,6 +113,7 @@ class Reader {
     return difference && ir::equal(difference->a, form_.maximum->values.front());
   }
 
+  // l = sum e, with the weights' definition put in place of e.
   bool total() {
     if (!reduction(ir::Combiner::Sum, form_.total_init, form_.total)) return false;
     return is_softmax_sum(*form_.total);
@@ -148,7 +151,7 @@ class Reader {
     return true;
   }
 
-  // Of two tensors, or of both in a wider type.
+  // Whether the update is a contraction of two tensors, or of both converted to a wider type.
   bool is_contraction(const ir::Statement& update) const {
     ir::Statement own = update;
     const auto* product = std::get_if<ir::Binary>(&update.values.front()->op);
@@ -205,7 +208,7 @@ class Reader {
            std::ranges::is_permutation(ir::free_iterators(*form_.product), product);
   }
 
-  // All between the operands and the product is computed for it alone.
+  // Whether nothing outside the form reads what lies between the operands and the product.
   bool stays_inside() const {
     const std::vector<const ir::Statement*> all = form_.all();
     std::vector<const ir::Statement*> writers = {form_.scores, form_.maximum, form_.weight,

@@ -30,7 +30,7 @@ bool is_operation(const ir::ExprNode& node) {
          std::holds_alternative<ir::Fma>(node.op);
 }
 
-// Vectors of full width are computed as two halves.
+// Whether the core computes vectors of 512 bits as two halves.
 bool has_halves(const Machine& machine) {
   return machine.fma_per_cycle == 1 && machine.vector_bits == 512;
 }
@@ -58,7 +58,8 @@ std::int64_t StepCost::lane_vectors(std::size_t lane) const {
   return lane == nest_.loops.size() ? 1 : ceil_div(extent(lane), lanes());
 }
 
-// Full tiles and the remainder. Where one FMA of full width issues a cycle, two of half width do.
+// Full tiles of the lanes, and the remainder in vectors: where a core issues one FMA of full width
+// or two of half width per cycle, the remainder counts in half vectors.
 std::vector<StepCost::Part> StepCost::lane_parts(std::size_t lane, int vectors) const {
   const std::int64_t whole = std::int64_t{vectors} * lanes(), rest = extent(lane) % whole;
   std::vector<Part> parts;
@@ -79,6 +80,7 @@ std::vector<std::pair<int, std::int64_t>> StepCost::row_parts(std::size_t loop, 
   return parts;
 }
 
+// All points of the loops outside the tile, times: steps of the sum, and what each point does once.
 double StepCost::cycles(const TileLoopNumbers& at, const RegisterTile& tile) const {
   double steps = 1, points = 1;
   for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
@@ -108,8 +110,9 @@ double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at,
   return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
 }
 
-// The part of its vectors' loads that remains where rows read each other's some taps later,
-// x[q + s]: these stay in registers where sums take no more than half of them.
+// The share of the loads of a vector that remains where one row reads what another row read some
+// taps before, x[q + s] over rows q and taps s: span / gcd + 1 distinct places in place of rows *
+// taps. These stay in registers where sums take no more than half of them.
 double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows,
                         double vectors) const {
   if (at.row == nest_.loops.size() || taps_ == nest_.loops.size() || at.turned) return 1;
@@ -153,6 +156,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
       singles += times * vectors * lanes() * kElementCycles;
     }
   }
+  // A step of a sum takes no less than the latency of its addition.
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
                moves = loads / kLoadsACycle + singles;
@@ -160,6 +164,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
          kUnhiddenMoves * std::min(operations, moves);
 }
 
+// Reads and writes of what is no operand of the steps: results, and what is made of the sums.
 double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   double cycles = 0;
   for (const NestAccess& access : nest_.all) {

@@ -26,7 +26,7 @@ bool is_read(const ir::Program& program, const std::string& buffer) {
   });
 }
 
-// One definition, in vectors: a sum's cells are read by its updates.
+// Whether one definition writes the buffer: the cells of a sum are read by its updates.
 bool is_defined_once(const ir::Program& program, const std::string& buffer) {
   int writers = 0;
   for (const ir::Statement& s : program.statements) {
@@ -38,8 +38,8 @@ bool is_defined_once(const ir::Program& program, const std::string& buffer) {
   return writers == 1;
 }
 
-// Squares that are transposed in registers write a vector here and a vector there: parts of lines,
-// unless vectors are lines.
+// Whether squares transposed in registers write the buffer: these store a vector here and a vector
+// there, which are parts of lines unless a vector is a line.
 bool writes_parts_of_lines(const ir::Program& program, const std::string& buffer,
                            const Machine& machine) {
   if (machine.vector_bits >= 8 * machine.l1.line_bytes) return false;
@@ -62,8 +62,8 @@ bool has_contraction(const ir::Program& program) {
   });
 }
 
-// Rows begin where vectors do, so that each lies on a multiple of its size; else stores go through
-// the caches, all or most of them. A single row may end as it likes.
+// Whether rows are whole vectors, so that each vector is aligned, as stores that bypass the caches
+// have to be. A single row may end as it likes.
 bool has_whole_vectors(const ir::Buffer& buffer, const Machine& machine) {
   std::vector<std::int64_t> shape = ir::constant_shape(buffer);
   std::erase(shape, 1);

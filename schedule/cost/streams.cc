@@ -15,6 +15,9 @@ constexpr double kLineFromMemory = 25, kLinesUntilFound = 8;
 
 }  // namespace
 
+// Follows the access through the loops from the innermost out: as long as each iteration goes on
+// where the last one ended (`followed`), the streams grow longer; from the first loop that jumps
+// on, each iteration starts them anew.
 Streams streams_of(const NestAccess& access, const NestAccesses& nest, const TileLoops& tile,
                    bool followed) {
   std::vector<std::int64_t> points = tile.points;

@@ -29,6 +29,8 @@ std::string loop_for_threads(const Machine& machine, double cycles,
     lowest = time;
   };
   for (const CountedLoop& loop : loops) {
+    // cycles * ceil(trips / cores) / trips, and the region's cost each time that the loop is
+    // entered.
     const std::int64_t rounds = ceil_div(loop.trips, machine.cores);
     const double time = cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) +
                         regions * kRegionCycles;
@@ -36,6 +38,8 @@ std::string loop_for_threads(const Machine& machine, double cycles,
     if (loop.coincident && !open.contains(loop.iterator)) take(loop, time, sure, least_of_sure);
     regions *= static_cast<double>(loop.trips);
   }
+  // A loop of open size may have one iteration only: one of known size is taken if it is nearly as
+  // good.
   return least_of_sure <= kNearly * least ? sure : best;
 }
 

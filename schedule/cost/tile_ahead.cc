@@ -18,8 +18,8 @@ class TileRows {
   TileRows(const NestAccesses& nest, const TileLoops& tile, const Machine& machine)
       : nest_(nest), tile_(tile), machine_(machine) {}
 
-  // Read in place, by subscripts that are sums of loops, in a few short rows. Of what is read
-  // beyond its ends a copy is.
+  // Whether a tile reads the operand in place, in several short rows that no prefetcher follows.
+  // Subscripts are sums of loops; guarded reads are copied first, and do not count.
   bool is_in_rows(const NestAccess& access) const {
     if (!access.load || !access.each_step || access.load->otherwise ||
         tile_.packed.contains(access.buffer))
@@ -36,7 +36,8 @@ class TileRows {
 
   double rows(const NestAccess& access) const { return access.runs(tile_.points).count; }
 
-  // The innermost loop that comes to other rows and runs long enough.
+  // Along which loop to prefetch, and how many iterations ahead: the innermost loop that comes to
+  // other rows, if it runs at least twice as long as the latency of memory takes.
   std::optional<TileAhead> ahead(const NestAccess& access, double cycles) const {
     if (lines(access) > kMostLines) return std::nullopt;
     const std::size_t row = *row_of(access);
@@ -94,15 +95,15 @@ class TileRows {
     return std::nullopt;
   }
 
-  // The loop leads to other rows: along that dimension, or one before it.
+  // Whether the loop leads to other rows: it moves the row's dimension, or one before it.
   static bool moves(const NestAccess& access, std::size_t loop, std::size_t row) {
     for (std::size_t d = 0; d <= row; ++d)
       if (access.subscripts[d][loop] != 0) return true;
     return false;
   }
 
-  // The innermost loops go on along a row for a page, or rows are read whole and lie one behind
-  // the other.
+  // Whether the prefetcher can follow: the innermost loops go on along a row for a page, or they
+  // read rows whole that lie one behind the other.
   bool goes_on(const NestAccess& access) const {
     const std::size_t row = *row_of(access);
     std::vector<std::int64_t> points = tile_.points;

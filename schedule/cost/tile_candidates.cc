@@ -43,7 +43,8 @@ class TileFinder {
     for (const std::string& loop : q_.candidates)
       if (may_have("lane") && nest_.extent(loop) > 1 && suits_lanes(loop))
         lanes.push_back(nest_.loop_number(loop));
-    // Of equals the one that is nearer in memory.
+    // From the innermost loop outwards: of equally cheap candidates the first one is kept, and it
+    // is nearer in memory.
     for (const std::string& loop : std::views::reverse(q_.candidates))
       if (may_have("row") && nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
     std::vector<TileCandidate> all;
@@ -87,7 +88,7 @@ class TileFinder {
   static bool allows(const std::set<std::int64_t>& sizes, std::int64_t size) {
     return sizes.empty() || sizes.contains(size);
   }
-  // As the template that asks wants its tile.
+  // Whether the sizes are among those that the template allows.
   bool is_asked_for(const TileLoopNumbers& at, const RegisterTile& tile) const {
     if (!q_.form) return true;
     const std::int64_t lanes = std::min<std::int64_t>(
@@ -97,7 +98,8 @@ class TileFinder {
            (at.lane == none() || allows(q_.form->lanes, lanes));
   }
 
-  // A second row loop goes with lanes and a first one that leaves registers idle.
+  // Whether the three loops of a tile differ; a second row loop only joins lanes and a first row
+  // loop that is too short to fill half of the registers.
   bool are_apart(std::size_t lane, std::size_t row, std::size_t outer) const {
     if (row == lane && row != none()) return false;
     if (outer == none()) return true;
@@ -127,9 +129,9 @@ class TileFinder {
     return is_kept ? stride != 0 : stride == 1;
   }
 
-  // Elements put together one by one are no gain where they do not fill a vector, unless one store
-  // follows in place of many. Near ones are masked vectors and shuffles, where the processor has
-  // such masks.
+  // Whether lanes do not pay: fewer of them than a vector has, and operands gathered element by
+  // element. Definitions gain a store for all lanes, and close elements come by masked vectors and
+  // shuffles, where the processor has these.
   bool gathers_few(std::size_t lane, const std::set<std::string>& packed) const {
     if (lane == none() || extent(lane) >= machine_.lanes(nest_.dtype)) return false;
     if (q_.main->reductions.empty()) return false;
@@ -190,8 +192,8 @@ class TileFinder {
 
   int accumulators() const { return machine_.vector_registers - 2; }
 
-  // A bound of one in terms of the other: tiles that divide each other are cut along the
-  // lanes alone.
+  // Whether one constraint has both loops, as in a triangle: rows then have to divide the lanes of
+  // a tile, so that tiles are cut along the lanes alone.
   bool are_coupled(std::size_t lane, std::size_t row) const {
     return lane != none() && row != none() &&
            std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
@@ -199,7 +201,8 @@ class TileFinder {
            });
   }
 
-  // Of the tiles in a triangle: each row of them has one at the diagonal.
+  // The share of a triangle's tiles that the diagonal cuts: each row of tiles has one, and half as
+  // many tiles as the square has.
   double cut_share(const TileLoopNumbers& at, int vectors) const {
     const double tiles =
         static_cast<double>(extent(at.lane)) / (2.0 * vectors * machine_.lanes(nest_.dtype));

@@ -92,7 +92,7 @@ class TileChooser {
   std::vector<Block> blocks(const TileCandidate& candidate) const {
     if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned)
       return {};
-    // What leaves the registers leaves in vectors.
+    // Sums leave the registers in vectors between blocks.
     if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};
     std::vector<Block> all;
     const auto add = [&](std::int64_t size) {
@@ -166,8 +166,8 @@ class TileChooser {
     return around;
   }
 
-  // Which operands a loop moves: those along the lanes, those along the rows, or both: lane_free,
-  // row_free, batch.
+  // The role of a loop outside the tile, by which operands it moves: those along the lanes
+  // (lane_free), those along the rows (row_free), or both (batch).
   std::string side_of(std::size_t loop, const TileCandidate& candidate) const {
     bool with_lanes = false, with_rows = false;
     for (const NestAccess& access : nest_.all) {
@@ -199,8 +199,9 @@ class TileChooser {
     return order;
   }
 
-  // The tiles of one of its loops in blocks whose operand stays in the second cache, while those
-  // of the other go by (Goto, van de Geijn, *Anatomy of high-performance matrix multiplication*).
+  // Tiles of the lanes or of the rows in blocks: what a block's operand takes stays in the second
+  // cache, while the tiles of the other side pass by (Goto, van de Geijn, *Anatomy of
+  // high-performance matrix multiplication*).
   void consider_blocks_of_tiles(const TileCandidate& candidate, TileChoice& best) const {
     if (!shares_operands(candidate)) return;
     const bool has_blocks = !q_.form || q_.form->has("block");
@@ -237,14 +238,14 @@ class TileChooser {
     return moves_one(row, lane) && moves_one(lane, row);
   }
 
-  // Steps of whose lanes half of the first cache is full.
+  // Steps whose vectors of lanes fill half of the first cache.
   std::int64_t steps_in_l1(const TileCandidate& candidate) const {
     const std::int64_t bytes =
         candidate.tile.vectors * machine_.lanes(nest_.dtype) * size_in_bytes(nest_.dtype);
     return std::max<std::int64_t>(8, machine_.l1.bytes / 2 / bytes / 8 * 8);
   }
 
-  // Of one tile of this loop, in the operands that it moves.
+  // Bytes that one tile reads of the operands that this loop moves.
   double bytes_along(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
     std::vector<std::int64_t> all;
     for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, block));
@@ -368,8 +369,8 @@ class TileChooser {
            tile.order.back() == nest_.loop_number(block.loop);
   }
 
-  // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The
-  // other way round i would begin inside a tile.
+  // Whether a loop inside has a lower bound that uses a loop outside. With j <= i and i outside,
+  // tiles of j are cut at their ends; with j outside, i would begin in the middle of a tile.
   bool runs_backwards(const std::vector<std::size_t>& order) const {
     for (const ir::Constraint& constraint : q_.main->domain) {
       if (constraint.equality) continue;

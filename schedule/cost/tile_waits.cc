@@ -10,7 +10,8 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kPageWalk = 7;
-// And beyond these in the tables, which nothing hides.
+// Cycles of a walk beyond kFarPages pages, whose entries are in no near table, so that nothing
+// hides it.
 constexpr double kFarWalk = 64, kFarPages = 2048;
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins
 // they are waited for.
@@ -28,6 +29,7 @@ std::int64_t TileWaits::reduction_steps() const {
   return product;
 }
 
+// Walks of address translation: boxes, times the pages of operands that touch more than kNearPages.
 double TileWaits::page_walks(const TileCandidate& candidate, const TileLoops& tile) const {
   double walks = 0;
   for (const NestAccess& access : nest_.all) {
@@ -38,6 +40,8 @@ double TileWaits::page_walks(const TileCandidate& candidate, const TileLoops& ti
   return walks * boxes(tile.points);
 }
 
+// Between two blocks of a reduction sums leave their registers and come back: per tile, or, without
+// rows, per vector of sums.
 double TileWaits::block_ends(const TileCandidate& candidate, std::int64_t block) const {
   if (block == 0) return 0;
   const double times = static_cast<double>(ceil_div(reduction_steps(), block));
@@ -76,8 +80,8 @@ double TileWaits::boxes(const std::vector<std::int64_t>& points) const {
   return count;
 }
 
-// Of a definition each element is read and written once: where a stream begins, or is one too
-// many, it waits.
+// A definition reads and writes each element once, so nothing but the beginnings of streams waits,
+// and streams beyond those that the processor follows.
 double TileWaits::definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
   double at_once = 0, bytes = 0;
   for (const NestAccess& access : nest_.all) {

@@ -38,7 +38,7 @@ class TiledNestPlanner {
     plan_.splits.emplace_back(PlannedSplit{s.name, loop, size});
   }
 
-  // In every statement that has the iterator which the loop counts.
+  // Splits the loop in every statement that has the iterator which it counts.
   void split(const PlannedLoop& loop, const TileSize& size) {
     for (const ir::Statement* s : nest_.statements)
       if (std::ranges::find(s->iterators, loop.iterator) != s->iterators.end())
@@ -85,6 +85,8 @@ class TiledNestPlanner {
 
   NestTree leaf(const ir::Statement& s) const {
     if (&s == nest_.update) return nest_path(joined(steps(), tile()), nest_statement(s.name));
+    // With the steps in blocks, the others of the nest stand inside the loop over blocks: those
+    // before the update run in its first iteration, those behind it in the last.
     std::vector<When> when;
     if (!choice_.block.empty()) {
       const auto update = std::ranges::find(nest_.statements, nest_.update);

@@ -40,16 +40,17 @@ class Footprints {
     }
   }
 
-  // Into a cache of so many bytes. Where two iterations of the loop outside of what fits do as
-  // well, what they share stays, and its iterations fetch what they touch together: rows of an
-  // image under a filter that slides down.
+  // Bytes that come into a cache of this capacity. If even two iterations of the loop outside of
+  // what fits have room, what these share stays, and the loop fetches what all of its iterations
+  // touch together, once: rows of an image under a filter that slides down.
   double traffic(double capacity) const {
     double sum = 0;
     for (std::size_t a = 0; a < bytes_.front().size(); ++a) sum += traffic_of(a, capacity);
     return sum;
   }
 
-  // Of sums that come back into registers, beyond the first time.
+  // Bytes of sums that come back into registers, beyond the first time (read and written: half of
+  // it).
   double returns(double capacity) const {
     const std::size_t sums = nest_.all.size();
     return tile_.blocked ? (traffic_of(sums, capacity) - bytes_.front()[sums]) / 2 : 0;
@@ -110,8 +111,9 @@ class Footprints {
     return a < nest_.all.size() ? nest_.all[a] : nest_.accumulator;
   }
 
-  // Iterations of the loops outside; those next to it leave what does not move with them where
-  // it is, if it waits.
+  // How many times the footprint at this depth is fetched: once per iteration of the loops outside,
+  // but loops directly outside that do not move the access find it still there if it fits
+  // (`waits`).
   double fetches(std::size_t a, std::size_t depth, bool waits) const {
     double count = 1;
     while (depth-- > 0) {

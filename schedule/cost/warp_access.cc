@@ -14,7 +14,7 @@ namespace {
 template <class Access>
 double sectors(const ir::Program& program, const Access& access, const std::string& loop,
                std::int64_t extent) {
-  // Of a short loop the warp runs along several of its rows.
+  // A loop shorter than a warp gives it several rows of the loop.
   const std::int64_t lanes = std::clamp<std::int64_t>(extent, 1, ir::kLanes);
   const double rows = static_cast<double>(ceil_div(std::int64_t{ir::kLanes}, lanes));
   const std::optional<std::int64_t> stride = ir::stride_of(program, access, loop);
@@ -22,6 +22,8 @@ double sectors(const ir::Program& program, const Access& access, const std::stri
   const int element_bytes = size_in_bytes(program.buffer(access.buffer).dtype);
   const std::int64_t bytes =
       std::min(std::abs(stride.value_or(kSectorBytes)) * element_bytes, kSectorBytes);
+  // Lanes that stride by a sector or more have one each; closer ones share them: 32 floats side by
+  // side are 4 sectors.
   return rows * static_cast<double>(ceil_div(bytes * lanes, kSectorBytes));
 }
 

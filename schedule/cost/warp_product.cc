@@ -22,8 +22,8 @@ bool is_zero(const ir::Expr& value) {
   return literal && literal->integer == 0 && literal->real == 0;
 }
 
-// As the instruction meets its operands, in copies: what is outside of a border has been written
-// there, zeros as all that a copy fills up.
+// Reads as the instruction meets them, in copies in shared memory: where the border of a read is 0,
+// the copy has written that zero, and the read has no guard.
 ir::Expr of_copies(const ir::Expr& value) {
   return ir::rewrite(value, [](const ir::Expr& e) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&e->op);
@@ -34,7 +34,8 @@ ir::Expr of_copies(const ir::Expr& value) {
 
 using Sides = std::array<WarpProduct::Side, 3>;
 
-// One tile of the sum: each side's loop runs within it, beside what runs around.
+// One tile of the sum as loops, to be compared with what the instruction computes: each side's loop
+// becomes i.o * tile + i, of which i runs here.
 ir::Stmt tile_of(const ir::Program& program, const ir::Statement& update, const Sides& sides) {
   ir::Bindings tiles;
   for (const WarpProduct::Side& side : sides)

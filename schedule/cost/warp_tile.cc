@@ -23,7 +23,7 @@ constexpr std::int64_t kWordBytes = 4;         // of a register, and the longest
 constexpr std::int64_t kRegistersBeside = 48;  // addresses, loop counters
 // Rows of what a warp loads at once, and columns of a result's tile.
 constexpr std::int64_t kMatrix = 8;
-// Of a multiprocessor, an instruction of a warp per cycle each.
+// Quarters of a multiprocessor, each of which issues an instruction of a warp per cycle.
 constexpr double kQuarters = 4;
 constexpr double kWarpsWanted = 2;       // of a quarter: one multiplies while one loads
 constexpr double kCopyInstructions = 4;  // of a thread's copy: addresses, the copy
@@ -111,7 +111,7 @@ class WarpTileSearch {
           }
   }
 
-  // Of an operand, the longer one's.
+  // Bytes of an element of the operands, of the longer where they differ.
   std::int64_t element_bytes() const {
     std::int64_t bytes = 1;
     for (const ir::Load* load : operands_)
@@ -136,7 +136,8 @@ class WarpTileSearch {
 
   // --- price
 
-  // What one slice asks for.
+  // What a block does in one slice of the sum, the steps whose operands are in shared memory
+  // together.
   struct Slice {
     double bytes = 0, copies = 0;            // into shared memory; by threads
     double wavefronts = 0, loads = 0;        // of shared memory; of warps
@@ -199,7 +200,7 @@ class WarpTileSearch {
   double at_once(const WarpTile& tile, double bytes) const {
     const std::int64_t words = element_bytes() > kWordBytes ? 2 : 1;
     const std::int64_t sums = tile.warp_rows * tile.warp_lanes / ir::kLanes * words;
-    // Half of a word each where they are shorter, which is what most are made for.
+    // Words per lane; elements shorter than a word are packed, two per word in most types.
     const std::int64_t operands = (tile.warp_rows + tile.warp_lanes) * tile.product.step.tile /
                                   ir::kLanes * words * words / 2;
     const std::int64_t registers = sums + operands + kRegistersBeside;
@@ -285,8 +286,8 @@ WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const
   }
   operand.in_rows =
       bytes <= kWordBytes && tile.product.moves_by_one(load.indices[operand.inmost].affine);
-  // Neighbours in memory stay neighbours where they are those of a fragment, or can be turned
-  // on their way to it.
+  // Neighbours in memory stay neighbours in shared memory where a fragment holds them side by side,
+  // or where ldmatrix can transpose them on their way to it (2 bytes).
   const ir::Affine& neighbours = load.indices[last].affine;
   const auto along = std::ranges::find_if(loops, [&](const PricedLoop& loop) {
     return tile.product.has(loop.name) && neighbours.coefficient(loop.name) == 1 &&

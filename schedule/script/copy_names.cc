@@ -8,7 +8,7 @@ namespace {
 
 using CopyNames = std::map<std::string, std::string>;  // x.in -> x.in_2
 
-// Sums that are kept in registers have no copy in.
+// The stage if it copies its tensor in; sums kept in registers do not.
 const Stage* as_copy(const Directive& directive) {
   const auto* stage = std::get_if<Stage>(&directive.operation);
   return stage && (stage->copy || stage->memory != Memory::Register) ? stage : nullptr;

@@ -27,7 +27,7 @@ bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
          a.scope_loop == b.scope_loop && a.alloc_loop == b.alloc_loop && a.swizzle == b.swizzle;
 }
 
-// Nothing that a later stage sees has changed: tree, kinds, rows, storage.
+// Whether nothing that a later stage sees has changed: tree, kinds, rows, storage, hints.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
   return a.basis == b.basis && a.reassociated == b.reassociated &&
@@ -58,7 +58,7 @@ void collect_kinds(const Tree& tree, std::vector<const Loop*>& into) {
   }
 }
 
-// A kind that another directive gave is gone.
+// The note that a kind which another directive gave is overwritten; empty: none was.
 std::string replaced_kind(const State& before, const Loop& loop) {
   const Loop* old = before.tree ? find_loop(before.tree, loop.id) : nullptr;
   if (!old || old->kind == LoopKind::Serial) return "";
@@ -93,7 +93,7 @@ struct LoopCut {
   ir::Affine at;
 };
 
-// Those that `after` has more than `before`; none where a statement was parted.
+// Cuts that `after` has and `before` does not; none for a statement that is new.
 std::vector<LoopCut> new_cuts(const State& before, const State& after) {
   std::vector<LoopCut> cuts;
   for (const ScheduledStatement& s : after.statements) {
@@ -105,8 +105,8 @@ std::vector<LoopCut> new_cuts(const State& before, const State& after) {
   return cuts;
 }
 
-// Where a cut falls outside the loop of its statement, what that loop is; empty where it parts it
-// or that is not known.
+// The range of the statement's loop, as words, where the cut falls outside of it; empty where it
+// cuts the loop in two, or where that is not known.
 std::string uncut_loop(const State& before, const LoopCut& cut) {
   const ir::Ranges ranges = loop_ranges(before, *cut.statement);
   const auto range = ranges.find(cut.loop);
@@ -117,7 +117,7 @@ std::string uncut_loop(const State& before, const LoopCut& cut) {
   return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last);
 }
 
-// The same where no statement's loop is parted by what is new.
+// The same for all new cuts: empty as soon as one of them cuts a loop in two.
 std::string uncut_loop(const State& before, const std::vector<LoopCut>& cuts) {
   std::string loop;
   for (const LoopCut& cut : cuts) {
@@ -127,8 +127,8 @@ std::string uncut_loop(const State& before, const std::vector<LoopCut>& cuts) {
   return loop;
 }
 
-// Where the loop is short at the sizes at hand: what is legal whatever they are is no fault
-// at some.
+// The note on a cut that leaves a part empty at the sizes at hand. It is a note and no refusal,
+// since the cut is legal at any size.
 std::string cut_note(const State& before, const State& after) {
   const std::vector<LoopCut> cuts = new_cuts(before, after);
   const std::string loop = uncut_loop(before, cuts);

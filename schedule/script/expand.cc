@@ -66,6 +66,7 @@ class NestFlattener {
   }
 };
 
+// How many loops the two share. By number, not by name: `{ m > A; m > B }` are two loops m.
 std::size_t shared_depth(const PathedLeaf& a, const PathedLeaf& b) {
   std::size_t depth = 0;
   while (depth < a.nodes.size() && depth < b.nodes.size() && a.nodes[depth] == b.nodes[depth])
@@ -107,6 +108,8 @@ Transaction expanded(const std::vector<PathedLeaf>& leaves) {
     if (!each.leaf.at.empty())
       steps.push_back(ComputeAt{statement, {"", each.leaf.at}, each.leaf.per});
     if (!each.leaf.when.empty()) steps.push_back(Place{statement, each.leaf.when});
+    // Loops that are shared with the leaf before are merged with its loops, whose kinds are said
+    // already.
     const std::size_t shared = i == 0 ? 0 : shared_depth(leaves[i - 1], each);
     if (shared > 0)
       steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1], {}});
@@ -179,6 +182,8 @@ class TransactionReader {
       if (merge.statements.size() != 2 || a.leaf.statement != merge.statements[0] ||
           b.leaf.statement != merge.statements[1])
         continue;
+      // Equal names from the outermost loop down to the one that is named: these are one loop from
+      // now on.
       for (std::size_t d = 0;
            d < a.path.size() && d < b.path.size() && a.path[d].name == b.path[d].name; ++d) {
         b.nodes[d] = a.nodes[d];
@@ -203,6 +208,8 @@ class TransactionReader {
         if (leaf.nodes[d] == node) leaf.path[d].kind = kind;
     return std::nullopt;
   }
+  // The tree of the leaves [begin, end), which share the loops above `depth`: neighbours with the
+  // same loop at that depth go below one node.
   NestTree build(std::size_t begin, std::size_t end, std::size_t depth) const {
     std::vector<NestTree> children;
     for (std::size_t i = begin; i < end;) {
@@ -227,8 +234,8 @@ class TransactionReader {
 
 namespace {
 
-// Steps that say what the loops are, not in which order: nothing is proved before the nest is
-// known. `named`: the statements of that nest.
+// The steps that say what the loops are, not in which order: nothing is proved until the nest says
+// the order. `named`: the statements of that nest.
 class LoopsOfTransaction {
  public:
   LoopsOfTransaction(const State& state, const Names& named, const PrimitiveContext& context)
@@ -261,7 +268,7 @@ class LoopsOfTransaction {
 
   std::optional<Refusal> take(const Map& map) {
     has_maps_ = true;
-    for (const Map::Item& item : map.items)  // else it would not be proved
+    for (const Map::Item& item : map.items)  // only statements of the nest are proved
       if (!has(named_, item.statement))
         return malformed(item.statement + " is mapped and does not stand in the nest");
     return map_rows(state_, map, context_);
@@ -274,8 +281,8 @@ class LoopsOfTransaction {
       problem_ = next.error();
   }
 
-  // The tree has the loops of before the maps: each statement gets a nest of its own rows until
-  // the nest comes.
+  // Maps change rows only, and the tree still has the loops of before. Each statement gets a nest
+  // of its own rows, so that splits find them, until the nest of the transaction comes.
   void put_apart() {
     if (!has_maps_) return;
     std::vector<NestTree> nests;
@@ -291,7 +298,8 @@ class LoopsOfTransaction {
   void divide(const Operation& step) {
     const Tile* t = std::get_if<Tile>(&step);
     const Tail tail = t ? t->tail : std::get<Split>(step).tail;
-    // These have a proof of their own, and none is asked for here.
+    // Tails that run more or other iterations are proved by themselves, which has no place before
+    // the nest.
     if (tail == Tail::Round || tail == Tail::Shift)
       problem_ = malformed("in a transaction a tail is guard, mask or cut");
     else
@@ -350,7 +358,7 @@ std::vector<Operation> splits_of(const Tile& tile) {
   return splits;
 }
 
-// A nest in braces becomes steps there, as one outside becomes braces of its own.
+// A nest within braces becomes steps of these braces; one outside becomes a transaction by itself.
 Transaction flat(const Transaction& transaction, const Fragments& fragments) {
   Transaction result;
   for (const Directive& step : transaction.steps) {

@@ -20,9 +20,9 @@ std::optional<State> after(const ScriptPoint& start, const Script& script, std::
   return state;
 }
 
-// The directive that brought the fault with which a script ends: it is there after it and not
-// before. By halves, as each look is a proof; a fault that comes and goes on the way is found at
-// one of the places where it comes.
+// The directive that brought the fault which the script ends with: the fault is there after it and
+// not before. Found by bisection, as each look is a proof. A fault that comes and goes on the way
+// is found at one of the places where it comes.
 template <class HasFault>
 const Directive* breaking_directive(const ScriptPoint& start, const Script& script,
                                     const HasFault& has_fault) {
@@ -36,7 +36,8 @@ const Directive* breaking_directive(const ScriptPoint& start, const Script& scri
   return faulty == 0 ? nullptr : &script.directives[faulty - 1];
 }
 
-// Storage of its own where something is recomputed, each proved to settle all.
+// Directives that give each statement which is recomputed storage of its own; only those after
+// which the whole schedule is proved legal.
 std::vector<std::string> storage_advice(const State& state, ScriptEnvironment environment,
                                         Prover& prover) {
   std::vector<std::string> advice;
@@ -66,7 +67,8 @@ const LoopName* raced_loop(const Directive& directive) {
   return nullptr;
 }
 
-// What might take the conflict away: storage of each iteration's own, updates in one step.
+// Directives that may take the conflict away: a stage, which gives each iteration storage of its
+// own, or atomic updates.
 std::vector<Operation> race_remedies(const State& state, const Loop& loop, const LoopName& name) {
   std::vector<Operation> remedies;
   Names staged;

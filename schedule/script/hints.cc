@@ -15,6 +15,7 @@ const StagedBuffer* staged(const State& state, const std::string& buffer) {
   return nullptr;
 }
 
+// The reads of the buffer by statements below the loop.
 std::vector<BoxAccess> reads_below(const State& state, const Loop& loop,
                                    const std::string& buffer) {
   std::vector<BoxAccess> result;
@@ -25,8 +26,8 @@ std::vector<BoxAccess> reads_below(const State& state, const Loop& loop,
   return result;
 }
 
-// The loops that stand still while one iteration of the hint's loop runs, but for those of
-// vector lanes.
+// The loops down to the hint's, which have one value while an iteration of it runs; loops of vector
+// lanes left out, as all their iterations run at once.
 LoopNames standing(const State& state, const std::string& statement, LoopId below) {
   LoopNames names;
   for (const Loop* loop : path_to(state.tree, statement)) {
@@ -36,7 +37,8 @@ LoopNames standing(const State& state, const std::string& statement, LoopId belo
   return names;
 }
 
-// Nothing can be brought near that does not exist before the iteration of the counted loop begins.
+// Storage that begins anew within the counted loop does not exist ahead of its iteration, and
+// cannot be brought near.
 std::optional<Refusal> check_storage(const State& state, const StagedBuffer& b, const Loop& loop) {
   if (b.memory == Memory::Register)
     return malformed(b.name + " is kept in registers: there is nothing to prefetch");
@@ -77,7 +79,7 @@ bool holds_read(const State& state, const ScheduledStatement& s, const std::stri
   });
 }
 
-// Statements of one nest of the root that write the buffer, and one that reads it there.
+// Refuses stores past the caches where the nest that writes the buffer reads it, too.
 std::optional<Refusal> check_stream(const State& state, const std::string& buffer) {
   const StagedBuffer* b = staged(state, buffer);
   if (b && b->memory != Memory::Heap)
@@ -97,7 +99,9 @@ std::optional<Refusal> check_stream(const State& state, const std::string& buffe
   return std::nullopt;
 }
 
-// What the iteration before of the loop has brought is there: rows that windows share.
+// Windows of neighbouring iterations overlap: of a box [o, o + e) that moves by s each time, 0 < s
+// < e, the iteration before has brought all but the last s, which are [o + e - s, o + e). With s <
+// 0 these are the first |s|.
 void leave_shared(AheadBox& box, const std::string& loop) {
   std::optional<std::size_t> moving;
   for (std::size_t d = 0; d < box.origin.size(); ++d) {

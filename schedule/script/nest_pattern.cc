@@ -69,18 +69,21 @@ class Matcher {
     return may_choose_ && sequence && std::ranges::any_of(sequence->children, test);
   }
 
+  // `...` stands for any number of loops: none, or the outermost one and again `...` below it.
   bool behind_gap(const NestLoop& gap, const NestTree& pattern, const NestTree& tree) const {
     if (run(gap.body, tree)) return true;
     if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) return run(pattern, loop->body);
     return chosen(tree, [&](const NestTree& child) { return run(pattern, child); });
   }
 
+  // Children in order, where `...` stands for any number of them: none, or the first and again
+  // `...`.
   bool are_children(Nests patterns, Nests trees) const {
     if (patterns.empty()) return trees.empty();
     if (is_rest(patterns.front()))
       return are_children(patterns.subspan(1), trees) ||
              (!trees.empty() && are_children(patterns, trees.subspan(1)));
-    // One pattern may stand for several trees side by side only as `...`.
+    // Any other pattern stands for exactly one child.
     return !trees.empty() && run(patterns.front(), trees.front()) &&
            are_children(patterns.subspan(1), trees.subspan(1));
   }

@@ -56,7 +56,8 @@ class NestWriter {
 
   void add(Operation operation, Provenance by) { into_.push_back({std::move(operation), by}); }
 
-  // What is written so far from this directive on, in braces.
+  // Puts what has been written from this directive on into braces, so that it is proved as one
+  // step.
   void put_together(std::size_t from) {
     const auto first = into_.begin() + static_cast<std::ptrdiff_t>(from);
     Transaction together{{std::make_move_iterator(first), std::make_move_iterator(into_.end())}};
@@ -68,7 +69,8 @@ class NestWriter {
     return plan_.number == 0 ? param : param + std::to_string(plan_.number);
   }
 
-  // A person turns the factor of a parameter, so that it is there even where it is 1.
+  // The value of a parameter. The factor is written even where it is 1: it is what a person changes
+  // first.
   std::string factor(const TileSize& size) const {
     if (const Vectors* vectors = std::get_if<Vectors>(&size))
       return std::to_string(vectors->count) + "*L";

@@ -45,6 +45,8 @@ std::optional<Script> scheduled_merged(const ir::Program& program, const Machine
   put_first(std::move(lines), *script);
   script->reassociable.assign(reassociable.begin(), reassociable.end());
   script->digest = ir::digest(program);
+  // The script was made for another Program: that it is legal for this one is proved here, and
+  // where it is not the Program is scheduled as it is.
   const auto state = replay(std::make_shared<const ir::Program>(program), *script, machine,
                             {ProofLevel::Directive, {}});
   if (state) return *std::move(script);

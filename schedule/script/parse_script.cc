@@ -21,7 +21,7 @@ std::string all_words() {
   return words;
 }
 
-// How the directives that a person writes first are written, for lines that are not.
+// An example of each directive that a person writes first, for errors in such lines.
 constexpr std::pair<const char*, const char*> kDirectiveForms[] = {
     {"split", "split m by 8"},
     {"tile", "tile (m, n) by (8, 16)"},
@@ -39,7 +39,7 @@ std::string form_of(const std::string& word) {
   return "";
 }
 
-// The directive that was meant, where one is a letter or two away.
+// The directive that was probably meant: one letter away, or two of a longer word.
 std::string nearest_word(const std::string& word) {
   std::string nearest;
   std::size_t least = word.size() > 4 ? 3 : 2;

@@ -82,7 +82,9 @@ void collect_divisors(const ir::Affine& value, std::set<std::int64_t>& into) {
   }
 }
 
-// Sizes by which a loop may have been split where its row says so.
+// The sizes by which a loop may have been split so that its row is `value`. They are among the
+// divisors in the two rows and the quotients of these, since (x // a) // b is x // (a*b); times
+// what the coefficients of `whole` have in common, since 2*t // 8 is t // 4.
 std::set<std::int64_t> sizes_in(const ir::Affine& value, const ir::Affine& whole) {
   std::set<std::int64_t> found = {1}, all;
   collect_divisors(value, found);
@@ -112,7 +114,7 @@ bool is_part(const ir::Affine& value, const ir::Affine& whole, std::string_view 
 
 namespace {
 
-// A loop of this value, or loops that are its parts.
+// Whether a loop counts this value, or several together as its digits: v is v // 8 and v % 8.
 bool has_loop(const ScheduledStatement& s, const ir::Affine& value) {
   const auto counts = [&](const ir::Affine& wanted) {
     return std::ranges::any_of(s.rows, [&](const LoopRow& row) { return row.value == wanted; });
@@ -135,7 +137,7 @@ std::string missing(const State& state, const PinnedFact& fact) {
     return has_loop(*s, fact.value)
                ? ""
                : fact.statement + " has no loop that counts " + ir::to_string(fact.value);
-  // In parts it has tails of its own.
+  // Where the loop is in parts, these have tails of their own.
   const auto row = std::ranges::find(s->rows, fact.value, &LoopRow::value);
   if (row == s->rows.end() || (row->tail && print(*row->tail) == fact.words)) return "";
   return "the tail of " + fact.statement + ":" + row->loop + " is not " + fact.words;

@@ -47,7 +47,8 @@ std::size_t shared_loops(const State& state, const std::string& a, const std::st
   return static_cast<std::size_t>(std::ranges::mismatch(x, y).in1 - x.begin());
 }
 
-// a and b share the loops down to `through`, and those of `path` above it.
+// The pattern of two statements that share the loops of the path, one after the other below it:
+// `... > through > ... > { ... > a; ... > b }`.
 NestTree fused(const NestPath& path, const std::string& a, const std::string& b) {
   return nest_path(path, nest_sequence({gap(nest_statement(a)), gap(nest_statement(b))}));
 }
@@ -56,8 +57,8 @@ NestTree fused(const NestPath& path, const std::string& a, const std::string& b)
 
 // --- what lines pin
 
-// `end`: the State behind all lines above the holes; what a later line of the person has undone
-// is no pin.
+// `end` is the State after all lines above the holes: what a later line of the person has undone is
+// not pinned.
 namespace {
 
 class LineForms {
@@ -85,6 +86,7 @@ class LineForms {
   const State &before_, &after_, &end_;
   std::vector<PinnedForm> forms_;
 
+  // Only what still holds at the end.
   void add(NestTree pattern, bool strict = false) {
     if (matches(pattern, nest_of(end_.tree, end_.tree), strict))
       forms_.push_back({std::move(pattern), strict});
@@ -139,6 +141,7 @@ void Pins::add_pin(const Directive& line, const State& before, const State& afte
   for (const PinnedFact& fact : facts_of(after))
     if (!had.contains(fact) && missing(state_, fact).empty()) pin.facts.push_back(fact);
   const std::set<PinnedFact> still = facts_of(state_);
+  // Facts of no statement, such as storage, are compared as words.
   std::erase_if(pin.facts, [&](const PinnedFact& fact) {
     return fact.statement.empty() && !still.contains(fact);
   });
@@ -179,9 +182,12 @@ Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program
 
 // --- names by what loops count
 
+// A loop of the finished script is named as the pinned lines call what it counts: `split i by 8` of
+// the scheduler may be called anything, and is i.o if its row is i // 8. With a name of theirs that
+// means something else it gets a ' behind it.
 std::string Pins::meaning_of(const State& state, const Loop& loop) const {
   std::vector<std::string> below = statements_below(state.tree, loop.id);
-  // Copies, parts of sums.
+  // Statements that the pinned lines did not have: copies, parts of sums.
   std::erase_if(below, [&](const std::string& statement) { return !state_.find(statement); });
   std::vector<std::string> names;
   for (const std::string_view chain : kPartChains)
@@ -237,7 +243,7 @@ void collect_paths(const NestTree& tree, std::vector<std::string> above,
   }
 }
 
-// Why a nest has not the form: loops that a statement has not, else the nest itself.
+// Why a nest does not have the form: the loop that a statement lacks, or else the nest itself.
 std::string other_form(const NestTree& pattern, const NestTree& nest) {
   std::map<std::string, std::vector<std::string>> wanted, there;
   collect_paths(pattern, {}, wanted);
@@ -299,6 +305,8 @@ std::vector<std::string> pieces_of(Directive line) {
   return pieces;
 }
 
+// Whether the line is the open one with each hole filled by one character or more: its pieces stand
+// in the line in order, the last one at its end.
 bool is_filled_from(const Directive& open, Directive line) {
   line.provenance = Provenance::Person;
   std::string text = print(line);
@@ -336,6 +344,8 @@ std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& pro
   if (lines.size() < parts.before.size() + parts.after.size())
     return {{partial.directives.front(), "the script has lost lines"}};
   const std::size_t last = lines.size() - parts.after.size();
+  // The person's lines stand at the beginning and the end of the finished script; what fills the
+  // holes lies between.
   compare_lines(parts.before, lines.first(parts.before.size()), broken);
   compare_lines(parts.after, lines.subspan(last), broken);
   if (!broken.empty()) return broken;

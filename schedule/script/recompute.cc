@@ -68,7 +68,9 @@ class Counter {
     return count;
   }
 
-  // Each remaining constraint is about one iterator, at this point.
+  // The points of the other iterators with the outer ones as given: each remaining constraint has
+  // to be about one iterator alone, so that they form a box, whose volume is the product of its
+  // lengths.
   std::int64_t box(const ir::Values& point) {
     ir::Bindings known;
     for (const auto& [name, value] : point) known[name] = value;
@@ -91,7 +93,8 @@ class Counter {
     return count;
   }
 
-  // expr >= 0 of one symbol narrows its range; false for any other form.
+  // c*x + k >= 0 narrows the range of x: x >= ceil(-k / c) for c > 0, x <= floor(k / -c) for c < 0.
+  // False for any other form.
   static bool narrow(const Affine& expr, ir::Ranges& ranges) {
     if (expr.is_constant()) return expr.constant() >= 0 || empty(ranges);
     if (expr.terms().size() != 1 || expr.terms().front().atom.div) return false;

@@ -7,8 +7,8 @@
 namespace polyte::schedule {
 namespace {
 
-// That of the text, which has lines; that of the scheduler's own data where the text is accepted,
-// or not read.
+// The refusal of the script as printed, which can name its line; the refusal of the scheduler's own
+// data where the text is accepted or cannot be read.
 Refusal refusal_of_text(const RefusedScript& refused,
                         const std::shared_ptr<const ir::Program>& program, const Machine& machine) {
   try {

@@ -53,8 +53,7 @@ std::string place_of(const Directive& directive) {
   return directive.file.empty() ? line : line + " of " + directive.file;
 }
 
-// What a note is about, in a line: of a block, that it is one, and of a long directive its
-// beginning.
+// The directive in one line: braces for a block, and the beginning of a long one.
 std::string in_a_line(const Directive& directive) {
   constexpr std::size_t kMost = 90;
   const std::string text = print(directive);
@@ -64,7 +63,8 @@ std::string in_a_line(const Directive& directive) {
 
 void note_idle(const State& before, const Directive& directive, const State& after,
                const ScriptEnvironment& environment, std::vector<std::string>& notes) {
-  // A scheduler's choice, the same for all sizes.
+  // Only lines of a person are worth a note: a scheduler writes the same ones for all sizes, needed
+  // or not.
   if (directive.provenance != Provenance::Person) return;
   for (const std::string& note : idle_parts(before, directive, after, environment))
     notes.push_back(place_of(directive) + ": " + in_a_line(directive) + ": " + note);
@@ -82,8 +82,8 @@ State initial_state(std::shared_ptr<const ir::Program> program, const Script& sc
   return state;
 }
 
-// What holds after every directive, whichever it was: hints, storage that lies in other
-// storage, instructions.
+// What must hold after every directive, as any of them may break it: hints, storage that lies in
+// other storage, instructions.
 using AfterCheck = std::optional<Refusal> (*)(const State&, Prover*);
 constexpr AfterCheck kAfterChecks[] = {
     [](const State& state, Prover*) { return check_hints(state); },
@@ -103,7 +103,8 @@ ScriptEnvironment initial_environment(const Script& script, const ir::Program& p
   environment.values["L"] = machine.lanes(script.dtype);
   environment.values["registers"] = machine.vector_registers;
   environment.values["cores"] = script.threads > 0 ? script.threads : machine.cores;
-  for (const ir::Constraint& c : program.context) {  // a size that the context fixes
+  // A constraint N + c == 0 of the context fixes the size N = -c, -N + c == 0 fixes N = c.
+  for (const ir::Constraint& c : program.context) {
     if (!c.equality || c.expr.terms().size() != 1 || c.expr.terms().front().atom.div) continue;
     const ir::Term& term = c.expr.terms().front();
     if (term.coefficient == 1 || term.coefficient == -1)

@@ -31,7 +31,7 @@ std::string read_file(const fs::path& path, const std::string& shown) {
   return text;
 }
 
-// Below `folder` once links and dots are resolved.
+// Whether the path is below `folder` once links and dots are resolved.
 bool is_inside(const fs::path& path, const fs::path& folder) {
   const fs::path relative = fs::weakly_canonical(fs::absolute(path))
                                 .lexically_relative(fs::weakly_canonical(fs::absolute(folder)));

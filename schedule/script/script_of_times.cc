@@ -21,7 +21,8 @@ struct TileLoop {
   std::set<std::string> complete;  // statements that have their loop within the tile
 };
 
-// e // c, in its normal form: t + (i - t) // 3 is (2*t + i) // 3.
+// The row as one division, e // c: r + n // c is (n + c*r) // c, so that t + (i - t) // 3 becomes
+// (2*t + i) // 3.
 std::optional<ir::FloorDiv> as_division(const ir::Affine& row) {
   std::optional<ir::FloorDiv> found;
   ir::Affine rest = row.constant();
@@ -88,6 +89,8 @@ class NestOfTimes {
     if (depth == length_) return leaves(statements);
     Rows rows;
     for (const std::string& statement : statements) rows[statement] = times_.at(statement)[depth];
+    // Constants order statements: those with a smaller one come first, and each value becomes a
+    // child of a sequence.
     if (std::ranges::all_of(rows, [](const auto& entry) { return entry.second.is_constant(); }))
       return visit_places(rows, statements, depth, taken);
     const std::string name =
@@ -120,13 +123,14 @@ class NestOfTimes {
       tile.size = division->denominator;
       tile.of[statement] = division->numerator;
     }
-    // `tile` means all loops of a name: no other has it.
+    // The directive `tile` means every loop of a name, so no other loop may have it.
     tile.name = fresh(wanted_name(tile.of), names_);
     tiles_.push_back(std::move(tile));
     return true;
   }
 
-  // A loop within a tile, or one that has none; every statement gets its row.
+  // The name of a loop that is no tile loop: that of the tile whose points it counts, e or e % c
+  // within e // c, or a new one. Every statement gets its row.
   std::string point_loop(const Rows& rows, std::set<std::string>& taken) {
     for (TileLoop& tile : tiles_) {
       const auto is_within = [&](const auto& entry) {
@@ -147,8 +151,8 @@ class NestOfTimes {
     return name;
   }
 
-  // An iterator's own where that is the row of some statement, its capital where the row only
-  // brings it in.
+  // The iterator's name where a statement's row is that iterator, its name with a capital where the
+  // row merely contains it.
   std::string wanted_name(const Rows& rows) const {
     for (const auto& [statement, row] : rows)
       if (const auto symbol = row.as_symbol()) return *symbol;
@@ -189,7 +193,7 @@ class NestOfTimes {
 
   bool is_plain(const ir::Statement& s, const std::vector<std::string>& loops,
                 const std::vector<ir::Affine>& rows) const {
-    // `tile` is of what a map has made.
+    // Tiles are of loops that a map has made, so with tiles every statement is mapped.
     if (!tiles_.empty() || loops.size() != s.iterators.size()) return false;
     for (std::size_t i = 0; i < loops.size(); ++i)
       if (rows[i].as_symbol() != loops[i]) return false;

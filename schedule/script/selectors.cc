@@ -13,6 +13,7 @@ const char* const kAll = "all";
 const char* const kInnermost = "innermost";
 const char* const kOutermost = "outermost";
 
+// `*` stands for any characters, or none.
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') {

@@ -15,7 +15,8 @@ constexpr bool kRenumbers =
     std::is_same_v<T, Shift> || std::is_same_v<T, Reverse> || std::is_same_v<T, Rename> ||
     std::is_same_v<T, AffineMap> || std::is_same_v<T, Wavefront>;
 
-// Behind those a loop's name need not be its iterator.
+// After such a directive, a loop with an iterator's name need not count that iterator, so splits
+// behind it keep counting from 0.
 bool renumbers(const Directive& directive) {
   const auto of = [](const auto& operation) {
     return kRenumbers<std::decay_t<decltype(operation)>>;
@@ -24,7 +25,7 @@ bool renumbers(const Directive& directive) {
   return std::visit(of, directive.operation) || (merge && !merge->with.empty());
 }
 
-// Of loops in lanes those directly around them, but for what is written out.
+// For each loop in lanes, the loops directly around it, unrolled ones left out.
 using AroundLanes = std::map<std::string, std::set<std::string>>;
 void add_lanes(const NestTree& tree, const std::string& around, AroundLanes& into) {
   if (const auto* sequence = std::get_if<NestSequence>(&tree->op))
@@ -58,7 +59,7 @@ void collect(std::span<Directive> directives, Lines& lines) {
   }
 }
 
-// Those that these lines split.
+// The statements whose loop these lines split.
 std::vector<const ir::Statement*> meant_by(const std::vector<Split*>& splits,
                                            const ir::Program& program) {
   std::vector<const ir::Statement*> statements;

@@ -48,7 +48,8 @@ bool has_loop(const Chain& chain, LoopId id) {
                      [&](const Loop* loop) { return loop->id == id; });
 }
 
-// What else happens in the iterations of these loops, or in parts of them.
+// Refuses what happens once per iteration of these loops, or in parts of them: an instruction runs
+// all iterations at once.
 std::optional<Refusal> check_company(const State& state, const Chain& chain) {
   for (const StagedBuffer& b : state.staged) {
     const LoopId place = b.allocated_at();
@@ -103,6 +104,8 @@ ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir
   });
 }
 
+// The store of the statement with its subscripts over loops: what the point nest holds, to be
+// compared with the instruction's own.
 ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ranges& ranges) {
   const ir::Access& write = s.body.writes.front();
   const ir::Expr current = ir::make_load(state.dtype_of(write.buffer), write.buffer, write.indices);
@@ -117,7 +120,8 @@ ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ran
   return ir::make_store(std::move(store));
 }
 
-// The tiles of all loops, what cuts them short as a condition of the store.
+// The nest over whole tiles. Constraints that cut some of them short become a condition of the
+// store, which the instruction of a warp meets by zeros that it reads.
 Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain,
                                    const ScheduledStatement& s, const ir::Ranges& ranges) {
   if (s.body.guard)
@@ -207,8 +211,8 @@ std::vector<const ScheduledStatement*> copies_into(const State& state, const std
   return copies;
 }
 
-// Where an iterator of a copy runs: along a dimension of the buffer, or along two, as the digits
-// of its number.
+// Where an iterator of a copy runs in the buffer: along one dimension, or along two of them as the
+// digits of its number, [d] = x // n and [e] = x % n.
 struct Along {
   std::size_t dimension = 0;
   std::optional<std::size_t> digits;  // the lower ones
@@ -234,8 +238,8 @@ std::optional<Along> along(const std::vector<ir::Index>& indices, const ir::Affi
   return std::nullopt;
 }
 
-// The copy writes every element of a box of the buffer: each of its own iterators runs along it,
-// all of it.
+// Whether the copy writes every element of a box of the buffer: each of its own iterators (those
+// behind the lifted ones) runs along a dimension, from 0 to its end, whatever else holds.
 bool fills_all(const State& state, const ScheduledStatement& copy, const StagedBuffer& b) {
   const ir::Ranges ranges = iterator_ranges(state, copy);
   const auto& indices = copy.body.writes.front().indices;
@@ -257,8 +261,9 @@ bool fills_all(const State& state, const ScheduledStatement& copy, const StagedB
   return true;
 }
 
-// Of a loop around copy and reader, the copy's iterator as the reader has it. A copy that runs
-// ahead has other loops; there it is what chooses among the buffers.
+// The value of a lifted iterator of the copy, over the reader's loops. A pipelined copy runs ahead
+// in loops of its own; there the reader's subscript that chooses among the buffers, e % depth,
+// tells e.
 ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterator,
                        const ir::Load& read, const StagedBuffer& b) {
   const std::vector<ir::Index>& written = copy.body.writes.front().indices;
@@ -275,8 +280,10 @@ ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterat
   return copy.inverse.at(iterator);
 }
 
-// Where `beyond` fails, over the reader's loops, the copy has written zeros; or it does not fail
-// where the copy runs.
+// Whether the copy has written zeros wherever the condition `beyond`, over the reader's loops,
+// fails. Trivially so if it holds wherever the copy runs; else the copy must be a guarded read with
+// 0 otherwise, and one of its guards, with the element that is read put in, must be the same
+// condition.
 bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read,
                   const StagedBuffer& b, const ir::Constraint& beyond, const ir::Ranges& ranges) {
   ir::Ranges around = ranges;
@@ -305,8 +312,8 @@ bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::
   });
 }
 
-// Of one operand of an instruction: all that it reads of a tile is there, and zero beyond the
-// sum's terms.
+// Whether an operand is filled up: all elements of a tile that the instruction reads lie in the
+// buffer, and those beyond the terms of the sum are zero.
 bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::Load& read,
                     const StagedBuffer& b, const ir::WarpMatch& match,
                     const std::set<std::string>& of_sum) {
@@ -345,6 +352,7 @@ std::set<std::string> zero_filled(const State& state) {
     if (!nest) continue;
     const auto match = ir::match_warp(intrinsic, *nest);
     if (!match) continue;
+    // Loops of the sum are those that the accumulator, the last operand, does not have.
     std::set<std::string> of_sum(match->loops.begin(), match->loops.end());
     for (const std::size_t i : ir::loops_of_operand(intrinsic, match->operands.size() - 1))
       of_sum.erase(match->loops[i]);

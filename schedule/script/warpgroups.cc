@@ -51,7 +51,7 @@ class Checker {
 
   void report(const std::string& text) { problems_.push_back(text); }
 
-  // Four warps side by side run together.
+  // An instruction of a warpgroup needs its four warps, all of them whole.
   void check_group() {
     const auto count = tile_extent(state_, s_, warp_->name);
     if (!count || *count % ir::kWarpsOfGroup != 0)
@@ -102,8 +102,8 @@ class Checker {
              " reads all of it: pad fills it with zeros");
   }
 
-  // As linear places: the group's tile itself, and that it begins where eight lines do, or
-  // within one.
+  // Compares linear places in the buffer with those that the instruction reads, element by element:
+  // of the tile of one group relative to its beginning, and then where tiles begin.
   bool lies_as_read(std::size_t operand, const StagedBuffer& b) const {
     const Affine place = linear(match_.operands[operand], b);
     const std::vector<std::size_t> loops = ir::loops_of_operand(row_, operand);
@@ -129,6 +129,9 @@ class Checker {
                matrix->across, size_in_bytes(b.dtype));
   }
 
+  // Whether each tile begins at a multiple of eight lines, where the swizzle's pattern begins
+  // (kMatrixAlignment), or behind it within the first line, by whole chunks, and ends in that line.
+  // A tile whose terms lie across lines has to begin at the multiple itself.
   bool begins_well(const Affine& base, bool across, std::int64_t bytes) const {
     const std::int64_t together = ir::kMatrixAlignment / bytes, line = ir::kSharedLine / bytes;
     Affine within = base.constant() % together;  // a line

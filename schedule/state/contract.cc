@@ -31,19 +31,22 @@ bool has_reciprocals(const State& state) {
 
 namespace {
 
+// Whether the load may read, in the same iteration, the element that is written. Subscripts that
+// are equal, or read from memory, leave it possible.
 bool may_be_one_element(const ir::Access& write, const ir::Load& load) {
   if (write.buffer != load.buffer) return false;
   for (std::size_t i = 0; i < write.indices.size(); ++i) {
     const ir::Index &a = write.indices[i], &b = load.indices[i];
     if (a.indirect || b.indirect) continue;
-    // Another element, or one that the order of reads and updates keeps.
+    // Subscripts that differ name another element; or, in some iterations, one that another
+    // iteration updates, and that is a dependence which the proof of order keeps.
     if (a.affine != b.affine) return false;
   }
   return true;
 }
 
-// Of a pair: each element of one tensor goes with one of the other. Else two pairs share half of
-// what they are.
+// Whether value and position of an ArgMin or ArgMax move with the same subscripts, so that each
+// element of one tensor belongs to one of the other. Otherwise two pairs would share a half.
 bool is_one_pair(const ir::Statement& update) {
   const auto moving = [](const ir::Access& write) {
     std::set<std::string> subscripts;
@@ -59,8 +62,8 @@ bool is_one_pair(const ir::Statement& update) {
   return !is_read(value) && !is_read(position) && moving(value) == moving(position);
 }
 
-// Its value, guard or a subscript reads the very element that it updates: then it is no term
-// that is added.
+// Whether its value, guard or a subscript reads the very element that it updates: what it adds then
+// depends on the terms before, and their order matters.
 bool reads_itself(const ir::Statement& update) {
   ScheduledStatement plain;
   plain.body = update;
@@ -72,7 +75,8 @@ bool reads_itself(const ir::Statement& update) {
   });
 }
 
-// Iterators that the element does not tell: terms that differ in them may be of one element.
+// Iterators whose value cannot be read off the element's subscripts: terms that differ in them may
+// be added to one element.
 std::vector<std::string> untold_iterators(const ir::Statement& update) {
   std::vector<std::string> untold;
   for (const std::string& it : update.iterators) {
@@ -84,8 +88,10 @@ std::vector<std::string> untold_iterators(const ir::Statement& update) {
   return untold;
 }
 
-// The position tells any two terms of one element apart. Where it does not, two zeros that compare
-// equal may be of different signs, and the order decides which one stays.
+// Whether no two terms of one element have the same position. With equal positions two zeros of
+// different sign compare equal, and the order would decide which one stays. That is so where one
+// iterator k is not told by the element, and the position is an integer +-k + rest, rest without k,
+// that no conversion narrows below 32 bits.
 bool has_unique_position(const ir::Statement& update) {
   const std::vector<std::string> untold = untold_iterators(update);
   if (untold.size() != 1) return untold.empty();
@@ -108,6 +114,8 @@ bool has_unique_position(const ir::Statement& update) {
 
 }  // namespace
 
+// Exact in any order: integers wrap, so sums and products are; minima and maxima are; sums of
+// floats are not.
 bool is_reorderable(const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None || reads_itself(update)) return false;
   const bool of_floats =
@@ -132,7 +140,7 @@ std::set<std::string> reorderable_iterators(const State& state, const ir::Statem
     const auto own = state.reassociated.find(name);
     return own != state.reassociated.end() && names(own->second, iterator);
   };
-  // Else the word is for that tensor.
+  // A name in `reassociated` that is also a tensor's means the tensor.
   const bool has_own_name = !state.basis->find_buffer(update.name);
   std::erase_if(all, [&](const std::string& iterator) {
     if (is_said_of(update.writes.front().buffer, iterator)) return false;

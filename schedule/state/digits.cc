@@ -41,6 +41,8 @@ std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
       projected.push_back(c);
   };
   for (const Constraint& c : loop_constraints(s)) {
+    // A constraint without inner loops stays as it is. In any other the inner loops' part is
+    // replaced by the most that it can be: e + inner >= 0 implies e + max(inner) >= 0.
     if (ir::parts_of(c.expr, inner).with == Affine(0)) {
       add(c);
       continue;
@@ -77,8 +79,10 @@ ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s,
   return ir::DomainFacts(order, domain, state.basis->params, state.basis->context);
 }
 
-// Candidates b with sign * (loop - b) >= 0 for all instances; the tightest, if one is
-// provably that.
+// Candidates b have sign * (loop - b) >= 0 for all instances: lower bounds for sign 1, upper bounds
+// for -1. Each inequality a * loop + rest >= 0 gives one, ceil(-rest / a) for a > 0 and floor(rest
+// / -a) for a < 0, with the loops inside at what allows most. The result is the candidate that is
+// provably the tightest, if one is.
 std::optional<Affine> extreme_value(const State& state, const ScheduledStatement& s,
                                     const std::string& loop, const LoopNames& outer, int sign,
                                     const ir::Bindings& known) {
@@ -107,7 +111,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
         [&](const Affine& other) { return facts.proves({(candidate - other) * sign, false}); });
     if (tightest) return candidate;
   }
-  // Of a statement without an instance any bound is the tightest.
+  // A statement without an instance has any bound.
   if (is_empty(state, s)) return Affine(0);
   return std::nullopt;
 }
@@ -165,6 +169,9 @@ std::optional<std::int64_t> extent_of(const State& state,
   return std::max<std::int64_t>(0, *at->second.max - *at->second.min + 1);
 }
 
+// A constraint over the loops of `outer` holds for all statements if the facts of each one prove
+// it; candidates are what the projection of any of them says. Statements without instances say
+// nothing.
 std::vector<Constraint> project_all(const State& state, const std::vector<std::string>& statements,
                                     const LoopNames& outer) {
   std::vector<std::string> alive;
@@ -228,6 +235,7 @@ bool proves(const State& state, const ScheduledStatement& s, const LoopNames& ou
   return outer_facts(state, s, outer).proves(c);
 }
 
+// True only where it is obvious: an interval without a value, or a constraint that is false.
 bool is_empty(const State& state, const ScheduledStatement& s) {
   for (const auto& [name, range] : iterator_ranges(state, s))
     if (range.min && range.max && *range.min > *range.max) return true;
@@ -246,6 +254,8 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
     return std::any_of(outer.begin(), outer.end(),
                        [&](const std::string& loop) { return parts.with.uses(loop); });
   };
+  // floor((8 * i.o + i.i) / 8) mixes loops above the site and below as it stands, and is i.o
+  // simplified.
   if (mixes()) {
     over_loops = ir::simplified(over_loops, ranges);
     if (mixes()) {
@@ -255,7 +265,9 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
     }
   }
   Interval rest = ir::range_of(parts.with, ranges);
-  // The whole index is inside: its iterators know better than digits.
+  // The whole index varies below the site, so the range of its iterators bounds it, too: often
+  // tighter than that of the loops which they are made of, where a tile reaches beyond the last
+  // iteration.
   if (parts.without.is_constant()) {
     const Interval whole = ir::range_of(index, iterator_ranges(state, s));
     const auto moved = [&](const std::optional<std::int64_t>& bound) {
@@ -271,6 +283,8 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
   return OffsetPart{parts.without, *rest.min, *rest.max};
 }
 
+// Rows give the loops as functions of the iterators, the inverse the iterators as functions of the
+// loops: put together they have to be the identity on the domain.
 ir::Bindings wrong_inverses(const State& state, const ScheduledStatement& s) {
   ir::Bindings values, wrong;
   for (const LoopRow& row : s.rows) values[row.loop] = row.value;

@@ -9,6 +9,8 @@ namespace polyte::schedule {
 std::vector<std::string> dimension_names(const ir::Program& program, const std::string& buffer,
                                          std::vector<std::string> given) {
   std::vector<std::string>& names = given;
+  // A dimension is named after the iterator that runs along it, first where the tensor is written,
+  // then where it is read; d0, d1, .. without one.
   for (const bool of_writes : {true, false})
     for (const ir::Statement& s : program.statements) {
       ScheduledStatement plain;

@@ -61,7 +61,8 @@ bool has_plain_element(const ir::Statement& update) {
   });
 }
 
-// Of a product, the factor that is such a quotient, without its divisor.
+// The quotient a / d in a product of factors, where d is the same for all terms of a sum: sum_k
+// (x_k * a_k / d) = (sum_k x_k * a_k) / d. The term that is left, and d.
 std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Statement& update) {
   const auto* binary = std::get_if<ir::Binary>(&e->op);
   if (!binary) return std::nullopt;
@@ -83,7 +84,8 @@ bool is_plain_sum(const ir::Statement& update) {
          has_plain_element(update);
 }
 
-// Between these two, which no region holds, nothing writes what the expression reads.
+// Whether no statement between the two writes what the expression reads. Neither is in an ordered
+// region, so the order of the text is that of execution.
 bool stays_between(const ir::Program& program, const ir::Expr& e, const ir::Statement& first,
                    const ir::Statement& second) {
   const auto is = [&](const std::string& name) {
@@ -101,7 +103,7 @@ bool stays_between(const ir::Program& program, const ir::Expr& e, const ir::Stat
              });
 }
 
-// Of a product, a factor that is an element of a definition, which may be converted.
+// The factors of a product that are elements of tensors, converted or not.
 std::vector<const ir::Load*> factors_of(const ir::Expr& e) {
   if (const auto* load = std::get_if<ir::Load>(&e->op)) return {load};
   if (const auto* cast = std::get_if<ir::Cast>(&e->op)) return factors_of(cast->a);
@@ -132,8 +134,9 @@ const ir::Statement* own_definition(const ir::Program& program, const ir::Statem
   return definition && has_plain_element(*definition) ? definition : nullptr;
 }
 
-// exp(x - M[..]), M[..] being the maximum of x over more iterators than those of its own, and both
-// as they were then.
+// Whether the value is exp(x - M[..]) with M[..] the maximum over all x of its element, and neither
+// x nor M is written in between: then it is at most 1, and its undivided form does not overflow a
+// shorter type.
 bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
   const auto* load = std::get_if<ir::Load>(&e->op);
   for (const ir::Statement& max : program.statements) {

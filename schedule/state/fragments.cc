@@ -9,8 +9,8 @@
 namespace polyte::schedule {
 namespace {
 
-// A staged buffer that an instruction takes an operand from: along which of its dimensions tiles
-// lie, and how long.
+// A staged buffer in registers that an instruction takes an operand from, its tiles spread over the
+// lanes of a warp: along which dimensions of the buffer a tile lies, and how long it is there.
 struct Spread {
   const StagedBuffer* buffer = nullptr;
   std::string instruction;
@@ -101,8 +101,9 @@ class FragmentChecker {
     }
   }
 
-  // Not all terms of the tile are there: a condition on a loop along which the accumulator
-  // stands still.
+  // Whether some terms of a whole tile do not exist: a condition on a loop of the sum, along which
+  // the accumulator stands still, that is not true for all iterations of whole tiles. Registers
+  // beyond the last term hold anything, and the instruction would add it.
   bool cuts_sum(const ScheduledStatement& s, const Loop& outermost) const {
     ir::Ranges whole = loop_ranges(state_, s);
     std::vector<std::string> of_sum;
@@ -150,7 +151,9 @@ class FragmentChecker {
              at->second.instruction + " and " + tensorized.intrinsic);
   }
 
-  // Another statement: the loops along the tiles that it touches.
+  // A statement that is no instruction but touches registers of one: the innermost loop along each
+  // dimension of a tile is shared by the lanes, so that each of them computes the elements that it
+  // holds.
   void see(const std::string& statement) {
     const ScheduledStatement& s = state_.at(statement);
     const std::vector<const Loop*> path = path_to(state_.tree, statement);
@@ -197,7 +200,9 @@ class FragmentChecker {
       if (std::ranges::find(loops_, loop) == loops_.end()) loops_.push_back(loop);
   }
 
-  // Of a warp, each lane would have to find them in the lane that wrote them.
+  // Other registers around these loops: the points of the statement are spread over lanes as the
+  // instruction has it, and an element in a plain register would lie in the lane that wrote it, not
+  // in the one that reads it.
   void check_registers(const std::string& statement, const std::vector<const Loop*>& path) {
     if (!shared_.contains(statement)) return;
     for (const AccessRef& ref : accesses_of(state_.at(statement))) {
@@ -214,7 +219,8 @@ class FragmentChecker {
     }
   }
 
-  // Whatever runs in a loop of points runs in all loops of the tile.
+  // Lanes share the iterations of all loops of a tile together, so whatever runs in one of them
+  // runs in all.
   void check_company(LoopId loop) {
     std::vector<LoopId> tile;
     for (const auto& [statement, own] : shared_)
@@ -234,6 +240,8 @@ class FragmentChecker {
 
 }  // namespace
 
+// The number of iterations of a loop from 0: by constraints 0 <= loop <= c that are on the loop
+// alone, as `split` adds them (the last tile may be cut further), else by its range.
 std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s,
                                         const std::string& loop) {
   std::optional<std::int64_t> extent;

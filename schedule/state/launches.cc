@@ -78,7 +78,7 @@ class LaunchChecker {
     }
   }
 
-  // Of what stands in a row inside a loop of blocks.
+  // A loop of blocks must not stand in a sequence inside another one.
   void check_alone(const Tree& tree) {
     const auto* loop = std::get_if<Loop>(&tree->op);
     const Loop* const blocks =
@@ -116,7 +116,8 @@ class LaunchChecker {
         });
   }
 
-  // Iteration i runs on thread i: numbers from 0 that are known when the kernel is compiled.
+  // Iteration i runs on thread i: iterations are numbered from 0, and their number is known when
+  // the kernel is compiled.
   void check_numbers(const Loop& loop) {
     const ir::Ranges ranges = loop_ranges(state_, statements_below(state_.tree, loop.id));
     const auto range = ranges.find(loop.name);

@@ -56,6 +56,7 @@ NestTree nest_of(const Tree& part, const Tree& root) {
   return nest_sequence(std::move(children));
 }
 
+// The loops of one path, then those of the other.
 NestPath joined(NestPath outer, const NestPath& inner) {
   outer.insert(outer.end(), inner.begin(), inner.end());
   return outer;

@@ -8,7 +8,7 @@ namespace polyte::schedule {
 
 namespace {
 
-// Of conversions between floats, what they round.
+// The value inside conversions between floats.
 const ir::Expr& rounded(const ir::Expr& e) {
   const auto* cast = std::get_if<ir::Cast>(&e->op);
   return cast && is_float(e->type) && is_float(cast->a->type) ? rounded(cast->a) : e;
@@ -29,8 +29,8 @@ std::optional<SoftmaxSum> weight(const ir::Expr& value, const std::string& maxim
   return SoftmaxSum{load, difference->a};
 }
 
-// The cell is one iterator a dimension, and M's place is over these: all terms of a cell have
-// one maximum.
+// Whether each dimension of the cell has an iterator for itself, and the place in M is over these
+// alone: all terms of a cell have one maximum.
 bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
   std::set<std::string> iterators, used;
   for (const ir::Index& index : cell.indices) {
@@ -74,6 +74,7 @@ std::vector<const ir::Statement*> softmax_weights(const ir::Program& program,
       return std::ranges::any_of(other.writes,
                                  [&](const ir::Access& write) { return write.buffer == tensor; });
     };
+    // Weights may be defined by weights: those found so far are written out first.
     const ir::Statement whole = with_weights(s, weights);
     const auto sum = weight(whole.values.front(), maximum);
     if (sum && !reads(sum->exponent, maximum) && !reads(sum->exponent, tensor) &&
@@ -130,6 +131,12 @@ std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::st
   return std::nullopt;
 }
 
+// A sum of exp(x - M) so far, for a maximum that has grown from `old` to `now`:
+//
+//   sum <- sum * exp(old - now)     since exp(x - now) = exp(x - old) * exp(old - now)
+//
+// Before the first term old is -inf and the sum is 0, which the select keeps: -inf - (-inf) would
+// be NaN.
 ir::Expr softmax_scale(const ir::Statement& update, const SoftmaxSum& sum, const std::string& old) {
   const DType type = update.values.front()->type;
   const ir::Access& cell = update.writes.front();

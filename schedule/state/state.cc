@@ -23,7 +23,7 @@ bool starts_reduction(const ir::Program& program, std::size_t index) {
     const ir::Statement& other = program.statements[i];
     if (other.writes.front().buffer != s.writes.front().buffer) continue;
     if (other.combiner == ir::Combiner::None) return false;
-    // One that goes on from a sum is none.
+    // An assignment that reads its tensor goes on from what is there, and starts nothing.
     const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());
     return std::none_of(loads.begin(), loads.end(), [&](const ir::Load* load) {
       return load->buffer == s.writes.front().buffer;
@@ -95,7 +95,7 @@ void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
   });
 }
 
-// Loops that the statement's leaf means are above it.
+// Problems of loops that the statement's leaf names, which have to be above it.
 std::vector<std::string> misplaced(const State& state, const std::string& statement) {
   std::vector<std::string> problems;
   const std::vector<const Loop*> path = path_to(state.tree, statement);
@@ -202,6 +202,7 @@ std::vector<AccessRef> accesses_of(const ScheduledStatement& statement) {
   add_loads(statement.body.guard, accesses);
   for (const ir::Access& write : statement.body.writes)
     for (const ir::Index& index : write.indices) add_loads(index.indirect, accesses);
+  // An update reads what it adds to.
   if (statement.kind == StatementKind::Update)
     for (const ir::Access& write : statement.body.writes)
       accesses.push_back({write, false, {}, nullptr, true});

@@ -9,7 +9,8 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::int64_t kLineBytes = 64;
-// Lines of a row in which one more, shorter vector counts little, or a tile that is cut.
+// A row of at least so many cache lines is long: one more, shorter vector counts little there
+// (kLongRow), or one more tile that is cut (kLongRowOfTiles).
 constexpr std::int64_t kLongRow = 12, kLongRowOfTiles = 32;
 
 ir::Interval range_of(const ir::Statement& s, const std::string& iterator) {
@@ -19,7 +20,7 @@ ir::Interval range_of(const ir::Statement& s, const std::string& iterator) {
   return own == ranges.end() ? ir::Interval{} : own->second;
 }
 
-// Rows begin at one place.
+// Whether all rows begin at one place: no lower bound depends on other iterators.
 bool has_one_begin(const ir::Statement& s, const std::string& iterator) {
   return std::ranges::none_of(s.domain, [&](const ir::Constraint& c) {
     const std::int64_t factor = c.expr.coefficient(iterator);
@@ -65,6 +66,7 @@ std::optional<std::int64_t> first_of_tiles(const ir::Program& program,
     least = std::min(least.value_or(*range.min), *range.min);
     line = std::gcd(line, line_of(program, *s, iterator, range, lanes));
   }
+  // The last multiple of a line at or before the first value; C++'s % may be negative.
   return least ? *least - ((*least % line) + line) % line : least;
 }
 

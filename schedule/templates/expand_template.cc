@@ -9,7 +9,8 @@
 namespace polyte::schedule {
 namespace {
 
-// Names by the innermost scope that has them.
+// Looks a role up in the innermost open scope that has it: members of `each` groups hide the roles
+// of the nest.
 class Scopes {
  public:
   explicit Scopes(const Scope& outermost) : open_{&outermost} {}
@@ -31,6 +32,8 @@ class Scopes {
 
 using Tokens = std::vector<Token>;
 
+// Rewrites the text of a template line by line, token by token, and parses what comes out as
+// directives: the replacement works on text, so that any directive may name roles.
 class Expander {
  public:
   Expander(const TemplateFile& file, const Scope& scope,
@@ -61,6 +64,7 @@ class Expander {
   std::map<std::string, std::string> fragments_;  // of `let`, not expanded
   std::vector<Directive> result_;
 
+  // One line of a script may say several operations.
   void add(const std::string& text, Provenance by) {
     for (Operation& operation : parse_directive(text))
       result_.push_back({std::move(operation), by});
@@ -110,7 +114,8 @@ class Expander {
     return tokens[0].text + " " + *statement + ": " + loops + " " + tokens[end].text + " " + *last;
   }
 
-  // A hole that the nest has no use for, rows of a nest without rows, goes.
+  // A hole without a value is one that the nest has no use for, such as the size of rows in a nest
+  // without rows: its `param` is left out.
   void params(const std::string& text) {
     for (Operation& operation : parse_directive(text)) {
       const SetParam* param = std::get_if<SetParam>(&operation);
@@ -150,7 +155,8 @@ class Expander {
 
   // --- names
 
-  // m.i of row.i; nullopt: the nest has none. What is no role stays.
+  // row.i becomes m.i where the role row stands for the loop m: only the part before the dot is
+  // looked up. nullopt where the nest has no such loop. A name that is no role stays as it is.
   std::optional<std::string> replaced(const std::string& name) const {
     const std::size_t dot = std::min(name.find('.'), name.size());
     const std::string* value = scopes_.find(&Scope::names, name.substr(0, dot));
@@ -210,7 +216,8 @@ class Expander {
     LineParser::fail("'" + tokens[open].text + "' is not closed");
   }
 
-  // a, lane//Nr, rest: items without their name go.
+  // The items of `a, lane//Nr, rest` one by one: a list stands for its members, and an item is left
+  // out where the nest has nothing for a name in it.
   std::string in_brackets(const Tokens& tokens, std::size_t begin, std::size_t end) const {
     std::string result;
     for (std::size_t i = begin; i < end;) {
@@ -223,6 +230,8 @@ class Expander {
     return result;
   }
 
+  // The members of a list that stands alone; else the item with its names replaced, or nothing
+  // where one of them is missing.
   std::vector<std::string> items(const Tokens& tokens, std::size_t begin, std::size_t end) const {
     if (end == begin + 1)
       if (const auto* list = scopes_.find(&Scope::lists, tokens[begin].text)) return *list;
@@ -238,7 +247,9 @@ class Expander {
 
   // --- nests
 
-  // An element of braces; empty where nothing is left of it.
+  // An element between braces: LOOP > LOOP > STATEMENT, or LOOP > { ELEMENT; ELEMENT } and so on
+  // inwards. `each GROUP: ELEMENT` becomes one element for each member. Empty where the nest has
+  // nothing for it.
   std::string element(const Tokens& tokens) {
     if (tokens.empty()) LineParser::fail("an element of a nest is empty");
     std::string result;
@@ -261,13 +272,14 @@ class Expander {
     return body.empty() ? "" : result + body;
   }
 
-  // Tokens of the loop that begins here, before its `>`; 0: the statement or the braces begin.
+  // How many tokens the loop has that begins here, without the `>` behind it; 0 where the statement
+  // or the braces begin.
   static std::size_t loop_at(const Tokens& tokens, std::size_t at) {
     std::size_t end = at;
     if (at < tokens.size() && (tokens[at].text == "<" || tokens[at].text == "["))
       end = at + 3;
     else if (at < tokens.size() && tokens[at].kind == Token::Kind::Name)
-      // Two in `warp row.i`.
+      // A loop may have its kind before its name, as in `warp row.i`.
       end = at + (at + 1 < tokens.size() && tokens[at + 1].kind == Token::Kind::Name ? 2 : 1);
     return end > at && end < tokens.size() && tokens[end].text == ">" ? end - at : 0;
   }
@@ -277,6 +289,8 @@ class Expander {
     const std::string& name = tokens[length == 1 ? begin : begin + 1].text;
     const std::string open = length == 1 ? "" : tokens[begin].text + (length == 2 ? " " : ""),
                       close = length == 3 ? tokens[end - 1].text : "";
+    // A fragment is expanded where it is used: the members of a group may give its roles other
+    // names each time.
     if (const auto fragment = fragments_.find(name); fragment != fragments_.end())
       return path(fragment->second);
     std::vector<std::string> loops;
@@ -290,7 +304,8 @@ class Expander {
     return result;
   }
 
-  // A fragment: a path without its statement.
+  // A fragment is a path without its statement. Its last token is an end mark, which becomes a `>`:
+  // so that each loop of it ends with one and loop_at finds it.
   std::string path(const std::string& text) {
     Tokens tokens = tokenize(text);
     tokens.back().text = ">";
@@ -312,6 +327,7 @@ class Expander {
     std::string result;
     for (std::size_t begin = 1; begin < close;) {
       std::size_t end = begin;
+      // To the next `;` that is not between inner braces.
       for (int depth = 0; end < close && (depth > 0 || tokens[end].text != ";"); ++end)
         depth += (tokens[end].text == "{") - (tokens[end].text == "}");
       const std::string one = element(Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(begin),

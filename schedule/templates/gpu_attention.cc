@@ -29,6 +29,8 @@ class GpuAttention : AttentionRoles {
  private:
   AttentionTile tile_;
 
+  // A thread has the most rows of a tile that leave at least eight groups of them, that is 8 * Wn
+  // threads per block: a key's value is read once for all rows of a thread.
   bool choose(const TemplateFile& file) {
     tile_.rows = most_rows(file);
     tile_.lanes = *allowed(file, "Wn").begin();
@@ -48,6 +50,8 @@ class GpuAttention : AttentionRoles {
     return scored;
   }
 
+  // `tiled` are the statements that run over rows and keys of a tile, threads along both; the parts
+  // of maxima and totals that split_reduction makes are among them.
   void statements(const std::vector<std::string>& scored) {
     filling_.scope.groups["made"];
     for (const ir::Statement* s : form_.made_of_scores) add("made", s->name);
@@ -57,6 +61,8 @@ class GpuAttention : AttentionRoles {
         add("tiled", filling_.scope.names.at(tensor) + part);
   }
 
+  // Scores, and what is made of them, stay in the registers of the thread that has computed them.
+  // The weights do not: other threads multiply them by the values.
   void kept() {
     std::vector<const ir::Statement*> kept = {form_.scores};
     kept.insert(kept.end(), form_.made_of_scores.begin(), form_.made_of_scores.end());
@@ -67,7 +73,9 @@ class GpuAttention : AttentionRoles {
     }
   }
 
-  // `side` is the dimension that threads run along where it is read.
+  // The layout of a copy in shared memory is [rest, inner, side], so that threads which run along
+  // `side` read neighbouring words. The copy itself takes vectors only where `side` is the last
+  // dimension of the tensor, too: else its elements change places on the way.
   void operand(const ir::Load& load, const std::string& other, const std::string& side,
                std::int64_t vector) {
     const bool is_along = *load.indices.back().affine.as_symbol() == side;
@@ -86,6 +94,8 @@ class GpuAttention : AttentionRoles {
         operand.lists["rest"].push_back(name);
     }
     operand.lists["rest"].push_back(inner);
+    // One word more a row puts the columns that a transposed copy writes into different banks; four
+    // keep rows aligned for vectors of four.
     operand.names["padding"] = side == form_.key ? "1" : std::to_string(kVector);
   }
 };

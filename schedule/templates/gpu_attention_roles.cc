@@ -10,6 +10,7 @@ std::optional<AttentionFound> find_attention(const KernelSoFar& kernel,
                                               kernel.program.statements.data());
   auto form = find_softmax_product(kernel.program, first);
   if (!form) return std::nullopt;
+  // The form spans whole groups of statements, or the nests before and after would tear it apart.
   std::size_t taken = 0, statements = 0;
   for (; taken < groups.size() && statements < form->end - form->begin; ++taken)
     statements += statements_of(groups[taken]).size();
@@ -43,6 +44,7 @@ std::int64_t AttentionRoles::most_rows(const TemplateFile& file) const {
   for (const std::int64_t rows : allowed(file, "Bm")) {
     const bool fills =
         sizes_.batches * ceil_div(sizes_.rows, rows) >= kernel_.machine.gpu->multiprocessors;
+    // A taller tile reads the keys less often, while it still leaves every multiprocessor a block.
     if (best == 0 || (best < sizes_.rows && fills)) best = rows;
   }
   return best;
@@ -63,6 +65,9 @@ void AttentionRoles::describe(std::int64_t rows, std::int64_t keys, std::int64_t
 
 void AttentionRoles::names() {
   const std::string sum =
+      // Where weights are divided by the total before the product, the division moves behind it
+      // (defer_division): the template sums into a tensor of its own, of undivided weights, and
+      // `product` becomes the quotient.
       form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
   filling_.scope.names = {{"row", form_.row},
                           {"key", form_.key},
@@ -89,6 +94,8 @@ void AttentionRoles::names() {
   filling_.scope.lists["batch"] = form_.batch;
 }
 
+// The groups, by the loops that a directive cuts: `keyed` have the key loop, `moved` rows (those
+// that `rewrite online` adds, too), `wide` the columns, `rowwise` rows alone.
 void AttentionRoles::statements(const std::vector<std::string>& scored) {
   const auto& names = filling_.scope.names;
   const std::string sum_init = names.at("sum_init"), sum_update = names.at("sum_update"),

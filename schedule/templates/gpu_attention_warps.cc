@@ -31,8 +31,9 @@ class GpuWarpAttention : AttentionRoles {
  private:
   WarpAttentionTile tile_;
 
-  // What the maximum reads.
+  // The last statement that is made of the scores, whose values the maximum reads.
   const ir::Statement& score() const { return *form_.made_of_scores.back(); }
+  // What the second product multiplies by the values: the shares, where weights are divided first.
   const ir::Statement& multiplied() const { return form_.share ? *form_.share : *form_.weight; }
 
   std::vector<std::string> weighed_statements() const {
@@ -44,6 +45,8 @@ class GpuWarpAttention : AttentionRoles {
   bool choose(const TemplateFile& file, std::int64_t score_bytes) {
     tile_.rows = most_rows(file);
     std::set<std::int64_t> lengths = allowed(file, "Bn");
+    // Instructions of a warp have no guards: a tile of keys that is not full would add what lies
+    // behind the keys.
     std::erase_if(lengths, [&](std::int64_t keys) { return sizes_.keys % keys != 0; });
     return choose_keys(
         file, lengths,
@@ -80,7 +83,8 @@ class GpuWarpAttention : AttentionRoles {
       add("matrices", s);
   }
 
-  // What is made of the sums at their point stays there, where nobody else reads it.
+  // What is made of the sums at their point stays in registers where no other statement reads it.
+  // The last statement's tensor is the result.
   void results() {
     std::vector<const ir::Statement*> made = form_.after;
     if (form_.share) made.insert(made.begin(), form_.product);
@@ -96,7 +100,8 @@ class GpuWarpAttention : AttentionRoles {
             {{{"held", written(*s)}, {"site", name_of(s)}}, {}, {}});
   }
 
-  // As it lies in memory, 16 bytes at a time, in rows whose chunks are in other banks.
+  // The copy keeps the order of dimensions in memory and takes 16 bytes at a time. Its rows are
+  // swizzled or padded so that ldmatrix finds the chunks of eight rows in different banks.
   void operand(const ir::Load& load) {
     const std::vector<CopyLoop> loops = copy_loops(load, tile_.rows, tile_.keys);
     Scope& operand = add_operand(load, loops, WarpAttentionTile::kChunk, tile_.threads());
@@ -104,6 +109,8 @@ class GpuWarpAttention : AttentionRoles {
     operand.names["swizzled"] = row.is_swizzled ? load.buffer : "";
     operand.names["padding"] = std::to_string(row.pad);
     operand.groups["filled"];
+    // The last tile of rows is not full: its copy is filled up with zeros, so that the instructions
+    // compute rows that nobody stores.
     if (sizes_.rows % tile_.rows == 0) return;
     for (std::size_t d = 0; d < load.indices.size(); ++d)
       if (*load.indices[d].affine.as_symbol() == form_.row)

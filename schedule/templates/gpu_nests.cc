@@ -25,12 +25,14 @@ constexpr std::int64_t kMostOfSlice = 40 * 1024;         // bytes
 
 using Names = std::map<std::string, std::string>;
 
-// That part of the loop which is even and at most so long.
+// The loop is cut in the fewest parts of at most `most`, which are then made as even as their size
+// allows: 100 by at most 64 is two parts of 50, not 64 and 36.
 std::int64_t even_part(std::int64_t extent, std::int64_t most) {
   return ceil_div(extent, ceil_div(extent, most));
 }
 
-// Neighbouring threads run along the loop whose sectors are fewest.
+// Neighbouring threads run along the last loop: the one along which a warp touches the fewest
+// sectors of memory takes that place.
 std::vector<std::string> in_thread_order(const ir::Program& program,
                                          const std::vector<const ir::Statement*>& all,
                                          const std::vector<IteratorFacts>& facts,
@@ -105,6 +107,8 @@ class GpuSum {
       return {};
     SumRoles roles{longest(contraction->m, ""), "", contraction->lane, longest(contraction->k, "")};
     if (extent(roles.lane) < kShortLane) roles.outer_lane = longest(contraction->n, roles.lane);
+    // A tile narrower than this reads its operands too seldom again to pay for their copies. Lanes
+    // shorter than a warp are joined by a second free loop.
     if (extent(roles.row) < kShortestSide || lanes(roles) < kShortestSide) return {};
     return roles;
   }
@@ -118,7 +122,8 @@ class GpuSum {
                      std::max<std::int64_t>(1, kLongLane / extent(roles.lane)));
   }
 
-  // Threads lie along the lanes in so many; each has the others of the tile.
+  // How many threads lie along the lanes: the fewest that divide them evenly, are at least four,
+  // with the outer lanes at least eight, and have at most eight lanes each.
   static std::int64_t lane_threads(std::int64_t lanes, std::int64_t outer) {
     std::int64_t threads = lanes;
     for (std::int64_t d = lanes; d >= 1; --d)
@@ -136,6 +141,7 @@ class GpuSum {
     if (free.empty()) return Decline{"there is one sum"};
     std::int64_t all = 1, threads = kThreads;
     for (const std::string& loop : free) all *= extent(loop);
+    // Blocks become smaller until every multiprocessor has one.
     while (threads > kFewestThreads &&
            ceil_div(all, threads) < kernel_->machine.gpu->multiprocessors)
       threads /= 2;
@@ -168,6 +174,8 @@ class GpuSum {
     const std::int64_t bn = even_part(extent(roles_.lane), kLongLane);
     const std::int64_t bh = roles_.outer_lane.empty() ? 1 : outer_lanes(roles_);
     const std::int64_t wn = lane_threads(bn, bh), bm = rows_of(file, bn, bh);
+    // Eight rows per thread where that leaves two warps per block, else four: each value of the
+    // other operand is read from shared memory once for all of them.
     const std::int64_t tm = bm % 8 == 0 && bm / 8 * bh * wn >= kFewestThreads * 2 ? 8
                             : bm % 4 == 0                                         ? 4
                                                                                   : 1;
@@ -179,6 +187,7 @@ class GpuSum {
     const std::map<std::string, std::int64_t> sizes = {{"Bm", bm}, {"Tm", tm}, {"Bh", bh},
                                                        {"Bn", bn}, {"Wn", wn}, {"Kc", kc}};
     for (const auto& [param, value] : sizes)
+      // Without outer lanes the template has no use for their size.
       if (param != "Bh" || !roles_.outer_lane.empty())
         filling.values[param] = std::to_string(value);
     filling.scope.names["lane"] = roles_.lane;
@@ -213,7 +222,8 @@ class GpuSum {
     return rests;
   }
 
-  // What is left of its tile: the loop that counts the parts, or the only part.
+  // The loop whose last iterations are the rest of a tile: .i.o, which counts the threads' parts of
+  // it, or .i.i where a tile is one part.
   std::string edge_of(const std::string& loop,
                       const std::map<std::string, std::int64_t>& sizes) const {
     if (loop == roles_.outer_lane) return ".i";
@@ -256,7 +266,8 @@ class GpuSum {
     return ranges;
   }
 
-  // Of shared memory, with the zeros that operands are filled up with, without the padding of rows.
+  // Bytes of shared memory that the operands of a slice take, with the zeros that fill them up,
+  // without the padding of rows.
   std::int64_t slice_bytes(const std::map<std::string, std::int64_t>& sizes) const {
     const std::vector<CopyRange> slice = ranges(sizes);
     std::int64_t bytes = 0;
@@ -313,6 +324,8 @@ class GpuSum {
                 std::int64_t threads, const std::set<std::string>& rests) const {
     for (const ir::Load* load : ir::reads_of(update())) {
       Scope& operand = filling.scope.groups["operand"].emplace_back();
+      // The dimension along which the threads of a warp read, by a loop of the tile; it comes last
+      // in shared memory.
       std::size_t side = load->indices.size() - 1;
       for (std::size_t d = 0; d < load->indices.size(); ++d)
         if (load->indices[d].affine.uses(roles_.lane) || load->indices[d].affine.uses(roles_.row))
@@ -337,6 +350,8 @@ class GpuSum {
                         size_in_bytes(program().buffer(load->buffer).dtype)};
       for (std::size_t d = side + 1; d < copies.size(); ++d) turned.neighbours *= copies[d].extent;
       operand.names["padding"] = std::to_string(bank_padding(turned).pad);
+      // Where that is not the last one in memory, the copy transposes: its writes are padded into
+      // different banks, and it moves single elements.
       const bool is_turned = side + 1 != copies.size();
       add_copy(operand, load->buffer, std::move(copies),
                is_turned ? 1 : copy_vector(program(), *load, ranges(sizes)), threads);
@@ -351,7 +366,8 @@ struct GpuPoints {
   const ir::Statement* s;
   std::vector<IteratorFacts> facts;
   std::vector<std::string> order;  // the last is the threads'
-  // Along which the read lies in memory, where it strides along the last.
+  // The loop along which the read lies in memory, where it strides along the threads' loop; empty:
+  // there is none.
   std::string turning;
   const ir::Load* operand = nullptr;
   std::vector<const ir::Statement*> after = {};  // at the same points
@@ -376,7 +392,8 @@ struct GpuPoints {
     return filling;
   }
 
-  // Whose iterations do not each write an element that no other one touches; null: none's.
+  // A statement of which two iterations may touch one element, so that they cannot run at the same
+  // time; null: there is none. Each iterator has to be a subscript of its own, up to a constant.
   const ir::Statement* sharing_elements() const {
     std::vector<const ir::Statement*> all = {s};
     all.insert(all.end(), after.begin(), after.end());
@@ -411,7 +428,8 @@ struct GpuPoints {
 GpuPoints points_of(const KernelSoFar& kernel, const ir::Statement& s) {
   GpuPoints points{&kernel, &s, facts_of(kernel.reference, s), {}, "", nullptr};
   points.order = in_thread_order(kernel.program, {&s}, points.facts, s.iterators);
-  // Those that write neighbours come last.
+  // Loops along which the result's neighbours lie come last, as the threads' loop: writes that
+  // stride cannot go through shared memory here, reads can.
   const auto writes_neighbours = [&](const std::string& loop) {
     return write_stride(kernel.program, s, loop).value_or(0) == 1;
   };
@@ -429,6 +447,8 @@ GpuPoints points_of(const KernelSoFar& kernel, const ir::Statement& s) {
            !load->otherwise &&
            ir::stride_of(kernel.program, *load, points.order.back()).value_or(0) > 1;
   });
+  // Squares pay where both loops are longer than a warp, the write lies along the lanes, and the
+  // tensor is read once: one copy in shared memory serves all of its reads.
   const bool pays = turned != reads.end() && is_long(turning) && is_long(points.order.back()) &&
                     write_stride(kernel.program, s, points.order.back()) == 1 &&
                     std::ranges::count(reads, (*turned)->buffer, &ir::Load::buffer) == 1;

@@ -70,6 +70,8 @@ class GpuProduct {
   }
   std::int64_t slices() const { return ceil_div(extent(tile_.product.step.loop), tile_.steps); }
 
+  // An instruction's accumulators are registers from the first step to the last, and each operand
+  // has one copy in shared memory.
   bool has_plain_sums() const {
     std::set<std::string> operands;
     for (const ir::Load* load : ir::reads_of(update()))
@@ -82,7 +84,8 @@ class GpuProduct {
            can_stage_accumulator(program(), update(), statements_, false);
   }
 
-  // Lanes along the result's memory, operands that ldmatrix reads, the longest rows and steps.
+  // In this order: lanes that lie along the result's memory, operands that move by one along the
+  // steps (ldmatrix reads them row by row), the longest rows, lanes and steps.
   void choose_loops() {
     const auto worth = [&](const WarpProduct& product) {
       const bool is_along = write_stride(program(), update(), product.lane.loop) == 1;
@@ -97,8 +100,8 @@ class GpuProduct {
     tile_.product = *std::ranges::max_element(products_, {}, worth);
   }
 
-  // Of what the file allows the longest that is not longer than the loop, or the shortest; a
-  // multiple of the instruction's tile.
+  // The shortest of the file's sizes that covers `most` iterations, or the longest where none does.
+  // Multiples of the instruction's tile alone count; without any it is that tile.
   std::int64_t longest(const TemplateFile& file, const char* param, std::int64_t tile,
                        std::int64_t most) const {
     std::int64_t best = 0;
@@ -113,6 +116,8 @@ class GpuProduct {
     std::int64_t rows = extent(row.loop), lanes = extent(lane.loop), others = 1;
     for (const PricedLoop& loop : loops_)
       if (!loop.reduction && loop.name != row.loop && loop.name != lane.loop) others *= loop.extent;
+    // Halve the longer side of the tile until every multiprocessor has a block, or the tile is two
+    // instructions by four.
     for (;;) {
       tile_.block_rows = longest(file, "Bm", row.tile, rows);
       tile_.block_lanes = longest(file, "Bn", lane.tile, lanes);
@@ -128,6 +133,7 @@ class GpuProduct {
         std::min(tile_.block_lanes, longest(file, "Wn", lane.tile, tile_.block_lanes));
     const std::int64_t bytes =
         size_in_bytes(program().buffer(ir::reads_of(update()).front()->buffer).dtype);
+    // A row of a slice is at most 64 bytes, four chunks of ldmatrix.
     tile_.steps = longest(file, "Kc", step.tile, std::min(extent(step.loop), kSliceBytes / bytes));
     tile_.depth = std::min<std::int64_t>(longest(file, "Depth", 1, kSliceBytes), slices());
   }
@@ -184,7 +190,8 @@ class GpuProduct {
     if (tile_.depth > 1) filling_.values["Depth"] = std::to_string(tile_.depth);
   }
 
-  // Tiles that sizes cut short have zeros beyond them.
+  // Whether some tile of the operand ends behind the tensor: the copy has zeros there, which add
+  // nothing to the sums.
   bool is_cut_short(const ir::Load& load) const {
     const auto& [row, lane, step] =
         std::tie(tile_.product.row, tile_.product.lane, tile_.product.step);
@@ -214,6 +221,8 @@ class GpuProduct {
       copies.push_back({name, read.box[d]});
     }
     const std::int64_t bytes = size_in_bytes(program().buffer(load.buffer).dtype);
+    // The swizzle exchanges chunks by an exclusive or of their numbers, which stays within a row
+    // only where its length is a power of two.
     const bool is_even = std::has_single_bit(static_cast<std::uint64_t>(read.box[read.inmost]));
     operand.names = {{"inmost", operand.lists["dims"][read.inmost]},
                      {"swizzled", is_even ? load.buffer : ""},

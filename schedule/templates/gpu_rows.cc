@@ -21,7 +21,7 @@ class GpuRows {
         found_(found),
         suffix_(std::move(suffix)) {}
 
-  // Of the passes; 0: there are none.
+  // The longest loop along a row among the passes; 0: no pass has one.
   std::int64_t longest_row() const {
     std::int64_t length = 0;
     for (const RowPass& pass : found_.chain.passes)
@@ -36,6 +36,7 @@ class GpuRows {
     for (const RowPass& pass : chain.passes)
       if (!pass.own.empty() && extent(*pass.body.front(), pass.own.back()) < kShortestRow)
         return Decline{"rows are short"};
+    // A block has four short rows with a warp along each, or one long row with all its threads.
     const bool is_short = longest_row() <= kShortRow;
     filling_.values = {{"Rows", is_short ? "4" : "1"},
                        {"Threads", is_short ? "32" : "256"},
@@ -91,6 +92,7 @@ class GpuRows {
           {{"sum", tensor},
            {"parts", fresh(tensor + "_p")},
            {"few", fresh(tensor + "_q")},
+           // Names of the partial sums as they are halved from step to step of the tree.
            {"few8", fresh(tensor + "_q") + "_8"},
            {"few4", fresh(tensor + "_q") + "_4"},
            {"few2", fresh(tensor + "_q") + "_2"},
@@ -105,7 +107,8 @@ class GpuRows {
     }
   }
 
-  // What only the rows read is theirs, as long as a block has the room.
+  // What no other nest reads stays in the block, as long as the elements of one row are at most 8
+  // KiB.
   void keep(const ir::Statement& s) {
     constexpr std::int64_t kMostBytes = 8 * 1024;
     const std::string& tensor = s.writes[0].buffer;

@@ -28,6 +28,8 @@ bool slides(const ir::Statement& update, const ir::Index& index) {
   });
 }
 
+// Equal as sets of constraints: two ways to write one domain count as different, which keeps
+// statements apart that could be together, never the other way round.
 bool same_domain(const ir::Statement& a, const ir::Statement& b) {
   std::set<ir::Constraint> left(a.domain.begin(), a.domain.end()),
       right(b.domain.begin(), b.domain.end());
@@ -38,13 +40,15 @@ bool starts_nest(const ir::Statement& init, const ir::Statement& update) {
   return update.region_depth == 0 && ir::starts_reduction(init, update);
 }
 
+// The definition runs once at each point of `first`, and no iteration of it depends on another one.
 bool has_points_of(const ir::Statement& definition, const ir::Statement& first) {
   return definition.combiner == ir::Combiner::None && definition.region_depth == 0 &&
          std::ranges::is_permutation(definition.iterators, first.iterators) &&
          same_domain(definition, first) && ir::stay_at_their_point(definition, definition);
 }
 
-// It runs at the point that the accumulator has just finished.
+// The epilogue can run at once at the point whose sum is finished: what it touches of the members'
+// tensors, they touch at the same point.
 bool follows_at_point(const ir::Statement& epilogue,
                       const std::vector<const ir::Statement*>& members) {
   return has_points_of(epilogue, *members.front()) &&
@@ -53,8 +57,12 @@ bool follows_at_point(const ir::Statement& epilogue,
          });
 }
 
-// A definition at the point of those before it, of which it reads one or fills the lines with the
-// last, side by side with them along the same loops.
+// Whether a definition can share one nest with those before it, point by point: it reads what one
+// of them defines, or fills the elements between those that the last one writes, and its vectors
+// lie along the same loop.
+//
+//   a[i] = x[i] + 1        b[i] = a[i] * y[i]        b reads a at its point
+//   y[2*i] = ..            y[2*i + 1] = ..           the lines of y are filled by both
 bool lies_beside(const ir::Program& program, const ir::Statement& s,
                  const std::vector<const ir::Statement*>& members) {
   const ir::Statement& first = *members.front();
@@ -80,7 +88,8 @@ bool lies_beside(const ir::Program& program, const ir::Statement& s,
          (std::ranges::any_of(members, is_read) || ir::write_in_turn(*members.back(), s));
 }
 
-// C[i, j] += ... on what is there already, each element by itself.
+// C[i, j] += ... without an initial value: each element is added to on its own. Free iterators must
+// be subscripts, or two of their iterations would add to one element.
 bool adds_in_place(const ir::Statement& s) {
   if (s.combiner == ir::Combiner::None || s.region_depth > 0 || s.writes.size() != 1) return false;
   return ir::reads_apart(s, s) &&
@@ -103,7 +112,7 @@ std::vector<StatementGroup> group_statements(const ir::Program& program) {
       group.update = &all[i + 1];
       std::vector<const ir::Statement*> members{group.init, group.update};
       for (i += 2; i < all.size() && follows_at_point(all[i], members); ++i) {
-        // It starts the next reduction.
+        // This definition is the initial value of the next reduction, not an epilogue of this one.
         if (i + 1 < all.size() && starts_nest(all[i], all[i + 1])) break;
         group.epilogue.push_back(&all[i]);
         members.push_back(&all[i]);
@@ -184,6 +193,8 @@ bool reads_windows(const ir::Statement& update) {
 void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> loops,
               std::int64_t vector, std::int64_t threads) {
   const std::string last = loops.back().name;
+  // Threads share vectors, not elements: the loop within a vector is split off before they are
+  // counted.
   if (vector > 1) loops.back() = {last + ".o", loops.back().extent / vector};
   const CopyThreads shared = share_copy(loops, threads);
   operand.names["operand"] = tensor;

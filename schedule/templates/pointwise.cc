@@ -42,6 +42,9 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const StatementGroup& group,
                  can_carry_lanes(program, *each, fact.name);
         }))
       shape.lane = fact.name;
+  // The ways to fill vectors, the best first: plain lanes, with squares for reads across them;
+  // phases of a loop that is divided by a few; blocks of a loop that is divided by half a vector or
+  // more.
   if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
   if (const IteratorFacts* turning = find(facts, shape.turning)) {
     shape.side = square_side(find(facts, shape.lane)->extent, lanes);
@@ -61,13 +64,15 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const StatementGroup& group,
   return shape;
 }
 
-// Iterations that write the same elements depend on each other.
+// Only a loop that moves the written element can be shared by threads: iterations that write the
+// same elements depend on each other.
 bool owns_elements(const ir::Statement& s, const std::string& loop) {
   return std::ranges::any_of(s.writes[0].indices, [&](const ir::Index& index) {
     return !index.indirect && index.affine.uses(loop);
   });
 }
 
+// Priced as a sum without reduction loops: the cost model's tile of the statement alone.
 double cycles_of(const KernelSoFar& kernel, const ir::Statement& s,
                  const std::vector<IteratorFacts>& facts) {
   TileQuestion question{&kernel.program, &s, {}, {}, {}, {}, {}, 1};

@@ -31,8 +31,9 @@ const IteratorFacts* longest(const std::vector<IteratorFacts>& facts,
   return best;
 }
 
-// Elements of different iterations of the loop are never the same: in this dimension it moves them
-// further than all other loops and `distance` together.
+// Elements of different iterations of the loop are never the same: one step of it moves the
+// subscript further than `distance` and all steps of the other loops together, |c_loop| >
+// |distance| + sum over the others of |c_i| * (extent_i - 1).
 bool parts_elements(const ir::Affine& subscript, std::int64_t distance,
                     const std::vector<IteratorFacts>& facts, const std::string& loop) {
   std::int64_t others = std::abs(distance);
@@ -43,7 +44,8 @@ bool parts_elements(const ir::Affine& subscript, std::int64_t distance,
   return std::abs(subscript.coefficient(loop)) > others;
 }
 
-// No iteration of the loop reads what another one writes.
+// No iteration of the loop reads or writes what another one writes: some dimension keeps their
+// elements apart, for the write against itself and against each read of the same tensor.
 bool is_free(const ir::Statement& s, const std::vector<IteratorFacts>& facts,
              const std::string& loop) {
   const ir::Access& write = s.writes.front();
@@ -60,7 +62,8 @@ bool is_free(const ir::Statement& s, const std::vector<IteratorFacts>& facts,
          });
 }
 
-// In its region; others in it would have to keep their turn.
+// Whether the statement is the only one of its region. With others the order between them would
+// have to be kept as well.
 bool is_alone(const ir::Program& program, const ir::Statement& s) {
   return std::ranges::any_of(program.order, [&](const ir::Item& item) {
     const auto* region = std::get_if<ir::Region>(&item);
@@ -82,6 +85,8 @@ struct RecurrenceNest {
     if (lane.empty() && row.empty())
       return Decline{"each of its instances needs the one before it"};
     const DType type = kernel.program.buffer(s.writes[0].buffer).dtype;
+    // Without lanes several rows run side by side: each is a chain of additions that wait for each
+    // other, and the chains fill each other's waits.
     const std::int64_t rows = row.empty() ? 1 : std::min(kChains, find(facts, row)->extent);
     Filling filling;
     filling.staged = kernel.staged;
@@ -114,6 +119,7 @@ std::optional<OpenNest> open_recurrence(const KernelSoFar& kernel, const Stateme
   RecurrenceNest nest{kernel, s, facts_of(kernel.reference, s), "", "", {}};
   for (std::size_t i = 1; i < s.iterators.size(); ++i)
     if (is_free(s, nest.facts, s.iterators[i])) nest.free.push_back(s.iterators[i]);
+  // All loops but the first, the region's steps, have to be free.
   if (nest.free.size() + 1 < s.iterators.size()) return std::nullopt;
   for (const std::string& it : nest.free)
     if (write_stride(kernel.program, s, it) == 1 && find(nest.facts, it)->extent > 1 &&

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kLaneBlocks = "lane.o.o";  // in a nest: over blocks of tiles
 
-// Of one template for one nest.
+// Fills the holes of one template for one nest.
 class ReductionFiller {
  public:
   ReductionFiller(const KernelSoFar& kernel, const ReductionNest& nest, const TileChoice& free,
@@ -64,7 +64,8 @@ class ReductionFiller {
 
   // --- what the cost model is asked
 
-  // The loops of the free choice where this form has a tile of them, else others.
+  // First with the loops that the free choice has taken, then with any: a form need not have a tile
+  // of the former.
   bool choose() {
     TileForm form = form_of_file();
     form.fixed = {{"lane", free_.lane}, {"row", free_.row}, {"outer_row", free_.outer_row}};
@@ -91,7 +92,8 @@ class ReductionFiller {
     return form;
   }
 
-  // Every loop that the lists of the nest hold stands somewhere.
+  // Each free loop stands in the nest: by the list of them all, or by the lists of its parts, which
+  // have to be named unless they are empty.
   bool places_all_loops() const {
     const auto stands = [&](const char* list) {
       return std::ranges::find(file_.around, list) != file_.around.end();
@@ -143,12 +145,14 @@ class ReductionFiller {
 
   // --- the loops around the tile
 
-  // Of a free loop: h, or h.o of a second row loop.
+  // A free loop h with its trips; of a second row loop it is h.o, the loop over its tiles.
   CountedLoop counted(const std::string& loop) const {
     const bool is_row = loop == tiles_of(choice_.outer_row);
     return {loop, tiled().trips_of(loop), true, is_row ? choice_.outer_row : loop};
   }
 
+  // With blocks of tiles lane.o counts the tiles of a block and lane.o.o the blocks; shared lanes
+  // are cut in a part for each thread first.
   std::int64_t trips(const std::string& item, const std::string& role) const {
     if (share_ > 0 && item == "lane.o") return machine().cores;
     const std::int64_t tiles = tiled().trips(role);
@@ -188,6 +192,8 @@ class ReductionFiller {
   void copies() {
     for (const char* group : {"weight", "panel", "part", "read", "border", "padded", "ahead"})
       filling_.scope.groups[group];
+    // Panels lie along the lanes. Without them, or where squares are transposed in registers,
+    // operands are read where they are.
     if (choice_.lane.empty() || choice_.turned) return;
     const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
     const TiledReduction reduction{&nest_.program(),
@@ -231,6 +237,8 @@ class ReductionFiller {
     for (auto index = stage.layout.begin() + 1; index + 1 != stage.layout.end(); ++index)
       member.lists["rest"].push_back(index->dimension);
     member.lists["rest"];
+    // The group says when the copy is made and for whom: as the kernel is compiled, part by part at
+    // a loop, for one statement's reads alone, or once before the nest.
     const char* group = stage.when_compile      ? "weight"
                         : stage.at              ? "part"
                         : !stage.reader.empty() ? "read"

@@ -36,7 +36,8 @@ TileChoice ReductionNest::choose(const TileForm* form) const {
   return choose_tile(question, *machine_);
 }
 
-// Lanes that stride, turned along the innermost reduction loop.
+// Whether the loop can carry lanes by transposing squares in registers: what is read strides along
+// it and lies along the innermost reduction loop, and both are at least a vector long.
 bool ReductionNest::turns(const IteratorFacts& fact) const {
   const std::int64_t lanes = machine_->lanes(dtype_);
   if (fact.reduction || fact.extent < lanes || group_.update->reductions.empty()) return false;
@@ -82,14 +83,16 @@ bool TiledSum::moves(const ir::Load& load, const std::string& loop) const {
   return !loop.empty() && ir::stride_of(nest_.program(), load, loop).value_or(1) != 0;
 }
 
-// It moves along the lanes and not along the rows, or the other way round. Without rows: with the
-// lanes or not.
+// For `lanes`, whether the operand moves along the lanes and not along the rows; otherwise, along
+// the rows and not along the lanes. Without rows only the lanes count.
 bool TiledSum::is_along(const ir::Load& load, bool lanes) const {
   const bool along_lanes = moves(load, choice_.lane);
   const bool along_rows = choice_.row.empty() ? !along_lanes : moves(load, choice_.row);
   return along_lanes == lanes && along_rows != lanes;
 }
 
+// A free loop outside the tile belongs to the operands that move with it: to those along the lanes
+// or along the rows, whose panels it then chooses. `batch` where both move, or neither.
 const char* TiledSum::side_of(const std::string& loop) const {
   bool with_lanes = false, with_rows = false;
   for (const ir::Load* load : ir::reads_of(*nest_.group().update)) {
@@ -101,7 +104,8 @@ const char* TiledSum::side_of(const std::string& loop) const {
   return with_lanes ? "lane_free" : "row_free";
 }
 
-// In one iteration of the batch loops.
+// Bytes of the operands along the lanes (or the rows) that one iteration of the batch loops reads,
+// each tensor once and at most whole.
 std::int64_t TiledSum::bytes_along(bool lanes, const std::vector<std::string>& batch) const {
   std::int64_t bytes = 0;
   std::set<std::string> seen;

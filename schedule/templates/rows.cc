@@ -98,6 +98,7 @@ class RowsFiller {
     std::vector<std::string>& rows = filling_.scope.lists["rows"];
     rows = chain_.rows;
     if (in_blocks()) rows.pop_back();
+    // The outermost loop with a trip for each core runs in threads.
     std::string threads;
     for (const std::string& loop : chain_.rows) {
       std::int64_t trips = extent(*q_.statements.front(), loop);
@@ -112,6 +113,8 @@ class RowsFiller {
                             {"first", q_.statements.front()->name}};
   }
 
+  // A param serves all passes of its kind, so the pass with the fewest vectors decides. Passes
+  // whose loop is not split have no size.
   void sizes() {
     for (const RowPass& pass : chain_.passes) {
       if (pass.own.empty() || pass.is_whole) continue;
@@ -125,10 +128,11 @@ class RowsFiller {
       filling_.values["Np"] = vectors(of_definitions_);
   }
 
-  // As the script calls it: of several nests each has its own.
+  // The name of the param in the script: each nest has its own.
   std::string param(const std::string& name) const { return name + number_; }
 
-  // Of a block's rows as lanes: <i.i>, or i.i where their elements are no neighbours.
+  // How the rows of a block run where an element of each is computed: <i.i>, as lanes, where these
+  // elements are neighbours, else the plain loop i.i.
   std::string across(const ir::Statement& s) const {
     if (!in_blocks()) return "";
     const bool suits =
@@ -168,6 +172,8 @@ class RowsFiller {
   // Returns the tensor in which the terms of a row are summed up first.
   std::string add_sum(const RowPass& pass, const ir::Statement& update, Scope& scope) {
     const std::string& tensor = update.writes[0].buffer;
+    // Terms are summed into several vectors side by side (wide), these into one (narrow), and its
+    // lanes into the sum: additions of one vector would wait for each other.
     const bool is_wide = pass.keeps_rows || pass.together > 1 || of_sums_ > 1;
     const std::string narrow = fresh(tensor + "_l"), wide = is_wide ? fresh(tensor + "_v") : "";
     const std::string first = is_wide ? wide : narrow;

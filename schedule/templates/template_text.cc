@@ -99,7 +99,7 @@ class TemplateParser {
     structure_ = &*structure;
   }
 
-  // A hole is one that the cost model can fill.
+  // Only what the cost model can fill for this structure may be a hole.
   void check_hole(const std::string& name, const std::vector<std::string>& known) const {
     if (!structure_ || std::ranges::find(known, name) != known.end()) return;
     LineParser::fail("nothing fills " + name + " = ? of a " + result_.structure +
@@ -118,7 +118,8 @@ class TemplateParser {
     result_.lines.push_back({line, origin});
   }
 
-  // split, or what stands behind each GROUP:.
+  // The word that says what the line does stands first, or behind `each GROUP:`, which may be
+  // repeated.
   static void check_word(const std::vector<Token>& tokens) {
     std::size_t at = 0;
     while (at + 3 < tokens.size() && tokens[at].text == "each" && tokens[at + 2].text == ":")
@@ -270,6 +271,8 @@ TemplateSet templates_with(const std::string& folder) {
   add_templates(texts, given, place, set, problems);
   const bool has_table = given.contains(kTable);
   parse_table(texts.at(kTable), (has_table ? place : "templates/") + kTable, set, problems);
+  // A template of the folder that its table does not name comes before all others, without a
+  // condition: putting a file there is enough to try it.
   std::vector<TemplateChoice> first;
   for (const auto& [name, file] : set.files)
     if (given.contains(name + kTemplate) &&

@@ -41,6 +41,8 @@ class TemplateScheduler {
     std::size_t taken = 0;
     for (std::size_t i = 0; i < groups.size(); ++kernel_.number) {
       const std::span<const StatementGroup> rest = std::span(groups).subspan(i);
+      // The longest forms first: attention takes several groups, rows one or more, anything else
+      // one.
       std::size_t here = take_attention(rest);
       const auto& rows = on_gpu() ? open_gpu_rows : open_rows;
       if (here == 0) here = take(rows(kernel_, rest, options_.keep_order), rest.front());
@@ -85,7 +87,8 @@ class TemplateScheduler {
     return 0;
   }
 
-  // In another order than the Program's.
+  // Attention in one pass scales its sums as the maximum grows: the terms come in another order
+  // than the Program's, which `exact` forbids.
   std::size_t take_attention(std::span<const StatementGroup> groups) {
     if (!on_gpu() || options_.keep_order) return 0;
     for (const auto& open : {open_gpu_attention_warps, open_gpu_attention})
@@ -102,10 +105,11 @@ class TemplateScheduler {
     return *value != 0;
   }
 
-  // Of one group that is no chain of rows.
+  // Takes one group that belongs to no chain of rows; 1 where it is done, 0 where it stays as it
+  // is.
   std::size_t take_one(const StatementGroup& group) {
     const ir::Statement& s = main_of(group);
-    // Nothing is to schedule.
+    // No points, so there is nothing to schedule.
     if (is_empty(kernel_.reference, kernel_.reference.at(s.name))) return 1;
     if (s.iterators.empty()) return 1;  // a single point has no loops
     const std::size_t taken = group.update ? take_sum(group) : take_plain(group);
@@ -136,6 +140,8 @@ class TemplateScheduler {
 
   void write(const TemplateFile& file, Filling& filling, const StatementGroup& first) {
     for (const auto& [param, known] : file.params) {
+      // A hole that has no value is no param of the script: its name is empty, which takes the
+      // lines that use it out.
       const bool is_unused = known.value == "?" && !filling.values.contains(param);
       filling.scope.names[param] = is_unused ? "" : param + kernel_.suffix();
     }
@@ -192,7 +198,8 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine,
   return scheduled_reworded(
       program, machine, [&](const ir::Program& seen) { return kept_values(seen, machine); },
       [&](const ir::Program& seen, const Precomputing&) {
-        // Of the script that is taken.
+        // make_plain may run for several rewordings of the Program: notes and uses are those of the
+        // script that is taken in the end.
         if (options.notes) options.notes->resize(notes);
         if (options.uses) options.uses->resize(uses);
         return make_plain(seen, machine, options);

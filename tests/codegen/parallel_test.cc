@@ -1,3 +1,5 @@
+// Parallel loops and scratch memory in generated code: results against the interpreter of loop
+// programs, calls of the host by what a recording one has seen.
 #include <doctest/doctest.h>
 
 #include <vector>

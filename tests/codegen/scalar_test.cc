@@ -1,3 +1,5 @@
+// Loop programs in scalar code, one construct per test: results against the interpreter of loop
+// programs, bit for bit.
 #include <doctest/doctest.h>
 
 #include "support/error.h"

@@ -1,3 +1,5 @@
+// Targets, objects and libraries: what a processor's name stands for, how kernels are linked
+// together, and the words of refusals.
 #include "codegen/target.h"
 
 #include <doctest/doctest.h>

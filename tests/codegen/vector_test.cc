@@ -1,3 +1,5 @@
+// Vectors in loop programs, of every type and for every level of x86-64 that this machine runs:
+// results against the interpreter, and a page behind each buffer that no lane may touch.
 #include <doctest/doctest.h>
 
 #include <string>

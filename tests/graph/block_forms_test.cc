@@ -1,3 +1,4 @@
+// Which operators have a form on values in blocks of channels, and the reason where one has none.
 #include "graph/layouts/block_forms.h"
 
 #include <doctest/doctest.h>

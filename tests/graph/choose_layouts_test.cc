@@ -1,3 +1,5 @@
+// Where values enter and leave blocks of channels: operators by hand, results bit for bit those of
+// the graph in plain layouts.
 #include "graph/passes/choose_layouts.h"
 
 #include <doctest/doctest.h>

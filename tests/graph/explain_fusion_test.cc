@@ -1,3 +1,4 @@
+// The text that explains groups, line by line, and a sentence for each verdict of the rules.
 #include "graph/explain_fusion.h"
 
 #include <doctest/doctest.h>

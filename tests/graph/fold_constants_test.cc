@@ -1,3 +1,4 @@
+// Constants are computed ahead: by hand, and check_pass holds results to those of the graph before.
 #include "graph/passes/fold_constants.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Scales and shifts fold into weights and biases: which of them, by hand; results bit for bit those
+// of the graph before, on whole numbers.
 #include "graph/passes/fold_scales.h"
 
 #include <doctest/doctest.h>

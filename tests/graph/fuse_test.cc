@@ -1,3 +1,5 @@
+// The partition of a graph in groups: against TVM's on its own graphs (tests/data/fusion), against
+// a second implementation on random ones, and rule by rule.
 #include "graph/fuse.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Directives that join groups or keep operators apart: groups by hand, their order on random
+// graphs, and the words of refusals.
 #include "graph/join_groups.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Equal nodes and constants become one: how many, by hand; results those of the graph before.
 #include "graph/passes/merge_common_nodes.h"
 
 #include <doctest/doctest.h>

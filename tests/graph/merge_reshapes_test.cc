@@ -1,3 +1,4 @@
+// Chains of reshapes become one: graphs by hand, results those of the graph before.
 #include "graph/passes/merge_reshapes.h"
 
 #include <doctest/doctest.h>

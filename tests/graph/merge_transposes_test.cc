@@ -1,3 +1,4 @@
+// Chains of transposes become one: permutations by hand, results those of the graph before.
 #include "graph/passes/merge_transposes.h"
 
 #include <doctest/doctest.h>

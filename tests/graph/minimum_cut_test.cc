@@ -1,3 +1,4 @@
+// The minimum cut against all splits of up to eight things, and the side that equal costs choose.
 #include "graph/layouts/minimum_cut.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The list of passes as a whole: on a network and on random graphs the results of single nodes and
+// of fused groups are those of the graph before.
 #include "graph/optimize.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Nodes that no output needs go: a graph by hand, results those of the graph before.
 #include "graph/passes/remove_dead_nodes.h"
 
 #include <doctest/doctest.h>

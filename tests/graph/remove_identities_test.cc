@@ -1,3 +1,5 @@
+// Every kind of node that copies its operand goes, and what only looks like one stays: by hand,
+// results those of the graph before.
 #include "graph/passes/remove_identities.h"
 
 #include <doctest/doctest.h>

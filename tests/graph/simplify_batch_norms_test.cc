@@ -1,3 +1,5 @@
+// Batch normalisations become a multiplication and an addition where their parameters are
+// constants: by hand, results those of the graph before.
 #include "graph/passes/simplify_batch_norms.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Proofs by intervals and known bounds, elimination of variables, and normal forms of constraints:
+// each by hand.
 #include "ir/facts.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// Programs of several sizes as one Program with the sizes open: affine functions and texts by hand,
+// and what is refused.
 #include <doctest/doctest.h>
 
 #include "ir/open_program.h"

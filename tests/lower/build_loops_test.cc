@@ -1,3 +1,5 @@
+// Schedules as loops, after every pass of lowering and as text that is read again: results against
+// the interpreter of the Program.
 #include "lower/build_loops.h"
 
 #include <doctest/doctest.h>

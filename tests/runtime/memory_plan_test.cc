@@ -1,3 +1,5 @@
+// Places of buffers in an arena: random ones never overlap and stay above a lower bound; small
+// plans by hand.
 #include "runtime/memory_plan.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Tensors: memory, elements of every type, reproducible fills, comparison and DLPack, by hand.
 #include "runtime/tensor.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// The thread pool: every iteration exactly once, under a worker number that nobody else has at the
+// time, whatever nests or runs beside.
 #include "runtime/thread_pool.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Checked arithmetic against its definition, and the words of an overflow.
 #include "support/checked.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The table of GPUs: what each name stands for, and what is assumed of a compute capability.
 #include "support/gpu_machines.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Our stable sort: small lists by hand, random ones against the standard library.
 #include "support/stable_sort.h"
 
 #include <doctest/doctest.h>

@@ -10,7 +10,8 @@ namespace {
 
 using Matrix = std::vector<std::vector<std::int64_t>>;
 
-// By expansion along the first row: the matrices are as large as nests are deep.
+// Laplace expansion along the first row: exponential, but matrices are as large as nests are deep
+// (8 at most).
 std::int64_t determinant(const Matrix& m) {
   if (m.empty()) return 1;
   std::int64_t sum = 0;

@@ -11,8 +11,9 @@ namespace polyte::schedule {
 
 namespace {
 
-// What an expression of the update reads of the tensor is no part of the step. Two threads of a
-// loop above it that show that, else that such an update is not made.
+// The refusal of an update that reads more of the tensor than the element that it updates: only the
+// update itself is one step. Each loop above is tried as a parallel one, for two threads that show
+// the race; where no loop shows one, the refusal has no counterexample.
 Refusal no_single_step(const State& state, const std::string& statement, const std::string& tensor,
                        const PrimitiveContext& context) {
   for (const Loop* loop : path_to(state.tree, statement)) {

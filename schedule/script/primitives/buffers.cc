@@ -66,6 +66,7 @@ void edit_accesses(State& state, const std::string& buffer, const IndexEdit& edi
   }
 }
 
+// Elements `factor` apart along the dimension share a place.
 void fold_dimension(State& state, std::size_t buffer, std::size_t dimension, std::int64_t factor) {
   StagedBuffer& b = state.staged[buffer];
   edit_accesses(state, b.name, [&](const ScheduledStatement&, std::vector<ir::Index> indices) {
@@ -84,6 +85,7 @@ std::optional<Refusal> check_buffer(const State& state, const StagedBuffer& buff
   return check_races(state, users, context);
 }
 
+// Where the fold is illegal, larger ones are tried, so that the refusal can name one that is legal.
 std::optional<Refusal> check_fold(const State& state, const State& unfolded, std::size_t buffer,
                                   std::size_t dimension, std::int64_t factor,
                                   const PrimitiveContext& context) {

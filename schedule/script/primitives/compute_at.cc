@@ -75,6 +75,7 @@ Applied compute_at(const State& state, const ComputeAt& directive,
   const auto loop = the_loop(state, directive.at);
   if (!loop) return loop.error();
   const std::vector<std::string> consumers = consumers_below(state, **loop, tensor);
+  // A loop whose statements only write the tensor is one of the producer itself.
   if (consumers.empty() &&
       std::ranges::all_of(statements_below(state.tree, (*loop)->id), [&](const std::string& s) {
         return std::find(writers.begin(), writers.end(), s) != writers.end();

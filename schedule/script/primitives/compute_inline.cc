@@ -67,7 +67,8 @@ ir::Expr condition_of(const std::vector<ir::Constraint>& guard) {
   return all;
 }
 
-// Every load of e with the guard added; what is read outside is not used.
+// The value under a guard: all of its loads get the guard as well, since they would leave their
+// buffers where it fails. What they give there is not used.
 ir::Expr guarded(const ir::Expr& e, const std::vector<ir::Constraint>& guard) {
   return ir::rewrite(e, [&](const ir::Expr& leaf) {
     const ir::Load* load = std::get_if<ir::Load>(&leaf->op);
@@ -87,6 +88,8 @@ class Inliner {
   void into(ir::Statement& s) {
     const auto leaf = [&](const ir::Expr& e) { return replaced(e, s.name); };
     for (ir::Expr& value : s.values) {
+      // A term that was a fused product stays one; what was rounded before it was added up still
+      // is.
       const ir::Expr inlined = ir::rewrite(value, leaf);
       value =
           ir::is_fused_product(s.combiner, value) ? inlined : ir::rounded_term(s.combiner, inlined);
@@ -120,7 +123,7 @@ class Inliner {
   }
 };
 
-// The definition may read what the statement updates.
+// An atomic update must not read what it updates besides its element; the inlined definition may.
 std::optional<Refusal> check_single_step(const ScheduledStatement& s) {
   const std::string& updated = s.body.writes.front().buffer;
   if (!s.atomic || !states_a_read(s, updated)) return std::nullopt;

@@ -10,6 +10,7 @@ std::optional<Refusal> arrange_copy(State& state, const std::string& name,
                                     const std::vector<NestLoop>& path, const StageCopies& stage) {
   const bool exists =
       std::find(stage.copies.begin(), stage.copies.end(), name) != stage.copies.end();
+  // The copy in or out of the stage may be named even where the stage needs none.
   if (!exists && (name == stage.buffer + ".in" || name == stage.buffer + ".out"))
     return std::nullopt;
   if (!exists)

@@ -79,6 +79,8 @@ std::string part_of(const std::string& statement, const std::string& part) {
   return statement + "." + part.substr(part.rfind('.') + 1);
 }
 
+// The part of a statement below or from the point on: the same rows under the part's name, and a
+// domain that the loop's value bounds.
 ScheduledStatement restricted(ScheduledStatement s, const std::string& loop,
                               const std::string& part, const ir::Affine& at, bool low) {
   const ir::Affine value = row_of(s, loop)->value, point = ir::substitute(at, row_bindings(s));

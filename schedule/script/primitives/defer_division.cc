@@ -85,7 +85,8 @@ class Deferral {
     return true;
   }
 
-  // Directly in front of the update, and there alone.
+  // The initial value has to stand directly in front of the update: both become those of the new
+  // sum.
   std::optional<Refusal> find_init(const ir::Statement& update) {
     const auto& all = before_.basis->statements;
     const auto at = std::ranges::find(all, update.name, &ir::Statement::name);
@@ -108,6 +109,8 @@ class Deferral {
     sum_update_.values = {parts_.term};
     quotient_ = before_.basis->statement(init_);
     quotient_.name = directive_.tensor;
+    // The divisor at the element that is divided: the update's subscripts, which are iterators, are
+    // replaced by those of the initial value.
     ir::Bindings point;
     for (std::size_t d = 0; d < cell.indices.size(); ++d)
       point[*cell.indices[d].affine.as_symbol()] = quotient_.writes.front().indices[d].affine;

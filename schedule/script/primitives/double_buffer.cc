@@ -119,8 +119,8 @@ class DoubleBuffering {
     return std::nullopt;
   }
 
-  // The fill of the first iteration, before the loop: it does not own L. Of several: they own
-  // a loop of its name.
+  // Fills for the first iterations, in front of the loop. With two buffers it is one fill, without
+  // a loop L; with more it is several, in a loop of L's name over its first depth - 1 values.
   void add_first_copy() {
     ScheduledStatement first = before_.at(copy_);
     const bool several = depth_ > 2;
@@ -152,6 +152,8 @@ class DoubleBuffering {
     });
   }
 
+  // The copy inside runs depth - 1 iterations before the one that it is for: its row is l - ahead,
+  // so that an iteration l of the loop holds the copy of instance l + ahead.
   void shift_copy() {
     ScheduledStatement& copy = statement_of(next_, copy_);
     const Affine loop = Affine::symbol(loop_->name);

@@ -12,7 +12,7 @@ namespace {
 
 using ir::Affine;
 
-// By a `when`.
+// The loops around the statement that a `when` pins to their first or last iteration.
 Names pinned_loops(const State& state, const std::string& statement) {
   Names pinned;
   const Leaf& leaf = leaf_of(state, statement);
@@ -22,7 +22,8 @@ Names pinned_loops(const State& state, const std::string& statement) {
   return pinned;
 }
 
-// A recomputed statement whose tensor all iterations of the loop still share.
+// Whether a recomputed statement below the loop still writes a tensor that all of its iterations
+// share: each is to have storage of its own by a later stage, and races are judged then.
 bool awaits_stage(const State& state, const Loop& loop) {
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
@@ -138,6 +139,7 @@ bool is_pinned(const State& state, const std::string& statement, const std::stri
   return has(pinned_loops(state, statement), loop);
 }
 
+// A pinned loop is no loop of the statement: rows and conditions on it go.
 void unpin(State& state, const std::string& statement) {
   const Names pinned = pinned_loops(state, statement);
   ScheduledStatement& s = statement_of(state, statement);
@@ -185,6 +187,8 @@ Tree with_leaf(const Tree& tree, const NestLeaf& said) {
       tree, [&](const Leaf& leaf) { return leaf.statement == said.statement ? meant : leaf; });
 }
 
+// All that names loops: rows and their cuts, the inverse, what tails have counted and maps have
+// made, and conditions.
 void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names) {
   ir::Bindings renamed;
   for (const auto& [loop, name] : names) renamed[loop] = Affine::symbol(name);
@@ -272,6 +276,7 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
     const bool touched =
         std::any_of(statements.begin(), statements.end(),
                     [&](const std::string& name) { return contains(loop->body, name); });
+    // Only loops around what the directive has moved can have a new race.
     if (is_concurrent(loop->kind) && touched && !awaits_stage(state, *loop))
       loops.push_back(loop->id);
   }

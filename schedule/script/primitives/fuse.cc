@@ -9,6 +9,7 @@ namespace {
 
 using ir::Affine;
 
+// The new row is i * E + (j - first); its inverse i = ij // E, j = ij % E + first.
 void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent,
                std::int64_t first) {
   const std::string &outer = directive.outer.loop, &inner = directive.inner.loop;

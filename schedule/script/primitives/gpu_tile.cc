@@ -14,8 +14,8 @@ namespace polyte::schedule {
 
 namespace {
 
-// The loops around those that are tiled, and from the outermost of these to the innermost all that
-// there are; `statement`: one below.
+// `around`: the loops outside of the tiled ones. `chain`: all loops from the outermost tiled one to
+// the innermost, others between them included. `statement`: one below them.
 struct MeantLoops {
   std::vector<const Loop*> around, chain;
   std::string statement;
@@ -100,7 +100,7 @@ std::optional<Refusal> check_around(const MeantLoops& meant, std::size_t tiled) 
   return std::nullopt;
 }
 
-// What becomes blocks and threads, and what is below, has no kind that stands against it.
+// The tiled loops have to be serial so far, and no loop below may be one of threads or cores.
 std::optional<Refusal> check_kinds(const MeantLoops& meant) {
   for (const Loop* loop : meant.chain)
     if (loop->kind != LoopKind::Serial)
@@ -113,7 +113,8 @@ std::optional<Refusal> check_kinds(const MeantLoops& meant) {
   return std::nullopt;
 }
 
-// Pins that would be lost, a name that is taken: `threads` is that of the loop of threads.
+// Refuses statements that are placed in an iteration of a loop that goes, and a name for the loop
+// of threads that is taken.
 std::optional<Refusal> check_names(const State& state, const DeviceTile& directive,
                                    const MeantLoops& meant, const std::string& threads) {
   for (const std::string& statement : statements_below(state.tree, meant.chain.back()->id)) {

@@ -23,7 +23,8 @@ struct Equation {
   std::vector<std::int64_t> factors;  // one per atom of the unknowns
 };
 
-// e == 0, as inequalities where it only says which multiple a value lies between.
+// Constraints that say e == 0. With one division, whose coefficient c divides all of e, that is
+// floor(n / d) == -rest, which needs no equality: 0 <= n + rest * d < d.
 std::vector<ir::Constraint> vanishes(const Affine& e) {
   if (e == Affine(0)) return {};
   const ir::Term* division = nullptr;
@@ -59,6 +60,9 @@ class Solver {
     }
   }
 
+  // Repeats three ways of reading off an unknown: a row with one unknown left; a mixed-radix
+  // number's leading digit; an unknown that has one value only. What is solved is put into the
+  // equations, which may free others.
   bool run() {
     while (!is_done()) {
       gather();
@@ -158,6 +162,8 @@ class Solver {
     row.known = row.known * a - pivot.known * b;
   }
 
+  // The unknown u of factor * u + rest = known by a floor division. `offset`: the least value of
+  // the rest, or the greatest where the factor is negative.
   void solve(const std::string& unknown, const Equation& row, std::int64_t factor,
              const Affine& offset) {
     const Affine value = factor > 0 ? row.known - offset : offset - row.known;
@@ -179,7 +185,8 @@ class Solver {
     return progress;
   }
 
-  // f * u + rest with the rest in an interval shorter than f: u is the leading digit.
+  // In f * u + rest, with the rest in an interval shorter than |f|, u is the leading digit: row 16
+  // * t + i with i in 0..16 gives t = row // 16, and i is then the one unknown of its row.
   bool read_digit() {
     for (const Equation& row : rows_) {
       for (std::size_t at = 0; at < atoms_.size(); ++at) {

@@ -77,7 +77,8 @@ std::vector<std::size_t> digits_of(const Layout& layout, std::size_t dimension) 
   return positions;
 }
 
-// Takes the modulus from the most significant digit of each dimension.
+// Takes the modulus from the most significant digit of each dimension and returns it: [u % 3, x] is
+// the plain layout [u, x] whose u is folded by 3.
 std::vector<std::int64_t> unfold(Layout& layout, std::size_t dimensions) {
   std::vector<std::int64_t> folds(layout.size(), 0);
   for (std::size_t d = 0; d < dimensions; ++d) {
@@ -87,6 +88,8 @@ std::vector<std::int64_t> unfold(Layout& layout, std::size_t dimensions) {
   return folds;
 }
 
+// The digits of a dimension are a mixed-radix number: the least has div 1, each one's div * mod is
+// the div of the next, and the most significant has no modulus.
 bool is_one_to_one(const Layout& layout, std::size_t dimension) {
   const std::vector<std::size_t> positions = digits_of(layout, dimension);
   if (positions.empty() || layout[positions.front()].mod != 0 || layout[positions.back()].div != 1)
@@ -138,6 +141,7 @@ std::vector<std::int64_t> local_shape(const Layout& layout, const std::vector<st
   return shape;
 }
 
+// A loop per digit, called as repeated splits of the dimension would call them: n.o, n.i.o, n.i.i.
 DigitLoops digit_loops(const Layout& layout, const std::vector<std::string>& names) {
   DigitLoops loops;
   loops.rows.resize(layout.size());

@@ -53,8 +53,8 @@ std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::stri
   return std::nullopt;
 }
 
-// The name, or "tensor.name", or "tensor.name_2", .. where a loop above the site or another
-// of its own has that.
+// The name itself; where a loop above the site or another lifted loop has it, "tensor.name",
+// "tensor.name_2", ..
 std::string fresh_name(const std::string& name, const std::string& tensor, Names& taken) {
   std::string result = name;
   for (int i = 1; has(taken, result); ++i)
@@ -63,6 +63,10 @@ std::string fresh_name(const std::string& name, const std::string& tensor, Names
   return result;
 }
 
+// P[i] with i in its domain becomes P'[t.., i'] with i = origin(t) + i' and 0 <= i' < extent: the
+// loops of the site in front, and positions in the box in place of the iterators. Where the shifted
+// point is outside of the old domain nothing runs; `alive`: iterations of the site that read the
+// tensor at all. phi still says which instance of the Program each one computes.
 void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box& box,
                     const LiftSite& site, const std::vector<Subscript>& subscripts,
                     const std::vector<ir::Constraint>& alive) {
@@ -141,8 +145,8 @@ std::vector<std::string> consumers_below(const State& state, const Loop& loop,
 
 namespace {
 
-// What one dimension of the accesses needs: an offset that moves with the loops of `outer`,
-// and a rest.
+// What the accesses need of one dimension: an offset, which moves with the loops of `outer`, and an
+// interval of what is added to it. All accesses have to move alike, up to constants.
 Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>& accesses,
                                std::size_t d, const std::string& buffer, const LoopNames& outer) {
   const Affine extent = state.shape_of(buffer)[d];
@@ -174,7 +178,7 @@ Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>&
   return *all;
 }
 
-// All that the accesses ever touch of one dimension, the loops of no site fixed.
+// The interval of one dimension that the accesses touch in the whole kernel.
 std::optional<OffsetPart> resting_part(const State& state, const std::vector<BoxAccess>& accesses,
                                        std::size_t d) {
   std::optional<OffsetPart> all;

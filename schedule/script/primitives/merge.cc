@@ -112,8 +112,8 @@ bool shares(const State& state, const std::string& a, const std::string& b,
 
 namespace {
 
-// The second statement's loop and all that share it, but for the first statement's, one shift
-// after the other.
+// Applies the shifts one after the other: to the loop of the second statement and to all statements
+// that share it, but not to the first statement.
 Applied with_shifts(const State& state, const Merge& directive, const PrimitiveContext& context) {
   if (!directive.with.empty() && directive.statements.size() != 2)
     return malformed("merge .. with shifts the second of two statements, got " +
@@ -182,8 +182,8 @@ bool is_legal(const State& state, const Merge& directive, const PrimitiveContext
   return static_cast<bool>(merged(state, directive, context));
 }
 
-// The least shifts of the merged loops by which the merge is legal: all alike first, then each
-// taken back.
+// For advice: the least amount by which all merged loops have to be shifted for the merge to be
+// legal, and of those shifts only the ones that it needs.
 std::optional<Merge> legal_form(const State& state, const Merge& directive,
                                 const PrimitiveContext& context) {
   Merge form = directive;

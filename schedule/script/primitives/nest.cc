@@ -57,7 +57,8 @@ class NestBuilder {
         {.id = state_.fresh_loop(), .name = name, .kind = kind, .body = std::move(body)});
   }
 
-  // Where it runs is said once the loops that a path omits are there (NestApplication::place).
+  // A leaf without its `when` and `at`: these are added when the loops that a path omits are there
+  // (NestApplication::place).
   Tree build_leaf(const NestLeaf& leaf) {
     const auto statement = the_statement(state_, leaf.statement);
     if (!statement)
@@ -138,8 +139,8 @@ bool share_a_loop(const Tree& tree, const std::string& a, const std::string& b) 
   return !of_a.empty() && !of_b.empty() && of_a.front()->id == of_b.front()->id;
 }
 
-// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it,
-// where it had it together with those that go.
+// A statement of an ordered region that shares its loop with statements of the nest has to be
+// placed with them: left behind, it would have no loop that orders it.
 void check_regions(const State& state, const Names& named, Names& problems) {
   for (const ir::Item& item : state.basis->order) {
     const ir::Region* region = std::get_if<ir::Region>(&item);
@@ -188,8 +189,8 @@ std::string tensor_of(const State& state, const std::string& statement) {
                              : state.basis->statement(s.reference).writes.front().buffer;
 }
 
-// One nest on its way into a state: ordinary leaves first, then the recomputed ones, consumers
-// before producers.
+// Applies one nest: ordinary leaves first, then the recomputed ones from the last to the first, so
+// that consumers are in place before their producers' boxes are computed.
 class NestApplication {
  public:
   NestApplication(const State& state, const PrimitiveContext& context)
@@ -245,7 +246,7 @@ class NestApplication {
     }
   }
 
-  // Below its loops, those that the path omits innermost.
+  // Puts the leaf below its loops, with those that the path omits innermost.
   void place(const NestLeaf& leaf, Names& problems) {
     check_leaf(next_, next_.tree, leaf, problems);
     if (!problems.empty()) return;

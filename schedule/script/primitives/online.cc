@@ -20,7 +20,8 @@ namespace {
 
 using ir::Affine;
 
-// A statement of the loop: its iterators in front and behind, and where the old ones are.
+// A statement that goes into the loop L. Its iterators become L, `free`, and `rest`, the other
+// loops over the reduction; `points` gives the old iterators in terms of these.
 struct Inside {
   enum class Role { Maximum, Weight, Sum };
   std::string old_name;
@@ -129,7 +130,7 @@ class OnlineRewrite {
     insides_.push_back({name, role, {}, {}, {}, {}, {}});
   }
 
-  // Those that a named sum reads, or another one of them.
+  // Definitions exp(e - M) that a named sum reads, or that another such definition reads.
   void find_weights() {
     std::vector<const ir::Statement*> all = softmax_weights(*before_.basis, directive_.from);
     std::erase_if(all, [&](const ir::Statement* weight) { return !before_.find(weight->name); });
@@ -252,6 +253,9 @@ class OnlineRewrite {
     return check_new_tensor(before_, old_);
   }
 
+  // The statement over loops in place of its reduced iterators: j of `max += s[j]` becomes j.o
+  // (that is L, the region's) and j.i (`rest`), with j = 32 * j.o + j.i wherever it was used. Rows
+  // of these loops are then plain, and what bounded them is in the domain.
   std::optional<Refusal> reparametrise(Inside& each) const {
     const ScheduledStatement& s = before_.at(each.old_name);
     for (const std::string& iterator : s.body.iterators) {
@@ -304,7 +308,8 @@ class OnlineRewrite {
     return std::nullopt;
   }
 
-  // Over L and the free iterators of a statement inside: all cells it may touch.
+  // A statement over L and the free iterators of `each`, once per cell of the tensor that `each`
+  // may touch in an iteration of L: the form of M.old and of the scales.
   ir::Statement over_cells(const Inside& each, const std::string& name) const {
     ir::Statement s = before_.at(each.old_name).body;
     const ir::Access cell = s.writes.front();

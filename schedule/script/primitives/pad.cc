@@ -59,7 +59,7 @@ void fill_up(ScheduledStatement& copy, const std::string& u, std::int64_t extent
   copy.body.values = {guarded(copy.body.values.front(), std::move(guard))};
 }
 
-// Room for every place that the copy now writes.
+// Enlarges the buffer so that each place that the copy writes exists.
 void grow(State& state, StagedBuffer& b, const ScheduledStatement& copy) {
   const ir::Ranges ranges = iterator_ranges(state, copy);
   const std::vector<ir::Index>& indices = copy.body.writes.front().indices;

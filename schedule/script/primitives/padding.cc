@@ -13,7 +13,8 @@ using ir::Constraint;
 
 Affine coordinate(std::size_t dimension) { return Affine::symbol(coordinate_name(dimension)); }
 
-// A guard over iterators, as one over coordinates of the element that is read.
+// A guard over the reader's iterators as one over the coordinates $0, $1, .. of the element that is
+// read: 0 <= i + r - 1 of x[i + r - 1] is 0 <= $0. Nothing where it is about no single subscript.
 std::optional<Constraint> over_coordinates(const Constraint& guard,
                                            const std::vector<ir::Index>& indices) {
   for (std::size_t d = 0; d < indices.size(); ++d) {
@@ -43,7 +44,8 @@ std::vector<const ir::Load*> guarded_loads(const ScheduledStatement& s, const st
   return loads;
 }
 
-// Adds one guarded read to the padding; its guard over coordinates, sorted.
+// Adds one guarded read to the padding, and returns its guard over coordinates, sorted. All reads
+// have to find the same constant outside.
 Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const std::string& reader,
                                                   Padding& padding) {
   std::vector<Constraint> guard;

@@ -18,8 +18,8 @@ bool shares_tensor(const State& state, const std::string& a, const std::string& 
   return false;
 }
 
-// The loop of this name whose nest works on a tensor of the statement, all `when` loops being
-// on its path.
+// The deepest of the loops that `when` names, in a nest that works on a tensor of the statement and
+// has all of these loops.
 Result<const Loop*, Refusal> site_of(const State& state, const std::string& statement,
                                      const std::vector<When>& when) {
   std::vector<const Loop*> found;

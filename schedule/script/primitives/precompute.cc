@@ -15,7 +15,8 @@ namespace polyte::schedule {
 
 namespace {
 
-// The definition's nest, in front of that of the statement behind it in the Program.
+// Puts the definition's nest in front of the nest of the statement that follows it in the Program,
+// or else of its reader's.
 Tree with_nest(State& state, const ir::Statement& definition, const std::string& reader) {
   const auto& all = state.basis->statements;
   const auto behind = std::next(std::ranges::find(all, definition.name, &ir::Statement::name));

@@ -17,7 +17,7 @@ bool same_values(const ir::Statement& a, const ir::Statement& b) {
                     [](const ir::Expr& x, const ir::Expr& y) { return ir::equal(x, y); });
 }
 
-// Nothing where a division can share its divisor's reciprocal with another iteration.
+// Refuses a statement in which no division shares its divisor with other iterations.
 std::optional<Refusal> check_divisions(const ir::Statement& s) {
   Names reasons;
   for (const ir::Expr& division : divisions_of(s)) {
@@ -39,7 +39,7 @@ Applied reciprocal(const State& state, const Reciprocal& directive,
   const std::string& reference = s.reference;
   if (reference.empty()) return malformed(*name + " moves elements: it divides nothing");
   ir::Statement body = state.basis->statement(reference);
-  // Of a loop that is cut: all of them are rewritten.
+  // Where the statement's loop is cut, all parts of it are rewritten.
   for (const ScheduledStatement& part : state.statements)
     if (part.reference == reference && !same_values(body, part.body))
       return malformed(part.body.name +

@@ -17,7 +17,8 @@ namespace {
 
 using ir::Affine;
 
-// The first instances of a statement, each with the values of some rows, at small sizes.
+// Looks for two instances with the same values of all rows, among the first ones and at small
+// sizes: a counterexample for the refusal. That there is none proves nothing.
 class Sampler {
  public:
   Sampler(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows)
@@ -233,7 +234,8 @@ class Remapping {
       if (ids_.count(loop.id) > 0) rebuilt.name = new_name(loop.name);
       return rebuilt;
     });
-    // What runs in an iteration of the loop: settle says in which.
+    // Statements placed in an iteration of a replaced loop only follow its name; settle gives them
+    // the new value.
     for (const std::string& statement : below_) {
       if (has(targets_, statement)) continue;
       std::map<std::string, std::string> names;

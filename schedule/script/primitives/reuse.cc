@@ -23,7 +23,7 @@ std::string shape_text(const ir::Buffer& buffer) {
   return text + "]";
 }
 
-// A tensor of the Program, all of it where the Program has it.
+// A tensor of the Program of which no part is staged.
 Result<const ir::Buffer*, Refusal> the_tensor(const State& state, const std::string& name) {
   const ir::Buffer* buffer = state.basis->find_buffer(name);
   if (!buffer) return malformed("no tensor is called " + name);
@@ -86,7 +86,8 @@ void undo_views(ir::Statement& s, const State& state) {
       ir::undo_view(*state.basis, s, tensor, stored, ir::constant_shape(*seen));
 }
 
-// Views that tell digits apart are undone, those of long rows stay.
+// The State without views that split a dimension in several; those that join dimensions stay, as
+// loops over long rows need them.
 State without_digits(const State& state) {
   State result = state;
   std::map<std::string, ir::Extents> merged;

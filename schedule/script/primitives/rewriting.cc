@@ -7,6 +7,8 @@ namespace polyte::schedule {
 
 namespace {
 
+// Statement `at` becomes 1 + extra statements: numbers behind it grow, and the new ones follow it,
+// in whichever region it is.
 void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (auto* region = std::get_if<ir::Region>(&items[i])) {
@@ -150,6 +152,7 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(
   result->statements.insert(at(begin), by.begin(), by.end());
   for (std::size_t i = in_front; i < by.size(); ++i) region.body.emplace_back(begin + i);
   std::vector<ir::Item> order;
+  // Statements behind the replaced ones [begin, end) get the numbers that the new ones leave.
   const std::function<void(std::vector<ir::Item>&)> shift = [&](std::vector<ir::Item>& items) {
     for (ir::Item& item : items) {
       if (auto* inner = std::get_if<ir::Region>(&item))

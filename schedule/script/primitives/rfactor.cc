@@ -79,7 +79,8 @@ class Factoring {
     return check_new_tensor(before_, directive_.partial);
   }
 
-  // In plain sight; what terms read elsewhere of the tensor is for the proof to say.
+  // Whether a term reads the very cell that the update writes. What terms read of other cells is
+  // for the proof to judge.
   bool has_term_at_cell() const {
     const std::vector<ir::Index>& cell = body().writes.front().indices;
     const auto is_cell = [&](const ir::Load* load) {
@@ -273,14 +274,16 @@ class Factoring {
     return std::nullopt;
   }
 
-  // The outer part of a split that has one tile is always 0, and a digit of a reduced iterator
-  // all the same.
+  // Whether a reduced iterator is computed from the loop. The outer loop of a split with one tile
+  // has the constant 0 for a row, which uses no iterator, and is one of the reduction all the same.
   bool counts_reduced(const std::string& loop) const {
     return std::any_of(reduced_.begin(), reduced_.end(), [&](const std::string& iterator) {
       return update().inverse.at(iterator).uses(loop);
     });
   }
 
+  // The merge has T.update's loops over free iterators, and L over the parts; loops of the
+  // reduction are lost. Loops that count free and reduced iterators together cannot be told apart.
   std::optional<Refusal> inherit(ScheduledStatement& merge) const {
     merge.rows.clear();
     Names kept, lost;

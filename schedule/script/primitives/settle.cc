@@ -10,7 +10,7 @@ namespace {
 
 using ir::Affine;
 
-// The rest of a nest below `loop` that owns it, without `except`.
+// Statements below `loop` that own it and have instances, without `except`.
 std::vector<std::string> other_owners(const State& state, const Loop& loop,
                                       const std::string& except) {
   std::vector<std::string> owners;
@@ -22,7 +22,7 @@ std::vector<std::string> other_owners(const State& state, const Loop& loop,
   return owners;
 }
 
-// The least (or largest) of two values over the loops above, where that is clear.
+// The lesser (or greater) of two values over the loops above, where that can be proved.
 std::optional<Affine> combined(const State& state, const ScheduledStatement& s,
                                const LoopNames& outer, const Affine& a, const Affine& b,
                                bool least) {
@@ -131,8 +131,9 @@ class Signatures {
     return ir::substitute(value, positions);
   }
 
-  // Of what is done to the loops of the last map in `s`, whether the same in `other` gives `value`:
-  // a map that has 2*t for both has t//16 for one tile of 32, and for the other (i + 2*t)//32.
+  // Whether what was done to the loops of the last map in `s`, done to those of `other`, gives
+  // `value`: after a map that has 2*t for both, a tile of 32 makes t//16 of one and (i + 2*t)//32
+  // of the other.
   bool is_alike(const ScheduledStatement& s, const Affine& of_s, const ScheduledStatement& other,
                 const Affine& value) {
     if (s.counted.empty() || other.mapped.empty()) return false;
@@ -145,7 +146,7 @@ class Signatures {
 
  private:
   const State& state_;
-  // Of loops, by statement: the most expensive of all this.
+  // Ranges of loops by statement, kept as they are the most expensive part.
   std::map<std::string, ir::Ranges> ranges_;
 
   Affine since_map(const ScheduledStatement& s, const Affine& value) {
@@ -265,6 +266,10 @@ std::optional<ir::Affine> value_over(const State& state, const std::vector<std::
   return value;
 }
 
+// The tree is right, the rows are not yet: placed statements lose the rows of loops that they do
+// not own, rows are brought into the order of the paths, and then each placed statement gets the
+// first or last value of its loops, which the others' rows now decide. What the tree as a whole has
+// to satisfy is checked at the end.
 std::optional<Refusal> settle(State& state) {
   std::vector<Leaf> placed;
   std::vector<std::string> present;

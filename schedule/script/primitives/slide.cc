@@ -34,7 +34,8 @@ class Slide {
         site_(site),
         between_(sliding_loops(site.prefix, site.per)) {}
 
-  // What holds of the elements that are made: over the prefix and one `$d` a dimension of the box.
+  // Constraints on the elements that each iteration makes, over the loops of the prefix and a
+  // symbol $d for each dimension of the box.
   Result<std::vector<Constraint>, Refusal> run() {
     if (auto refusal = check_loops()) return *refusal;
     if (auto refusal = find_box()) return *refusal;
@@ -149,7 +150,8 @@ class Slide {
     }
     const std::int64_t overlap = box_.extent[d] - std::abs(unit);
     if (overlap <= 0) return std::nullopt;
-    // At the first; then 0.
+    // `overlap` in the first position (position 0) and 0 in all others: floor((N - p) / N) is 1 for
+    // p = 0, and 0 for 0 < p < N.
     const Affine all = ir::floor_div(Affine(positions) - position, positions) * overlap;
     const Affine made = Affine::symbol("$" + std::to_string(d));
     constraints_.push_back(unit > 0 ? ir::at_least(made + all, overlap)
@@ -180,7 +182,7 @@ std::optional<Refusal> slide(State& state, const std::string& tensor, const Lift
   if (!window) return window.error();
   for (const std::string& name : select_statements(state, tensor)) {
     ScheduledStatement& s = statement_of(state, name);
-    // What the window says of loops and counters, over the statement's iterators.
+    // The window speaks of loops and counters $d: here both over the statement's iterators.
     ir::Bindings iterators;
     for (const LoopRow& row : s.rows) iterators[row.loop] = row.value;
     for (std::size_t d = 0; d < s.body.writes.front().indices.size(); ++d) {

@@ -10,7 +10,7 @@ namespace polyte::schedule {
 
 namespace {
 
-// Statements whose loop is meant; Malformed if there is none.
+// The statements that have the loop which is meant; Malformed if there is none.
 Result<std::vector<std::string>, Refusal> targets_of(const State& state, const LoopName& name) {
   std::vector<std::string> candidates;
   if (name.statement.empty()) {
@@ -58,8 +58,8 @@ Tree split_loop(const Loop& loop, LoopId inner_id) {
   return make_loop(std::move(outer));
 }
 
-// The first iteration of a loop is the first of the first tile; what was said of one iteration is
-// said of the inner.
+// `when first k` becomes `when first k.o` and `when first k.i`; `at` and `per` of one iteration of
+// k speak of k.i.
 Leaf split_leaf(const Leaf& leaf, LoopId loop, LoopId inner) {
   Leaf result = leaf;
   result.pins.clear();
@@ -132,7 +132,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   }
   for (LoopId id : ids) {
     const LoopId inner = next.fresh_loop();
-    // Contents are those of one iteration of the inner loop.
+    // A buffer that begins anew in each iteration of k does so in each of k.i.
     for (StagedBuffer& buffer : next.staged)
       if (buffer.scope_loop == id) buffer.scope_loop = inner;
     for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead

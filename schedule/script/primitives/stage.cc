@@ -108,7 +108,7 @@ class StageApplication {
     return std::nullopt;
   }
 
-  // A bare loop of several nests means the one whose nest touches the tensor.
+  // A loop name that several nests have means the nest that touches the tensor.
   Result<const Loop*, Refusal> loop_of_site() const {
     auto named = the_loop(plan_.before, *plan_.directive.at);
     if (named || !plan_.directive.at->statement.empty()) return named;
@@ -188,8 +188,8 @@ class StageApplication {
     return std::nullopt;
   }
 
-  // What a window leaves out lies in the buffer since its loop began: the site is that loop
-  // or one outside.
+  // Elements that a sliding window does not make again lie in the buffer since the window's loop
+  // began, so the buffer must not begin anew inside of that loop.
   std::optional<Refusal> check_windows() const {
     for (const std::string& writer : plan_.writers) {
       const NestLeaf leaf = leaf_said(leaf_of(plan_.before, writer), plan_.before.tree);
@@ -291,7 +291,7 @@ class StageApplication {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
         if (!load || !plan_.takes(plan_.before.at(user), *load)) return e;
         std::vector<ir::Index> indices = local_indices(load->indices, rows);
-        // What lies outside is in the copy, if anything is.
+        // A guarded read keeps its guard, unless the copy holds the value for outside as well.
         if (!load->otherwise || plan_.padding.otherwise)
           return ir::make_load(e->type, plan_.local.name, std::move(indices));
         return ir::make_guarded_load(e->type, plan_.local.name, std::move(indices), load->guard,

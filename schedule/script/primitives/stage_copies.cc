@@ -48,8 +48,8 @@ class CopyMaker {
   const Transfers& transfers_;
   Names copies_;
 
-  // Of all accesses the copy stands for what comes before them, too; of some reads for what is
-  // there when the first of them comes.
+  // Where the copies in stand: at the front of the body, or, for a stage of some reads alone, in
+  // front of the first of these: statements before it still write the tensor itself.
   std::vector<Tree>::const_iterator first_use(const std::vector<Tree>& children) const {
     if (!plan_.directive.reads_only()) return children.begin();
     return std::ranges::find_if(children, [&](const Tree& child) {
@@ -69,7 +69,8 @@ class CopyMaker {
            local_shape(plan_.layout, plan_.box.extent).back() > 4 * lanes->second;
   }
 
-  // What an element must satisfy to exist and to be touched at all.
+  // Constraints on the elements of the box that are copied: they exist, and some access touches
+  // them.
   void clip(const Names& names, std::vector<Constraint>& domain) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     for (std::size_t d = 0; d < names.size(); ++d) {
@@ -100,8 +101,8 @@ class CopyMaker {
     domain.push_back(ir::less_than(element, window.origin + window.extent));
   }
 
-  // No access reaches beyond the buffer in dimension d, whatever its size: the padding is
-  // of others.
+  // Whether no access reaches beyond the buffer's end in dimension d: the padding is then needed
+  // for other dimensions only.
   bool stays_below(std::size_t d, const Affine& extent) const {
     return std::ranges::all_of(plan_.accesses(), [&](const BoxAccess& access) {
       const ir::Statement& body = access.statement->body;
@@ -125,7 +126,8 @@ class CopyMaker {
     return all.value_or(ir::Interval{});
   }
 
-  // Iterators that the loops down to the site tell, and no subscript: the step of a factorization.
+  // Adds iterators that are no subscript but follow from the loops down to the site, as the step k
+  // of a factorisation does.
   void add_known_above(const ScheduledStatement& s, ir::Bindings& elements) const {
     for (const auto& [iterator, value] : s.inverse) {
       std::set<std::string> symbols;

@@ -72,7 +72,10 @@ class TransferFinder {
     return windows;
   }
 
-  // Loops above the site on which the windows do not depend; Conservative if written ones overlap.
+  // Free loops: those above the site that do not move the windows, so that several of their
+  // iterations have the same box. The loops that do move a window must count through it like
+  // digits, each by steps as long as all inside cover; else boxes of different iterations overlap,
+  // and a written one would be copied back over another.
   std::optional<Refusal> find_free_loops(const std::vector<Window>& windows, Names& free) const {
     std::set<std::string> determined;
     for (const Window& window : windows) {
@@ -150,8 +153,8 @@ class TransferFinder {
     return Prover(plan_.before.reference).takes_values(plan_.before, plan_.buffer, ends);
   }
 
-  // Iterations that begin with a read: nothing, all, or those beyond the one where
-  // the starter writes.
+  // Iterations in which the first access is a read, so that elements have to be copied in: none,
+  // all, or those after the one in which the first statement (the initial value) writes.
   std::vector<Condition> copy_in_conditions(const Names& free, bool by_windows) const {
     const std::string& starter = plan_.users.front();
     if (reads(plan_.before.at(starter), plan_.buffer)) return {Condition{}};

@@ -30,7 +30,8 @@ struct Tiles {
   bool whole = true;
 };
 
-// (n mod factor) div d: what is left of a tile once it is split by d.
+// Whether the value is (n mod factor) // d with d a divisor of the factor: the outer loop of a tile
+// that has been split by d.
 bool counts_parts_of_tile(const Affine& value, const Affine& n, std::int64_t factor) {
   return std::ranges::any_of(value.terms(), [&](const ir::Term& term) {
     if (!term.atom.div || term.coefficient != 1 || term.atom.div->numerator != n) return false;
@@ -171,8 +172,10 @@ std::optional<std::int64_t> the_number(const std::vector<Affine>& bounds, bool l
   return best;
 }
 
-// The statement with a row of its own for the tile: base(tile) = factor * tile, less `back` in
-// the last one.
+// Gives the statement its tile as an iterator. Tile t begins at factor * t, but the last one `back`
+// earlier, which floor((t - first) / (count - 1)), 0 before it and 1 there, switches on:
+//
+//   base(t) = factor * t - floor((t - first) / (count - 1)) * back
 void recompute(ScheduledStatement& s, const Tiles& tiles, const Limits& limits,
                std::int64_t first_tile, std::int64_t count, std::int64_t back) {
   const Affine tile = Affine::symbol(tiles.outer), n = Affine::symbol(tiles.iterator) + tiles.shift;

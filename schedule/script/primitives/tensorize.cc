@@ -30,8 +30,9 @@ std::string operands_of(const ir::Intrinsic& intrinsic) {
   return text;
 }
 
-// Steps that lead to a nest that matches: loops split and brought outside, operands packed, one
-// mismatch after the other. What it finds has been applied.
+// Finds directives that would make the nest match, for the refusal: loops are split and their tiles
+// brought outside, operands packed, one mismatch after the other. Each step is really applied, to a
+// State of its own, so that the advice is known to work.
 class Repair {
  public:
   Repair(const State& state, const ir::Intrinsic& intrinsic, const PrimitiveContext& context)
@@ -80,7 +81,7 @@ class Repair {
     return true;
   }
 
-  // Without what is meant anyway.
+  // The line without a tail that is the default.
   static std::string brief(std::string line) {
     const std::string implied = "   tail guard";
     const std::size_t at = line.find(implied);
@@ -120,7 +121,8 @@ class Repair {
     return now == order || applied(Reorder{statement_, order});
   }
 
-  // The dimension that each loop moves along, element by element, is cut into tiles, which go last.
+  // Packs the operand so that its tile is contiguous: the dimension along which each loop of the
+  // instruction moves element by element is cut by the loop's extent, and the remainders go last.
   bool pack(const ir::Mismatch& mismatch, const ir::Stmt& nest) {
     const std::vector<ir::Index>* indices = nullptr;
     std::map<std::string, std::int64_t> extents;
@@ -155,7 +157,7 @@ class Repair {
   }
 };
 
-// The instructions that the nest is.
+// Instructions of the catalogue that the nest does match.
 std::vector<std::string> others(const State& state, const Loop& loop, const ir::Stmt& nest) {
   std::vector<std::string> lines;
   const std::string statement = statements_below(state.tree, loop.id).front();
@@ -185,7 +187,7 @@ Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& in
   return refusal;
 }
 
-// No instruction inside another.
+// Refuses an instruction inside another.
 std::optional<Refusal> check_nesting(const State& state, const Loop& loop) {
   for (const TensorizedLoop& other : state.tensorized) {
     const Loop* outer = find_loop(state.tree, other.loop);
@@ -198,8 +200,8 @@ std::optional<Refusal> check_nesting(const State& state, const Loop& loop) {
   return std::nullopt;
 }
 
-// What the contract has to let the instruction sum in its own order: loops of the tile
-// that are reductions.
+// Reductions among the tile's loops, whose terms the contract has to leave to the instruction's
+// order.
 std::optional<Refusal> check_rounding(const State& state, const Loop& loop,
                                       const ir::Intrinsic& intrinsic) {
   if (!intrinsic.rounds) return std::nullopt;

@@ -10,7 +10,7 @@ namespace polyte::schedule {
 
 namespace {
 
-// The leaves below that own the loop, each in a loop of its own.
+// The tree with the inner loop around each leaf that owns it, in place of around all of them.
 Tree jammed(State& state, const Tree& tree, const Loop& inner, bool& first) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
     if (is_pinned(*leaf, inner)) return tree;
