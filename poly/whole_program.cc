@@ -203,6 +203,7 @@ class WholeProgram {
       return std::nullopt;
     return std::move(plan.nest);
   }
+
   // Adds what the plan was priced for; returns the cycles of statements that have to do without it.
   // `serial`: statements whose innermost loops cannot be vectors.
   double add_all(OrderPlan& plan, const std::vector<std::string>& serial) {
