@@ -7,6 +7,10 @@
 #include <cstddef>
 #include <new>
 
+#if defined(POLYTE_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace polyte::runtime {
 
 // Stacks for as many fibres as asked for, each above a page that nobody may touch.
@@ -17,12 +21,10 @@ class FibreStacks {
   FibreStacks() = default;
   FibreStacks(const FibreStacks&) = delete;
   FibreStacks& operator=(const FibreStacks&) = delete;
-  ~FibreStacks() {
-    if (base_) ::munmap(base_, size_);
-  }
+  ~FibreStacks() { release(); }
   void grow(std::size_t count) {
     if (count <= count_) return;
-    if (base_) ::munmap(base_, size_);
+    release();
     page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     size_ = count * (page_ + kBytes);
     void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
@@ -36,6 +38,16 @@ class FibreStacks {
   char* at(std::size_t i) const { return base_ + i * (page_ + kBytes) + page_; }
 
  private:
+  void release() {
+    if (!base_) return;
+#if defined(POLYTE_ADDRESS_SANITIZER)
+    // The sanitizer has marked the frames of the fibres, and finds its marks again in whatever is
+    // mapped here next.
+    ASAN_UNPOISON_MEMORY_REGION(base_, size_);
+#endif
+    ::munmap(base_, size_);
+  }
+
   char* base_ = nullptr;
   std::size_t size_ = 0, count_ = 0, page_ = 0;
 };
