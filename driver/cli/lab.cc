@@ -154,7 +154,15 @@ lab::Sources lab_sources() {
             return read_programs(options);
           },
           [](const std::string& path, const std::vector<std::string>& params) {
-            return load_script(path, params);
+            std::error_code error;
+            if (!fs::is_directory(path, error)) return std::vector{load_script(path, params)};
+            if (!params.empty())
+              throw UserError(ExitStatus::InvalidInput,
+                              path + ": params are of one script, and this is a folder");
+            std::vector<schedule::Script> scripts;
+            for (const std::string& file : lab::files_in(path, ".sched"))
+              scripts.push_back(load_script(file, {}));
+            return scripts;
           }};
 }
 

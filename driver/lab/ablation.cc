@@ -59,8 +59,8 @@ class VariantPlan {
     experiment_.text = "# " + title + "\n";
     experiment_.baseline = experiment_.arms.at(0).name;
     Sources own = sources_;
-    own.script = [&](const std::string& path, const std::vector<std::string>&) {
-      return scripts_.at(path);
+    own.scripts = [&](const std::string& path, const std::vector<std::string>&) {
+      return std::vector{scripts_.at(path)};
     };
     return make_plan(experiment_, own);
   }

@@ -28,28 +28,12 @@ std::string beside(const Experiment& experiment, const std::string& path) {
   return (fs::path(experiment.origin).parent_path() / path).string();
 }
 
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
-// NAME.EXTENSION of a folder, in the order of their names.
-std::vector<std::string> files_in(const std::string& folder, const std::string& extension) {
-  std::error_code error;
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == extension) files.push_back(entry.path().string());
-  std::ranges::sort(files);
-  if (files.empty())
-    throw UserError(ExitStatus::InvalidInput, folder + ": a folder without files NAME" + extension);
-  return files;
-}
-
 // The Programs of a folder; else the source itself.
 std::vector<std::string> files_of(const Experiment& experiment, const std::string& source) {
   if (is_notation(source)) return {source};
   const std::string path = beside(experiment, source);
-  return is_folder(path) ? files_in(path, ".program") : std::vector{path};
+  std::error_code error;
+  return fs::is_directory(path, error) ? files_in(path, ".program") : std::vector{path};
 }
 
 // Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern
@@ -287,27 +271,22 @@ class Planner {
            std::ranges::find(plan_.programs, name, &PlannedProgram::name) != plan_.programs.end();
   }
 
-  // Of a folder, those that are for programs of the experiment.
+  // Those that are for programs of the experiment.
   void add_scripts(PlannedArm& arm) {
-    const std::string path = beside(experiment_, arm.spec.what);
     const std::string name = "arm '" + arm.spec.name + "': ";
-    if (!is_folder(path)) {
-      const schedule::Script script = sources_.script(path, arm.spec.params);
-      arm.scripts.push_back({script.program, schedule::print(script)});
-      if (!has_program(script.program))
-        problem(name + "no source has the program '" + script.program + "' of this script");
-      return;
-    }
-    if (!arm.spec.params.empty()) problem(name + "params are of one script, and this is a folder");
-    for (const std::string& file : files_in(path, ".sched")) {
-      const schedule::Script script = sources_.script(file, {});
-      if (!has_program(script.program)) continue;
+    std::vector<std::string> others;
+    for (const schedule::Script& script :
+         sources_.scripts(beside(experiment_, arm.spec.what), arm.spec.params)) {
       if (arm.script_for(script.program))
-        problem(name + file + " is a second script for '" + script.program + "'");
-      arm.scripts.push_back({script.program, schedule::print(script)});
+        problem(name + "a second script for '" + script.program + "'");
+      else if (has_program(script.program))
+        arm.scripts.push_back({script.program, schedule::print(script)});
+      else
+        others.push_back("'" + script.program + "'");
     }
     if (arm.scripts.empty())
-      problem(name + "no script of this folder is for a program of the experiment");
+      problem(name + "no source has the program " + join_words(others) + " of " +
+              (others.size() == 1 ? "this script" : "these scripts"));
   }
 };
 
@@ -317,6 +296,17 @@ std::shared_ptr<const ir::Program> parsed(const Plan& plan, const Row& row) {
 }
 
 }  // namespace
+
+std::vector<std::string> files_in(const std::string& folder, const std::string& extension) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == extension) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  if (files.empty())
+    throw UserError(ExitStatus::InvalidInput, folder + ": a folder without files NAME" + extension);
+  return files;
+}
 
 const PlannedScript* PlannedArm::script_for(const std::string& program) const {
   const auto found = std::ranges::find(scripts, program, &PlannedScript::program);

@@ -68,9 +68,14 @@ struct Sources {
   // All programs of a file, or of index notation; `dtype` may be empty.
   std::function<std::vector<ir::Program>(const std::string& source, const std::string& dtype)>
       programs;
-  std::function<schedule::Script(const std::string& path, const std::vector<std::string>& params)>
-      script;
+  // Of a file, or all of a folder (`files_in`), whose scripts have no params of an experiment.
+  std::function<std::vector<schedule::Script>(const std::string& path,
+                                              const std::vector<std::string>& params)>
+      scripts;
 };
+
+// NAME.EXTENSION of a folder, in the order of their names. UserError: there is none.
+std::vector<std::string> files_in(const std::string& folder, const std::string& extension);
 
 // Paths are relative to the folder of the experiment's file. UserError with every problem: a
 // program without a row, a size that no program has or that is missing, a script for none of the

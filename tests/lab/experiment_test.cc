@@ -160,7 +160,7 @@ Sources sources() {
                 source, dtype.empty() ? DType::F32 : *dtype_from_string(dtype))};
           },
           [](const std::string& path, const std::vector<std::string>&) {
-            return schedule::parse_script("schedule mine/1 for op f32 exact\n", path);
+            return std::vector{schedule::parse_script("schedule mine/1 for op f32 exact\n", path)};
           }};
 }
 
@@ -175,36 +175,45 @@ TEST_CASE("a plan is every combination, and is the same after its JSON") {
   CHECK(ir::digest(*bound_program(again, again.rows[0])) == plan.programs[0].digest);
 }
 
-// A file of a folder stands for a script of the program of its name.
-Plan plan_with_folder(const std::string& folder, const std::string& rest = "") {
+// The arm `hand` of a folder with a script for each of these programs.
+Plan plan_with_folder(const std::vector<std::string>& programs) {
   Sources from = sources();
-  from.script = [](const std::string& path, const std::vector<std::string>&) {
-    const std::string program = std::filesystem::path(path).stem().string();
-    return schedule::parse_script("schedule mine/1 for " + program + " f32 exact\n", path);
+  from.scripts = [&](const std::string& path, const std::vector<std::string>&) {
+    std::vector<schedule::Script> scripts;
+    for (const std::string& program : programs)
+      scripts.push_back(
+          schedule::parse_script("schedule mine/1 for " + program + " f32 exact\n", path));
+    return scripts;
   };
-  return make_plan(parse_experiment("programs = [\"C[m] = A[m]\"]\n" + rest +
-                                        "[sizes]\nm = 4\n[[arm]]\nname = \"hand\"\nscript = \"" +
-                                        folder + "\"\n",
+  return make_plan(parse_experiment("programs = ['C[m] = A[m]']\n[sizes]\nm = 4\n"
+                                    "[[arm]]\nname = 'hand'\nscript = 'folder'\n",
                                     "e.toml"),
                    from);
 }
 
 TEST_CASE("an arm may be a folder: the script of each program") {
-  const polyte::testing::TempDir folder;
-  for (const char* name : {"op.sched", "another.sched", "notes.txt"})
-    polyte::testing::write_file(folder.file(name), {});
-  const Plan plan = plan_with_folder(folder.file(""));
+  const Plan plan = plan_with_folder({"another", "op"});
   const PlannedArm& hand = plan.arm("hand");
   REQUIRE(hand.scripts.size() == 1);  // no program of the experiment is called another
   CHECK(hand.script_for("op")->text.find("mine/1 for op") != std::string::npos);
   CHECK(hand.script_for("another") == nullptr);
   CHECK(to_json(plan_from_json(to_json(plan), "plan.json")) == to_json(plan));
-  std::filesystem::remove(folder.file("op.sched"));
-  CHECK_THROWS_WITH_AS(plan_with_folder(folder.file("")),
-                       doctest::Contains("no script of this folder is for a program"), UserError);
-  std::filesystem::remove(folder.file("another.sched"));
-  CHECK_THROWS_WITH_AS(plan_with_folder(folder.file("")),
-                       doctest::Contains("a folder without files NAME.sched"), UserError);
+  CHECK_THROWS_WITH_AS(
+      plan_with_folder({"another", "third"}),
+      "e.toml: arm 'hand': no source has the program 'another', 'third' of these scripts",
+      UserError);
+  CHECK_THROWS_WITH_AS(plan_with_folder({"op", "op"}),
+                       "e.toml: arm 'hand': a second script for 'op'", UserError);
+}
+
+TEST_CASE("files of a folder are in the order of their names") {
+  const polyte::testing::TempDir folder;
+  for (const char* name : {"b.sched", "a.sched", "notes.txt"})
+    polyte::testing::write_file(folder.file(name), {});
+  CHECK(files_in(folder.file(""), ".sched") ==
+        std::vector{folder.file("a.sched"), folder.file("b.sched")});
+  CHECK_THROWS_WITH_AS(files_in(folder.file(""), ".program"),
+                       doctest::Contains("a folder without files NAME.program"), UserError);
 }
 
 TEST_CASE("a plan of one script an arm is read as it was written") {
