@@ -148,8 +148,8 @@ std::string Importer::meant(const std::string& name) const {
 template <class Bound>
 void Importer::check_bound(const Bound& bound, const char* flag, const InputShapes& shapes) {
   for (const auto& [name, value] : bound) {
-    const bool known = std::any_of(onnx_.input().begin(), onnx_.input().end(),
-                                   [&](const auto& i) { return i.name() == name; });
+    const bool known =
+        std::ranges::any_of(onnx_.input(), [&](const auto& i) { return i.name() == name; });
     if (!known && !shapes.is_bound_symbol(name))
       problems_.invalid(std::string(flag) + " names " + named(name) + ", which is no input" +
                         meant(name));

@@ -32,13 +32,12 @@ std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<In
 }
 
 bool uses(const std::vector<Index>& indices, const std::string& it) {
-  return std::any_of(indices.begin(), indices.end(),
-                     [&](const Index& index) { return index.affine.uses(it); });
+  return std::ranges::any_of(indices, [&](const Index& index) { return index.affine.uses(it); });
 }
 
 bool is_direct(const std::vector<Index>& indices) {
-  return std::none_of(indices.begin(), indices.end(),
-                      [](const Index& index) { return index.indirect != nullptr; });
+  return std::ranges::none_of(indices,
+                              [](const Index& index) { return index.indirect != nullptr; });
 }
 
 struct Operands {

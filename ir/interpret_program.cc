@@ -141,8 +141,7 @@ class Compiler {
             {compile(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
         continue;
       }
-      const auto at =
-          std::find(statement_.iterators.begin(), statement_.iterators.end(), term.atom.symbol);
+      const auto at = std::ranges::find(statement_.iterators, term.atom.symbol);
       POLYTE_CHECK(at != statement_.iterators.end(), "'" + term.atom.symbol + "' is not bound");
       result.terms.emplace_back(static_cast<std::size_t>(at - statement_.iterators.begin()),
                                 term.coefficient);
@@ -250,7 +249,7 @@ class ProgramMachine {
 
   void run(const Region& region, Point& regions) {
     const auto value_of = [&](const std::string& symbol) {
-      const auto at = std::find(region_names_.begin(), region_names_.end(), symbol);
+      const auto at = std::ranges::find(region_names_, symbol);
       POLYTE_CHECK(at != region_names_.end(), "'" + symbol + "' is not bound");
       return regions[static_cast<std::size_t>(at - region_names_.begin())];
     };
@@ -271,13 +270,12 @@ class ProgramMachine {
     if (!code.feasible) return;
     now_ = &code;
     point_.assign(code.levels.size(), 0);
-    std::copy(regions.begin(), regions.end(), point_.begin());
+    std::ranges::copy(regions, point_.begin());
     enumerate(0, regions.size());
   }
 
   static bool all_hold(const std::vector<SlotConstraint>& constraints, const Point& point) {
-    return std::all_of(constraints.begin(), constraints.end(),
-                       [&](const SlotConstraint& c) { return c(point); });
+    return std::ranges::all_of(constraints, [&](const SlotConstraint& c) { return c(point); });
   }
 
   // Lexicographic, as the reference order says. The first `fixed` iterators are those of regions,

@@ -37,7 +37,7 @@ std::vector<std::string> files_of(const Experiment& experiment, const std::strin
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
     if (entry.path().extension() == ".program") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   if (files.empty())
     throw UserError(ExitStatus::InvalidInput, path + ": a folder without files NAME.program");
   return files;

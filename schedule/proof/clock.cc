@@ -17,8 +17,7 @@ isl::map in_phase(isl_map* time, int position) {
 }
 
 bool accesses(const IslStatement& s, int buffer) {
-  return std::any_of(s.accesses.begin(), s.accesses.end(),
-                     [&](const IslAccess& a) { return a.buffer == buffer; });
+  return std::ranges::any_of(s.accesses, [&](const IslAccess& a) { return a.buffer == buffer; });
 }
 
 // The value of a constant; none for any other.
@@ -75,7 +74,7 @@ const Clock::Times& Clock::times_of(int buffer) {
     const auto same = [&](const auto& entry) {
       return first && constant_of(entry.second[d]) == first;
     };
-    if (std::all_of(full.begin(), full.end(), same)) continue;
+    if (std::ranges::all_of(full, same)) continue;
     for (auto& [statement, values] : full) slot->second[statement].push_back(values[d]);
   }
   return slot->second;

@@ -61,13 +61,13 @@ class OnlineCheck {
   }
 
   std::size_t position(const ir::Program& program, const std::string& name) const {
-    const auto at = std::find_if(program.statements.begin(), program.statements.end(),
-                                 [&](const ir::Statement& s) { return s.name == name; });
+    const auto at = std::ranges::find_if(program.statements,
+                                         [&](const ir::Statement& s) { return s.name == name; });
     return static_cast<std::size_t>(at - program.statements.begin());
   }
 
   bool is_sum(const std::string& buffer) const {
-    return std::find(rewrite_.sums.begin(), rewrite_.sums.end(), buffer) != rewrite_.sums.end();
+    return std::ranges::find(rewrite_.sums, buffer) != rewrite_.sums.end();
   }
 
   // [inits] loop L { M.old; M.update; w; A.scale; A.update; .. } where M.update .. the last

@@ -30,7 +30,7 @@ bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) {
     return x.type == y.type && *x.bytes == *y.bytes;
   });
 }

@@ -222,8 +222,7 @@ class OnlineRewrite {
   std::size_t index_of(const std::string& name) const {
     const auto& all = before_.basis->statements;
     return static_cast<std::size_t>(
-        std::find_if(all.begin(), all.end(),
-                     [&](const ir::Statement& s) { return s.name == name; }) -
+        std::ranges::find_if(all, [&](const ir::Statement& s) { return s.name == name; }) -
         all.begin());
   }
 
@@ -317,7 +316,7 @@ class OnlineRewrite {
     std::erase_if(s.domain,
                   [&](const ir::Constraint& c) { return uses_any(c.expr, each.reduced); });
     const auto add = [&](const ir::Constraint& c) {
-      if (std::find(s.domain.begin(), s.domain.end(), c) == s.domain.end()) s.domain.push_back(c);
+      if (std::ranges::find(s.domain, c) == s.domain.end()) s.domain.push_back(c);
     };
     const std::vector<Affine> shape = before_.shape_of(cell.buffer);
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -368,8 +367,8 @@ class OnlineRewrite {
     std::vector<ScheduledStatement> inside;
     for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
       const std::string& name = group_[i].name;
-      const auto own = std::find_if(insides_.begin(), insides_.end(),
-                                    [&](const Inside& each) { return each.old_name == name; });
+      const auto own =
+          std::ranges::find_if(insides_, [&](const Inside& each) { return each.old_name == name; });
       if (own != insides_.end()) {
         inside.push_back(own->scheduled);
         continue;

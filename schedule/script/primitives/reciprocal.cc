@@ -13,8 +13,8 @@ namespace polyte::schedule {
 namespace {
 
 bool same_values(const ir::Statement& a, const ir::Statement& b) {
-  return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
-                    [](const ir::Expr& x, const ir::Expr& y) { return ir::equal(x, y); });
+  return std::ranges::equal(a.values, b.values,
+                            [](const ir::Expr& x, const ir::Expr& y) { return ir::equal(x, y); });
 }
 
 // Nothing where a division can share its divisor's reciprocal with another iteration.

@@ -105,9 +105,8 @@ class Factoring {
     ordered_.assign(body().iterators.begin(), inner);
     for (const std::string& iterator : Names(inner, body().iterators.end())) {
       const auto& indices = body().writes.front().indices;
-      const bool is_free = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
-        return index.affine.uses(iterator);
-      });
+      const bool is_free = std::ranges::any_of(
+          indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
       (is_free ? free_ : reduced_).push_back(iterator);
     }
     const auto is_reduced = [&](const Affine& value) {
@@ -173,7 +172,7 @@ class Factoring {
   std::vector<ir::Constraint> merge_domain() const {
     std::vector<ir::Constraint> domain;
     const auto add = [&](const ir::Constraint& c) {
-      if (std::find(domain.begin(), domain.end(), c) == domain.end()) domain.push_back(c);
+      if (std::ranges::find(domain, c) == domain.end()) domain.push_back(c);
     };
     if (by_iterators_)
       for (const ir::Constraint& c : body().domain)
@@ -203,9 +202,9 @@ class Factoring {
     part_update_.name = directive_.partial + ".update";
     part_update_.writes = {part(row_, old.writes.front())};
     std::erase_if(part_update_.reductions, [&](const std::string& iterator) {
-      return std::any_of(
-          part_update_.writes[0].indices.begin(), part_update_.writes[0].indices.end(),
-          [&](const ir::Index& index) { return index.affine.as_symbol() == iterator; });
+      return std::ranges::any_of(part_update_.writes[0].indices, [&](const ir::Index& index) {
+        return index.affine.as_symbol() == iterator;
+      });
     });
     merge_ = old;
     merge_.iterators = ordered_;
@@ -264,9 +263,8 @@ class Factoring {
     if (!wrong_inverses(next_, merge).empty())
       return conservative("loops of " + update_ +
                           " count no more than the elements that it adds to: rfactor comes before");
-    const auto at =
-        std::find_if(next_.statements.begin(), next_.statements.end(),
-                     [&](const ScheduledStatement& s) { return s.body.name == update_; });
+    const auto at = std::ranges::find_if(
+        next_.statements, [&](const ScheduledStatement& s) { return s.body.name == update_; });
     *at = std::move(update_now);
     const auto after = next_.statements.insert(at, std::move(init));
     next_.statements.insert(after + 2, std::move(merge));
@@ -276,7 +274,7 @@ class Factoring {
   // The outer part of a split that has one tile is always 0, and a digit of a reduced iterator
   // all the same.
   bool counts_reduced(const std::string& loop) const {
-    return std::any_of(reduced_.begin(), reduced_.end(), [&](const std::string& iterator) {
+    return std::ranges::any_of(reduced_, [&](const std::string& iterator) {
       return update().inverse.at(iterator).uses(loop);
     });
   }
