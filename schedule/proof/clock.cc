@@ -22,11 +22,8 @@ bool accesses(const IslStatement& s, int buffer) {
 
 // The value of a constant; none for any other.
 std::optional<std::int64_t> constant_of(const isl::aff& value) {
-  if (isl_aff_is_cst(value.get()) != isl_bool_true) return std::nullopt;
-  isl_val* constant = isl_aff_get_constant_val(value.get());
-  const std::int64_t number = isl_val_get_num_si(constant);
-  isl_val_free(constant);
-  return number;
+  if (!value.is_cst()) return std::nullopt;
+  return value.constant_val().num_si();
 }
 
 }  // namespace

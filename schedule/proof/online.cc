@@ -279,12 +279,9 @@ class OnlineCheck {
 
   // Flat products of one dimensionality, whatever their tuples are called.
   static bool subset(const isl::set& a, const isl::set& b) {
-    isl_set* x = isl_set_reset_tuple_id(a.copy());
-    isl_set* y = isl_set_reset_tuple_id(b.copy());
-    const bool result = isl_set_is_subset(x, y) == isl_bool_true;
-    isl_set_free(x);
-    isl_set_free(y);
-    return result;
+    const isl::set x = isl::manage(isl_set_reset_tuple_id(a.copy()));
+    const isl::set y = isl::manage(isl_set_reset_tuple_id(b.copy()));
+    return x.is_subset(y);
   }
 };
 
