@@ -82,11 +82,11 @@ struct Node {
   Expr source;
   DType type;      // of the result
   DType operands;  // of the operands, where that differs
-  std::unique_ptr<Node> a, b, c;
-  Scalar literal;
-  SlotAffine index;
-  CellAccess access;
-  std::vector<SlotConstraint> guard;
+  std::unique_ptr<Node> a = {}, b = {}, c = {};
+  Scalar literal = {};
+  SlotAffine index = {};
+  CellAccess access = {};
+  std::vector<SlotConstraint> guard = {};
   bool combined = false;  // the update's own read of what it writes
 };
 
@@ -97,11 +97,11 @@ struct Level {  // one iterator
 
 struct Code {
   const Statement* statement;
-  std::vector<Level> levels;
+  std::vector<Level> levels = {};
   bool feasible;  // what the domain says of sizes alone
-  std::vector<CellAccess> writes;
-  std::vector<Node> values;
-  std::unique_ptr<Node> guard;
+  std::vector<CellAccess> writes = {};
+  std::vector<Node> values = {};
+  std::unique_ptr<Node> guard = {};
 };
 
 class Compiler {
@@ -110,7 +110,7 @@ class Compiler {
       : statement_(statement), cells_(cells) {}
 
   Code operator()() {
-    Code code{&statement_, {}, true, {}, {}, nullptr};
+    Code code{.statement = &statement_, .feasible = true};
     const DomainBounds bounds = bounds_of(statement_.domain, statement_.iterators);
     for (const IteratorBounds& b : bounds.of)
       code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});
@@ -172,7 +172,7 @@ class Compiler {
   std::unique_ptr<Node> boxed(const Expr& e) { return std::make_unique<Node>(node(e)); }
 
   Node node(const Expr& e) {
-    Node n{e, e->type, e->type, nullptr, nullptr, nullptr, {}, {}, {}, {}};
+    Node n{.source = e, .type = e->type, .operands = e->type};
     n.combined = std::ranges::find(current_, e) != current_.end();
     std::visit([&](const auto& op) { fill(n, op); }, e->op);
     return n;

@@ -114,8 +114,9 @@ class Reporter {
 
   void add_statement(std::size_t i) {
     const IslStatement& s = model_.statements[i];
-    ReportedStatement out{
-        s.statement->body.name, names_.statement(i), s.statement->body.iterators, {}, {}, {}, {}};
+    ReportedStatement out{.name = s.statement->body.name,
+                          .isl_name = names_.statement(i),
+                          .iterators = s.statement->body.iterators};
     out.domain =
         text_of(names_.readable(isl::manage(isl_set_remove_redundancies(s.domain.copy())), i));
     const isl::map time = isl::manage(

@@ -151,7 +151,7 @@ Applied compute_inline(const State& state, const ComputeInline& directive,
   State next = state;
   Inliner inliner(tensor, *definition);
   next.basis = inlined_program(*state.basis, tensor, inliner);
-  next.rewrites.push_back({Rewrite::Kind::Inline, tensor, {}, {}, {}, {}, next.basis});
+  next.rewrites.push_back({.kind = Rewrite::Kind::Inline, .tensor = tensor, .after = next.basis});
   std::vector<std::string> changed;
   for (ScheduledStatement& s : next.statements) {
     if (writes(s, tensor) || !reads(s, tensor)) continue;

@@ -25,9 +25,9 @@ struct Inside {
   enum class Role { Maximum, Weight, Sum };
   std::string old_name;
   Role role;
-  Names free, reduced, rest;  // iterators; loops of the reduction but L
-  ir::Bindings points;
-  ScheduledStatement scheduled;
+  Names free = {}, reduced = {}, rest = {};  // iterators; loops of the reduction but L
+  ir::Bindings points = {};
+  ScheduledStatement scheduled = {};
 };
 
 class OnlineRewrite {
@@ -126,7 +126,7 @@ class OnlineRewrite {
   }
 
   void add_inside(const std::string& name, Inside::Role role) {
-    insides_.push_back({name, role, {}, {}, {}, {}, {}});
+    insides_.push_back({.old_name = name, .role = role});
   }
 
   // Those that a named sum reads, or another one of them.
@@ -345,7 +345,11 @@ class OnlineRewrite {
                                      {loop_, begin_, end_, 1}, {temporary});
     if (!program) return program.error();
     next_.basis = *program;
-    Rewrite rewrite{Rewrite::Kind::Online, directive_.from, old_, loop_, {}, {}, next_.basis};
+    Rewrite rewrite{.kind = Rewrite::Kind::Online,
+                    .tensor = directive_.from,
+                    .other = old_,
+                    .loop = loop_,
+                    .after = next_.basis};
     for (const Inside& each : insides_) {
       if (each.role == Inside::Role::Sum)
         rewrite.sums.push_back(basis_statement(each.old_name).writes.front().buffer);

@@ -54,7 +54,8 @@ Applied reciprocal(const State& state, const Reciprocal& directive,
   auto program = replace_statement(*state.basis, reference, {body}, {});
   if (!program) return program.error();
   next.basis = *program;
-  next.rewrites.push_back({Rewrite::Kind::Reciprocal, reference, {}, {}, {}, {}, next.basis});
+  next.rewrites.push_back(
+      {.kind = Rewrite::Kind::Reciprocal, .tensor = reference, .after = next.basis});
   for (ScheduledStatement& part : next.statements)
     if (part.reference == reference) part.body.values = body.values;
   if (!context.prover) return next;

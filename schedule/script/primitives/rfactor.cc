@@ -242,8 +242,12 @@ class Factoring {
     for (const std::string& said : {tensor_, update_})
       if (const auto own = before_.reassociated.find(said); own != before_.reassociated.end())
         next_.reassociated[directive_.partial].insert(own->second.begin(), own->second.end());
-    next_.rewrites.push_back(
-        {Rewrite::Kind::Factor, tensor_, directive_.partial, loop_, {}, {}, next_.basis, update_});
+    next_.rewrites.push_back({.kind = Rewrite::Kind::Factor,
+                              .tensor = tensor_,
+                              .other = directive_.partial,
+                              .loop = loop_,
+                              .after = next_.basis,
+                              .update = update_});
     return std::nullopt;
   }
 
