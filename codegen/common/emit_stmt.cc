@@ -368,7 +368,7 @@ bool overlap(const std::vector<Cell>& sorted) {
 
 }  // namespace
 
-// One slot a cell. Cells that overlap, or subscripts that vary, leave the buffer in memory;
+// One slot per cell. Cells that overlap, or subscripts that vary, leave the buffer in memory;
 // that is noted.
 void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer,
                                  const ir::Stmt& body) {

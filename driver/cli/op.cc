@@ -291,7 +291,7 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
   const bool is_gpu = target.kind == TargetKind::Cuda;
   std::vector<std::string> problems;
   if (options.emulate && !is_gpu)
-    problems.emplace_back("--emulate plays the threads of a GPU, the target is " +
+    problems.emplace_back("--emulate runs the threads of a GPU, the target is " +
                           target.machine.cpu + ": give --target cuda:h100 or another");
   if (options.emulate && options.bench)
     problems.emplace_back("--bench: what --emulate runs says nothing of time");
@@ -366,7 +366,7 @@ void add_op(const Verb& app) {
   verb.flag("--bench", options->bench, "time it");
   add_device_options(verb, options->cuda);
   verb.flag("--emulate", options->emulate,
-            "of a GPU: play its threads on this CPU, and check every access");
+            "of a GPU: emulate its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench")

@@ -104,7 +104,7 @@ void add_model_work(const std::string& path, const BenchOptions& options,
     works.push_back(model_work(path, options, options.verb));
 }
 
-// Where an arm made the loops of one before it, on the same source.
+// Where a scheduler made the loops of one before it, on the same source.
 void find_identical(std::vector<std::unique_ptr<Work>>& works) {
   for (auto work = works.begin(); work != works.end(); ++work) {
     const auto same = std::find_if(works.begin(), work, [&](const std::unique_ptr<Work>& before) {
@@ -266,7 +266,7 @@ std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
   add_device_options(verb, options->verb.cuda);
   verb.option("--dtype", options->op.dtype,
               "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
-  verb.option("--schedulers", options->schedulers, "these arms, poly,template")
+  verb.option("--schedulers", options->schedulers, "these schedulers, poly,template")
       .separated()
       .one_of({"naive", "isl", "poly", "template"});
   verb.option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED").shows_default();

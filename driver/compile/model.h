@@ -51,7 +51,7 @@ struct ModelOptions {
   FusionLimits limits;                // of a group; one above them is split
   // false: values share no bytes on purpose, views are copied; to compare with.
   bool share = true;
-  bool emulated = false;  // of a GPU: also code that plays its threads on a CPU
+  bool emulated = false;  // of a GPU: also code that emulates its threads on a CPU
   int jobs = 0;           // 0: one per processor
 };
 int jobs_of(const ModelOptions& options);  // at least 1

@@ -23,7 +23,7 @@ std::optional<isl::val> least_value(const isl::set& part, unsigned dimension) {
 }
 
 // The lexicographically first point of a set without parameters; a dimension without a least value
-// has any. One integer program a dimension and basic set: isl_set_lexmin has all other dimensions
+// has any. One integer program per dimension and basic set: isl_set_lexmin has all other dimensions
 // in its context, and took minutes where divisions are many. (isl_set_min_val takes 0 for the least
 // value of an empty part of a union.)
 isl::point lexmin_point(const isl::set& set) {

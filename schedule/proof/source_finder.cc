@@ -9,7 +9,7 @@
 
 namespace polyte::schedule {
 
-// Two roads. Where each cell has one writer, reads . writes^-1 names it, and all that is left to
+// Two ways. Where each cell has one writer, reads . writes^-1 names it, and all that is left to
 // ask is whether it has run: no dataflow. That covers temporaries, outputs and copies of most
 // schedules. Elsewhere several writers compete, and isl's dataflow finds the last one (Feautrier
 // 1991; Verdoolaege, isl's manual, "Dependence Analysis").

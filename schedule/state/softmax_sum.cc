@@ -28,7 +28,7 @@ std::optional<SoftmaxSum> weight(const ir::Expr& value, const std::string& maxim
   return SoftmaxSum{load, difference->a};
 }
 
-// The cell is one iterator a dimension, and M's place is over these: all terms of a cell have
+// The cell is one iterator per dimension, and M's place is over these: all terms of a cell have
 // one maximum.
 bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
   std::set<std::string> iterators, used;
