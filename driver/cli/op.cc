@@ -137,8 +137,10 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   row["second_judge"] = op.built.second_judge.text;
   if (options.json) return row;
   const auto [low, high] = timings[0].interval();
-  std::printf("%-24s %12.1f us  (%.1f to %.1f)  %8.2f GF/s", op.built.program->name.c_str(),
-              timings[0].median() / 1e3, low / 1e3, high / 1e3, flops / timings[0].median());
+  const double time = timings[0].median();
+  const int decimals = decimals_of(time / 1e3);
+  std::printf("%-24s %12.*f us  (%.*f to %.*f)  %8.2f GF/s", op.built.program->name.c_str(),
+              decimals, time / 1e3, decimals, low / 1e3, decimals, high / 1e3, flops / time);
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s",
               arm_title(op.built.script.name, cli::scheduling_of(op.built)).c_str());

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bench/peak.h"
+#include "driver/cli/reports.h"
 #include "driver/cli/run_sizes.h"
 #include "driver/compile/flops.h"
 #include "driver/compile/least_time.h"
@@ -241,8 +242,10 @@ void print_json(const nlohmann::json& rows, const Machine& machine, int rounds) 
 }
 
 void print_row(const nlohmann::json& row) {
-  std::printf("%-44s %12.1f us  (%.1f to %.1f)", row["name"].get<std::string>().c_str(),
-              row["real_time"].get<double>() / 1e3, row["interval"][0].get<double>() / 1e3,
+  const double time = row["real_time"].get<double>() / 1e3;
+  const int decimals = decimals_of(time);
+  std::printf("%-44s %12.*f us  (%.*f to %.*f)", row["name"].get<std::string>().c_str(), decimals,
+              time, decimals, row["interval"][0].get<double>() / 1e3, decimals,
               row["interval"][1].get<double>() / 1e3);
   if (row.contains("bytes_per_second"))
     std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
