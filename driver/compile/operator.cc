@@ -22,7 +22,7 @@ const std::string& checked_library(const CompiledOperator& op) {
   if (op.arch == to_string(TargetKind::Cuda))
     throw UserError(ExitStatus::Device,
                     "'" + op.built.program->name + "' is compiled for " + op.cpu +
-                        ": polyte run takes it as an artifact (--artifact), --emulate plays its "
+                        ": polyte run takes it as an artifact (--artifact), --emulate runs its "
                         "threads on this CPU");
   runtime::ArtifactManifest needs;
   needs.arch = op.arch;
