@@ -30,7 +30,7 @@ std::int64_t calibrate(const Contender& contender, const MeasureOptions& options
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
@@ -38,7 +38,7 @@ double median_of(std::vector<double> values) {
 // Order statistics that bracket the median with 95 % confidence (binomial, normal approximation).
 std::pair<double, double> bracket(std::vector<double> values) {
   if (values.empty()) return {0, 0};
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double n = static_cast<double>(values.size());
   const double reach = 1.96 * std::sqrt(n) / 2;
   const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(n / 2 - reach)));

@@ -25,7 +25,7 @@ std::string near_names(const std::string& name, TargetKind kind) {
   std::vector<std::pair<unsigned, std::string>> ranked;
   for (const std::string& cpu : known_cpus(kind))
     ranked.emplace_back(llvm::StringRef(cpu).edit_distance(name), cpu);
-  std::sort(ranked.begin(), ranked.end());
+  std::ranges::sort(ranked);
   std::string text;
   for (std::size_t i = 0; i < ranked.size() && i < 3; ++i)
     text += (i > 0 ? ", " : "") + ranked[i].second;
@@ -53,7 +53,7 @@ std::vector<std::string> known_cpus(TargetKind kind) {
   for (const auto& cpu :
        subtarget(kind, backend_of(kind).generic_cpu)->getAllProcessorDescriptions())
     names.emplace_back(cpu.Key);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -65,13 +65,13 @@ Target detect_host() {
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     machine.features.push_back((feature.getValue() ? "+" : "-") + feature.getKey().str());
   }
-  std::sort(machine.features.begin(), machine.features.end());
+  std::ranges::sort(machine.features);
   return target;
 }
 
 Target target_for_cpu(const std::string& name, TargetKind kind) {
   const auto names = known_cpus(kind);
-  if (!std::binary_search(names.begin(), names.end(), name)) {
+  if (!std::ranges::binary_search(names, name)) {
     const Processor* const other = find_processor(name);
     throw UserError(
         ExitStatus::Usage,
@@ -86,7 +86,7 @@ Target target_for_cpu(const std::string& name, TargetKind kind) {
   std::vector<std::string> features;
   for (const auto& feature : info->getEnabledProcessorFeatures())
     features.push_back(std::string("+") + feature.Key);
-  std::sort(features.begin(), features.end());
+  std::ranges::sort(features);
   return {named_machine(kind, name, std::move(features)), kind};
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/descriptor.h"
 #include "support/system_error.h"
 
 namespace polyte::frontend {
@@ -19,22 +20,6 @@ namespace polyte::frontend {
 namespace {
 
 constexpr std::int64_t kManyBytes = std::int64_t{1} << 20;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { reset(-1); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  void reset(int fd) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_;
-};
 
 [[noreturn]] void refuse(const std::string& location, const std::string& why) {
   throw UserError(ExitStatus::InvalidInput, "external data '" + location + "': " + why);
@@ -135,7 +120,7 @@ graph::Bytes read_around_holes(int fd, const std::string& location, std::int64_t
 
 graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data,
                                 std::int64_t size) {
-  Descriptor file(-1);
+  Descriptor file;
   open_beneath(file, folder, data.location);
   struct stat info{};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))

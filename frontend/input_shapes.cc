@@ -24,6 +24,11 @@ bool has_static_shape(const onnx::TypeProto::Tensor& type) {
 
 }  // namespace
 
+Tensor as_scalar(Tensor value) {
+  if (graph::element_count(value.type.shape) == 1) value.type.shape.clear();
+  return value;
+}
+
 InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state,
                          ImportProblems& problems)
     : state_(state), options_(*state.options) {
@@ -37,8 +42,11 @@ InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state
 std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) const {
   if (const auto shape = options_.shapes.find(input.name()); shape != options_.shapes.end())
     return shape->second;
-  if (const auto value = options_.values.find(input.name()); value != options_.values.end())
-    return value->second.type.shape;
+  if (const auto value = options_.values.find(input.name()); value != options_.values.end()) {
+    const auto& proto = input.type().tensor_type();
+    const bool is_scalar = proto.has_shape() && proto.shape().dim_size() == 0;
+    return is_scalar ? as_scalar(value->second).type.shape : value->second.type.shape;
+  }
   if (has_static_shape(input.type().tensor_type())) return std::nullopt;
   if (const auto offered = state_.offered(input.name())) return offered->type.shape;
   return std::nullopt;

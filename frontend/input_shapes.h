@@ -14,6 +14,10 @@
 
 namespace polyte::frontend {
 
+// A value of one element without its dimensions: --value sr=16000 is the list [16000], and a number
+// where the input is one. Any other value as it is.
+Tensor as_scalar(Tensor value);
+
 class InputShapes {
  public:
   // Binds the symbols; the state knows the options, and which inputs are no initializers.

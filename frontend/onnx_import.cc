@@ -70,11 +70,12 @@ Tensor Importer::value_of_initializer(onnx::TensorProto& proto) const {
   const auto bound = options_.values.find(proto.name());
   Tensor tensor = tensor_from_onnx(std::move(proto), state_.folder, options_);
   if (bound == options_.values.end()) return tensor;
-  if (!(bound->second.type == tensor.type))
+  Tensor value = tensor.type.shape.empty() ? as_scalar(bound->second) : bound->second;
+  if (!(value.type == tensor.type))
     throw UserError(ExitStatus::InvalidInput, "is bound to a value of " +
                                                   to_string(bound->second.type) + ", expected " +
                                                   to_string(tensor.type));
-  return bound->second;
+  return value;
 }
 
 void Importer::import_initializers() {
@@ -148,8 +149,8 @@ std::string Importer::meant(const std::string& name) const {
 template <class Bound>
 void Importer::check_bound(const Bound& bound, const char* flag, const InputShapes& shapes) {
   for (const auto& [name, value] : bound) {
-    const bool known = std::any_of(onnx_.input().begin(), onnx_.input().end(),
-                                   [&](const auto& i) { return i.name() == name; });
+    const bool known =
+        std::ranges::any_of(onnx_.input(), [&](const auto& i) { return i.name() == name; });
     if (!known && !shapes.is_bound_symbol(name))
       problems_.invalid(std::string(flag) + " names " + named(name) + ", which is no input" +
                         meant(name));
@@ -176,7 +177,8 @@ void Importer::import_input(const onnx::ValueInfoProto& input, const InputShapes
                                                   to_string(value->second.type) + ", expected " +
                                                   to_string(type));
   }
-  state_.values[input.name()] = state_.graph.add_constant(input.name(), value->second);
+  state_.values[input.name()] = state_.graph.add_constant(
+      input.name(), type.shape.empty() ? as_scalar(value->second) : value->second);
 }
 
 // Empty if every operand is there and known; else what cannot be checked. Missing operands

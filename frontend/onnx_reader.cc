@@ -10,26 +10,12 @@
 #include <cstring>
 #include <limits>
 
+#include "support/descriptor.h"
 #include "support/system_error.h"
 
 namespace polyte::frontend {
 
 namespace {
-
-class File {
- public:
-  explicit File(const std::filesystem::path& path)
-      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
   throw UserError(ExitStatus::InvalidInput, name + ": " + what);
@@ -65,7 +51,7 @@ Message parse(std::string_view bytes, const std::string& name, const char* what)
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
-  const File file(path);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const int error = errno;
     throw UserError(status_of_errno(error, ExitStatus::InvalidInput),

@@ -34,7 +34,7 @@ struct Expansion {
 Expansion expand(const Graph& graph, std::span<const NodeId> nodes, const std::string& name);
 
 // The outputs of a node whose inputs are all constants, by interpreting its expansion: for constant
-// folding. One tensor an output (empty bytes where the output is not wanted).
+// folding. One tensor per output (empty bytes where the output is not wanted).
 std::vector<Tensor> evaluate(const Graph& graph, NodeId id);
 
 }  // namespace polyte::graph

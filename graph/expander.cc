@@ -33,8 +33,8 @@ bool is_reserved(const std::string& name) {
                                                "bi", "kd", "kh", "kw", "od", "oh", "ow"};
   const auto is_name = [&](const char* word) { return name == word; };
   if (dtype_from_string(name)) return true;
-  if (std::any_of(std::begin(kWords), std::end(kWords), is_name)) return true;
-  if (std::any_of(std::begin(kIterators), std::end(kIterators), is_name)) return true;
+  if (std::ranges::any_of(kWords, is_name)) return true;
+  if (std::ranges::any_of(kIterators, is_name)) return true;
   // Iterators that operators number: batches of MatMul (b0), dimensions of many (i0), reductions
   // (r0), spatial dimensions beyond three (s0).
   const bool numbered = name.size() > 1 && std::string("birs").find(name[0]) != std::string::npos;
@@ -140,7 +140,7 @@ void Expander::declare_buffer(ValueId id, ir::Role role) {
 
 // Operands from outside in order of appearance, then what is seen outside.
 void Expander::declare_interface() {
-  auto is_inside = [&](NodeId id) { return std::binary_search(nodes_.begin(), nodes_.end(), id); };
+  auto is_inside = [&](NodeId id) { return std::ranges::binary_search(nodes_, id); };
   for (NodeId id : nodes_) {
     const Node& node = graph_.node(id);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -173,7 +173,7 @@ void Expander::declare_interface() {
 // Readers come after the group's first node, as nodes are in topological order.
 void Expander::mark_outside_readers() {
   for (auto id = nodes_.front() + 1; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
-    if (std::binary_search(nodes_.begin(), nodes_.end(), id)) continue;
+    if (std::ranges::binary_search(nodes_, id)) continue;
     for (ValueId input : graph_.node(id).inputs) {
       const auto found = input == kNoValue ? read_outside_.end() : read_outside_.find(input);
       if (found != read_outside_.end()) found->second = true;
@@ -203,7 +203,7 @@ ir::Expr Expander::read(ValueId id, const Subscripts& at) {
 // that is no iterator.
 bool Expander::is_single(const ir::Affine& subscript) const {
   const auto symbol = subscript.as_symbol();
-  return symbol && std::any_of(scope_.begin(), scope_.end(), [&](const ir::Range& range) {
+  return symbol && std::ranges::any_of(scope_, [&](const ir::Range& range) {
            return range.name == *symbol && range.begin == ir::Affine(0) &&
                   range.end == ir::Affine(1);
          });

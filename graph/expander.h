@@ -121,7 +121,7 @@ class Expander {
   Ranges scope_;                // iterators of the statement that is being written
 };
 
-// One iterator a dimension of `shape`, named by rank: (i), (i, j), (i, j, k), (n, c, h, w),
+// One iterator per dimension of `shape`, named by rank: (i), (i, j), (i, j, k), (n, c, h, w),
 // (n, c, d, h, w).
 Ranges ranges_over(const Dims& shape);
 Subscripts subscripts_of(const Ranges& ranges);

@@ -133,9 +133,8 @@ void add_named_nodes(const EdgeDecision& decision, std::set<int>& shown) {
 std::string title(const FusionGraph& graph, const std::vector<int>& group) {
   // The operator that gives the group its character carries its name: the first of
   // the largest pattern.
-  const auto largest = std::max_element(group.begin(), group.end(), [&](int a, int b) {
-    return graph.nodes[a].pattern < graph.nodes[b].pattern;
-  });
+  const auto largest = std::ranges::max_element(
+      group, [&](int a, int b) { return graph.nodes[a].pattern < graph.nodes[b].pattern; });
   std::string text;
   for (int node : group) {
     const FusionNode& shown = graph.nodes[node];

@@ -195,8 +195,7 @@ void Partitioner::judge_keep_apart(const Path& path, EdgeDecision& decision) {
   for (int node : path) roots.insert(root_of(node));
   for (std::size_t i = 0; i < options_.keep_apart.size(); ++i) {
     const std::vector<int>& nodes = options_.keep_apart[i].nodes;
-    if (!std::all_of(nodes.begin(), nodes.end(),
-                     [&](int node) { return roots.count(root_of(node)) != 0; }))
+    if (!std::ranges::all_of(nodes, [&](int node) { return roots.count(root_of(node)) != 0; }))
       continue;
     decision.verdict = FusionVerdict::KeptApart;
     decision.keep_apart = static_cast<int>(i);

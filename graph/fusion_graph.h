@@ -1,4 +1,4 @@
-// A Graph as fusion sees it: one fusion node a node, one edge a use of another node's value.
+// A Graph as fusion sees it: one fusion node per node, one edge per use of another node's value.
 // Constants and graph inputs are operands of a group, not members. An edge into a Broadcast
 // operator whose output has the shape of the operand is ElemWise, as in TVM.
 //

@@ -64,7 +64,7 @@ std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& li
       }
     }
   }
-  POLYTE_CHECK(order.size() == static_cast<std::size_t>(std::count(live.begin(), live.end(), true)),
+  POLYTE_CHECK(order.size() == static_cast<std::size_t>(std::ranges::count(live, true)),
                "the graph has a cycle");
   return order;
 }
@@ -184,9 +184,7 @@ void Graph::normalise() {
   nodes = std::move(sorted);
 }
 
-bool Graph::is_output(ValueId id) const {
-  return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
-}
+bool Graph::is_output(ValueId id) const { return std::ranges::find(outputs, id) != outputs.end(); }
 
 std::vector<std::vector<NodeId>> consumers_of(const Graph& graph) {
   std::vector<std::vector<NodeId>> consumers(graph.values.size());

@@ -13,7 +13,7 @@ void check_names(const std::vector<std::string>& names) {
   const std::vector<std::string> known = optimize_pass_names();
   std::vector<std::string> problems;
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
     std::string problem = "no graph pass is called '" + name + "'; there are";
     for (const std::string& pass : known)
       problem += (pass == known.front() ? " '" : ", '") + pass + "'";

@@ -299,8 +299,7 @@ void RandomGenerator::add_einsum(ValueId x) {
   }
   einsum.inputs = {labels};
   for (std::int64_t label : labels) {
-    const bool is_new =
-        std::find(einsum.output.begin(), einsum.output.end(), label) == einsum.output.end();
+    const bool is_new = std::ranges::find(einsum.output, label) == einsum.output.end();
     if (is_new && !chance(3)) einsum.output.push_back(label);
   }
   std::vector<ValueId> inputs = {x};

@@ -43,14 +43,13 @@ std::int64_t Affine::coefficient(const std::string& symbol) const {
 }
 
 bool Affine::uses(const std::string& symbol) const {
-  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+  return std::ranges::any_of(terms_, [&](const Term& term) {
     return term.atom.div ? term.atom.div->numerator.uses(symbol) : term.atom.symbol == symbol;
   });
 }
 
 bool Affine::has_division() const {
-  return std::any_of(terms_.begin(), terms_.end(),
-                     [](const Term& term) { return term.atom.div != nullptr; });
+  return std::ranges::any_of(terms_, [](const Term& term) { return term.atom.div != nullptr; });
 }
 
 void Affine::collect_symbols(std::set<std::string>& into) const {
@@ -65,9 +64,7 @@ void Affine::collect_symbols(std::set<std::string>& into) const {
 
 void Affine::add_term(const Atom& atom, std::int64_t coefficient) {
   if (coefficient == 0) return;
-  const auto at =
-      std::lower_bound(terms_.begin(), terms_.end(), atom,
-                       [](const Term& term, const Atom& key) { return term.atom < key; });
+  const auto at = std::ranges::lower_bound(terms_, atom, std::less<>(), &Term::atom);
   if (at == terms_.end() || !(at->atom == atom)) {
     terms_.insert(at, {atom, coefficient});
     return;
@@ -116,19 +113,17 @@ Affine operator*(const Affine& a, std::int64_t factor) {
 
 bool operator==(const Affine& a, const Affine& b) {
   return a.constant_ == b.constant_ &&
-         std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
-                    [](const Term& s, const Term& t) {
-                      return s.coefficient == t.coefficient && s.atom == t.atom;
-                    });
+         std::ranges::equal(a.terms_, b.terms_, [](const Term& s, const Term& t) {
+           return s.coefficient == t.coefficient && s.atom == t.atom;
+         });
 }
 
 bool operator<(const Affine& a, const Affine& b) {
   if (a.constant_ != b.constant_) return a.constant_ < b.constant_;
-  return std::lexicographical_compare(a.terms_.begin(), a.terms_.end(), b.terms_.begin(),
-                                      b.terms_.end(), [](const Term& s, const Term& t) {
-                                        if (!(s.atom == t.atom)) return s.atom < t.atom;
-                                        return s.coefficient < t.coefficient;
-                                      });
+  return std::ranges::lexicographical_compare(a.terms_, b.terms_, [](const Term& s, const Term& t) {
+    if (!(s.atom == t.atom)) return s.atom < t.atom;
+    return s.coefficient < t.coefficient;
+  });
 }
 
 namespace {
@@ -148,9 +143,9 @@ struct Remainder {
 
 // Constants are not compared: what the numerator's constant leaves over goes to `rest`.
 bool contains_terms(const Affine& e, const Affine& part, std::int64_t factor) {
-  return std::all_of(part.terms().begin(), part.terms().end(), [&](const Term& wanted) {
-    const auto at = std::find_if(e.terms().begin(), e.terms().end(),
-                                 [&](const Term& t) { return t.atom == wanted.atom; });
+  return std::ranges::all_of(part.terms(), [&](const Term& wanted) {
+    const auto at =
+        std::ranges::find_if(e.terms(), [&](const Term& t) { return t.atom == wanted.atom; });
     if (at == e.terms().end()) return false;
     std::int64_t need = 0;
     if (__builtin_mul_overflow(wanted.coefficient, factor, &need)) return false;
@@ -428,8 +423,7 @@ std::vector<Summand> summands(const Affine& e, std::int64_t& constant) {
 }
 
 bool starts_positive(const Affine& e) {
-  return std::any_of(e.terms().begin(), e.terms().end(),
-                     [](const Term& t) { return t.coefficient > 0; });
+  return std::ranges::any_of(e.terms(), [](const Term& t) { return t.coefficient > 0; });
 }
 
 }  // namespace

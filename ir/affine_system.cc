@@ -163,7 +163,7 @@ System pruned(System system) {
   if (system.size() <= kMostInequalities) return system;
   std::vector<std::size_t> order(system.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     return std::pair(system[a].terms().size(), a) < std::pair(system[b].terms().size(), b);
   });
   System shortest;

@@ -53,7 +53,7 @@ void ProgramBuilder::declare(std::string name, Role role, DType dtype, std::vect
 std::string ProgramBuilder::fresh(const std::string& base) const {
   const auto is_taken = [&](const std::string& name) {
     return text::is_reserved(name) || program_.find_buffer(name) ||
-           std::find(program_.params.begin(), program_.params.end(), name) != program_.params.end();
+           std::ranges::find(program_.params, name) != program_.params.end();
   };
   std::string name = base;
   for (int i = 2; is_taken(name); ++i) name = base + "_" + std::to_string(i);

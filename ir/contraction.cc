@@ -32,13 +32,12 @@ std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<In
 }
 
 bool uses(const std::vector<Index>& indices, const std::string& it) {
-  return std::any_of(indices.begin(), indices.end(),
-                     [&](const Index& index) { return index.affine.uses(it); });
+  return std::ranges::any_of(indices, [&](const Index& index) { return index.affine.uses(it); });
 }
 
 bool is_direct(const std::vector<Index>& indices) {
-  return std::none_of(indices.begin(), indices.end(),
-                      [](const Index& index) { return index.indirect != nullptr; });
+  return std::ranges::none_of(indices,
+                              [](const Index& index) { return index.indirect != nullptr; });
 }
 
 struct Operands {
@@ -66,9 +65,10 @@ Result<Operands> operands_of(const Statement& update) {
 // in neither operand has no place in the scheme, and is declined; one of the sum may be in one
 // operand only.
 Result<Contraction> sort_iterators(const Statement& update, const Operands& operands) {
-  Contraction c{
-      update.name, operands.a->buffer, operands.b->buffer, update.writes[0].buffer, {}, {}, {}, {},
-      {}};
+  Contraction c{.statement = update.name,
+                .a = operands.a->buffer,
+                .b = operands.b->buffer,
+                .c = update.writes[0].buffer};
   for (std::size_t i = static_cast<std::size_t>(update.region_depth); i < update.iterators.size();
        ++i) {
     const std::string& it = update.iterators[i];

@@ -13,10 +13,11 @@
 namespace polyte::ir {
 
 struct Contraction {
-  std::string statement;                    // the update
-  std::string a, b, c;                      // buffers: a indexed by M and K, b by N and K
-  std::vector<std::string> m, n, k, batch;  // iterators, in the statement's order
-  std::string lane;                         // of n: stride 1 in c; empty where there is none
+  std::string statement;  // the update
+  std::string a, b, c;    // buffers: a indexed by M and K, b by N and K
+  // Iterators, in the statement's order.
+  std::vector<std::string> m = {}, n = {}, k = {}, batch = {};
+  std::string lane = {};  // of n: stride 1 in c; empty where there is none
 };
 
 // Decline tells why: not a sum of products of two loads, no free iterator on any side, ...

@@ -162,8 +162,7 @@ bool same(const Index& a, const Index& b) {
 }
 
 bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Index& s, const Index& t) { return same(s, t); });
+  return std::ranges::equal(a, b, [](const Index& s, const Index& t) { return same(s, t); });
 }
 
 // By bits: -0 is another literal than 0, and a NaN is equal to itself.

@@ -22,7 +22,7 @@ constexpr std::size_t kComparison = 2, kSum = 7;
 bool is_combiner(const std::string& name) {
   constexpr std::array<std::string_view, 9> kNames{"sum", "prod", "product", "min",   "max",
                                                    "any", "all",  "argmin",  "argmax"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return std::ranges::find(kNames, name) != kNames.end();
 }
 
 // Limits of what the recursive passes over trees and expressions follow.

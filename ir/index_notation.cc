@@ -21,13 +21,12 @@ using text::WrittenRange;
 using text::WrittenStatement;
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
   return text;
 }
 
 void add_new(std::vector<std::string>& names, const std::string& name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
 TreePtr leaf(TreeKind kind, int line, std::string text) {
@@ -127,8 +126,7 @@ class Notation {
   }
 
   static bool has_range(const std::vector<WrittenRange>& ranges, const std::string& name) {
-    return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const WrittenRange& r) { return r.name == name; });
+    return std::ranges::any_of(ranges, [&](const WrittenRange& r) { return r.name == name; });
   }
 
   WrittenRange full_range(const std::string& name, int line) {
@@ -179,9 +177,9 @@ class Notation {
     if (!is_among(name, written_)) return Role::In;
     if (is_among(name, read_first_)) return Role::InOut;
     const std::vector<WrittenAccess>& last = statements_.back().writes;
-    const bool is_output =
-        name == output || std::any_of(last.begin(), last.end(),
-                                      [&](const WrittenAccess& w) { return w.buffer == name; });
+    const bool is_output = name == output || std::ranges::any_of(last, [&](const WrittenAccess& w) {
+                             return w.buffer == name;
+                           });
     return is_output ? Role::Out : Role::Temp;
   }
 

@@ -120,7 +120,7 @@ class LoopMachine {
   }
 
   bool all_hold(const std::vector<Test>& tests) const {
-    return std::all_of(tests.begin(), tests.end(), [&](const Test& t) { return t.holds(slots_); });
+    return std::ranges::all_of(tests, [&](const Test& t) { return t.holds(slots_); });
   }
 
   void branch(Step& step) {
@@ -385,7 +385,7 @@ class LoopMachine {
       node.value = evaluate(node.operands[0]);
       return;
     }
-    std::fill(node.value.begin(), node.value.end(), Scalar{});
+    std::ranges::fill(node.value, Scalar{});
     Cells& cells = buffers_[static_cast<std::size_t>(node.access.buffer)];
     for_each_lane(node.access, [&](int l, std::int64_t position) {
       touch_read(cells, position, node.access, l);
@@ -432,14 +432,14 @@ class LoopMachine {
   }
   void compute(Node& node, const Broadcast&) {
     evaluate(node.operands[0]);
-    std::fill(node.value.begin(), node.value.end(), node.operands[0].value[0]);
+    std::ranges::fill(node.value, node.operands[0].value[0]);
   }
 };
 
 // An output may hold such a copy for a while: other tensors are kept in its memory, or a copy of
 // more than was made comes before the rest is.
 void expect_no_undefined_copy(const Cells& output) {
-  const auto at = std::find(output.contents.begin(), output.contents.end(), Content::UndefinedCopy);
+  const auto at = std::ranges::find(output.contents, Content::UndefinedCopy);
   if (at != output.contents.end())
     fault("output '" + output.name + "' ends with a copy of what was never written, element " +
           std::to_string(at - output.contents.begin()));

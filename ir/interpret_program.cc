@@ -82,11 +82,11 @@ struct Node {
   Expr source;
   DType type;      // of the result
   DType operands;  // of the operands, where that differs
-  std::unique_ptr<Node> a, b, c;
-  Scalar literal;
-  SlotAffine index;
-  CellAccess access;
-  std::vector<SlotConstraint> guard;
+  std::unique_ptr<Node> a = {}, b = {}, c = {};
+  Scalar literal = {};
+  SlotAffine index = {};
+  CellAccess access = {};
+  std::vector<SlotConstraint> guard = {};
   bool combined = false;  // the update's own read of what it writes
 };
 
@@ -97,11 +97,11 @@ struct Level {  // one iterator
 
 struct Code {
   const Statement* statement;
-  std::vector<Level> levels;
+  std::vector<Level> levels = {};
   bool feasible;  // what the domain says of sizes alone
-  std::vector<CellAccess> writes;
-  std::vector<Node> values;
-  std::unique_ptr<Node> guard;
+  std::vector<CellAccess> writes = {};
+  std::vector<Node> values = {};
+  std::unique_ptr<Node> guard = {};
 };
 
 class Compiler {
@@ -110,7 +110,7 @@ class Compiler {
       : statement_(statement), cells_(cells) {}
 
   Code operator()() {
-    Code code{&statement_, {}, true, {}, {}, nullptr};
+    Code code{.statement = &statement_, .feasible = true};
     const DomainBounds bounds = bounds_of(statement_.domain, statement_.iterators);
     for (const IteratorBounds& b : bounds.of)
       code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});
@@ -141,8 +141,7 @@ class Compiler {
             {compile(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
         continue;
       }
-      const auto at =
-          std::find(statement_.iterators.begin(), statement_.iterators.end(), term.atom.symbol);
+      const auto at = std::ranges::find(statement_.iterators, term.atom.symbol);
       POLYTE_CHECK(at != statement_.iterators.end(), "'" + term.atom.symbol + "' is not bound");
       result.terms.emplace_back(static_cast<std::size_t>(at - statement_.iterators.begin()),
                                 term.coefficient);
@@ -173,7 +172,7 @@ class Compiler {
   std::unique_ptr<Node> boxed(const Expr& e) { return std::make_unique<Node>(node(e)); }
 
   Node node(const Expr& e) {
-    Node n{e, e->type, e->type, nullptr, nullptr, nullptr, {}, {}, {}, {}};
+    Node n{.source = e, .type = e->type, .operands = e->type};
     n.combined = std::ranges::find(current_, e) != current_.end();
     std::visit([&](const auto& op) { fill(n, op); }, e->op);
     return n;
@@ -250,7 +249,7 @@ class ProgramMachine {
 
   void run(const Region& region, Point& regions) {
     const auto value_of = [&](const std::string& symbol) {
-      const auto at = std::find(region_names_.begin(), region_names_.end(), symbol);
+      const auto at = std::ranges::find(region_names_, symbol);
       POLYTE_CHECK(at != region_names_.end(), "'" + symbol + "' is not bound");
       return regions[static_cast<std::size_t>(at - region_names_.begin())];
     };
@@ -271,13 +270,12 @@ class ProgramMachine {
     if (!code.feasible) return;
     now_ = &code;
     point_.assign(code.levels.size(), 0);
-    std::copy(regions.begin(), regions.end(), point_.begin());
+    std::ranges::copy(regions, point_.begin());
     enumerate(0, regions.size());
   }
 
   static bool all_hold(const std::vector<SlotConstraint>& constraints, const Point& point) {
-    return std::all_of(constraints.begin(), constraints.end(),
-                       [&](const SlotConstraint& c) { return c(point); });
+    return std::ranges::all_of(constraints, [&](const SlotConstraint& c) { return c(point); });
   }
 
   // Lexicographic, as the reference order says. The first `fixed` iterators are those of regions,

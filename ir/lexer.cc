@@ -59,9 +59,8 @@ class Scanner {
   bool starts_anew() const {
     constexpr std::array<std::string_view, 6> kWords{"program ", "loop ",  "const ",
                                                      "out ",     "inout ", "temp "};
-    return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
-      return text_.substr(at_, word.size()) == word;
-    });
+    return std::ranges::any_of(
+        kWords, [&](std::string_view word) { return text_.substr(at_, word.size()) == word; });
   }
 
   void add(const Token& token, int indent, bool fresh) {
@@ -111,7 +110,7 @@ class Scanner {
         "..", "+=", "-=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
     constexpr std::string_view kSingles = "+-*/%()[]{}=<>&|^,:";
     const std::string_view pair = text_.substr(at_, 2);
-    const bool is_pair = std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end();
+    const bool is_pair = std::ranges::find(kPairs, pair) != kPairs.end();
     const std::string text(text_.substr(at_, is_pair ? 2 : 1));
     at_ += text.size();
     if (text == "(" || text == "[") ++open_;
@@ -157,7 +156,7 @@ bool is_reserved(std::string_view name) {
   constexpr std::array<std::string_view, 14> kWords{"for", "if",  "when",    "in",    "else",
                                                     "and", "or",  "loop",    "where", "true",
                                                     "inf", "nan", "program", "false"};
-  return std::find(kWords.begin(), kWords.end(), name) != kWords.end();
+  return std::ranges::find(kWords, name) != kWords.end();
 }
 
 }  // namespace polyte::ir::text

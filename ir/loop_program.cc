@@ -342,7 +342,7 @@ namespace {
 bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
 bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Index& x, const Index& y) {
+  return std::ranges::equal(a, b, [](const Index& x, const Index& y) {
     return x.affine == y.affine && same_expr(x.indirect, y.indirect);
   });
 }
@@ -356,8 +356,8 @@ bool same(const Store& a, const Store& b) {
          a.nontemporal == b.nontemporal && a.async == b.async;
 }
 bool same(const Block& a, const Block& b) {
-  return std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
-                    [](const Stmt& x, const Stmt& y) { return equal(x, y); });
+  return std::ranges::equal(a.body, b.body,
+                            [](const Stmt& x, const Stmt& y) { return equal(x, y); });
 }
 bool same(const For& a, const For& b) {
   return a.var == b.var && a.lower == b.lower && a.upper == b.upper && a.kind == b.kind &&

@@ -184,8 +184,7 @@ class Verifier {
   bool differs(const std::vector<Affine>& values) const {
     std::set<std::string> symbols;
     for (const Affine& value : values) value.collect_symbols(symbols);
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [&](const std::string& s) { return own_.count(s) > 0; });
+    return std::ranges::any_of(symbols, [&](const std::string& s) { return own_.count(s) > 0; });
   }
 
   void check(const If& branch) {

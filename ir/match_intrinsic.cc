@@ -65,7 +65,7 @@ struct Bound {
 using Operands = std::map<std::string, Bound>;
 
 bool same_indices(const std::vector<Index>& a, const std::vector<Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Index& x, const Index& y) {
+  return std::ranges::equal(a, b, [](const Index& x, const Index& y) {
     return x.affine == y.affine && !x.indirect && !y.indirect;
   });
 }
@@ -318,7 +318,7 @@ class Unifier {
     result.buffer = bound.buffer;
     std::vector<std::size_t> order(expected.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
       return expected[a] != expected[b] ? expected[a] > expected[b] : a < b;
     });
     for (const std::size_t i : order)
@@ -338,7 +338,7 @@ std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& p
   for (const NestLoop& loop : pattern.loops) left.push_back(loop.extent);
   std::vector<const NestLoop*> odd;
   for (const NestLoop& loop : nest.loops) {
-    const auto at = std::find(left.begin(), left.end(), loop.extent);
+    const auto at = std::ranges::find(left, loop.extent);
     if (at == left.end()) {
       odd.push_back(&loop);
     } else {
@@ -376,7 +376,7 @@ Result<Found, Mismatch> first_match(const Intrinsic& intrinsic, const Stmt& nest
     auto found = (unifier.*run)();
     if (found) return found;
     if (!first) first = found.error();
-  } while (std::next_permutation(pairing.begin(), pairing.end()));
+  } while (std::ranges::next_permutation(pairing).found);
   return *first;
 }
 

@@ -18,7 +18,7 @@ TreePtr in_brackets(const TreePtr& tree) {
 
 void NamedConstants::define(const std::string& name, const TreePtr& value, const Program& program) {
   const auto is_param = [&](const std::string& text) {
-    return std::find(program.params.begin(), program.params.end(), text) != program.params.end();
+    return std::ranges::find(program.params, text) != program.params.end();
   };
   if (has(name)) throw Fault{value->line, "constant '" + name + "' is defined already"};
   if (is_param(name))

@@ -51,9 +51,7 @@ std::optional<std::vector<OperandTile>> tiles_of(const Tensorized& tensorized) {
 std::optional<Lanes> lanes_of(const OperandTile& tile) {
   const OperandTile::Dimension* along = nullptr;
   for (const OperandTile::Dimension& dimension : tile.dimensions) {
-    if (std::all_of(dimension.steps.begin(), dimension.steps.end(),
-                    [](std::int64_t step) { return step == 0; }))
-      continue;
+    if (std::ranges::all_of(dimension.steps, [](std::int64_t step) { return step == 0; })) continue;
     if (along) return std::nullopt;
     along = &dimension;
   }

@@ -63,8 +63,7 @@ namespace {
 
 template <class T>
 const T* find_named(const std::vector<T>& items, const std::string& name) {
-  const auto at =
-      std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
+  const auto at = std::ranges::find_if(items, [&](const T& item) { return item.name == name; });
   return at == items.end() ? nullptr : &*at;
 }
 
@@ -231,17 +230,15 @@ bool same(const Item& a, const Item& b);
 bool same(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
 bool same(const Access& a, const Access& b) {
-  return a.buffer == b.buffer && std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(),
-                                            b.indices.end(), [](const Index& s, const Index& t) {
-                                              return s.affine == t.affine &&
-                                                     same(s.indirect, t.indirect);
-                                            });
+  return a.buffer == b.buffer &&
+         std::ranges::equal(a.indices, b.indices, [](const Index& s, const Index& t) {
+           return s.affine == t.affine && same(s.indirect, t.indirect);
+         });
 }
 
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const T& s, const T& t) { return same(s, t); });
+  return std::ranges::equal(a, b, [](const T& s, const T& t) { return same(s, t); });
 }
 
 bool same(const Buffer& a, const Buffer& b) {
@@ -249,8 +246,8 @@ bool same(const Buffer& a, const Buffer& b) {
 }
 
 bool same_conjunction(std::vector<Constraint> a, std::vector<Constraint> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
+  std::ranges::sort(a, std::less<>());
+  std::ranges::sort(b, std::less<>());
   return a == b;
 }
 
@@ -274,9 +271,8 @@ bool equal(const Statement& a, const Statement& b) {
 bool equal(const Program& a, const Program& b) {
   return a.name == b.name && a.params == b.params && same_conjunction(a.context, b.context) &&
          same(a.buffers, b.buffers) &&
-         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(),
-                    b.statements.end(),
-                    [](const Statement& s, const Statement& t) { return equal(s, t); }) &&
+         std::ranges::equal(a.statements, b.statements,
+                            [](const Statement& s, const Statement& t) { return equal(s, t); }) &&
          same(a.order, b.order);
 }
 
@@ -390,8 +386,7 @@ std::optional<std::string> find_param(const Program& program, const std::string&
   std::string big = name;
   for (char& c : big) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   for (const std::string& candidate : {name, big, "N" + name})
-    if (std::find(program.params.begin(), program.params.end(), candidate) != program.params.end())
-      return candidate;
+    if (std::ranges::find(program.params, candidate) != program.params.end()) return candidate;
   return std::nullopt;
 }
 
@@ -438,8 +433,8 @@ void rename_iterators(Statement& s) {
   }
   rebuild(s);
   for (std::string& reduction : s.reductions)
-    reduction = fresh[static_cast<std::size_t>(
-        std::find(s.iterators.begin(), s.iterators.end(), reduction) - s.iterators.begin())];
+    reduction = fresh[static_cast<std::size_t>(std::ranges::find(s.iterators, reduction) -
+                                               s.iterators.begin())];
   s.iterators = fresh;
 }
 

@@ -43,8 +43,7 @@ StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
   for (const Range& region : regions) {
     const Affine it = Affine::symbol(region.name);
     for (const Constraint& c : {at_least(it, region.begin), less_than(it, region.end)})
-      if (const auto at = std::find(parts.where.begin(), parts.where.end(), c);
-          at != parts.where.end())
+      if (const auto at = std::ranges::find(parts.where, c); at != parts.where.end())
         parts.where.erase(at);
   }
   for (std::size_t i = regions.size(); i < s.iterators.size(); ++i) {
@@ -148,8 +147,7 @@ class ProgramPrinter {
     const auto first = parts.ranges.end() - static_cast<std::ptrdiff_t>(update.reductions.size());
     parts.reductions.assign(first, parts.ranges.end());
     parts.ranges.erase(first, parts.ranges.end());
-    if (!std::all_of(parts.reductions.begin(), parts.reductions.end(),
-                     [](const Range& r) { return r.bounded; }))
+    if (!std::ranges::all_of(parts.reductions, [](const Range& r) { return r.bounded; }))
       return false;
     const std::vector<Statement> pair = assemble_reduction(parts);
     if (!equal(pair[0], init) || !equal(pair[1], update)) return false;
@@ -187,8 +185,7 @@ class ProgramPrinter {
       whole.push_back(names.back() + indices.back());
     }
     if (writes.size() == 1) return whole[0];
-    const bool shared =
-        std::adjacent_find(indices.begin(), indices.end(), std::not_equal_to<>()) == indices.end();
+    const bool shared = std::ranges::adjacent_find(indices, std::not_equal_to<>()) == indices.end();
     return shared ? "(" + join_words(names) + ")" + indices[0] : "(" + join_words(whole) + ")";
   }
 };

@@ -262,8 +262,7 @@ class Maker {
   [[noreturn]] void fail(const std::string& message) const { throw Fault{written_.line, message}; }
 
   bool is_region(const std::string& name) const {
-    return std::any_of(parts_.regions.begin(), parts_.regions.end(),
-                       [&](const Range& r) { return r.name == name; });
+    return std::ranges::any_of(parts_.regions, [&](const Range& r) { return r.name == name; });
   }
 
   void add_iterator(const std::string& name) {
@@ -305,16 +304,15 @@ class Maker {
     for (const std::string& name : free_) parts_.ranges.push_back(range_of(name));
     for (const std::string& name : reduced_) {
       check_new_iterator(name);
-      if (std::count(reduced_.begin(), reduced_.end(), name) > 1)
-        fail("iterator '" + name + "' has two ranges");
+      if (std::ranges::count(reduced_, name) > 1) fail("iterator '" + name + "' has two ranges");
       parts_.reductions.push_back(range_of(name));
     }
   }
 
   Range range_of(const std::string& name) const {
     for (const std::vector<WrittenRange>* list : {&written_.ranges, &written_.reductions}) {
-      const auto at = std::find_if(list->begin(), list->end(),
-                                   [&](const WrittenRange& r) { return r.name == name; });
+      const auto at =
+          std::ranges::find_if(*list, [&](const WrittenRange& r) { return r.name == name; });
       if (at == list->end()) continue;
       if (at->begin)
         return {name, expect_affine(at->begin, scope_, "the range"),

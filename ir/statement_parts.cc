@@ -17,9 +17,9 @@ void add_range(Statement& s, const Range& range) {
 }
 
 bool is_subscript(const std::vector<Access>& writes, const std::string& iterator) {
-  return std::any_of(writes.begin(), writes.end(), [&](const Access& write) {
-    return std::any_of(write.indices.begin(), write.indices.end(),
-                       [&](const Index& index) { return index.affine.uses(iterator); });
+  return std::ranges::any_of(writes, [&](const Access& write) {
+    return std::ranges::any_of(write.indices,
+                               [&](const Index& index) { return index.affine.uses(iterator); });
   });
 }
 
@@ -32,9 +32,8 @@ Statement assemble(const StatementParts& parts, bool with_reductions) {
   for (const Range& range : parts.reductions)
     if (with_reductions) add_range(s, range);
   for (const Constraint& c : parts.where) {
-    const bool uses_reduction =
-        std::any_of(parts.reductions.begin(), parts.reductions.end(),
-                    [&](const Range& range) { return c.expr.uses(range.name); });
+    const bool uses_reduction = std::ranges::any_of(
+        parts.reductions, [&](const Range& range) { return c.expr.uses(range.name); });
     if (with_reductions || !uses_reduction) s.domain.push_back(c);
   }
   s.writes = parts.writes;

@@ -103,17 +103,8 @@ std::vector<Done> done_by_loops(const State& state, const ir::LoopProgram& nest,
 
 // --- isl's code ----------------------------------------------------------------------------------
 
-template <class T, T* (*release)(T*)>
-struct Release {
-  void operator()(T* object) const { release(object); }
-};
-using AstNode = std::unique_ptr<isl_ast_node, Release<isl_ast_node, isl_ast_node_free>>;
-using AstExpr = std::unique_ptr<isl_ast_expr, Release<isl_ast_expr, isl_ast_expr_free>>;
-
-std::string name_of(isl_id* id) {
-  std::string name = isl_id_get_name(id);
-  isl_id_free(id);
-  return name;
+std::string name_of(const isl::ast_expr& e) {
+  return isl::manage(isl_ast_expr_get_id(e.get())).name();
 }
 
 // Runs an AST of isl: its iterators have values, its user nodes are instances of S<i>.
@@ -128,8 +119,7 @@ class AstRun {
     if (!exceptions_.has_left_out(s.reference)) store(s, point);
   }
 
-  void run(const AstNode& node) {
-    POLYTE_CHECK(node != nullptr, "isl's code has a node without a body");
+  void run(const isl::ast_node& node) {
     switch (isl_ast_node_get_type(node.get())) {
       case isl_ast_node_for:
         return loop(node);
@@ -149,42 +139,36 @@ class AstRun {
   const Exceptions& exceptions_;
   std::map<std::string, std::int64_t> values_;
 
-  void loop(const AstNode& node) {
-    const AstExpr iterator(isl_ast_node_for_get_iterator(node.get())),
-        init(isl_ast_node_for_get_init(node.get()));
-    const AstNode body(isl_ast_node_for_get_body(node.get()));
-    const std::string name = name_of(isl_ast_expr_get_id(iterator.get()));
-    values_[name] = value(init);
+  void loop(const isl::ast_node& node) {
+    const isl::ast_node body = isl::manage(isl_ast_node_for_get_body(node.get()));
+    const std::string name = name_of(isl::manage(isl_ast_node_for_get_iterator(node.get())));
+    values_[name] = value(isl::manage(isl_ast_node_for_get_init(node.get())));
     if (isl_ast_node_for_is_degenerate(node.get()) == isl_bool_true) return run(body);
-    const AstExpr condition(isl_ast_node_for_get_cond(node.get())),
-        step(isl_ast_node_for_get_inc(node.get()));
+    const isl::ast_expr condition = isl::manage(isl_ast_node_for_get_cond(node.get())),
+                        step = isl::manage(isl_ast_node_for_get_inc(node.get()));
     for (; value(condition) != 0; values_[name] += value(step)) run(body);
   }
 
-  void branch(const AstNode& node) {
-    const AstExpr condition(isl_ast_node_if_get_cond(node.get()));
-    if (value(condition) != 0) return run(AstNode(isl_ast_node_if_get_then_node(node.get())));
+  void branch(const isl::ast_node& node) {
+    if (value(isl::manage(isl_ast_node_if_get_cond(node.get()))) != 0)
+      return run(isl::manage(isl_ast_node_if_get_then_node(node.get())));
     if (isl_ast_node_if_has_else_node(node.get()) == isl_bool_true)
-      run(AstNode(isl_ast_node_if_get_else_node(node.get())));
+      run(isl::manage(isl_ast_node_if_get_else_node(node.get())));
   }
 
-  void block(const AstNode& node) {
-    isl_ast_node_list* children = isl_ast_node_block_get_children(node.get());
-    for (int i = 0; i < isl_ast_node_list_n_ast_node(children); ++i)
-      run(AstNode(isl_ast_node_list_get_ast_node(children, i)));
-    isl_ast_node_list_free(children);
+  void block(const isl::ast_node& node) {
+    const isl::ast_node_list children = isl::manage(isl_ast_node_block_get_children(node.get()));
+    for (unsigned i = 0; i < children.size(); ++i) run(children.at(static_cast<int>(i)));
   }
 
-  void instance(const AstNode& node) {
-    const AstExpr call(isl_ast_node_user_get_expr(node.get()));
-    const AstExpr called(isl_ast_expr_get_op_arg(call.get(), 0));
-    const std::string name = name_of(isl_ast_expr_get_id(called.get()));
+  void instance(const isl::ast_node& node) {
+    const isl::ast_expr call = isl::manage(isl_ast_node_user_get_expr(node.get()));
+    const std::string name = name_of(isl::manage(isl_ast_expr_get_op_arg(call.get(), 0)));
     const ScheduledStatement& s =
         state_.statements.at(static_cast<std::size_t>(std::stoi(name.substr(1))));
     ir::Values point;
     for (std::size_t i = 0; i < s.body.iterators.size(); ++i)
-      point[s.body.iterators[i]] =
-          value(AstExpr(isl_ast_expr_get_op_arg(call.get(), static_cast<int>(i) + 1)));
+      point[s.body.iterators[i]] = operand(call, static_cast<int>(i) + 1);
     instance(s, point);
   }
 
@@ -200,16 +184,12 @@ class AstRun {
     }
   }
 
-  std::int64_t value(const AstExpr& e) const {
+  std::int64_t value(const isl::ast_expr& e) const {
     switch (isl_ast_expr_get_type(e.get())) {
-      case isl_ast_expr_int: {
-        isl_val* number = isl_ast_expr_get_val(e.get());
-        const std::int64_t integer = isl_val_get_num_si(number);
-        isl_val_free(number);
-        return integer;
-      }
+      case isl_ast_expr_int:
+        return isl::manage(isl_ast_expr_get_val(e.get())).num_si();
       case isl_ast_expr_id:
-        return values_.at(name_of(isl_ast_expr_get_id(e.get())));
+        return values_.at(name_of(e));
       case isl_ast_expr_op:
         return operation(e);
       default:
@@ -217,14 +197,14 @@ class AstRun {
     }
   }
 
-  std::int64_t operand(const AstExpr& e, int i) const {
-    return value(AstExpr(isl_ast_expr_get_op_arg(e.get(), i)));
+  std::int64_t operand(const isl::ast_expr& e, int i) const {
+    return value(isl::manage(isl_ast_expr_get_op_arg(e.get(), i)));
   }
 
   // Operators of any number of operands (min, max, and, or) are folded from the left. `and_then`
   // and `or_else` must not evaluate their second operand where the first decides: it may be
   // meaningless there.
-  std::int64_t operation(const AstExpr& e) const {
+  std::int64_t operation(const isl::ast_expr& e) const {
     const isl_ast_expr_op_type type = isl_ast_expr_get_op_type(e.get());
     std::int64_t a = operand(e, 0);
     if (type == isl_ast_expr_op_minus) return -a;
@@ -289,12 +269,6 @@ bool is_packed_early(const State& state, const ScheduledStatement& s) {
   });
 }
 
-std::int64_t number_of(isl_val* value) {
-  const std::int64_t number = isl_val_get_num_si(value);
-  isl_val_free(value);
-  return number;
-}
-
 constexpr std::uint64_t kOperations = 2'000'000;  // of isl's code generator
 
 // Where isl has no code for an order ("input involves unknown divs"), or is not done with it by
@@ -306,13 +280,13 @@ void run_points(const schedule::IslModel& model, const State& state, AstRun& run
     if (is_packed_early(state, *s.statement)) continue;
     s.domain.foreach_point([&](isl::point point) {
       std::vector<std::int64_t> time;
-      for (const isl::aff& step : s.time)
-        time.push_back(number_of(isl_aff_eval(step.copy(), point.copy())));
+      for (const isl::aff& step : s.time) time.push_back(step.eval(point).num_si());
       ir::Values values;
       const std::vector<std::string>& iterators = s.statement->body.iterators;
       for (std::size_t d = 0; d < iterators.size(); ++d)
         values[iterators[d]] =
-            number_of(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
+            isl::manage(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)))
+                .num_si();
       all.emplace_back(std::move(time), i, std::move(values));
     });
   }
@@ -327,23 +301,21 @@ void run_points(const schedule::IslModel& model, const State& state, AstRun& run
 std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
   schedule::IslContext context;
   const schedule::IslModel model = schedule::make_model(context, state);
-  isl_union_map* order = nullptr;
+  isl::union_map order;  // null: no statement
   for (const schedule::IslStatement& s : model.statements) {
     if (is_packed_early(state, *s.statement)) continue;
-    isl_map* time =
-        isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "T", s.time).release());
-    isl_union_map* one = isl_union_map_from_map(isl_map_intersect_domain(time, s.domain.copy()));
-    order = order ? isl_union_map_union(order, one) : one;
+    const isl::multi_aff time = schedule::to_multi_aff(s.domain.get_space(), "T", s.time);
+    const isl::union_map one = time.as_map().intersect_domain(s.domain).to_union_map();
+    order = order.is_null() ? one : order.unite(one);
   }
   AstRun ast(state, exceptions);
-  if (!order) return {};
+  if (order.is_null()) return {};
   context.limit(kOperations);
-  isl_ast_build* build = isl_ast_build_alloc(context.get().get());
-  const AstNode node(isl_ast_build_node_from_schedule_map(build, order));
-  isl_ast_build_free(build);
+  const isl::ast_build build(context.get());
+  isl_ast_node* const node = isl_ast_build_node_from_schedule_map(build.get(), order.release());
   context.limit(0);  // none
   if (node)
-    ast.run(node);
+    ast.run(isl::manage(node));
   else
     run_points(model, state, ast);
   return std::move(ast.result);

@@ -32,9 +32,9 @@ using schedule::Tree;
 namespace {
 
 bool is_packed_early(const State& state, const std::string& buffer) {
-  return std::any_of(
-      state.staged.begin(), state.staged.end(),
-      [&](const schedule::StagedBuffer& b) { return b.name == buffer && b.at_compile_time; });
+  return std::ranges::any_of(state.staged, [&](const schedule::StagedBuffer& b) {
+    return b.name == buffer && b.at_compile_time;
+  });
 }
 
 bool belongs(const State& state, const ScheduledStatement& s, Part part) {
@@ -208,7 +208,7 @@ class Builder {
     for (const LeafInstance* instance : below) {
       const schedule::LoopRow* row = schedule::row_of(*instance->statement, loop.name);
       for (const Affine& at : row ? row->cuts : std::vector<Affine>{}) {
-        if (std::find(done.begin(), done.end(), at) != done.end()) continue;
+        if (std::ranges::find(done, at) != done.end()) continue;
         done.push_back(at);
         parts = cut_at(parts, at);
       }
@@ -288,9 +288,9 @@ class Builder {
     std::set<std::string> names;
     c.expr.collect_symbols(names);
     const std::vector<std::string>& params = state_.basis->params;
-    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-      return std::find(bound_.begin(), bound_.end(), name) != bound_.end() ||
-             std::find(params.begin(), params.end(), name) != params.end();
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      return std::ranges::find(bound_, name) != bound_.end() ||
+             std::ranges::find(params, name) != params.end();
     });
   }
 
@@ -316,9 +316,8 @@ class Builder {
   }
 
   static bool required_by_all(const Instances& below, const Constraint& c) {
-    return std::all_of(below.begin(), below.end(), [&](const LeafInstance* instance) {
-      return std::find(instance->required.begin(), instance->required.end(), c) !=
-             instance->required.end();
+    return std::ranges::all_of(below, [&](const LeafInstance* instance) {
+      return std::ranges::find(instance->required, c) != instance->required.end();
     });
   }
 

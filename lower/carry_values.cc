@@ -238,7 +238,9 @@ class Carrier {
   }
 
   static Stmt first_value(const Carried& value, const ir::For& loop) {
-    ir::Load load{value.now.buffer, {}, {}, nullptr, value.now.lanes};
+    ir::Load load;
+    load.buffer = value.now.buffer;
+    load.lanes = value.now.lanes;
     for (const Affine& at : value.earlier.at)
       load.indices.emplace_back(substitute(at, {{loop.var, loop.lower.front()}}));
     const Expr first = node_of(value, std::move(load));

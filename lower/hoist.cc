@@ -113,9 +113,9 @@ class Hoister {
   // Every upper bound is above every lower one, so the maximum of the lower ones is below the
   // minimum of the upper ones.
   bool runs(const ir::For& loop) const {
-    return std::all_of(loop.upper.begin(), loop.upper.end(), [&](const Affine& high) {
-      return std::all_of(loop.lower.begin(), loop.lower.end(),
-                         [&](const Affine& low) { return facts_.proves(high - low - 1); });
+    return std::ranges::all_of(loop.upper, [&](const Affine& high) {
+      return std::ranges::all_of(loop.lower,
+                                 [&](const Affine& low) { return facts_.proves(high - low - 1); });
     });
   }
 

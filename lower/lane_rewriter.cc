@@ -23,8 +23,8 @@ bool uses(const ir::Lanes& lanes, const std::string& var) {
 bool uses(const ir::Load& load, const std::string& var) {
   const auto guarded = [&](const ir::Constraint& c) { return c.expr.uses(var); };
   const auto indexed = [&](const ir::Index& index) { return index.affine.uses(var); };
-  return uses(load.lanes, var) || std::any_of(load.guard.begin(), load.guard.end(), guarded) ||
-         std::any_of(load.indices.begin(), load.indices.end(), indexed);
+  return uses(load.lanes, var) || std::ranges::any_of(load.guard, guarded) ||
+         std::ranges::any_of(load.indices, indexed);
 }
 
 bool uses(const ir::ExprNode& node, const std::string& var) {
@@ -49,8 +49,8 @@ bool uses(const Expr& e, const std::string& var) {
 Shapes shapes_of(const ir::LoopProgram& program) {
   Shapes shapes;
   for (const ir::Buffer& b : program.buffers) {
-    const bool is_constant = std::all_of(b.shape.begin(), b.shape.end(),
-                                         [](const Affine& e) { return e.is_constant(); });
+    const bool is_constant =
+        std::ranges::all_of(b.shape, [](const Affine& e) { return e.is_constant(); });
     if (is_constant) shapes[b.name] = ir::constant_shape(b);
   }
   if (!program.body) return shapes;
@@ -140,8 +140,7 @@ Stmt LaneRewriter::store(const ir::Store& s) {
 // is known, the distance in memory counts.
 bool LaneRewriter::is_still(const ir::Store& s) const {
   const std::vector<std::int64_t>& strides = s.lanes.strides;
-  if (std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; }))
-    return true;
+  if (std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; })) return true;
   const auto shape = shapes_.find(s.buffer);
   if (shape == shapes_.end() || shape->second.size() != strides.size()) return false;
   std::int64_t position = 0;

@@ -30,8 +30,8 @@ std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   for (Constraint& c : divided) c.expr = ir::simplified(c.expr, ranges);
   for (Constraint& c : result)
     if (!c.equality) c.expr = ir::normalised(c.expr);
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
+  std::ranges::sort(result, std::less<>());
+  result.erase(std::ranges::unique(result).begin(), result.end());
   return result;
 }
 
@@ -50,18 +50,15 @@ std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& 
     if (range.min) result.push_back(ir::at_least(Affine::symbol(symbol), *range.min));
     if (range.max) result.push_back(ir::at_least(*range.max, Affine::symbol(symbol)));
   }
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
+  std::ranges::sort(result, std::less<>());
+  result.erase(std::ranges::unique(result).begin(), result.end());
   return result;
 }
 
 bool is_tensorized(const State& state, const std::vector<const Loop*>& path) {
-  return std::any_of(state.tensorized.begin(), state.tensorized.end(),
-                     [&](const schedule::TensorizedLoop& tensorized) {
-                       return std::any_of(path.begin(), path.end(), [&](const Loop* loop) {
-                         return loop->id == tensorized.loop;
-                       });
-                     });
+  return std::ranges::any_of(state.tensorized, [&](const schedule::TensorizedLoop& tensorized) {
+    return std::ranges::any_of(path, [&](const Loop* loop) { return loop->id == tensorized.loop; });
+  });
 }
 
 }  // namespace

@@ -66,17 +66,15 @@ Affine widest(const ir::Facts& facts, const Loop& loop,
 std::vector<Affine> common_bound(const ir::Facts& facts, const Loop& loop,
                                  const std::vector<std::vector<Affine>>& each, bool lower) {
   const auto holds = [&](const Affine& b) {
-    return std::all_of(each.begin(), each.end(), [&](const std::vector<Affine>& own) {
-      return std::any_of(own.begin(), own.end(), [&](const Affine& tight) {
-        return facts.proves(lower ? tight - b : b - tight);
-      });
+    return std::ranges::all_of(each, [&](const std::vector<Affine>& own) {
+      return std::ranges::any_of(
+          own, [&](const Affine& tight) { return facts.proves(lower ? tight - b : b - tight); });
     });
   };
   std::vector<Affine> result;
   for (const std::vector<Affine>& own : each)
     for (const Affine& b : own)
-      if (std::find(result.begin(), result.end(), b) == result.end() && holds(b))
-        result.push_back(b);
+      if (std::ranges::find(result, b) == result.end() && holds(b)) result.push_back(b);
   if (!result.empty()) return result;
   return {widest(facts, loop, each, lower)};
 }

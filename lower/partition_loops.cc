@@ -61,10 +61,9 @@ class CutFinder {
   // A cut that leaves nothing in the hot part is none.
   void add(std::vector<Affine>& cuts, const Affine& at, bool low) {
     const std::vector<Affine>& ends = low ? loop_.upper : loop_.lower;
-    const bool hopeless = std::any_of(ends.begin(), ends.end(), [&](const Affine& end) {
-      return facts_.proves(low ? at - end : end - at);
-    });
-    if (!hopeless && std::find(cuts.begin(), cuts.end(), at) == cuts.end()) cuts.push_back(at);
+    const bool hopeless = std::ranges::any_of(
+        ends, [&](const Affine& end) { return facts_.proves(low ? at - end : end - at); });
+    if (!hopeless && std::ranges::find(cuts, at) == cuts.end()) cuts.push_back(at);
   }
 };
 

@@ -92,9 +92,8 @@ void limit_stack(const Stmt& body, Places& places, std::vector<std::string>& not
     total = checked_add(total, on_stack.back().first);
   });
   while (total > kStackLimit) {
-    const auto largest =
-        std::max_element(on_stack.begin(), on_stack.end(),
-                         [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto largest = std::ranges::max_element(
+        on_stack, [](const auto& a, const auto& b) { return a.first < b.first; });
     const ir::LoopBuffer& b = *largest->second;
     total -= largest->first;
     largest->first = -1;

@@ -240,8 +240,7 @@ bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::L
   for (const std::optional<Affine>& bound : {lanes.active, lanes.skipped})
     if (bound) bound->collect_symbols(symbols);
   return masks.uniform && !masks.begun.empty() && !masks.unbegun &&
-         std::none_of(symbols.begin(), symbols.end(),
-                      [&](const std::string& s) { return inner_.count(s) > 0; });
+         std::ranges::none_of(symbols, [&](const std::string& s) { return inner_.count(s) > 0; });
 }
 
 // A Load or Store as planned; false if it is of another buffer.
@@ -298,7 +297,7 @@ Stmt RegisterPlan::rewritten(const Stmt& s) const {
 Stmt RegisterPlan::applied(const ir::Alloc& alloc) const {
   ir::Alloc copy = alloc;
   copy.buffer.shape = shape;
-  const bool masked = std::any_of(pieces_.begin(), pieces_.end(), [](const auto& entry) {
+  const bool masked = std::ranges::any_of(pieces_, [](const auto& entry) {
     const Masks& masks = entry.second;
     return masks.uniform && (masks.active || masks.skipped);
   });

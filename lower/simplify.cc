@@ -102,9 +102,9 @@ class Simplifier {
   }
 
   bool is_empty(const std::vector<Affine>& lower, const std::vector<Affine>& upper) const {
-    return std::any_of(lower.begin(), lower.end(), [&](const Affine& low) {
-      return std::any_of(upper.begin(), upper.end(),
-                         [&](const Affine& high) { return facts_.proves(low - high); });
+    return std::ranges::any_of(lower, [&](const Affine& low) {
+      return std::ranges::any_of(upper,
+                                 [&](const Affine& high) { return facts_.proves(low - high); });
     });
   }
 
@@ -112,8 +112,7 @@ class Simplifier {
     std::vector<Affine> result;
     for (const Affine& value : values) {
       Affine simple = facts_.simplify(value);
-      if (std::find(result.begin(), result.end(), simple) == result.end())
-        result.push_back(std::move(simple));
+      if (std::ranges::find(result, simple) == result.end()) result.push_back(std::move(simple));
     }
     return result;
   }

@@ -249,8 +249,7 @@ class Comparison {
   // A lane past the last iteration that fills a place of its own in a private buffer: masks are
   // dropped there. Who reads what it leaves follows from the order.
   bool is_spare(const Event& event, int lane) const {
-    return event.lanes > 1 &&
-           std::none_of(event.cells.begin(), event.cells.end(), [&](const Event::Cell& cell) {
+    return event.lanes > 1 && std::ranges::none_of(event.cells, [&](const Event::Cell& cell) {
              return cell.write && is_of(cell, lane) && reference_.program.find_buffer(cell.buffer);
            });
   }

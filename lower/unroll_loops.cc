@@ -218,9 +218,9 @@ class Unroller {
     ir::for_each_stmt(loop.body, [&](const Stmt& s) {
       const auto* store = std::get_if<ir::Store>(&s->op);
       if (!store || !registers_.count(store->buffer)) return;
-      found = found ||
-              std::none_of(store->indices.begin(), store->indices.end(),
-                           [&](const ir::Index& index) { return index.affine.uses(loop.var); });
+      found = found || std::ranges::none_of(store->indices, [&](const ir::Index& index) {
+                return index.affine.uses(loop.var);
+              });
     });
     return found;
   }

@@ -163,12 +163,9 @@ class Contraction {
     isl::union_map pairs = between(a, b, Kind::Order);
     bool identical = true;
     pairs.foreach_map([&](isl::map map) {
-      isl_map* renamed = isl_map_set_tuple_id(map.copy(), isl_dim_out,
-                                              isl_map_get_tuple_id(map.get(), isl_dim_in));
-      isl_map* identity = isl_map_identity(isl_map_get_space(renamed));
-      identical = identical && isl_map_is_subset(renamed, identity) == isl_bool_true;
-      isl_map_free(renamed);
-      isl_map_free(identity);
+      const isl::map renamed = map.set_range_tuple(map.domain_tuple_id());
+      const isl::map identity = isl::manage(isl_map_identity(renamed.space().release()));
+      identical = identical && renamed.is_subset(identity);
     });
     return identical;
   }

@@ -61,7 +61,7 @@ struct AffineCore {
   // Which of the fallback chain gave it: "fused", "serial components", ...
   std::string attempt;
   std::vector<std::string> notes;  // why earlier attempts were declined
-  // Those of them that isl did not finish: told, as another run may.
+  // Those of them that isl did not finish: reported, as another run may.
   std::vector<std::string> given_up = {};
 };
 

@@ -94,35 +94,30 @@ class TreeReader {
       isl::pw_aff piece = pieces.at(static_cast<int>(i));
       if (cluster_number(piece.domain()) != cluster) continue;
       if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
-      isl_aff* aff = isl_pw_aff_as_aff(piece.copy());
-      auto result = over_iterators(aff, clusters_[cluster].iterators);
-      isl_aff_free(aff);
-      return result;
+      return over_iterators(isl::manage(isl_pw_aff_as_aff(piece.copy())),
+                            clusters_[cluster].iterators);
     }
     return std::nullopt;
   }
 
-  static std::optional<ir::Affine> over_iterators(isl_aff* aff,
+  static std::optional<ir::Affine> over_iterators(const isl::aff& aff,
                                                   const std::vector<std::string>& iterators) {
-    if (isl_aff_dim(aff, isl_dim_div) != 0) return std::nullopt;
-    isl_val* constant = isl_aff_get_constant_val(aff);
-    bool integral = isl_val_is_int(constant) == isl_bool_true;
-    ir::Affine result = integral ? isl_val_get_num_si(constant) : 0;
-    isl_val_free(constant);
-    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_in); ++d) {
-      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_in, static_cast<int>(d));
-      integral = integral && isl_val_is_int(factor) == isl_bool_true;
-      if (integral)
-        result = result + ir::Affine::symbol(iterators[static_cast<std::size_t>(d)]) *
-                              isl_val_get_num_si(factor);
-      isl_val_free(factor);
+    if (isl_aff_dim(aff.get(), isl_dim_div) != 0) return std::nullopt;
+    const auto coefficient = [&](isl_dim_type type, isl_size d) {
+      return isl::manage(isl_aff_get_coefficient_val(aff.get(), type, static_cast<int>(d)));
+    };
+    const isl::val constant = aff.constant_val();
+    if (!constant.is_int()) return std::nullopt;
+    ir::Affine result = constant.num_si();
+    for (isl_size d = 0; d < isl_aff_dim(aff.get(), isl_dim_in); ++d) {
+      const isl::val factor = coefficient(isl_dim_in, d);
+      if (!factor.is_int()) return std::nullopt;
+      result =
+          result + ir::Affine::symbol(iterators[static_cast<std::size_t>(d)]) * factor.num_si();
     }
-    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_param); ++d) {
-      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_param, static_cast<int>(d));
-      integral = integral && isl_val_is_zero(factor) == isl_bool_true;
-      isl_val_free(factor);
-    }
-    return integral ? std::optional(result) : std::nullopt;
+    for (isl_size d = 0; d < isl_aff_dim(aff.get(), isl_dim_param); ++d)
+      if (!coefficient(isl_dim_param, d).is_zero()) return std::nullopt;
+    return result;
   }
 
   // Only a definition outside of reductions may have any row: an initial value and its update share

@@ -233,14 +233,12 @@ class Relations {
           schedule::to_multi_aff(s.domain.get_space(), "time", s.time).release()));
       order = order.unite(as_union(time));
     }
-    isl_union_access_info* info = isl_union_access_info_from_sink(reads.release());
-    info = isl_union_access_info_set_must_source(info, writes.release());
-    info = isl_union_access_info_set_may_source(info, may_write.release());
-    info = isl_union_access_info_set_schedule_map(info, order.release());
-    isl_union_flow* flow = isl_union_access_info_compute_flow(info);
-    isl::union_map pairs = isl::manage(isl_union_flow_get_may_dependence(flow));
-    isl_union_flow_free(flow);
-    return pairs;
+    return isl::union_access_info(reads)
+        .set_must_source(writes)
+        .set_may_source(may_write)
+        .set_schedule_map(order)
+        .compute_flow()
+        .may_dependence();
   }
 
   // From an instance to those of later statements that read a cell which it reads, where each

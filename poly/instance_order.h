@@ -27,7 +27,7 @@ struct OrderAttempt {
 struct InstanceOrders {
   std::vector<OrderAttempt> found;  // no two alike
   std::vector<std::string> lost;    // attempts without a tree: each with why
-  // Those of them that isl did not finish: told, as another run may.
+  // Those of them that isl did not finish: reported, as another run may.
   std::vector<std::string> given_up;
 };
 

@@ -20,8 +20,8 @@ constexpr std::int64_t kPointsWanted = 128 * 128;
 // The Program once the sum is in parts.
 struct Parts {
   ir::Program program;
-  schedule::State reference;
-  Cluster part, sum;
+  schedule::State reference = {};
+  Cluster part = {}, sum = {};
 };
 
 class PartsPlanner {
@@ -63,8 +63,7 @@ class PartsPlanner {
         {tensor_, loop, {std::to_string(count)}, partial_, schedule::SplitReduction::Form::Blocks},
         {environment});
     if (!split) return std::nullopt;
-    Parts parts{over_loops(*split), {}, {}, {}};
-    return parts;
+    return Parts{.program = over_loops(*split)};
   }
 
   // One way of cutting the sum: the partial sums are planned as a SumNest of the Program that

@@ -196,7 +196,8 @@ class NestStrategy {
 
   // Loops with carried dependences stay where isl put them, and so do all loops outside of them.
   schedule::TileQuestion question(const std::vector<std::string>& candidates) const {
-    schedule::TileQuestion question{&program_, &main(), {}, loops(), candidates, {}, {}, 1};
+    schedule::TileQuestion question{
+        .program = &program_, .main = &main(), .loops = loops(), .candidates = candidates};
     for (const ir::Statement* s : cluster().statements)
       if (s != &main()) question.others.push_back(s);
     if (const std::string lane = turned_lane(shared_nest()); !lane.empty())

@@ -74,8 +74,7 @@ class MappedNest {
         }
       if (row(m, 0).as_symbol() != name)
         name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-      names_.push_back(std::count(names_.begin(), names_.end(), name) > 0 ? "c" + std::to_string(m)
-                                                                          : name);
+      names_.push_back(std::ranges::count(names_, name) > 0 ? "c" + std::to_string(m) : name);
     }
   }
 

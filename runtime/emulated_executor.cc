@@ -66,7 +66,8 @@ class EmulatedExecutor final : public Executor {
     const ArtifactManifest& manifest = artifact.manifest();
     if (manifest.arch != to_string(TargetKind::Cuda))
       throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': is built for " +
-                                                manifest.arch + ", the emulator plays a GPU");
+                                                manifest.arch +
+                                                ", the emulator takes code for a GPU");
     check_abi(manifest, artifact.source());
     check_features(manifest, detect_machine().features, artifact.source());
     return artifact;

@@ -1,4 +1,4 @@
-// Emulator: plays the threads of a GPU on this CPU, for code that was compiled for that
+// Emulator: emulates the threads of a GPU on this CPU, for code that was compiled for that
 // (CodegenOptions::emulated). It runs the very IR that PTX is made from, one fibre per thread, and
 // watches every access:
 //

@@ -1,5 +1,5 @@
 // Executor: what a session's steps run on, this processor (cpu_executor.cc), a GPU
-// (cuda_executor.cc) or this processor that plays one (emulated_executor.cc). One of them serves
+// (cuda_executor.cc) or this processor that emulates one (emulated_executor.cc). One of them serves
 // runs from several threads at once, each with memory of its own that is kept for the next.
 #pragma once
 

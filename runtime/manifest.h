@@ -111,7 +111,7 @@ struct DeviceModule {
   std::vector<std::string> architectures{};  // "sm_90a"; "ptx" is what the driver compiles itself
 };
 inline constexpr const char* kPtx = "ptx";
-// Of code that plays its threads on a CPU (runtime/emulator.h), a shared object: no GPU has it.
+// Of code that emulates its threads on a CPU (runtime/emulator.h), a shared object: no GPU has it.
 inline constexpr const char* kEmulated = "sm_0";
 // "device/k0.sm_90a.cubin".
 std::string device_member(const std::string& module, const std::string& architecture);

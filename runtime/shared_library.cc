@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "support/descriptor.h"
 #include "support/system_error.h"
 
 namespace polyte::runtime {
@@ -59,18 +60,6 @@ void check_elf(Bytes elf, const std::string& name) {
   throw UserError(status_of_errno(error, ExitStatus::Artifact),
                   "object '" + name + "': " + what + ": " + text_of_errno(error));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { close(number_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(number_); }
-
- private:
-  int number_;
-};
 
 // A file in memory that nobody can change any more, ourselves included.
 std::shared_ptr<const Descriptor> sealed_file(Bytes content, const std::string& name) {

@@ -38,7 +38,7 @@ typedef struct polyte_access {
 #define POLYTE_ATOMIC 2
 #define POLYTE_EMULATED_SHARED 128  // no multiple of more, as on a GPU
 
-// One thread of a GPU that a CPU plays, as compiled code sees it (runtime/emulator.h).
+// One thread of a GPU that a CPU emulates, as compiled code sees it (runtime/emulator.h).
 typedef struct polyte_emulated_thread {
   int64_t thread;    // its number in the block
   int64_t block[3];  // x, y, z

@@ -1,4 +1,5 @@
-// How long the stages of a road take: what --time-passes prints. The one place that times them.
+// How long the stages of a compilation take: what --time-passes prints. The one place that times
+// them.
 #pragma once
 
 #include <chrono>

@@ -28,8 +28,8 @@ bool is_taken(const std::string& name) {
       "sin",      "sinh",    "sqrt",   "tan",      "tanh",     "tgamma",   "trunc",    "y0",
       "y1",       "yn",      "unix",   "linux",    "exit",     "rand",     "time",     "nearbyint"};
   constexpr std::array<std::string_view, 4> kMacros{"NAN", "INFINITY", "NULL", "INT64_MIN"};
-  return std::find(kWords.begin(), kWords.end(), name) != kWords.end() ||
-         std::find(kMacros.begin(), kMacros.end(), name) != kMacros.end() || is_c_helper(name) ||
+  return std::ranges::find(kWords, name) != kWords.end() ||
+         std::ranges::find(kMacros, name) != kMacros.end() || is_c_helper(name) ||
          name.ends_with("_t") || name.ends_with("_MIN") || name.ends_with("_MAX") ||
          name.starts_with("_") ||
          // sinf as well as sin.

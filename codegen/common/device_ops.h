@@ -1,6 +1,6 @@
 // DeviceOps: what the threads of a GPU do that a CPU's code does not. One class a way of running
 // them: on the GPU itself (nvptx/nvptx_ops.cc, the only place that knows its intrinsics), and on
-// a CPU that plays its threads (nvptx/emulated_ops.cc). Everything else of a kernel is emitted
+// a CPU that emulates its threads (nvptx/emulated_ops.cc). Everything else of a kernel is emitted
 // alike for both.
 //
 // Internal: includes LLVM headers.

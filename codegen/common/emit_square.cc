@@ -90,7 +90,7 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
       if (active <= 0) return;
       const Access a = access(load->buffer, load->indices, load->lanes);
       if (a.stride <= kNearLanes || a.index.indirect != nullptr || !a.slot.cells.empty()) return;
-      if (std::find(written.begin(), written.end(), load->buffer) != written.end()) return;
+      if (std::ranges::find(written, load->buffer) != written.end()) return;
       const std::int64_t constant = a.index.affine.constant();
       groups[{load->buffer, a.stride, load->lanes.count, active, a.index.affine - constant}]
           .at[constant]

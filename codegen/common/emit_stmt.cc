@@ -352,7 +352,7 @@ class CellFinder {
 void add_reads(std::vector<Cell>& cells, const std::vector<Cell>& read) {
   const std::vector<Cell> written = cells;
   for (const Cell& part : read) {
-    const bool is_part = std::any_of(written.begin(), written.end(), [&](const Cell& cell) {
+    const bool is_part = std::ranges::any_of(written, [&](const Cell& cell) {
       return cell.first <= part.first && part.first + part.second <= cell.first + cell.second;
     });
     if (!is_part) cells.push_back(part);
@@ -368,15 +368,15 @@ bool overlap(const std::vector<Cell>& sorted) {
 
 }  // namespace
 
-// One slot a cell. Cells that overlap, or subscripts that vary, leave the buffer in memory;
+// One slot per cell. Cells that overlap, or subscripts that vary, leave the buffer in memory;
 // that is noted.
 void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer,
                                  const ir::Stmt& body) {
   CellFinder finder(buffer.name, in_parallel_, ops_ != nullptr);
   finder.visit(body, false);
   add_reads(finder.cells, finder.read);
-  std::sort(finder.cells.begin(), finder.cells.end());
-  finder.cells.erase(std::unique(finder.cells.begin(), finder.cells.end()), finder.cells.end());
+  std::ranges::sort(finder.cells);
+  finder.cells.erase(std::ranges::unique(finder.cells).begin(), finder.cells.end());
   if (finder.problem.empty() && overlap(finder.cells))
     finder.problem = "its accesses overlap in part";
   if (!finder.problem.empty()) {

@@ -42,7 +42,7 @@ struct LaunchInfo {
 struct CodegenOptions {
   enum class Effort { Less, Default };  // LLVM's code generation level
   Effort effort = Effort::Default;
-  // The device's code is for this CPU, whose runtime plays its threads (runtime/emulator.h).
+  // The device's code is for this CPU, whose runtime emulates its threads (runtime/emulator.h).
   bool emulated = false;
 };
 

@@ -20,6 +20,7 @@
 #include "codegen/common/crash_guard.h"
 #include "codegen/cpu/backend.h"
 #include "codegen/cpu/libm_stub.h"
+#include "support/descriptor.h"
 #include "support/system_error.h"
 
 #include <lld/Common/Driver.h>
@@ -42,23 +43,6 @@ namespace {
 // lld takes and gives files by their names. Nothing of a link is on a disk, so nothing is
 // left there, no folder for temporary files is needed and nobody else can get between: an open
 // descriptor has a name too.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { reset(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  void reset(int number = -1) {
-    if (number_ >= 0) close(number_);
-    number_ = number;
-  }
-  int get() const { return number_; }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(number_); }
-
- private:
-  int number_;
-};
-
 class MemoryFile {
  public:
   MemoryFile(const char* name, std::string_view content) : file_(memfd_create(name, MFD_CLOEXEC)) {

@@ -1,4 +1,4 @@
-// The device's code for a CPU. A kernel is a function of the thread that it plays:
+// The device's code for a CPU. A kernel is a function of the thread that it emulates:
 //
 //   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load,
 //     multiply shared, product group, fence products, exchange, use, arguments ...)

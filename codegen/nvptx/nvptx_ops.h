@@ -1,4 +1,4 @@
-// The two ways of running a device's code: as PTX on a GPU, and on this CPU, whose runtime plays
+// The two ways of running a device's code: as PTX on a GPU, and on this CPU, whose runtime emulates
 // the threads (runtime/emulator.h) and is told of every access. Internal: includes LLVM headers.
 #pragma once
 

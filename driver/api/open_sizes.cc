@@ -109,7 +109,7 @@ class Solver {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       values.push_back(values_[i] ? values_[i]->value : 0);
       if (!values_[i] && problems_.empty())
-        unknown_.push_back("size '" + program_.params[i] + "' is said by no shape: give it");
+        unknown_.push_back("size '" + program_.params[i] + "' follows from no shape: give it");
     }
     problems_.insert(problems_.end(), unknown_.begin(), unknown_.end());
     refuse(ExitStatus::InvalidInput, problems_);

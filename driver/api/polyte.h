@@ -133,7 +133,7 @@ struct CompileOptions {
   bool strict = false;       // what was not done as asked is a failure
   bool exact = false;        // refuse schedules that change the order of floating-point operations
   bool second_judge = true;  // what is proved is executed at small sizes too (docs/second-judge.md)
-  // Of a GPU: with code that plays its threads here, which is what executions then run.
+  // Of a GPU: with code that emulates its threads here, which is what executions then run.
   bool emulated = false;
   // A folder where compiled kernels are kept between processes, or kDefaultCache; empty: none. Not
   // for a GPU, nor with `templates`.
@@ -408,7 +408,7 @@ class Network {
   // Reads nothing yet. `threads` 0: as many as processors. Shapes of `options` are bound for good.
   static Outcome<Network> open(const std::string& onnx, const ModelOptions& options = {},
                                int threads = 0);
-  // From any number of threads. What lacks, is not known or does not fit is listed.
+  // From any number of threads. What is missing, unknown or does not fit is listed.
   Outcome<std::vector<NetworkOutput>> run(const std::vector<NetworkTensor>& inputs) const;
   int compilations() const;                // how often a run had to compile
   std::vector<std::string> notes() const;  // of the last time

@@ -1,4 +1,4 @@
-// polyte check MODEL.onnx --bits: the groups of a model by every arm, against each other and
+// polyte check MODEL.onnx --bits: the groups of a model by every scheduler, against each other and
 // against the interpreter.
 #include <nlohmann/json.hpp>
 

@@ -49,7 +49,7 @@ void add_profile(const Verb& app);
 
 // ---- options that several verbs share
 
-struct ScheduleOptions {  // which arm, which script, how strictly
+struct ScheduleOptions {  // which scheduler, which script, how strictly
   std::string scheduler = "poly";
   std::vector<std::string> scripts;
   std::vector<std::string> params;  // Mr=14: of the scripts

@@ -283,7 +283,7 @@ void add_compare(const Verb& app) {
       app.verb("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
   verb.flag("--emulate", options->verb.emulate,
-            "of a GPU: play its threads on this CPU, check and count every access");
+            "of a GPU: emulate its threads on this CPU, check and count every access");
   add_order_option(verb, options->order);
   verb.example(
       "polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers "

@@ -238,7 +238,7 @@ void add_compile(const Verb& app) {
             "why operators were fused or not, and what was decided for each kernel");
   verb.flag("--json", options->json, "which scheduler each group has, as JSON");
   verb.flag("--emulate", options->verb.emulate,
-            "of a GPU: also code that plays its threads on a CPU, for run --emulate");
+            "of a GPU: also code that emulates its threads on a CPU, for run --emulate");
   verb.flag("--time-passes", options->time_passes,
             "how long each stage took and the memory it needed, on stderr");
   verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");

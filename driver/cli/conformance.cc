@@ -123,7 +123,7 @@ void add_conformance(const Verb& app) {
             "a case of which not all was done as asked is an error");
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.flag("--emulate", options->emulate,
-            "of a GPU: play its threads on this CPU, and check every access");
+            "of a GPU: emulate its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
   verb.calls([options] { return run_conformance(*options); });

@@ -1,6 +1,6 @@
 // A small case of one or two statements as SVG: instances as points over two or three of their
 // loops, direct dependences as arrows, and, where a schedule is given, the order in which it runs
-// them: a number in each point, a line from each to the next, a colour a tile.
+// them: a number in each point, a line from each to the next, a colour per tile.
 #pragma once
 
 #include <string>

@@ -174,7 +174,8 @@ void add_fuzzer(const Verb& fuzz, const std::string& name, const std::string& wh
 }  // namespace
 
 void add_fuzz(const Verb& app) {
-  const Verb verb = app.verb("fuzz", "property fuzzers: random cases, checked down every road");
+  const Verb verb =
+      app.verb("fuzz", "property fuzzers: random cases, checked along every execution path");
   verb.needs_verb();
   verb.example("polyte fuzz schedule --runs 500 --seed 1");
   add_fuzzer(verb, "schedule", "random Programs under random Scripts", fuzz::FuzzKind::Schedule);

@@ -100,7 +100,8 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
 
 void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
-  verb.option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
+  verb.option("--schedule", options.group_arms,
+              "GROUP=SCHEDULER: another scheduler for one group; repeatable");
   verb.option("--shape", options.shapes,
               "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; N=1..8..64: the least, "
               "typical and most that an "
@@ -177,7 +178,7 @@ std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
 
 void check_emulate(bool emulate, const codegen::Target& target) {
   if (emulate && target.kind != TargetKind::Cuda)
-    throw UserError(ExitStatus::Usage, "--emulate plays the threads of a GPU, the target is " +
+    throw UserError(ExitStatus::Usage, "--emulate runs the threads of a GPU, the target is " +
                                            target.machine.cpu +
                                            ": give --target cuda:h100 or another");
 }

@@ -23,7 +23,7 @@ struct ModelVerbOptions {
   // A file of public keys: of run.
   std::string require_signature;
   runtime::CudaOptions cuda;  // which GPU: of run, bench and compare; of compile for cuda:native
-  bool emulate = false;       // of a GPU: code that plays its threads on a CPU: of compile and run
+  bool emulate = false;  // of a GPU: code that emulates its threads on a CPU: of compile and run
 };
 void add_device_options(const Verb& verb, runtime::CudaOptions& options);
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
@@ -81,8 +81,8 @@ struct GroupRequest {
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request,
                                               schedule::Script* script);
 
-// The groups of an ONNX file by every arm, with one thread and two, and in the interpreter: equal
-// bits, no fallback. Returns the exit status.
+// The groups of an ONNX file by every scheduler, with one thread and two, and in the interpreter:
+// equal bits, no fallback. Returns the exit status.
 int check_bits(const std::string& path, const ModelVerbOptions& model, const std::string& target,
                bool json);
 

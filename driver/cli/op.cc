@@ -137,8 +137,10 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   row["second_judge"] = op.built.second_judge.text;
   if (options.json) return row;
   const auto [low, high] = timings[0].interval();
-  std::printf("%-24s %12.1f us  (%.1f to %.1f)  %8.2f GF/s", op.built.program->name.c_str(),
-              timings[0].median() / 1e3, low / 1e3, high / 1e3, flops / timings[0].median());
+  const double time = timings[0].median();
+  const int decimals = decimals_of(time / 1e3);
+  std::printf("%-24s %12.*f us  (%.*f to %.*f)  %8.2f GF/s", op.built.program->name.c_str(),
+              decimals, time / 1e3, decimals, low / 1e3, decimals, high / 1e3, flops / time);
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s",
               arm_title(op.built.script.name, cli::scheduling_of(op.built)).c_str());
@@ -291,7 +293,7 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
   const bool is_gpu = target.kind == TargetKind::Cuda;
   std::vector<std::string> problems;
   if (options.emulate && !is_gpu)
-    problems.emplace_back("--emulate plays the threads of a GPU, the target is " +
+    problems.emplace_back("--emulate runs the threads of a GPU, the target is " +
                           target.machine.cpu + ": give --target cuda:h100 or another");
   if (options.emulate && options.bench)
     problems.emplace_back("--bench: what --emulate runs says nothing of time");
@@ -366,7 +368,7 @@ void add_op(const Verb& app) {
   verb.flag("--bench", options->bench, "time it");
   add_device_options(verb, options->cuda);
   verb.flag("--emulate", options->emulate,
-            "of a GPU: play its threads on this CPU, and check every access");
+            "of a GPU: emulate its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench")

@@ -43,7 +43,7 @@ void keep_best(std::vector<DirectiveCost>& best, const std::vector<DirectiveCost
 }
 
 double largest(const std::vector<double>& values) {
-  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+  return values.empty() ? 0 : *std::ranges::max_element(values);
 }
 
 std::vector<double> directive_times(const ProofCost& cost) {
@@ -72,7 +72,7 @@ nlohmann::ordered_json cost_json(const ProofCost& cost) {
 // 0 of none
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }

@@ -22,6 +22,9 @@ std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel);
 std::vector<std::string> order_lines(const driver::BuiltKernel& kernel);
 std::string proof_line(const driver::BuiltKernel& kernel, bool proved);
 
+// Digits behind the point of so many microseconds: a kernel of 20 ns is no 0.0 us.
+inline int decimals_of(double microseconds) { return microseconds < 10 ? 3 : 1; }
+
 // What a pass has said.
 std::vector<std::string> notes_of(const graph::OptimizeReport& passes, std::string_view pass);
 inline constexpr std::string_view kLayoutPass = "choose layouts",

@@ -276,7 +276,7 @@ void add_run(const Verb& app) {
   add_data_options(verb, options->data);
   add_device_options(verb, options->verb.cuda);
   verb.flag("--emulate", options->verb.emulate,
-            "of a GPU: play its threads on this CPU, and check every access");
+            "of a GPU: emulate its threads on this CPU, and check every access");
   add_order_option(verb, options->order);
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)

@@ -28,15 +28,16 @@ Scheduling scheduling_of(const driver::BuiltKernel& kernel);
 Scheduling scheduling_of(std::span<const runtime::StepSpec> steps);
 
 // Adds scheduler_asked, scheduler_used, declined (null: nothing was) and identical_to
-// (null: of no other arm known). Of several kernels the names that differ are joined by '+', and
-// "groups_declined" lists each.
+// (null: of no other scheduler known). Of several kernels the names that differ are joined by '+',
+// and "groups_declined" lists each.
 nlohmann::ordered_json scheduling_json(const Scheduling& scheduling,
                                        const std::string& identical_to);
 
 // "poly", "poly (declined: reference order)", "poly (2 of 9 kernels declined: reference order)".
 std::string arm_title(const std::string& asked, const Scheduling& scheduling);
 
-// The loops of all kernels as one text of a few characters: equal where two arms decided the same.
+// The loops of all kernels as one text of a few characters: equal where two schedulers decided the
+// same.
 std::string loops_digest(std::span<const driver::BuiltKernel> kernels);
 
 }  // namespace polyte::cli

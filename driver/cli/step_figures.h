@@ -16,7 +16,7 @@ struct Ceilings {             // measured beside the runs; 0: not known
 
 struct StepFigures {
   std::size_t step = 0;  // its place in the session's list
-  bench::Timing time;    // a round a run
+  bench::Timing time;    // a round per run
   double share = 0;      // of the medians of all steps
   double busy = 1;       // workers at work on average
   double flops = 0;      // 0: not known
@@ -40,7 +40,8 @@ struct NetworkFigures {
 std::string operators_of(const runtime::StepSpec& step);
 // For each step those whose results it reads, by the buffers that they share.
 std::vector<std::vector<std::size_t>> step_edges(const runtime::ArtifactManifest& manifest);
-// One file of HTML: the network, a box a step in the colour of its share of the time, and a table.
+// One file of HTML: the network, a box per step in the colour of its share of the time, and a
+// table.
 std::string profile_page(const NetworkFigures& figures, const runtime::Session& session);
 
 }  // namespace polyte::cli

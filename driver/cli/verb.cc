@@ -155,10 +155,10 @@ std::string Verb::help_of(const std::vector<std::string>& words) const {
     if (all.empty()) throw UserError(ExitStatus::Usage, unknown_verb_message(*at, word));
     at = all.front();
   }
-  std::string before;
-  for (const CLI::App* above = at->get_parent(); above != nullptr; above = above->get_parent())
-    before = above->get_name() + (before.empty() ? "" : " ") + before;
-  return at->get_formatter()->make_help(at, before, CLI::AppFormatMode::Normal);
+  std::string name;  // with those of the verbs above: "polyte lab run"
+  for (const CLI::App* each = at; each != nullptr; each = each->get_parent())
+    name = each->get_name() + (name.empty() ? "" : " ") + name;
+  return at->get_formatter()->make_help(at, name, CLI::AppFormatMode::Normal);
 }
 
 // Verbs throw their errors through parse(), which calls them: main() turns them into statuses.

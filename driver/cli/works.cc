@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bench/peak.h"
+#include "driver/cli/reports.h"
 #include "driver/cli/run_sizes.h"
 #include "driver/compile/flops.h"
 #include "driver/compile/least_time.h"
@@ -104,7 +105,7 @@ void add_model_work(const std::string& path, const BenchOptions& options,
     works.push_back(model_work(path, options, options.verb));
 }
 
-// Where an arm made the loops of one before it, on the same source.
+// Where a scheduler made the loops of one before it, on the same source.
 void find_identical(std::vector<std::unique_ptr<Work>>& works) {
   for (auto work = works.begin(); work != works.end(); ++work) {
     const auto same = std::find_if(works.begin(), work, [&](const std::unique_ptr<Work>& before) {
@@ -241,8 +242,10 @@ void print_json(const nlohmann::json& rows, const Machine& machine, int rounds) 
 }
 
 void print_row(const nlohmann::json& row) {
-  std::printf("%-44s %12.1f us  (%.1f to %.1f)", row["name"].get<std::string>().c_str(),
-              row["real_time"].get<double>() / 1e3, row["interval"][0].get<double>() / 1e3,
+  const double time = row["real_time"].get<double>() / 1e3;
+  const int decimals = decimals_of(time);
+  std::printf("%-44s %12.*f us  (%.*f to %.*f)", row["name"].get<std::string>().c_str(), decimals,
+              time, decimals, row["interval"][0].get<double>() / 1e3, decimals,
               row["interval"][1].get<double>() / 1e3);
   if (row.contains("bytes_per_second"))
     std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
@@ -266,7 +269,7 @@ std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
   add_device_options(verb, options->verb.cuda);
   verb.option("--dtype", options->op.dtype,
               "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
-  verb.option("--schedulers", options->schedulers, "these arms, poly,template")
+  verb.option("--schedulers", options->schedulers, "these schedulers, poly,template")
       .separated()
       .one_of({"naive", "isl", "poly", "template"});
   verb.option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED").shows_default();

@@ -42,7 +42,7 @@ struct Work {
   std::string source, arm;   // what is computed, and by which scheduler or script
   Scheduling scheduling;     // of its kernels
   std::string loops;         // digest of them; empty: not known
-  std::string identical_to;  // the arm of an earlier one of the same source with the same loops
+  std::string identical_to;  // the scheduler of an earlier one with the same source and loops
   std::vector<runtime::Tensor> tensors;
   std::vector<runtime::Tensor> results;
   std::unique_ptr<driver::CompiledOperator> op;

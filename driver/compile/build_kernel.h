@@ -1,4 +1,4 @@
-// One Program, one scheduler, one kernel: the middle of the road from a model or an operator
+// One Program, one scheduler, one kernel: the middle of the way from a model or an operator
 // to machine code.
 //
 //   Program -> Script (by a scheduler) -> replay, proved -> loops -> ready for codegen

@@ -58,8 +58,8 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
   if (!is_specific || device.images.empty())
     device.images.push_back({runtime::kPtx, std::move(result.host.device)});
   if (!emulated) return result;
-  const codegen::ObjectCode played = codegen::compile({&kernel, 1}, target, {.emulated = true});
-  device.images.push_back({runtime::kEmulated, codegen::link({&played.bytes, 1})});
+  const codegen::ObjectCode for_cpu = codegen::compile({&kernel, 1}, target, {.emulated = true});
+  device.images.push_back({runtime::kEmulated, codegen::link({&for_cpu.bytes, 1})});
   return result;
 }
 

@@ -34,7 +34,7 @@ std::int64_t scratch_bytes(const BuiltKernel& kernel);
 // 1 where it computes everything once, or cannot be counted.
 double recompute_factor(const BuiltKernel& kernel);
 
-// One entry a group that must be split, its two nodes the ends of the edge. A group stays where a
+// One entry per group that must be split, its two nodes the ends of the edge. A group stays where a
 // person has written its schedule, or asked for it: then `kept` gets a line.
 std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model,
                                               const ModelOptions& options,

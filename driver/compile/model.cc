@@ -39,7 +39,7 @@ int jobs_of(const ModelOptions& options) {
 
 CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target,
                             const ModelOptions& options) {
-  CompiledModel model{std::move(scheduled), {}, {}, {}};
+  CompiledModel model{std::move(scheduled)};
   StageLog(model.times).run("code", [&] { generate_code(model, target, options); });
   return model;
 }

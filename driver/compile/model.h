@@ -51,7 +51,7 @@ struct ModelOptions {
   FusionLimits limits;                // of a group; one above them is split
   // false: values share no bytes on purpose, views are copied; to compare with.
   bool share = true;
-  bool emulated = false;  // of a GPU: also code that plays its threads on a CPU
+  bool emulated = false;  // of a GPU: also code that emulates its threads on a CPU
   int jobs = 0;           // 0: one per processor
 };
 int jobs_of(const ModelOptions& options);  // at least 1
@@ -80,19 +80,19 @@ struct PartitionedModel {
 };
 
 struct ScheduledModel : PartitionedModel {
-  std::vector<BuiltKernel> kernels;  // distinct ones, in order of first use
-  std::vector<int> kernel_of_group;  // of `kernels`; -1 for a view
-  std::vector<std::string> notes;
+  std::vector<BuiltKernel> kernels = {};  // distinct ones, in order of first use
+  std::vector<int> kernel_of_group = {};  // of `kernels`; -1 for a view
+  std::vector<std::string> notes = {};
 
   // The kernel that computes a group of this model which is no view.
   const BuiltKernel& kernel_of(const GroupPlan& group) const;
 };
 
 struct CompiledModel : ScheduledModel {
-  std::vector<codegen::ScratchLayout> scratch;  // one per kernel
+  std::vector<codegen::ScratchLayout> scratch = {};  // one per kernel
   // The linked shared object; empty where no kernel is.
-  std::string library;
-  std::vector<DeviceCode> device;  // of a GPU: one per kernel
+  std::string library = {};
+  std::vector<DeviceCode> device = {};  // of a GPU: one per kernel
 };
 
 // No schedules, no kernels. Scheduling may split groups (fusion_feedback.h); those that stay keep

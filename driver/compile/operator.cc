@@ -22,7 +22,7 @@ const std::string& checked_library(const CompiledOperator& op) {
   if (op.arch == to_string(TargetKind::Cuda))
     throw UserError(ExitStatus::Device,
                     "'" + op.built.program->name + "' is compiled for " + op.cpu +
-                        ": polyte run takes it as an artifact (--artifact), --emulate plays its "
+                        ": polyte run takes it as an artifact (--artifact), --emulate runs its "
                         "threads on this CPU");
   runtime::ArtifactManifest needs;
   needs.arch = op.arch;
@@ -153,7 +153,7 @@ int OperatorRunner::run_emulated(const std::vector<const void*>& buffers) {
 void OperatorRunner::run() { run(buffers_); }
 
 void OperatorRunner::run_on(std::span<void* const> data) {
-  POLYTE_CHECK(data.size() == is_const_.size(), "one address a tensor");
+  POLYTE_CHECK(data.size() == is_const_.size(), "one address per tensor");
   for (std::size_t i = 0; i < data.size(); ++i)
     if (!is_const_[i]) others_[i] = data[i];
   run(others_);

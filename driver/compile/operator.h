@@ -1,5 +1,5 @@
 // A single operator, compiled and run in this process: what `polyte op`, the C++ API and the
-// benches use. The same road as a model's kernels (object, in-process link, memfd), without
+// benches use. The same path as a model's kernels (object, in-process link, memfd), without
 // graph and artifact.
 //
 //   CompiledOperator op = compile_operator(program, target, {.arm = Arm::Poly});
@@ -70,7 +70,7 @@ class OperatorRunner {
   void resize(std::span<const std::int64_t> sizes, std::span<runtime::Tensor> tensors);
   // UserError if the kernel reports a failure, InternalError with what the emulator has found.
   void run();
-  // The same on other memory of the same sizes, one address a tensor. Constants stay those
+  // The same on other memory of the same sizes, one address per tensor. Constants stay those
   // of the construction.
   void run_on(std::span<void* const> data);
   void set_emulation(const runtime::EmulatorOptions& options) { emulation_ = options; }

@@ -130,7 +130,7 @@ void check_scripts_used(const ScheduledModel& model, const ModelOptions& options
 
 ScheduledModel schedule_model(PartitionedModel partitioned, const codegen::Target& target,
                               const ModelOptions& options) {
-  ScheduledModel model{std::move(partitioned), {}, {}, {}};
+  ScheduledModel model{std::move(partitioned)};
   check_scripts_used(model, options);
   StageLog(model.times).run("schedules", [&] { schedule_and_split(model, target, options); });
   return model;

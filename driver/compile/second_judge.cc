@@ -232,7 +232,7 @@ class SecondJudge {
 // A step is taken to cost 1/200 of a millisecond on a CPU. The cost of the proof is measured, hence
 // steps by a factor of 4 (see the header).
 std::int64_t judge_budget(double proof_milliseconds, bool of_gpu) {
-  // Threads, copies and barriers are played besides.
+  // Threads, copies and barriers are emulated as well.
   const double steps_a_millisecond = of_gpu ? 50 : 200;
   constexpr std::int64_t kMost = kLeastJudgeSteps << 12U;  // a few seconds
   std::int64_t budget = kLeastJudgeSteps;

@@ -85,7 +85,7 @@ Tensors clone(const Tensors& tensors) {
   return copies;
 }
 
-// One kernel down every road.
+// One kernel along every execution path.
 class KernelCheck {
  public:
   KernelCheck(const ir::Program& program, const codegen::Target& target,

@@ -1,12 +1,12 @@
-// The same bits on every road: each distinct kernel of a model under naive, template and poly, with
-// one thread and with two, on small-integer data (so that sums are exact in any order), against
-// each other and against the Program interpreter. A kernel with exp, log, tanh, erf, sigmoid, sin,
-// cos or pow is compared with the interpreter within kApproximationUlp units in the last place
-// instead, of the tensor's largest element too; between schedulers its bits are equal. Where a
-// script's contract lets sums run in another order and their terms are no integers, results may
-// differ by kReorderedUlp such units of the largest; with two threads they are still the bits of
-// one. For a GPU the emulator runs each kernel in order and in a random order of its threads; one
-// that stays on one thread is a fallback.
+// The same bits on every execution path: each distinct kernel of a model under naive, template and
+// poly, with one thread and with two, on small-integer data (so that sums are exact in any order),
+// against each other and against the Program interpreter. A kernel with exp, log, tanh, erf,
+// sigmoid, sin, cos or pow is compared with the interpreter within kApproximationUlp units in the
+// last place instead, of the tensor's largest element too; between schedulers its bits are equal.
+// Where a script's contract lets sums run in another order and their terms are no integers, results
+// may differ by kReorderedUlp such units of the largest; with two threads they are still the bits
+// of one. For a GPU the emulator runs each kernel in order and in a random order of its threads;
+// one that stays on one thread is a fallback.
 //
 //   BitCheck check(detect_host(), {});
 //   check.model(import_onnx("digits.onnx").graph);        // check.report().problems is empty

@@ -37,7 +37,7 @@ std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& fo
 
 struct CaseOptions {
   bool strict = false;  // a case of which not all was done as asked is an error
-  // Of a GPU: its threads are played on this CPU; a fault is an error.
+  // Of a GPU: its threads are emulated on this CPU; a fault is an error.
   std::optional<runtime::EmulatorOptions> emulator = {};
 };
 

@@ -132,8 +132,8 @@ bool is_padding(const ArrayScope& scope, const ir::Load& load) {
     return ir::truth_of(c, scope.ranges()) == ir::Truth::True;
   };
   std::erase_if(implied, always), std::erase_if(guard, always);
-  std::sort(implied.begin(), implied.end());
-  std::sort(guard.begin(), guard.end());
+  std::ranges::sort(implied, std::less<>());
+  std::ranges::sort(guard, std::less<>());
   return implied == guard;
 }
 

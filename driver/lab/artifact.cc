@@ -31,7 +31,7 @@ std::string claims(const Results& results) {
                            results.plan.baseline + ", ratio " + ratio + interval_text(*arm.ratio)) +
           "\n";
     }
-  return text.empty() ? "None: no arm was told from the baseline.\n" : text;
+  return text.empty() ? "None: no arm is distinguishable from the baseline.\n" : text;
 }
 
 // About how long a second run takes: what the rounds themselves took, and as much again to
@@ -75,10 +75,10 @@ std::string artifact_appendix(const Results& results) {
   text += "\n## Claims\n\n" + claims(results);
   text +=
       "\n## Evaluation\n\n1. Install Polyte of the same version (peers need their compilers; "
-      "those that are absent are said).\n"
+      "those that are absent are listed).\n"
       "2. `polyte lab reproduce THIS.zip --out again` measures the plan anew. Exit "
-      "0: all arms can be had and no claim has turned around; it prints which pairs keep their "
-      "order, which cannot be told on that machine, and which have turned.\n3. `polyte lab report "
+      "0: all arms can be had and no claim is reversed; it prints which pairs keep their order, "
+      "which cannot be decided on that machine, and which are reversed.\n3. `polyte lab report "
       "again --format html -o again.html` is the same page of the new samples.\n\n## Badges\n"
       "\n- **Artifacts available**: put this file into an archive with a permanent identifier.\n"
       "- **Artifacts evaluated, functional**: step 2 ends with every arm's outputs "

@@ -140,7 +140,8 @@ std::vector<TakenApart> read_differences(const std::string& folder, const Result
   std::vector<TakenApart> found;
   for (const Difference& each :
        largest_differences(results, static_cast<std::size_t>(results.plan.explain))) {
-    TakenApart apart{difference_text(results, each), {}, {}, {}};
+    TakenApart apart;
+    apart.title = difference_text(results, each);
     const auto read = [&](const std::string& part) {
       const std::string whole = folder + "/" + part;
       if (std::filesystem::exists(whole + kReason)) apart.why_not.push_back(reason_of(whole));

@@ -12,7 +12,7 @@ struct Merged {
 };
 // `out` gets the plan and all complete processes, numbered anew where two folders have the same
 // row. UserError(Usage) where plans or builds of Polyte differ, where a row has two machines
-// (all of them are told), or where `out` has samples already.
+// (all of them are reported), or where `out` has samples already.
 Merged merge_runs(const std::vector<std::string>& folders, const std::string& out);
 
 }  // namespace polyte::lab

@@ -55,22 +55,17 @@ std::vector<std::string> python_command(const PythonHome& home,
 
 PythonWorker::PythonWorker(const PythonHome& home) {
   Pipe in, out;
-  memory_ = memfd_create("polyte-lab", MFD_CLOEXEC);
-  if (memory_ < 0) throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
-  try {
-    process_ = start_process(python_command(home, {"work"}), in, out, memory_);
-  } catch (...) {
-    close(memory_);
-    throw;
-  }
-  in_ = in.take_end(1);
-  out_ = out.take_end(0);
+  memory_.reset(memfd_create("polyte-lab", MFD_CLOEXEC));
+  if (memory_.get() < 0)
+    throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
+  process_ = start_process(python_command(home, {"work"}), in, out, memory_.get());
+  in_.reset(in.take_end(1));
+  out_.reset(out.take_end(0));
 }
 
 PythonWorker::~PythonWorker() {
-  close(in_);
-  close(out_);
-  close(memory_);
+  in_.reset();
+  out_.reset();
   if (process_ < 0) return;
   kill(process_, SIGKILL);
   wait_for(process_);
@@ -88,14 +83,14 @@ void PythonWorker::ended() {
 
 // Without waiting: its answer is skipped by the next ask().
 void PythonWorker::tell(const Json& order) {
-  write_all(in_, order.dump() + "\n");
+  write_all(in_.get(), order.dump() + "\n");
   ++unasked_;
 }
 
 Json PythonWorker::ask(const Json& order) {
   if (process_ < 0)
     throw UserError(ExitStatus::InvalidInput, "the peer's process has ended before");
-  write_all(in_, order.dump() + "\n");
+  write_all(in_.get(), order.dump() + "\n");
   for (; unasked_ > 0; --unasked_) answer();
   Json json = Json::parse(answer(), nullptr, false);
   if (!json.is_object())
@@ -113,12 +108,12 @@ std::string PythonWorker::answer() {
       unread_.erase(0, end + 1);
       return line;
     }
-    pollfd waiting{out_, POLLIN, 0};
+    pollfd waiting{out_.get(), POLLIN, 0};
     const int ready = poll(&waiting, 1, 1000);
     if (ready == 0) ++seconds;
     if (ready <= 0) continue;
     char buffer[1U << 16U];
-    const ssize_t count = ::read(out_, buffer, sizeof buffer);
+    const ssize_t count = ::read(out_.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) ended();
     unread_.append(buffer, static_cast<std::size_t>(count));
@@ -129,10 +124,10 @@ std::string PythonWorker::answer() {
 
 void PythonWorker::write(std::int64_t at, std::span<const std::byte> bytes) {
   const std::int64_t end = at + static_cast<std::int64_t>(bytes.size());
-  if (end > size_ && ftruncate(memory_, size_ = end) != 0)
+  if (end > size_ && ftruncate(memory_.get(), size_ = end) != 0)
     throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
   while (!bytes.empty()) {
-    const ssize_t done = pwrite(memory_, bytes.data(), bytes.size(), at);
+    const ssize_t done = pwrite(memory_.get(), bytes.data(), bytes.size(), at);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
     bytes = bytes.subspan(static_cast<std::size_t>(done));
@@ -142,7 +137,7 @@ void PythonWorker::write(std::int64_t at, std::span<const std::byte> bytes) {
 
 void PythonWorker::read(std::int64_t at, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    const ssize_t done = pread(memory_, bytes.data(), bytes.size(), at);
+    const ssize_t done = pread(memory_.get(), bytes.data(), bytes.size(), at);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) throw UserError(ExitStatus::ResourceLimit, "memory of a worker cannot be read");
     bytes = bytes.subspan(static_cast<std::size_t>(done));

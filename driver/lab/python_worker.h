@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/descriptor.h"
+
 namespace polyte::lab {
 
 // The interpreter, and the folder that holds lab_peers; UserError(Unsupported) with what is missing
@@ -36,7 +38,7 @@ class PythonWorker {
   void read(std::int64_t at, std::span<std::byte> bytes) const;
 
  private:
-  int in_ = -1, out_ = -1, memory_ = -1;
+  Descriptor in_, out_, memory_;
   pid_t process_ = -1;
   std::int64_t size_ = 0;
   std::string unread_;

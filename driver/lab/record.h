@@ -65,7 +65,7 @@ struct RowRecord {
   std::string why;                                // it is done; empty: it is not
   std::map<std::string, std::string> crashed;     // arm -> reason: left out by later attempts
   int attempts = 0;                               // begun so far
-  Samples samples(const std::string& arm) const;  // one list a process, complete ones only
+  Samples samples(const std::string& arm) const;  // one list per process, complete ones only
 };
 
 struct Records {

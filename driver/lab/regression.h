@@ -59,7 +59,7 @@ Comparison compare(const std::vector<Measured>& before, const std::vector<Measur
 
 std::string comparison_text(const Comparison& comparison);  // 80 columns
 nlohmann::ordered_json to_json(const Comparison& comparison);
-// One test case a row and arm; slower ones fail.
+// One test case per row and arm; slower ones fail.
 std::string comparison_junit(const Comparison& comparison);
 
 }  // namespace polyte::lab

@@ -18,7 +18,7 @@ std::string report_markdown(const Results& results);
 std::string report_csv(const Results& results);              // a line per row and arm
 std::string report_latex(const Results& results);            // tables and figures, to be \input
 nlohmann::ordered_json report_json(const Results& results);  // docs/lab.md has the schema
-// Google Benchmark's layout, a repetition a process.
+// Google Benchmark's layout, a repetition per process.
 nlohmann::ordered_json report_benchmark(const Results& results);
 // One file, nothing of it comes from a network.
 std::string report_html(const Results& results);

@@ -167,7 +167,7 @@ std::string interval_text(const Interval& interval) {
 }
 
 std::string fastest_text(const RowResult& row) {
-  return row.fastest.empty() ? "not told: " + row.not_told : row.fastest;
+  return row.fastest.empty() ? "undecided: " + row.not_told : row.fastest;
 }
 
 std::string taken_apart_text(const TakenApart& difference) {

@@ -33,7 +33,7 @@ ReproducedArm reproduced(const ArmResult& was, const ArmResult& is) {
   return arm;
 }
 
-// -1: a is faster, 1: b is, 0: not told.
+// -1: a is faster, 1: b is, 0: undecided.
 int order_of(const RowResult& row, const std::string& a, const std::string& b) {
   const ArmResult *first = row.find(a), *second = row.find(b);
   if (!first || !second || !first->is_timed() || !second->is_timed()) return 0;

@@ -16,6 +16,7 @@
 #include "driver/lab/context.h"
 #include "driver/lab/worker.h"
 #include "runtime/file.h"
+#include "support/descriptor.h"
 #include "support/error.h"
 
 namespace polyte::lab {
@@ -55,22 +56,17 @@ class Interruptible {
 // process whatever ended it, so that no stale lock needs to be removed.
 class Journal {
  public:
-  explicit Journal(const std::string& path) : path_(path) {
-    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (file_ < 0) throw UserError(ExitStatus::InvalidInput, path + ": cannot be written");
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      close(file_);
+  explicit Journal(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+    if (file_.get() < 0) throw UserError(ExitStatus::InvalidInput, path + ": cannot be written");
+    if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
       throw UserError(ExitStatus::Usage, path + ": another polyte lab run writes to it");
-    }
     char last = '\n';
-    const off_t end = lseek(file_, 0, SEEK_END);
+    const off_t end = lseek(file_.get(), 0, SEEK_END);
     // The run before was cut off within a line: end it, so that the next one is a line of its own.
     // The reader drops the unfinished one.
-    if (end > 0 && pread(file_, &last, 1, end - 1) == 1 && last != '\n') text("\n");
+    if (end > 0 && pread(file_.get(), &last, 1, end - 1) == 1 && last != '\n') text("\n");
   }
-  ~Journal() { close(file_); }
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
 
   void line(const Json& json) {
     text(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -78,11 +74,11 @@ class Journal {
 
  private:
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;
 
   void text(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t done = write(file_, bytes.data(), bytes.size());
+      const ssize_t done = write(file_.get(), bytes.data(), bytes.size());
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0)
         throw UserError(ExitStatus::ResourceLimit, path_ + ": cannot be written: a full disk?");

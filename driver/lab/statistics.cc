@@ -105,7 +105,7 @@ double median(std::vector<double> values) { return median_in_place(values); }
 // Statistician 50, 1996: linear between order statistics, the ends included.
 double quantile(std::vector<double> values, double fraction) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double at = fraction * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, values.size() - 1);

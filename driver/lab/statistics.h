@@ -2,7 +2,7 @@
 // deterministic: the bootstrap draws from a generator of its own, seeded by the options.
 //
 // Times of one process resemble each other more than those of two (addresses, pages, clocks),
-// so samples come as one list a process, and an interval is drawn in two levels: processes,
+// so samples come as one list per process, and an interval is drawn in two levels: processes,
 // and rounds within each (T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time",
 // ISMM 2013). Few processes give bootstrap intervals that are too narrow; they are widened
 // by t / z * sqrt(P / (P - 1)), as the expanded percentile interval does (T. Hesterberg,
@@ -18,7 +18,7 @@
 
 namespace polyte::lab {
 
-// Nanoseconds an execution: one list a process, in the order of the rounds.
+// Nanoseconds per execution: one list per process, in the order of the rounds.
 using Samples = std::vector<std::vector<double>>;
 
 // An estimate with its 95 % interval.

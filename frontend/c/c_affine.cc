@@ -23,7 +23,7 @@ std::optional<std::int64_t> integer_of(std::string text) {
 }
 
 bool is_plain_integer(const std::vector<Token>& type) {
-  return std::all_of(type.begin(), type.end(), [](const Token& word) {
+  return std::ranges::all_of(type, [](const Token& word) {
     return word.text == "int" || word.text == "long" || word.text == "signed" ||
            word.text == "const";
   });
@@ -42,8 +42,7 @@ std::optional<ir::Affine> Values::affine_name(const Token& at) {
   if (found && found->literal && is_integer(found->type)) return affine(found->literal);
   if (found && (!found->is_scalar || !is_integer(found->type) || found->written))
     return std::nullopt;
-  const bool is_macro =
-      std::none_of(at.text.begin(), at.text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool is_macro = std::ranges::none_of(at.text, [](char c) { return c >= 'a' && c <= 'z'; });
   if (!found && !is_macro) fail(at, "'" + at.text + "' is not declared");
   return ir::Affine::symbol(names_.size(at.text));
 }

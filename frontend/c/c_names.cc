@@ -166,7 +166,7 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
     words.push_back(cursor.next());
   }
   const auto has = [&](const char* word) {
-    return std::any_of(words.begin(), words.end(), [&](const Token& w) { return w.text == word; });
+    return std::ranges::any_of(words, [&](const Token& w) { return w.text == word; });
   };
   const std::optional<DType> type = type_of(words, names.real());
   std::vector<Declared> result;

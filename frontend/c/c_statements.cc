@@ -13,14 +13,14 @@ constexpr int kDeepestStatement = 200;
 bool is_other_statement(const std::string& text) {
   constexpr std::array<std::string_view, 9> kWords{"while",    "do",     "switch", "case", "goto",
                                                    "continue", "return", "break",  "else"};
-  return std::find(kWords.begin(), kWords.end(), text) != kWords.end();
+  return std::ranges::find(kWords, text) != kWords.end();
 }
 
 bool is_arithmetic(const TreePtr& tree) {
   if (tree->kind == TreeKind::Element || tree->kind == TreeKind::Call ||
       tree->kind == TreeKind::Choice)
     return false;
-  return std::all_of(tree->parts.begin(), tree->parts.end(), is_arithmetic);
+  return std::ranges::all_of(tree->parts, is_arithmetic);
 }
 
 bool is_update(const std::string& text) {
@@ -281,7 +281,7 @@ void Statements::assertion(Cursor& cursor) {
     std::set<std::string> symbols;
     c.expr.collect_symbols(symbols);
     for (const std::string& symbol : symbols)
-      if (std::find(names_.sizes().begin(), names_.sizes().end(), symbol) == names_.sizes().end())
+      if (std::ranges::find(names_.sizes(), symbol) == names_.sizes().end())
         fail(test->at, "what is asserted of '" + symbol + "' is of no size");
     assumed_.push_back(c);
   }

@@ -155,8 +155,8 @@ class Scanner {
     for (; at < line.size(); ++at) macro.body.push_back(line[at]);
     const auto same = [](const Macro& a, const Macro& b) {
       return a.parameters == b.parameters &&
-             std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
-                        [](const Token& s, const Token& t) { return s.text == t.text; });
+             std::ranges::equal(a.body, b.body,
+                                [](const Token& s, const Token& t) { return s.text == t.text; });
     };
     const auto [entry, fresh] = file_.macros.try_emplace(line[1].text, macro);
     if (!fresh && !same(entry->second, macro)) entry->second.ambiguous = true;

@@ -51,8 +51,7 @@ class Parser {
     if (level == kLevels.size()) return unary();
     TreePtr left = binary(level + 1);
     while (cursor_.peek().kind == TokenKind::Sign &&
-           std::find(kLevels[level].begin(), kLevels[level].end(), cursor_.peek().text) !=
-               kLevels[level].end()) {
+           std::ranges::find(kLevels[level], cursor_.peek().text) != kLevels[level].end()) {
       if (++length_ > kLongest)
         fail(cursor_.peek(),
              "the expression has more than " + std::to_string(kLongest) + " operations");
@@ -149,7 +148,7 @@ bool is_type_word(const std::string& text) {
       "const",    "volatile", "static",    "register", "restrict",   "extern",
       "int8_t",   "int16_t",  "int32_t",   "int64_t",  "uint8_t",    "uint16_t",
       "uint32_t", "uint64_t", "DATA_TYPE", "inline",   "__restrict", "ssize_t"};
-  return std::find(kWords.begin(), kWords.end(), text) != kWords.end();
+  return std::ranges::find(kWords, text) != kWords.end();
 }
 
 }  // namespace polyte::frontend::c

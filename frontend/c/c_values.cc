@@ -260,9 +260,8 @@ Value Values::call(const TreePtr& tree) {
   if (single) type = DType::F32;
   std::string text = std::string(function->program) + "(";
   for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + as(values[i], type);
-  return {text + ")", type,
-          std::all_of(values.begin(), values.end(), [](const Value& v) { return v.adapts; }), false,
-          std::nullopt};
+  return {text + ")", type, std::ranges::all_of(values, [](const Value& v) { return v.adapts; }),
+          false, std::nullopt};
 }
 
 }  // namespace polyte::frontend::c

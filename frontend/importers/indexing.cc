@@ -199,8 +199,7 @@ class Equation {
     for (std::int64_t d = 0; d < widest_; ++d) einsum_.output.push_back(128 + d);
     for (std::int64_t label = 0; label < 128; ++label) {
       std::int64_t count = 0;
-      for (const Dims& labels : einsum_.inputs)
-        count += std::count(labels.begin(), labels.end(), label);
+      for (const Dims& labels : einsum_.inputs) count += std::ranges::count(labels, label);
       if (count == 1) einsum_.output.push_back(label);
     }
   }

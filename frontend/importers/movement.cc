@@ -46,8 +46,8 @@ void finish_reshape(NodeContext& c, Dims shape) {
 Dims resolve_axes(const Dims& axes, std::int64_t rank) {
   Dims result;
   for (std::int64_t axis : axes) result.push_back(NodeContext::resolve_axis(axis, rank));
-  std::sort(result.begin(), result.end());
-  if (std::adjacent_find(result.begin(), result.end()) != result.end())
+  std::ranges::sort(result);
+  if (std::ranges::adjacent_find(result) != result.end())
     throw Invalid{"axes " + dims_text(axes) + " name a dimension twice"};
   return result;
 }
@@ -58,7 +58,7 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
   if (axes) gone = resolve_axes(*axes, c.rank(c.input(0)));
   Dims shape;
   for (std::size_t d = 0; d < from.size(); ++d) {
-    const bool named = std::binary_search(gone.begin(), gone.end(), static_cast<std::int64_t>(d));
+    const bool named = std::ranges::binary_search(gone, static_cast<std::int64_t>(d));
     if (named && from[d] != 1)
       throw Invalid{"axis " + std::to_string(d) + " has extent " + std::to_string(from[d]) +
                     ", expected 1"};
@@ -75,7 +75,7 @@ void finish_unsqueeze(NodeContext& c, const Dims& axes) {
   Dims shape;
   auto next = from.begin();
   for (std::int64_t d = 0; d < rank; ++d)
-    shape.push_back(std::binary_search(added.begin(), added.end(), d) ? 1 : *next++);
+    shape.push_back(std::ranges::binary_search(added, d) ? 1 : *next++);
   finish_reshape(c, shape);
 }
 

@@ -32,7 +32,7 @@ void refuse_per_element_statistics(NodeContext& c) {
 Dims axes_except(std::int64_t rank, const Dims& kept) {
   Dims axes;
   for (std::int64_t d = 0; d < rank; ++d) {
-    if (std::find(kept.begin(), kept.end(), d) == kept.end()) axes.push_back(d);
+    if (std::ranges::find(kept, d) == kept.end()) axes.push_back(d);
   }
   return axes;
 }

@@ -14,8 +14,8 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
   graph::ReduceAttributes reduce{{}, c.flag("keepdims", true)};
   if (axes && !axes->empty()) {
     for (std::int64_t axis : *axes) reduce.axes.push_back(NodeContext::resolve_axis(axis, rank));
-    std::sort(reduce.axes.begin(), reduce.axes.end());
-    if (std::adjacent_find(reduce.axes.begin(), reduce.axes.end()) != reduce.axes.end()) {
+    std::ranges::sort(reduce.axes);
+    if (std::ranges::adjacent_find(reduce.axes) != reduce.axes.end()) {
       throw Invalid{"axes " + dims_text(*axes) + " name a dimension twice"};
     }
   } else {

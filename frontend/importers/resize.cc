@@ -189,9 +189,9 @@ ValueId weighted(NodeContext& c, ValueId x, const Axis& axis, const std::vector<
       positions.push_back(sample.at[t]);
       weights.push_back(sample.weight[t]);
     }
-    if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
+    if (std::ranges::all_of(weights, [](double w) { return w == 0; })) continue;
     ValueId term = taken(c, x, axis.dimension, positions);
-    if (std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; })) {
+    if (std::ranges::any_of(weights, [](double w) { return w != 1; })) {
       const ValueId list = b.constant(c.type(x).dtype, {axis.output}, weights);
       term = b.mul(term, b.along(list, axis.dimension, c.rank(x)));
     }
@@ -206,8 +206,7 @@ ValueId weighted(NodeContext& c, ValueId x, const Axis& axis, const std::vector<
 ValueId resized(NodeContext& c, ValueId x, const Options& options, const Axis& axis) {
   const std::vector<Sample> samples = samples_of(options, axis);
   ValueId result = weighted(c, x, axis, samples);
-  if (std::none_of(samples.begin(), samples.end(), [](const Sample& s) { return s.is_outside; }))
-    return result;
+  if (std::ranges::none_of(samples, [](const Sample& s) { return s.is_outside; })) return result;
   const Build b(c);
   std::vector<double> outside;
   for (const Sample& sample : samples) outside.push_back(sample.is_outside ? 1 : 0);
@@ -309,7 +308,7 @@ void finish_by_scales(NodeContext& c, const std::vector<double>& scales) {
 
 void expect_one_of(const char* name, const std::string& value,
                    const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  if (std::ranges::find(known, value) != known.end()) return;
   std::string list;
   for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
   throw Invalid{std::string(name) + " is '" + value + "', expected one of " + list};
@@ -369,8 +368,8 @@ static void import_resize_11(NodeContext& c) {
     for (std::int64_t axis : *axes)
       dimensions.push_back(NodeContext::resolve_axis(axis, c.rank(c.input(0))));
     Dims sorted = dimensions;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end())
       throw Invalid{"axes " + dims_text(*axes) + " name a dimension twice"};
   }
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");

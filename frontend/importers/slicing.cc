@@ -96,8 +96,7 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
       {"edge", graph::PadMode::Edge},
       {"wrap", graph::PadMode::Wrap}};
   const std::string mode = c.text("mode", "constant");
-  const auto found = std::find_if(std::begin(kModes), std::end(kModes),
-                                  [&](const auto& m) { return m.first == mode; });
+  const auto found = std::ranges::find_if(kModes, [&](const auto& m) { return m.first == mode; });
   if (found == std::end(kModes))
     throw Invalid{"mode is '" + mode + "', expected constant, reflect, edge or wrap"};
   if (found->second == graph::PadMode::Wrap && c.opset() < 19)

@@ -38,10 +38,10 @@ Cone cone_of(const graph::Graph& graph, ValueId id) {
       if (input != graph::kNoValue && seen.insert(input).second) open.push_back(input);
     }
   }
-  std::sort(cone.leaves.begin(), cone.leaves.end());
+  std::ranges::sort(cone.leaves);
   // Numbers of nodes are a topological order; the importer appends.
-  std::sort(cone.nodes.begin(), cone.nodes.end());
-  cone.nodes.erase(std::unique(cone.nodes.begin(), cone.nodes.end()), cone.nodes.end());
+  std::ranges::sort(cone.nodes);
+  cone.nodes.erase(std::ranges::unique(cone.nodes).begin(), cone.nodes.end());
   return cone;
 }
 

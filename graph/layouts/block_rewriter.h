@@ -5,7 +5,7 @@
 //   to blocks    Pad (of channels, where the block does not divide them), Reshape, Transpose
 //   from blocks  Transpose, Reshape, Slice (of the padding)
 //
-// a Reshape alone where there is one element a channel. Each value is reordered once each way at
+// a Reshape alone where there is one element per channel. Each value is reordered once each way at
 // most. Weights are rewritten here, so that nothing is left to do at run time.
 #pragma once
 

@@ -55,7 +55,7 @@ Types infer_einsum(const Graph& graph, const Node& node) {
   Dims shape;
   for (std::size_t d = 0; d < einsum.output.size(); ++d) {
     const auto found = extents->find(einsum.output[d]);
-    const auto first = std::find(einsum.output.begin(), einsum.output.end(), einsum.output[d]);
+    const auto first = std::ranges::find(einsum.output, einsum.output[d]);
     if (found == extents->end() || first - einsum.output.begin() != static_cast<std::ptrdiff_t>(d))
       return Decline{"output dimension " + std::to_string(d) + " is of no input, or there twice"};
     shape.push_back(found->second);

@@ -1,4 +1,4 @@
-// GlobalAveragePool and GlobalMaxPool: one number a channel.
+// GlobalAveragePool and GlobalMaxPool: one number per channel.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"

@@ -9,7 +9,7 @@ Moments add_moments(Expander& expander, ValueId x, std::size_t axis, double epsi
   const Dims& shape = expander.shape(x);
   const DType wide = accumulator_of(expander.type(x).dtype);
   const Dims outer(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  // One name a dimension in all statements, so that their loops can be fused.
+  // One name per dimension in all statements, so that their loops can be fused.
   const Ranges all = ranges_over(shape);
   const auto first_reduced = all.begin() + static_cast<std::ptrdiff_t>(axis);
   const Ranges ranges(all.begin(), first_reduced), reductions(first_reduced, all.end());

@@ -16,7 +16,7 @@ using ir::Expr;
 using ir::UnaryOp;
 
 bool is_reduced(const Dims& axes, std::size_t d) {
-  return std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(d));
+  return std::ranges::binary_search(axes, static_cast<std::int64_t>(d));
 }
 
 // Loops over the reduced axes, and the subscripts of the input that belong to those of the output:

@@ -39,7 +39,7 @@ Split split_of(const Dims& shape, const SoftmaxAttributes& attributes) {
               {},
               {},
               {}};
-  // One name a dimension in all statements, so that their loops can be fused.
+  // One name per dimension in all statements, so that their loops can be fused.
   for (const ir::Range& range : ranges_over(shape)) {
     const std::size_t d = split.outer.size() + split.reductions.size();
     const bool inside = d >= split.axis && d < split.end;

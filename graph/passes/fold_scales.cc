@@ -107,8 +107,7 @@ bool fold_into_producer(Graph& graph, NodeId id, ValueId x, Replacements& replac
   const std::optional<ChannelAffine> affine =
       channel_affine(graph, graph.node(id), x, contraction->axis);
   if (!affine) return false;
-  const bool has_shift =
-      std::any_of(affine->shift.begin(), affine->shift.end(), [](double s) { return s != 0; });
+  const bool has_shift = std::ranges::any_of(affine->shift, [](double s) { return s != 0; });
   if (has_shift && !contraction->may_have_bias) return false;
   // The last thing that can fail: from here on the graph is changed.
   if (!replacements.replace(graph.node(id).outputs[0], x)) return false;

@@ -9,7 +9,7 @@ namespace polyte::graph {
 namespace {
 
 bool all_equal_to(const Dims& dims, std::int64_t value) {
-  return std::all_of(dims.begin(), dims.end(), [value](std::int64_t dim) { return dim == value; });
+  return std::ranges::all_of(dims, [value](std::int64_t dim) { return dim == value; });
 }
 
 bool is_identity(const Graph& graph, const Node& node) {
@@ -25,7 +25,7 @@ bool is_identity(const Graph& graph, const Node& node) {
     case OpKind::Transpose: {
       const Dims& perm = std::get<TransposeAttributes>(node.attributes).perm;
       // A sorted permutation is the identity; equal shapes alone say little, as [4, 4] has two.
-      return std::is_sorted(perm.begin(), perm.end());
+      return std::ranges::is_sorted(perm);
     }
     case OpKind::Slice: {
       const auto& slice = std::get<SliceAttributes>(node.attributes);

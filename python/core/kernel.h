@@ -15,8 +15,8 @@
 
 namespace polyte::python {
 
-// Of a kernel for a GPU: which one, and whether this processor plays its threads where arrays are
-// in its own memory.
+// Of a kernel for a GPU: which one, and whether this processor emulates its threads where arrays
+// are in its own memory.
 struct GpuUse {
   runtime::CudaOptions cuda;
   bool is_played = false;

@@ -3,27 +3,38 @@
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 class TensorInfo:
+    """A tensor of a kernel's interface."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As the Program calls it."""
     @property
-    def role(self) -> str: ...
+    def role(self) -> str:
+        """What the Program declares: "in", "const", "out" or "inout"."""
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """The element type's name, "f32"."""
     @property
-    def shape(self) -> Tuple[Union[int, str], ...]: ...
+    def shape(self) -> Tuple[Union[int, str], ...]:
+        """In elements; of an open size its name or expression."""
 
 class DeviceArray:
-    def numpy(self) -> Any: ...
+    """An array in a GPU's memory, dense. torch, jax and cupy take it without a copy."""
+    def numpy(self) -> Any:
+        """A copy in this processor's memory, after what still computes it."""
     def __dlpack__(self, stream: Any = None, **options: Any) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]: ...
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """The element type's name, "f32"."""
     @property
-    def shape(self) -> Tuple[int, ...]: ...
+    def shape(self) -> Tuple[int, ...]:
+        """In elements."""
 
-def to_device(array: Any, device: int = 0, driver: str = "") -> DeviceArray: ...
+def to_device(array: Any, device: int = 0, driver: str = "") -> DeviceArray:
+    """A copy of the array in the memory of the GPU of that number. `driver`: the library of the
+    CUDA driver, where it is not libcuda.so.1."""
 
 class Kernel:
     """A compiled Program. Calls may come from several threads."""

@@ -57,9 +57,9 @@ class Program:
         a scheduler. Options: target ("native"), threads (all processors), exact, strict, params,
         templates, second_judge; cache: a folder where kernels are kept between processes, True for
         the default one, False for none. Of a GPU (target="cuda:h100"): device, its number; driver,
-        the driver's library where it is not libcuda.so.1; emulate: this processor plays the GPU's
-        threads, and finds races, where arrays are in its memory and no driver is given. Raises
-        ArgumentError, UsageError, Refused, Unsupported, ResourceLimit.
+        the driver's library where it is not libcuda.so.1; emulate: this processor emulates the
+        GPU's threads, and finds races, where arrays are in its memory and no driver is given.
+        Raises ArgumentError, UsageError, Refused, Unsupported, ResourceLimit.
         """
         chosen, sizes = parted(self, {"scheduler": scheduler, **options})
         if script is not None:

@@ -1,5 +1,5 @@
-"""Kernels for a GPU: played by this processor, and on tests/stand_in, a driver for machines without
-a GPU. gpu_check.py has what needs a real one."""
+"""Kernels for a GPU: emulated by this processor, and on tests/stand_in, a driver for machines
+without a GPU. gpu_check.py has what needs a real one."""
 
 import os
 

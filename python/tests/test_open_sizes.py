@@ -68,7 +68,7 @@ def test_sizes_that_no_shape_says():
     x = np.zeros(7, "f4")
     grow(x, np.ones(3, "f4"), T=5)
     assert list(x) == [5, 5, 5, 0, 0, 0, 0]
-    with pytest.raises(ValueError, match="size 'T' is said by no shape: give it"):
+    with pytest.raises(ValueError, match="size 'T' follows from no shape: give it"):
         grow(x, np.ones(3, "f4"))
     with pytest.raises(
         ValueError, match=r"'one' has shape \[4\], expected \[3\]: \[N\], N is 3 by 'x'"

@@ -22,7 +22,7 @@ std::int64_t wavefronts(const TurnedCopy& copy, std::int64_t stride) {
     const std::int64_t element = thread % copy.neighbours * stride + thread / copy.neighbours;
     words[static_cast<std::size_t>(thread)] = element * copy.element_bytes / kBankBytes;
   }
-  std::sort(words.begin(), words.end());
+  std::ranges::sort(words);
   std::array<std::int64_t, kBanks> of_bank{};
   std::int64_t most = 1;
   for (auto word = words.begin(), end = std::unique(words.begin(), words.end()); word != end;

@@ -33,7 +33,7 @@ std::int64_t copy_vector(const ir::Program& program, const ir::Load& load,
                          std::span<const CopyRange> ranges);
 
 // A copy whose neighbours in memory become columns: threads write `neighbours` rows of shared
-// memory, each `row` long, at one place after the other. `pad` elements more a row, a multiple of
+// memory, each `row` long, at one place after the other. `pad` elements more per row, a multiple of
 // `multiple`, and a warp meets the fewest banks twice.
 struct TurnedCopy {
   std::int64_t row = 1, neighbours = 1, element_bytes = 4, multiple = 1;

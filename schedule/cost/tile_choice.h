@@ -45,13 +45,13 @@ struct TileForm {
 
 struct TileQuestion {
   const ir::Program* program = nullptr;
-  const ir::Statement* main = nullptr;       // the reduction, or the definition
-  std::vector<const ir::Statement*> others;  // initial values and epilogue at its points
-  std::vector<PricedLoop> loops;             // of main
-  std::vector<std::string> candidates;       // may carry lanes or rows
+  const ir::Statement* main = nullptr;            // the reduction, or the definition
+  std::vector<const ir::Statement*> others = {};  // initial values and epilogue at its points
+  std::vector<PricedLoop> loops = {};             // of main
+  std::vector<std::string> candidates = {};       // may carry lanes or rows
   // Lanes of reductions whose operands can be transposed in registers.
-  std::vector<std::string> turned;
-  std::vector<std::string> fixed_order;  // free loops that stay outermost, in this order
+  std::vector<std::string> turned = {};
+  std::vector<std::string> fixed_order = {};  // free loops that stay outermost, in this order
   // That a tile leaves of its rows, else of its lanes, where there are so many.
   int parts = 1;
   const TileForm* form = nullptr;  // of a template; null: anything

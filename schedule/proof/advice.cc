@@ -68,7 +68,7 @@ Tree distributed(const Tree& tree, const std::string& name, const std::string& s
   const auto* loop = std::get_if<Loop>(&tree->op);
   if (!loop) return tree;
   std::vector<std::string> below = statements_below(tree, loop->id);
-  if (std::find(below.begin(), below.end(), statement) == below.end()) return tree;
+  if (std::ranges::find(below, statement) == below.end()) return tree;
   if (loop->name != name) {
     Loop copy = *loop;
     copy.body = distributed(loop->body, name, statement, found, loop->name);

@@ -14,7 +14,7 @@ namespace polyte::schedule {
 std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std::string>& names) {
   for (const IslStatement& s : model.statements) {
     const ir::Statement& body = s.statement->body;
-    if (!names.empty() && std::find(names.begin(), names.end(), body.name) == names.end()) continue;
+    if (!names.empty() && std::ranges::find(names, body.name) == names.end()) continue;
     for (const IslAccess& access : s.accesses) {
       const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(access.buffer)];
       for (std::size_t i = 0; i < access.text.indices.size(); ++i) {

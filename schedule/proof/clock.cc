@@ -17,17 +17,13 @@ isl::map in_phase(isl_map* time, int position) {
 }
 
 bool accesses(const IslStatement& s, int buffer) {
-  return std::any_of(s.accesses.begin(), s.accesses.end(),
-                     [&](const IslAccess& a) { return a.buffer == buffer; });
+  return std::ranges::any_of(s.accesses, [&](const IslAccess& a) { return a.buffer == buffer; });
 }
 
 // The value of a constant; none for any other.
 std::optional<std::int64_t> constant_of(const isl::aff& value) {
-  if (isl_aff_is_cst(value.get()) != isl_bool_true) return std::nullopt;
-  isl_val* constant = isl_aff_get_constant_val(value.get());
-  const std::int64_t number = isl_val_get_num_si(constant);
-  isl_val_free(constant);
-  return number;
+  if (!value.is_cst()) return std::nullopt;
+  return value.constant_val().num_si();
 }
 
 }  // namespace
@@ -75,7 +71,7 @@ const Clock::Times& Clock::times_of(int buffer) {
     const auto same = [&](const auto& entry) {
       return first && constant_of(entry.second[d]) == first;
     };
-    if (std::all_of(full.begin(), full.end(), same)) continue;
+    if (std::ranges::all_of(full, same)) continue;
     for (auto& [statement, values] : full) slot->second[statement].push_back(values[d]);
   }
   return slot->second;

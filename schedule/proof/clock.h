@@ -18,7 +18,7 @@ class Clock {
   isl::map of_virtual(const isl::set& cells, int buffer, int position);
 
  private:
-  // By statement; one value a dimension that counts.
+  // By statement; one value per dimension that counts.
   using Times = std::map<int, std::vector<isl::aff>>;
 
   const IslModel& model_;

@@ -75,10 +75,14 @@ std::vector<Distance> tidied(std::vector<Distance> all) {
   return {box_around(kept)};
 }
 
-std::optional<std::int64_t> whole_number(isl_val* value) {
-  const isl::val managed = isl::manage(value);
-  if (isl_val_is_int(managed.get()) != isl_bool_true) return std::nullopt;
-  return isl_val_get_num_si(managed.get());
+std::optional<std::int64_t> whole_number(const isl::val& value) {
+  if (!value.is_int()) return std::nullopt;
+  return value.num_si();
+}
+
+isl::aff coordinate(const isl::space& of, unsigned dimension) {
+  return isl::manage(isl_aff_var_on_domain(isl_local_space_from_space(isl_space_copy(of.get())),
+                                           isl_dim_set, dimension));
 }
 
 class Reporter {
@@ -110,8 +114,9 @@ class Reporter {
 
   void add_statement(std::size_t i) {
     const IslStatement& s = model_.statements[i];
-    ReportedStatement out{
-        s.statement->body.name, names_.statement(i), s.statement->body.iterators, {}, {}, {}, {}};
+    ReportedStatement out{.name = s.statement->body.name,
+                          .isl_name = names_.statement(i),
+                          .iterators = s.statement->body.iterators};
     out.domain =
         text_of(names_.readable(isl::manage(isl_set_remove_redundancies(s.domain.copy())), i));
     const isl::map time = isl::manage(
@@ -186,19 +191,15 @@ class Reporter {
                                             const std::vector<std::string>& loops) {
     if (loops.empty()) return {};
     const isl::set wrapped = isl::manage(isl_map_wrap(pairs.copy()));
-    isl_local_space* local = isl_local_space_from_space(isl_set_get_space(wrapped.get()));
+    const isl::space space = wrapped.space();
     std::vector<isl::aff> differences;
     for (const std::string& loop : loops) {
       const auto at = [&](const ir::Statement& s) {
         return static_cast<unsigned>(std::ranges::find(s.iterators, loop) - s.iterators.begin());
       };
       const auto first = static_cast<unsigned>(source.iterators.size());
-      isl_aff* there =
-          isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set, first + at(sink));
-      isl_aff* here = isl_aff_var_on_domain(isl_local_space_copy(local), isl_dim_set, at(source));
-      differences.push_back(isl::manage(isl_aff_sub(there, here)));
+      differences.push_back(coordinate(space, first + at(sink)).sub(coordinate(space, at(source))));
     }
-    isl_local_space_free(local);
     isl_map* to_differences =
         isl_map_from_multi_aff(to_multi_aff(wrapped.get_space(), "", differences).release());
     isl_set* found = isl_set_apply(wrapped.copy(), to_differences);
@@ -212,14 +213,14 @@ class Reporter {
   // Each distance by itself, where there are few.
   static std::optional<std::vector<Distance>> few_points(const isl::set& differences) {
     if (isl_set_is_bounded(differences.get()) != isl_bool_true) return std::nullopt;
-    const auto count = whole_number(isl_set_count_val(differences.get()));
+    const auto count = whole_number(isl::manage(isl_set_count_val(differences.get())));
     if (!count || *count > static_cast<std::int64_t>(kMostDistances)) return std::nullopt;
     std::vector<Distance> all;
     differences.foreach_point([&](const isl::point& point) {
       Distance distance;
       for (isl_size d = 0; d < isl_set_dim(differences.get(), isl_dim_set); ++d) {
-        const auto value = whole_number(
-            isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
+        const auto value = whole_number(isl::manage(
+            isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d))));
         distance.push_back({value, value});
       }
       all.push_back(std::move(distance));
@@ -231,16 +232,12 @@ class Reporter {
     std::vector<Distance> boxes;
     differences.foreach_basic_set([&](const isl::basic_set& part) {
       if (part.is_empty()) return;
-      isl_set* one = isl_set_from_basic_set(isl_basic_set_copy(part.get()));
+      const isl::set one(part);
       Distance box;
       for (std::size_t d = 0; d < count; ++d) {
-        isl_aff* value = isl_aff_var_on_domain(isl_local_space_from_space(isl_set_get_space(one)),
-                                               isl_dim_set, static_cast<unsigned>(d));
-        box.push_back(
-            {whole_number(isl_set_min_val(one, value)), whole_number(isl_set_max_val(one, value))});
-        isl_aff_free(value);
+        const isl::aff value = coordinate(one.space(), static_cast<unsigned>(d));
+        box.push_back({whole_number(one.min_val(value)), whole_number(one.max_val(value))});
       }
-      isl_set_free(one);
       boxes.push_back(std::move(box));
     });
     const Distance around = box_around(boxes);

@@ -48,10 +48,10 @@ struct ReportedDependence {
 struct ReportedStatement {
   std::string name, isl_name;
   std::vector<std::string> iterators;
-  std::string domain, order;  // isl: instances, and their place in the reference order
-  std::vector<std::string>
-      touches;  // isl: instance -> element, a relation per access; "reads" and "writes" in `writes`
-  std::vector<bool> writes;
+  std::string domain = {}, order = {};  // isl: instances, and their place in the reference order
+  // isl: instance -> element, a relation per access; `writes` says which of them are writes.
+  std::vector<std::string> touches = {};
+  std::vector<bool> writes = {};
 };
 
 struct DependenceReport {

@@ -115,14 +115,9 @@ class DirectFinder {
   // kill is none.
   void add(DependenceKind kind, int buffer, const isl::union_map& sink, const isl::union_map& must,
            const isl::union_map& may, const std::optional<isl::union_map>& kill) {
-    isl_union_access_info* info = isl_union_access_info_from_sink(sink.copy());
-    info = isl_union_access_info_set_must_source(info, must.copy());
-    info = isl_union_access_info_set_may_source(info, may.copy());
-    if (kill) info = isl_union_access_info_set_kill(info, kill->copy());
-    info = isl_union_access_info_set_schedule_map(info, order_.copy());
-    isl_union_flow* flow = isl_union_access_info_compute_flow(info);
-    const isl::union_map pairs = isl::manage(isl_union_flow_get_may_dependence(flow));
-    isl_union_flow_free(flow);
+    auto info = isl::union_access_info(sink).set_must_source(must).set_may_source(may);
+    if (kill) info = info.set_kill(*kill);
+    const isl::union_map pairs = info.set_schedule_map(order_).compute_flow().may_dependence();
     pairs.foreach_map([&](const isl::map& each) { add_pairs(kind, buffer, each); });
   }
 

@@ -41,11 +41,10 @@ class FactorCheck {
       : state_(state), rewrite_(rewrite), before_(before), after_(after) {}
 
   std::optional<Refusal> run() {
-    const auto at = std::find_if(
-        before_.statements.begin(), before_.statements.end(), [&](const ir::Statement& s) {
-          return s.name == rewrite_.update && s.combiner != ir::Combiner::None &&
-                 s.writes.front().buffer == rewrite_.tensor;
-        });
+    const auto at = std::ranges::find_if(before_.statements, [&](const ir::Statement& s) {
+      return s.name == rewrite_.update && s.combiner != ir::Combiner::None &&
+             s.writes.front().buffer == rewrite_.tensor;
+    });
     if (at == before_.statements.end())
       return fault(rewrite_.update + " does not update " + rewrite_.tensor);
     first_ = static_cast<std::size_t>(at - before_.statements.begin());

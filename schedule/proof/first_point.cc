@@ -15,19 +15,18 @@ namespace {
 
 // The least value of a coordinate, if it has one.
 std::optional<isl::val> least_value(const isl::set& part, unsigned dimension) {
-  isl_aff* coordinate = isl_aff_var_on_domain(
-      isl_local_space_from_space(isl_set_get_space(part.get())), isl_dim_set, dimension);
-  isl::val least = isl::manage(isl_set_min_val(part.get(), coordinate));
-  isl_aff_free(coordinate);
-  if (isl_val_is_int(least.get()) != isl_bool_true) return std::nullopt;
+  const isl::aff coordinate = isl::manage(isl_aff_var_on_domain(
+      isl_local_space_from_space(isl_set_get_space(part.get())), isl_dim_set, dimension));
+  const isl::val least = part.min_val(coordinate);
+  if (!least.is_int()) return std::nullopt;
   return least;
 }
 
 // The lexicographically first point of a set without parameters; a dimension without a least value
-// has any. One integer program a dimension and basic set: isl_set_lexmin has all other dimensions
+// has any. One integer program per dimension and basic set: isl_set_lexmin has all other dimensions
 // in its context, and took minutes where divisions are many. (isl_set_min_val takes 0 for the least
 // value of an empty part of a union.)
-isl_point* lexmin_point(const isl::set& set) {
+isl::point lexmin_point(const isl::set& set) {
   std::vector<isl::set> parts;
   set.foreach_basic_set([&](const isl::basic_set& part) {
     if (!part.is_empty()) parts.emplace_back(part);
@@ -48,7 +47,7 @@ isl_point* lexmin_point(const isl::set& set) {
         rest.push_back(isl::manage(isl_set_fix_val(parts[k].copy(), isl_dim_set, i, least.copy())));
     parts = std::move(rest);
   }
-  return isl_set_sample_point(parts.front().release());
+  return parts.front().sample_point();
 }
 
 }  // namespace
@@ -61,12 +60,10 @@ Point first_point(const isl::set& set, const std::vector<std::string>& params) {
   smallest = isl_set_reset_tuple_id(isl_set_flatten(isl_set_reset_tuple_id(smallest)));
   smallest = isl_set_move_dims(smallest, isl_dim_set, 0, isl_dim_param, 0,
                                static_cast<unsigned>(param_count));
-  isl_point* point = lexmin_point(isl::manage(smallest));
-  auto coordinate = [&](isl_size i) {
-    isl_val* value = isl_point_get_coordinate_val(point, isl_dim_set, static_cast<int>(i));
-    std::int64_t number = isl_val_get_num_si(value);
-    isl_val_free(value);
-    return number;
+  const isl::point point = lexmin_point(isl::manage(smallest));
+  auto coordinate = [&](isl_size i) -> std::int64_t {
+    return isl::manage(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i)))
+        .num_si();
   };
   Point result;
   for (isl_size i = 0; i < param_count; ++i) {
@@ -75,7 +72,6 @@ Point first_point(const isl::set& set, const std::vector<std::string>& params) {
     result.params[name ? name : params.at(static_cast<std::size_t>(i))] = coordinate(i);
   }
   for (isl_size i = 0; i < dims; ++i) result.values.push_back(coordinate(param_count + i));
-  isl_point_free(point);
   return result;
 }
 

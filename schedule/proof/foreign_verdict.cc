@@ -58,11 +58,9 @@ isl::map at_smallest_sizes(const isl::map& pairs) {
   all = isl_set_move_dims(all, isl_dim_set, 0, isl_dim_param, 0, sizes);
   const isl::set points = isl::manage(all);
   const auto sum_over = [](isl_space* space, isl_dim_type type, unsigned count) {
-    isl_local_space* local = isl_local_space_from_space(space);
-    isl_aff* sum = isl_aff_zero_on_domain(isl_local_space_copy(local));
+    isl_aff* sum = isl_aff_zero_on_domain(isl_local_space_from_space(space));
     for (unsigned d = 0; d < count; ++d)
-      sum = isl_aff_add(sum, isl_aff_var_on_domain(isl_local_space_copy(local), type, d));
-    isl_local_space_free(local);
+      sum = isl_aff_add_coefficient_si(sum, type, static_cast<int>(d), 1);
     return isl::manage(sum);
   };
   isl::val least;  // null: none
@@ -249,11 +247,8 @@ class Judge {
   std::string row_text(const Times& rows, isl_size member) const {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i]) continue;
-      isl_pw_multi_aff* all =
-          isl_pw_multi_aff_from_map(rows[i]->gist_domain(rows[i]->domain()).release());
       const isl::pw_aff row =
-          isl::manage(isl_pw_multi_aff_get_pw_aff(all, static_cast<int>(member)));
-      isl_pw_multi_aff_free(all);
+          rows[i]->gist_domain(rows[i]->domain()).as_pw_multi_aff().at(static_cast<int>(member));
       if (isl_pw_aff_n_piece(row.get()) != 1) break;
       if (const auto value =
               affine_of(isl::manage(isl_pw_aff_as_aff(row.copy())), statement(i).iterators))

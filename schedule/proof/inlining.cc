@@ -61,7 +61,7 @@ class InlineMatcher {
   std::vector<ir::Constraint> assumed_;
 
   bool assumed(const ir::Constraint& c) const {
-    return std::find(assumed_.begin(), assumed_.end(), c) != assumed_.end();
+    return std::ranges::find(assumed_, c) != assumed_.end();
   }
 
   bool reads(const ir::Expr& e) const {

@@ -17,7 +17,7 @@ namespace polyte::schedule {
 namespace {
 
 int position_of(const std::vector<std::string>& names, const std::string& name) {
-  auto it = std::find(names.begin(), names.end(), name);
+  auto it = std::ranges::find(names, name);
   return it == names.end() ? -1 : static_cast<int>(it - names.begin());
 }
 

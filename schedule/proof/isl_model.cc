@@ -61,8 +61,8 @@ struct ScopedAccess {
 };
 
 std::int64_t divisions_in(const ir::Affine& e) {
-  return std::count_if(e.terms().begin(), e.terms().end(),
-                       [](const ir::Term& term) { return term.atom.div != nullptr; });
+  return std::ranges::count_if(e.terms(),
+                               [](const ir::Term& term) { return term.atom.div != nullptr; });
 }
 
 // Divisions that writing the two as one value saves.
@@ -88,7 +88,7 @@ std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses,
   if (accesses.empty()) return found;
   const std::size_t all = accesses.front().coordinates.size(), rows = all - shape.size();
   std::vector<std::int64_t> extents(all, 1);
-  std::copy(shape.begin(), shape.end(), extents.begin() + static_cast<std::ptrdiff_t>(rows));
+  std::ranges::copy(shape, extents.begin() + static_cast<std::ptrdiff_t>(rows));
   std::set<std::size_t> gone;
   for (;;) {
     CellDigits best;

@@ -33,9 +33,8 @@ class Unique {
 };
 
 std::string taken(char* text) {
-  std::string result = text ? text : "";
-  std::free(text);
-  return result;
+  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
+  return text ? text : "";
 }
 
 isl_map* with_params(isl_map* map, const std::vector<std::string>& params) {

@@ -60,32 +60,25 @@ class TreeWriter {
       isl_union_pw_aff* one = isl_union_pw_aff_from_aff(row.copy());
       rows = rows ? isl_union_pw_aff_union_add(rows, one) : one;
     }
-    isl_schedule* schedule = isl_schedule_insert_partial_schedule(
-        visit(loop.body), isl_multi_union_pw_aff_from_union_pw_aff(rows));
-    isl_schedule_node* band = isl_schedule_node_child(isl_schedule_get_root(schedule), 0);
-    isl_schedule_free(schedule);
-    band = isl_schedule_node_band_member_set_coincident(band, 0, is_concurrent(loop.kind) ? 1 : 0);
-    if (loop.kind == LoopKind::Unrolled)
-      band = isl_schedule_node_band_member_set_ast_loop_type(band, 0, isl_ast_loop_unroll);
-    isl_id* mark = isl_id_alloc(isl_schedule_node_get_ctx(band),
-                                print_loop(loop.name, loop.kind).c_str(), nullptr);
-    band = isl_schedule_node_insert_mark(band, mark);
-    schedule = isl_schedule_node_get_schedule(band);
-    isl_schedule_node_free(band);
-    return schedule;
+    const isl::schedule schedule = isl::manage(isl_schedule_insert_partial_schedule(
+        visit(loop.body), isl_multi_union_pw_aff_from_union_pw_aff(rows)));
+    auto band = schedule.root().child(0).as<isl::schedule_node_band>().member_set_coincident(
+        0, is_concurrent(loop.kind) ? 1 : 0);
+    if (loop.kind == LoopKind::Unrolled) band = band.member_set_ast_loop_unroll(0);
+    return band.insert_mark(print_loop(loop.name, loop.kind)).schedule().release();
   }
 };
 
 std::string block_text(const isl::schedule& schedule) {
-  isl_printer* printer = isl_printer_to_str(isl_schedule_get_ctx(schedule.get()));
-  printer = isl_printer_set_yaml_style(printer, ISL_YAML_STYLE_BLOCK);
-  printer = isl_printer_print_schedule(printer, schedule.get());
-  char* text = isl_printer_get_str(printer);
-  isl_printer_free(printer);
+  isl_printer* printing = isl_printer_to_str(isl_schedule_get_ctx(schedule.get()));
+  printing = isl_printer_set_yaml_style(printing, ISL_YAML_STYLE_BLOCK);
+  printing = isl_printer_print_schedule(printing, schedule.get());
+  const std::unique_ptr<isl_printer, decltype(&isl_printer_free)> printer(printing,
+                                                                          isl_printer_free);
+  const std::unique_ptr<char, decltype(&std::free)> text(isl_printer_get_str(printer.get()),
+                                                         std::free);
   if (!text) throw std::bad_alloc();
-  std::string result = text;
-  std::free(text);
-  return result;
+  return text.get();
 }
 
 }  // namespace

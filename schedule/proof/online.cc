@@ -61,13 +61,13 @@ class OnlineCheck {
   }
 
   std::size_t position(const ir::Program& program, const std::string& name) const {
-    const auto at = std::find_if(program.statements.begin(), program.statements.end(),
-                                 [&](const ir::Statement& s) { return s.name == name; });
+    const auto at = std::ranges::find_if(program.statements,
+                                         [&](const ir::Statement& s) { return s.name == name; });
     return static_cast<std::size_t>(at - program.statements.begin());
   }
 
   bool is_sum(const std::string& buffer) const {
-    return std::find(rewrite_.sums.begin(), rewrite_.sums.end(), buffer) != rewrite_.sums.end();
+    return std::ranges::find(rewrite_.sums, buffer) != rewrite_.sums.end();
   }
 
   // [inits] loop L { M.old; M.update; w; A.scale; A.update; .. } where M.update .. the last
@@ -279,12 +279,9 @@ class OnlineCheck {
 
   // Flat products of one dimensionality, whatever their tuples are called.
   static bool subset(const isl::set& a, const isl::set& b) {
-    isl_set* x = isl_set_reset_tuple_id(a.copy());
-    isl_set* y = isl_set_reset_tuple_id(b.copy());
-    const bool result = isl_set_is_subset(x, y) == isl_bool_true;
-    isl_set_free(x);
-    isl_set_free(y);
-    return result;
+    const isl::set x = isl::manage(isl_set_reset_tuple_id(a.copy()));
+    const isl::set y = isl::manage(isl_set_reset_tuple_id(b.copy()));
+    return x.is_subset(y);
   }
 };
 

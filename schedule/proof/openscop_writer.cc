@@ -162,7 +162,7 @@ class Writer {
   }
 
   std::size_t number_of(const std::string& buffer) {
-    const auto at = std::find(buffers_.begin(), buffers_.end(), buffer);
+    const auto at = std::ranges::find(buffers_, buffer);
     if (at != buffers_.end()) return static_cast<std::size_t>(at - buffers_.begin()) + 1;
     buffers_.push_back(buffer);
     return buffers_.size();
@@ -185,9 +185,9 @@ class Writer {
       return;
     }
     const std::string& name = std::get<Leaf>(tree->op).statement;
-    const auto s =
-        std::find_if(state_.statements.begin(), state_.statements.end(),
-                     [&](const ScheduledStatement& other) { return other.body.name == name; });
+    const auto s = std::ranges::find_if(state_.statements, [&](const ScheduledStatement& other) {
+      return other.body.name == name;
+    });
     std::vector<Affine>& time = times_[name];
     for (const Step& step : path) {
       time.emplace_back(step.place);
@@ -210,9 +210,8 @@ class Writer {
     for (std::size_t i = 0; i < time.size(); ++i) scattering.define(i, time[i]);
     relations.push_back(scattering.text("SCATTERING"));
     for (const ir::Access& write : s.writes) {
-      const bool gathers =
-          std::any_of(write.indices.begin(), write.indices.end(),
-                      [](const ir::Index& index) { return index.indirect != nullptr; });
+      const bool gathers = std::ranges::any_of(
+          write.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
       relations.push_back(
           access(s, write.buffer, write.indices, {}, gathers || s.guard ? "MAY_WRITE" : "WRITE"));
       if (s.combiner != ir::Combiner::None)

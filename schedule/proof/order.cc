@@ -88,8 +88,8 @@ bool is_backwards(const Dependence& d, const Basis& basis, const IslModel& model
 }
 
 bool has_staged(const IslModel& model, const std::string& buffer) {
-  return std::any_of(model.buffers.begin(), model.buffers.end(),
-                     [&](const IslBuffer& b) { return b.name != b.of && b.of == buffer; });
+  return std::ranges::any_of(model.buffers,
+                             [&](const IslBuffer& b) { return b.name != b.of && b.of == buffer; });
 }
 
 // Reuse of storage is not a constraint where each scope has its own cells: sources decide there.
@@ -130,7 +130,7 @@ std::string loop_at(const IslModel& model, const std::string& statement, int dep
 bool involves(const IslModel& model, int source, int sink, const std::vector<std::string>& moved) {
   auto named = [&](int i) {
     const std::string& name = model.statements[static_cast<std::size_t>(i)].statement->body.name;
-    return std::find(moved.begin(), moved.end(), name) != moved.end();
+    return std::ranges::find(moved, name) != moved.end();
   };
   return moved.empty() || named(source) || named(sink);
 }

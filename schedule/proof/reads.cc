@@ -20,9 +20,9 @@ std::string fill_name(const ScheduledStatement& s, int read) {
 isl::set cells_of(const IslModel& model, int buffer, const std::string& tuple) {
   const IslBuffer& b = model.buffers[static_cast<std::size_t>(buffer)];
   isl_space* space = isl_space_set_from_params(isl_set_get_space(model.context.get()));
-  isl_set* base = isl_set_universe(space);
-  base = isl_set_add_dims(base, isl_dim_set, static_cast<unsigned>(b.shape.size()));
-  base = isl_set_set_tuple_id(base, make_id(isl_set_get_ctx(base), tuple));
+  space = isl_space_add_dims(space, isl_dim_set, static_cast<unsigned>(b.shape.size()));
+  space = isl_space_set_tuple_id(space, isl_dim_set, make_id(isl_space_get_ctx(space), tuple));
+  const isl::space target = isl::manage(space);
   std::vector<std::string> dims;
   std::vector<ir::Constraint> bounds;
   for (std::size_t i = 0; i < b.shape.size(); ++i) {
@@ -30,8 +30,6 @@ isl::set cells_of(const IslModel& model, int buffer, const std::string& tuple) {
     bounds.push_back(ir::at_least(ir::Affine::symbol(dims[i]), 0));
     bounds.push_back(ir::less_than(ir::Affine::symbol(dims[i]), b.shape[i]));
   }
-  isl::space target = isl::manage(isl_set_get_space(base));
-  isl_set_free(base);
   isl::set cells = to_set(target, dims, model.params, bounds);
   return isl::manage(isl_set_intersect_params(cells.release(), model.context.copy()));
 }

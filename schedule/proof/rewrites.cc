@@ -29,7 +29,7 @@ ir::Program surroundings(const ir::Program& program, const std::vector<std::stri
   result.statements.clear();
   result.order.clear();
   std::erase_if(result.buffers, [&](const ir::Buffer& buffer) {
-    return std::find(without.begin(), without.end(), buffer.name) != without.end();
+    return std::ranges::find(without, buffer.name) != without.end();
   });
   return result;
 }
@@ -150,8 +150,8 @@ bool touches(const ir::Statement& s, const std::string& buffer) {
   ScheduledStatement plain;
   plain.body = s;
   const std::vector<AccessRef> accesses = accesses_of(plain);
-  return std::any_of(accesses.begin(), accesses.end(),
-                     [&](const AccessRef& ref) { return ref.access.buffer == buffer; });
+  return std::ranges::any_of(accesses,
+                             [&](const AccessRef& ref) { return ref.access.buffer == buffer; });
 }
 
 namespace {

@@ -9,7 +9,7 @@
 
 namespace polyte::schedule {
 
-// Two roads. Where each cell has one writer, reads . writes^-1 names it, and all that is left to
+// Two ways. Where each cell has one writer, reads . writes^-1 names it, and all that is left to
 // ask is whether it has run: no dataflow. That covers temporaries, outputs and copies of most
 // schedules. Elsewhere several writers compete, and isl's dataflow finds the last one (Feautrier
 // 1991; Verdoolaege, isl's manual, "Dependence Analysis").
@@ -85,14 +85,12 @@ bool SourceFinder::all_forwards(const isl::union_map& claimed, const Sink& sink)
 
 isl::union_map SourceFinder::flow(const isl::union_map& reads, const Writers& writers,
                                   const Sink& sink) {
-  isl_union_access_info* info = isl_union_access_info_from_sink(reads.copy());
-  info = isl_union_access_info_set_must_source(info, writers.cells.copy());
-  info = isl_union_access_info_set_schedule_map(
-      info, writers.times.unite(to_union(time_of(sink))).release());
-  isl_union_flow* result = isl_union_access_info_compute_flow(info);
-  const isl::union_map found = isl::manage(isl_union_flow_get_must_dependence(result)).reverse();
-  const isl::union_map not_written = isl::manage(isl_union_flow_get_must_no_source(result));
-  isl_union_flow_free(result);
+  const isl::union_flow result = isl::union_access_info(reads)
+                                     .set_must_source(writers.cells)
+                                     .set_schedule_map(writers.times.unite(to_union(time_of(sink))))
+                                     .compute_flow();
+  const isl::union_map found = result.must_dependence().reverse();
+  const isl::union_map not_written = result.must_no_source();
   // A read that is in neither would be judged by nobody: later versions of isl lose
   // some (docs/proof.md).
   POLYTE_CHECK(reads.domain().is_subset(found.domain().unite(not_written.domain())),

@@ -13,16 +13,9 @@ isl_pw_aff* as_piece(const isl::aff& aff) { return isl_pw_aff_from_aff(aff.copy(
 }  // namespace
 
 std::optional<int> constant_order(const isl::aff& a, const isl::aff& b) {
-  if (isl_aff_is_cst(a.get()) != isl_bool_true || isl_aff_is_cst(b.get()) != isl_bool_true)
-    return std::nullopt;
-  isl_val* x = isl_aff_get_constant_val(a.get());
-  isl_val* y = isl_aff_get_constant_val(b.get());
-  const int order = isl_val_lt(x, y) == isl_bool_true   ? -1
-                    : isl_val_gt(x, y) == isl_bool_true ? 1
-                                                        : 0;
-  isl_val_free(x);
-  isl_val_free(y);
-  return order;
+  if (!a.is_cst() || !b.is_cst()) return std::nullopt;
+  const isl::val x = a.constant_val(), y = b.constant_val();
+  return x.lt(y) ? -1 : x.gt(y) ? 1 : 0;
 }
 
 // source < sink, lexicographically, fails for a pair at the first dimension d in which they differ,

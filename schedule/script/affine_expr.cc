@@ -128,7 +128,7 @@ class AffineParser {
 
   Affine name(const Token& token) {
     ++at_;
-    if (std::find(symbols_.begin(), symbols_.end(), token.text) != symbols_.end())
+    if (std::ranges::find(symbols_, token.text) != symbols_.end())
       return Affine::symbol(token.text);
     const auto value = values_.find(token.text);
     if (value != values_.end()) return value->second;

@@ -15,11 +15,9 @@ namespace polyte::schedule {
 namespace {
 
 bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
-  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
-                    [](const LoopRow& x, const LoopRow& y) {
-                      return x.loop == y.loop && x.value == y.value && x.tail == y.tail &&
-                             x.cuts == y.cuts;
-                    });
+  return std::ranges::equal(a.rows, b.rows, [](const LoopRow& x, const LoopRow& y) {
+    return x.loop == y.loop && x.value == y.value && x.tail == y.tail && x.cuts == y.cuts;
+  });
 }
 
 bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
@@ -33,15 +31,12 @@ bool is_same(const State& a, const State& b) {
   return a.basis == b.basis && a.reassociated == b.reassociated &&
          a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal &&
          a.reused == b.reused && a.tensorized.size() == b.tensorized.size() &&
-         std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(),
-                    same_storage) &&
+         std::ranges::equal(a.staged, b.staged, same_storage) &&
          print_nest(a.tree) == print_nest(b.tree) &&
-         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(),
-                    b.statements.end(), [](const auto& x, const auto& y) {
-                      return x.body.name == y.body.name && x.atomic == y.atomic &&
-                             x.padded == y.padded && same_rows(x, y) &&
-                             x.body.domain == y.body.domain;
-                    });
+         std::ranges::equal(a.statements, b.statements, [](const auto& x, const auto& y) {
+           return x.body.name == y.body.name && x.atomic == y.atomic && x.padded == y.padded &&
+                  same_rows(x, y) && x.body.domain == y.body.domain;
+         });
 }
 
 // Iterations of the loop, where that is one number.
@@ -154,9 +149,9 @@ std::string prefetch_note(const State& after, const PrefetchHint& hint) {
     return loop.name + " runs " + std::to_string(*trips) + " iterations, " +
            std::to_string(hint.distance) + " ahead is past its end: it has no effect there";
   const auto box = ahead_of(after, hint);
-  const bool moves =
-      !box || std::any_of(box->origin.begin(), box->origin.end(),
-                          [&](const ir::Affine& origin) { return origin.uses(loop.name); });
+  const bool moves = !box || std::ranges::any_of(box->origin, [&](const ir::Affine& origin) {
+    return origin.uses(loop.name);
+  });
   return moves ? ""
                : "every iteration of " + loop.name + " reads the same of " + hint.buffer +
                      ": it has no effect";
@@ -214,7 +209,7 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
   for (const Loop* loop : new_kinds(before, after))
     if (std::string note =
             kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
-        !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
+        !note.empty() && std::ranges::find(notes, note) == notes.end())
       notes.push_back(note);
   const Notes own = row.idle ? row.idle(before, directive.operation, after, environment) : Notes{};
   notes.insert(notes.end(), own.begin(), own.end());
@@ -236,7 +231,7 @@ std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
     plain.provenance = Provenance::Person;
     collect_names(print(plain), used);
   }
-  std::reverse(unused.begin(), unused.end());
+  std::ranges::reverse(unused);
   return unused;
 }
 

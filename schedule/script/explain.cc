@@ -52,7 +52,7 @@ std::vector<std::string> storage_advice(const State& state, ScriptEnvironment en
       const Applied applied = apply(state, directive, environment, nullptr);
       if (!applied || prover.check_end_to_end(*applied)) continue;
       const std::string text = print(directive);
-      if (std::find(advice.begin(), advice.end(), text) == advice.end()) advice.push_back(text);
+      if (std::ranges::find(advice, text) == advice.end()) advice.push_back(text);
       break;
     }
   }

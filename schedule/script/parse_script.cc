@@ -1,4 +1,4 @@
-// A script file: its header, then one logical line a directive. A problem ends its line; the next
+// A script file: its header, then one logical line per directive. A problem ends its line; the next
 // line is still read, so that every problem of a file is reported at once.
 #include <algorithm>
 #include <charconv>

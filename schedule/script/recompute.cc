@@ -47,8 +47,8 @@ class Counter {
   }
 
   bool holds_at(std::size_t depth, const ir::Values& point) const {
-    return std::all_of(by_depth_[depth].begin(), by_depth_[depth].end(),
-                       [&](const Constraint& c) { return ir::holds(c, point); });
+    return std::ranges::all_of(by_depth_[depth],
+                               [&](const Constraint& c) { return ir::holds(c, point); });
   }
 
   std::int64_t visit(std::size_t depth, ir::Values& point) {

@@ -27,7 +27,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 bool holds_loop(const Tree& tree) {
   if (std::holds_alternative<Loop>(tree->op)) return true;
   const Sequence* sequence = std::get_if<Sequence>(&tree->op);
-  return sequence && std::any_of(sequence->children.begin(), sequence->children.end(), holds_loop);
+  return sequence && std::ranges::any_of(sequence->children, holds_loop);
 }
 
 bool is_meant(const std::string& pattern, const Loop& loop, bool is_first) {
@@ -48,7 +48,7 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
   for (const Leaf* leaf : leaves_of(state.tree)) {
     const std::vector<std::string> selected =
         all ? std::vector<std::string>{} : select_statements(state, name.statement);
-    if (all || std::find(selected.begin(), selected.end(), leaf->statement) != selected.end())
+    if (all || std::ranges::find(selected, leaf->statement) != selected.end())
       statements.push_back(leaf->statement);
   }
   if (statements.empty()) return the_statement(state, name.statement).error();
@@ -60,8 +60,7 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
     for (const Loop* loop : path_to(state.tree, statement)) {
       const bool is_new = seen.insert(loop->id).second;
       if (is_new && is_meant(name.loop, *loop, is_first)) meant.push_back({statement, loop->name});
-      if (std::find(there.begin(), there.end(), loop->name) == there.end())
-        there.push_back(loop->name);
+      if (std::ranges::find(there, loop->name) == there.end()) there.push_back(loop->name);
       is_first = false;
     }
   }

@@ -70,8 +70,7 @@ std::optional<Refusal> set(const SetParam& param, ScriptEnvironment& environment
   domain += domain.empty() ? "" : "}";
   if (auto refusal = define(param.name, param.value.text, environment)) return refusal;
   const std::int64_t value = environment.values.at(param.name);
-  if (values.empty() || std::find(values.begin(), values.end(), value) != values.end())
-    return std::nullopt;
+  if (values.empty() || std::ranges::find(values, value) != values.end()) return std::nullopt;
   return malformed(param.name + " is " + std::to_string(value) + ", not one of " + domain);
 }
 

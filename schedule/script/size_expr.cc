@@ -224,8 +224,8 @@ std::string why_false(const std::string& text, const std::map<std::string, std::
   std::string known;
   for (const auto& [name, value] : values) {
     const std::vector<Token> tokens = tokenize(failing);
-    const bool used = std::any_of(tokens.begin(), tokens.end(),
-                                  [&, n = name](const Token& t) { return t.text == n; });
+    const bool used =
+        std::ranges::any_of(tokens, [&, n = name](const Token& t) { return t.text == n; });
     if (used) known += (known.empty() ? "" : ", ") + name + " = " + std::to_string(value);
   }
   const std::string sides = is_one_of ? std::string() : sides_of(failing, values);

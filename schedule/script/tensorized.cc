@@ -39,13 +39,11 @@ Result<Chain, Refusal> chain_of(const Loop& loop) {
 }
 
 bool uses_loop(const Chain& chain, const ir::Affine& e) {
-  return std::any_of(chain.loops.begin(), chain.loops.end(),
-                     [&](const Loop* loop) { return e.uses(loop->name); });
+  return std::ranges::any_of(chain.loops, [&](const Loop* loop) { return e.uses(loop->name); });
 }
 
 bool has_loop(const Chain& chain, LoopId id) {
-  return std::any_of(chain.loops.begin(), chain.loops.end(),
-                     [&](const Loop* loop) { return loop->id == id; });
+  return std::ranges::any_of(chain.loops, [&](const Loop* loop) { return loop->id == id; });
 }
 
 // Refuses what happens once per iteration of these loops, or in parts of them: an instruction runs

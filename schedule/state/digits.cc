@@ -36,8 +36,7 @@ std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
   const Ranges ranges = loop_ranges(state, s);
   std::vector<Constraint> projected;
   const auto add = [&](const Constraint& c) {
-    if (!c.expr.is_constant() &&
-        std::find(projected.begin(), projected.end(), c) == projected.end())
+    if (!c.expr.is_constant() && std::ranges::find(projected, c) == projected.end())
       projected.push_back(c);
   };
   for (const Constraint& c : loop_constraints(s)) {
@@ -106,9 +105,9 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
   }
   const ir::DomainFacts facts = outer_facts(state, s, outer);
   for (const Affine& candidate : candidates) {
-    const bool tightest = std::all_of(
-        candidates.begin(), candidates.end(),
-        [&](const Affine& other) { return facts.proves({(candidate - other) * sign, false}); });
+    const bool tightest = std::ranges::all_of(candidates, [&](const Affine& other) {
+      return facts.proves({(candidate - other) * sign, false});
+    });
     if (tightest) return candidate;
   }
   // A statement without an instance has any bound.
@@ -186,7 +185,7 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
     facts.push_back(outer_facts(state, state.at(name), outer));
   }
   for (const Constraint& c : candidates) {
-    if (std::find(kept.begin(), kept.end(), c) != kept.end()) continue;
+    if (std::ranges::find(kept, c) != kept.end()) continue;
     if (std::ranges::all_of(facts, [&](const ir::DomainFacts& of) { return of.proves(c); }))
       kept.push_back(c);
   }
@@ -195,7 +194,7 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
     const auto at = ranges.find(loop);
     if (at == ranges.end()) continue;
     const auto add = [&](const Constraint& c) {
-      if (std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
+      if (std::ranges::find(kept, c) == kept.end()) kept.push_back(c);
     };
     if (at->second.min) add(ir::at_least(Affine::symbol(loop), *at->second.min));
     if (at->second.max) add(ir::at_least(*at->second.max, Affine::symbol(loop)));
@@ -206,13 +205,13 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
 std::string unbounded_loop(const std::vector<Constraint>& constraints,
                            const std::vector<std::string>& loops) {
   const auto bounds = [&](const std::string& loop, int sign) {
-    return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& c) {
+    return std::ranges::any_of(constraints, [&](const Constraint& c) {
       const std::int64_t factor = c.expr.coefficient(loop);
       const bool is_linear = factor != 0 && !(c.expr - Affine::symbol(loop) * factor).uses(loop);
       return is_linear && (c.equality || factor * sign > 0);
     });
   };
-  const bool is_possible = std::none_of(constraints.begin(), constraints.end(), is_false);
+  const bool is_possible = std::ranges::none_of(constraints, is_false);
   for (const std::string& loop : loops)
     if (is_possible && !(bounds(loop, 1) && bounds(loop, -1))) return loop;
   return "";
@@ -239,7 +238,7 @@ bool proves(const State& state, const ScheduledStatement& s, const LoopNames& ou
 bool is_empty(const State& state, const ScheduledStatement& s) {
   for (const auto& [name, range] : iterator_ranges(state, s))
     if (range.min && range.max && *range.min > *range.max) return true;
-  return std::any_of(s.body.domain.begin(), s.body.domain.end(), is_false);
+  return std::ranges::any_of(s.body.domain, is_false);
 }
 
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s,
@@ -251,8 +250,8 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
   ir::Parts parts;
   const auto mixes = [&] {
     parts = ir::parts_of(over_loops, inner);
-    return std::any_of(outer.begin(), outer.end(),
-                       [&](const std::string& loop) { return parts.with.uses(loop); });
+    return std::ranges::any_of(outer,
+                               [&](const std::string& loop) { return parts.with.uses(loop); });
   };
   // floor((8 * i.o + i.i) / 8) mixes loops above the site and below as it stands, and is i.o
   // simplified.

@@ -1,6 +1,6 @@
 // Divisions of floating-point numbers by what stays the same while a statement runs on, as the
 // rows of a softmax have them: y[i, j] = e[i, j] / total[i]. A product with 1 / total[i] costs one
-// division a row; where a sum of such quotients follows, the sum can be divided in place of its
+// division per row; where a sum of such quotients follows, the sum can be divided in place of its
 // terms. The rewrites, their proofs and their rounding notes ask here which divisions are meant.
 #pragma once
 
@@ -28,7 +28,7 @@ struct CommonDivisor {
   ir::Expr term, divisor;
 };
 // nullopt where there is none, where the update is no plain sum, or an element is not one
-// iterator a dimension.
+// iterator per dimension.
 std::optional<CommonDivisor> common_divisor(const ir::Statement& update);
 
 // The same where the quotient has a definition of its own, which this update alone reads: of

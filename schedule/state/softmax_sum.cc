@@ -22,9 +22,8 @@ std::optional<SoftmaxSum> weight(const ir::Expr& value, const std::string& maxim
   if (!difference || difference->op != ir::BinaryOp::Sub) return std::nullopt;
   const auto* load = std::get_if<ir::Load>(&difference->b->op);
   if (!load || load->buffer != maximum || load->otherwise) return std::nullopt;
-  const bool affine =
-      std::none_of(load->indices.begin(), load->indices.end(),
-                   [](const ir::Index& index) { return index.indirect != nullptr; });
+  const bool affine = std::ranges::none_of(
+      load->indices, [](const ir::Index& index) { return index.indirect != nullptr; });
   if (!affine) return std::nullopt;
   return SoftmaxSum{load, difference->a};
 }
@@ -38,7 +37,7 @@ bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
     if (index.indirect || !symbol || !iterators.insert(*symbol).second) return false;
   }
   for (const ir::Index& index : maximum.indices) index.affine.collect_symbols(used);
-  return std::includes(iterators.begin(), iterators.end(), used.begin(), used.end());
+  return std::ranges::includes(iterators, used);
 }
 
 // The iterators in the order of the dimensions; empty where the definition does not write
@@ -56,8 +55,7 @@ std::vector<std::string> own_iterators(const ir::Statement& definition) {
 
 bool reads(const ir::Expr& e, const std::string& buffer) {
   const std::vector<const ir::Load*> loads = ir::loads_of(e);
-  return std::any_of(loads.begin(), loads.end(),
-                     [&](const ir::Load* load) { return load->buffer == buffer; });
+  return std::ranges::any_of(loads, [&](const ir::Load* load) { return load->buffer == buffer; });
 }
 
 }  // namespace

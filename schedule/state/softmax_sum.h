@@ -15,7 +15,7 @@ struct SoftmaxSum {
   ir::Expr exponent;                  // e
 };
 // Temporaries with one plain definition w[i, j] = exp(e - M[i]), or bf16 of that or of another
-// weight before it, an iterator a dimension; in the Program's order.
+// weight before it, an iterator per dimension; in the Program's order.
 std::vector<const ir::Statement*> softmax_weights(const ir::Program& program,
                                                   const std::string& maximum);
 // The statement with what it reads of weights, which are in the Program's order, replaced

@@ -25,9 +25,8 @@ bool starts_reduction(const ir::Program& program, std::size_t index) {
     if (other.combiner == ir::Combiner::None) return false;
     // An assignment that reads its tensor goes on from what is there, and starts nothing.
     const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());
-    return std::none_of(loads.begin(), loads.end(), [&](const ir::Load* load) {
-      return load->buffer == s.writes.front().buffer;
-    });
+    return std::ranges::none_of(
+        loads, [&](const ir::Load* load) { return load->buffer == s.writes.front().buffer; });
   }
   return false;
 }
@@ -100,7 +99,7 @@ std::vector<std::string> misplaced(const State& state, const std::string& statem
   std::vector<std::string> problems;
   const std::vector<const Loop*> path = path_to(state.tree, statement);
   const auto check = [&](LoopId id, const std::string& what) {
-    if (std::none_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == id; }))
+    if (std::ranges::none_of(path, [&](const Loop* loop) { return loop->id == id; }))
       problems.push_back("statement '" + statement + "' is " + what +
                          " a loop that is not above it");
   };
@@ -118,7 +117,7 @@ void verify_statement(const State& state, const ScheduledStatement& s,
   const std::string& name = s.body.name;
   std::vector<std::string> path;
   for (const Loop* loop : path_to(state.tree, name)) {
-    if (std::find(path.begin(), path.end(), loop->name) != path.end())
+    if (std::ranges::find(path, loop->name) != path.end())
       problems.push_back("statement '" + name + "' has two loops '" + loop->name + "' above it");
     path.push_back(loop->name);
   }
@@ -157,13 +156,13 @@ const ScheduledStatement& State::at(const std::string& statement) const {
 
 bool is_total(const ir::Statement& statement) {
   const auto plain = [](const std::vector<ir::Index>& indices) {
-    return std::none_of(indices.begin(), indices.end(),
-                        [](const ir::Index& index) { return index.indirect != nullptr; });
+    return std::ranges::none_of(indices,
+                                [](const ir::Index& index) { return index.indirect != nullptr; });
   };
   std::vector<ir::Expr> all = statement.values;
   if (statement.guard) all.push_back(statement.guard);
-  bool total = std::all_of(statement.writes.begin(), statement.writes.end(),
-                           [&](const ir::Access& write) { return plain(write.indices); });
+  bool total = std::ranges::all_of(statement.writes,
+                                   [&](const ir::Access& write) { return plain(write.indices); });
   for (const ir::Expr& value : all)
     for (const ir::Load* load : ir::loads_of(value)) total = total && plain(load->indices);
   return total;

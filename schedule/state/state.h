@@ -133,11 +133,11 @@ struct Rewrite {
   };
   Kind kind = Kind::Inline;
   std::string tensor;
-  std::string other;
-  std::string loop;               // over which
-  std::vector<std::string> sums;  // of Online
+  std::string other = {};
+  std::string loop = {};               // over which
+  std::vector<std::string> sums = {};  // of Online
   // Of Online: iterators before, over those after, by statement.
-  std::map<std::string, ir::Bindings> points;
+  std::map<std::string, ir::Bindings> points = {};
   std::shared_ptr<const ir::Program> after;
   std::string update = {};  // of Factor; of Deferred the quotient's definition, where it has one
 };

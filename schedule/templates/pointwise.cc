@@ -75,7 +75,7 @@ bool owns_elements(const ir::Statement& s, const std::string& loop) {
 // Priced as a sum without reduction loops: the cost model's tile of the statement alone.
 double cycles_of(const KernelSoFar& kernel, const ir::Statement& s,
                  const std::vector<IteratorFacts>& facts) {
-  TileQuestion question{&kernel.program, &s, {}, {}, {}, {}, {}, 1};
+  TileQuestion question{.program = &kernel.program, .main = &s};
   for (const IteratorFacts& fact : facts) {
     question.loops.push_back({fact.name, fact.extent, false});
     question.candidates.push_back(fact.name);

@@ -25,7 +25,7 @@ std::vector<const ir::Statement*> ReductionNest::statements() const {
 }
 
 TileChoice ReductionNest::choose(const TileForm* form) const {
-  TileQuestion question{program_, group_.update, {}, {}, {}, {}, {}, 1, form};
+  TileQuestion question{.program = program_, .main = group_.update, .form = form};
   for (const ir::Statement* s : statements())
     if (s != group_.update) question.others.push_back(s);
   for (const IteratorFacts& fact : facts_) {

@@ -168,7 +168,7 @@ class TemplateParser {
   void around(const std::vector<Token>& tokens) {
     for (std::size_t i = 1; i + 1 < tokens.size() && tokens[i].kind == Token::Kind::Name; i += 2) {
       if (tokens[i].text == "par")
-        LineParser::fail("threads are said by a line of their own: parallel update:threads");
+        LineParser::fail("threads are given by a line of their own: parallel update:threads");
       if (tokens[i + 1].text != ">") break;  // the statement
       result_.around.push_back(tokens[i].text);
     }

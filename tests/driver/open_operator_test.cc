@@ -146,7 +146,7 @@ TEST_CASE("what is open has a range and a name; shapes say what it is") {
         Messages{"argument 'A' has shape [5, 4], expected [5, 3]: [M, 3]",
                  "argument 'C' has shape [6, 7], expected [5, 7]: [M, N], M is 5 by 'A'"});
   CHECK(kernel.sizes_by({{"A", {5, 3}}}).error().messages ==
-        Messages{"size 'N' is said by no shape: give it"});
+        Messages{"size 'N' follows from no shape: give it"});
   CHECK(kernel.sizes_by({{"A", {0, 3}}, {"B", {3, 41}}}).error().messages ==
         Messages{"size 'M' is 0, expected 1 to 65536", "size 'N' is 41, expected 2 to 40"});
   CHECK(kernel.shapes_at({}).error().messages ==
@@ -232,7 +232,7 @@ TEST_CASE("arguments say the sizes, and all that does not fit is listed") {
   CHECK(run(argument<float>("B", b, Dims{2, 3})).error().messages ==
         Messages{"argument 'B' has shape [2, 3], expected [3, 3]: [K, N], K is 3 by 'A'"});
   CHECK(run(argument<float>("B", b)).error().messages ==
-        Messages{"size 'N' is said by no shape: give it"});
+        Messages{"size 'N' follows from no shape: give it"});
   CHECK(run(argument<float>("B", b), {{"n", 2}}));
   CHECK(run(argument<float>("B", b), {{"n", 3}}).error().messages ==
         Messages{"argument 'B' has 6 elements, expected 9: [3, 3]",

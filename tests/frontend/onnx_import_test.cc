@@ -170,6 +170,23 @@ TEST_CASE("onnx_import: a shape at run time is refused, and taken as a value") {
   CHECK(graph.value(graph.outputs[0]).type.shape == graph::Dims{3, 2});
 }
 
+TEST_CASE("onnx_import: a value of one element is a scalar where the input is one") {
+  ModelBuilder b;
+  b.input("n", {}, TensorProto::INT64);
+  b.input("x", {3}, TensorProto::INT64);
+  b.node("Add", {"x", "n"}, {"y"});
+  b.output("y");
+  frontend::ImportOptions options;
+  options.values["n"] = graph::make_int64s({16000});
+  const graph::Graph graph = import_model(b, options).graph;
+  const graph::Tensor x = graph::make_int64s({1, 2, 3});
+  CHECK(elements_as_real(evaluate_graph(graph, std::vector{x})[0]) ==
+        std::vector<double>{16001, 16002, 16003});
+  options.values["n"] = graph::make_int64s({1, 2});
+  CHECK(error_of(b, ExitStatus::InvalidInput, options) ==
+        "m.onnx: input 'n' is bound to shape [2], expected rank 0");
+}
+
 TEST_CASE("onnx_import: shape arithmetic is folded while importing") {
   ModelBuilder b;
   b.input("x", {2, 3, 4});

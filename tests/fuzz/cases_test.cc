@@ -1,5 +1,5 @@
 // Cases that fuzzers found, one file each: a Program with its sizes, then a Script. Each goes down
-// every road again, machine code included, and must be accepted, or refused as its first line says:
+// every path again, machine code included, and must be accepted, or refused as its first line says:
 // `# refused: WORDS`. After `# open: M=3, T=4` its sizes are open, and these are some of them.
 #include <doctest/doctest.h>
 

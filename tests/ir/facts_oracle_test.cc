@@ -373,6 +373,37 @@ TEST_CASE("the normal form of an inequality has the same points") {
   });
 }
 
+// Schedules make such domains: a tail of no iterations, a guard that excludes all.
+TEST_CASE("of a domain without points any answer holds, and there is one") {
+  Questions random(12);
+  Judge judge;
+  int asked = 0, refuted = 0;
+  while (asked < questions() / 16) {
+    const Domain d = random.domain();
+    INFO(text_of(d));
+    if (!judge.is_empty(d.all(), {})) continue;
+    const Facts facts = random.one_in(2) ? d.by_binding() : d.by_assuming();
+    for (int i = 0; i < 6; ++i, ++asked) {
+      const Affine e = random.about(d);
+      INFO(to_string(e));
+      const Constraint c{e, random.one_in(4)};
+      CHECK_NOTHROW(static_cast<void>(facts.truth(c)));
+      CHECK_NOTHROW(static_cast<void>(facts.range(e)));
+      CHECK_NOTHROW(static_cast<void>(facts.simplify(e)));
+      CHECK_NOTHROW(static_cast<void>(facts.prune_lower({e, 0})));
+      CHECK_NOTHROW(static_cast<void>(simplified(e, facts.ranges())));
+    }
+    System system = system_of(d.all());
+    for (const std::string& symbol : d.iterators()) system = eliminate(system, symbol);
+    for (const std::string& symbol : d.params) system = eliminate(system, symbol);
+    refuted += std::ranges::any_of(
+        system, [](const Affine& left) { return left.is_constant() && left.constant() < 0; });
+  }
+  MESSAGE(asked << " questions about " << asked / 6 << " domains, of which elimination finds "
+                << refuted << " empty");
+  CHECK(refuted * 6 > asked * 0.85);
+}
+
 TEST_CASE("numbers at the end of 64 bits make no answer wrong") {
   const Score score =
       ask_about_domains(11, 16, [](Questions& random, Judge& judge, const Domain& d, Score& s) {

@@ -84,7 +84,7 @@ TEST_CASE("text fits 80 columns") {
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
 }
 
-TEST_CASE("JSON holds all samples, and Google Benchmark's layout a repetition a process") {
+TEST_CASE("JSON holds all samples, and Google Benchmark's layout a repetition per process") {
   const nlohmann::ordered_json json = report_json(evil_results());
   CHECK(json["format"] == "polyte-lab-results/1");
   CHECK(json["rows"][0]["arms"][1]["samples_ns"] ==
@@ -122,7 +122,7 @@ TEST_CASE("the artifact appendix claims what was told and nothing else") {
   CHECK(text.find("<script>") == std::string::npos);
   const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
   const std::string nothing = artifact_appendix(evaluate(plan, parse_records("", plan, "s")));
-  CHECK(nothing.find("None: no arm was told from the baseline.") != std::string::npos);
+  CHECK(nothing.find("None: no arm is distinguishable from the baseline.") != std::string::npos);
 }
 
 TEST_CASE("a run of which nothing is measured yet has a report in every format") {

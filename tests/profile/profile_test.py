@@ -87,7 +87,7 @@ def check_page(text):
     root = xml.etree.ElementTree.fromstring(svg)
     space = "{http://www.w3.org/2000/svg}"
     boxes = root.findall(f".//{space}rect")
-    expect("a box a step", len(boxes) == len(READS))
+    expect("a box per step", len(boxes) == len(READS))
     expect("a line an edge", len(root.findall(f".//{space}path")) == sum(map(len, READS.values())))
     places = {(box.get("x"), box.get("y")) for box in boxes}
     expect("no box over another", len(places) == len(boxes))

@@ -44,7 +44,7 @@ GpuTile tile_of(std::int64_t m, std::int64_t n, std::int64_t k) {
                          *gpu_machine("h100"));
 }
 
-// Of m x n x k in blocks of 64 x 64, rows outside or columns, one block a multiprocessor.
+// Of m x n x k in blocks of 64 x 64, rows outside or columns, one block per multiprocessor.
 double megabytes(std::int64_t m, std::int64_t n, std::int64_t k,
                  const std::vector<std::size_t>& grid) {
   const ir::Program program = product(m, n, k);

@@ -254,8 +254,8 @@ TEST_CASE("templates: every problem of a folder is reported, with its file and l
         "gpu_attention, "
         "gpu_rows, "
         "gpu_product, gpu_contraction, gpu_sum, gpu_transpose, gpu_pointwise)",
-        "other.sched:2: threads are said by a line of their own", "templates.table:1: expected ':'",
-        "templates.table:3: there is no template nowhere",
+        "other.sched:2: threads are given by a line of their own",
+        "templates.table:1: expected ':'", "templates.table:3: there is no template nowhere",
         "mine.sched:1: a template has one nest, here are 0",
         "mine.sched:5: include \"absent.part\": there is no such file beside it"})
     CHECK_MESSAGE(has(problem, expected), expected << " in\n" << problem);

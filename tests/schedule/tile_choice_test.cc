@@ -19,7 +19,7 @@ schedule::TileChoice choice_of(const std::string& text, std::size_t update,
                                const std::map<std::string, std::int64_t>& extents) {
   const auto program = schedule::bound_program(text, {});
   const ir::Statement& main = program->statements[update];
-  schedule::TileQuestion question{program.get(), &main, {}, {}, {}, {}, {}, 1};
+  schedule::TileQuestion question{.program = program.get(), .main = &main};
   for (const ir::Statement& s : program->statements)
     if (s.name != main.name) question.others.push_back(&s);
   for (const std::string& it : main.iterators) {

@@ -109,5 +109,5 @@ TEST_CASE("the emulator without a driver: the same bits, every access checked") 
   CHECK(problem_of([&] {
           Session(Artifact::from_parts(copy_of(digits_for_cpu())), {.emulator = EmulatorOptions{}});
         }) == "7: artifact 'in memory': is built for " + digits_for_cpu().manifest.arch +
-                  ", the emulator plays a GPU");
+                  ", the emulator takes code for a GPU");
 }

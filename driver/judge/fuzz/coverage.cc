@@ -106,10 +106,9 @@ constexpr std::array kFeatures = {
     "product in a region", "include", "hole", "all loops renamed", "open sizes"};
 
 bool same_place(const std::vector<ir::Index>& a, const std::vector<ir::Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const ir::Index& x, const ir::Index& y) {
-                      return !x.indirect && !y.indirect && x.affine == y.affine;
-                    });
+  return std::ranges::equal(a, b, [](const ir::Index& x, const ir::Index& y) {
+    return !x.indirect && !y.indirect && x.affine == y.affine;
+  });
 }
 
 class Finder {

@@ -1,5 +1,5 @@
 // Coverage: what the random cases of a report have been. One row for each feature of Programs and
-// each directive, with the runs that had it: drawn, accepted, refused, executed (down every road
+// each directive, with the runs that had it: drawn, accepted, refused, executed (along every path
 // where accepted, without proof where refused). A row that stays empty is a hole in the generators:
 // what is never drawn is never tested. Tables are written out here, so that a new directive without
 // a row does not compile.

@@ -1,5 +1,5 @@
 // fuzz complete: random scripts with holes on twenty Programs. A completion keeps every pin, is the
-// same each time, and computes what the Program does, down every road of judge.h; pins that some
+// same each time, and computes what the Program does, along every path of judge.h; pins that some
 // schedule keeps have one.
 #pragma once
 

@@ -30,7 +30,7 @@ bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) {
     return x.type == y.type && *x.bytes == *y.bytes;
   });
 }
@@ -75,8 +75,8 @@ bool sharing_keeps_bits(const graph::Graph& g, std::span<const Tensor> inputs, s
   return std::ranges::equal(shared, apart, same_bytes);
 }
 
-// The whole network by both schedulers, its threads played in a random order, every access watched:
-// the bits of this CPU.
+// The whole network by both schedulers, its threads emulated in a random order, every access
+// watched: the bits of this CPU.
 std::optional<GraphFault> check_on_gpu(const graph::Graph& g, std::uint64_t seed,
                                        const std::vector<Tensor>& inputs,
                                        const codegen::Target& target) {

@@ -1,7 +1,7 @@
 // fuzz graph: a random graph of exact arithmetic keeps its results in single nodes and in fused
 // groups, before and after the passes, with channels in blocks wherever they can be; natively
 // compiled ones give the same bits under naive, template and poly, with one thread and two. For a
-// GPU, natively means played on this CPU.
+// GPU, natively means emulated on this CPU.
 #pragma once
 
 #include <optional>

@@ -83,7 +83,7 @@ bool reads_subscripts(const ir::Program& program) {
   return found;
 }
 
-// `stage_` names the road that a case is on: an exception from anywhere becomes a failure of that
+// `stage_` names the path that a case is on: an exception from anywhere becomes a failure of that
 // kind, which shrinking keeps.
 class Judge {
  public:
@@ -255,7 +255,7 @@ class Judge {
     return found;
   }
 
-  // Data depends on the seed alone: any road that runs at these sizes sees the same.
+  // Data depends on the seed alone: any path that runs at these sizes sees the same.
   void use_sizes(const ir::Values& sizes) {
     RandomProgram program = case_.program;
     program.sizes = sizes;

@@ -1,4 +1,5 @@
-// Judge: one random Program and Script taken down every road, the results compared bit for bit.
+// Judge: one random Program and Script taken along every execution path, the results compared bit
+// for bit.
 //
 //   print -> parse -> print           the same text, and the same loops after replay
 //                                     (directives of nests too)

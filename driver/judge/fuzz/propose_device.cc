@@ -57,7 +57,8 @@ class DeviceLoops {
   // This loop and some directly inside as blocks and threads in one line.
   void tile(const Loop& outermost) {
     Random& random = scene_.random;
-    DeviceTile d{statements_below(scene_.state.tree, outermost.id).front(), {}, {}, {}};
+    DeviceTile d;
+    d.statement = statements_below(scene_.state.tree, outermost.id).front();
     if (random.chance(30)) d.name = "g" + scene_.number_name();
     const Loop* innermost = nullptr;
     for (const Loop* loop = &outermost; loop && (!innermost || random.chance(70));

@@ -45,7 +45,7 @@ NestTree copy_nest(Scene& scene, const Stage& stage) {
 // A permutation of the dimensions, one of them cut into tiles now and then.
 void layout(Scene& scene, Stage& d) {
   std::size_t rank = 2;
-  if (std::find(scene.tensors.begin(), scene.tensors.end(), d.tensor) != scene.tensors.end())
+  if (std::ranges::find(scene.tensors, d.tensor) != scene.tensors.end())
     rank = scene.state.shape_of(d.tensor).size();
   for (std::size_t i = 0; i < rank; ++i) d.names.push_back("d" + std::to_string(i));
   d.layout = d.names;

@@ -173,8 +173,7 @@ void move_leaf(Draft& root, const State& state, Random& random) {
   for (Draft* d : collect(root, Draft::Kind::Leaf))
     if (d->leaf.statement == names[moved]) leaf = d->leaf;
   std::erase_if(own, [&](const std::string& loop) {
-    return std::any_of(leaf.when.begin(), leaf.when.end(),
-                       [&](const When& w) { return w.loop == loop; });
+    return std::ranges::any_of(leaf.when, [&](const When& w) { return w.loop == loop; });
   });
   remove_leaf(root, names[moved]);
   std::vector<Draft*> path;
@@ -182,7 +181,7 @@ void move_leaf(Draft& root, const State& state, Random& random) {
   path.resize(1 + random.below(path.size()));
   leaf.when.clear();
   for (const Draft* loop : path) {
-    if (const auto at = std::find(own.begin(), own.end(), loop->loop); at != own.end())
+    if (const auto at = std::ranges::find(own, loop->loop); at != own.end())
       own.erase(at);
     else
       leaf.when.push_back({goes_first, loop->loop});

@@ -239,9 +239,9 @@ class Writer : private UpdateDraft {
   void finish_reads() {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       const DrawnArray array = arrays_[i];
-      const bool is_temp = std::any_of(
-          declarations_.begin(), declarations_.end(),
-          [&](const std::string& d) { return d.rfind("temp  " + array.name + ":", 0) == 0; });
+      const bool is_temp = std::ranges::any_of(declarations_, [&](const std::string& d) {
+        return d.rfind("temp  " + array.name + ":", 0) == 0;
+      });
       if (!is_temp || array.depth != 0 || (read_.count(array.name) && random_.chance(60))) continue;
       const std::vector<DrawnLoop> loops = loops_over(array.shape);
       const std::string name = fresh("z");

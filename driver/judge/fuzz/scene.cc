@@ -15,7 +15,7 @@ Scene::Scene(const State& current, const Machine& target, Random& numbers)
 
 std::vector<std::string> Scene::loops_of(const std::string& statement) const {
   std::vector<std::string> names;
-  if (std::find(statements.begin(), statements.end(), statement) == statements.end()) return {"i"};
+  if (std::ranges::find(statements, statement) == statements.end()) return {"i"};
   for (const Loop* loop : path_to(state.tree, statement)) names.push_back(loop->name);
   return names.empty() ? std::vector<std::string>{"i"} : names;
 }
@@ -80,15 +80,14 @@ std::vector<When> Scene::lacking(const std::string& moved, const std::string& ho
   const std::vector<std::string> own = loops_of(moved), above = loops_of(host);
   std::vector<When> result;
   for (std::size_t i = 0; i < std::min(depth, above.size()); ++i)
-    if (std::find(own.begin(), own.end(), above[i]) == own.end())
-      result.push_back({first, above[i]});
+    if (std::ranges::find(own, above[i]) == own.end()) result.push_back({first, above[i]});
   return result;
 }
 
 bool Scene::reads(const std::string& statement, const std::string& tensor) const {
   const auto accesses = accesses_of(state.at(statement));
-  return std::any_of(accesses.begin(), accesses.end(),
-                     [&](const AccessRef& a) { return !a.write && a.access.buffer == tensor; });
+  return std::ranges::any_of(
+      accesses, [&](const AccessRef& a) { return !a.write && a.access.buffer == tensor; });
 }
 
 std::string Scene::of_role(ir::Role role) {

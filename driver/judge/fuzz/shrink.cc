@@ -85,14 +85,13 @@ class Shrinker {
         any = true;
         continue;
       }
-      const auto declaration =
-          std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
-            const std::size_t colon = line.find(": ");
-            const std::size_t name = line.rfind(' ', colon == 0 ? 0 : colon - 1);
-            const bool declares = line.rfind("  out", 0) == 0 || line.rfind("  inout", 0) == 0;
-            return declares && colon != std::string::npos && name != std::string::npos &&
-                   gone.find(line.substr(name + 1, colon - name - 1) + "[") != std::string::npos;
-          });
+      const auto declaration = std::ranges::find_if(lines, [&](const std::string& line) {
+        const std::size_t colon = line.find(": ");
+        const std::size_t name = line.rfind(' ', colon == 0 ? 0 : colon - 1);
+        const bool declares = line.rfind("  out", 0) == 0 || line.rfind("  inout", 0) == 0;
+        return declares && colon != std::string::npos && name != std::string::npos &&
+               gone.find(line.substr(name + 1, colon - name - 1) + "[") != std::string::npos;
+      });
       if (declaration == lines.end()) continue;
       lines.erase(declaration);
       candidate.program.text = joined_lines(lines);

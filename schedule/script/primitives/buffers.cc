@@ -35,7 +35,7 @@ Result<std::size_t, Refusal> the_buffer(const State& state, const std::string& n
 }
 
 Result<std::size_t, Refusal> the_dimension(const StagedBuffer& buffer, const std::string& name) {
-  const auto found = std::find(buffer.dimensions.begin(), buffer.dimensions.end(), name);
+  const auto found = std::ranges::find(buffer.dimensions, name);
   if (found != buffer.dimensions.end())
     return static_cast<std::size_t>(found - buffer.dimensions.begin());
   return malformed(buffer.name + " has no dimension " + name + " (they are " +

@@ -29,9 +29,8 @@ Tree lifted_nest(State& next, const State& before, const Leaf& leaf, std::size_t
 Tree insert_before_consumers(const Loop& loop, const std::vector<Tree>& nests,
                              const std::vector<std::string>& consumers) {
   std::vector<Tree> children = top_level(loop.body);
-  const auto first = std::find_if(children.begin(), children.end(), [&](const Tree& child) {
-    return std::any_of(consumers.begin(), consumers.end(),
-                       [&](const std::string& c) { return contains(child, c); });
+  const auto first = std::ranges::find_if(children, [&](const Tree& child) {
+    return std::ranges::any_of(consumers, [&](const std::string& c) { return contains(child, c); });
   });
   children.insert(first, nests.begin(), nests.end());
   Loop rebuilt = loop;
@@ -52,8 +51,7 @@ std::optional<Refusal> check_readers(const State& state, const std::string& tens
                                      const std::vector<std::string>& consumers,
                                      const std::string& loop) {
   for (const ScheduledStatement& s : state.statements) {
-    const bool is_outside =
-        std::find(consumers.begin(), consumers.end(), s.body.name) == consumers.end();
+    const bool is_outside = std::ranges::find(consumers, s.body.name) == consumers.end();
     if (is_outside && reads(s, tensor) && !writes(s, tensor))
       return malformed(s.body.name + " reads " + tensor + " outside " + loop);
   }
@@ -78,7 +76,7 @@ Applied compute_at(const State& state, const ComputeAt& directive,
   // A loop whose statements only write the tensor is one of the producer itself.
   if (consumers.empty() &&
       std::ranges::all_of(statements_below(state.tree, (*loop)->id), [&](const std::string& s) {
-        return std::find(writers.begin(), writers.end(), s) != writers.end();
+        return std::ranges::find(writers, s) != writers.end();
       }))
     return malformed(print(directive.at) + " is a loop of " + tensor +
                      " itself: expected one of a statement that reads it");
@@ -86,7 +84,7 @@ Applied compute_at(const State& state, const ComputeAt& directive,
   if (consumers.empty()) return malformed("nothing below " + (*loop)->name + " reads " + tensor);
   LiftSite site{{}, consumers, directive.per};
   std::vector<const Loop*> above = path_to(state.tree, consumers.front());
-  above.erase(std::find(above.begin(), above.end(), *loop) + 1, above.end());
+  above.erase(std::ranges::find(above, *loop) + 1, above.end());
   for (const Loop* each : above) site.prefix.push_back(each->name);
   State next = state;
   for (const std::string& writer : writers) next.tree = without_statement(next.tree, writer);

@@ -40,7 +40,7 @@ Result<Definition, Refusal> definition_of(const State& state, const std::string&
   for (const ir::Index& index : s.body.writes.front().indices) {
     const auto symbol = (index.affine - index.affine.constant()).as_symbol();
     const auto& known = definition.iterators;
-    if (index.indirect || !symbol || std::find(known.begin(), known.end(), *symbol) != known.end())
+    if (index.indirect || !symbol || std::ranges::find(known, *symbol) != known.end())
       return conservative(s.body.name + " does not write " + tensor +
                           " at one iterator a dimension");
     definition.iterators.push_back(*symbol);
@@ -154,7 +154,7 @@ Applied compute_inline(const State& state, const ComputeInline& directive,
   State next = state;
   Inliner inliner(tensor, *definition);
   next.basis = inlined_program(*state.basis, tensor, inliner);
-  next.rewrites.push_back({Rewrite::Kind::Inline, tensor, {}, {}, {}, {}, next.basis});
+  next.rewrites.push_back({.kind = Rewrite::Kind::Inline, .tensor = tensor, .after = next.basis});
   std::vector<std::string> changed;
   for (ScheduledStatement& s : next.statements) {
     if (writes(s, tensor) || !reads(s, tensor)) continue;

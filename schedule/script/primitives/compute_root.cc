@@ -11,7 +11,7 @@ namespace polyte::schedule {
 namespace {
 
 bool is_at_root(const State& state, const Names& writers) {
-  return std::all_of(writers.begin(), writers.end(), [&](const std::string& writer) {
+  return std::ranges::all_of(writers, [&](const std::string& writer) {
     const std::vector<const Loop*> path = path_to(state.tree, writer);
     const bool is_alone =
         path.empty() || statements_below(state.tree, path.front()->id) == Names{writer};
@@ -55,7 +55,7 @@ Tree own_nest(State& next, const State& before, const std::string& writer) {
   Tree tree = make_leaf({writer, {}, {}});
   const std::vector<const Loop*> path = path_to(before.tree, writer);
   for (std::size_t i = path.size(); i > 0; --i) {
-    if (std::find(owned.begin(), owned.end(), path[i - 1]->name) == owned.end()) continue;
+    if (std::ranges::find(owned, path[i - 1]->name) == owned.end()) continue;
     Loop loop = *path[i - 1];
     loop.id = next.fresh_loop();
     loop.body = std::move(tree);
@@ -87,10 +87,10 @@ Applied compute_root(const State& state, const ComputeRoot& directive,
     if (next.tree) next.tree = without_statement(next.tree, writer);
   }
   std::vector<Tree> children = top_level(next.tree);
-  const auto reader = std::find_if(children.begin(), children.end(), [&](const Tree& child) {
+  const auto reader = std::ranges::find_if(children, [&](const Tree& child) {
     const std::vector<const Leaf*> leaves = leaves_of(child);
-    return std::any_of(leaves.begin(), leaves.end(),
-                       [&](const Leaf* leaf) { return reads(next.at(leaf->statement), tensor); });
+    return std::ranges::any_of(
+        leaves, [&](const Leaf* leaf) { return reads(next.at(leaf->statement), tensor); });
   });
   children.insert(reader, nests.begin(), nests.end());
   next.tree = make_sequence(std::move(children));

@@ -8,8 +8,7 @@ namespace {
 
 std::optional<Refusal> arrange_copy(State& state, const std::string& name,
                                     const std::vector<NestLoop>& path, const StageCopies& stage) {
-  const bool exists =
-      std::find(stage.copies.begin(), stage.copies.end(), name) != stage.copies.end();
+  const bool exists = std::ranges::find(stage.copies, name) != stage.copies.end();
   // The copy in or out of the stage may be named even where the stage needs none.
   if (!exists && (name == stage.buffer + ".in" || name == stage.buffer + ".out"))
     return std::nullopt;
@@ -20,7 +19,7 @@ std::optional<Refusal> arrange_copy(State& state, const std::string& name,
   Names own, given;
   for (std::size_t i = stage.prefix; i < old.size(); ++i) own.push_back(old[i]->name);
   for (const NestLoop& loop : path) given.push_back(loop.name);
-  if (!std::is_permutation(own.begin(), own.end(), given.begin(), given.end()))
+  if (!std::ranges::is_permutation(own, given))
     return malformed("copy: the loops of " + name + " are " + join_words(own) + ", got " +
                      join_words(given));
   if (own.empty()) return std::nullopt;

@@ -135,10 +135,11 @@ class Deferral {
     if (const auto own = next_.reassociated.find(directive_.tensor);
         own != next_.reassociated.end())
       next_.reassociated[directive_.sum] = own->second;
-    Rewrite rewrite{
-        Rewrite::Kind::Deferred, directive_.tensor, directive_.sum, {}, {}, {}, next_.basis};
-    rewrite.update = definition_;
-    next_.rewrites.push_back(std::move(rewrite));
+    next_.rewrites.push_back({.kind = Rewrite::Kind::Deferred,
+                              .tensor = directive_.tensor,
+                              .other = directive_.sum,
+                              .after = next_.basis,
+                              .update = definition_});
     return std::nullopt;
   }
 

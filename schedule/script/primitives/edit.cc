@@ -56,9 +56,8 @@ std::vector<std::string> select_statements(const State& state, const std::string
   for (const ScheduledStatement& s : state.statements) {
     if (s.kind == StatementKind::Copy) continue;
     const ir::Statement& reference = state.basis->statement(s.reference);
-    const bool writes =
-        std::any_of(reference.writes.begin(), reference.writes.end(),
-                    [&](const ir::Access& write) { return write.buffer == selector; });
+    const bool writes = std::ranges::any_of(
+        reference.writes, [&](const ir::Access& write) { return write.buffer == selector; });
     if (writes) names.push_back(s.body.name);
   }
   return names;
@@ -105,8 +104,7 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
   }
   for (const std::string& statement : searched) {
     for (const Loop* loop : path_to(state.tree, statement)) {
-      if (loop->name != name.loop || std::find(found.begin(), found.end(), loop) != found.end())
-        continue;
+      if (loop->name != name.loop || std::ranges::find(found, loop) != found.end()) continue;
       found.push_back(loop);
       candidates.push_back(statement + ":" + loop->name);
     }
@@ -120,7 +118,7 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
     if (fate.empty()) fate = fate_of(s, name.loop);
   std::vector<std::string> left;
   for (const Loop* loop : all_loops(state.tree))
-    if (std::find(left.begin(), left.end(), loop->name) == left.end()) left.push_back(loop->name);
+    if (std::ranges::find(left, loop->name) == left.end()) left.push_back(loop->name);
   return malformed(text + fate + " (loops are " + join_words(left) + ")");
 }
 
@@ -131,8 +129,7 @@ const Leaf& leaf_of(const State& state, const std::string& statement) {
 }
 
 bool is_pinned(const Leaf& leaf, const Loop& loop) {
-  return std::any_of(leaf.pins.begin(), leaf.pins.end(),
-                     [&](const Pin& pin) { return pin.loop == loop.id; });
+  return std::ranges::any_of(leaf.pins, [&](const Pin& pin) { return pin.loop == loop.id; });
 }
 
 bool is_pinned(const State& state, const std::string& statement, const std::string& loop) {
@@ -149,8 +146,7 @@ void unpin(State& state, const std::string& statement) {
 
 Leaf leaf_meant(const NestLeaf& said, const std::vector<const Loop*>& path) {
   const auto id = [&](const std::string& name) {
-    const auto loop =
-        std::find_if(path.begin(), path.end(), [&](const Loop* l) { return l->name == name; });
+    const auto loop = std::ranges::find_if(path, [&](const Loop* l) { return l->name == name; });
     POLYTE_CHECK(loop != path.end(), "'" + said.statement + "' is not below a loop '" + name + "'");
     return (*loop)->id;
   };
@@ -253,8 +249,8 @@ std::vector<Tree> top_level(const Tree& tree) {
 
 bool contains(const Tree& tree, const std::string& statement) {
   const std::vector<const Leaf*> leaves = leaves_of(tree);
-  return std::any_of(leaves.begin(), leaves.end(),
-                     [&](const Leaf* leaf) { return leaf->statement == statement; });
+  return std::ranges::any_of(leaves,
+                             [&](const Leaf* leaf) { return leaf->statement == statement; });
 }
 
 Tree loops_around(State& state, const std::vector<std::string>& names, Tree body) {
@@ -273,9 +269,8 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
   if (!context.prover) return std::nullopt;
   std::vector<LoopId> loops;
   for (const Loop* loop : all_loops(state.tree)) {
-    const bool touched =
-        std::any_of(statements.begin(), statements.end(),
-                    [&](const std::string& name) { return contains(loop->body, name); });
+    const bool touched = std::ranges::any_of(
+        statements, [&](const std::string& name) { return contains(loop->body, name); });
     // Only loops around what the directive has moved can have a new race.
     if (is_concurrent(loop->kind) && touched && !awaits_stage(state, *loop))
       loops.push_back(loop->id);
@@ -292,12 +287,11 @@ std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
 }
 
 bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool uses_any(const ir::Affine& e, const Names& names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return e.uses(name); });
+  return std::ranges::any_of(names, [&](const std::string& name) { return e.uses(name); });
 }
 
 }  // namespace polyte::schedule

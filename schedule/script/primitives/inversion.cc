@@ -35,9 +35,9 @@ std::vector<ir::Constraint> vanishes(const Affine& e) {
   }
   if (!division) return {ir::equal(e, 0)};
   const std::int64_t c = division->coefficient;
-  const bool divides = e.constant() % c == 0 &&
-                       std::all_of(e.terms().begin(), e.terms().end(),
-                                   [&](const ir::Term& t) { return t.coefficient % c == 0; });
+  const bool divides =
+      e.constant() % c == 0 &&
+      std::ranges::all_of(e.terms(), [&](const ir::Term& t) { return t.coefficient % c == 0; });
   if (!divides) return {ir::equal(e, 0)};
   Affine rest = e.constant() / c;
   for (const ir::Term& term : e.terms())
@@ -79,8 +79,7 @@ class Solver {
     for (const LoopRow& e : equations_) {
       const Affine residual = ir::substitute(e.value, inversion.values) - Affine::symbol(e.loop);
       for (const ir::Constraint& c : vanishes(residual))
-        if (std::find(inversion.implied.begin(), inversion.implied.end(), c) ==
-            inversion.implied.end())
+        if (std::ranges::find(inversion.implied, c) == inversion.implied.end())
           inversion.implied.push_back(c);
     }
     return inversion;
@@ -97,18 +96,16 @@ class Solver {
 
   static std::string mark(const std::string& name) { return "?" + name; }
   bool is_done() const {
-    return std::all_of(open_.begin(), open_.end(),
-                       [&](const std::string& u) { return solved_.count(u) > 0; });
+    return std::ranges::all_of(open_, [&](const std::string& u) { return solved_.count(u) > 0; });
   }
 
   bool is_open(const ir::Atom& atom) const {
     const Affine value = atom_value(atom);
-    return std::any_of(open_.begin(), open_.end(),
-                       [&](const std::string& u) { return value.uses(u); });
+    return std::ranges::any_of(open_, [&](const std::string& u) { return value.uses(u); });
   }
 
   std::size_t column(const ir::Atom& atom) {
-    const auto found = std::find(atoms_.begin(), atoms_.end(), atom);
+    const auto found = std::ranges::find(atoms_, atom);
     if (found != atoms_.end()) return static_cast<std::size_t>(found - atoms_.begin());
     atoms_.push_back(atom);
     return atoms_.size() - 1;
@@ -175,9 +172,9 @@ class Solver {
     bool progress = false;
     for (const Equation& row : rows_) {
       const auto nonzero = [](std::int64_t f) { return f != 0; };
-      if (std::count_if(row.factors.begin(), row.factors.end(), nonzero) != 1) continue;
-      const auto at = static_cast<std::size_t>(
-          std::find_if(row.factors.begin(), row.factors.end(), nonzero) - row.factors.begin());
+      if (std::ranges::count_if(row.factors, nonzero) != 1) continue;
+      const auto at = static_cast<std::size_t>(std::ranges::find_if(row.factors, nonzero) -
+                                               row.factors.begin());
       if (atoms_[at].div || solved_.count(atoms_[at].symbol) > 0) continue;
       solve(atoms_[at].symbol, row, row.factors[at], 0);
       progress = true;

@@ -37,11 +37,10 @@ Result<Digit, Refusal> parse_digit(const std::vector<std::string>& names, const 
   }
   const std::size_t end = text.find_first_of("/%");
   const std::string name = text.substr(0, end);
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
-    const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    });
+    const bool is_name = std::ranges::all_of(
+        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
     if (is_name)
       return malformed("layout index '" + index + "': no dimension is called " + name +
                        " (they are " + join_words(names) + ")");
@@ -72,8 +71,8 @@ std::vector<std::size_t> digits_of(const Layout& layout, std::size_t dimension) 
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < layout.size(); ++i)
     if (layout[i].dimension == dimension) positions.push_back(i);
-  std::sort(positions.begin(), positions.end(),
-            [&](std::size_t a, std::size_t b) { return layout[a].div > layout[b].div; });
+  std::ranges::sort(positions,
+                    [&](std::size_t a, std::size_t b) { return layout[a].div > layout[b].div; });
   return positions;
 }
 

@@ -33,19 +33,17 @@ std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::stri
     return malformed(tensor + " is staged already: compute_at comes before its stage");
   for (const ir::Index& index : s.body.writes.front().indices) {
     const auto subscript = as_subscript(index);
-    const bool repeated =
-        subscript && std::any_of(subscripts.begin(), subscripts.end(), [&](const Subscript& other) {
-          return other.iterator == subscript->iterator;
-        });
+    const bool repeated = subscript && std::ranges::any_of(subscripts, [&](const Subscript& other) {
+                            return other.iterator == subscript->iterator;
+                          });
     if (!subscript || repeated)
       return conservative(name + " does not write " + tensor +
                           " at one iterator a dimension: it is not recomputed");
     subscripts.push_back(*subscript);
   }
   for (const std::string& iterator : s.body.iterators) {
-    const bool subscripted =
-        std::any_of(subscripts.begin(), subscripts.end(),
-                    [&](const Subscript& each) { return each.iterator == iterator; });
+    const bool subscripted = std::ranges::any_of(
+        subscripts, [&](const Subscript& each) { return each.iterator == iterator; });
     const bool reduced = s.kind == StatementKind::Update;
     if (!subscripted && !reduced)
       return conservative(name + " writes an element more than once: it is not recomputed");
@@ -124,13 +122,13 @@ void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box&
 
 bool reads(const ScheduledStatement& s, const std::string& buffer) {
   const std::vector<AccessRef> accesses = accesses_of(s);
-  return std::any_of(accesses.begin(), accesses.end(),
-                     [&](const AccessRef& a) { return !a.write && a.access.buffer == buffer; });
+  return std::ranges::any_of(
+      accesses, [&](const AccessRef& a) { return !a.write && a.access.buffer == buffer; });
 }
 
 bool writes(const ScheduledStatement& s, const std::string& buffer) {
-  return std::any_of(s.body.writes.begin(), s.body.writes.end(),
-                     [&](const ir::Access& write) { return write.buffer == buffer; });
+  return std::ranges::any_of(s.body.writes,
+                             [&](const ir::Access& write) { return write.buffer == buffer; });
 }
 
 std::vector<std::string> consumers_below(const State& state, const Loop& loop,
@@ -217,8 +215,7 @@ Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses,
 }
 
 bool Box::rests() const {
-  return std::any_of(moving.begin(), moving.end(),
-                     [](const auto& window) { return window.has_value(); });
+  return std::ranges::any_of(moving, [](const auto& window) { return window.has_value(); });
 }
 
 Window Box::moving_window(std::size_t dimension) const {

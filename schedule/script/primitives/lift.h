@@ -43,7 +43,7 @@ struct Window {
   ir::Affine origin;
   std::int64_t extent = 0;
 };
-// The box of the elements that accesses touch, one window a dimension. It rests where one that
+// The box of the elements that accesses touch, one window per dimension. It rests where one that
 // moves with the loops would be larger than all it moves over; the elements of an iteration are
 // then those in both.
 struct Box {

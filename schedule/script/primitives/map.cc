@@ -88,9 +88,8 @@ std::optional<Refusal> map_rows(State& next, const Map& directive,
   for (const Map::Item& item : directive.items)
     if (auto refusal = map_statement(next, item, directive.loops, context)) return refusal;
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
-    const bool is_mapped =
-        std::any_of(directive.items.begin(), directive.items.end(),
-                    [&](const Map::Item& item) { return item.statement == leaf.statement; });
+    const bool is_mapped = std::ranges::any_of(
+        directive.items, [&](const Map::Item& item) { return item.statement == leaf.statement; });
     return is_mapped ? Leaf{leaf.statement, {}, {}} : leaf;
   });
   return std::nullopt;

@@ -148,8 +148,7 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
     const auto statement = the_statement(state, name);
     if (!statement) return statement.error();
     const std::vector<const Loop*> path = path_to(state.tree, name);
-    if (std::none_of(path.begin(), path.end(),
-                     [&](const Loop* l) { return l->name == directive.through; }))
+    if (std::ranges::none_of(path, [&](const Loop* l) { return l->name == directive.through; }))
       return malformed(no_loop_text(state, name, directive.through));
   }
   Applied start = with_shifts(state, directive, context);

@@ -26,9 +26,9 @@ struct Inside {
   enum class Role { Maximum, Weight, Sum };
   std::string old_name;
   Role role;
-  Names free, reduced, rest;  // iterators; loops of the reduction but L
-  ir::Bindings points;
-  ScheduledStatement scheduled;
+  Names free = {}, reduced = {}, rest = {};  // iterators; loops of the reduction but L
+  ir::Bindings points = {};
+  ScheduledStatement scheduled = {};
 };
 
 class OnlineRewrite {
@@ -127,7 +127,7 @@ class OnlineRewrite {
   }
 
   void add_inside(const std::string& name, Inside::Role role) {
-    insides_.push_back({name, role, {}, {}, {}, {}, {}});
+    insides_.push_back({.old_name = name, .role = role});
   }
 
   // Definitions exp(e - M) that a named sum reads, or that another such definition reads.
@@ -223,8 +223,7 @@ class OnlineRewrite {
   std::size_t index_of(const std::string& name) const {
     const auto& all = before_.basis->statements;
     return static_cast<std::size_t>(
-        std::find_if(all.begin(), all.end(),
-                     [&](const ir::Statement& s) { return s.name == name; }) -
+        std::ranges::find_if(all, [&](const ir::Statement& s) { return s.name == name; }) -
         all.begin());
   }
 
@@ -322,7 +321,7 @@ class OnlineRewrite {
     std::erase_if(s.domain,
                   [&](const ir::Constraint& c) { return uses_any(c.expr, each.reduced); });
     const auto add = [&](const ir::Constraint& c) {
-      if (std::find(s.domain.begin(), s.domain.end(), c) == s.domain.end()) s.domain.push_back(c);
+      if (std::ranges::find(s.domain, c) == s.domain.end()) s.domain.push_back(c);
     };
     const std::vector<Affine> shape = before_.shape_of(cell.buffer);
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -351,7 +350,11 @@ class OnlineRewrite {
                                      {loop_, begin_, end_, 1}, {temporary});
     if (!program) return program.error();
     next_.basis = *program;
-    Rewrite rewrite{Rewrite::Kind::Online, directive_.from, old_, loop_, {}, {}, next_.basis};
+    Rewrite rewrite{.kind = Rewrite::Kind::Online,
+                    .tensor = directive_.from,
+                    .other = old_,
+                    .loop = loop_,
+                    .after = next_.basis};
     for (const Inside& each : insides_) {
       if (each.role == Inside::Role::Sum)
         rewrite.sums.push_back(basis_statement(each.old_name).writes.front().buffer);
@@ -373,8 +376,8 @@ class OnlineRewrite {
     std::vector<ScheduledStatement> inside;
     for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
       const std::string& name = group_[i].name;
-      const auto own = std::find_if(insides_.begin(), insides_.end(),
-                                    [&](const Inside& each) { return each.old_name == name; });
+      const auto own =
+          std::ranges::find_if(insides_, [&](const Inside& each) { return each.old_name == name; });
       if (own != insides_.end()) {
         inside.push_back(own->scheduled);
         continue;

@@ -39,7 +39,7 @@ Result<std::vector<const Loop*>, Refusal> perfect_chain(const std::vector<const 
   std::vector<const Loop*> chain;
   std::size_t found = 0;
   for (const Loop* loop : path) {
-    const bool is_named = std::find(named.begin(), named.end(), loop->name) != named.end();
+    const bool is_named = std::ranges::find(named, loop->name) != named.end();
     if (chain.empty() && !is_named) continue;
     chain.push_back(loop);
     if (is_named && ++found == named.size()) return chain;
@@ -62,7 +62,7 @@ Applied reorder(const State& state, const Reorder& directive, const PrimitiveCon
   const std::string below = statements_below(state.tree, (*loop)->id).front();
   const std::vector<const Loop*> path = path_to(state.tree, below);
   for (const std::string& name : directive.loops)
-    if (std::none_of(path.begin(), path.end(), [&](const Loop* l) { return l->name == name; }))
+    if (std::ranges::none_of(path, [&](const Loop* l) { return l->name == name; }))
       return malformed(no_loop_text(state, below, name));
   const auto chain = perfect_chain(path, directive.loops);
   if (!chain) return chain.error();
@@ -70,11 +70,9 @@ Applied reorder(const State& state, const Reorder& directive, const PrimitiveCon
   std::size_t next_name = directive.loops.size();
   for (std::size_t i = chain->size(); i > 0; --i) {
     Loop rebuilt = *(*chain)[i - 1];
-    if (std::find(directive.loops.begin(), directive.loops.end(), rebuilt.name) !=
-        directive.loops.end()) {
+    if (std::ranges::find(directive.loops, rebuilt.name) != directive.loops.end()) {
       const std::string& name = directive.loops[--next_name];
-      rebuilt = **std::find_if(chain->begin(), chain->end(),
-                               [&](const Loop* l) { return l->name == name; });
+      rebuilt = **std::ranges::find_if(*chain, [&](const Loop* l) { return l->name == name; });
     }
     rebuilt.body = tree;
     tree = make_loop(std::move(rebuilt));

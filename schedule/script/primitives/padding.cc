@@ -61,10 +61,9 @@ Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const st
   if (!std::holds_alternative<ir::Literal>(load.otherwise->op))
     return conservative("the value outside " + load.buffer + " is not a constant");
   padding.otherwise = load.otherwise;
-  std::sort(guard.begin(), guard.end());
+  std::ranges::sort(guard, std::less<>());
   for (const Constraint& c : guard)
-    if (std::find(padding.guard.begin(), padding.guard.end(), c) == padding.guard.end())
-      padding.guard.push_back(c);
+    if (std::ranges::find(padding.guard, c) == padding.guard.end()) padding.guard.push_back(c);
   return guard;
 }
 
@@ -75,9 +74,8 @@ std::string coordinate_name(std::size_t dimension) { return "$" + std::to_string
 Result<Padding, Refusal> padding_of(const State& state, const std::string& buffer,
                                     const std::vector<std::string>& users) {
   Padding padding;
-  const bool written = std::any_of(users.begin(), users.end(), [&](const std::string& user) {
-    return writes(state.at(user), buffer);
-  });
+  const bool written = std::ranges::any_of(
+      users, [&](const std::string& user) { return writes(state.at(user), buffer); });
   if (written) return padding;
   std::vector<std::vector<Constraint>> guards;
   for (const std::string& user : users)
@@ -87,9 +85,8 @@ Result<Padding, Refusal> padding_of(const State& state, const std::string& buffe
       guards.push_back(*guard);
     }
   const std::vector<Affine> shape = state.shape_of(buffer);
-  const bool all_bounds =
-      std::all_of(padding.guard.begin(), padding.guard.end(),
-                  [&](const Constraint& c) { return is_bounds_test(c, shape); });
+  const bool all_bounds = std::ranges::all_of(
+      padding.guard, [&](const Constraint& c) { return is_bounds_test(c, shape); });
   for (const auto& guard : guards)
     if (!all_bounds && guard != guards.front())
       return conservative("reads of " + buffer + " have different guards");

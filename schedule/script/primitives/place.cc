@@ -34,8 +34,7 @@ Result<const Loop*, Refusal> site_of(const State& state, const std::string& stat
           deepest = loop;
           ++matched;
         }
-    if (matched < when.size() || std::find(found.begin(), found.end(), deepest) != found.end())
-      continue;
+    if (matched < when.size() || std::ranges::find(found, deepest) != found.end()) continue;
     found.push_back(deepest);
     candidates.push_back(leaf->statement + ":" + deepest->name);
   }
@@ -58,8 +57,7 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
   }
   const std::vector<std::string> owned = owned_loops(state, statement);
   for (const std::string& loop : above) {
-    const bool pinned =
-        std::any_of(when.begin(), when.end(), [&](const When& w) { return w.loop == loop; });
+    const bool pinned = std::ranges::any_of(when, [&](const When& w) { return w.loop == loop; });
     if (has(owned, loop) && pinned)
       return malformed(statement + " has a loop " + loop +
                        " of its own: when means a loop it does not have");
@@ -129,7 +127,7 @@ Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive
       if (leaf->statement != *statement)
         for (const Loop* loop : path_to(state.tree, leaf->statement))
           if (loop->name == directive.at.loop && !contains(loop->body, *statement) &&
-              std::find(others.begin(), others.end(), loop) == others.end())
+              std::ranges::find(others, loop) == others.end())
             others.push_back(loop);
     if (others.size() == 1)
       return move_into(state, *statement, *others.front(), directive.when, true, context);

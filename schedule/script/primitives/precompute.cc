@@ -60,8 +60,10 @@ Applied precompute(const State& state, const Precompute& directive,
   reader->body = ir::reading(reader->body, definition.body, *value);
   next.statements.insert(reader, definition);
   next.tree = with_nest(next, definition.body, *statement);
-  next.rewrites.push_back(
-      {Rewrite::Kind::Precompute, directive.tensor, definition.body.name, {}, {}, {}, next.basis});
+  next.rewrites.push_back({.kind = Rewrite::Kind::Precompute,
+                           .tensor = directive.tensor,
+                           .other = definition.body.name,
+                           .after = next.basis});
   if (auto refusal = settle(next)) return *refusal;
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_rewrites(next)) return *refusal;

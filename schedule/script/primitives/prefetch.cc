@@ -21,7 +21,7 @@ std::optional<Refusal> check_name(const State& state, const std::string& name) {
   std::vector<std::string> known;
   for (const ir::Buffer& b : state.basis->buffers) known.push_back(b.name);
   for (const StagedBuffer& b : state.staged) known.push_back(b.name);
-  if (std::find(known.begin(), known.end(), name) != known.end()) return std::nullopt;
+  if (std::ranges::find(known, name) != known.end()) return std::nullopt;
   return malformed("no buffer is called " + name + " (they are " + join_words(known) + ")");
 }
 

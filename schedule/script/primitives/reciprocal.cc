@@ -13,8 +13,8 @@ namespace polyte::schedule {
 namespace {
 
 bool same_values(const ir::Statement& a, const ir::Statement& b) {
-  return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
-                    [](const ir::Expr& x, const ir::Expr& y) { return ir::equal(x, y); });
+  return std::ranges::equal(a.values, b.values,
+                            [](const ir::Expr& x, const ir::Expr& y) { return ir::equal(x, y); });
 }
 
 // Refuses a statement in which no division shares its divisor with other iterations.
@@ -54,7 +54,8 @@ Applied reciprocal(const State& state, const Reciprocal& directive,
   auto program = replace_statement(*state.basis, reference, {body}, {});
   if (!program) return program.error();
   next.basis = *program;
-  next.rewrites.push_back({Rewrite::Kind::Reciprocal, reference, {}, {}, {}, {}, next.basis});
+  next.rewrites.push_back(
+      {.kind = Rewrite::Kind::Reciprocal, .tensor = reference, .after = next.basis});
   for (ScheduledStatement& part : next.statements)
     if (part.reference == reference) part.body.values = body.values;
   if (!context.prover) return next;

@@ -200,7 +200,7 @@ class Remapping {
     const ir::Bindings before = row_bindings(s);
     std::vector<LoopRow> rows = s.rows;
     for (LoopRow& row : rows) {
-      const auto at = std::find(directive_.replaced.begin(), directive_.replaced.end(), row.loop);
+      const auto at = std::ranges::find(directive_.replaced, row.loop);
       if (at == directive_.replaced.end()) continue;
       const LoopRow& equation = (*made)[static_cast<std::size_t>(at - directive_.replaced.begin())];
       row.loop = equation.loop;
@@ -222,7 +222,7 @@ class Remapping {
   }
 
   std::string new_name(const std::string& loop) const {
-    const auto at = std::find(directive_.replaced.begin(), directive_.replaced.end(), loop);
+    const auto at = std::ranges::find(directive_.replaced, loop);
     return at == directive_.replaced.end()
                ? loop
                : directive_.loops[static_cast<std::size_t>(at - directive_.replaced.begin())];

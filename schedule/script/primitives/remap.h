@@ -21,7 +21,7 @@ Refusal iterators_lost();
 // the loop.
 Result<std::vector<std::string>, Refusal> owners_of(const State& state, const LoopName& loop);
 
-// One loop replaced by an expression over loops, the small forms' common road. `name` empty:
+// One loop replaced by an expression over loops, what the small forms have in common. `name` empty:
 // the loop's own.
 Applied remap_one(const State& state, const LoopName& loop, const std::string& value,
                   const std::string& name, const PrimitiveContext& context);

@@ -113,7 +113,7 @@ std::vector<std::string> cell_names(const State& state, const std::string& tenso
     for (const ir::Access& write : s.writes)
       for (std::size_t d = 0; d < names.size() && write.buffer == tensor; ++d) {
         const auto symbol = write.indices[d].affine.as_symbol();
-        const bool is_new = symbol && std::find(names.begin(), names.end(), *symbol) == names.end();
+        const bool is_new = symbol && std::ranges::find(names, *symbol) == names.end();
         if (names[d].empty() && is_new && !write.indices[d].indirect) names[d] = *symbol;
       }
   for (std::size_t d = 0; d < names.size(); ++d)
@@ -125,8 +125,8 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(
     const ir::Program& program, const std::string& statement, std::vector<ir::Statement> by,
     std::vector<ir::Buffer> temporaries) {
   auto result = std::make_shared<ir::Program>(program);
-  const auto at = std::find_if(result->statements.begin(), result->statements.end(),
-                               [&](const ir::Statement& s) { return s.name == statement; });
+  const auto at = std::ranges::find_if(result->statements,
+                                       [&](const ir::Statement& s) { return s.name == statement; });
   POLYTE_CHECK(at != result->statements.end(), "no statement '" + statement + "' to replace");
   const auto index = static_cast<std::size_t>(at - result->statements.begin());
   make_room(result->order, index, by.size() - 1);

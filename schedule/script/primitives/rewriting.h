@@ -19,7 +19,7 @@ Result<std::string, Refusal> update_named(const State& state, const std::string&
                                           const std::string& what);
 // Malformed where a tensor, statement or loop is called so already.
 std::optional<Refusal> check_new_tensor(const State& state, const std::string& name);
-// One name a dimension of the tensor: as its other statements subscript it, else d0, d1, ...
+// One name per dimension of the tensor: as its other statements subscript it, else d0, d1, ...
 std::vector<std::string> cell_names(const State& state, const std::string& tensor);
 // The Program with one statement replaced by several in its place, and new temporaries;
 // conservative, where what results is not well formed.

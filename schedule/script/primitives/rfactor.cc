@@ -106,9 +106,8 @@ class Factoring {
     ordered_.assign(body().iterators.begin(), inner);
     for (const std::string& iterator : Names(inner, body().iterators.end())) {
       const auto& indices = body().writes.front().indices;
-      const bool is_free = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
-        return index.affine.uses(iterator);
-      });
+      const bool is_free = std::ranges::any_of(
+          indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
       (is_free ? free_ : reduced_).push_back(iterator);
     }
     const auto is_reduced = [&](const Affine& value) {
@@ -174,7 +173,7 @@ class Factoring {
   std::vector<ir::Constraint> merge_domain() const {
     std::vector<ir::Constraint> domain;
     const auto add = [&](const ir::Constraint& c) {
-      if (std::find(domain.begin(), domain.end(), c) == domain.end()) domain.push_back(c);
+      if (std::ranges::find(domain, c) == domain.end()) domain.push_back(c);
     };
     if (by_iterators_)
       for (const ir::Constraint& c : body().domain)
@@ -204,9 +203,9 @@ class Factoring {
     part_update_.name = directive_.partial + ".update";
     part_update_.writes = {part(row_, old.writes.front())};
     std::erase_if(part_update_.reductions, [&](const std::string& iterator) {
-      return std::any_of(
-          part_update_.writes[0].indices.begin(), part_update_.writes[0].indices.end(),
-          [&](const ir::Index& index) { return index.affine.as_symbol() == iterator; });
+      return std::ranges::any_of(part_update_.writes[0].indices, [&](const ir::Index& index) {
+        return index.affine.as_symbol() == iterator;
+      });
     });
     merge_ = old;
     merge_.iterators = ordered_;
@@ -244,8 +243,12 @@ class Factoring {
     for (const std::string& said : {tensor_, update_})
       if (const auto own = before_.reassociated.find(said); own != before_.reassociated.end())
         next_.reassociated[directive_.partial].insert(own->second.begin(), own->second.end());
-    next_.rewrites.push_back(
-        {Rewrite::Kind::Factor, tensor_, directive_.partial, loop_, {}, {}, next_.basis, update_});
+    next_.rewrites.push_back({.kind = Rewrite::Kind::Factor,
+                              .tensor = tensor_,
+                              .other = directive_.partial,
+                              .loop = loop_,
+                              .after = next_.basis,
+                              .update = update_});
     return std::nullopt;
   }
 
@@ -265,9 +268,8 @@ class Factoring {
     if (!wrong_inverses(next_, merge).empty())
       return conservative("loops of " + update_ +
                           " count no more than the elements that it adds to: rfactor comes before");
-    const auto at =
-        std::find_if(next_.statements.begin(), next_.statements.end(),
-                     [&](const ScheduledStatement& s) { return s.body.name == update_; });
+    const auto at = std::ranges::find_if(
+        next_.statements, [&](const ScheduledStatement& s) { return s.body.name == update_; });
     *at = std::move(update_now);
     const auto after = next_.statements.insert(at, std::move(init));
     next_.statements.insert(after + 2, std::move(merge));
@@ -277,7 +279,7 @@ class Factoring {
   // Whether a reduced iterator is computed from the loop. The outer loop of a split with one tile
   // has the constant 0 for a row, which uses no iterator, and is one of the reduction all the same.
   bool counts_reduced(const std::string& loop) const {
-    return std::any_of(reduced_.begin(), reduced_.end(), [&](const std::string& iterator) {
+    return std::ranges::any_of(reduced_, [&](const std::string& iterator) {
       return update().inverse.at(iterator).uses(loop);
     });
   }

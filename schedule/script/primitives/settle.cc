@@ -194,7 +194,7 @@ std::optional<Refusal> check_cuts(const State& state) {
       for (const Affine& at : row.cuts) {
         std::set<std::string> symbols;
         at.collect_symbols(symbols);
-        if (!std::includes(outside.begin(), outside.end(), symbols.begin(), symbols.end()))
+        if (!std::ranges::includes(outside, symbols))
           return malformed(row.loop + " of " + leaf->statement + " is cut at " + ir::to_string(at) +
                            ", and would be outside a loop of that point: cut comes after");
       }
@@ -237,9 +237,8 @@ std::optional<Refusal> check_scopes(const State& state) {
     const Loop* scope = find_loop(state.tree, buffer.scope_loop);
     for (const Leaf* leaf : leaves_of(state.tree)) {
       const std::vector<AccessRef> accesses = accesses_of(state.at(leaf->statement));
-      const bool touches = std::any_of(accesses.begin(), accesses.end(), [&](const AccessRef& a) {
-        return a.access.buffer == buffer.name;
-      });
+      const bool touches = std::ranges::any_of(
+          accesses, [&](const AccessRef& a) { return a.access.buffer == buffer.name; });
       if (touches && (!scope || !contains(scope->body, leaf->statement)))
         return malformed(buffer.of + " is staged at a loop that " + leaf->statement +
                          " would leave: stage comes after");

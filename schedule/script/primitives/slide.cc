@@ -45,7 +45,7 @@ class Slide {
     for (std::size_t d = 0; d < moving.size(); ++d)
       if (auto refusal = add_window(d, moving[d])) return *refusal;
     const bool moves =
-        std::any_of(moving.begin(), moving.end(), [](const auto& loops) { return !loops.empty(); });
+        std::ranges::any_of(moving, [](const auto& loops) { return !loops.empty(); });
     if (constraints_.empty() && moves)
       return malformed("nothing slides: iterations of " + join_words(between_) +
                        " need no common element of " + tensor_ + " ('at " + site_.prefix.back() +
@@ -62,15 +62,14 @@ class Slide {
   std::vector<Constraint> constraints_;
 
   std::optional<Refusal> check_loops() const {
-    if (site_.per != "root" &&
-        std::find(site_.prefix.begin(), site_.prefix.end(), site_.per) == site_.prefix.end())
+    if (site_.per != "root" && std::ranges::find(site_.prefix, site_.per) == site_.prefix.end())
       return malformed("once per " + site_.per + ": " + tensor_ + " is not below " + site_.per +
                        " (it is below " + join_words(site_.prefix) + ")");
     if (between_.empty())
       return malformed("once per " + site_.per +
                        ": the loop of 'at' is meant to be below it, not the same");
     for (const Loop* loop : path_to(state_.tree, site_.consumers.front())) {
-      if (std::find(between_.begin(), between_.end(), loop->name) == between_.end()) continue;
+      if (std::ranges::find(between_, loop->name) == between_.end()) continue;
       if (is_concurrent(loop->kind))
         return malformed(tensor_ + " slides along " + loop->name + ", and " + loop->name + " is " +
                          ir::description(loop->kind) + ": its iterations have no order");
@@ -173,7 +172,7 @@ std::optional<Affine> counter(const ScheduledStatement& s, std::size_t d) {
 
 std::vector<std::string> sliding_loops(const std::vector<std::string>& prefix,
                                        const std::string& per) {
-  const auto found = std::find(prefix.begin(), prefix.end(), per);
+  const auto found = std::ranges::find(prefix, per);
   return {found == prefix.end() ? prefix.begin() : found + 1, prefix.end()};
 }
 

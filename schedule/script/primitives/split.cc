@@ -31,8 +31,7 @@ std::vector<LoopId> loop_ids(const State& state, const std::vector<std::string>&
   std::vector<LoopId> ids;
   for (const std::string& statement : statements)
     for (const Loop* l : path_to(state.tree, statement))
-      if (l->name == loop && std::find(ids.begin(), ids.end(), l->id) == ids.end())
-        ids.push_back(l->id);
+      if (l->name == loop && std::ranges::find(ids, l->id) == ids.end()) ids.push_back(l->id);
   return ids;
 }
 
@@ -40,7 +39,7 @@ std::optional<Refusal> check_whole(const State& state, const std::vector<std::st
                                    const std::vector<LoopId>& ids, const std::string& loop) {
   for (LoopId id : ids)
     for (const std::string& statement : statements_below(state.tree, id))
-      if (std::find(targets.begin(), targets.end(), statement) == targets.end())
+      if (std::ranges::find(targets, statement) == targets.end())
         return malformed(loop + " is shared with " + statement +
                          ": split it for all of its statements");
   return std::nullopt;

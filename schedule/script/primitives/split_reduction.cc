@@ -47,7 +47,7 @@ Applied reassociate(const State& state, const Reassociate& directive, const Prim
   const ir::Statement& body = state.basis->statement(state.at(*update).reference);
   const auto& reductions = body.reductions;
   for (const std::string& loop : directive.loops)
-    if (std::find(reductions.begin(), reductions.end(), loop) == reductions.end())
+    if (std::ranges::find(reductions, loop) == reductions.end())
       return malformed(loop + " is no reduction of " + directive.tensor + " (" +
                        join_words(reductions) + (reductions.size() == 1 ? " is)" : " are)"));
   if (state.may_reorder(body))

@@ -49,8 +49,7 @@ class StageApplication {
         return *refusal;
     drop_unused_buffers();
     if (auto refusal = settle(next_)) return *refusal;
-    const bool is_folded =
-        std::any_of(folds_.begin(), folds_.end(), [](std::int64_t fold) { return fold > 0; });
+    const bool is_folded = std::ranges::any_of(folds_, [](std::int64_t fold) { return fold > 0; });
     if (is_folded) return folded();
     if (auto refusal = prove()) return *refusal;
     return std::move(next_);
@@ -68,8 +67,8 @@ class StageApplication {
 
   std::optional<Refusal> find_site() {
     plan_.buffer = plan_.of = plan_.directive.tensor;
-    const auto staged = std::find_if(plan_.before.staged.begin(), plan_.before.staged.end(),
-                                     [&](const StagedBuffer& b) { return b.name == plan_.buffer; });
+    const auto staged = std::ranges::find_if(
+        plan_.before.staged, [&](const StagedBuffer& b) { return b.name == plan_.buffer; });
     if (staged != plan_.before.staged.end()) plan_.of = staged->of;
     if (staged == plan_.before.staged.end() && !plan_.is_reference())
       return malformed("no tensor is called " + plan_.buffer);
@@ -98,9 +97,9 @@ class StageApplication {
       if (plan_.takes_writes(s)) plan_.writers.push_back(leaf->statement);
     }
     if (plan_.users.empty()) return malformed(nothing_to_stage());
-    const bool idle = std::all_of(
-        plan_.users.begin(), plan_.users.end(),
-        [&](const std::string& user) { return is_empty(plan_.before, plan_.before.at(user)); });
+    const bool idle = std::ranges::all_of(plan_.users, [&](const std::string& user) {
+      return is_empty(plan_.before, plan_.before.at(user));
+    });
     // Tiles of a size that has none: noted, and the script goes on.
     is_idle_ = idle && (plan_.directive.updates_only || plan_.directive.reads_only());
     if (idle && !is_idle_)
@@ -118,7 +117,7 @@ class StageApplication {
         const ScheduledStatement& s = plan_.before.at(leaf->statement);
         const bool touches = reads(s, plan_.buffer) || writes(s, plan_.buffer);
         if (loop->name == plan_.directive.at->loop && touches &&
-            std::find(touching.begin(), touching.end(), loop) == touching.end())
+            std::ranges::find(touching, loop) == touching.end())
           touching.push_back(loop);
       }
     if (touching.size() == 1) return touching.front();
@@ -263,7 +262,7 @@ class StageApplication {
   }
 
   bool is_whole(std::size_t dimension) const {
-    return std::any_of(plan_.layout.begin(), plan_.layout.end(), [&](const Digit& digit) {
+    return std::ranges::any_of(plan_.layout, [&](const Digit& digit) {
       return digit.dimension == dimension && digit.div == 1 && digit.mod == 0;
     });
   }
@@ -306,16 +305,16 @@ class StageApplication {
 
   void drop_unused_buffers() {
     std::erase_if(next_.staged, [&](const StagedBuffer& b) {
-      return std::none_of(
-          next_.statements.begin(), next_.statements.end(),
-          [&](const ScheduledStatement& s) { return reads(s, b.name) || writes(s, b.name); });
+      return std::ranges::none_of(next_.statements, [&](const ScheduledStatement& s) {
+        return reads(s, b.name) || writes(s, b.name);
+      });
     });
   }
 
   // The same buffer with its folds, each proved as the last one.
   Applied folded() {
-    const auto at = std::find_if(next_.staged.begin(), next_.staged.end(),
-                                 [&](const StagedBuffer& b) { return b.name == plan_.local.name; });
+    const auto at = std::ranges::find_if(
+        next_.staged, [&](const StagedBuffer& b) { return b.name == plan_.local.name; });
     const auto buffer = static_cast<std::size_t>(at - next_.staged.begin());
     for (std::size_t d = 0; d < folds_.size(); ++d) {
       // Nothing to fold at this size.

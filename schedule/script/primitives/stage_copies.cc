@@ -144,9 +144,8 @@ class CopyMaker {
     std::optional<std::vector<Constraint>> common;
     for (const std::string& writer : plan_.writers) {
       const ScheduledStatement& s = plan_.before.at(writer);
-      const ir::Access& write =
-          *std::find_if(s.body.writes.begin(), s.body.writes.end(),
-                        [&](const ir::Access& w) { return w.buffer == plan_.buffer; });
+      const ir::Access& write = *std::ranges::find_if(
+          s.body.writes, [&](const ir::Access& w) { return w.buffer == plan_.buffer; });
       ir::Bindings elements;
       for (std::size_t d = 0; d < names.size(); ++d) {
         const Affine& index = write.indices[d].affine;
@@ -159,19 +158,17 @@ class CopyMaker {
       for (const Constraint& c : s.body.domain) {
         std::set<std::string> symbols;
         c.expr.collect_symbols(symbols);
-        const bool known =
-            std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
-              return elements.count(symbol) > 0 || has(plan_.before.basis->params, symbol);
-            });
+        const bool known = std::ranges::all_of(symbols, [&](const std::string& symbol) {
+          return elements.count(symbol) > 0 || has(plan_.before.basis->params, symbol);
+        });
         if (known) own.push_back(ir::substitute(c, elements));
       }
       if (!common) common = own;
-      std::erase_if(*common, [&](const Constraint& c) {
-        return std::find(own.begin(), own.end(), c) == own.end();
-      });
+      std::erase_if(*common,
+                    [&](const Constraint& c) { return std::ranges::find(own, c) == own.end(); });
     }
     for (const Constraint& c : *common)
-      if (std::find(domain.begin(), domain.end(), c) == domain.end()) domain.push_back(c);
+      if (std::ranges::find(domain, c) == domain.end()) domain.push_back(c);
   }
 
   std::string add_copy(bool in, const Condition& condition) {

@@ -67,14 +67,13 @@ Names StagePlan::dimension_names() const {
 
 bool StagePlan::is_buffer(const std::string& name) const {
   return before.basis->find_buffer(name) != nullptr ||
-         std::any_of(before.staged.begin(), before.staged.end(),
-                     [&](const StagedBuffer& b) { return b.name == name; });
+         std::ranges::any_of(before.staged, [&](const StagedBuffer& b) { return b.name == name; });
 }
 
 // True where a loop above has this name or is a part of a loop of this name: a copy's loop can
 // then still be split.
 bool StagePlan::clashes(const std::string& name) const {
-  return std::any_of(prefix.begin(), prefix.end(), [&](const std::string& loop) {
+  return std::ranges::any_of(prefix, [&](const std::string& loop) {
     return loop == name || loop.rfind(name + ".", 0) == 0;
   });
 }

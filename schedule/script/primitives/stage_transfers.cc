@@ -87,7 +87,7 @@ class TransferFinder {
         if (plan_.outer.count(term.atom.symbol) > 0)
           radix.emplace_back(std::abs(term.coefficient), term.atom.symbol);
       }
-      std::sort(radix.begin(), radix.end());
+      std::ranges::sort(radix);
       std::int64_t covered = window.extent;
       for (const auto& [step, loop] : radix) {
         const auto extent = extent_of(plan_.before, plan_.users, loop);

@@ -102,9 +102,8 @@ std::optional<Refusal> check_padding(const State& state, const ScheduledStatemen
   const std::string& name = s.body.name;
   if (s.kind == StatementKind::Copy) return malformed(name + " is a copy: pad its buffer instead");
   for (const ir::Access& write : s.body.writes) {
-    const bool moves =
-        std::any_of(write.indices.begin(), write.indices.end(),
-                    [&](const ir::Index& index) { return index.affine.uses(tiles.iterator); });
+    const bool moves = std::ranges::any_of(
+        write.indices, [&](const ir::Index& index) { return index.affine.uses(tiles.iterator); });
     if (!moves)
       return malformed("all iterations of " + tiles.iterator + " in " + name +
                        " write one element: more of them would change it");
@@ -152,8 +151,7 @@ std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& til
     return malformed(s.body.name + " updates in place, each update once: an iteration of " +
                      tiles.iterator + " would run twice");
   if (s.atomic) return malformed(s.body.name + " is atomic: it may not run twice");
-  if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) !=
-      s.body.iterators.end())
+  if (std::ranges::find(s.body.iterators, tiles.outer) != s.body.iterators.end())
     return conservative(s.body.name + " is computed anew in every " + tiles.outer + " already");
   for (const auto& [iterator, value] : s.inverse)
     if (iterator != tiles.iterator && (value.uses(tiles.outer) || value.uses(tiles.inner)))

@@ -111,7 +111,7 @@ class Repair {
   bool split_loop(const std::string& loop, std::int64_t extent) {
     if (!applied(Split{{statement_, loop}, {std::to_string(extent)}, false, {}, Tail::Guard}))
       return false;
-    *std::find(inside_.begin(), inside_.end(), loop) = within_tile(loop);
+    *std::ranges::find(inside_, loop) = within_tile(loop);
     outside_.push_back(tiles_of(loop));
     std::vector<std::string> order = outside_;
     order.insert(order.end(), inside_.begin(), inside_.end());

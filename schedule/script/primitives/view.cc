@@ -67,7 +67,7 @@ Applied view(const State& state, const View& directive, const PrimitiveContext& 
     s.body = *body;
   }
   next.viewed.emplace(tensor, ir::constant_shape(*buffer));
-  next.rewrites.push_back({Rewrite::Kind::View, tensor, {}, {}, {}, {}, next.basis});
+  next.rewrites.push_back({.kind = Rewrite::Kind::View, .tensor = tensor, .after = next.basis});
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_rewrites(next)) return *refusal;
   return next;

@@ -25,7 +25,7 @@ Result<std::vector<std::string>, Refusal> loops_of(const State& state, const Wav
   std::vector<std::string> used;
   for (const std::string& loop : owned)
     if (value->uses(loop)) used.push_back(loop);
-  if (std::find(used.begin(), used.end(), directive.replaced) == used.end())
+  if (std::ranges::find(used, directive.replaced) == used.end())
     return malformed("'" + directive.value.text + "' does not use " + directive.replaced +
                      ", the loop that the wavefront replaces");
   if (used.size() < 2)
