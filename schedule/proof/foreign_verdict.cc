@@ -60,7 +60,7 @@ isl::map at_smallest_sizes(const isl::map& pairs) {
   const auto sum_over = [](isl_space* space, isl_dim_type type, unsigned count) {
     isl_aff* sum = isl_aff_zero_on_domain(isl_local_space_from_space(space));
     for (unsigned d = 0; d < count; ++d)
-      sum = isl_aff_add_coefficient_si(sum, type, static_cast<int>(d), 1);
+      sum = isl_aff_add(sum, isl_aff_var_on_domain(isl_aff_get_domain_local_space(sum), type, d));
     return isl::manage(sum);
   };
   isl::val least;  // null: none

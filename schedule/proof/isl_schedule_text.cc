@@ -65,7 +65,11 @@ class TreeWriter {
     auto band = schedule.root().child(0).as<isl::schedule_node_band>().member_set_coincident(
         0, is_concurrent(loop.kind) ? 1 : 0);
     if (loop.kind == LoopKind::Unrolled) band = band.member_set_ast_loop_unroll(0);
-    return band.insert_mark(print_loop(loop.name, loop.kind)).schedule().release();
+    // isl::id(ctx, text) would read the name as isl's text, which ends at the dot of t.o.
+    const std::string name = print_loop(loop.name, loop.kind);
+    const isl::id mark =
+        isl::manage(isl_id_alloc(isl_schedule_node_get_ctx(band.get()), name.c_str(), nullptr));
+    return band.insert_mark(mark).schedule().release();
   }
 };
 
