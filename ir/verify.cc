@@ -260,9 +260,18 @@ class Verifier {
                     const DomainFacts& facts) {
     const std::string where = "subscript " + to_string(subscript) + " of " + b.name +
                               " (dimension " + std::to_string(dimension) + ")";
-    if (facts.refutes(at_least(subscript, 0))) report(where + " goes below 0");
-    if (facts.refutes(less_than(subscript, b.shape[dimension])))
-      report(where + " reaches beyond the extent " + to_string(b.shape[dimension]));
+    const Affine &extent = b.shape[dimension], moved = subscript - subscript.constant();
+    // i + 1: which range of i would do.
+    const auto advice = [&](const char* word, const Affine& bound) {
+      const auto iterator = moved.as_symbol();
+      return iterator ? ": say 'for " + *iterator + " in ...' " + word + " " + to_string(bound)
+                      : "";
+    };
+    if (facts.refutes(at_least(subscript, 0)))
+      report(where + " goes below 0" + advice("from", -subscript.constant()));
+    if (facts.refutes(less_than(subscript, extent)))
+      report(where + " reaches beyond the extent " + to_string(extent) +
+             advice("to", extent - subscript.constant()));
   }
 
   // --- order and flow ----------------------------------------------------------------------------

@@ -139,9 +139,11 @@ TEST_CASE("names and subscripts") {
   CHECK(refusal("y[i] = v[v[i]]") == "a subscript is f32, expected an integer");
   CHECK(refusal("y[i] = v[i//0]") == "'//' of iterators takes a positive constant, got 0");
   CHECK(refusal("y[i] = v[i+1]") ==
-        "statement 'y': subscript i + 1 of v (dimension 0) reaches beyond the extent N");
-  CHECK(refusal("y[i] = v[i-1]") ==
-        "statement 'y': subscript i - 1 of v (dimension 0) goes below 0");
+        "statement 'y': subscript i + 1 of v (dimension 0) reaches beyond the extent N: say 'for i "
+        "in ...' to N - 1");
+  CHECK(
+      refusal("y[i] = v[i-1]") ==
+      "statement 'y': subscript i - 1 of v (dimension 0) goes below 0: say 'for i in ...' from 1");
   CHECK(refusal("v[i] = 1") == "statement 'v': it writes v, which is declared 'in'");
 }
 
@@ -184,7 +186,8 @@ TEST_CASE("ranges and predicates") {
         "t.program:5: the range of 'i' is ambiguous: N by a, N + 1 by b: say 'for i in ...'");
   // What is written is written whole: a read that has less is named.
   CHECK(problems_of("program p(N)\n  in a: f32[N]\n  out s: f32[N + 1]\n  s[i] = a[i]") ==
-        "t.program:4: statement 's': subscript i of a (dimension 0) reaches beyond the extent N");
+        "t.program:4: statement 's': subscript i of a (dimension 0) reaches beyond the extent N: "
+        "say 'for i in ...' to N");
 }
 
 TEST_CASE("statements") {
@@ -223,7 +226,8 @@ TEST_CASE("index notation") {
         "notation:1: the extents of 'x' do not follow from a gather: write a program that declares "
         "it");
   CHECK(notation_refusal("y[i] = x[i-1]") ==
-        "notation:1: statement 'y': subscript i - 1 of x (dimension 0) goes below 0");
+        "notation:1: statement 'y': subscript i - 1 of x (dimension 0) goes below 0: say 'for i in "
+        "...' from 1");
   CHECK(notation_refusal("y[i] = x[i] + z[j]") ==
         "notation:1: 'j' is no iterator, parameter or tensor; a sum over j is written sum[j] ...");
 }
@@ -267,7 +271,9 @@ TEST_CASE("built programs are verified") {
       "program 'built': statement 'y': the value is f64, but y is f32\n"
       "program 'built': statement 'y': it reads x as f64, but it is f32\n"
       "program 'built': statement 'y': x has 1 dimension, but 2 subscripts\n"
-      "program 'built': statement 'y': subscript i of y (dimension 0) reaches beyond the extent 4\n"
-      "program 'built': statement 'y': subscript i of x (dimension 0) reaches beyond the extent 4",
+      "program 'built': statement 'y': subscript i of y (dimension 0) reaches beyond the extent 4: "
+      "say 'for i in ...' to 4\n"
+      "program 'built': statement 'y': subscript i of x (dimension 0) reaches beyond the extent 4: "
+      "say 'for i in ...' to 4",
       UserError);
 }
