@@ -48,8 +48,9 @@ PlannedArm arm_from(const Json& json) {
   arm.spec.params = json.at("params").get<std::vector<std::string>>();
   for (const Json& script : json.value("scripts", Json::array()))
     arm.scripts.push_back({script.at("program"), script.at("text")});
-  if (json.contains("script") && json.at("script") != "")  // as one arm was written with one script
-    arm.scripts.push_back({json.at("program"), json.at("script")});
+  // As it was written while an arm had one script.
+  if (const std::string script = json.value("script", ""); !script.empty())
+    arm.scripts.push_back({json.at("program"), script});
   const std::string kind = json.at("kind");
   for (int i = 0; i < 3; ++i)
     if (kind == kKinds[i]) arm.spec.kind = static_cast<ArmSpec::Kind>(i);

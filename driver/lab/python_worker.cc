@@ -124,8 +124,11 @@ std::string PythonWorker::answer() {
 
 void PythonWorker::write(std::int64_t at, std::span<const std::byte> bytes) {
   const std::int64_t end = at + static_cast<std::int64_t>(bytes.size());
-  if (end > size_ && ftruncate(memory_.get(), size_ = end) != 0)
-    throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
+  if (end > size_) {
+    size_ = end;
+    if (ftruncate(memory_.get(), size_) != 0)
+      throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
+  }
   while (!bytes.empty()) {
     const ssize_t done = pwrite(memory_.get(), bytes.data(), bytes.size(), at);
     if (done < 0 && errno == EINTR) continue;
