@@ -17,7 +17,7 @@ namespace {
 std::optional<isl::val> least_value(const isl::set& part, unsigned dimension) {
   const isl::aff coordinate = isl::manage(isl_aff_var_on_domain(
       isl_local_space_from_space(isl_set_get_space(part.get())), isl_dim_set, dimension));
-  const isl::val least = part.min_val(coordinate);
+  isl::val least = part.min_val(coordinate);
   if (!least.is_int()) return std::nullopt;
   return least;
 }
