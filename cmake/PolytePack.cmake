@@ -16,6 +16,9 @@ set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/pack_libraries.cmake")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# dpkg-shlibdeps finds LLVM's library at two paths, of which one belongs to llvm-19-dev, and takes
+# either: half of the packages lacked this one.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libllvm${LLVM_VERSION_MAJOR}")
 # To link a program with the compiler's static libraries; to run, none of them.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "llvm-19-dev, liblld-19-dev, libpolly-19-dev, \
 libprotobuf-dev, libxxhash-dev, libsodium-dev, libboost-context-dev, zlib1g-dev")
