@@ -126,8 +126,9 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
   if (options.arm == Arm::Script) replay_options.notes = &idle;
   std::vector<schedule::RefusedScript> left_out;
   Result<schedule::State, schedule::Refusal> state =
-      is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
-                 : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
+      is_persons || !attempt.proves
+          ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
+          : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
   if (!attempt.is_last && (!state || !left_out.empty())) {
     if (!state)
       left_out.push_back({"the whole script, for the typical sizes", kernel.script, state.error()});

@@ -2,6 +2,9 @@
 // is not run.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "driver/compile/build_kernel.h"
 #include "driver/compile/operator.h"
 #include "driver/compile/settle_script.h"
 #include "ir/program_text.h"
@@ -18,6 +21,19 @@ program gemv(N, K)
 
   y[i] = 0
   y[i] += a[i, k] * x[k]
+)";
+
+// The cheapest plan has the rows of a tile together, and the proof refuses it at some sizes.
+constexpr const char* kTriangle = R"(
+program triangle(N)
+  in  L: f64[N, N]
+  out x: f64[N]
+  in  b: f64[N]
+
+  loop i in 0..N
+    S0: x[i] = b[i]
+    S1: x[i] -= L[i, j] * x[j]    for j in 0..i
+    S2: x[i] = x[i] / L[i, i]
 )";
 
 std::shared_ptr<const ir::Program> gemv() {
@@ -65,5 +81,23 @@ TEST_CASE("a kernel that was compiled for another processor is refused before it
     CHECK(e.status() == ExitStatus::Artifact);
     CHECK(std::string(e.what()).find(
               "features that this machine lacks: wings (built for another)") != std::string::npos);
+  }
+}
+
+TEST_CASE("a plan that is proved as a whole is the one that is proved while it is chosen") {
+  const Machine machine = codegen::detect_host().machine;
+  for (const std::int64_t n : {40, 120, 400, 2000}) {
+    CAPTURE(n);
+    const auto bound = std::make_shared<const ir::Program>(
+        ir::bind(ir::parse_program(kTriangle, "test"), {{"N", n}}));
+    driver::KernelOptions options;
+    options.arm = driver::Arm::Poly;
+    const driver::BuiltKernel kernel = driver::build_kernel(bound, machine, options);
+    const auto proved = driver::write_script(*bound, driver::Arm::Poly, machine);
+    REQUIRE(static_cast<bool>(proved));
+    CHECK_FALSE(kernel.declined);
+    CHECK(schedule::print(kernel.script) == schedule::print(*proved));
+    const auto asked = std::ranges::count(kernel.times, "schedule", &StageTime::stage);
+    CHECK(asked <= 2);
   }
 }
