@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "driver/api/arguments.h"
-#include "driver/api/arms.h"
+#include "driver/api/requests.h"
 #include "driver/api/guard.h"
 #include "driver/api/kernel_cache.h"
 #include "driver/api/kernel_file.h"
@@ -88,7 +88,7 @@ schedule::Script script_of(const CompileOptions& options) {
 // which is why requests are not copied.
 KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked)
     : target(target_of(asked)), bound(bind_sizes(program, asked)) {
-  options.arm = arm_of(asked.scheduler);
+  options.scheduler = scheduler_of(asked.scheduler);
   options.strict = asked.strict;
   options.exact = asked.exact;
   options.templates = templates_of(asked.templates, asked.scheduler == Scheduler::Template);
@@ -98,7 +98,7 @@ KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked
   options.typical = typical_sizes(*bound, asked);
   if (asked.script.empty()) return;
   script = script_of(asked);
-  options.arm = driver::Arm::Script;
+  options.scheduler = driver::Scheduler::Script;
   options.script = &script;
   options.script_origin = "script";
 }

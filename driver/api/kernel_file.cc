@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "driver/api/arms.h"
+#include "driver/api/requests.h"
 #include "ir/program_text.h"
 #include "runtime/artifact.h"
 #include "runtime/zip.h"

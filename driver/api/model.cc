@@ -1,6 +1,6 @@
 #include "driver/compile/model.h"
 
-#include "driver/api/arms.h"
+#include "driver/api/requests.h"
 #include "driver/api/guard.h"
 #include "driver/compile/import_network.h"
 #include "driver/package/package_model.h"
@@ -27,9 +27,9 @@ ModelReport report_of(const driver::ScheduledModel& model, std::vector<std::stri
 
 driver::ModelOptions driver_options(const ModelOptions& options) {
   driver::ModelOptions result;
-  result.arm = arm_of(options.scheduler);
+  result.scheduler = scheduler_of(options.scheduler);
   for (const auto& [group, scheduler] : options.groups)
-    result.group_arms[group] = arm_of(scheduler);
+    result.group_schedulers[group] = scheduler_of(scheduler);
   result.strict = options.strict;
   result.exact = options.exact;
   result.templates = schedule::load_templates(options.templates);
@@ -47,16 +47,16 @@ Scheduling scheduling_of(const driver::BuiltKernel& kernel) {
   return how;
 }
 
-driver::Arm arm_of(Scheduler scheduler) {
+driver::Scheduler scheduler_of(Scheduler scheduler) {
   switch (scheduler) {
     case Scheduler::Naive:
-      return driver::Arm::Naive;
+      return driver::Scheduler::Naive;
     case Scheduler::Isl:
-      return driver::Arm::Isl;
+      return driver::Scheduler::Isl;
     case Scheduler::Poly:
-      return driver::Arm::Poly;
+      return driver::Scheduler::Poly;
     case Scheduler::Template:
-      return driver::Arm::Template;
+      return driver::Scheduler::Template;
   }
   throw UserError(ExitStatus::Usage,
                   "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));

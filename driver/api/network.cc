@@ -1,4 +1,4 @@
-#include "driver/api/arms.h"
+#include "driver/api/requests.h"
 #include "driver/api/guard.h"
 #include "driver/package/specialised_model.h"
 

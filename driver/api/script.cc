@@ -1,5 +1,5 @@
 // A schedule by itself: proved, or written by a scheduler, without machine code.
-#include "driver/api/arms.h"
+#include "driver/api/requests.h"
 #include "driver/api/guard.h"
 #include "driver/api/open_sizes.h"
 #include "driver/api/verdict.h"

@@ -19,7 +19,7 @@ int run_proofs(const BenchOptions& options) {
     op.shape = options.verb.shapes;
     for (const std::shared_ptr<const ir::Program>& program : load_programs(op))
       for (const std::string& scheduler : schedulers)
-        costs.push_back(proof_cost(program, *driver::arm_from_string(scheduler), machine, 3));
+        costs.push_back(proof_cost(program, *driver::scheduler_from_string(scheduler), machine, 3));
   }
   print_proof_costs(costs, options.json);
   return 0;

@@ -29,7 +29,7 @@ struct ConformanceOptions {
 nlohmann::json to_json(const std::vector<CaseResult>& results) {
   nlohmann::json json{{"cases", nlohmann::json::array()}, {"summary", nlohmann::json::object()}};
   for (const CaseResult& r : results) {
-    const std::string scheduler = to_string(r.arm), result = to_string(r.outcome);
+    const std::string scheduler = to_string(r.scheduler), result = to_string(r.outcome);
     nlohmann::json row{
         {"name", r.name}, {"scheduler", scheduler}, {"result", result}, {"detail", r.detail}};
     row.update(scheduling_json(scheduling_of(r.steps), ""));
@@ -52,7 +52,7 @@ std::string to_junit(const std::vector<CaseResult>& results) {
   std::string xml = "<?xml version=\"1.0\"?>\n<testsuite name=\"conformance\" tests=\"" +
                     std::to_string(results.size()) + "\">\n";
   for (const CaseResult& r : results) {
-    xml += "  <testcase classname=\"" + to_string(r.arm) + "\" name=\"" + lab::escaped_xml(r.name) +
+    xml += "  <testcase classname=\"" + to_string(r.scheduler) + "\" name=\"" + lab::escaped_xml(r.name) +
            "\">";
     if (r.outcome == CaseOutcome::Unsupported)
       xml += "<skipped message=\"" + lab::escaped_xml(r.detail) + "\"/>";
@@ -71,9 +71,9 @@ int run_conformance(const ConformanceOptions& options) {
   driver::CaseOptions how = options.how;
   const runtime::EmulatorOptions emulation = emulator_options(options.order, options.emulate);
   if (options.emulate) how.emulator = emulation;
-  std::vector<driver::Arm> arms;
+  std::vector<driver::Scheduler> schedulers;
   for (const std::string& scheduler : options.schedulers)
-    arms.push_back(*driver::arm_from_string(scheduler));
+    schedulers.push_back(*driver::scheduler_from_string(scheduler));
   const std::vector<std::filesystem::path> cases =
       driver::find_cases(options.folders, options.filter);
   if (cases.empty()) {
@@ -81,12 +81,12 @@ int run_conformance(const ConformanceOptions& options) {
                     "no case matches '" + options.filter +
                         "': a case is a folder with model.onnx and test_data_set_*");
   }
-  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, how);
+  const std::vector<CaseResult> results = run_cases(cases, schedulers, target, options.jobs, how);
   int status = 0;
   for (const CaseResult& r : results) {
     if (r.outcome != CaseOutcome::Fail && r.outcome != CaseOutcome::Error) continue;
     status = static_cast<int>(ExitStatus::Refused);
-    std::cerr << to_string(r.outcome) << "  " << to_string(r.arm) << "  " << r.name << "  "
+    std::cerr << to_string(r.outcome) << "  " << to_string(r.scheduler) << "  " << r.name << "  "
               << r.detail << "\n";
   }
   const nlohmann::json json = to_json(results);

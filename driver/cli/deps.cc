@@ -278,7 +278,7 @@ std::string picture(const DepsOptions& options, const std::shared_ptr<const ir::
   if (options.scheduler.empty())
     return dependence_picture(schedule::reference_state(program), picture);
   driver::KernelOptions kernel_options;
-  kernel_options.arm = *driver::arm_from_string(options.scheduler);
+  kernel_options.scheduler = *driver::scheduler_from_string(options.scheduler);
   const driver::BuiltKernel kernel = driver::build_kernel(program, machine, kernel_options);
   for (const std::string& note : kernel.notes) std::cerr << "note: " << note << "\n";
   picture.with_order = true;

@@ -25,7 +25,7 @@ std::string with_newline(std::string text) {
 // Each template with the nests that took it and what filled its holes, then its text: a file of a
 // folder for --templates.
 std::string template_text(const driver::BuiltKernel& kernel) {
-  if (kernel.asked != driver::Arm::Template)
+  if (kernel.asked != driver::Scheduler::Template)
     throw UserError(ExitStatus::Usage, "--emit template: '" + kernel.program->name +
                                            "' is scheduled by " + driver::to_string(kernel.asked) +
                                            ", not by --scheduler template");

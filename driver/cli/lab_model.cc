@@ -63,7 +63,7 @@ lab::Prepared lab_model(const std::string& path, const std::string& scheduler,
   // as that scheduler; one that declined some is, and says so.
   const auto declined = static_cast<std::size_t>(std::ranges::count_if(
       scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); }));
-  if (declined > 0) prepared.reason = arm_title(scheduler, scheduling);
+  if (declined > 0) prepared.reason = scheduler_title(scheduler, scheduling);
   if (declined > 0 && declined == scheduling.size()) {
     prepared.status = "declined";
     return prepared;

@@ -132,7 +132,7 @@ std::string nest_of(const std::string& path, const DiffVerb& verb) {
   const schedule::Script script = load_script(path, {});
   const std::shared_ptr<const ir::Program> program = load_symbolic_program(options, script.program);
   driver::KernelOptions kernel;
-  kernel.arm = driver::Arm::Script;
+  kernel.scheduler = driver::Scheduler::Script;
   kernel.script = &script;
   kernel.script_origin = path;
   kernel.second_judge = false;

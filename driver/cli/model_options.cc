@@ -100,7 +100,7 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
 
 void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
-  verb.option("--schedule", options.group_arms,
+  verb.option("--schedule", options.group_schedulers,
               "GROUP=SCHEDULER: another scheduler for one group; repeatable");
   verb.option("--shape", options.shapes,
               "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; N=1..8..64: the least, "
@@ -185,7 +185,7 @@ void check_emulate(bool emulate, const codegen::Target& target) {
 
 driver::ModelOptions model_options(const ModelVerbOptions& options) {
   driver::ModelOptions result;
-  result.arm = *driver::arm_from_string(options.schedule.scheduler);
+  result.scheduler = *driver::scheduler_from_string(options.schedule.scheduler);
   result.strict = options.schedule.strict;
   result.exact = options.schedule.exact;
   if (options.schedule.no_proof) result.proof = schedule::ProofLevel::Off;
@@ -201,15 +201,15 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
     result.limits.temporaries = file.temporaries.value_or(result.limits.temporaries);
     result.limits.recompute = file.recompute.value_or(result.limits.recompute);
   }
-  check_once("--schedule", options.group_arms);
-  for (const std::string& item : options.group_arms) {
+  check_once("--schedule", options.group_schedulers);
+  for (const std::string& item : options.group_schedulers) {
     const auto [group, name] = key_value("--schedule", item);
-    const std::optional<driver::Arm> arm = driver::arm_from_string(name);
-    if (!arm)
+    const std::optional<driver::Scheduler> scheduler = driver::scheduler_from_string(name);
+    if (!scheduler)
       throw UserError(ExitStatus::Usage,
                       "--schedule " + item + ": expected naive, isl, poly or template" +
                           did_you_mean(name, {"naive", "isl", "poly", "template"}));
-    result.group_arms[group] = *arm;
+    result.group_schedulers[group] = *scheduler;
   }
   for (const std::string& path : options.schedule.scripts) {
     result.scripts.push_back({path, load_script(path, options.schedule.params)});

@@ -15,7 +15,7 @@ namespace polyte::cli {
 
 struct ModelVerbOptions {
   ScheduleOptions schedule;
-  std::vector<std::string> group_arms, shapes, values;
+  std::vector<std::string> group_schedulers, shapes, values;
   std::string target = "cpu:native", layout = "auto", convolutions = "auto";
   int opt_level = 2;
   int schedule_threads = 0;  // that schedules are made for; 0: as many as processors

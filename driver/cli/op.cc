@@ -143,7 +143,7 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
               decimals, time / 1e3, decimals, low / 1e3, decimals, high / 1e3, flops / time);
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s",
-              arm_title(op.built.script.name, cli::scheduling_of(op.built)).c_str());
+              scheduler_title(op.built.script.name, cli::scheduling_of(op.built)).c_str());
   return row;
 }
 

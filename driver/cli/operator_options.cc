@@ -270,12 +270,12 @@ schedule::Script load_script(const std::string& path, const std::vector<std::str
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
                                      schedule::Script& script) {
   driver::KernelOptions result;
-  result.arm = *driver::arm_from_string(options.scheduler);
+  result.scheduler = *driver::scheduler_from_string(options.scheduler);
   result.strict = options.strict;
   result.exact = options.exact;
   if (options.no_proof) result.proof = schedule::ProofLevel::Off;
   result.second_judge = !options.no_second_judge;
-  if (result.arm != driver::Arm::Template && !options.templates.empty())
+  if (result.scheduler != driver::Scheduler::Template && !options.templates.empty())
     throw UserError(ExitStatus::Usage,
                     "--templates " + options.templates + ": only --scheduler template takes them");
   result.templates = schedule::load_templates(options.templates);
@@ -285,7 +285,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
     schedule::Script parsed = load_script(path, options.params);
     if (parsed.program != program.name && options.scripts.size() > 1) continue;
     script = std::move(parsed);
-    result.arm = driver::Arm::Script;
+    result.scheduler = driver::Scheduler::Script;
     result.script = &script;
     result.script_origin = path;
   }

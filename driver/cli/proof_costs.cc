@@ -79,10 +79,10 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm,
+ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler,
                      const Machine& machine, int rounds) {
-  ProofCost cost{program->name, driver::to_string(arm), {}, 0, {}};
-  const Result<schedule::Script> script = driver::write_script(*program, arm, machine);
+  ProofCost cost{program->name, driver::to_string(scheduler), {}, 0, {}};
+  const Result<schedule::Script> script = driver::write_script(*program, scheduler, machine);
   if (!script) {
     cost.declined = script.error().reason;
     return cost;

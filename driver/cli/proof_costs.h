@@ -24,7 +24,7 @@ struct ProofCost {
 };
 
 // InternalError where the scheduler's own script is refused.
-ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm,
+ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler,
                      const Machine& machine, int rounds);
 
 void print_proof_costs(const std::vector<ProofCost>& costs, bool json);

@@ -85,7 +85,7 @@ std::vector<std::string> read_labels(const RunOptions& options, const runtime::S
 
 std::string arm_text(const ModelVerbOptions& options) {
   return options.schedule.scheduler +
-         (options.group_arms.empty() && options.schedule.scripts.empty() ? "" : " and own");
+         (options.group_schedulers.empty() && options.schedule.scripts.empty() ? "" : " and own");
 }
 
 // How to compile says nothing to an artifact: that is refused, not ignored.
@@ -101,7 +101,7 @@ void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
   add(given.schedule.exact, "--exact");
   add(given.schedule.no_proof, "--no-proof");
   add(given.schedule.no_second_judge, "--no-second-judge");
-  add(!given.group_arms.empty(), "--schedule");
+  add(!given.group_schedulers.empty(), "--schedule");
   add(!given.shapes.empty() && !has_open_sizes, "--shape");
   add(!given.values.empty(), "--value");
   add(given.target != none.target, "--target");

@@ -64,7 +64,7 @@ nlohmann::ordered_json scheduling_json(const Scheduling& scheduling,
   return json;
 }
 
-std::string arm_title(const std::string& asked, const Scheduling& scheduling) {
+std::string scheduler_title(const std::string& asked, const Scheduling& scheduling) {
   const auto declined = std::ranges::count_if(
       scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); });
   if (declined == 0) return asked;

@@ -34,7 +34,7 @@ nlohmann::ordered_json scheduling_json(const Scheduling& scheduling,
                                        const std::string& identical_to);
 
 // "poly", "poly (declined: reference order)", "poly (2 of 9 kernels declined: reference order)".
-std::string arm_title(const std::string& asked, const Scheduling& scheduling);
+std::string scheduler_title(const std::string& asked, const Scheduling& scheduling);
 
 // The loops of all kernels as one text of a few characters: equal where two schedulers decided the
 // same.

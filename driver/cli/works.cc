@@ -19,10 +19,10 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
   auto work = std::make_unique<Work>();
   const LoadedModel model = load_model(path, verb);
   work->source = work->name = path;
-  work->arm = verb.schedule.scripts.empty() ? verb.schedule.scheduler : "scripts";
+  work->scheduler = verb.schedule.scripts.empty() ? verb.schedule.scheduler : "scripts";
   work->scheduling = scheduling_of(model.artifact->manifest().steps);
   work->loops = model.loops;
-  if (!is_artifact(path)) work->name += " " + arm_title(work->arm, work->scheduling);
+  if (!is_artifact(path)) work->name += " " + scheduler_title(work->scheduler, work->scheduling);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   if (model.artifact->manifest().arch == to_string(TargetKind::Cuda)) {
     work->gpu = gpu_figures(*model.artifact);
@@ -60,10 +60,10 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
       std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
   for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
   work->source = program->name + "@" + ir::digest(*program);
-  work->arm = kernel.arm == driver::Arm::Script ? kernel.script_origin : schedule.scheduler;
+  work->scheduler = kernel.scheduler == driver::Scheduler::Script ? kernel.script_origin : schedule.scheduler;
   work->scheduling = cli::scheduling_of(work->op->built);
   work->loops = loops_digest({&work->op->built, 1});
-  work->name = program->name + " " + arm_title(work->arm, work->scheduling);
+  work->name = program->name + " " + scheduler_title(work->scheduler, work->scheduling);
   work->flops = driver::count_flops(*program);
   work->dtype = ir::result_type(*program);
   work->script = schedule::print(work->op->built.script);
@@ -112,7 +112,7 @@ void find_identical(std::vector<std::unique_ptr<Work>>& works) {
       return !before->loops.empty() && before->loops == (*work)->loops &&
              before->source == (*work)->source;
     });
-    if (same != work) (*work)->identical_to = (*same)->arm;
+    if (same != work) (*work)->identical_to = (*same)->scheduler;
   }
 }
 

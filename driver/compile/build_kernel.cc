@@ -73,15 +73,15 @@ struct Attempt {
 
 void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
                    const Attempt& attempt) {
-  if (options.arm == Arm::Script) {
-    POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
+  if (options.scheduler == Scheduler::Script) {
+    POLYTE_CHECK(options.script != nullptr, "a person's script was asked for, and none given");
     kernel.script = *options.script;
     return;
   }
   std::vector<std::string> notes;
   ir::Program program = ir::at_typical(*kernel.program, kernel.typical);
   if (attempt.open == OpenSizes::Ignored) program.open.clear();
-  Result<schedule::Script> script = write_script(program, options.arm, machine,
+  Result<schedule::Script> script = write_script(program, options.scheduler, machine,
                                                  {.keep_order = options.exact,
                                                   .notes = &notes,
                                                   .templates = options.templates.get(),
@@ -97,7 +97,7 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
   }
   fall_back(
       kernel, machine,
-      {script.error().reason, to_string(options.arm) + ", program '" + kernel.program->name + "'"});
+      {script.error().reason, to_string(options.scheduler) + ", program '" + kernel.program->name + "'"});
 }
 
 std::string place_of(const schedule::Refusal& refusal, const schedule::Script& script) {
@@ -119,11 +119,11 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
                                              const KernelOptions& options, const Attempt& attempt) {
   schedule::ReplayOptions replay_options;
   // What a scheduler of ours wrote is proved once, as a whole; a person sees which line is wrong.
-  const bool is_persons = options.arm == Arm::Script || options.templates;
+  const bool is_persons = options.scheduler == Scheduler::Script || options.templates;
   const bool derived = !is_persons && options.proof == schedule::ProofLevel::Full;
   replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
   std::vector<std::string> idle;
-  if (options.arm == Arm::Script) replay_options.notes = &idle;
+  if (options.scheduler == Scheduler::Script) replay_options.notes = &idle;
   std::vector<schedule::RefusedScript> left_out;
   Result<schedule::State, schedule::Refusal> state =
       is_persons || !attempt.proves
@@ -144,7 +144,7 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
     return *std::move(state);
   }
   if (is_persons)
-    refuse(state.error(), options.arm == Arm::Script ? options.script_origin : kernel.script.name);
+    refuse(state.error(), options.scheduler == Scheduler::Script ? options.script_origin : kernel.script.name);
   refuse_outside(kernel.program);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
   kernel.refused.push_back(
@@ -162,10 +162,10 @@ std::vector<Attempt> attempts_for(const BuiltKernel& kernel, const Machine& mach
                                   const KernelOptions& options) {
   std::vector<Attempt> attempts;
   const bool writes =
-      options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
+      options.scheduler == Scheduler::Poly || (options.scheduler == Scheduler::Template && !options.templates);
   if (machine.gpu && !kernel.program->params.empty() && writes)
     attempts.push_back({.open = OpenSizes::Ignored, .is_last = false});
-  if (!machine.gpu && options.arm == Arm::Poly && options.proof == schedule::ProofLevel::Full)
+  if (!machine.gpu && options.scheduler == Scheduler::Poly && options.proof == schedule::ProofLevel::Full)
     attempts.push_back({.proves = false, .is_last = false});
   attempts.push_back({});
   return attempts;
@@ -216,7 +216,7 @@ bool is_scalar(const schedule::Tree& tree, const std::string& statement, bool on
 // that is said.
 void note_scalar_loops(BuiltKernel& kernel, bool on_gpu) {
   constexpr double kWorthIt = 1024, kMost = 0.5;  // iterations; share of the largest statement's
-  if (kernel.declined || (kernel.asked != Arm::Poly && kernel.asked != Arm::Template)) return;
+  if (kernel.declined || (kernel.asked != Scheduler::Poly && kernel.asked != Scheduler::Template)) return;
   const schedule::State& state = *kernel.state;
   if (!state.tree) return;
   const auto size = [&](const schedule::Leaf* leaf) {
@@ -271,25 +271,25 @@ void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& 
 
 }  // namespace
 
-std::string to_string(Arm arm) {
-  switch (arm) {
-    case Arm::Naive:
+std::string to_string(Scheduler scheduler) {
+  switch (scheduler) {
+    case Scheduler::Naive:
       return "naive";
-    case Arm::Isl:
+    case Scheduler::Isl:
       return "isl";
-    case Arm::Poly:
+    case Scheduler::Poly:
       return "poly";
-    case Arm::Template:
+    case Scheduler::Template:
       return "template";
-    case Arm::Script:
+    case Scheduler::Script:
       return "script";
   }
   return "";
 }
 
-std::optional<Arm> arm_from_string(std::string_view name) {
-  for (Arm arm : {Arm::Naive, Arm::Isl, Arm::Poly, Arm::Template}) {
-    if (name == to_string(arm)) return arm;
+std::optional<Scheduler> scheduler_from_string(std::string_view name) {
+  for (Scheduler scheduler : {Scheduler::Naive, Scheduler::Isl, Scheduler::Poly, Scheduler::Template}) {
+    if (name == to_string(scheduler)) return scheduler;
   }
   return std::nullopt;
 }
@@ -304,28 +304,28 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
   if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
 }
 
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine,
+Result<schedule::Script> write_script(const ir::Program& program, Scheduler scheduler, const Machine& machine,
                                       const schedule::TemplateOptions& options) {
-  switch (arm) {
-    case Arm::Naive:
+  switch (scheduler) {
+    case Scheduler::Naive:
       return schedule::own_script(program, "naive", machine);
-    case Arm::Isl:
+    case Scheduler::Isl:
       return poly::auto_schedule(program, machine,
                                  {.affine_core_only = true,
                                   .keep_order = options.keep_order,
                                   .notes = options.notes,
                                   .considered = options.considered,
                                   .refused = options.refused});
-    case Arm::Poly:
+    case Scheduler::Poly:
       return poly::auto_schedule(program, machine,
                                  {.keep_order = options.keep_order,
                                   .proves = options.proves,
                                   .notes = options.notes,
                                   .considered = options.considered,
                                   .refused = options.refused});
-    case Arm::Template:
+    case Scheduler::Template:
       return schedule::make_template(program, machine, options);
-    case Arm::Script:
+    case Scheduler::Script:
       break;
   }
   throw InternalError("a person's script is not written by the compiler");
@@ -356,7 +356,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
                          const KernelOptions& options) {
   BuiltKernel kernel;
   kernel.program = std::move(program);
-  kernel.asked = options.arm;
+  kernel.asked = options.scheduler;
   kernel.typical = typical_sizes(*kernel.program, options.typical);
   StageLog log(kernel.times);
   schedule_kernel(kernel, machine, options, log);

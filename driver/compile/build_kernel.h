@@ -3,7 +3,7 @@
 //
 //   Program -> Script (by a scheduler) -> replay, proved -> loops -> ready for codegen
 //
-// The schedulers (`Arm`): `naive` (reference order), `isl` (affine core with fixed tiles), `poly`
+// The schedulers (`Scheduler`): `naive` (reference order), `isl` (affine core with fixed tiles), `poly`
 // (the whole automatic scheduler), `template` (Polyte's manual schedules) and a person's script.
 // Everything after the Script is the same for all of them.
 #pragma once
@@ -27,16 +27,16 @@
 
 namespace polyte::driver {
 
-enum class Arm { Naive, Isl, Poly, Template, Script };
-std::string to_string(Arm arm);
+enum class Scheduler { Naive, Isl, Poly, Template, Script };
+std::string to_string(Scheduler scheduler);
 // Not "script": that one comes with its file.
-std::optional<Arm> arm_from_string(std::string_view name);
+std::optional<Scheduler> scheduler_from_string(std::string_view name);
 
 struct KernelOptions {
-  Arm arm = Arm::Poly;
-  const schedule::Script* script = nullptr;  // of Arm::Script
+  Scheduler scheduler = Scheduler::Poly;
+  const schedule::Script* script = nullptr;  // of Scheduler::Script
   std::string script_origin;                 // its file name, for messages
-  // A person's, of Arm::Template; null: ours.
+  // A person's, of Scheduler::Template; null: ours.
   std::shared_ptr<const schedule::TemplateSet> templates = nullptr;
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
@@ -84,10 +84,10 @@ struct BuiltKernel {
   std::vector<schedule::RefusedScript> refused;  // what the scheduler tried and the proof refused
   std::vector<StageTime> times;
   SecondJudgement second_judge;
-  Arm asked = Arm::Naive;
+  Scheduler asked = Scheduler::Naive;
   std::optional<Declined> declined = {};  // then the reference order was taken
-  Arm used() const { return declined ? Arm::Naive : asked; }
-  std::vector<schedule::TemplateUse> templates = {};  // of Arm::Template, a nest each
+  Scheduler used() const { return declined ? Scheduler::Naive : asked; }
+  std::vector<schedule::TemplateUse> templates = {};  // of Scheduler::Template, a nest each
   // What its parameters were taken to be where something was chosen.
   ir::Values typical;
 };
@@ -96,7 +96,7 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 
 // The script that a scheduler writes for a Program (empty directives for naive), or why
 // it declines.
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine,
+Result<schedule::Script> write_script(const ir::Program& program, Scheduler scheduler, const Machine& machine,
                                       const schedule::TemplateOptions& options = {});
 
 // What the Program's context says of each parameter alone; at least 0.

@@ -35,8 +35,8 @@ struct NamedScript {
 };
 
 struct ModelOptions {
-  Arm arm = Arm::Poly;
-  std::map<std::string, Arm> group_arms;  // by group name
+  Scheduler scheduler = Scheduler::Poly;
+  std::map<std::string, Scheduler> group_schedulers;  // by group name
   std::vector<NamedScript> scripts;       // for the groups that their headers name
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool second_judge = true;

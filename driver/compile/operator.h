@@ -2,7 +2,7 @@
 // benches use. The same path as a model's kernels (object, in-process link, memfd), without
 // graph and artifact.
 //
-//   CompiledOperator op = compile_operator(program, target, {.arm = Arm::Poly});
+//   CompiledOperator op = compile_operator(program, target, {.scheduler = Scheduler::Poly});
 //   OperatorRunner runner(op, tensors, 2);  // one tensor an interface buffer, in their order
 //   runner.run();
 #pragma once

@@ -7,9 +7,9 @@
 namespace polyte::driver {
 namespace {
 
-Arm arm_of(const GroupPlan& group, const ModelOptions& options) {
-  auto it = options.group_arms.find(group.name);
-  return it == options.group_arms.end() ? options.arm : it->second;
+Scheduler scheduler_of(const GroupPlan& group, const ModelOptions& options) {
+  auto it = options.group_schedulers.find(group.name);
+  return it == options.group_schedulers.end() ? options.scheduler : it->second;
 }
 
 const NamedScript* script_of(const GroupPlan& group, const ModelOptions& options) {
@@ -21,7 +21,7 @@ const NamedScript* script_of(const GroupPlan& group, const ModelOptions& options
 // What makes two groups one kernel: what they compute and how they are scheduled.
 std::string kernel_key(const GroupPlan& group, const ModelOptions& options) {
   const NamedScript* script = script_of(group, options);
-  std::string how = script ? "script " + script->origin : to_string(arm_of(group, options));
+  std::string how = script ? "script " + script->origin : to_string(scheduler_of(group, options));
   return how + "\n" + ir::canonical_text(group.expansion.program);
 }
 
@@ -43,7 +43,7 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     model.kernel_of_group[g] = it->second;
     if (!fresh) continue;
     KernelRequest request{&group, {}, it->first};
-    request.options.arm = arm_of(group, options);
+    request.options.scheduler = scheduler_of(group, options);
     request.options.proof = options.proof;
     request.options.second_judge = options.second_judge;
     request.options.judge_steps = options.judge_steps;
@@ -52,11 +52,11 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     // end.
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
-    if (request.options.arm == Arm::Template) request.options.templates = options.templates;
+    if (request.options.scheduler == Scheduler::Template) request.options.templates = options.templates;
     for (const OpenSymbol& symbol : model.symbols)
       request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {
-      request.options.arm = Arm::Script;
+      request.options.scheduler = Scheduler::Script;
       request.options.script = &script->script;
       request.options.script_origin = script->origin;
     }
@@ -121,8 +121,8 @@ void check_scripts_used(const ScheduledModel& model, const ModelOptions& options
     if (!problem.empty()) problems.push_back(who + ": " + problem);
   };
   for (const NamedScript& script : options.scripts) check(script.origin, script.script.program);
-  for (const auto& [name, arm] : options.group_arms)
-    check("--schedule " + name + "=" + to_string(arm), name);
+  for (const auto& [name, scheduler] : options.group_schedulers)
+    check("--schedule " + name + "=" + to_string(scheduler), name);
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 

@@ -99,7 +99,7 @@ class KernelCheck {
     inputs_ = small_integers(*program_, options_.seed);
     if (!interpret()) return;
     ++report_.kernels;
-    for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) run_arm(arm);
+    for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Template, Scheduler::Poly}) run_scheduler(scheduler);
   }
 
  private:
@@ -131,10 +131,10 @@ class KernelCheck {
   }
 
   // One and two threads; of a GPU the emulator in order, then in a random order of its threads.
-  void run_arm(Arm arm) {
+  void run_scheduler(Scheduler scheduler) {
     try {
       KernelOptions kernel;
-      kernel.arm = arm;
+      kernel.scheduler = scheduler;
       kernel.judge_steps = options_.judge_steps;
       kernel.emulated = target_.kind == TargetKind::Cuda;
       const CompiledOperator op = compile_operator(program_, target_, kernel);
@@ -142,12 +142,12 @@ class KernelCheck {
       ++(op.built.second_judge.ran ? report_.executed : report_.not_executed);
       Tensors alone;
       if (op.built.declined)
-        report_.fallbacks.push_back({program_->name, to_string(arm), to_string(op.built.used()),
+        report_.fallbacks.push_back({program_->name, to_string(scheduler), to_string(op.built.used()),
                                      op.built.declined->reason, op.built.declined->where});
       for (const std::string& note : op.built.notes)
         if (note.find("on one thread") != std::string::npos)
           report_.fallbacks.push_back(
-              {program_->name, to_string(arm), to_string(op.built.used()), note, "on a GPU"});
+              {program_->name, to_string(scheduler), to_string(op.built.used()), note, "on a GPU"});
       // `alone` is the result with one thread, which two threads have to repeat to the bit.
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
@@ -155,7 +155,7 @@ class KernelCheck {
         if (threads == 2) runner.set_emulation(runtime::kAdverse);
         runner.run();
         const std::string how =
-            to_string(arm) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
+            to_string(scheduler) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
                               : threads == 1 ? " with 1 thread"
                                              : " with 2 threads");
         if (alone.empty()) alone = clone(tensors);
@@ -163,7 +163,7 @@ class KernelCheck {
         compare(tensors, is_reordered, how);
       }
     } catch (const std::exception& e) {
-      report_.problems.push_back("'" + program_->name + "', " + to_string(arm) + ": " + e.what());
+      report_.problems.push_back("'" + program_->name + "', " + to_string(scheduler) + ": " + e.what());
     }
   }
 

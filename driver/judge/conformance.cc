@@ -150,7 +150,7 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph,
   ModelOptions options;
   options.strict = how.strict;
   options.emulated = how.emulator.has_value();
-  options.arm = result.arm;
+  options.scheduler = result.scheduler;
   options.jobs = 1;
   options.judge_steps = 20'000;
   PackagedModel model = package_model(std::move(graph), target, options);
@@ -200,19 +200,19 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target,
 }
 
 // What the importer does not take is unsupported; any other error is one of ours.
-CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target,
+CaseResult run_case(const fs::path& folder, Scheduler scheduler, const codegen::Target& target,
                     const CaseOptions& options) {
   const std::string name =
       folder.parent_path().filename().string() + "/" + folder.filename().string();
-  CaseResult result{name, arm, CaseOutcome::Pass, "", {}};
+  CaseResult result{name, scheduler, CaseOutcome::Pass, "", {}};
   try {
     compile_and_compare(folder, target, options, result);
   } catch (const UserError& e) {
     const bool refused = e.status() == ExitStatus::Unsupported;
     return {
-        name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
+        name, scheduler, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
   } catch (const std::exception& e) {
-    return {name, arm, CaseOutcome::Error, one_line(e.what()), {}};
+    return {name, scheduler, CaseOutcome::Error, one_line(e.what()), {}};
   }
   return result;
 }
@@ -248,12 +248,12 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& folders,
   return cases;
 }
 
-std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Arm>& arms,
+std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Scheduler>& schedulers,
                                   const codegen::Target& target, int jobs,
                                   const CaseOptions& options) {
-  std::vector<CaseResult> results(cases.size() * arms.size());
+  std::vector<CaseResult> results(cases.size() * schedulers.size());
   run_jobs(jobs, results.size(), [&](std::size_t i) {
-    results[i] = run_case(cases[i / arms.size()], arms[i % arms.size()], target, options);
+    results[i] = run_case(cases[i / schedulers.size()], schedulers[i % schedulers.size()], target, options);
   });
   return results;
 }

@@ -3,7 +3,7 @@
 // and compared: types and shapes exactly, elements within the case's own tolerance. Used by
 // `polyte conformance` and by the test of that name.
 //
-//   for (const CaseResult& r : run_cases(find_cases({"node"}, "*"), {Arm::Poly}, target, 2)) ...
+//   for (const CaseResult& r : run_cases(find_cases({"node"}, "*"), {Scheduler::Poly}, target, 2)) ...
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ std::string to_string(CaseOutcome outcome);
 
 struct CaseResult {
   std::string name;  // "node/test_relu": suite and folder
-  Arm arm = Arm::Poly;
+  Scheduler scheduler = Scheduler::Poly;
   CaseOutcome outcome = CaseOutcome::Pass;
   std::string detail;  // one line: the notes of a pass, the difference, every reason of a refusal
   std::vector<runtime::StepSpec> steps = {};  // of what was compiled: who scheduled each kernel
@@ -41,12 +41,12 @@ struct CaseOptions {
   std::optional<runtime::EmulatorOptions> emulator = {};
 };
 
-// All cases by all schedulers, `jobs` at a time; results are ordered by case, then as `arms` is.
+// All cases by all schedulers, `jobs` at a time; results are ordered by case, then as `schedulers` is.
 // Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts
 // its own model (bf16 tensors stored as u16, an input of another shape), so that what it asks
 // for is not defined.
 std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases,
-                                  const std::vector<Arm>& arms, const codegen::Target& target,
+                                  const std::vector<Scheduler>& schedulers, const codegen::Target& target,
                                   int jobs, const CaseOptions& options = {});
 
 }  // namespace polyte::driver

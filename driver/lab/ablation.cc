@@ -137,7 +137,7 @@ bool is_accepted(const Script& script, const std::shared_ptr<const ir::Program>&
   Machine machine = driver::target_named(subject.target).machine;
   machine.cores = subject.threads;
   driver::KernelOptions options;
-  options.arm = driver::Arm::Script;
+  options.scheduler = driver::Scheduler::Script;
   // As a worker reads it: from its text.
   try {
     const Script read = schedule::parse_script(schedule::print(script), "a step");

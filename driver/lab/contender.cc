@@ -54,9 +54,9 @@ class PeerContender : public Contender {
   std::size_t bound_ = 0;
 };
 
-driver::KernelOptions options_of(const Workshop& workshop, driver::Arm arm) {
+driver::KernelOptions options_of(const Workshop& workshop, driver::Scheduler arm) {
   driver::KernelOptions options;
-  options.arm = arm;
+  options.scheduler = arm;
   options.exact = workshop.plan.exact;
   options.emulated = workshop.plan.emulate;
   options.open = workshop.open;
@@ -105,7 +105,7 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
     return prepared;
   }
   driver::KernelOptions options = options_of(
-      workshop, scripted ? driver::Arm::Script : *driver::arm_from_string(arm.spec.what));
+      workshop, scripted ? driver::Scheduler::Script : *driver::scheduler_from_string(arm.spec.what));
   if (scripted) {
     script = schedule::parse_script(own->text, arm.spec.name);
     options.script = &script;
@@ -149,7 +149,7 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
                       std::to_string(workshop.row.threads);
     return prepared;
   }
-  driver::KernelOptions options = options_of(workshop, driver::Arm::Naive);
+  driver::KernelOptions options = options_of(workshop, driver::Scheduler::Naive);
   options.emulated = false;
   const driver::BuiltKernel naive = driver::build_kernel(program, workshop.host.machine, options);
   const std::string source = peer_source(naive, workshop.host.machine);
@@ -277,7 +277,7 @@ Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     codegen::Target here = workshop.host;
     here.machine.cores = threads;
-    driver::KernelOptions options = options_of(workshop, driver::Arm::Poly);
+    driver::KernelOptions options = options_of(workshop, driver::Scheduler::Poly);
     options.emulated = false;
     options.exact = true;
     Prepared prepared;

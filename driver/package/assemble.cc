@@ -185,7 +185,7 @@ class Assembler {
 
   void describe(const ModelOptions& options) {
     describe_target(target_, manifest());
-    manifest().options = {{"scheduler", to_string(options.arm)},
+    manifest().options = {{"scheduler", to_string(options.scheduler)},
                           {"fusion", options.fuse ? "on" : "off"},
                           {"layout", std::string(graph::to_string(options.layout))},
                           {"convolutions", std::string(graph::to_string(options.convolutions))},

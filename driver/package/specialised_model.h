@@ -4,7 +4,7 @@
 // the importer asked about: the shapes of inputs with open dimensions, and the values of those
 // that became constants.
 //
-//   SpecialisedModel model("yolo.onnx", {.arm = Arm::Template}, detect_host(), {});
+//   SpecialisedModel model("yolo.onnx", {.scheduler = Scheduler::Template}, detect_host(), {});
 //   model.run({{"image", image}, {"sizes", sizes}});      // compiled here
 //   model.run({{"image", other}, {"sizes", sizes}});      // not again
 //

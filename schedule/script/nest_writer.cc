@@ -220,12 +220,12 @@ void write_nest(const NestPlan& plan, std::vector<Directive>& into) {
   NestWriter(plan, into).run();
 }
 
-Script write_script(const ir::Program& program, const std::string& arm, const Machine& machine,
+Script write_script(const ir::Program& program, const std::string& writer, const Machine& machine,
                     const KernelPlan& plan) {
   std::set<std::string> reassociated;
   for (const NestPlan& nest : plan.nests)
     reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
-  Script script = own_script(program, arm, machine, reassociated);
+  Script script = own_script(program, writer, machine, reassociated);
   for (const PlannedDistribution& each : plan.apart)
     script.directives.push_back(directive_of(each));
   for (const NestPlan& nest : plan.nests) {

@@ -56,10 +56,10 @@ std::optional<Script> scheduled_merged(const ir::Program& program, const Machine
 
 }  // namespace
 
-Script own_script(const ir::Program& program, const std::string& arm, const Machine& machine,
+Script own_script(const ir::Program& program, const std::string& writer, const Machine& machine,
                   const std::set<std::string>& reassociated) {
   Script script;
-  script.name = program.name + "/" + arm;
+  script.name = program.name + "/" + writer;
   script.program = program.name;
   script.digest = ir::digest(program);
   script.target = machine.cpu;

@@ -14,9 +14,9 @@
 
 namespace polyte::schedule {
 
-// Without directives. `arm`: "template", as in the header; `reassociated`: loops whose
+// Without directives. `writer`: "template", as in the header; `reassociated`: loops whose
 // terms change places.
-Script own_script(const ir::Program& program, const std::string& arm, const Machine& machine,
+Script own_script(const ir::Program& program, const std::string& writer, const Machine& machine,
                   const std::set<std::string>& reassociated = {});
 
 // Words of a Program that a scheduler does not have to meet: flat subscripts are told apart by

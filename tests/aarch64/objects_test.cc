@@ -65,11 +65,11 @@ TEST_CASE("every Program compiles to an object, with NEON in it where its loops 
   const codegen::Target target = neoverse();
   int count = 0, vectors = 0;
   for (const NamedProgram& named : testing::programs_in(kFolders, {67}))
-    for (const Arm arm : {Arm::Poly, Arm::Template}) {
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template}) {
       CAPTURE(named.program->name);
-      CAPTURE(to_string(arm));
+      CAPTURE(to_string(scheduler));
       const BuiltKernel kernel =
-          build_kernel(named.program, target.machine, testing::unproved(arm));
+          build_kernel(named.program, target.machine, testing::unproved(scheduler));
       check_object(kernel, target);
       ++count;
       if (!has_lanes(kernel.kernel.program)) continue;
@@ -90,7 +90,7 @@ TEST_CASE("schedules of people compile as well, or the instruction is named that
     for (const NamedProgram& named : programs) {
       if (named.program->name != script.program) continue;
       CAPTURE(file.string());
-      KernelOptions options = testing::unproved(Arm::Script);
+      KernelOptions options = testing::unproved(Scheduler::Script);
       options.script = &script;
       options.script_origin = file.filename().string();
       try {
@@ -110,7 +110,7 @@ TEST_CASE("schedules of people compile as well, or the instruction is named that
 TEST_CASE("an artifact says what it is for, and only such a processor runs it") {
   const codegen::Target target = neoverse();
   const auto program = testing::programs_in({"examples/programs"}, {24}).front().program;
-  CompiledOperator op = compile_operator(program, target, testing::unproved(Arm::Poly));
+  CompiledOperator op = compile_operator(program, target, testing::unproved(Scheduler::Poly));
   CHECK(op.arch == "aarch64");
   CHECK(op.cpu == "neoverse-n1");
   CHECK(std::ranges::find(op.features, "+neon") != op.features.end());

@@ -105,9 +105,9 @@ class Emulated {
   }
 
   // Runs the kernel on the tensors: they hold what it left there.
-  void run(const NamedProgram& named, Arm arm, std::span<runtime::Tensor> tensors) const {
+  void run(const NamedProgram& named, Scheduler scheduler, std::span<runtime::Tensor> tensors) const {
     const codegen::Target target = target_named("aarch64:neoverse-n1");
-    const BuiltKernel kernel = build_kernel(named.program, target.machine, testing::unproved(arm));
+    const BuiltKernel kernel = build_kernel(named.program, target.machine, testing::unproved(scheduler));
     const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
     std::ofstream(folder_.file("kernel.o"), std::ios::binary) << object.bytes;
     std::vector<runtime::Tensor> packed = pack_constants(kernel, tensors);
@@ -139,14 +139,14 @@ class Emulated {
 };
 
 // How many bytes differ between the two processors.
-std::size_t differing_bytes(const NamedProgram& named, Arm arm, const Emulated& emulated) {
+std::size_t differing_bytes(const NamedProgram& named, Scheduler scheduler, const Emulated& emulated) {
   std::vector<runtime::Tensor> here = filled_tensors(*named.program),
                                there = filled_tensors(*named.program);
   // Without AVX-512, whose exponentials round elsewhere.
   const CompiledOperator op =
-      compile_operator(named.program, codegen::target_for_cpu("x86-64-v3"), testing::unproved(arm));
+      compile_operator(named.program, codegen::target_for_cpu("x86-64-v3"), testing::unproved(scheduler));
   OperatorRunner(op, here, 1).run();
-  emulated.run(named, arm, there);
+  emulated.run(named, scheduler, there);
   std::size_t count = 0;
   for (std::size_t i = 0; i < here.size(); ++i)
     for (std::size_t at = 0; at < here[i].raw().size(); ++at)
@@ -175,13 +175,13 @@ int run_all() {
   for (const NamedProgram& named :
        testing::programs_in({"examples/programs", "examples/schedules"}, {24})) {
     if (rounds(named.program->name) || !test::is_swept(number++, 2)) continue;
-    for (const Arm arm : {Arm::Naive, Arm::Poly, Arm::Template}) {
-      const std::size_t count = differing_bytes(named, arm, emulated);
+    for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Poly, Scheduler::Template}) {
+      const std::size_t count = differing_bytes(named, scheduler, emulated);
       ++compared;
       failed += count > 0 ? 1 : 0;
       if (count > 0)
         std::printf("%s by %s: %zu bytes differ\n", named.program->name.c_str(),
-                    to_string(arm).c_str(), count);
+                    to_string(scheduler).c_str(), count);
     }
   }
   std::printf("%d kernels compared, %d differ\n", compared, failed);

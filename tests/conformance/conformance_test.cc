@@ -18,7 +18,7 @@
 #include "tests/sweep.h"
 
 using namespace polyte;
-using driver::Arm;
+using driver::Scheduler;
 using driver::CaseOutcome;
 using driver::CaseResult;
 
@@ -37,17 +37,17 @@ Names read_expected() {
   return names;
 }
 
-Names names_of(const std::vector<CaseResult>& results, Arm arm) {
+Names names_of(const std::vector<CaseResult>& results, Scheduler scheduler) {
   Names names;
   for (const CaseResult& r : results)
-    if (r.arm == arm) names.insert(r.name);
+    if (r.scheduler == scheduler) names.insert(r.name);
   return names;
 }
 
-Names passing(const std::vector<CaseResult>& results, Arm arm) {
+Names passing(const std::vector<CaseResult>& results, Scheduler scheduler) {
   Names names;
   for (const CaseResult& r : results) {
-    if (r.arm == arm && r.outcome == CaseOutcome::Pass) names.insert(r.name);
+    if (r.scheduler == scheduler && r.outcome == CaseOutcome::Pass) names.insert(r.name);
   }
   return names;
 }
@@ -55,12 +55,12 @@ Names passing(const std::vector<CaseResult>& results, Arm arm) {
 std::vector<CaseResult> run_all(const codegen::Target& target) {
   const auto cases = driver::find_cases(testing::suites(), "*");
   std::vector<CaseResult> results =
-      driver::run_cases(cases, {Arm::Poly}, target, driver::default_jobs());
+      driver::run_cases(cases, {Scheduler::Poly}, target, driver::default_jobs());
   auto some = cases;
   std::size_t number = 0;
   if (!std::getenv("POLYTE_BLESS"))
     std::erase_if(some, [&](const auto&) { return !test::is_swept(number++, 3); });
-  std::ranges::move(driver::run_cases(some, {Arm::Template}, target, driver::default_jobs()),
+  std::ranges::move(driver::run_cases(some, {Scheduler::Template}, target, driver::default_jobs()),
                     std::back_inserter(results));
   return results;
 }
@@ -76,7 +76,7 @@ void write_record(const std::vector<CaseResult>& results, const codegen::Target&
   nlohmann::json json;
   json["cpu"] = target.machine.cpu;
   for (const CaseResult& r : results) {
-    nlohmann::json& suite = json["suites"][r.name.substr(0, r.name.find('/'))][to_string(r.arm)];
+    nlohmann::json& suite = json["suites"][r.name.substr(0, r.name.find('/'))][to_string(r.scheduler)];
     if (suite.is_null()) suite = nlohmann::json::object();
     for (const auto outcome :
          {CaseOutcome::Pass, CaseOutcome::Fail, CaseOutcome::Unsupported, CaseOutcome::Error}) {
@@ -84,8 +84,8 @@ void write_record(const std::vector<CaseResult>& results, const codegen::Target&
       suite[to_string(outcome)] = suite.value(to_string(outcome), 0) + one;
     }
     const bool passes = r.outcome == CaseOutcome::Pass;
-    if (r.arm == Arm::Poly && passes) json["passed"].push_back(r.name);
-    if (r.arm == Arm::Poly && !passes)
+    if (r.scheduler == Scheduler::Poly && passes) json["passed"].push_back(r.name);
+    if (r.scheduler == Scheduler::Poly && !passes)
       json["not passed"][r.name] = to_string(r.outcome) + ": " + r.detail;
   }
   std::filesystem::create_directories(std::filesystem::path(kRecord).parent_path());
@@ -113,14 +113,14 @@ TEST_CASE(
   }
   const codegen::Target target = codegen::detect_host();
   const std::vector<CaseResult> results = run_all(target);
-  const Names poly = passing(results, Arm::Poly), by_template = passing(results, Arm::Template);
-  const Names asked = names_of(results, Arm::Template);
+  const Names poly = passing(results, Scheduler::Poly), by_template = passing(results, Scheduler::Template);
+  const Names asked = names_of(results, Scheduler::Template);
   if (std::getenv("POLYTE_BLESS")) {
     write_expected(poly);
     write_record(results, target);
   }
   for (const CaseResult& r : results) {
-    INFO(r.name << ", " << to_string(r.arm) << ": " << r.detail);
+    INFO(r.name << ", " << to_string(r.scheduler) << ": " << r.detail);
     CHECK((r.outcome == CaseOutcome::Pass || r.outcome == CaseOutcome::Unsupported));
     CHECK((r.outcome == CaseOutcome::Pass || !r.detail.empty()));
     CHECK(r.detail.find("the reference order is used") == std::string::npos);

@@ -45,9 +45,9 @@ Machine machine() {
   return result;
 }
 
-KernelOptions options_of(Arm arm) {
+KernelOptions options_of(Scheduler scheduler) {
   KernelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.second_judge = false;
   return options;
 }
@@ -108,9 +108,9 @@ std::string difference(const ir::LoopProgram& loops, const ir::Environment& expe
   return "";
 }
 
-void check(const std::shared_ptr<const ir::Program>& program, Arm arm) {
-  INFO(program->name << " by " << to_string(arm));
-  const BuiltKernel kernel = build_kernel(program, machine(), options_of(arm));
+void check(const std::shared_ptr<const ir::Program>& program, Scheduler scheduler) {
+  INFO(program->name << " by " << to_string(scheduler));
+  const BuiltKernel kernel = build_kernel(program, machine(), options_of(scheduler));
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*kernel.state, {.machine = machine()});
   ir::Environment inputs = small_integer_environment(*program, 1);
   if (!kernel.packed.empty()) ir::interpret(kernel.packing, inputs, {});
@@ -137,7 +137,7 @@ void check_folder(const fs::path& folder, std::int64_t first, std::size_t at_lea
   CHECK(files.size() >= at_least);
   for (const fs::path& file : files)
     for (const ir::Program& open : ir::parse_programs(text_of(file), file.string()))
-      for (const Arm arm : {Arm::Naive, Arm::Poly}) check(small(open, first), arm);
+      for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Poly}) check(small(open, first), scheduler);
 }
 
 // The C of statements over these buffers, in reference order, and its bits.
@@ -160,8 +160,8 @@ std::string check_statements(const std::string& name, const std::string& stateme
   inout f: bool[9]
 )" + statements + "\n",
                                                             "test"));
-  check(program, Arm::Naive);
-  const BuiltKernel kernel = build_kernel(program, machine(), options_of(Arm::Naive));
+  check(program, Scheduler::Naive);
+  const BuiltKernel kernel = build_kernel(program, machine(), options_of(Scheduler::Naive));
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*kernel.state, {.machine = machine()});
   return codegen::write_c({&loops, 1});
 }
@@ -221,7 +221,7 @@ TEST_CASE("what C cannot say is reported, all of it") {
       ir::parse_program("program short(N)\n  in x: f16[3]\n  in b: bf16[3]\n  out y: f32[3]\n"
                         "  y[i] = f32(x[i]) + f32(b[i])\n",
                         "test"));
-  const BuiltKernel kernel = build_kernel(small(*program, 3), machine(), options_of(Arm::Naive));
+  const BuiltKernel kernel = build_kernel(small(*program, 3), machine(), options_of(Scheduler::Naive));
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*kernel.state, {.machine = machine()});
   try {
     codegen::write_c({&loops, 1});

@@ -95,21 +95,21 @@ TEST_CASE("constant pool: two layers with the same weights have one copy of them
     weights[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 5 - 2);
     others[static_cast<std::size_t>(i)] = static_cast<float>(i * 3 % 7 - 3);
   }
-  for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template, driver::Arm::Naive}) {
-    const auto compiled = [&](const std::vector<float>& second, driver::Arm by) {
+  for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template, driver::Scheduler::Naive}) {
+    const auto compiled = [&](const std::vector<float>& second, driver::Scheduler by) {
       driver::ModelOptions options;
-      options.arm = by;
+      options.scheduler = by;
       return driver::package_model(two_layers(weights, second), codegen::detect_host(), options)
           .parts;
     };
-    const auto same = compiled(weights, arm), different = compiled(others, arm);
-    CAPTURE(driver::to_string(arm));
+    const auto same = compiled(weights, scheduler), different = compiled(others, scheduler);
+    CAPTURE(driver::to_string(scheduler));
     REQUIRE(same.constants.size() == 1);
     CHECK(2 * same.constants[0].bytes() == different.constants[0].bytes());
-    CHECK(testing::same_bits(testing::run_once(compiled(weights, arm), 2),
-                             testing::run_once(compiled(weights, driver::Arm::Naive), 1)));
-    CHECK(testing::same_bits(testing::run_once(compiled(others, arm), 2),
-                             testing::run_once(compiled(others, driver::Arm::Naive), 1)));
+    CHECK(testing::same_bits(testing::run_once(compiled(weights, scheduler), 2),
+                             testing::run_once(compiled(weights, driver::Scheduler::Naive), 1)));
+    CHECK(testing::same_bits(testing::run_once(compiled(others, scheduler), 2),
+                             testing::run_once(compiled(others, driver::Scheduler::Naive), 1)));
   }
 }
 

@@ -29,7 +29,7 @@ std::string names_of(const PackagedModel& model) {
 
 TEST_CASE("fusion feedback: within the limits nothing is split") {
   driver::ModelOptions options;
-  options.arm = driver::Arm::Template;
+  options.scheduler = driver::Scheduler::Template;
   PackagedModel model = compiled(options);
   CHECK(model.fusion_options.keep_apart.empty());
   for (const driver::BuiltKernel& kernel : model.kernels) {
@@ -40,7 +40,7 @@ TEST_CASE("fusion feedback: within the limits nothing is split") {
 
 TEST_CASE("fusion feedback: a group above a limit is split until it is below, or one operator") {
   driver::ModelOptions options;
-  options.arm = driver::Arm::Template;
+  options.scheduler = driver::Scheduler::Template;
   const runtime::Tensor expected = testing::run_once(compiled(options).parts, 1);
   options.limits.recompute = 0.5;  // which nothing keeps
   PackagedModel model = compiled(options);
@@ -61,7 +61,7 @@ TEST_CASE("fusion feedback: a group above a limit is split until it is below, or
 
 TEST_CASE("fusion feedback: temporaries above the limit") {
   driver::ModelOptions options;
-  options.arm = driver::Arm::Naive;  // keeps every temporary whole
+  options.scheduler = driver::Scheduler::Naive;  // keeps every temporary whole
   PackagedModel before = compiled(options);
   std::int64_t most = 0;
   for (const driver::BuiltKernel& kernel : before.kernels)
@@ -80,7 +80,7 @@ TEST_CASE("fusion feedback: temporaries above the limit") {
 
 TEST_CASE("fusion feedback: what a person asked for stays, and that is said") {
   driver::ModelOptions options;
-  options.arm = driver::Arm::Template;
+  options.scheduler = driver::Scheduler::Template;
   options.limits.recompute = 0.5;
   options.fusion = driver::parse_fusion_file("together conv1 relu1", "fusion.txt").requests;
   PackagedModel model = compiled(options);

@@ -15,9 +15,9 @@ using driver::PackagedModel;
 
 namespace {
 
-driver::ModelOptions options_of(const std::string& text, driver::Arm arm = driver::Arm::Template) {
+driver::ModelOptions options_of(const std::string& text, driver::Scheduler scheduler = driver::Scheduler::Template) {
   driver::ModelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.fusion = driver::parse_fusion_file(text, "fusion.txt").requests;
   return options;
 }
@@ -66,18 +66,18 @@ TEST_CASE("fusion file: what it forces and forbids is what the groups are") {
 
 TEST_CASE("fusion file: every scheduler gives the same bits, however it is fused") {
   const codegen::Target target = codegen::detect_host();
-  driver::ModelOptions reference = options_of("", driver::Arm::Naive);
+  driver::ModelOptions reference = options_of("", driver::Scheduler::Naive);
   reference.fuse = false;
   const runtime::Tensor expected = testing::run_once(
       driver::package_model(testing::integer_network(), target, reference).parts, 1);
   for (const char* text :
        {"apart conv1 relu1\napart conv2 add", "together flat fc",
         "together relu1 pool\napart conv1 relu1", "together relu2 mean\napart conv2 add"}) {
-    for (const driver::Arm arm : {driver::Arm::Naive, driver::Arm::Template, driver::Arm::Poly}) {
+    for (const driver::Scheduler scheduler : {driver::Scheduler::Naive, driver::Scheduler::Template, driver::Scheduler::Poly}) {
       CAPTURE(text);
-      CAPTURE(driver::to_string(arm));
+      CAPTURE(driver::to_string(scheduler));
       PackagedModel model =
-          driver::package_model(testing::integer_network(), target, options_of(text, arm));
+          driver::package_model(testing::integer_network(), target, options_of(text, scheduler));
       CHECK(testing::same_bits(testing::run_once(std::move(model.parts), 2), expected));
     }
   }

@@ -84,9 +84,9 @@ std::string different_output(const ir::Program& program, const ir::Environment& 
 
 // Sums of whole numbers are the same in any order; quotients and exponentials are not, so that sums
 // of them stay in theirs.
-driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Arm arm) {
+driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler) {
   driver::KernelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.exact = true;
   options.typical = {17};
   return driver::build_kernel(program, machine(), options);
@@ -101,11 +101,11 @@ TEST_CASE("examples with their first size open: the reference's bits at every si
         ir::parse_program(text_of("examples/programs/" + example.file + ".program"), example.file);
     const auto program = std::make_shared<const ir::Program>(ir::bind(parsed, example.closed));
     REQUIRE(program->params.size() == 1);
-    for (const driver::Arm arm :
-         {driver::Arm::Naive, driver::Arm::Isl, driver::Arm::Poly, driver::Arm::Template}) {
-      CAPTURE(to_string(arm));
-      driver::BuiltKernel kernel = kernel_of(program, arm);
-      const bool declines = !driver::write_script(ir::at_typical(*program, kernel.typical), arm,
+    for (const driver::Scheduler scheduler :
+         {driver::Scheduler::Naive, driver::Scheduler::Isl, driver::Scheduler::Poly, driver::Scheduler::Template}) {
+      CAPTURE(to_string(scheduler));
+      driver::BuiltKernel kernel = kernel_of(program, scheduler);
+      const bool declines = !driver::write_script(ir::at_typical(*program, kernel.typical), scheduler,
                                                   machine(), {.keep_order = true});
       // Ordered regions, whatever their size; nothing is refused.
       CHECK(kernel.declined.has_value() == declines);
@@ -138,7 +138,7 @@ TEST_CASE("a padded copy has a size within the loop of open size, and stays with
             where + "\n",
         "test");
     driver::KernelOptions options;
-    options.arm = driver::Arm::Script;
+    options.scheduler = driver::Scheduler::Script;
     options.script = &script;
     options.script_origin = "conv.sched";
     return driver::build_kernel(program, machine(), options);
@@ -157,7 +157,7 @@ TEST_CASE("a temporary of open size is a buffer of the interface, behind all oth
       ir::parse_program("program p(N)\n  in  x: f32[N, 4]\n"
                         "  out y: f32[N, 4]\n  t[n, i] = x[n, i] + 1\n  y[n, i] = t[n, 3 - i]\n",
                         "t"));
-  const driver::BuiltKernel kernel = kernel_of(program, driver::Arm::Naive);
+  const driver::BuiltKernel kernel = kernel_of(program, driver::Scheduler::Naive);
   REQUIRE(kernel.kernel.program.buffers.size() == 3);
   CHECK(kernel.kernel.program.buffers[2].name == "t");
   CHECK(kernel.kernel.program.buffers[2].role == ir::Role::Temp);

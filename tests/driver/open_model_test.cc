@@ -9,7 +9,7 @@
 #include "tests/frontend/model_builder.h"
 
 using namespace polyte;
-using driver::Arm;
+using driver::Scheduler;
 using testing::List;
 using testing::ModelBuilder;
 using testing::set;
@@ -29,9 +29,9 @@ driver::Network network_of(const Model& model, const std::vector<driver::OpenSym
   return {symbols, [&](const Sizes& sizes) { return graph_of(model, sizes); }};
 }
 
-runtime::Session session_of(const driver::Network& network, Arm arm, int threads,
+runtime::Session session_of(const driver::Network& network, Scheduler scheduler, int threads,
                             driver::ModelOptions options = {}) {
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.strict = true;
   driver::PackagedModel compiled = driver::package_model(network, codegen::detect_host(), options);
   for (const driver::BuiltKernel& kernel : compiled.kernels) CHECK_FALSE(kernel.declined);
@@ -58,11 +58,11 @@ void check_all_sizes(const Model& model, const std::vector<driver::OpenSymbol>& 
   const driver::Network network = network_of(model, symbols);
   std::vector<std::vector<runtime::Tensor>> expected;
   for (const Sizes& sizes : all_sizes)
-    expected.push_back(outputs_of(session_of(graph_of(model, sizes), Arm::Naive, 1), {}));
-  for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) {
+    expected.push_back(outputs_of(session_of(graph_of(model, sizes), Scheduler::Naive, 1), {}));
+  for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Template, Scheduler::Poly}) {
     for (const int threads : {1, 2}) {
-      CAPTURE(to_string(arm));
-      const runtime::Session session = session_of(network, arm, threads, options);
+      CAPTURE(to_string(scheduler));
+      const runtime::Session session = session_of(network, scheduler, threads, options);
       for (std::size_t i = 0; i < all_sizes.size(); ++i) {
         CAPTURE(all_sizes[i].begin()->second);
         const std::vector<runtime::Tensor> got = outputs_of(session, all_sizes[i]);
@@ -172,7 +172,7 @@ TEST_CASE("places read at run time are within an open dimension") {
     set(b.node("Gather", {"x", "p"}, {"y"}, "rows"), "axis", std::int64_t{0});
     b.output("y");
   };
-  const runtime::Session session = session_of(network_of(model, {{"n", 1, 16, 64}}), Arm::Poly, 2);
+  const runtime::Session session = session_of(network_of(model, {{"n", 1, 16, 64}}), Scheduler::Poly, 2);
   for (const std::int64_t n : {1, 2, 5, 64}) {
     runtime::Tensor x(DType::F32, {n, 4}), p(DType::I32, {3});
     for (std::int64_t i = 0; i < x.elements(); ++i)

@@ -13,7 +13,7 @@ using namespace polyte;
 
 driver::KernelOptions options_with(const schedule::Script& script) {
   driver::KernelOptions options;
-  options.arm = driver::Arm::Script;
+  options.scheduler = driver::Scheduler::Script;
   options.script = &script;
   return options;
 }

@@ -113,9 +113,9 @@ program scan(T, N)
 
 TEST_CASE("a kernel says what its second judge did") {
   const auto program = bound_program(kGemm, {{"M", 4}, {"N", 5}, {"K", 3}});
-  for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) {
+  for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Template, Scheduler::Poly}) {
     KernelOptions options;
-    options.arm = arm;
+    options.scheduler = scheduler;
     CHECK(build_kernel(program, machine(), options).second_judge.ran);
     options.second_judge = false;
     CHECK_FALSE(build_kernel(program, machine(), options).second_judge.ran);

@@ -68,7 +68,7 @@ TEST_CASE(
 TEST_CASE("a kernel that was compiled for another processor is refused before it runs") {
   const auto bound = gemv();
   driver::KernelOptions options;
-  options.arm = driver::Arm::Naive;
+  options.scheduler = driver::Scheduler::Naive;
   driver::CompiledOperator op = driver::compile_operator(bound, codegen::detect_host(), options);
   std::vector<runtime::Tensor> tensors = driver::make_tensors(*bound);
   CHECK_NOTHROW(driver::OperatorRunner(op, tensors, 1).run());
@@ -91,9 +91,9 @@ TEST_CASE("a plan that is proved as a whole is the one that is proved while it i
     const auto bound = std::make_shared<const ir::Program>(
         ir::bind(ir::parse_program(kTriangle, "test"), {{"N", n}}));
     driver::KernelOptions options;
-    options.arm = driver::Arm::Poly;
+    options.scheduler = driver::Scheduler::Poly;
     const driver::BuiltKernel kernel = driver::build_kernel(bound, machine, options);
-    const auto proved = driver::write_script(*bound, driver::Arm::Poly, machine);
+    const auto proved = driver::write_script(*bound, driver::Scheduler::Poly, machine);
     REQUIRE(static_cast<bool>(proved));
     CHECK_FALSE(kernel.declined);
     CHECK(schedule::print(kernel.script) == schedule::print(*proved));

@@ -60,7 +60,7 @@ std::vector<float> elements(const NamedTensors& outputs) {
 TEST_CASE("specialised model: one compilation a shape and a value, and the right result for each") {
   const ModelFile file;
   driver::ModelOptions options;
-  options.arm = driver::Arm::Naive;
+  options.scheduler = driver::Scheduler::Naive;
   driver::SpecialisedModel model(file.path, options, codegen::detect_host(), {}, {.threads = 1});
   CHECK(elements(model.run(inputs_of(2, 1))) == std::vector<float>{20, 52});
   CHECK(elements(model.run(inputs_of(2, 1, 0))) == std::vector<float>{12, 44});
@@ -76,7 +76,7 @@ TEST_CASE("specialised model: one compilation a shape and a value, and the right
 TEST_CASE("specialised model: a few are kept, the one that was not used for longest goes") {
   const ModelFile file;
   driver::ModelOptions options;
-  options.arm = driver::Arm::Naive;
+  options.scheduler = driver::Scheduler::Naive;
   driver::SpecialisedModel model(file.path, options, codegen::detect_host(), {},
                                  {.threads = 1, .most_kept = 2});
   for (const std::int64_t rows : {1, 2, 1, 3, 1}) model.run(inputs_of(rows, 1));
@@ -88,7 +88,7 @@ TEST_CASE("specialised model: a few are kept, the one that was not used for long
 TEST_CASE("specialised model: from several threads each kind is compiled once") {
   const ModelFile file;
   driver::ModelOptions options;
-  options.arm = driver::Arm::Naive;
+  options.scheduler = driver::Scheduler::Naive;
   driver::SpecialisedModel model(file.path, options, codegen::detect_host(), {}, {.threads = 1});
   std::vector<std::jthread> threads;
   std::atomic<int> right = 0;

@@ -135,9 +135,9 @@ TEST_CASE("a network in shared memory computes the interpreter's bits, on any nu
   graph::Tensor given = graph::make_tensor(
       {DType::F32, {1, 8, 9, 7}}, std::vector<double>(x.as<float>().begin(), x.as<float>().end()));
   const std::vector<graph::Tensor> expected = graph::evaluate_graph(g, std::vector{given});
-  for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) {
+  for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Template, Scheduler::Poly}) {
     ModelOptions options;
-    options.arm = arm;
+    options.scheduler = scheduler;
     PackagedModel model = package_model(g, codegen::detect_host(), options);
     const runtime::ArtifactManifest manifest = model.parts.manifest;
     for (const runtime::StepSpec& step : manifest.steps)

@@ -11,16 +11,16 @@ namespace {
 
 using namespace polyte;
 
-constexpr driver::Arm kArms[] = {driver::Arm::Poly, driver::Arm::Template};
+constexpr driver::Scheduler kArms[] = {driver::Scheduler::Poly, driver::Scheduler::Template};
 
 struct Written {
   std::string script, notes;
   bool has(const char* words) const { return script.find(words) != std::string::npos; }
 };
 
-Written written_for(const char* text, driver::Arm arm, const Machine& machine) {
+Written written_for(const char* text, driver::Scheduler scheduler, const Machine& machine) {
   driver::KernelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   const driver::BuiltKernel kernel = driver::build_kernel(
       std::make_shared<const ir::Program>(ir::parse_program(text, "test")), machine, options);
   Written result{schedule::print(kernel.script), {}};
@@ -28,15 +28,15 @@ Written written_for(const char* text, driver::Arm arm, const Machine& machine) {
   return result;
 }
 
-Written written(const char* text, driver::Arm arm, const char* cpu = "x86-64-v3") {
-  return written_for(text, arm, codegen::target_for_cpu(cpu).machine);
+Written written(const char* text, driver::Scheduler scheduler, const char* cpu = "x86-64-v3") {
+  return written_for(text, scheduler, codegen::target_for_cpu(cpu).machine);
 }
 
 // Both schedulers keep the sums of these in registers.
 void check_registers(std::initializer_list<std::string> texts) {
-  for (const driver::Arm arm : kArms)
+  for (const driver::Scheduler scheduler : kArms)
     for (const std::string& text : texts) {
-      const Written sums = written(text.c_str(), arm);
+      const Written sums = written(text.c_str(), scheduler);
       CAPTURE(sums.script);
       CHECK(sums.has("in register"));
       CHECK(sums.notes.find("not kept in registers") == std::string::npos);
@@ -52,8 +52,8 @@ constexpr const char* kProduct =
 TEST_CASE("wordings: a factor of an operand is multiplied once per element, not in each tile") {
   const std::string text = kProduct + std::string("  C[m, n] = sum[k] 2 * A[m, k] * B[k, n]\n");
   check_registers({text});
-  for (const driver::Arm arm : kArms) {
-    const Written product = written(text.c_str(), arm);
+  for (const driver::Scheduler scheduler : kArms) {
+    const Written product = written(text.c_str(), scheduler);
     CAPTURE(product.script);
     CHECK(product.has("precompute C.update: A_value[m, k] = 2 * A[m, k]"));
   }
@@ -107,13 +107,13 @@ program chain()
   b[i, j] = max(a[i, j] + 1, 0)
   y[i, j] = b[i, j] * b[i, j] - a[i, j]
 )";
-  for (const driver::Arm arm : kArms) {
-    const Written chain = written(text, arm);
+  for (const driver::Scheduler scheduler : kArms) {
+    const Written chain = written(text, scheduler);
     CAPTURE(chain.script);
     CHECK(chain.has("{ <j.i> > a; <j.i> > b; <j.i> > y }"));
     CHECK(chain.has("stage a at a:j.o in register"));
     CHECK(chain.has("stage b at "));
-    const Written on_gpu = written_for(text, arm, driver::target_named("cuda:h100").machine);
+    const Written on_gpu = written_for(text, scheduler, driver::target_named("cuda:h100").machine);
     CAPTURE(on_gpu.script);
     CHECK(on_gpu.has("stage a at a:j"));
     CHECK(on_gpu.has("stage b at "));
@@ -129,16 +129,16 @@ program add()
   out y: f32[1000, 1000]
   y[i, j] = x[i, j] + b[j]
 )";
-  for (const driver::Arm arm : kArms)
+  for (const driver::Scheduler scheduler : kArms)
     for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
-      const Written rows = written(text, arm, cpu);
+      const Written rows = written(text, scheduler, cpu);
       CAPTURE(rows.script);
       CHECK((rows.has("nest i.o > j.o >") || rows.has("nest i > j.o >")));
     }
 }
 
 TEST_CASE("wordings: what one pass adds up for each channel stays in registers") {
-  for (const driver::Arm arm : kArms) {
+  for (const driver::Scheduler scheduler : kArms) {
     const Written sums = written(R"(
 program moments()
   in  x: f32[16, 64, 784]
@@ -147,7 +147,7 @@ program moments()
   m[c] = sum[n in 0..16, k in 0..784] x[n, c, k]
   v[c] = sum[n in 0..16, k in 0..784] x[n, c, k] * x[n, c, k]
 )",
-                                 arm);
+                                 scheduler);
     CAPTURE(sums.script);
     CAPTURE(sums.notes);
     CHECK(sums.has("m_v at "));
@@ -158,7 +158,7 @@ program moments()
 }
 
 TEST_CASE("wordings: windows that move by two are read in vectors, whatever their length") {
-  for (const driver::Arm arm : kArms)
+  for (const driver::Scheduler scheduler : kArms)
     for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
       const Written pool = written(R"(
 program pool()
@@ -166,7 +166,7 @@ program pool()
   out y: f32[8, 56, 56]
   y[c, h, q] = max[r in 0..3, s in 0..3] x[c, 2*h + r, 2*q + s]
 )",
-                                   arm, cpu);
+                                   scheduler, cpu);
       CAPTURE(pool.script);
       CHECK(pool.has("<q.i> > y.update"));
     }
@@ -178,8 +178,8 @@ TEST_CASE("wordings: rows are summed up side by side, whether or not something i
   const std::string head = "program rows()\n  in    A: f64[2000, 2000]\n  in    x: f64[2000]\n";
   for (const std::string& text : {head + "  inout y: f64[2000]\n  y[i] += A[i, j] * x[j]\n",
                                   head + "  out   y: f64[2000]\n  y[i] = sum[j] A[i, j] * x[j]\n"})
-    for (const driver::Arm arm : kArms) {
-      const Written sums = written(text.c_str(), arm);
+    for (const driver::Scheduler scheduler : kArms) {
+      const Written sums = written(text.c_str(), scheduler);
       CAPTURE(sums.script);
       CHECK(sums.has("j.o > [i.i] > <j.i> > y_v.update"));
     }
@@ -193,8 +193,8 @@ program gemm()
   out C: f32[97, 97]
   C[m, n] = sum[k in 1..97] A[m, k] * B[k, n]    for m in 1..97, n in 1..97
 )";
-  for (const driver::Arm arm : kArms) {
-    const Written sums = written(gemm, arm);
+  for (const driver::Scheduler scheduler : kArms) {
+    const Written sums = written(gemm, scheduler);
     CAPTURE(sums.script);
     CHECK(sums.has("from 1"));
     CHECK(sums.has("in register"));
@@ -211,9 +211,9 @@ TEST_CASE("wordings: a product in ordered loops has its tile of registers") {
       "  loop m in 0..96\n    loop n in 0..96\n      C[m, n] = 0\n      loop k in 0..96\n"
       "        C[m, n] += A[m, k] * B[k, n]\n";
   check_registers({kProduct + rows, kProduct + terms, kProduct + all});
-  for (const driver::Arm arm : kArms)
+  for (const driver::Scheduler scheduler : kArms)
     for (const std::string& loops : {rows, terms, all})
-      CHECK(written((kProduct + loops).c_str(), arm).notes.empty());
+      CHECK(written((kProduct + loops).c_str(), scheduler).notes.empty());
 }
 
 // Sums begin under two conditions; what the full tiles left before must not stay alive beside
@@ -230,7 +230,7 @@ stage C at C.update:m.o in register
 )",
                                                          "test");
   driver::KernelOptions options;
-  options.arm = driver::Arm::Script;
+  options.scheduler = driver::Scheduler::Script;
   options.script = &script;
   const std::string text =
       "program gemm()\n  in  A: f32[16, 96]\n  in  B: f32[96, 96]\n  out C: f32[16, 96]\n"
@@ -249,12 +249,12 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
     const std::string size = std::string("f32[8000, ") + columns + "]\n";
     return "program twice()\n  in  x: " + size + "  out y: " + size + "  y[i, j] = x[i, j] * 2\n";
   };
-  for (const driver::Arm arm : kArms) {
-    CHECK(written(twice("3000").c_str(), arm).has("stream y"));
-    CHECK_FALSE(written(twice("3004").c_str(), arm).has("stream y"));
+  for (const driver::Scheduler scheduler : kArms) {
+    CHECK(written(twice("3000").c_str(), scheduler).has("stream y"));
+    CHECK_FALSE(written(twice("3004").c_str(), scheduler).has("stream y"));
     const char* single =
         "program twice()\n  in  x: f32[24000001]\n  out y: f32[24000001]\n  y[i] = x[i] * 2\n";
-    CHECK(written(single, arm).has("stream y"));  // one end alone
+    CHECK(written(single, scheduler).has("stream y"));  // one end alone
   }
 }
 
@@ -278,8 +278,8 @@ program chain()
   Y0: y[2*i] = a[i] + y[2*i + 1]
   Y1: y[2*i + 1] = a[i] * y[2*i + 2]
 )";
-  for (const driver::Arm arm : kArms) {
-    const Written mosaic = written(kMosaic, arm), chain = written(kChain, arm);
+  for (const driver::Scheduler scheduler : kArms) {
+    const Written mosaic = written(kMosaic, scheduler), chain = written(kChain, scheduler);
     CAPTURE(mosaic.script);
     CHECK(mosaic.has("{ <j.i> > Y0; <j.i> > Y1; <j.i> > Y2; <j.i> > Y3 }"));
     CHECK(mosaic.notes.find("scalar") == std::string::npos);
@@ -295,8 +295,8 @@ program grid()
   out y: f32[40, 512]
   y[p, q] = (1 - f32(q % 8) * 0.125) * g[p, q//8] + f32(q % 8) * 0.125 * g[p, q//8 + 1]  for p in 0..40, q in 0..512
 )";
-  for (const driver::Arm arm : kArms) {
-    const Written grid = written(kGrid, arm);
+  for (const driver::Scheduler scheduler : kArms) {
+    const Written grid = written(kGrid, scheduler);
     CAPTURE(grid.script);
     CHECK(grid.has("<q.i> > y"));
     CHECK(grid.notes.find("scalar") == std::string::npos);
@@ -313,8 +313,8 @@ program curve()
   at[i, j] = i32(min(max(x[i, j], 0), 255))
   y[i, j] = t[at[i, j]] * 2
 )";
-  for (const driver::Arm arm : kArms) {
-    const Written curve = written(kCurve, arm);
+  for (const driver::Scheduler scheduler : kArms) {
+    const Written curve = written(kCurve, scheduler);
     CAPTURE(curve.script);
     CAPTURE(curve.notes);
     CHECK(curve.has("<j.i> > y"));
@@ -324,12 +324,12 @@ program curve()
 }
 
 TEST_CASE("wordings: what wraps around once is moved in vectors") {
-  for (const driver::Arm arm : kArms)
+  for (const driver::Scheduler scheduler : kArms)
     for (const char* shift : {"37", "500", "963"}) {
       const std::string text =
           std::string("program roll()\n  in  x: f32[40, 1000]\n  out y: f32[40, 1000]\n") +
           "  y[i, j] = x[i, (j + " + shift + ") % 1000]\n";
-      const Written rolled = written(text.c_str(), arm);
+      const Written rolled = written(text.c_str(), scheduler);
       CAPTURE(rolled.script);
       CHECK(rolled.has("<j.i> > y"));
       CHECK(rolled.notes.empty());
@@ -338,18 +338,18 @@ TEST_CASE("wordings: what wraps around once is moved in vectors") {
 
 TEST_CASE(
     "wordings: squares follow each other along the loop along which most of the tensors lie") {
-  for (const driver::Arm arm : kArms) {
+  for (const driver::Scheduler scheduler : kArms) {
     const Written sum = written(
         "program sum()\n  in  x: f32[1000, 1000]\n"
         "  in  z: f32[1000, 1000]\n  out y: f32[1000, 1000]\n  y[i, j] = x[j, i] + z[i, j]\n",
-        arm);
+        scheduler);
     CAPTURE(sum.script);
     CHECK(sum.has("nest i.o > j.o > [i.i] > <j.i> > y"));
     CHECK_FALSE(sum.has("stream"));
     const Written turned = written(
         "program turned()\n"
         "  in  x: f32[4000, 4000]\n  out y: f32[4000, 4000]\n  y[i, j] = x[j, i]\n",
-        arm, "znver4");
+        scheduler, "znver4");
     CAPTURE(turned.script);
     CHECK(turned.has("nest j.o > i.o > [i.i] > <j.i> > y"));
     CHECK(turned.has("stream y"));  // vectors of 64 bytes are whole lines
@@ -358,13 +358,13 @@ TEST_CASE(
 
 TEST_CASE(
     "wordings: what divides the loop of its lanes by a few is made in phases, each in vectors") {
-  for (const driver::Arm arm : kArms)
+  for (const driver::Scheduler scheduler : kArms)
     for (const char* text :
          {"program up()\n  in  x: f32[8, 50]\n  out y: f32[16, 100]\n  y[i, j] = x[i//2, j//2]\n",
           "program deep()\n  in  x: f32[4, 8, 50]\n  out y: f32[16, 100]\n"
           "  y[i, j] = x[2*(i % 2) + j % 2, i//2, j//2]\n",
           "program four()\n  in  x: f32[8, 50]\n  out y: f32[8, 200]\n  y[i, j] = x[i, j//4]\n"}) {
-      const Written phases = written(text, arm);
+      const Written phases = written(text, scheduler);
       CAPTURE(phases.script);
       CHECK(phases.has("[j.i] > <j.o.i> > y"));
       CHECK(phases.notes.empty());

@@ -116,16 +116,16 @@ TEST_CASE("scripts, nests and loops are what they were") {
   REQUIRE(all.size() > 80);
   for (const NamedProgram& program : all)
     for (const std::string& cpu : kCpus)
-      for (const Arm arm : {Arm::Poly, Arm::Isl, Arm::Template})
-        golden.check(program.name + " " + cpu + " " + to_string(arm), [&](Texts& texts) {
-          texts.add(build_kernel(program.program, machine_of(cpu), unproved(arm)));
+      for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Isl, Scheduler::Template})
+        golden.check(program.name + " " + cpu + " " + to_string(scheduler), [&](Texts& texts) {
+          texts.add(build_kernel(program.program, machine_of(cpu), unproved(scheduler)));
         });
   for (const fs::path& file : files_in("examples/schedules", ".sched")) {
     const schedule::Script script = schedule::parse_script(read_file(file), file.string());
     for (const NamedProgram& program : all)
       if (program.program->name == script.program)
         golden.check(program.name + " znver4 " + file.stem().string(), [&](Texts& texts) {
-          KernelOptions options = unproved(Arm::Script);
+          KernelOptions options = unproved(Scheduler::Script);
           options.script = &script;
           options.script_origin = file.filename().string();
           texts.add(build_kernel(program.program, machine_of("znver4"), options));
@@ -134,11 +134,11 @@ TEST_CASE("scripts, nests and loops are what they were") {
   std::vector<fs::path> networks = files_in("examples/digits", ".onnx");
   for (const fs::path& file : files_in("build/models", ".onnx")) networks.push_back(file);
   for (const fs::path& file : networks)
-    for (const Arm arm : {Arm::Poly, Arm::Template})
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template})
       golden.check(
-          "networks/" + file.stem().string() + " znver4 " + to_string(arm), [&](Texts& texts) {
+          "networks/" + file.stem().string() + " znver4 " + to_string(scheduler), [&](Texts& texts) {
             ModelOptions options;
-            options.arm = arm;
+            options.scheduler = scheduler;
             options.proof = schedule::ProofLevel::Off;
             options.second_judge = false;
             const ScheduledModel model = schedule_model(import_network(file, {}).network,

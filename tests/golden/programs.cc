@@ -54,9 +54,9 @@ std::vector<NamedProgram> programs_in(const std::vector<std::string>& folders,
   return result;
 }
 
-KernelOptions unproved(Arm arm) {
+KernelOptions unproved(Scheduler scheduler) {
   KernelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.proof = schedule::ProofLevel::Off;
   options.second_judge = false;
   return options;

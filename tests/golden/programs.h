@@ -27,6 +27,6 @@ std::vector<NamedProgram> programs_in(const std::vector<std::string>& folders,
                                       const std::vector<std::int64_t>& sizes);
 
 // Schedules are judged by other tests.
-KernelOptions unproved(Arm arm);
+KernelOptions unproved(Scheduler scheduler);
 
 }  // namespace polyte::driver::testing

@@ -34,7 +34,7 @@ Expected expected_of(const std::shared_ptr<const ir::Program>& program) {
   ir::Environment interpreted = expected.inputs;
   ir::interpret(*program, interpreted, {});
   const driver::BuiltKernel naive = driver::build_kernel(
-      program, gpu("h100").machine, driver::testing::unproved(driver::Arm::Naive));
+      program, gpu("h100").machine, driver::testing::unproved(driver::Scheduler::Naive));
   expected.outputs = emulate(naive.kernel.program, expected.inputs, {}).buffers;
   for (const ir::Buffer* buffer : program->interface())
     CHECK_MESSAGE(agree(interpreted.at(buffer->name), expected.outputs.at(buffer->name), false),

@@ -25,10 +25,10 @@ using namespace polyte::gpu::testing;
 
 namespace {
 
-driver::ScheduledModel scheduled_by(driver::Arm arm, const graph::Graph& graph,
+driver::ScheduledModel scheduled_by(driver::Scheduler scheduler, const graph::Graph& graph,
                                     bool exact = false) {
   driver::ModelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.exact = exact;
   options.jobs = 1;
   options.second_judge = false;  // the emulator is one
@@ -53,7 +53,7 @@ ir::Environment fractions(const ir::Program& program) {
 ir::Environment on_cpu(const std::shared_ptr<const ir::Program>& program, ir::Environment buffers) {
   const Machine machine = codegen::detect_host().machine;
   codegen::testing::run_native(
-      driver::build_kernel(program, machine, driver::testing::unproved(driver::Arm::Naive))
+      driver::build_kernel(program, machine, driver::testing::unproved(driver::Scheduler::Naive))
           .kernel.program,
       buffers);
   return buffers;
@@ -78,24 +78,24 @@ TEST_CASE(
   for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
     if (!test::is_swept(number++, 2)) continue;
     CAPTURE(network.name);
-    for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
-      CAPTURE(driver::to_string(arm));
+    for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+      CAPTURE(driver::to_string(scheduler));
       int passes = 0;
-      for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph).kernels) {
+      for (const driver::BuiltKernel& kernel : scheduled_by(scheduler, network.graph).kernels) {
         passes += is_in_one_pass(kernel) ? 1 : 0;
-        if (!done[arm == driver::Arm::Poly].insert(ir::canonical_text(*kernel.program)).second)
+        if (!done[scheduler == driver::Scheduler::Poly].insert(ir::canonical_text(*kernel.program)).second)
           continue;
         CAPTURE(ir::print(*kernel.program));
         CAPTURE(schedule::print(kernel.script));
         CHECK_FALSE(kernel.declined);
         CHECK(on_one_thread(kernel) == "");
-        // Both arms have most of them.
+        // Both schedulers have most of them.
         const auto [at, is_new] = known.try_emplace(ir::print(*kernel.program));
         if (is_new) at->second = expected_of(kernel.program);
         check_run(kernel, at->second);
       }
       // Attention.
-      if (arm == driver::Arm::Template) CHECK(passes == (network.name == "bert" ? 1 : 0));
+      if (scheduler == driver::Scheduler::Template) CHECK(passes == (network.name == "bert" ? 1 : 0));
     }
   }
   MESSAGE(done[0].size() << " groups by the templates, " << done[1].size() << " by poly");
@@ -108,8 +108,8 @@ TEST_CASE(
   for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
     if (!test::is_swept(number++, 6)) continue;
     CAPTURE(network.name);
-    for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template})
-      for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph, true).kernels) {
+    for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template})
+      for (const driver::BuiltKernel& kernel : scheduled_by(scheduler, network.graph, true).kernels) {
         if (!done.insert(ir::canonical_text(*kernel.program) + schedule::print(kernel.script))
                  .second)
           continue;
@@ -131,7 +131,7 @@ TEST_CASE(
     driver::ModelOptions options;
     options.jobs = 1;
     options.exact = exact;
-    options.arm = driver::Arm::Template;
+    options.scheduler = driver::Scheduler::Template;
     const driver::ScheduledModel model = driver::schedule_model(
         net.finish(net.like("x", "MatMul", {net.unary("Softmax", scores), values})),
         gpu::testing::gpu("h100"), options);
@@ -161,9 +161,9 @@ TEST_CASE("networks on a GPU: attention of 16-bit numbers is one group in one pa
   const std::string values = net.unary("Tanh", queries);
   const graph::Graph graph =
       net.finish(net.like(queries, "MatMul", {net.unary("Softmax", scaled), values}));
-  for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
-    CAPTURE(driver::to_string(arm));
-    const driver::ScheduledModel model = scheduled_by(arm, graph);
+  for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+    CAPTURE(driver::to_string(scheduler));
+    const driver::ScheduledModel model = scheduled_by(scheduler, graph);
     CAPTURE(joined(model.notes));
     int passes = 0;
     for (const driver::BuiltKernel& kernel : model.kernels) {
@@ -171,7 +171,7 @@ TEST_CASE("networks on a GPU: attention of 16-bit numbers is one group in one pa
       ++passes;
       CAPTURE(schedule::print(kernel.script));
       CHECK(count_of(schedule::print(kernel.script), "\ntensorize ") == 2);
-      if (arm == driver::Arm::Poly)
+      if (scheduler == driver::Scheduler::Poly)
         CHECK(joined(kernel.notes).find("in one pass over the keys") != std::string::npos);
     }
     CHECK(passes == 1);

@@ -57,9 +57,9 @@ bool has_shared_memory(const driver::BuiltKernel& kernel) {
   return schedule::print(kernel.script).find(" in shared") != std::string::npos;
 }
 
-driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Arm arm) {
+driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler) {
   driver::KernelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   options.typical = {67};
   options.second_judge = false;  // the emulator is one
   return driver::build_kernel(program, gpu::testing::gpu("h100").machine, options);
@@ -88,16 +88,16 @@ TEST_CASE("open sizes on a GPU: the tiles of closed ones, proved for all sizes, 
     CAPTURE(example.file);
     const auto program = program_of(example);
     REQUIRE(program->params.size() == 1);
-    for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
-      CAPTURE(driver::to_string(arm));
-      const driver::BuiltKernel kernel = kernel_of(program, arm);
+    for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+      CAPTURE(driver::to_string(scheduler));
+      const driver::BuiltKernel kernel = kernel_of(program, scheduler);
       CAPTURE(schedule::print(kernel.script));
       // Ordered regions have no template.
       CHECK(kernel.declined.has_value() ==
-            (example.file == "lstm_cell" && arm == driver::Arm::Template));
+            (example.file == "lstm_cell" && scheduler == driver::Scheduler::Template));
       if (!kernel.declined) CHECK_FALSE(is_on_one_thread(kernel));
       // A tile that holds all steps of an ordered loop is none where they may be more.
-      CHECK(was_asked_again(kernel) == (example.file == "lstm_cell" && arm == driver::Arm::Poly));
+      CHECK(was_asked_again(kernel) == (example.file == "lstm_cell" && scheduler == driver::Scheduler::Poly));
       CHECK(has_shared_memory(kernel) >= example.in_shared);
       for (const std::int64_t size : {1, 5, 67}) check_at(kernel, size);
     }
@@ -112,9 +112,9 @@ TEST_CASE("open sizes on a GPU: products of 16 bits by tensor cores") {
   c[m, n] = sum[k] f32(a[m, k]) * f32(b[k, n])
 )",
                                                                              "test"));
-  for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
-    CAPTURE(driver::to_string(arm));
-    const driver::BuiltKernel kernel = kernel_of(program, arm);
+  for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+    CAPTURE(driver::to_string(scheduler));
+    const driver::BuiltKernel kernel = kernel_of(program, scheduler);
     CAPTURE(schedule::print(kernel.script));
     CHECK_FALSE(kernel.declined);
     CHECK(schedule::print(kernel.script).find("\ntensorize ") != std::string::npos);

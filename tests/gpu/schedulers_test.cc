@@ -17,13 +17,13 @@
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
-using driver::Arm;
+using driver::Scheduler;
 using driver::BuiltKernel;
 using driver::testing::NamedProgram;
 
 namespace {
 
-constexpr Arm kArms[] = {Arm::Isl, Arm::Poly, Arm::Template};
+constexpr Scheduler kArms[] = {Scheduler::Isl, Scheduler::Poly, Scheduler::Template};
 
 std::vector<NamedProgram> programs() {
   return driver::testing::programs_in({"tests/gpu/programs"}, {});
@@ -32,21 +32,21 @@ std::vector<NamedProgram> examples() {
   return driver::testing::programs_in({"examples/programs"}, {20});
 }
 
-BuiltKernel built(const NamedProgram& named, Arm arm) {
+BuiltKernel built(const NamedProgram& named, Scheduler scheduler) {
   driver::KernelOptions options;
-  options.arm = arm;
+  options.scheduler = scheduler;
   return driver::build_kernel(named.program, gpu::testing::gpu("h100").machine, options);
 }
 
 // Built once: several tests look at each.
-const BuiltKernel& built_unproved(const NamedProgram& named, Arm arm,
+const BuiltKernel& built_unproved(const NamedProgram& named, Scheduler scheduler,
                                   const std::string& machine = "h100") {
-  static std::map<std::tuple<std::string, Arm, std::string>, BuiltKernel> known;
-  const std::tuple key{named.name, arm, machine};
+  static std::map<std::tuple<std::string, Scheduler, std::string>, BuiltKernel> known;
+  const std::tuple key{named.name, scheduler, machine};
   if (const auto found = known.find(key); found != known.end()) return found->second;
   return known
       .emplace(key, driver::build_kernel(named.program, gpu::testing::gpu(machine).machine,
-                                         driver::testing::unproved(arm)))
+                                         driver::testing::unproved(scheduler)))
       .first->second;
 }
 
@@ -55,11 +55,11 @@ void check_programs(const std::vector<NamedProgram>& all, std::size_t one_in) {
     if (!test::is_swept(number++, one_in)) continue;
     CAPTURE(named.name);
     const Expected expected = expected_of(named.program);
-    for (const Arm arm : kArms) {
-      CAPTURE(driver::to_string(arm));
-      const BuiltKernel kernel = built(named, arm);
+    for (const Scheduler scheduler : kArms) {
+      CAPTURE(driver::to_string(scheduler));
+      const BuiltKernel kernel = built(named, scheduler);
       CAPTURE(schedule::print(kernel.script));
-      if (arm == Arm::Poly) CHECK_FALSE(kernel.declined);
+      if (scheduler == Scheduler::Poly) CHECK_FALSE(kernel.declined);
       check_run(kernel, expected);
     }
   }
@@ -104,16 +104,16 @@ TEST_CASE("GPU schedulers: attention of 16-bit numbers is one launch by tensor c
     if (!is_attention16(*named.program)) continue;
     ++found;
     CAPTURE(named.name);
-    for (const Arm arm : {Arm::Poly, Arm::Template}) {
-      CAPTURE(driver::to_string(arm));
-      const BuiltKernel& kernel = built_unproved(named, arm);
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template}) {
+      CAPTURE(driver::to_string(scheduler));
+      const BuiltKernel& kernel = built_unproved(named, scheduler);
       const std::string script = schedule::print(kernel.script);
       CAPTURE(script);
-      if (arm == Arm::Poly) CHECK(has_note(kernel, "in one pass over the keys"));
+      if (scheduler == Scheduler::Poly) CHECK(has_note(kernel, "in one pass over the keys"));
       CHECK(count_of(script, "rewrite online") == 1);
       CHECK(count_of(script, "tensorize") == 2);
       CHECK(count_of(ir::print(kernel.kernel.program),
-                     arm == Arm::Poly ? "block i.o" : "block tiles") == 1);
+                     scheduler == Scheduler::Poly ? "block i.o" : "block tiles") == 1);
     }
   }
   CHECK(found == 3);
@@ -122,10 +122,10 @@ TEST_CASE("GPU schedulers: attention of 16-bit numbers is one launch by tensor c
 TEST_CASE("GPU schedulers: every barrier is needed") {
   for (std::size_t number = 0; const NamedProgram& named : programs()) {
     ++number;
-    for (const Arm arm : {Arm::Poly, Arm::Template}) {
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template}) {
       // Of each Program one of the two, in turn.
-      if (!test::is_swept(number + (arm == Arm::Poly ? 0 : 1), 2)) continue;
-      check_barriers(built_unproved(named, arm).kernel.program,
+      if (!test::is_swept(number + (scheduler == Scheduler::Poly ? 0 : 1), 2)) continue;
+      check_barriers(built_unproved(named, scheduler).kernel.program,
                      driver::small_integer_environment(*named.program, 1));
     }
   }
@@ -138,12 +138,12 @@ TEST_CASE(
   for (const NamedProgram& named : programs()) {
     CAPTURE(named.name);
     const bool is_region = named.program->statements.front().region_depth > 0;
-    for (const Arm arm : {Arm::Poly, Arm::Template}) {
-      CAPTURE(driver::to_string(arm));
-      const BuiltKernel& kernel = built_unproved(named, arm);
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template}) {
+      CAPTURE(driver::to_string(scheduler));
+      const BuiltKernel& kernel = built_unproved(named, scheduler);
       CAPTURE(joined(kernel.notes));
       CAPTURE(on_one_thread(kernel));
-      if (is_region && arm == Arm::Template) continue;
+      if (is_region && scheduler == Scheduler::Template) continue;
       CHECK_FALSE(kernel.declined);
       CHECK_FALSE(has_on_one_thread(kernel));
       if (!is_for_tensor_cores(*named.program)) continue;
@@ -164,7 +164,7 @@ TEST_CASE("GPU schedulers: a loop of threads of one iteration is one thread") {
     const schedule::Script script = schedule::parse_script(
         "schedule s/1 for p  f32  exact\nsplit j by 50\nnest block j.o > " + threads + " > y\n",
         "s");
-    driver::KernelOptions options = driver::testing::unproved(Arm::Script);
+    driver::KernelOptions options = driver::testing::unproved(Scheduler::Script);
     options.script = &script;
     return on_one_thread(driver::build_kernel(program, gpu::testing::gpu("h100").machine, options));
   };
@@ -177,10 +177,10 @@ TEST_CASE("GPU schedulers: a loop of threads of one iteration is one thread") {
 // ones have.
 TEST_CASE("GPU schedulers: layers of networks on tensor cores, proved") {
   for (const NamedProgram& named : driver::testing::programs_in({"tests/gpu/layers"}, {}))
-    for (const Arm arm : {Arm::Poly, Arm::Template}) {
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template}) {
       CAPTURE(named.name);
-      CAPTURE(driver::to_string(arm));
-      const BuiltKernel kernel = built(named, arm);
+      CAPTURE(driver::to_string(scheduler));
+      const BuiltKernel kernel = built(named, scheduler);
       CAPTURE(joined(kernel.notes));
       CHECK_FALSE(kernel.declined);
       CHECK_FALSE(has_on_one_thread(kernel));
@@ -198,13 +198,13 @@ TEST_CASE(
   std::size_t number = 0;
   for (const char* name : {"a100", "h100"})
     for (const NamedProgram& named : programs())
-      for (const Arm arm : {Arm::Poly, Arm::Template}) {
+      for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template}) {
         if (!test::is_swept(number++, 3)) continue;
         CAPTURE(named.name);
-        CAPTURE(driver::to_string(arm));
+        CAPTURE(driver::to_string(scheduler));
         CAPTURE(name);
         const codegen::Target target = gpu::testing::gpu(name);
-        const BuiltKernel& kernel = built_unproved(named, arm, name);
+        const BuiltKernel& kernel = built_unproved(named, scheduler, name);
         const std::string ptx = codegen::compile({&kernel.kernel, 1}, target).device;
         const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine);
         CHECK(joined(binary.messages) == "");

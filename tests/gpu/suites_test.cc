@@ -19,7 +19,7 @@
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
-using driver::Arm;
+using driver::Scheduler;
 using driver::BuiltKernel;
 
 namespace {
@@ -57,11 +57,11 @@ const std::vector<SuiteKernel>& kernels(std::size_t machine) {
   for (const driver::testing::NamedProgram& named :
        driver::testing::programs_in({"bench/suites"}, {})) {
     if (!test::is_swept(number++, 4)) continue;
-    for (const Arm arm : {Arm::Poly, Arm::Template})
+    for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template})
       all.push_back(
-          {named.name + " by " + std::string(driver::to_string(arm)),
+          {named.name + " by " + std::string(driver::to_string(scheduler)),
            driver::build_kernel(named.program, gpu::testing::gpu(kMachines.at(machine)).machine,
-                                driver::testing::unproved(arm))});
+                                driver::testing::unproved(scheduler))});
   }
   return all;
 }
@@ -126,7 +126,7 @@ BuiltKernel smaller(const BuiltKernel& large) {
       with_other_numbers(ir::print(*large.program), kSmaller.at(large.program->name));
   schedule::Script script = large.script;
   script.digest.clear();
-  driver::KernelOptions options = driver::testing::unproved(Arm::Script);
+  driver::KernelOptions options = driver::testing::unproved(Scheduler::Script);
   options.script = &script;
   BuiltKernel small =
       driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "smaller")),

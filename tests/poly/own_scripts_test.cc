@@ -230,29 +230,29 @@ program some_read(T, I, J)
     {"no statement at all", "program nothing(N)\n  inout a: f32[N]\n", {{"N", 4}}},
 };
 
-Result<schedule::Script> written(const Example& example, const std::string& arm) {
+Result<schedule::Script> written(const Example& example, const std::string& scheduler) {
   const auto program = schedule::bound_program(example.text, example.sizes);
-  if (arm == "template") return schedule::make_template(*program, schedule::wide_machine());
-  return auto_schedule(*program, schedule::wide_machine(), {.affine_core_only = arm == "isl"});
+  if (scheduler == "template") return schedule::make_template(*program, schedule::wide_machine());
+  return auto_schedule(*program, schedule::wide_machine(), {.affine_core_only = scheduler == "isl"});
 }
 
 TEST_CASE(
     "no line that poly, isl or a template writes is refused, and the result is the Program's") {
   for (const Example& example : kExamples) {
-    for (const char* arm : {"poly", "isl", "template"}) {
+    for (const char* scheduler : {"poly", "isl", "template"}) {
       CAPTURE(example.what);
-      CAPTURE(arm);
-      const auto script = written(example, arm);
+      CAPTURE(scheduler);
+      const auto script = written(example, scheduler);
       if (script)
         schedule::checked_text(schedule::bound_program(example.text, example.sizes), *script);
     }
   }
 }
 
-TEST_CASE("a sum whose initial value has a name of its own is scheduled by every arm") {
-  for (const char* arm : {"poly", "isl", "template"}) {
-    CAPTURE(arm);
-    CHECK(static_cast<bool>(written(kExamples[0], arm)));
+TEST_CASE("a sum whose initial value has a name of its own is scheduled by all of them") {
+  for (const char* scheduler : {"poly", "isl", "template"}) {
+    CAPTURE(scheduler);
+    CHECK(static_cast<bool>(written(kExamples[0], scheduler)));
   }
 }
 

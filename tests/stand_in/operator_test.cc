@@ -24,7 +24,7 @@ driver::CompiledOperator compiled(const KernelFile& file) {
       ir::bind(ir::parse_program(file.program, file.name), file.sizes.front()));
   const schedule::Script script = schedule::parse_script(file.script, file.name);
   driver::KernelOptions options;
-  options.arm = driver::Arm::Script;
+  options.scheduler = driver::Scheduler::Script;
   options.script = &script;
   options.script_origin = file.name;
   options.emulated = true;

@@ -67,7 +67,7 @@ bool same_bytes(const runtime::Tensor& a, const runtime::Tensor& b) {
 bool sharing_keeps_bits(const graph::Graph& g, std::span<const Tensor> inputs, std::uint64_t seed,
                         const codegen::Target& target) {
   driver::ModelOptions options;
-  options.arm = seed % 2 == 0 ? driver::Arm::Template : driver::Arm::Poly;
+  options.scheduler = seed % 2 == 0 ? driver::Scheduler::Template : driver::Scheduler::Poly;
   options.jobs = 1;
   const std::vector<runtime::Tensor> shared = run_network(g, inputs, target, options);
   options.share = false;
@@ -89,14 +89,14 @@ std::optional<GraphFault> check_on_gpu(const graph::Graph& g, std::uint64_t seed
   options.jobs = 1;
   options.exact = true;
   options.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Plain;
-  options.arm = driver::Arm::Naive;
+  options.scheduler = driver::Scheduler::Naive;
   const std::vector<runtime::Tensor> expected =
       run_network(g, inputs, codegen::detect_host(), options);
   options.emulated = true;
-  for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
-    options.arm = arm;
+  for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+    options.scheduler = scheduler;
     if (!std::ranges::equal(run_network(g, inputs, target, options, how), expected, same_bytes))
-      return GraphFault{"gpu", std::string(driver::to_string(arm)) + " gives other bits",
+      return GraphFault{"gpu", std::string(driver::to_string(scheduler)) + " gives other bits",
                         graph::print(g)};
   }
   return std::nullopt;

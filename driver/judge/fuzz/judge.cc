@@ -396,7 +396,7 @@ class Judge {
     Equality equality = equality_;
     equality.of_bits = equality.of_bits && !case_.program.has_functions;
     driver::KernelOptions options;
-    options.arm = driver::Arm::Script;
+    options.scheduler = driver::Scheduler::Script;
     options.script = &case_.script;
     options.script_origin = "random.sched";
     options.proof = ProofLevel::Off;

@@ -75,11 +75,11 @@ class PinDraw {
   }
 
   void draw_witness() {
-    const driver::Arm arm =
-        random_.pick(std::vector{driver::Arm::Poly, driver::Arm::Poly, driver::Arm::Isl,
-                                 driver::Arm::Template, driver::Arm::Naive});
-    auto script = driver::write_script(*program_, arm, machine_);
-    if (!script) script = driver::write_script(*program_, driver::Arm::Naive, machine_);
+    const driver::Scheduler scheduler =
+        random_.pick(std::vector{driver::Scheduler::Poly, driver::Scheduler::Poly, driver::Scheduler::Isl,
+                                 driver::Scheduler::Template, driver::Scheduler::Naive});
+    auto script = driver::write_script(*program_, scheduler, machine_);
+    if (!script) script = driver::write_script(*program_, driver::Scheduler::Naive, machine_);
     witness_ = *std::move(script);
     POLYTE_CHECK(name_loops(), "a script of ours is refused");
   }

@@ -8,7 +8,7 @@
 
 namespace polyte::api {
 
-driver::Arm arm_of(Scheduler scheduler);
+driver::Scheduler scheduler_of(Scheduler scheduler);
 driver::ModelOptions driver_options(const ModelOptions& options);
 Scheduling scheduling_of(const driver::BuiltKernel& kernel);
 codegen::Target target_of(const CompileOptions& options);
