@@ -3,11 +3,11 @@
 #include <mutex>
 
 #include "driver/api/arguments.h"
-#include "driver/api/requests.h"
 #include "driver/api/guard.h"
 #include "driver/api/kernel_cache.h"
 #include "driver/api/kernel_file.h"
 #include "driver/api/open_sizes.h"
+#include "driver/api/requests.h"
 #include "driver/compile/operator.h"
 #include "driver/package/assemble.h"
 #include "ir/loop_program_text.h"

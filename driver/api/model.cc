@@ -1,7 +1,7 @@
 #include "driver/compile/model.h"
 
-#include "driver/api/requests.h"
 #include "driver/api/guard.h"
+#include "driver/api/requests.h"
 #include "driver/compile/import_network.h"
 #include "driver/package/package_model.h"
 #include "ir/loop_program_text.h"

@@ -1,5 +1,5 @@
-#include "driver/api/requests.h"
 #include "driver/api/guard.h"
+#include "driver/api/requests.h"
 #include "driver/package/specialised_model.h"
 
 namespace polyte::api {

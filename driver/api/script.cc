@@ -1,7 +1,7 @@
 // A schedule by itself: proved, or written by a scheduler, without machine code.
-#include "driver/api/requests.h"
 #include "driver/api/guard.h"
 #include "driver/api/open_sizes.h"
+#include "driver/api/requests.h"
 #include "driver/api/verdict.h"
 #include "schedule/proof/rounding.h"
 #include "schedule/state/tree.h"

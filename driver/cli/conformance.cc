@@ -52,8 +52,8 @@ std::string to_junit(const std::vector<CaseResult>& results) {
   std::string xml = "<?xml version=\"1.0\"?>\n<testsuite name=\"conformance\" tests=\"" +
                     std::to_string(results.size()) + "\">\n";
   for (const CaseResult& r : results) {
-    xml += "  <testcase classname=\"" + to_string(r.scheduler) + "\" name=\"" + lab::escaped_xml(r.name) +
-           "\">";
+    xml += "  <testcase classname=\"" + to_string(r.scheduler) + "\" name=\"" +
+           lab::escaped_xml(r.name) + "\">";
     if (r.outcome == CaseOutcome::Unsupported)
       xml += "<skipped message=\"" + lab::escaped_xml(r.detail) + "\"/>";
     if (r.outcome == CaseOutcome::Fail)

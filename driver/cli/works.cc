@@ -60,7 +60,8 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
       std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
   for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
   work->source = program->name + "@" + ir::digest(*program);
-  work->scheduler = kernel.scheduler == driver::Scheduler::Script ? kernel.script_origin : schedule.scheduler;
+  work->scheduler =
+      kernel.scheduler == driver::Scheduler::Script ? kernel.script_origin : schedule.scheduler;
   work->scheduling = cli::scheduling_of(work->op->built);
   work->loops = loops_digest({&work->op->built, 1});
   work->name = program->name + " " + scheduler_title(work->scheduler, work->scheduling);

@@ -39,10 +39,10 @@ struct Work {
   double bytes = 0;  // of the operator's interface, each element once
   DType dtype = DType::F32;
   std::string script;
-  std::string source, scheduler;   // what is computed, and by which scheduler or script
-  Scheduling scheduling;     // of its kernels
-  std::string loops;         // digest of them; empty: not known
-  std::string identical_to;  // the scheduler of an earlier one with the same source and loops
+  std::string source, scheduler;  // what is computed, and by which scheduler or script
+  Scheduling scheduling;          // of its kernels
+  std::string loops;              // digest of them; empty: not known
+  std::string identical_to;       // the scheduler of an earlier one with the same source and loops
   std::vector<runtime::Tensor> tensors;
   std::vector<runtime::Tensor> results;
   std::unique_ptr<driver::CompiledOperator> op;

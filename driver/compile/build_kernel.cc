@@ -95,9 +95,9 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
     kernel.script = *std::move(script);
     return;
   }
-  fall_back(
-      kernel, machine,
-      {script.error().reason, to_string(options.scheduler) + ", program '" + kernel.program->name + "'"});
+  fall_back(kernel, machine,
+            {script.error().reason,
+             to_string(options.scheduler) + ", program '" + kernel.program->name + "'"});
 }
 
 std::string place_of(const schedule::Refusal& refusal, const schedule::Script& script) {
@@ -144,7 +144,8 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
     return *std::move(state);
   }
   if (is_persons)
-    refuse(state.error(), options.scheduler == Scheduler::Script ? options.script_origin : kernel.script.name);
+    refuse(state.error(),
+           options.scheduler == Scheduler::Script ? options.script_origin : kernel.script.name);
   refuse_outside(kernel.program);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
   kernel.refused.push_back(
@@ -161,11 +162,12 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
 std::vector<Attempt> attempts_for(const BuiltKernel& kernel, const Machine& machine,
                                   const KernelOptions& options) {
   std::vector<Attempt> attempts;
-  const bool writes =
-      options.scheduler == Scheduler::Poly || (options.scheduler == Scheduler::Template && !options.templates);
+  const bool writes = options.scheduler == Scheduler::Poly ||
+                      (options.scheduler == Scheduler::Template && !options.templates);
   if (machine.gpu && !kernel.program->params.empty() && writes)
     attempts.push_back({.open = OpenSizes::Ignored, .is_last = false});
-  if (!machine.gpu && options.scheduler == Scheduler::Poly && options.proof == schedule::ProofLevel::Full)
+  if (!machine.gpu && options.scheduler == Scheduler::Poly &&
+      options.proof == schedule::ProofLevel::Full)
     attempts.push_back({.proves = false, .is_last = false});
   attempts.push_back({});
   return attempts;
@@ -216,7 +218,8 @@ bool is_scalar(const schedule::Tree& tree, const std::string& statement, bool on
 // that is said.
 void note_scalar_loops(BuiltKernel& kernel, bool on_gpu) {
   constexpr double kWorthIt = 1024, kMost = 0.5;  // iterations; share of the largest statement's
-  if (kernel.declined || (kernel.asked != Scheduler::Poly && kernel.asked != Scheduler::Template)) return;
+  if (kernel.declined || (kernel.asked != Scheduler::Poly && kernel.asked != Scheduler::Template))
+    return;
   const schedule::State& state = *kernel.state;
   if (!state.tree) return;
   const auto size = [&](const schedule::Leaf* leaf) {
@@ -288,7 +291,8 @@ std::string to_string(Scheduler scheduler) {
 }
 
 std::optional<Scheduler> scheduler_from_string(std::string_view name) {
-  for (Scheduler scheduler : {Scheduler::Naive, Scheduler::Isl, Scheduler::Poly, Scheduler::Template}) {
+  for (Scheduler scheduler :
+       {Scheduler::Naive, Scheduler::Isl, Scheduler::Poly, Scheduler::Template}) {
     if (name == to_string(scheduler)) return scheduler;
   }
   return std::nullopt;
@@ -304,7 +308,8 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
   if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
 }
 
-Result<schedule::Script> write_script(const ir::Program& program, Scheduler scheduler, const Machine& machine,
+Result<schedule::Script> write_script(const ir::Program& program, Scheduler scheduler,
+                                      const Machine& machine,
                                       const schedule::TemplateOptions& options) {
   switch (scheduler) {
     case Scheduler::Naive:

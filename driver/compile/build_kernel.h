@@ -3,9 +3,9 @@
 //
 //   Program -> Script (by a scheduler) -> replay, proved -> loops -> ready for codegen
 //
-// The schedulers (`Scheduler`): `naive` (reference order), `isl` (affine core with fixed tiles), `poly`
-// (the whole automatic scheduler), `template` (Polyte's manual schedules) and a person's script.
-// Everything after the Script is the same for all of them.
+// The schedulers (`Scheduler`): `naive` (reference order), `isl` (affine core with fixed tiles),
+// `poly` (the whole automatic scheduler), `template` (Polyte's manual schedules) and a person's
+// script. Everything after the Script is the same for all of them.
 #pragma once
 
 #include <functional>
@@ -96,7 +96,8 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 
 // The script that a scheduler writes for a Program (empty directives for naive), or why
 // it declines.
-Result<schedule::Script> write_script(const ir::Program& program, Scheduler scheduler, const Machine& machine,
+Result<schedule::Script> write_script(const ir::Program& program, Scheduler scheduler,
+                                      const Machine& machine,
                                       const schedule::TemplateOptions& options = {});
 
 // What the Program's context says of each parameter alone; at least 0.

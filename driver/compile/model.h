@@ -37,7 +37,7 @@ struct NamedScript {
 struct ModelOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::map<std::string, Scheduler> group_schedulers;  // by group name
-  std::vector<NamedScript> scripts;       // for the groups that their headers name
+  std::vector<NamedScript> scripts;                   // for the groups that their headers name
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool second_judge = true;
   std::int64_t judge_steps = 0;  // of a kernel; 0: what its proof is worth

@@ -66,7 +66,8 @@ class Labels {
 
 // What only a schedule can be worth, where one of the schedulers may say so.
 void propose_joins(PartitionedModel& model, const Machine& machine, const ModelOptions& options) {
-  const bool has_passes = machine.gpu && (options.scheduler == Scheduler::Poly || options.scheduler == Scheduler::Template);
+  const bool has_passes = machine.gpu && (options.scheduler == Scheduler::Poly ||
+                                          options.scheduler == Scheduler::Template);
   if (!has_passes || options.exact || !options.fuse || !model.symbols.empty()) return;
   const graph::FusionReport fused = graph::fuse(model.fusion_graph, model.fusion_options);
   for (graph::KeepTogether& join : graph::propose_joins(model.graph, fused))

@@ -52,7 +52,8 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     // end.
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
-    if (request.options.scheduler == Scheduler::Template) request.options.templates = options.templates;
+    if (request.options.scheduler == Scheduler::Template)
+      request.options.templates = options.templates;
     for (const OpenSymbol& symbol : model.symbols)
       request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {

@@ -99,7 +99,8 @@ class KernelCheck {
     inputs_ = small_integers(*program_, options_.seed);
     if (!interpret()) return;
     ++report_.kernels;
-    for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Template, Scheduler::Poly}) run_scheduler(scheduler);
+    for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Template, Scheduler::Poly})
+      run_scheduler(scheduler);
   }
 
  private:
@@ -142,8 +143,9 @@ class KernelCheck {
       ++(op.built.second_judge.ran ? report_.executed : report_.not_executed);
       Tensors alone;
       if (op.built.declined)
-        report_.fallbacks.push_back({program_->name, to_string(scheduler), to_string(op.built.used()),
-                                     op.built.declined->reason, op.built.declined->where});
+        report_.fallbacks.push_back({program_->name, to_string(scheduler),
+                                     to_string(op.built.used()), op.built.declined->reason,
+                                     op.built.declined->where});
       for (const std::string& note : op.built.notes)
         if (note.find("on one thread") != std::string::npos)
           report_.fallbacks.push_back(
@@ -155,15 +157,16 @@ class KernelCheck {
         if (threads == 2) runner.set_emulation(runtime::kAdverse);
         runner.run();
         const std::string how =
-            to_string(scheduler) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
-                              : threads == 1 ? " with 1 thread"
-                                             : " with 2 threads");
+            to_string(scheduler) + (op.emulated ? threads == 1 ? " in order" : " in a random order"
+                                    : threads == 1 ? " with 1 thread"
+                                                   : " with 2 threads");
         if (alone.empty()) alone = clone(tensors);
         report(tensors, alone, Slack(), how + " against one");
         compare(tensors, is_reordered, how);
       }
     } catch (const std::exception& e) {
-      report_.problems.push_back("'" + program_->name + "', " + to_string(scheduler) + ": " + e.what());
+      report_.problems.push_back("'" + program_->name + "', " + to_string(scheduler) + ": " +
+                                 e.what());
     }
   }
 

@@ -209,8 +209,11 @@ CaseResult run_case(const fs::path& folder, Scheduler scheduler, const codegen::
     compile_and_compare(folder, target, options, result);
   } catch (const UserError& e) {
     const bool refused = e.status() == ExitStatus::Unsupported;
-    return {
-        name, scheduler, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
+    return {name,
+            scheduler,
+            refused ? CaseOutcome::Unsupported : CaseOutcome::Error,
+            one_line(e.what()),
+            {}};
   } catch (const std::exception& e) {
     return {name, scheduler, CaseOutcome::Error, one_line(e.what()), {}};
   }
@@ -248,12 +251,14 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& folders,
   return cases;
 }
 
-std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Scheduler>& schedulers,
+std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases,
+                                  const std::vector<Scheduler>& schedulers,
                                   const codegen::Target& target, int jobs,
                                   const CaseOptions& options) {
   std::vector<CaseResult> results(cases.size() * schedulers.size());
   run_jobs(jobs, results.size(), [&](std::size_t i) {
-    results[i] = run_case(cases[i / schedulers.size()], schedulers[i % schedulers.size()], target, options);
+    results[i] =
+        run_case(cases[i / schedulers.size()], schedulers[i % schedulers.size()], target, options);
   });
   return results;
 }

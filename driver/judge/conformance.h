@@ -3,7 +3,8 @@
 // and compared: types and shapes exactly, elements within the case's own tolerance. Used by
 // `polyte conformance` and by the test of that name.
 //
-//   for (const CaseResult& r : run_cases(find_cases({"node"}, "*"), {Scheduler::Poly}, target, 2)) ...
+//   for (const CaseResult& r : run_cases(find_cases({"node"}, "*"), {Scheduler::Poly}, target, 2))
+//   ...
 #pragma once
 
 #include <filesystem>
@@ -41,12 +42,13 @@ struct CaseOptions {
   std::optional<runtime::EmulatorOptions> emulator = {};
 };
 
-// All cases by all schedulers, `jobs` at a time; results are ordered by case, then as `schedulers` is.
-// Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts
-// its own model (bf16 tensors stored as u16, an input of another shape), so that what it asks
-// for is not defined.
+// All cases by all schedulers, `jobs` at a time; results are ordered by case, then as `schedulers`
+// is. Never throws for what a case does. Unsupported: the importer refuses it, or its data
+// contradicts its own model (bf16 tensors stored as u16, an input of another shape), so that what
+// it asks for is not defined.
 std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases,
-                                  const std::vector<Scheduler>& schedulers, const codegen::Target& target,
-                                  int jobs, const CaseOptions& options = {});
+                                  const std::vector<Scheduler>& schedulers,
+                                  const codegen::Target& target, int jobs,
+                                  const CaseOptions& options = {});
 
 }  // namespace polyte::driver

@@ -104,8 +104,9 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
                           : "no script of the folder is for it";
     return prepared;
   }
-  driver::KernelOptions options = options_of(
-      workshop, scripted ? driver::Scheduler::Script : *driver::scheduler_from_string(arm.spec.what));
+  driver::KernelOptions options =
+      options_of(workshop, scripted ? driver::Scheduler::Script
+                                    : *driver::scheduler_from_string(arm.spec.what));
   if (scripted) {
     script = schedule::parse_script(own->text, arm.spec.name);
     options.script = &script;

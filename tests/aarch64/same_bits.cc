@@ -105,9 +105,11 @@ class Emulated {
   }
 
   // Runs the kernel on the tensors: they hold what it left there.
-  void run(const NamedProgram& named, Scheduler scheduler, std::span<runtime::Tensor> tensors) const {
+  void run(const NamedProgram& named, Scheduler scheduler,
+           std::span<runtime::Tensor> tensors) const {
     const codegen::Target target = target_named("aarch64:neoverse-n1");
-    const BuiltKernel kernel = build_kernel(named.program, target.machine, testing::unproved(scheduler));
+    const BuiltKernel kernel =
+        build_kernel(named.program, target.machine, testing::unproved(scheduler));
     const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
     std::ofstream(folder_.file("kernel.o"), std::ios::binary) << object.bytes;
     std::vector<runtime::Tensor> packed = pack_constants(kernel, tensors);
@@ -139,12 +141,13 @@ class Emulated {
 };
 
 // How many bytes differ between the two processors.
-std::size_t differing_bytes(const NamedProgram& named, Scheduler scheduler, const Emulated& emulated) {
+std::size_t differing_bytes(const NamedProgram& named, Scheduler scheduler,
+                            const Emulated& emulated) {
   std::vector<runtime::Tensor> here = filled_tensors(*named.program),
                                there = filled_tensors(*named.program);
   // Without AVX-512, whose exponentials round elsewhere.
-  const CompiledOperator op =
-      compile_operator(named.program, codegen::target_for_cpu("x86-64-v3"), testing::unproved(scheduler));
+  const CompiledOperator op = compile_operator(named.program, codegen::target_for_cpu("x86-64-v3"),
+                                               testing::unproved(scheduler));
   OperatorRunner(op, here, 1).run();
   emulated.run(named, scheduler, there);
   std::size_t count = 0;

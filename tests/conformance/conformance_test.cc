@@ -18,9 +18,9 @@
 #include "tests/sweep.h"
 
 using namespace polyte;
-using driver::Scheduler;
 using driver::CaseOutcome;
 using driver::CaseResult;
+using driver::Scheduler;
 
 namespace {
 
@@ -76,7 +76,8 @@ void write_record(const std::vector<CaseResult>& results, const codegen::Target&
   nlohmann::json json;
   json["cpu"] = target.machine.cpu;
   for (const CaseResult& r : results) {
-    nlohmann::json& suite = json["suites"][r.name.substr(0, r.name.find('/'))][to_string(r.scheduler)];
+    nlohmann::json& suite =
+        json["suites"][r.name.substr(0, r.name.find('/'))][to_string(r.scheduler)];
     if (suite.is_null()) suite = nlohmann::json::object();
     for (const auto outcome :
          {CaseOutcome::Pass, CaseOutcome::Fail, CaseOutcome::Unsupported, CaseOutcome::Error}) {
@@ -113,7 +114,8 @@ TEST_CASE(
   }
   const codegen::Target target = codegen::detect_host();
   const std::vector<CaseResult> results = run_all(target);
-  const Names poly = passing(results, Scheduler::Poly), by_template = passing(results, Scheduler::Template);
+  const Names poly = passing(results, Scheduler::Poly),
+              by_template = passing(results, Scheduler::Template);
   const Names asked = names_of(results, Scheduler::Template);
   if (std::getenv("POLYTE_BLESS")) {
     write_expected(poly);

@@ -137,7 +137,8 @@ void check_folder(const fs::path& folder, std::int64_t first, std::size_t at_lea
   CHECK(files.size() >= at_least);
   for (const fs::path& file : files)
     for (const ir::Program& open : ir::parse_programs(text_of(file), file.string()))
-      for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Poly}) check(small(open, first), scheduler);
+      for (const Scheduler scheduler : {Scheduler::Naive, Scheduler::Poly})
+        check(small(open, first), scheduler);
 }
 
 // The C of statements over these buffers, in reference order, and its bits.
@@ -221,7 +222,8 @@ TEST_CASE("what C cannot say is reported, all of it") {
       ir::parse_program("program short(N)\n  in x: f16[3]\n  in b: bf16[3]\n  out y: f32[3]\n"
                         "  y[i] = f32(x[i]) + f32(b[i])\n",
                         "test"));
-  const BuiltKernel kernel = build_kernel(small(*program, 3), machine(), options_of(Scheduler::Naive));
+  const BuiltKernel kernel =
+      build_kernel(small(*program, 3), machine(), options_of(Scheduler::Naive));
   const ir::LoopProgram loops = lower::lower_to_plain_loops(*kernel.state, {.machine = machine()});
   try {
     codegen::write_c({&loops, 1});

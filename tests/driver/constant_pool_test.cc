@@ -95,7 +95,8 @@ TEST_CASE("constant pool: two layers with the same weights have one copy of them
     weights[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 5 - 2);
     others[static_cast<std::size_t>(i)] = static_cast<float>(i * 3 % 7 - 3);
   }
-  for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template, driver::Scheduler::Naive}) {
+  for (const driver::Scheduler scheduler :
+       {driver::Scheduler::Poly, driver::Scheduler::Template, driver::Scheduler::Naive}) {
     const auto compiled = [&](const std::vector<float>& second, driver::Scheduler by) {
       driver::ModelOptions options;
       options.scheduler = by;

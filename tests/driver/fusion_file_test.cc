@@ -15,7 +15,8 @@ using driver::PackagedModel;
 
 namespace {
 
-driver::ModelOptions options_of(const std::string& text, driver::Scheduler scheduler = driver::Scheduler::Template) {
+driver::ModelOptions options_of(const std::string& text,
+                                driver::Scheduler scheduler = driver::Scheduler::Template) {
   driver::ModelOptions options;
   options.scheduler = scheduler;
   options.fusion = driver::parse_fusion_file(text, "fusion.txt").requests;
@@ -73,7 +74,8 @@ TEST_CASE("fusion file: every scheduler gives the same bits, however it is fused
   for (const char* text :
        {"apart conv1 relu1\napart conv2 add", "together flat fc",
         "together relu1 pool\napart conv1 relu1", "together relu2 mean\napart conv2 add"}) {
-    for (const driver::Scheduler scheduler : {driver::Scheduler::Naive, driver::Scheduler::Template, driver::Scheduler::Poly}) {
+    for (const driver::Scheduler scheduler :
+         {driver::Scheduler::Naive, driver::Scheduler::Template, driver::Scheduler::Poly}) {
       CAPTURE(text);
       CAPTURE(driver::to_string(scheduler));
       PackagedModel model =

@@ -84,7 +84,8 @@ std::string different_output(const ir::Program& program, const ir::Environment& 
 
 // Sums of whole numbers are the same in any order; quotients and exponentials are not, so that sums
 // of them stay in theirs.
-driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler) {
+driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program,
+                              driver::Scheduler scheduler) {
   driver::KernelOptions options;
   options.scheduler = scheduler;
   options.exact = true;
@@ -102,11 +103,12 @@ TEST_CASE("examples with their first size open: the reference's bits at every si
     const auto program = std::make_shared<const ir::Program>(ir::bind(parsed, example.closed));
     REQUIRE(program->params.size() == 1);
     for (const driver::Scheduler scheduler :
-         {driver::Scheduler::Naive, driver::Scheduler::Isl, driver::Scheduler::Poly, driver::Scheduler::Template}) {
+         {driver::Scheduler::Naive, driver::Scheduler::Isl, driver::Scheduler::Poly,
+          driver::Scheduler::Template}) {
       CAPTURE(to_string(scheduler));
       driver::BuiltKernel kernel = kernel_of(program, scheduler);
-      const bool declines = !driver::write_script(ir::at_typical(*program, kernel.typical), scheduler,
-                                                  machine(), {.keep_order = true});
+      const bool declines = !driver::write_script(ir::at_typical(*program, kernel.typical),
+                                                  scheduler, machine(), {.keep_order = true});
       // Ordered regions, whatever their size; nothing is refused.
       CHECK(kernel.declined.has_value() == declines);
       const ir::LoopProgram nest = lower::lower_to_nest(*kernel.state);

@@ -172,7 +172,8 @@ TEST_CASE("places read at run time are within an open dimension") {
     set(b.node("Gather", {"x", "p"}, {"y"}, "rows"), "axis", std::int64_t{0});
     b.output("y");
   };
-  const runtime::Session session = session_of(network_of(model, {{"n", 1, 16, 64}}), Scheduler::Poly, 2);
+  const runtime::Session session =
+      session_of(network_of(model, {{"n", 1, 16, 64}}), Scheduler::Poly, 2);
   for (const std::int64_t n : {1, 2, 5, 64}) {
     runtime::Tensor x(DType::F32, {n, 4}), p(DType::I32, {3});
     for (std::int64_t i = 0; i < x.elements(); ++i)

@@ -46,7 +46,8 @@ driver::KernelOptions asking(driver::Scheduler scheduler, bool strict = false) {
 }
 
 driver::BuiltKernel built(const char* text, driver::Scheduler scheduler, bool strict = false) {
-  return driver::build_kernel(program(text), codegen::detect_host().machine, asking(scheduler, strict));
+  return driver::build_kernel(program(text), codegen::detect_host().machine,
+                              asking(scheduler, strict));
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ TEST_CASE("extents of one: neither scheduler falls back") {
   const ir::Program product =
       ir::parse_index_notation("C[b,m,n] = sum[k] A[b,m,k]*B[b,k,n]", DType::F32);
   for (int which = 0; which < 16; ++which)
-    for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+    for (const driver::Scheduler scheduler :
+         {driver::Scheduler::Poly, driver::Scheduler::Template}) {
       const auto extent = [&](int bit) {
         return (which >> bit & 1) != 0 ? std::int64_t{200} : std::int64_t{1};
       };
@@ -127,7 +129,8 @@ TEST_CASE("JSON has the same four fields of every kind of work") {
   CHECK(mixed["scheduler_used"] == "template+naive");
   CHECK(mixed["groups_declined"].size() == 1);
   CHECK(mixed["groups_declined"][0]["group"] == "sweep");
-  CHECK(cli::scheduler_title("template", both) == "template (1 of 2 kernels declined: reference order)");
+  CHECK(cli::scheduler_title("template", both) ==
+        "template (1 of 2 kernels declined: reference order)");
   CHECK(cli::scheduler_title("poly", declined) == "poly (declined: reference order)");
 }
 

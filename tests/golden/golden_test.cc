@@ -135,16 +135,17 @@ TEST_CASE("scripts, nests and loops are what they were") {
   for (const fs::path& file : files_in("build/models", ".onnx")) networks.push_back(file);
   for (const fs::path& file : networks)
     for (const Scheduler scheduler : {Scheduler::Poly, Scheduler::Template})
-      golden.check(
-          "networks/" + file.stem().string() + " znver4 " + to_string(scheduler), [&](Texts& texts) {
-            ModelOptions options;
-            options.scheduler = scheduler;
-            options.proof = schedule::ProofLevel::Off;
-            options.second_judge = false;
-            const ScheduledModel model = schedule_model(import_network(file, {}).network,
-                                                        {.machine = machine_of("znver4")}, options);
-            for (const BuiltKernel& kernel : model.kernels) texts.add(kernel);
-          });
+      golden.check("networks/" + file.stem().string() + " znver4 " + to_string(scheduler),
+                   [&](Texts& texts) {
+                     ModelOptions options;
+                     options.scheduler = scheduler;
+                     options.proof = schedule::ProofLevel::Off;
+                     options.second_judge = false;
+                     const ScheduledModel model =
+                         schedule_model(import_network(file, {}).network,
+                                        {.machine = machine_of("znver4")}, options);
+                     for (const BuiltKernel& kernel : model.kernels) texts.add(kernel);
+                   });
   golden.finish();
 }
 

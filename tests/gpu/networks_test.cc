@@ -78,12 +78,15 @@ TEST_CASE(
   for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
     if (!test::is_swept(number++, 2)) continue;
     CAPTURE(network.name);
-    for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+    for (const driver::Scheduler scheduler :
+         {driver::Scheduler::Poly, driver::Scheduler::Template}) {
       CAPTURE(driver::to_string(scheduler));
       int passes = 0;
       for (const driver::BuiltKernel& kernel : scheduled_by(scheduler, network.graph).kernels) {
         passes += is_in_one_pass(kernel) ? 1 : 0;
-        if (!done[scheduler == driver::Scheduler::Poly].insert(ir::canonical_text(*kernel.program)).second)
+        if (!done[scheduler == driver::Scheduler::Poly]
+                 .insert(ir::canonical_text(*kernel.program))
+                 .second)
           continue;
         CAPTURE(ir::print(*kernel.program));
         CAPTURE(schedule::print(kernel.script));
@@ -95,7 +98,8 @@ TEST_CASE(
         check_run(kernel, at->second);
       }
       // Attention.
-      if (scheduler == driver::Scheduler::Template) CHECK(passes == (network.name == "bert" ? 1 : 0));
+      if (scheduler == driver::Scheduler::Template)
+        CHECK(passes == (network.name == "bert" ? 1 : 0));
     }
   }
   MESSAGE(done[0].size() << " groups by the templates, " << done[1].size() << " by poly");
@@ -109,7 +113,8 @@ TEST_CASE(
     if (!test::is_swept(number++, 6)) continue;
     CAPTURE(network.name);
     for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template})
-      for (const driver::BuiltKernel& kernel : scheduled_by(scheduler, network.graph, true).kernels) {
+      for (const driver::BuiltKernel& kernel :
+           scheduled_by(scheduler, network.graph, true).kernels) {
         if (!done.insert(ir::canonical_text(*kernel.program) + schedule::print(kernel.script))
                  .second)
           continue;

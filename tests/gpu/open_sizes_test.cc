@@ -57,7 +57,8 @@ bool has_shared_memory(const driver::BuiltKernel& kernel) {
   return schedule::print(kernel.script).find(" in shared") != std::string::npos;
 }
 
-driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler) {
+driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program,
+                              driver::Scheduler scheduler) {
   driver::KernelOptions options;
   options.scheduler = scheduler;
   options.typical = {67};
@@ -88,7 +89,8 @@ TEST_CASE("open sizes on a GPU: the tiles of closed ones, proved for all sizes, 
     CAPTURE(example.file);
     const auto program = program_of(example);
     REQUIRE(program->params.size() == 1);
-    for (const driver::Scheduler scheduler : {driver::Scheduler::Poly, driver::Scheduler::Template}) {
+    for (const driver::Scheduler scheduler :
+         {driver::Scheduler::Poly, driver::Scheduler::Template}) {
       CAPTURE(driver::to_string(scheduler));
       const driver::BuiltKernel kernel = kernel_of(program, scheduler);
       CAPTURE(schedule::print(kernel.script));
@@ -97,7 +99,8 @@ TEST_CASE("open sizes on a GPU: the tiles of closed ones, proved for all sizes, 
             (example.file == "lstm_cell" && scheduler == driver::Scheduler::Template));
       if (!kernel.declined) CHECK_FALSE(is_on_one_thread(kernel));
       // A tile that holds all steps of an ordered loop is none where they may be more.
-      CHECK(was_asked_again(kernel) == (example.file == "lstm_cell" && scheduler == driver::Scheduler::Poly));
+      CHECK(was_asked_again(kernel) ==
+            (example.file == "lstm_cell" && scheduler == driver::Scheduler::Poly));
       CHECK(has_shared_memory(kernel) >= example.in_shared);
       for (const std::int64_t size : {1, 5, 67}) check_at(kernel, size);
     }

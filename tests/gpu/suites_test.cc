@@ -19,8 +19,8 @@
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
-using driver::Scheduler;
 using driver::BuiltKernel;
+using driver::Scheduler;
 
 namespace {
 

@@ -233,7 +233,8 @@ program some_read(T, I, J)
 Result<schedule::Script> written(const Example& example, const std::string& scheduler) {
   const auto program = schedule::bound_program(example.text, example.sizes);
   if (scheduler == "template") return schedule::make_template(*program, schedule::wide_machine());
-  return auto_schedule(*program, schedule::wide_machine(), {.affine_core_only = scheduler == "isl"});
+  return auto_schedule(*program, schedule::wide_machine(),
+                       {.affine_core_only = scheduler == "isl"});
 }
 
 TEST_CASE(

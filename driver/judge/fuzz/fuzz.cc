@@ -28,7 +28,9 @@ struct RunResult {
 
 // Which of our schedulers writes the script of a run.
 driver::Scheduler scheduler_of(std::uint64_t run) {
-  return run % 4 == 3 ? driver::Scheduler::Template : run % 4 == 2 ? driver::Scheduler::Isl : driver::Scheduler::Poly;
+  return run % 4 == 3   ? driver::Scheduler::Template
+         : run % 4 == 2 ? driver::Scheduler::Isl
+                        : driver::Scheduler::Poly;
 }
 
 // What a compiler takes open sizes for: more than a tile, and no multiple of one. The drawn ones
@@ -50,9 +52,10 @@ void leave_one_multiprocessor(Gpu& gpu) {
 
 // As a kernel is compiled: what the cheapest plan comes to, or where that is refused what is proved
 // while it is planned.
-Result<schedule::Script> written(const std::shared_ptr<const ir::Program>& program, driver::Scheduler scheduler,
-                                 const Machine& machine) {
-  Result<schedule::Script> script = driver::write_script(*program, scheduler, machine, {.proves = false});
+Result<schedule::Script> written(const std::shared_ptr<const ir::Program>& program,
+                                 driver::Scheduler scheduler, const Machine& machine) {
+  Result<schedule::Script> script =
+      driver::write_script(*program, scheduler, machine, {.proves = false});
   if (!script || schedule::replay(program, *script, machine, {schedule::ProofLevel::Final, {}}))
     return script;
   return driver::write_script(*program, scheduler, machine);
@@ -65,8 +68,8 @@ bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
   Machine machine = target.machine;
   machine.cores = run % 3 == 0 ? 4 : 1;
   if (machine.gpu && run % 5 != 0) leave_one_multiprocessor(*machine.gpu);
-  Result<schedule::Script> script =
-      written(bound_program(c.open ? at_typical(c.program) : c.program), scheduler_of(run), machine);
+  Result<schedule::Script> script = written(
+      bound_program(c.open ? at_typical(c.program) : c.program), scheduler_of(run), machine);
   if (!script) return false;
   c.script = *std::move(script);
   if (c.open) c.script.digest = ir::digest(ir::parse_program(c.program.text, "random.program"));

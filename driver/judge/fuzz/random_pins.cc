@@ -75,9 +75,9 @@ class PinDraw {
   }
 
   void draw_witness() {
-    const driver::Scheduler scheduler =
-        random_.pick(std::vector{driver::Scheduler::Poly, driver::Scheduler::Poly, driver::Scheduler::Isl,
-                                 driver::Scheduler::Template, driver::Scheduler::Naive});
+    const driver::Scheduler scheduler = random_.pick(
+        std::vector{driver::Scheduler::Poly, driver::Scheduler::Poly, driver::Scheduler::Isl,
+                    driver::Scheduler::Template, driver::Scheduler::Naive});
     auto script = driver::write_script(*program_, scheduler, machine_);
     if (!script) script = driver::write_script(*program_, driver::Scheduler::Naive, machine_);
     witness_ = *std::move(script);
