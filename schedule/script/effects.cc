@@ -71,6 +71,8 @@ std::vector<const Loop*> new_kinds(const State& before, const State& after) {
   return result;
 }
 
+// `unroll` and `parallel` of one iteration do nothing; lanes of a vector that has not enough
+// iterations stay idle.
 std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) {
   const auto trips = trips_of(after, loop);
   if (!trips) return "";
@@ -216,6 +218,8 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
   return notes;
 }
 
+// From the last line up: a name counts as used if the text of a directive behind its line has
+// it as a token.
 std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
   std::vector<std::pair<int, std::string>> unused;
   std::set<std::string> used;  // by the directives that come after

@@ -26,6 +26,9 @@ Nests children_of(const NestTree& tree) {
   return {&tree, 1};
 }
 
+// Pattern against tree, node by node. A hole is tried at its shortest first: `... > body` is the body
+// here, else below one loop more; `...` between braces leaves the remaining patterns to the children
+// from here on, else from the next one on. A node that is no sequence is a sequence of one.
 class Matcher {
  public:
   Matcher(bool strict, bool may_choose) : strict_(strict), may_choose_(may_choose) {}
@@ -110,6 +113,8 @@ NestTree restricted(const NestTree& tree, const std::set<std::string>& statement
   return children.empty() ? nullptr : nest_sequence(std::move(children));
 }
 
+// Statements that the pattern does not name are taken out of the kernel first, with loops that
+// only they had: they may stand anywhere.
 bool matches(const NestTree& pattern, const NestTree& kernel, bool strict) {
   const std::set<std::string> named = statements_in(pattern);
   if (!named.empty()) {

@@ -8,10 +8,11 @@
 
 namespace polyte::schedule {
 
-// The directives of a nest, behind those that are there, each with the provenance of its part.
+// Appends the directives of a nest, each with the provenance of its part.
 void write_nest(const NestPlan& plan, std::vector<Directive>& into);
 
-// The script of a kernel. `writer`: the scheduler, as the header names it: "template", "poly", "isl".
+// The script of a kernel. `writer`: the scheduler as the header names it, "template", "poly" or
+// "isl".
 Script write_script(const ir::Program& program, const std::string& writer, const Machine& machine,
                     const KernelPlan& plan);
 

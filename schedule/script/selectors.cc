@@ -30,6 +30,8 @@ bool holds_loop(const Tree& tree) {
   return sequence && std::ranges::any_of(sequence->children, holds_loop);
 }
 
+// `outermost` is the first loop of a statement's path; `innermost` each loop that holds
+// statements only, `j > { A; B }`.
 bool is_meant(const std::string& pattern, const Loop& loop, bool is_first) {
   if (pattern == kOutermost) return is_first;
   return pattern == kInnermost ? !holds_loop(loop.body) : matches(pattern, loop.name);
@@ -58,6 +60,7 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
   for (const std::string& statement : statements) {
     bool is_first = true;
     for (const Loop* loop : path_to(state.tree, statement)) {
+      // A loop that several statements share is set once, by the first of them.
       const bool is_new = seen.insert(loop->id).second;
       if (is_new && is_meant(name.loop, *loop, is_first)) meant.push_back({statement, loop->name});
       if (std::ranges::find(there, loop->name) == there.end()) there.push_back(loop->name);

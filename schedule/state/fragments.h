@@ -23,7 +23,8 @@ namespace polyte::schedule {
 std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s,
                                         const std::string& loop);
 
-// Loops whose iterations lanes of a warp share though no kind says so, each once.
+// Loops whose iterations are shared among the lanes of a warp although their kind does not say
+// so, each once.
 std::vector<LoopId> loops_of_lanes(const State& state);
 
 // What stands in the way: an instruction of a warp outside of warps, an accumulator that is not in
