@@ -59,6 +59,7 @@ class AffineParser {
     return value;
   }
 
+  // `/` and `//` are one: rows of a schedule round down, as isl's do.
   Affine product() {
     Affine value = factor();
     while (problem_.empty()) {
@@ -83,6 +84,7 @@ class AffineParser {
     return 0;
   }
 
+  // A positive constant, in which params count as constants: floor(e / d) is affine only then.
   std::int64_t divisor() {
     const Affine d = factor();
     if (!problem_.empty()) return 1;

@@ -97,6 +97,8 @@ void add_kind(const std::string& statement, const NestLoop& loop, std::vector<Op
   }
 }
 
+// Statement by statement: its path, its place, then the merge with the statement before it, and
+// the kinds of loops that are new.
 Transaction expanded(const std::vector<PathedLeaf>& leaves) {
   std::vector<Operation> steps;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -195,6 +197,7 @@ class TransactionReader {
         "in a transaction merge joins a statement with the one before, through a loop of both "
         "paths");
   }
+  // The kind of one loop, for all leaves that share it by number.
   std::optional<Refusal> add_kind(const LoopName& name, LoopKind kind) {
     int node = -1;
     for (const PathedLeaf& leaf : leaves_)

@@ -133,6 +133,10 @@ std::vector<std::string> loops_between(const State& state, const PrefetchHint& h
 
 }  // namespace
 
+// The box of all reads in one iteration, without what the iteration before has brought,
+// `distance` iterations later:
+//
+//   k.o > k > .. w[Kc*k.o + k, n]  at k.o distance 2     origin Kc*(k.o + 2), extent Kc
 Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   const Loop* loop = find_loop(state.tree, hint.loop);
   const std::vector<BoxAccess> reads = reads_below(state, *loop, hint.buffer);

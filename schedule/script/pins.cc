@@ -119,6 +119,8 @@ class LineForms {
   }
 
   // Statements that shared the loop and do so no more.
+  // Neighbours that shared a loop before the line and no longer do: the pattern says that they
+  // are in one nest down to the loops that they still share, and apart below.
   void add_apart(const LoopName& name) {
     const std::vector<const Leaf*> leaves = leaves_of(before_.tree);
     for (std::size_t i = 1; i < leaves.size(); ++i) {
@@ -135,6 +137,7 @@ class LineForms {
 
 }  // namespace
 
+// What is true after the line and was not before it, if it is still true behind the last line.
 void Pins::add_pin(const Directive& line, const State& before, const State& after) {
   const std::set<PinnedFact> had = facts_of(before);
   PinnedLine pin{line, {}, {}};
@@ -162,6 +165,8 @@ Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program
   if (!state) return state.error();
   pins.state_ = *state;
   pins.environment_ = initial_environment(above, *program, machine);
+  // replay hands out the States; the values of params are collected by walking the same lines
+  // again without proof.
   State before = reference_state(program);
   before.contract = state->contract, before.reassociable = state->reassociable;
   State walked = before;
@@ -335,6 +340,9 @@ void compare_lines(std::span<const Directive> open, std::span<const Directive> l
 
 }  // namespace
 
+// By text first: each line of the person stands where it stood, its holes filled. Then by
+// meaning: the lines above the holes, with the sizes that were filled in, say what the final
+// State has to show.
 std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& program,
                                    const Script& partial, const Script& completed,
                                    const Machine& machine) {

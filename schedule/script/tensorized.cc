@@ -68,7 +68,8 @@ std::optional<Refusal> check_company(const State& state, const Chain& chain) {
   return std::nullopt;
 }
 
-// Every iteration of the loops' box has an instance.
+// Refuses a nest in which some iteration of the loops' box has no instance: constraints on
+// these loops have to be true for the whole box.
 std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement& s,
                                    const ir::Ranges& ranges) {
   for (const Loop* loop : chain.loops) {
@@ -91,6 +92,8 @@ std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement&
   return std::nullopt;
 }
 
+// The value over loops instead of iterators, its subscripts simplified, so that 8*(n//8) + n%8
+// is compared as n.
 ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir::Ranges& ranges) {
   return ir::rewrite(ir::substitute(value, s.inverse), [&](const ir::Expr& leaf) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
@@ -177,6 +180,8 @@ Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop, bool 
   return nest;
 }
 
+// Strides are known as far as the extents behind a dimension are numbers; an instruction that
+// loads a tile asks for them.
 std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& intrinsic,
                                        const ir::Stmt& nest) {
   const auto strides = [&](const std::string& buffer) {

@@ -18,6 +18,8 @@ struct Definition {
   ir::Expr value;
 };
 
+// T[i + 1, j] = f(i, j): each dimension has an iterator of its own, up to an offset, so that a
+// read T[a, b] tells the instance (a - 1, b).
 Result<Definition, Refusal> definition_of(const State& state, const std::string& tensor) {
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor + inlined_text(state, tensor));
@@ -132,6 +134,8 @@ std::optional<Refusal> check_single_step(const ScheduledStatement& s) {
       " besides the element that it updates, and it is atomic: such a read is no part of its step");
 }
 
+// Without T and its definition; the statements scheduled so far get the same rewrite
+// (compute_inline below).
 std::shared_ptr<const ir::Program> inlined_program(const ir::Program& program,
                                                    const std::string& tensor, Inliner& inliner) {
   auto result = std::make_shared<ir::Program>(ir::with_statements(

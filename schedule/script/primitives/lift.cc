@@ -21,6 +21,9 @@ std::optional<Subscript> as_subscript(const ir::Index& index) {
   return Subscript{*symbol, index.affine.constant()};
 }
 
+// A writer can be lifted where the element tells the instance, up to iterators of a reduction:
+// t[i + 1, j] = .. is, t[i + j] = .. is not. `subscripts` gets iterator and offset of each
+// dimension.
 std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::string& tensor,
                                     std::vector<Subscript>& subscripts) {
   const std::string& name = s.body.name;
@@ -152,6 +155,7 @@ Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>&
   for (const BoxAccess& access : accesses) {
     std::string why;
     std::optional<OffsetPart> part;
+    // A subscript that is read may be any: the whole dimension.
     if (access.indices[d].indirect) {
       if (!extent.is_constant())
         return Decline{"dimension " + std::to_string(d) + " of " + buffer +
@@ -222,6 +226,10 @@ Window Box::moving_window(std::size_t dimension) const {
   return moving[dimension].value_or(Window{origin[dimension], extent[dimension]});
 }
 
+// The box is that of all reads below the site, and the same for all writers of the tensor:
+// t.init and t.update have to make the same elements. `alive` says in which iterations of the
+// site anything is read; without a bound on a loop of the site the lifted domain would be
+// infinite there.
 std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftSite& site) {
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor);

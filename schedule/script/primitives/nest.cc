@@ -124,6 +124,7 @@ void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Name
                          ": it is not below " + when.loop);
 }
 
+// nest m.o > y, of a y with loops m.o, m.i, n:   m.o > m.i > n > y
 Tree with_omitted_loops(State& state, const Tree& tree, const std::string& statement) {
   Names path, omitted;
   for (const Loop* loop : path_to(tree, statement)) path.push_back(loop->name);
@@ -172,6 +173,8 @@ Tree in_place(const Tree& tree, const Names& named, const Tree& nest_tree) {
   for (std::size_t i = 0; i < children.size(); ++i) {
     Tree kept = children[i];
     const std::vector<const Leaf*> leaves = leaves_of(children[i]);
+    // The child where the nest goes may keep statements that the nest does not name: in front
+    // of them, or behind, as its own statements were.
     const bool leads =
         has(named, leaves.front()->statement) && !has(named, leaves.back()->statement);
     for (const std::string& name : named)
@@ -226,6 +229,8 @@ class NestApplication {
     return malformed(text);
   }
 
+  // A statement that is recomputed already keeps its `at`, of which it has the iterators; its
+  // new place may say nothing else.
   void place_ordinary(Names& problems) {
     for (NestLeaf& leaf : leaves_) {
       const NestLeaf old = leaf_said(leaf_of(next_, leaf.statement), next_.tree);
@@ -255,6 +260,8 @@ class NestApplication {
   }
 
   // Settles the tree without the leaves that are still to be lifted; then puts them back.
+  // A leaf to be lifted stands below loops of which it has no rows yet, so that settle could
+  // not order its rows.
   std::optional<Refusal> settle_without(const std::vector<NestLeaf>& waiting) {
     const Tree whole = next_.tree;
     for (const NestLeaf& leaf : waiting) {

@@ -189,6 +189,7 @@ class Factoring {
     return domain;
   }
 
+  // P[l - first, cell]: parts are counted from 0.
   ir::Access part(const Affine& which, const ir::Access& cell) const {
     ir::Access access = {directive_.partial, {which - first_}};
     access.indices.insert(access.indices.end(), cell.indices.begin(), cell.indices.end());
@@ -202,6 +203,7 @@ class Factoring {
     part_update_ = old;
     part_update_.name = directive_.partial + ".update";
     part_update_.writes = {part(row_, old.writes.front())};
+    // A reduction iterator that is P's own subscript now says which part: it is none any more.
     std::erase_if(part_update_.reductions, [&](const std::string& iterator) {
       return std::ranges::any_of(part_update_.writes[0].indices, [&](const ir::Index& index) {
         return index.affine.as_symbol() == iterator;
@@ -216,6 +218,8 @@ class Factoring {
     merge_.guard = nullptr;
     merge_.writes = {cell};
     merge_.values = {ir::make_load(type, directive_.partial, own.indices)};
+    // P.init has the merge's domain and L, outermost of its own iterators, as its element has
+    // it first.
     part_init_ = merge_;
     part_init_.name = directive_.partial + ".init";
     part_init_.combiner = ir::Combiner::None;
@@ -324,6 +328,10 @@ class Factoring {
     return depth;
   }
 
+  // P.init and the merge stand beside P.update, in the innermost loop that all three share
+  // (depth 0: the kernel), each below the loops that it has besides:
+  //
+  //   m > k.o > k.i > T.update   ->   m > { k.i > P.init; k.o > k.i > P.update; k.i > T.update }
   void rewrite_tree() {
     const std::vector<const Loop*> path = path_to(before_.tree, update_);
     const std::size_t depth = shared_depth(path);

@@ -63,6 +63,7 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
                                      const Loop& loop, bool in_first, const LoopNames& outer,
                                      const ir::Bindings& known) {
   const std::vector<std::string> owners = other_owners(state, loop, statement);
+  // No other statement counts the loop: it runs once, at 0.
   if (owners.empty()) return Affine(0);
   const auto first = value_over(state, owners, loop.name, outer, true, known);
   if (in_first && first) return *first;
@@ -77,6 +78,8 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
   return *last;
 }
 
+// `known` has the values of pins further out, as the first j may depend on which k it is the
+// first in.
 std::optional<Refusal> pin(State& state, const Leaf& leaf) {
   LoopNames outer;
   ir::Bindings known;  // the loops placed so far

@@ -17,6 +17,8 @@ class CopyMaker {
   CopyMaker(State& next, const StagePlan& plan, const Transfers& transfers)
       : next_(next), plan_(plan), transfers_(transfers) {}
 
+  // site > body   ->   site > { copies in; body; copies out }; without a site the same around
+  // the kernel.
   void run() {
     std::vector<Tree> ins, outs;
     for (const Condition& condition : transfers_.in)
@@ -113,6 +115,8 @@ class CopyMaker {
     });
   }
 
+  // The interval of a subscript over all accesses, as wide as their iterators' ranges allow;
+  // empty ends: unknown.
   ir::Interval touched_range(std::size_t d) const {
     std::optional<ir::Interval> all;
     for (const BoxAccess& access : plan_.accesses()) {
@@ -171,6 +175,10 @@ class CopyMaker {
       if (std::ranges::find(domain, c) == domain.end()) domain.push_back(c);
   }
 
+  // The copy between element and place, over the loops of the site and a position per
+  // dimension:
+  //
+  //   w.in(k.o, k, n): w.c[k, n] = w[Kc*k.o + k, n]      rows: loops of the layout's digits
   std::string add_copy(bool in, const Condition& condition) {
     const Names names = plan_.dimension_names();
     const DigitLoops loops = digit_loops(plan_.layout, names);
@@ -209,6 +217,8 @@ class CopyMaker {
     return copy.body.name;
   }
 
+  // Padding's guard is over coordinates of the element; what always holds in the copy's domain
+  // is dropped.
   ir::Expr load_in(const std::vector<ir::Index>& element, const ir::Bindings& coordinates,
                    const ScheduledStatement& copy) const {
     std::vector<Constraint> guard;
