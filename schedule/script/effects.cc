@@ -20,6 +20,7 @@ bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
   });
 }
 
+// What a directive may change of a buffer that there is.
 bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
   return a.name == b.name && a.shape == b.shape && a.memory == b.memory &&
          a.scope_loop == b.scope_loop && a.alloc_loop == b.alloc_loop && a.swizzle == b.swizzle;

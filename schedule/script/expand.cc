@@ -353,6 +353,7 @@ namespace {
 
 using Fragments = std::map<std::string, std::string>;
 
+// tile (m, n) by (8, 16) is split m by 8 and split n by 16, with its tail.
 std::vector<Operation> splits_of(const Tile& tile) {
   std::vector<Operation> splits;
   for (std::size_t i = 0; i < tile.loops.size() && i < tile.factors.size(); ++i)

@@ -70,6 +70,8 @@ class Expansion {
     }
     const NestLoop* loop = std::get_if<NestLoop>(&tree->op);
     if (!loop) return tree;
+    // As NestBuilder does at replay (primitives/nest.cc): only a plain name can be a
+    // fragment's, not par m or [m].
     const auto fragment = fragments_.find(loop->name);
     if (fragment == fragments_.end() || loop->kind != LoopKind::Serial)
       return nest_path({{loop->name, loop->kind}}, run(loop->body));

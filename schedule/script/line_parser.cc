@@ -99,6 +99,7 @@ LoopName LineParser::named_loop() {
   return {statement, name("a loop")};
 }
 
+// `acc: *.i` or `*.i`; the tokens of a pattern are joined by loop_pattern.
 LoopName LineParser::selected_loop() {
   if (is_name() && is(":", 1)) {
     const std::string statement = name("a statement");
@@ -148,6 +149,7 @@ Memory LineParser::memory() {
   return *memory;
 }
 
+// first k.o and last j
 std::vector<When> LineParser::when() {
   std::vector<When> result;
   do {

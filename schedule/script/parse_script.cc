@@ -227,6 +227,8 @@ class ScriptParser {
     blocks_.back().in_else = true;
   }
 
+  // A problem ends its line only. Lines of an included file are reported by that file's name,
+  // since `include` reads them by the same loop.
   void parse_lines(const std::vector<LogicalLine>& lines, bool has_header) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       try {
@@ -277,6 +279,7 @@ class ScriptParser {
     open_names_.pop_back();
   }
 
+  // The file in hand: empty for the script itself, whose lines have no name in front.
   std::string file() const { return open_names_.empty() ? std::string() : open_files_.back().path; }
 
   void report(int line, const std::string& text) {

@@ -92,8 +92,8 @@ std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement&
   return std::nullopt;
 }
 
-// The value over loops instead of iterators, its subscripts simplified, so that 8*(n//8) + n%8
-// is compared as n.
+// The value over loops instead of iterators. Subscripts are simplified, so that (8*n.o + n.i)//8 is
+// n.o to the comparison with the instruction.
 ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir::Ranges& ranges) {
   return ir::rewrite(ir::substitute(value, s.inverse), [&](const ir::Expr& leaf) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
@@ -206,6 +206,8 @@ std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& 
 
 namespace {
 
+// Statements that fill the buffer. More than one where a pipeline's first fills stand in front
+// of its loop.
 std::vector<const ScheduledStatement*> copies_into(const State& state, const std::string& buffer) {
   std::vector<const ScheduledStatement*> copies;
   for (const ScheduledStatement& s : state.statements)

@@ -143,6 +143,7 @@ void verify_statement(const State& state, const ScheduledStatement& s,
   for (const std::string& iterator : s.body.iterators)
     if (s.inverse.count(iterator) == 0)
       problems.push_back("statement '" + name + "': iterator '" + iterator + "' has no inverse");
+  // Rows after inverse have to be the identity; the proof reads accesses through both.
   for (const auto& [iterator, got] : wrong_inverses(state, s))
     problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator +
                        "': got " + ir::to_string(got));
@@ -232,6 +233,7 @@ std::vector<std::string> verify(const State& state) {
       problems.push_back("statement '" + name + "' has " + std::to_string(count) + " leaves");
     if (!state.find(name)) problems.push_back("leaf '" + name + "' has no statement");
   }
+  // Leaves and buffers refer to a loop by its id, so that two loops must not share one.
   std::set<LoopId> ids;
   if (state.tree)
     map_loops(state.tree, [&](const Loop& loop) {

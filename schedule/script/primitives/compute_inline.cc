@@ -110,6 +110,7 @@ class Inliner {
   ir::Expr replaced(const ir::Expr& e, const std::string& reader) {
     const ir::Load* load = std::get_if<ir::Load>(&e->op);
     if (!load || load->buffer != tensor_) return e;
+    // T[i + 1] = f(i) read as T[a]: i = a - 1.
     ir::Bindings point;
     for (std::size_t d = 0; d < load->indices.size(); ++d) {
       if (load->indices[d].indirect) {

@@ -152,6 +152,8 @@ void unpin(State& state, const std::string& statement) {
   std::erase_if(s.loop_domain, [&](const ir::Constraint& c) { return uses_any(c.expr, pinned); });
 }
 
+// The inverse of leaf_said: names are unique on the path above a leaf, so that each means one
+// loop.
 Leaf leaf_meant(const NestLeaf& said, const std::vector<const Loop*>& path) {
   const auto id = [&](const std::string& name) {
     const auto loop = std::ranges::find_if(path, [&](const Loop* l) { return l->name == name; });
@@ -222,6 +224,8 @@ std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string
                    ", and would be gone: cut comes after");
 }
 
+// For directives that replace loops: neither may one of these be cut, nor may a cut's point be
+// over one of them.
 std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops,
                                    const std::string& directive) {
   for (const LoopRow& row : s.rows)

@@ -182,6 +182,7 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
   return next;
 }
 
+// Advice tries shifts by 1 to 4, each with proofs of its own.
 constexpr int kMostShift = 4;
 
 bool is_legal(const State& state, const Merge& directive, const PrimitiveContext& context) {

@@ -37,6 +37,7 @@ class NestBuilder {
   Names statements_, problems_;
   std::vector<NestLeaf> leaves_;
 
+  // A plain name may stand for a fragment, `tile` for [m.i] > <n.i>.
   Tree build_loop(const NestLoop& loop) {
     Tree body = build(loop.body);
     const auto fragment = context_.environment.fragments.find(loop.name);
@@ -95,6 +96,9 @@ Names loops_of(const ScheduledStatement& s) {
   return names;
 }
 
+// Each loop above is either the statement's own or named by `when`, and none is both:
+//
+//   nest k.o > { m > acc.init; .. }   acc.init has no loop k.o: when first k.o?
 void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Names& problems) {
   const Names owned = loops_of(state.at(leaf.statement));
   Names path;
