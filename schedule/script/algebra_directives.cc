@@ -27,7 +27,7 @@ void parse_online(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
-// split_reduction T: k by 8 as P tree: what is not said is interleaved
+// split_reduction T: k by 8 as P tree; without a form: interleaved
 void parse_split_reduction(LineParser& line, std::vector<Operation>& into) {
   SplitReduction directive;
   directive.tensor = line.name("a tensor or its update");

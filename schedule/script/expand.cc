@@ -25,6 +25,8 @@ struct PathedLeaf {
   std::vector<int> nodes;  // which loop of the nest each is, to tell shared loops
 };
 
+// Walks the nest with the loops above in `open_`. A loop gets its number where it is entered,
+// so that two leaves share the loops of equal numbers.
 class NestFlattener {
  public:
   explicit NestFlattener(const std::map<std::string, std::string>& fragments)
@@ -124,7 +126,10 @@ Transaction expanded(const std::vector<PathedLeaf>& leaves) {
   return transaction;
 }
 
-// Reads the steps of a transaction back into leaves with paths.
+// Reads the steps of a transaction back into leaves with paths. `order` gives a statement a
+// path of loops that are its own, `merge` makes the first loops of two neighbours one (equal
+// numbers), and a kind is that of all loops of its number; `build` then reads the tree off the
+// numbers.
 class TransactionReader {
  public:
   std::optional<Refusal> read(const Operation& step) {

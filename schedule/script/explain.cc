@@ -103,6 +103,7 @@ Refusal located(Refusal refusal, const Directive& directive) {
 
 Refusal explained(Refusal refusal, const ScriptPoint& start, const ScriptPoint& end,
                   const Script& script, Prover& prover) {
+  // A refusal that knows its line already.
   if (!refusal.directive.empty()) return refusal;
   const auto race = check_all_races(end.state, prover);
   const bool is_race = race && race->headline == refusal.headline;

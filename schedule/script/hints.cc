@@ -152,6 +152,8 @@ Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   return box;
 }
 
+// The box by rows: whole cache lines along the last dimension, each row of the others by
+// itself.
 std::int64_t lines_of(const AheadBox& box, DType dtype) {
   std::int64_t lines = 1;
   const std::int64_t of_line = kCacheLine / size_in_bytes(dtype);

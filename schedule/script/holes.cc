@@ -57,7 +57,7 @@ std::string what_lacks(const Directive& directive) {
          ": polyte complete fills it";
 }
 
-// A tree with what `let` says in the place of its names.
+// A tree in which the names of fragments (`let`) are replaced by the fragments.
 class Expansion {
  public:
   explicit Expansion(const std::map<std::string, std::string>& fragments) : fragments_(fragments) {}

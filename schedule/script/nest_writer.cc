@@ -203,7 +203,7 @@ class NestWriter {
     return index.dimension;
   }
 
-  // The stage, then what is said of its copy, which the stage has just made: its loop for
+  // The stage, then directives for the copy that it has just made: its loop for
   // threads, and squares of L by L elements, which vectors of loads and shuffles transpose
   // where the inner loop is unrolled.
   //

@@ -23,7 +23,8 @@ void put_first(std::vector<Directive> lines, Script& script) {
                            std::make_move_iterator(lines.end()));
 }
 
-// nullopt: nothing merges, or what is scheduled so cannot be said of the Program as it is.
+// nullopt: nothing merges, or the script for merged dimensions is refused for the Program as it
+// is.
 std::optional<Script> scheduled_merged(const ir::Program& program, const Machine& machine,
                                        const ScheduleSeen& schedule,
                                        std::vector<RefusedScript>* refused) {

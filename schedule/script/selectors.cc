@@ -24,6 +24,7 @@ bool matches(std::string_view pattern, std::string_view text) {
   return !text.empty() && pattern[0] == text[0] && matches(pattern.substr(1), text.substr(1));
 }
 
+// Whether a loop stands directly in the body, alone or in a sequence.
 bool holds_loop(const Tree& tree) {
   if (std::holds_alternative<Loop>(tree->op)) return true;
   const Sequence* sequence = std::get_if<Sequence>(&tree->op);

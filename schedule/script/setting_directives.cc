@@ -48,7 +48,8 @@ std::optional<Refusal> define(const std::string& name, const std::string& text,
   return std::nullopt;
 }
 
-// One name, one meaning: what a line says is not to depend on how far up one looks.
+// A name is given once, so that a line does not depend on which of several definitions is above
+// it.
 std::optional<Refusal> check_new(const std::string& name, const ScriptEnvironment& environment) {
   const auto value = environment.values.find(name);
   if (value != environment.values.end())

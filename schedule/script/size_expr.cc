@@ -23,7 +23,7 @@ constexpr int kDeepestSize = 200;  // brackets and signs within each other
 //   factor        `-` factor, ( .. ), min(a, b), max(a, b), a number, a name
 //
 // The first problem is kept. What is read after it returns some value that nobody uses;
-// checked_add and its kin throw where 64 bits do not hold the result (evaluate_size).
+// checked_add and the like throw where 64 bits do not hold the result (evaluate_size).
 class SizeParser {
  public:
   SizeParser(const std::string& text, const std::map<std::string, std::int64_t>& values)

@@ -79,8 +79,8 @@ class Checker {
     }
   }
 
-  // Memory, length of a line, swizzle, place, zeros beyond the end of the sum: each is looked at only
-  // where those before it are right.
+  // Memory, length of a line, swizzle, place, zeros beyond the end of the sum: each is looked at
+  // only where those before it are right.
   void check_operand(std::size_t operand) {
     const std::string& buffer = match_.operands[operand].buffer;
     const std::string shown = buffer + " (operand " + row_.program.buffers[operand].name + ")";
@@ -177,6 +177,7 @@ class Checker {
 
 }  // namespace
 
+// Only once the script is complete: swizzle and pad may come behind tensorize.
 std::optional<Refusal> check_warpgroups(const State& state) {
   std::vector<std::string> problems;
   for (const TensorizedLoop& tensorized : state.tensorized) {

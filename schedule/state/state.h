@@ -40,8 +40,9 @@ enum class StatementKind {
 // own; runs all of it into padding; moves it inwards, over points of the tile before.
 enum class Tail { Guard, Mask, Cut, Round, Shift };
 
-// A loop above the statement's leaf, with what was said of it for this statement. A primitive that
-// keeps a row keeps all of it; a loop of another nest with the same name has its own.
+// A loop above the statement's leaf, with the tail and the cuts that it has for this statement.
+// A primitive that keeps a row keeps all of it; a loop of another nest with the same name has
+// its own.
 struct LoopRow {
   std::string loop;               // its name
   ir::Affine value;               // over the statement's iterators and the parameters

@@ -1,6 +1,6 @@
 // Tree: the order of execution, immutable and small. Loops, sequences and leaves; attributes live
-// on the nodes and survive every rewrite. What a loop's values are is said by the statements' rows
-// (state.h), not here.
+// on the nodes and survive every rewrite. The values that a loop takes follow from the statements'
+// rows (state.h), not from the tree.
 //
 //   Loop L      the values are the union, over the leaves below that own a row named L, of that
 //               row's values among the instances alive at this prefix, ascending; each value keeps

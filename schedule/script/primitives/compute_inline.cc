@@ -19,7 +19,7 @@ struct Definition {
 };
 
 // T[i + 1, j] = f(i, j): each dimension has an iterator of its own, up to an offset, so that a
-// read T[a, b] tells the instance (a - 1, b).
+// read T[a, b] determines the instance (a - 1, b).
 Result<Definition, Refusal> definition_of(const State& state, const std::string& tensor) {
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor + inlined_text(state, tensor));
@@ -158,6 +158,8 @@ Applied compute_inline(const State& state, const ComputeInline& directive,
       return malformed(tensor + " is staged already: compute_inline comes before its stage");
   State next = state;
   Inliner inliner(tensor, *definition);
+  // The basis and the scheduled statements get the same substitution, as each of these stays a
+  // statement of the basis in other loops.
   next.basis = inlined_program(*state.basis, tensor, inliner);
   next.rewrites.push_back({.kind = Rewrite::Kind::Inline, .tensor = tensor, .after = next.basis});
   std::vector<std::string> changed;

@@ -1,7 +1,7 @@
 // compute_root P:   u.o > x.o > { u > x > P at x.o;  C }   ->   { u > x > P;  u.o > x.o > C }
 // All of P, once, in a nest of its own before the first nest that reads it. What was recomputed
 // (`at`) is the plain statement again, whole where a cut had made parts of it; what was merged
-// leaves its nest and keeps its splits and kinds; `when` is gone.
+// leaves its nest and keeps its splits and kinds; a `when` is dropped.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"

@@ -1,8 +1,8 @@
 // cut i at 4:   i > body   ->   i in .. 4 > body, then i in 4 .. > body
 // One loop of the schedule, two of the program.
 // peel i last:  the last iteration by itself, a cut at the last value. `first 2`: the first two.
-// The order of the instances stays: nothing to prove. Conditions that a point decides are gone from
-// both parts, and `first i`, `par i` or a stage still mean the whole loop.
+// The order of the instances stays: nothing to prove. Lowering drops the conditions that the point
+// decides from both parts; `first i`, `par i` and a stage still mean the whole loop.
 //
 // cut i at 4 as lo, hi:   i > S   ->   { lo > S.lo;  hi > S.hi }
 // with lo = hi = i, S.lo where i < 4, S.hi where i >= 4. Two loops of the schedule, with statements

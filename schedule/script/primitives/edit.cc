@@ -295,8 +295,8 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
   return context.prover->check_independent(state, loops);
 }
 
-// Also loops that no kind says are shared: points of registers that the lanes of a warp share
-// (state/fragments.h).
+// Also loops that are shared although their kind does not say so: those over points of registers
+// that lie spread over the lanes of a warp (state/fragments.h).
 std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
   std::vector<LoopId> loops;
   for (const Loop* loop : all_loops(state.tree))

@@ -21,7 +21,7 @@ std::optional<Subscript> as_subscript(const ir::Index& index) {
   return Subscript{*symbol, index.affine.constant()};
 }
 
-// A writer can be lifted where the element tells the instance, up to iterators of a reduction:
+// A writer can be lifted where the element determines the instance, up to iterators of a reduction:
 // t[i + 1, j] = .. is, t[i + j] = .. is not. `subscripts` gets iterator and offset of each
 // dimension.
 std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::string& tensor,
@@ -134,6 +134,7 @@ bool writes(const ScheduledStatement& s, const std::string& buffer) {
                              [&](const ir::Access& write) { return write.buffer == buffer; });
 }
 
+// A statement that reads and writes the tensor, an update of it, is a producer.
 std::vector<std::string> consumers_below(const State& state, const Loop& loop,
                                          const std::string& tensor) {
   std::vector<std::string> consumers;

@@ -1,8 +1,8 @@
-// nest: order, placement, recomputation and kinds of several statements at once, checked once at
-// its end. The statements leave their places; the nest stands where the last of them stood; the
-// rest stays. A loop is shared by the leaves below it that own a loop of its name; a leaf below a
-// loop that it does not own says what is meant: `when first k`, `when last k`, or `at x.o`. Loops
-// that a path omits follow innermost, serial.
+// nest: order, placement, recomputation and kinds of several statements at once, checked once
+// at its end. The statements leave their places, and the nest stands where the last of them
+// stood; all else stays. A loop is shared by the leaves below it that own a loop of its name. A
+// leaf below a loop that it does not own has to say in which iterations it runs: `when first
+// k`, `when last k`, or `at x.o`. Loops that a path omits follow innermost, serial.
 #include "schedule/script/script_text.h"
 
 #include <algorithm>

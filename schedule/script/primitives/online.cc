@@ -5,9 +5,9 @@
 // A definition w = exp(e - M) that only these sums read goes into the loop as well, behind
 // M.update, and with it one that rounds it, f16(w).
 // L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its
-// other reduction loops become iterators, the splits of free loops stay. One after the other is
-// the Program's order now; a nest says which loops are around L. A rewrite of the Program: rounding
-// changes, so the contract has to name the loop.
+// other reduction loops become iterators, the splits of free loops stay. That iterations of L run
+// one after the other is the Program's order now; a later nest decides which loops stand around L.
+// A rewrite of the Program: rounding changes, so the contract has to name the loop.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"

@@ -102,6 +102,8 @@ class Factoring {
     const LoopRow* row = row_of(update(), loop_);
     if (!row) return malformed(no_loop_text(before_, update_, loop_));
     row_ = row->value;
+    // An iterator is free if a subscript of the element uses it, else reduced. L has to count
+    // reduced ones alone, as a part is one value of L for every element.
     const auto inner = body().iterators.begin() + body().region_depth;
     ordered_.assign(body().iterators.begin(), inner);
     for (const std::string& iterator : Names(inner, body().iterators.end())) {

@@ -189,7 +189,7 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop,
   return std::nullopt;
 }
 
-// A cut says where its loop is cut by loops that are outside.
+// The point of a cut has to be over loops outside of the one that it cuts.
 std::optional<Refusal> check_cuts(const State& state) {
   for (const Leaf* leaf : leaves_of(state.tree)) {
     LoopNames outside(state.reference->params.begin(), state.reference->params.end());

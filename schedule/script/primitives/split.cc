@@ -10,7 +10,7 @@ namespace polyte::schedule {
 
 namespace {
 
-// The statements that have the loop which is meant; Malformed if there is none.
+// The statements that have the named loop; Malformed if none has.
 Result<std::vector<std::string>, Refusal> targets_of(const State& state, const LoopName& name) {
   std::vector<std::string> candidates;
   if (name.statement.empty()) {
@@ -147,7 +147,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   return with_tail(next, *targets, within_tile(loop), directive.tail, context);
 }
 
-// tile (i, j) by (Fi, Fj): its splits; the order is the nest's business.
+// tile (i, j) by (Fi, Fj) is one split per loop; their order is for `reorder` or `nest`.
 Applied tile(const State& state, const Tile& directive, const PrimitiveContext& context) {
   if (directive.loops.size() != directive.factors.size())
     return malformed("tile has " + std::to_string(directive.loops.size()) + " loops and " +

@@ -71,8 +71,9 @@ class CopyMaker {
            local_shape(plan_.layout, plan_.box.extent).back() > 4 * lanes->second;
   }
 
-  // Constraints on the elements of the box that are copied: they exist, and some access touches
-  // them.
+  // Constraints on the elements of the box that are copied: some access touches them, and they
+  // exist. Padding lifts the second one: the copy stores the value of the guard for elements
+  // that do not exist (load_in).
   void clip(const Names& names, std::vector<Constraint>& domain) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     for (std::size_t d = 0; d < names.size(); ++d) {
@@ -142,8 +143,8 @@ class CopyMaker {
     }
   }
 
-  // Only what was written leaves: constraints of the writers' domains over what they
-  // subscript with.
+  // A copy out moves elements that were written: constraints that all writers' domains have in
+  // common, over iterators that the subscripts determine.
   void clip_to_written(const Names& names, std::vector<Constraint>& domain) const {
     std::optional<std::vector<Constraint>> common;
     for (const std::string& writer : plan_.writers) {
@@ -233,7 +234,7 @@ class CopyMaker {
   }
 
   // The loop along which neighbours lie, here and in the tensor: of the last dimension, or, where
-  // no layout is said, of the last before those in which the tensor has one element.
+  // no layout is given, of the last before those in which the tensor has one element.
   std::size_t lane_row(const ScheduledStatement& copy) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     const std::size_t around = plan_.prefix.size();
