@@ -202,6 +202,8 @@ Notes idle_stage(const State&, const Operation& operation, const State&,
   return said(pad && *pad == 0 ? "pad 0 has no effect" : "");
 }
 
+// A directive that leaves the State as it was is idle as a whole. Else its parts: kinds that it
+// has set, and what its row in the table looks at.
 std::vector<std::string> idle_parts(const State& before, const Directive& directive,
                                     const State& after, const ScriptEnvironment& environment) {
   const DirectiveRow& row = row_of(directive.operation);

@@ -341,6 +341,7 @@ Result<NestTree, Refusal> nest_of_steps(std::span<const Directive> steps) {
 
 }  // namespace
 
+// First what the loops are, then the nest that says their order, which is what is proved.
 Applied transaction(const State& state, const Transaction& directive,
                     const PrimitiveContext& context) {
   const std::span<const Directive> steps = directive.steps;

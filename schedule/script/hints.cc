@@ -144,6 +144,8 @@ Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   auto read = box_of(state, reads, hint.buffer, outer);
   if (!read) return Decline{read.error().reason};
   AheadBox box{std::move(read->origin), std::move(read->extent)};
+  // Of each loop from the hint's outwards to the counted one, without what its iteration before has
+  // touched.
   for (const std::string& each : loops_between(state, hint, reads.front().statement->body.name))
     leave_shared(box, each);
   const std::string& counted = find_loop(state.tree, hint.along)->name;

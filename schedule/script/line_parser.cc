@@ -121,6 +121,7 @@ std::string LineParser::loop_pattern() {
   return pattern;
 }
 
+// Reads nothing unless a name and a colon stand here: `acc: m` but not `m > k`.
 std::string LineParser::optional_selector() {
   if (!is_name() || !is(":", 1)) return "";
   const std::string selector = name("a statement");
@@ -243,6 +244,7 @@ LoopKind LineParser::kind_before_name() {
   return kind.value_or(LoopKind::Serial);
 }
 
+// Loops alone, as a fragment has them: [m.i] > <n.i>.
 NestPath LineParser::path() {
   NestPath loops;
   do {

@@ -22,7 +22,8 @@ std::set<std::string> statements_of(const Directive& line) {
   return all;
 }
 
-// Loops of which a line has changed the kind, each by its first statement.
+// Loops of which a line has changed the kind, each by its first statement. Compared by name: a
+// nest gives all of its loops new ids.
 std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before,
                                                            const State& after) {
   std::vector<std::pair<std::string, const Loop*>> found;
@@ -41,7 +42,7 @@ std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before,
   return found;
 }
 
-// The loops that two statements share.
+// How many loops two statements share: in one tree a loop is one node.
 std::size_t shared_loops(const State& state, const std::string& a, const std::string& b) {
   const auto x = path_to(state.tree, a), y = path_to(state.tree, b);
   return static_cast<std::size_t>(std::ranges::mismatch(x, y).in1 - x.begin());

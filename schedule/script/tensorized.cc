@@ -105,8 +105,8 @@ ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir
   });
 }
 
-// The store of the statement with its subscripts over loops: what the point nest holds, to be
-// compared with the instruction's own.
+// The store of the statement with its subscripts over loops, an update as acc = acc + a * b:
+// what the point nest holds, to be compared with the instruction's own.
 ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ranges& ranges) {
   const ir::Access& write = s.body.writes.front();
   const ir::Expr current = ir::make_load(state.dtype_of(write.buffer), write.buffer, write.indices);
@@ -372,6 +372,7 @@ std::set<std::string> zero_filled(const State& state) {
       (is_filled ? filled : others).insert(read.buffer);
     }
   }
+  // Filled for one instruction, but not for another that reads it: not filled.
   for (const std::string& name : others) filled.erase(name);
   return filled;
 }

@@ -58,6 +58,7 @@ bool is_one_pair(const ir::Statement& update) {
     return std::ranges::any_of(write.indices,
                                [](const ir::Index& index) { return index.indirect != nullptr; });
   };
+  // An ArgMin writes a value and its position: best[i], at[i].
   const ir::Access &value = update.writes.front(), &position = update.writes.back();
   return !is_read(value) && !is_read(position) && moving(value) == moving(position);
 }

@@ -95,6 +95,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
   const Ranges ranges = loop_ranges(state, s);
   std::vector<Affine> candidates;
   for (const Affine& expr : ir::inequalities_of(loop_constraints(s))) {
+    // a * loop + rest >= 0
     const std::int64_t a = expr.coefficient(loop);
     if (a * sign <= 0) continue;
     const Affine rest = expr - Affine::symbol(loop) * a;

@@ -125,6 +125,7 @@ const ir::Statement* own_definition(const ir::Program& program, const ir::Statem
   if (program.buffer(read.buffer).role != ir::Role::Temp || read.otherwise) return nullptr;
   const ir::Statement* definition = nullptr;
   for (const ir::Statement& s : program.statements) {
+    // Each statement's reads of the temporary: one in the update, none elsewhere.
     std::ptrdiff_t reads = 0;
     for (const ir::Load* load : ir::reads_of(s)) reads += load->buffer == read.buffer ? 1 : 0;
     if (reads != (s.name == update.name ? 1 : 0)) return nullptr;

@@ -87,6 +87,7 @@ Applied compute_root(const State& state, const ComputeRoot& directive,
     if (next.tree) next.tree = without_statement(next.tree, writer);
   }
   std::vector<Tree> children = top_level(next.tree);
+  // Whatever reads the tensor has to find all of it: the nests go in front of the first reader.
   const auto reader = std::ranges::find_if(children, [&](const Tree& child) {
     const std::vector<const Leaf*> leaves = leaves_of(child);
     return std::ranges::any_of(

@@ -45,6 +45,7 @@ Refusal conservative(std::string headline) {
   return {RefusalKind::Conservative, std::move(headline)};
 }
 
+// An empty size is one that the line leaves out; `if_empty` is its default.
 Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context,
                                        std::int64_t if_empty) {
   if (size.text.empty()) return if_empty;

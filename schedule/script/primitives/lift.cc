@@ -198,6 +198,8 @@ std::optional<OffsetPart> resting_part(const State& state, const std::vector<Box
 
 }  // namespace
 
+// One window per dimension: x[4*u.o + u.i + r] for u.i in 0..4 and r in 0..3, below u.o, is the
+// window of 6 elements from 4*u.o on.
 Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses,
                    const std::string& buffer, const LoopNames& outer) {
   Box box;

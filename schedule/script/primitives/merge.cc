@@ -173,6 +173,8 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
         for (LoopId* loop : {&buffer.scope_loop, &buffer.alloc_loop})
           if (*loop == old_id) *loop = new_id;
   }
+  // All below the merged loop: merging moves the first nest's statements against the second's,
+  // and both against what stood between.
   std::vector<std::string> moved;
   for (const Loop* above : path_to(next.tree, directive.statements.front()))
     if (above->name == directive.through) moved = statements_below(next.tree, above->id);

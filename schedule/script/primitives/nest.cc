@@ -278,7 +278,11 @@ class NestApplication {
     return refusal;
   }
 
-  // Lifts the tensor of the last waiting leaf with all its writers.
+  // Lifts the tensor of the last waiting leaf. Behind it every statement has its place, so that
+  // the reads below the site give the box. All writers of the tensor go with it, since a box of
+  // some of them would not hold the tensor's values:
+  //
+  //   bx at x.o; by at x.o; y   ->   by for the reads of y, then bx for those of by and y
   std::optional<Refusal> place_recomputed() {
     const NestLeaf last = recomputed_.back();
     const std::string tensor = tensor_of(next_, last.statement);

@@ -432,6 +432,7 @@ class OnlineRewrite {
         children.push_back(child);
         continue;
       }
+      // All of them have been taken out: L stands here.
       if (++seen < insides_.size()) continue;
       Loop loop;
       loop.id = next_.fresh_loop();

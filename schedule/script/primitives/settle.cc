@@ -66,6 +66,9 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
   // No other statement counts the loop: it runs once, at 0.
   if (owners.empty()) return Affine(0);
   const auto first = value_over(state, owners, loop.name, outer, true, known);
+  // Where the others have no iteration the loop still runs once for this statement, at the
+  // first value. The last value would be less than the first one there: it is used only if
+  // there is an iteration.
   if (in_first && first) return *first;
   const auto last = value_over(state, owners, loop.name, outer, false, known);
   if (!first || !last)

@@ -1,6 +1,6 @@
-// split k by F from c:  k > body   ->   k.o > k.i > body,  k.o = (k - c) // F,  k.i = (k - c) %
-// F. Tiles are absolute, not relative to the loop's first value: only so do two statements
-// share tiles. A bijection, so that there is nothing to prove but for the tails round and shift
+// split k by F from c:  k > body   ->   k.o > k.i > body,  k.o = (k - c) // F,  k.i = (k - c) % F
+// Tiles are absolute, not relative to the loop's first value: only so do two statements share
+// tiles. A bijection, so that there is nothing to prove but for the tails round and shift
 // (tails.cc). Statements that share the loop must be split together.
 #include <algorithm>
 
