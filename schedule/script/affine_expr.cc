@@ -12,7 +12,14 @@ using ir::Affine;
 
 constexpr int kDeepestAffine = 200;  // brackets and signs within each other
 
-// Recursive descent over the tokens; the first problem wins and every later step is void.
+// Recursive descent over the tokens:
+//
+//   sum      product (`+` | `-`) ..
+//   product  factor (`*` factor | (`/` | `//` | `%`) constant) ..
+//   factor   `-` factor | ( sum ) | a number | a symbol | a param
+//
+// Of a product one side has to be constant. The first problem is kept, and every step after it
+// returns 0.
 class AffineParser {
  public:
   AffineParser(const std::string& text, const std::vector<std::string>& symbols,
@@ -59,6 +66,7 @@ class AffineParser {
     return value;
   }
 
+  // `/` and `//` are one: rows of a schedule round down, as isl's do.
   Affine product() {
     Affine value = factor();
     while (problem_.empty()) {
@@ -83,6 +91,7 @@ class AffineParser {
     return 0;
   }
 
+  // A positive constant, in which params count as constants: floor(e / d) is affine only then.
   std::int64_t divisor() {
     const Affine d = factor();
     if (!problem_.empty()) return 1;
@@ -119,6 +128,7 @@ class AffineParser {
 
   Affine number(const Token& token) {
     ++at_;
+    // Below 10^15, so that std::stoll cannot overflow.
     if (token.text.size() > 15) {
       fail("'" + token.text + "' is too large");
       return 0;

@@ -5,6 +5,7 @@ namespace polyte::schedule {
 
 namespace {
 
+// rewrite rfactor T over k.i as P, or without `rewrite`
 void parse_rfactor(LineParser& line, std::vector<Operation>& into) {
   Rfactor directive;
   directive.tensor = line.name("a tensor or its update");
@@ -15,6 +16,7 @@ void parse_rfactor(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
+// rewrite online A, B from M over k.o
 void parse_online(LineParser& line, std::vector<Operation>& into) {
   Online directive;
   directive.sums = line.names(",", "a tensor");
@@ -25,6 +27,7 @@ void parse_online(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
+// split_reduction T: k by 8 as P tree; without a form: interleaved
 void parse_split_reduction(LineParser& line, std::vector<Operation>& into) {
   SplitReduction directive;
   directive.tensor = line.name("a tensor or its update");
@@ -90,6 +93,7 @@ void parse_rewrite(LineParser& line, std::vector<Operation>& into) {
 
 // --- printing
 
+// By SplitReduction::Form.
 std::string print(SplitReduction::Form form) {
   static const char* const kForms[] = {"interleaved", "blocks", "tree"};
   return kForms[static_cast<int>(form)];
@@ -127,6 +131,8 @@ std::string print_atomic(const Atomic& d) { return "atomic " + list(d.statements
 
 }  // namespace
 
+// `rewrite` begins two types: its row has that of rfactor, and Online has a row without a word,
+// to print and apply it.
 const std::vector<DirectiveRow>& algebra_directives() {
   static const std::vector<DirectiveRow> kTable = {
       directive<Rfactor, print_rfactor, rfactor>("rewrite", parse_rewrite),

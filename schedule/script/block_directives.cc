@@ -36,6 +36,7 @@ std::string print_transaction(const Transaction& transaction) {
   return text + "}";
 }
 
+// A directive of a block may have lines of its own: all of them go two further in.
 std::string indented(const std::vector<Directive>& directives) {
   std::string text;
   for (const Directive& directive : directives) {

@@ -14,6 +14,7 @@ const Stage* as_copy(const Directive& directive) {
   return stage && (stage->copy || stage->memory != Memory::Register) ? stage : nullptr;
 }
 
+// The `copy` nest of a stage, x.in as x.in_2 in its leaf.
 NestTree named(const NestTree& copy, const CopyNames& names) {
   if (const auto* loop = std::get_if<NestLoop>(&copy->op))
     return nest_path({{loop->name, loop->kind}}, named(loop->body, names));
@@ -27,6 +28,7 @@ void rename(std::string& statement, const CopyNames& names) {
   if (const auto found = names.find(statement); found != names.end()) statement = found->second;
 }
 
+// The members in which directives name a loop with its statement, which may be a copy.
 template <typename T>
 void rename_in(T& operation, const CopyNames& names) {
   if constexpr (requires { operation.loop.statement; }) rename(operation.loop.statement, names);
@@ -38,6 +40,8 @@ void rename_in(T& operation, const CopyNames& names) {
 
 }  // namespace
 
+// The n-th stage of a tensor, counted over the nests before, makes x.in_n (fresh in
+// primitives/stage_plan.h); the first one x.in.
 void name_copies(std::span<const Directive> before, std::span<Directive> nest) {
   CopyNames names;
   for (const Directive& directive : nest) {

@@ -19,7 +19,7 @@ struct Size {
   std::string text;
 };
 
-// One type a primitive. A bare loop is that of every statement that owns such a loop (split), or
+// One type per primitive. A bare loop is that of every statement that owns such a loop (split), or
 // of the only one (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize
 // and parallel take selectors too: `all` for the statement, a pattern (`*.i`, `*`), `innermost` or
 // `outermost` for the loop.
@@ -135,7 +135,7 @@ struct Wavefront {
 };
 struct Distribute {
   LoopName loop;
-};  // one loop a child of its sequence
+};  // one loop per child of its sequence
 // unroll m.i: copies side by side; with `by`, of the inner loop of a split.
 struct Unroll {
   LoopName loop;
@@ -245,8 +245,8 @@ struct ComputeAt {
 struct ComputeRoot {
   std::string tensor;
 };  // all of it, before the nests that read it
-// Gives what is computed at an inner loop storage at this one ("root": the whole kernel) and
-// lets it slide.
+// What is computed at an inner loop gets storage at this one ("root": the whole kernel), and only
+// what the loop's earlier iterations have not made is computed: a sliding window.
 struct StoreAt {
   std::string tensor;
   LoopName at;
@@ -302,13 +302,13 @@ struct FoldStorage {
   std::string dimension;
   Size factor;
 };  // elements this far apart share a place
-// bound_storage t: u by 8: the dimension has room for so many elements.
+// bound_storage t: u by 8: the dimension has room for 8 elements.
 struct BoundStorage {
   std::string tensor;
   std::string dimension;
   Size extent;
 };
-// storage_align t: u by 16 offset 4: elements between two steps of the dimension.
+// storage_align t: u by 16 from 4: how many elements lie between two steps of the dimension.
 struct StorageAlign {
   std::string tensor;
   std::string dimension;
@@ -350,7 +350,7 @@ struct SetTail {
   LoopName loop;
   Tail tail = Tail::Guard;
 };
-// pipeline X at L depth 3: the copy for the next iteration but one is made in this one.
+// pipeline X at L depth 3: while an iteration runs, the copy for the second one after it is made.
 // double_buffer X at L: depth 2.
 struct DoubleBuffer {
   std::string tensor;

@@ -20,6 +20,7 @@ bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
   });
 }
 
+// What a directive may change of a buffer that there is.
 bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
   return a.name == b.name && a.shape == b.shape && a.memory == b.memory &&
          a.scope_loop == b.scope_loop && a.alloc_loop == b.alloc_loop && a.swizzle == b.swizzle;
@@ -71,6 +72,8 @@ std::vector<const Loop*> new_kinds(const State& before, const State& after) {
   return result;
 }
 
+// `unroll` and `parallel` of one iteration do nothing; lanes of a vector that has not enough
+// iterations stay idle.
 std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) {
   const auto trips = trips_of(after, loop);
   if (!trips) return "";
@@ -199,6 +202,8 @@ Notes idle_stage(const State&, const Operation& operation, const State&,
   return said(pad && *pad == 0 ? "pad 0 has no effect" : "");
 }
 
+// A directive that leaves the State as it was is idle as a whole. Else its parts: kinds that it
+// has set, and what its row in the table looks at.
 std::vector<std::string> idle_parts(const State& before, const Directive& directive,
                                     const State& after, const ScriptEnvironment& environment) {
   const DirectiveRow& row = row_of(directive.operation);
@@ -216,6 +221,8 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
   return notes;
 }
 
+// From the last line up: a name counts as used if the text of a directive behind its line has
+// it as a token.
 std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
   std::vector<std::pair<int, std::string>> unused;
   std::set<std::string> used;  // by the directives that come after

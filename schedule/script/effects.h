@@ -1,5 +1,5 @@
-// Effects: what a directive did not do although it was said. Never a silent no-op: each is one line
-// for a person, and an error under --strict.
+// Effects: what a directive asks for and does not achieve. There is no silent no-op: each is
+// reported as one line, and is an error under --strict.
 //
 //   unroll m.i  has no effect: m.i runs once
 //   vectorize n.i  n.i runs 6 iterations, no multiple of the 4 lanes of f32: some lanes stay idle
@@ -29,8 +29,7 @@ std::vector<std::string> idle_prefetch(const State& before, const Operation& ope
 std::vector<std::string> idle_stage(const State& before, const Operation& operation,
                                     const State& after, const ScriptEnvironment& environment);
 
-// What the directive that led from one State to the next left undone. `lanes`: of a vector of
-// the script's type.
+// What the directive that led from `before` to `after` left undone.
 std::vector<std::string> idle_parts(const State& before, const Directive& directive,
                                     const State& after, const ScriptEnvironment& environment);
 // Params and lets that no later line mentions, each with its line.

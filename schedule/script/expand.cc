@@ -25,6 +25,8 @@ struct PathedLeaf {
   std::vector<int> nodes;  // which loop of the nest each is, to tell shared loops
 };
 
+// Walks the nest with the loops above in `open_`. A loop gets its number where it is entered,
+// so that two leaves share the loops of equal numbers.
 class NestFlattener {
  public:
   explicit NestFlattener(const std::map<std::string, std::string>& fragments)
@@ -97,6 +99,8 @@ void add_kind(const std::string& statement, const NestLoop& loop, std::vector<Op
   }
 }
 
+// Statement by statement: its path, its place, then the merge with the statement before it, and
+// the kinds of loops that are new.
 Transaction expanded(const std::vector<PathedLeaf>& leaves) {
   std::vector<Operation> steps;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -122,7 +126,10 @@ Transaction expanded(const std::vector<PathedLeaf>& leaves) {
   return transaction;
 }
 
-// Reads the steps of a transaction back into leaves with paths.
+// Reads the steps of a transaction back into leaves with paths. `order` gives a statement a
+// path of loops that are its own, `merge` makes the first loops of two neighbours one (equal
+// numbers), and a kind is that of all loops of its number; `build` then reads the tree off the
+// numbers.
 class TransactionReader {
  public:
   std::optional<Refusal> read(const Operation& step) {
@@ -195,6 +202,7 @@ class TransactionReader {
         "in a transaction merge joins a statement with the one before, through a loop of both "
         "paths");
   }
+  // The kind of one loop, for all leaves that share it by number.
   std::optional<Refusal> add_kind(const LoopName& name, LoopKind kind) {
     int node = -1;
     for (const PathedLeaf& leaf : leaves_)
@@ -333,6 +341,7 @@ Result<NestTree, Refusal> nest_of_steps(std::span<const Directive> steps) {
 
 }  // namespace
 
+// First what the loops are, then the nest that says their order, which is what is proved.
 Applied transaction(const State& state, const Transaction& directive,
                     const PrimitiveContext& context) {
   const std::span<const Directive> steps = directive.steps;
@@ -350,6 +359,7 @@ namespace {
 
 using Fragments = std::map<std::string, std::string>;
 
+// tile (m, n) by (8, 16) is split m by 8 and split n by 16, with its tail.
 std::vector<Operation> splits_of(const Tile& tile) {
   std::vector<Operation> splits;
   for (std::size_t i = 0; i < tile.loops.size() && i < tile.factors.size(); ++i)

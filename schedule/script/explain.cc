@@ -46,6 +46,7 @@ std::vector<std::string> storage_advice(const State& state, ScriptEnvironment en
     if (said.at.empty()) continue;
     Stage stage;
     stage.tensor = state.at(leaf->statement).body.writes.front().buffer;
+    // `stage t at x.o` where that is clear, else `stage t at y:x.o`.
     for (const std::string& owner : {std::string(), leaf->statement}) {
       stage.at = LoopName{owner, said.per.empty() ? said.at : said.per};
       const Directive directive{stage, Provenance::Person, 0};
@@ -102,6 +103,7 @@ Refusal located(Refusal refusal, const Directive& directive) {
 
 Refusal explained(Refusal refusal, const ScriptPoint& start, const ScriptPoint& end,
                   const Script& script, Prover& prover) {
+  // A refusal that knows its line already.
   if (!refusal.directive.empty()) return refusal;
   const auto race = check_all_races(end.state, prover);
   const bool is_race = race && race->headline == refusal.headline;
@@ -124,6 +126,7 @@ Refusal explained(Refusal refusal, const ScriptPoint& start, const ScriptPoint& 
 
 Refusal with_race_advice(Refusal refusal, const State& before, const Directive& directive,
                          const ScriptEnvironment& environment, Prover& prover) {
+  // Each remedy costs two proofs, of itself and of the refused line behind it.
   constexpr std::size_t kMostProofs = 4;
   const LoopName* name = raced_loop(directive);
   if (!name || refusal.kind != RefusalKind::Illegal || !refusal.advice.empty()) return refusal;

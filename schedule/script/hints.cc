@@ -133,6 +133,10 @@ std::vector<std::string> loops_between(const State& state, const PrefetchHint& h
 
 }  // namespace
 
+// The box of all reads in one iteration, without what the iteration before has brought,
+// `distance` iterations later:
+//
+//   k.o > k > .. w[Kc*k.o + k, n]  at k.o distance 2     origin Kc*(k.o + 2), extent Kc
 Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   const Loop* loop = find_loop(state.tree, hint.loop);
   const std::vector<BoxAccess> reads = reads_below(state, *loop, hint.buffer);
@@ -140,6 +144,8 @@ Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   auto read = box_of(state, reads, hint.buffer, outer);
   if (!read) return Decline{read.error().reason};
   AheadBox box{std::move(read->origin), std::move(read->extent)};
+  // Of each loop from the hint's outwards to the counted one, without what its iteration before has
+  // touched.
   for (const std::string& each : loops_between(state, hint, reads.front().statement->body.name))
     leave_shared(box, each);
   const std::string& counted = find_loop(state.tree, hint.along)->name;
@@ -148,6 +154,8 @@ Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   return box;
 }
 
+// The box by rows: whole cache lines along the last dimension, each row of the others by
+// itself.
 std::int64_t lines_of(const AheadBox& box, DType dtype) {
   std::int64_t lines = 1;
   const std::int64_t of_line = kCacheLine / size_in_bytes(dtype);

@@ -20,6 +20,7 @@ void collect(std::vector<Directive>& directives, std::vector<Size*>& into) {
   }
 }
 
+// size_holes gives pointers to fill, hence the copy.
 bool is_hole(const Directive& directive) {
   if (const Nest* nest = std::get_if<Nest>(&directive.operation)) return has_holes(nest->tree);
   if (const Let* let = std::get_if<Let>(&directive.operation)) return let->text == kRestHole;
@@ -41,6 +42,8 @@ void collect_holes(const std::vector<Directive>& directives, std::vector<const D
   }
 }
 
+// Holes with a name, of param and let, can be filled on the command line; the others only by a
+// completion.
 std::string what_lacks(const Directive& directive) {
   if (const SetParam* param = std::get_if<SetParam>(&directive.operation))
     return param->name + " has no value yet: give it one with --param " + param->name + "=VALUE" +
@@ -54,7 +57,7 @@ std::string what_lacks(const Directive& directive) {
          ": polyte complete fills it";
 }
 
-// A tree with what `let` says in the place of its names.
+// A tree in which the names of fragments (`let`) are replaced by the fragments.
 class Expansion {
  public:
   explicit Expansion(const std::map<std::string, std::string>& fragments) : fragments_(fragments) {}
@@ -67,6 +70,8 @@ class Expansion {
     }
     const NestLoop* loop = std::get_if<NestLoop>(&tree->op);
     if (!loop) return tree;
+    // As NestBuilder does at replay (primitives/nest.cc): only a plain name can be a
+    // fragment's, not par m or [m].
     const auto fragment = fragments_.find(loop->name);
     if (fragment == fragments_.end() || loop->kind != LoopKind::Serial)
       return nest_path({{loop->name, loop->kind}}, run(loop->body));
@@ -135,6 +140,9 @@ std::optional<Refusal> refuse_holes(const Script& script) {
   return located(refusal, *holes.front());
 }
 
+// A hole that a fragment holds is one of the nests that use it: with `let tile = ...` the nest
+// `m.o > tile > y` is m.o > ... > y, and the let itself goes. Lines behind the first open nest
+// come after whatever is added.
 PartialScript parts_of(const Script& script) {
   PartialScript parts;
   std::map<std::string, std::string> fragments;

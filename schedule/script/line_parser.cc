@@ -9,6 +9,9 @@ namespace polyte::schedule {
 
 namespace {
 
+// Words with which a directive goes on behind a size: `tail` in `split m by 2*Mr tail cut`.
+// Sizes are kept as written (Size::text) and evaluated at replay, so that here only their end
+// has to be found. A param with one of these names could not be used.
 const std::set<std::string> kStops = {"by",   "into", "from", "tail",  "where",  "as",
                                       "at",   "in",   "for",  "with",  "layout", "pad",
                                       "when", "copy", "fold", "level", "along",  "every"};
@@ -37,6 +40,8 @@ std::string LineParser::shown() const {
   return at_end() ? "the end of the line" : "'" + peek().text + "'";
 }
 
+// The text as it stands, with its blanks: a value of a Program or a condition has a parser of
+// its own.
 std::string LineParser::rest() {
   const std::size_t begin = peek().begin;
   if (at_end()) return "";
@@ -49,6 +54,7 @@ std::string LineParser::name(const std::string& what) {
   return tokens_[at_++].text;
 }
 
+// A comma after a path is the usual slip: `reorder m > k, n`.
 std::vector<std::string> LineParser::names(const std::string& separator, const std::string& what) {
   std::vector<std::string> result = {name(what)};
   while (accept(separator)) result.push_back(name(what));
@@ -57,6 +63,10 @@ std::vector<std::string> LineParser::names(const std::string& separator, const s
   return result;
 }
 
+// Ends at a stop word, a comma or a bracket that closes, where these are not within brackets of the
+// size itself. The comma of `min` is part of the first size here, that behind it is not:
+//
+//   tile (m, n) by (min(8, M), 2*L)   tail cut
 std::string LineParser::raw(bool stop_at_comma) {
   const std::size_t first = at_;
   int depth = 0;
@@ -89,6 +99,7 @@ LoopName LineParser::named_loop() {
   return {statement, name("a loop")};
 }
 
+// `acc: *.i` or `*.i`; the tokens of a pattern are joined by loop_pattern.
 LoopName LineParser::selected_loop() {
   if (is_name() && is(":", 1)) {
     const std::string statement = name("a statement");
@@ -110,6 +121,7 @@ std::string LineParser::loop_pattern() {
   return pattern;
 }
 
+// Reads nothing unless a name and a colon stand here: `acc: m` but not `m > k`.
 std::string LineParser::optional_selector() {
   if (!is_name() || !is(":", 1)) return "";
   const std::string selector = name("a statement");
@@ -138,6 +150,7 @@ Memory LineParser::memory() {
   return *memory;
 }
 
+// first k.o and last j
 std::vector<When> LineParser::when() {
   std::vector<When> result;
   do {
@@ -154,6 +167,7 @@ std::string LineParser::once_per() {
   return name("a loop or root");
 }
 
+// acc.init at u.i once per u.o when first k.o and last j
 NestTree LineParser::leaf() {
   NestLeaf result;
   result.statement = name("a loop or a statement");
@@ -171,6 +185,7 @@ NestTree LineParser::loop_node(const std::string& loop, LoopKind kind) {
   return nest_path({{loop, kind}}, node());
 }
 
+// Behind the `{`, to its `}`; a last `;` in front of that is allowed.
 NestTree LineParser::sequence() {
   std::vector<NestTree> children;
   do {
@@ -182,6 +197,7 @@ NestTree LineParser::sequence() {
   return nest_sequence(std::move(children));
 }
 
+// A limit of depth, as recursion would overflow the stack on text such as {{{{..
 NestTree LineParser::node() {
   constexpr int kDeepest = 200;  // loops and braces within each other
   if (depth_ == kDeepest) fail("the nest is more than " + std::to_string(kDeepest) + " deep");
@@ -191,6 +207,9 @@ NestTree LineParser::node() {
   return tree;
 }
 
+//   node = `{` node `;` .. `}`  |  loop `>` node  |  leaf
+//   loop = NAME  |  KIND NAME  |  `[` NAME `]`  |  `<` NAME `>`      unrolled, vector
+// Either may be the hole `...`. A name is a loop where `>` follows, else a statement.
 NestTree LineParser::bare_node() {
   if (is("?")) fail("a hole of a nest is written '...', and '?' asks for a size");
   if (accept(kRestHole))
@@ -216,6 +235,7 @@ NestTree LineParser::bare_node() {
 // par n, block n: the word is read where a name stands after it; it may be a loop's own name,
 // or a statement's.
 LoopKind LineParser::kind_before_name() {
+  // `par when first k` is a statement called par, `par at > S` a parallel loop called at.
   const bool is_leaf = (is("when", 1) || is("at", 1)) && !is(">", 2);
   if (is_leaf || peek().kind != Token::Kind::Name || peek(1).kind != Token::Kind::Name)
     return LoopKind::Serial;
@@ -224,6 +244,7 @@ LoopKind LineParser::kind_before_name() {
   return kind.value_or(LoopKind::Serial);
 }
 
+// Loops alone, as a fragment has them: [m.i] > <n.i>.
 NestPath LineParser::path() {
   NestPath loops;
   do {
@@ -252,6 +273,8 @@ Result<NestPath> parse_path(const std::string& text) {
   }
 }
 
+// A fragment of a path if it parses as one and shows it: `[m.i] > <n.i>`, `par m`, or a dotted
+// name, m.i, which no size has. A bare `m` stays a size.
 bool is_path_text(const std::string& text) {
   const bool marked =
       text.find('>') != std::string::npos || text.find('[') != std::string::npos ||

@@ -53,6 +53,7 @@ class LineParser {
   std::size_t at_ = 0;
   int depth_ = 0;  // of nodes of a nest
 
+  // Beyond the last token: the End token, however far.
   const Token& peek(std::size_t ahead = 0) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }

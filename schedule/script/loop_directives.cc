@@ -5,6 +5,10 @@ namespace polyte::schedule {
 
 namespace {
 
+// split acc: m by Mr, n by Nr, y: n into 4 from 2   tail cut
+//
+// One directive per loop. A selector holds for the loops behind it, until the next one; the
+// tail, at the end, is that of all.
 void parse_split(LineParser& line, std::vector<Operation>& into) {
   std::string selector;
   const std::size_t first = into.size();
@@ -66,7 +70,8 @@ void parse_order(LineParser& line, std::vector<Operation>& into) {
       Order{statement, line.at_end() ? std::vector<std::string>{} : line.names(">", "a loop")});
 }
 
-// Two at a time, from the outermost; what is written as one line is as many.
+// Two at a time from the outermost: `fuse i, j, k as t` is `fuse i, j as t`, then `fuse t, k as t`.
+// A line with one loop only renames it.
 void parse_fuse(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
   std::vector<LoopName> loops;
@@ -84,6 +89,9 @@ void parse_fuse(LineParser& line, std::vector<Operation>& into) {
   }
 }
 
+// merge a, b through i with i+1, j-2: the loops of b are shifted before. A shift is kept as
+// text with its sign. Behind a minus a sum gets parentheses, so that all of it is subtracted;
+// print_merge puts the sign where it was, and what it prints reads back.
 void parse_merge(LineParser& line, std::vector<Operation>& into) {
   const std::vector<std::string> statements = line.names(",", "a statement");
   line.expect("through");
@@ -106,7 +114,7 @@ void parse_distribute(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Distribute{line.loop_name()});
 }
 
-// unroll acc: m.i, n.i by 4
+// unroll acc: m.i, n.i by 4: `by` is of the one loop in front of it
 void parse_unroll(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
   do {
@@ -166,6 +174,7 @@ void parse_tensorize(LineParser& line, std::vector<Operation>& into) {
   into.push_back(tensorize);
 }
 
+// all: *.i, n.o: the statement in front holds for every loop that has none of its own.
 std::vector<LoopName> selected_loops(LineParser& line) {
   const std::string selector = line.optional_selector();
   std::vector<LoopName> loops;
@@ -176,6 +185,7 @@ std::vector<LoopName> selected_loops(LineParser& line) {
   return loops;
 }
 
+// Vectorize and Parallel: one directive per loop, each proved by itself.
 template <class Kind>
 void parse_kind(LineParser& line, std::vector<Operation>& into) {
   for (const LoopName& loop : selected_loops(line)) into.push_back(Kind{loop});

@@ -5,6 +5,8 @@ namespace polyte::schedule {
 
 namespace {
 
+// A list in brackets, (t, 2*t + i) or [1, 0]; the expressions stay text until the primitive
+// knows the names in them.
 std::vector<Size> sizes(LineParser& line, const std::string& open, const std::string& close) {
   std::vector<Size> values;
   line.expect(open);
@@ -21,7 +23,7 @@ std::vector<std::string> bracketed_names(LineParser& line) {
   return names;
 }
 
-// S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I)
+// All rows at once, over iterators: S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I)
 Map whole_map(LineParser& line, const std::string& first) {
   Map map;
   std::string statement = first;
@@ -35,7 +37,9 @@ Map whole_map(LineParser& line, const std::string& first) {
   return map;
 }
 
-// S, T: w = t.o + i.o, v = i.o for t.o, i.o
+// Some loops replaced, over current loops: S, T: w = t.o + i.o, v = i.o for t.o, i.o
+// `map` begins both forms: a name with `(` behind it is the first, one with `=` the second without
+// statements. Without `for` the loops keep their names: map i = i + 1.
 void parse_map(LineParser& line, std::vector<Operation>& into) {
   Remap remap;
   if (line.is_name() && !line.is("=", 1)) {
@@ -57,6 +61,7 @@ void parse_map(LineParser& line, std::vector<Operation>& into) {
   into.push_back(remap);
 }
 
+// `as NAME`, where the line gives the new loop a name; empty: it keeps the old one.
 std::string new_name(LineParser& line) {
   return line.accept("as") ? line.name("a name for the loop") : "";
 }
@@ -90,6 +95,7 @@ void parse_rename(LineParser& line, std::vector<Operation>& into) {
   into.push_back(rename);
 }
 
+// affine S: (i, j) by [[1, 1], [0, 1]] as (a, b)
 void parse_affine(LineParser& line, std::vector<Operation>& into) {
   AffineMap affine;
   affine.statement = line.optional_selector();
@@ -113,6 +119,7 @@ void parse_interchange(LineParser& line, std::vector<Operation>& into) {
   into.push_back(interchange);
 }
 
+// wavefront S: w = t + 2*i for t
 void parse_wavefront(LineParser& line, std::vector<Operation>& into) {
   Wavefront wavefront;
   wavefront.statement = line.optional_selector();
@@ -171,6 +178,7 @@ std::string print_wavefront(const Wavefront& d) {
 
 }  // namespace
 
+// Remap has no word: `map` parses it, and its row prints and applies it.
 const std::vector<DirectiveRow>& map_directives() {
   static const std::vector<DirectiveRow> kTable = {
       directive<Map, print_map, map>("map", parse_map),

@@ -26,6 +26,10 @@ Nests children_of(const NestTree& tree) {
   return {&tree, 1};
 }
 
+// Pattern against tree, node by node. A hole is tried at its shortest first: `... > body` is the
+// body here, else below one loop more; `...` between braces leaves the remaining patterns to the
+// children from here on, else from the next one on. A node that is no sequence counts as one of
+// one child.
 class Matcher {
  public:
   Matcher(bool strict, bool may_choose) : strict_(strict), may_choose_(may_choose) {}
@@ -48,6 +52,7 @@ class Matcher {
     return std::ranges::equal(a, b, is_same);
   }
 
+  // A pattern that does not mention `when` and `at` accepts any, unless it is strict.
   bool is_leaf(const NestLeaf& wanted, const NestTree& tree) const {
     const NestLeaf* leaf = std::get_if<NestLeaf>(&tree->op);
     if (!leaf || leaf->statement != wanted.statement) return false;
@@ -63,6 +68,8 @@ class Matcher {
     return loop->name == wanted.name && same_kind && run(wanted.body, loop->body);
   }
 
+  // A pattern without statements looks for its loops in one child of a sequence, whichever has
+  // them.
   template <class Test>
   bool chosen(const NestTree& tree, const Test& test) const {
     const NestSequence* sequence = std::get_if<NestSequence>(&tree->op);
@@ -110,6 +117,8 @@ NestTree restricted(const NestTree& tree, const std::set<std::string>& statement
   return children.empty() ? nullptr : nest_sequence(std::move(children));
 }
 
+// Statements that the pattern does not name are taken out of the kernel first, with loops that
+// only they had: they may stand anywhere.
 bool matches(const NestTree& pattern, const NestTree& kernel, bool strict) {
   const std::set<std::string> named = statements_in(pattern);
   if (!named.empty()) {

@@ -1,5 +1,5 @@
-// What a nest with holes says of a whole nest. `...` at the end of a path stands for anything,
-// before `>` for any loops, between braces for any statements:
+// Whether a nest has the form of a pattern with holes. `...` at the end of a path stands for
+// anything, before `>` for any loops, between braces for any statements:
 //
 //   pattern   ... > i > { ... > a; ... > b }
 //   matches   t > i > { j > a; c; k > b }   a and b share t and i, and no loop below; c may stand

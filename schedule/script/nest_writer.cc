@@ -11,6 +11,15 @@ Directive directive_of(const PlannedDistribution& apart) {
   return {Distribute{{apart.statement, apart.loop}}, apart.by};
 }
 
+// The parts come in an order in which they replay. Cuts make the statements of which all others
+// speak. Maps make loops, tiles and splits divide them. Rewrites want statements that no nest has
+// placed and no stage has redirected (primitives/rewriting.h). Stages, prefetches and steps name
+// loops of the nest. A plan with a param, a split, a tree and a stage becomes
+//
+//   param Mr = 4
+//   split acc.update: m by Mr   tail cut
+//   nest m.o > [m.i] > acc.update
+//   stage acc at acc.update:m.o in register
 class NestWriter {
  public:
   NestWriter(const NestPlan& plan, std::vector<Directive>& into)
@@ -65,12 +74,13 @@ class NestWriter {
     add(std::move(together), plan_.tree_by);
   }
 
+  // The nests of a kernel are one script, in which a name is given once: Nr of the second nest
+  // is Nr1.
   std::string numbered(const std::string& param) const {
     return plan_.number == 0 ? param : param + std::to_string(plan_.number);
   }
 
-  // The value of a parameter. The factor is written even where it is 1: it is what a person changes
-  // first.
+  // The value of a param, 1*L even for one vector: the factor is what a person changes first.
   std::string factor(const TileSize& size) const {
     if (const Vectors* vectors = std::get_if<Vectors>(&size))
       return std::to_string(vectors->count) + "*L";
@@ -78,11 +88,14 @@ class NestWriter {
       return std::to_string(elements->count);
     return numbered(std::get<Param>(size).name);
   }
+  // The same where nobody is invited to change it: L for one vector.
   std::string text(const TileSize& size) const {
     const Vectors* vectors = std::get_if<Vectors>(&size);
     return vectors && vectors->count == 1 ? "L" : factor(size);
   }
 
+  // One directive for all statements that get the same loops:
+  // map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I)
   void write(const PlannedMap& map) {
     Map directive{{}, map.loops};
     for (const PlannedMap::Item& item : map.items) {
@@ -107,6 +120,7 @@ class NestWriter {
         split.by);
   }
 
+  // A fuse takes two loops: of i, j, k it is `fuse i, j as t`, then `fuse t, k as t`.
   void write(const PlannedFuse& fuse) {
     std::string outer = fuse.loops.front();
     for (std::size_t i = 1; i < fuse.loops.size(); ++i) {
@@ -158,6 +172,7 @@ class NestWriter {
   void write(const PlannedReorder& reorder) {
     add(Reorder{reorder.statement, reorder.loops}, reorder.by);
   }
+  // wavefront w = i + j for i
   void write(const PlannedWavefront& front) {
     add(Wavefront{"", front.name, {front.outer + " + " + front.inner}, front.outer}, front.by);
   }
@@ -188,6 +203,13 @@ class NestWriter {
     return index.dimension;
   }
 
+  // The stage, then directives for the copy that it has just made: its loop for
+  // threads, and squares of L by L elements, which vectors of loads and shuffles transpose
+  // where the inner loop is unrolled.
+  //
+  //   stage B at n.o layout (n, k) [n//Nr, k, n%Nr]
+  //   split B.in: k by L   tail cut
+  //   unroll B.in:k.i
   void write(const PlannedStage& stage) {
     Stage directive;
     directive.tensor = stage.tensor;
@@ -231,6 +253,7 @@ Script write_script(const ir::Program& program, const std::string& writer, const
   for (const NestPlan& nest : plan.nests) {
     const std::size_t before = script.directives.size();
     write_nest(nest, script.directives);
+    // On a GPU loops of threads have to count from 0 (state/launches.h).
     if (!machine.gpu) count_from_begins(program, std::span(script.directives).subspan(before));
   }
   for (const PlannedStream& stream : plan.streams)

@@ -23,7 +23,8 @@ void put_first(std::vector<Directive> lines, Script& script) {
                            std::make_move_iterator(lines.end()));
 }
 
-// nullopt: nothing merges, or what is scheduled so cannot be said of the Program as it is.
+// nullopt: nothing merges, or the script for merged dimensions is refused for the Program as it
+// is.
 std::optional<Script> scheduled_merged(const ir::Program& program, const Machine& machine,
                                        const ScheduleSeen& schedule,
                                        std::vector<RefusedScript>* refused) {
@@ -33,6 +34,7 @@ std::optional<Script> scheduled_merged(const ir::Program& program, const Machine
   if (!script) return std::nullopt;
   std::vector<Directive> lines;
   for (const ir::View& view : merged->views) lines.push_back(line_of(view));
+  // A contract for the fused loop k0 is one for the loops that it is made of.
   std::set<std::string> reassociable(script->reassociable.begin(), script->reassociable.end());
   for (const ir::MergedDimensions::Fused& fused : merged->fused) {
     std::string outer = fused.iterators.front();
@@ -80,6 +82,7 @@ Result<Script> scheduled_reworded(
   Precomputing statements;
   std::vector<Directive> lines;
   const auto take = [&](Result<ir::Program> next, Directive line) {
+    // ir/ has offered the step for this very Program.
     POLYTE_CHECK(next, "a directive of our own that declines");
     seen = *std::move(next);
     lines.push_back(std::move(line));
@@ -92,6 +95,7 @@ Result<Script> scheduled_reworded(
           Provenance::TileModel});
     statements.push_back(one.tensor);
   }
+  // Merged dimensions are views and fuses of the Program as it stands: not behind other lines.
   if (lines.empty() && !machine.gpu)
     if (auto script = scheduled_merged(program, machine, schedule, refused))
       return *std::move(script);

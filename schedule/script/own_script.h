@@ -19,13 +19,14 @@ namespace polyte::schedule {
 Script own_script(const ir::Program& program, const std::string& writer, const Machine& machine,
                   const std::set<std::string>& reassociated = {});
 
-// Words of a Program that a scheduler does not have to meet: flat subscripts are told apart by
-// views (ir/views.h), then the `kept` values of the Program seen so are computed before what has
-// them; where there are neither, dimensions that are gone through together are one
-// (ir/merged_dimensions.h, on CPUs). The script begins with these directives; `schedule` writes the
-// rest, for the Program that they make and the statements in it that compute values before. It is
-// called once more where its script for merged dimensions is none of the Program as it is: that one
-// goes to `refused` (null: nobody asks).
+// Schedules a Program in a simpler form than its own. Flat subscripts are split into dimensions
+// by views (ir/views.h); then the values that `kept` names, given the Program seen so, are
+// computed in front of the statements that have them; where there is neither, dimensions that
+// are walked together become one (ir/merged_dimensions.h, CPUs only). The script begins with
+// these directives, and `schedule` writes the rest for the Program that they make; `statements`
+// are those that compute kept values. If its script for merged dimensions is refused for the
+// Program as it is, that script goes to `refused` (null: nobody asks), and `schedule` is called
+// again, for the plain Program.
 using Precomputing = std::vector<std::string>;
 Result<Script> scheduled_reworded(
     const ir::Program& program, const Machine& machine,

@@ -63,6 +63,8 @@ void check_directive_word(const std::string& word) {
       (meant.empty() ? " (" + all_words() + " are)" : ": did you mean " + meant + "?"));
 }
 
+// The directive's row reads the rest of the line. A problem in it gets the example line of that
+// directive, which shows the syntax sooner than a grammar would.
 std::vector<Operation> parse_directive(const std::string& text) {
   LineParser line(text);
   const std::string word = line.name("a directive");
@@ -88,6 +90,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
+// `exact`, `unsafe`, or `reassoc k, m` with the loops separated by commas, blanks or both.
 void parse_contract(const std::vector<std::string>& words, std::size_t at, Script& script) {
   if (words[at] == "exact" || words[at] == "unsafe") {
     script.contract = words[at] == "exact" ? Contract::Exact : Contract::Unsafe;
@@ -98,6 +101,7 @@ void parse_contract(const std::vector<std::string>& words, std::size_t at, Scrip
   if (words[at] != "reassoc")
     throw LineProblem{"'" + words[at] + "' is no type or contract (exact, reassoc LOOPS, unsafe)"};
   script.contract = Contract::Reassoc;
+  // All words of the list with one comma behind each, to be split at commas alone.
   std::string loops;
   for (std::size_t i = at + 1; i < words.size(); ++i)
     loops += words[i] + (words[i].back() == ',' ? "" : ",");
@@ -189,6 +193,15 @@ class ScriptParser {
   };
   std::vector<Block> blocks_;
 
+  // A `specialize` ends at the first line that is not further in than itself, as blocks do in
+  // Python. Inner blocks are then complete directives of the block around them, or of the
+  // script:
+  //
+  //   specialize M >= 64
+  //     split m by 8
+  //     specialize N >= 64
+  //       split n by 8
+  //   split k by 4          closes both
   void close_blocks(int indent) {
     while (!blocks_.empty() && indent <= blocks_.back().indent) {
       Directive done = std::move(blocks_.back().directive);
@@ -203,6 +216,8 @@ class ScriptParser {
     (blocks_.empty() ? script_.directives : blocks_.back().lines()).push_back(std::move(directive));
   }
 
+  // `else` belongs to the innermost open `specialize` that is exactly as far in: blocks further
+  // in end here, and so does one that has had its `else`.
   void open_else(const LogicalLine& line) {
     while (!blocks_.empty() && line.indent < blocks_.back().indent)
       close_blocks(blocks_.back().indent);
@@ -212,6 +227,8 @@ class ScriptParser {
     blocks_.back().in_else = true;
   }
 
+  // A problem ends its line only. Lines of an included file are reported by that file's name,
+  // since `include` reads them by the same loop.
   void parse_lines(const std::vector<LogicalLine>& lines, bool has_header) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       try {
@@ -247,6 +264,8 @@ class ScriptParser {
         includer_(name, open_files_.empty() ? origin_ : open_files_.back().path);
     if (std::filesystem::path(origin_).lexically_normal() == file.path)
       throw LineProblem{"a cycle: " + name + " is this script"};
+    // The files from the first inclusion of this one to here: a.part includes b.part includes
+    // a.part.
     std::string chain;
     for (std::size_t i = 0; i < open_files_.size(); ++i) {
       if (chain.empty() && open_files_[i].path != file.path) continue;
@@ -260,6 +279,7 @@ class ScriptParser {
     open_names_.pop_back();
   }
 
+  // The file in hand: empty for the script itself, whose lines have no name in front.
   std::string file() const { return open_names_.empty() ? std::string() : open_files_.back().path; }
 
   void report(int line, const std::string& text) {
@@ -267,6 +287,9 @@ class ScriptParser {
                         ": " + text);
   }
 
+  // Lines outside of braces may end blocks of `specialize`. Within braces indentation means
+  // nothing: the lines are the steps of the transaction. Where its `}` says who chose it, as in
+  // `}   #: template`, that counts, else what its `{` says.
   void parse_line(const LogicalLine& line) {
     if (!transaction_ && line.text == "else") return open_else(line);
     if (!transaction_) close_blocks(line.indent);

@@ -31,6 +31,8 @@ std::string storage_text(const State& state, const StagedBuffer& buffer) {
   return text;
 }
 
+// Hints, storage and rewrites are compared as words: each says all that makes two of them the
+// same.
 void add_hints(const State& state, std::set<PinnedFact>& facts) {
   const auto say = [&](const std::string& words) { facts.insert({"", {}, words}); };
   for (const PrefetchHint& hint : state.prefetches)
@@ -103,6 +105,8 @@ std::set<std::int64_t> sizes_in(const ir::Affine& value, const ir::Affine& whole
 
 }  // namespace
 
+// Tries the sizes of a chain from its front on: `.o` is a quotient, `.i` a remainder. k.i.o is
+// (k % 32) // 4 for the sizes 32 and 4.
 bool is_part(const ir::Affine& value, const ir::Affine& whole, std::string_view chain) {
   if (chain.empty()) return value == whole;
   for (const std::int64_t size : sizes_in(value, whole)) {
@@ -129,6 +133,8 @@ bool has_loop(const ScheduledStatement& s, const ir::Affine& value) {
 
 }  // namespace
 
+// A fact is a loop of a statement (words empty), its tail (words say which), or anything else
+// (no statement).
 std::string missing(const State& state, const PinnedFact& fact) {
   if (fact.statement.empty()) return "there is no longer: " + fact.words;
   const ScheduledStatement* s = state.find(fact.statement);

@@ -19,12 +19,12 @@ struct PinnedFact {
 };
 
 std::set<PinnedFact> facts_of(const State& state);
-// What says that a fact about a loop is not true of a State, "S has no loop that counts k//32"; of
-// any other fact that it is gone. Empty: it is true.
+// Why a fact does not hold in a State: for a loop "S has no loop that counts k//32", for any
+// other fact that it is no longer there. Empty: it holds.
 std::string missing(const State& state, const PinnedFact& fact);
 
-// Whether a value is the part of another that a chain of `.o` and `.i` says, by whatever sizes:
-// k//32 of k, ".o".
+// Whether `value` is the part of `whole` that a chain of `.o` and `.i` names, for some sizes:
+// k//32 is the ".o" of k.
 bool is_part(const ir::Affine& value, const ir::Affine& whole, std::string_view chain);
 inline constexpr std::string_view kPartChains[] = {"", ".o", ".i", ".i.o", ".i.i", ".o.o", ".o.i"};
 

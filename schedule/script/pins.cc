@@ -22,7 +22,8 @@ std::set<std::string> statements_of(const Directive& line) {
   return all;
 }
 
-// Loops of which a line has changed the kind, each by its first statement.
+// Loops of which a line has changed the kind, each by its first statement. Compared by name: a
+// nest gives all of its loops new ids.
 std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before,
                                                            const State& after) {
   std::vector<std::pair<std::string, const Loop*>> found;
@@ -41,7 +42,7 @@ std::vector<std::pair<std::string, const Loop*>> kinds_set(const State& before,
   return found;
 }
 
-// The loops that two statements share.
+// How many loops two statements share: in one tree a loop is one node.
 std::size_t shared_loops(const State& state, const std::string& a, const std::string& b) {
   const auto x = path_to(state.tree, a), y = path_to(state.tree, b);
   return static_cast<std::size_t>(std::ranges::mismatch(x, y).in1 - x.begin());
@@ -119,6 +120,8 @@ class LineForms {
   }
 
   // Statements that shared the loop and do so no more.
+  // Neighbours that shared a loop before the line and no longer do: the pattern says that they
+  // are in one nest down to the loops that they still share, and apart below.
   void add_apart(const LoopName& name) {
     const std::vector<const Leaf*> leaves = leaves_of(before_.tree);
     for (std::size_t i = 1; i < leaves.size(); ++i) {
@@ -135,6 +138,7 @@ class LineForms {
 
 }  // namespace
 
+// What is true after the line and was not before it, if it is still true behind the last line.
 void Pins::add_pin(const Directive& line, const State& before, const State& after) {
   const std::set<PinnedFact> had = facts_of(before);
   PinnedLine pin{line, {}, {}};
@@ -162,6 +166,8 @@ Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program
   if (!state) return state.error();
   pins.state_ = *state;
   pins.environment_ = initial_environment(above, *program, machine);
+  // replay hands out the States; the values of params are collected by walking the same lines
+  // again without proof.
   State before = reference_state(program);
   before.contract = state->contract, before.reassociable = state->reassociable;
   State walked = before;
@@ -335,6 +341,9 @@ void compare_lines(std::span<const Directive> open, std::span<const Directive> l
 
 }  // namespace
 
+// By text first: each line of the person stands where it stood, its holes filled. Then by
+// meaning: the lines above the holes, with the sizes that were filled in, say what the final
+// State has to show.
 std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& program,
                                    const Script& partial, const Script& completed,
                                    const Machine& machine) {

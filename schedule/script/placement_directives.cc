@@ -11,6 +11,7 @@ void parse_compute_inline(LineParser& line, std::vector<Operation>& into) {
     into.push_back(ComputeInline{tensor});
 }
 
+// compute_at t at y:x.o once per x
 void parse_compute_at(LineParser& line, std::vector<Operation>& into) {
   const std::string producer = line.name("a tensor");
   line.accept("at");
@@ -23,6 +24,7 @@ void parse_compute_root(LineParser& line, std::vector<Operation>& into) {
   for (const std::string& tensor : line.names(",", "a tensor")) into.push_back(ComputeRoot{tensor});
 }
 
+// store_at t at u.o in stack
 void parse_store_at(LineParser& line, std::vector<Operation>& into) {
   StoreAt directive;
   directive.tensor = line.name("a tensor");
@@ -32,6 +34,7 @@ void parse_store_at(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
+// reverse_compute_at y at k.o when last k.o
 void parse_reverse_compute_at(LineParser& line, std::vector<Operation>& into) {
   const std::string consumer = line.name("a statement");
   line.accept("at");
@@ -57,6 +60,8 @@ void parse_place(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Place{statement, line.when()});
 }
 
+// nest kernel: par n.o > { .. }: `kernel:` names the nest. A statement has no colon behind it
+// here, so a name with one is the nest's.
 void parse_nest(LineParser& line, std::vector<Operation>& into) {
   const std::string name = line.optional_selector();
   into.push_back(Nest{name, line.node()});
@@ -90,6 +95,7 @@ std::string print_reverse_compute_at(const ReverseComputeAt& d) {
 
 std::string print_place(const Place& d) { return "place " + d.statement + print(d.when); }
 
+// A nest that is one hole was the line `...`.
 std::string print_nest_directive(const Nest& d) {
   return is_rest(d.tree) ? kRestHole : "nest " + selector(d.name) + print(d.tree);
 }

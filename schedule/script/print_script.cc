@@ -56,6 +56,8 @@ bool continues(const Directive& a, const Directive& b) {
   return x && y && x->loop.statement == y->loop.statement && x->tail == y->tail;
 }
 
+// `param Mr = 4, Nr = 2*L` and `split m by Mr, n by Nr   tail cut`: what the group shares
+// (word, selector, tail, provenance) is printed once.
 std::string print_group(const std::vector<Directive>& directives, std::size_t begin,
                         std::size_t end) {
   if (end == begin + 1) return print(directives[begin]);

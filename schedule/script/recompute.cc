@@ -18,6 +18,8 @@ using ir::Constraint;
 // to form a box there.
 class Counter {
  public:
+  // A constraint is tested as soon as all of its iterators are fixed: by the depth of the last
+  // of them.
   Counter(std::vector<std::string> iterators, std::vector<Constraint> domain, ir::Ranges ranges,
           std::size_t outer, std::int64_t limit)
       : iterators_(std::move(iterators)), ranges_(std::move(ranges)), outer_(outer), left_(limit) {
@@ -51,6 +53,7 @@ class Counter {
                                [&](const Constraint& c) { return ir::holds(c, point); });
   }
 
+  // `left_` counts down the points that may be enumerated; below 0 the count is given up.
   std::int64_t visit(std::size_t depth, ir::Values& point) {
     if (left_ < 0) return 0;
     if (!holds_at(depth, point)) return 0;
@@ -109,6 +112,7 @@ class Counter {
     }
     return true;
   }
+  // An empty box: some constraint without iterators is false.
   static bool empty(ir::Ranges& ranges) {
     for (auto& [name, range] : ranges) range = {0, -1};
     return true;

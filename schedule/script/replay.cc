@@ -82,8 +82,9 @@ State initial_state(std::shared_ptr<const ir::Program> program, const Script& sc
   return state;
 }
 
-// What must hold after every directive, as any of them may break it: hints, storage that lies in
-// other storage, instructions.
+// What must hold after every directive, since any of them may break it: a fuse may take away the
+// loop of a prefetch, compute_inline the elements that lie in reused memory, a split the nest of an
+// instruction.
 using AfterCheck = std::optional<Refusal> (*)(const State&, Prover*);
 constexpr AfterCheck kAfterChecks[] = {
     [](const State& state, Prover*) { return check_hints(state); },
@@ -113,6 +114,8 @@ ScriptEnvironment initial_environment(const Script& script, const ir::Program& p
   return environment;
 }
 
+// A refusal gets the directive's text here, unless a directive of a block has given its own. A
+// State that does not verify is a fault of the primitive, never of the script.
 Result<State, Refusal> apply(const State& state, const Directive& directive,
                              ScriptEnvironment& environment, Prover* prover) {
   Applied applied =
@@ -127,6 +130,10 @@ Result<State, Refusal> apply(const State& state, const Directive& directive,
   return applied;
 }
 
+// Cheap checks first: header, holes. Then a directive at a time, and what only the complete
+// script can show: launches (kinds are set one by one) and warpgroups. The end-to-end proof
+// comes last; under ProofLevel::Directive races are asked for once more, as those over
+// recomputed tensors wait for their stage (check_races in primitives/edit.h).
 Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script,
                               const Machine& machine, const ReplayOptions& options) {
   if (auto refusal = check_header(script, *program, machine)) return *refusal;

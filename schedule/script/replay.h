@@ -21,7 +21,7 @@ struct ReplayOptions {
   ProofLevel proof = ProofLevel::Full;
   // May be empty.
   std::function<void(const Directive&, const State&, double milliseconds)> on_applied;
-  // Receives what a directive did not do although it was said.
+  // Receives a line for each directive, or part of one, that had no effect.
   std::vector<std::string>* notes = nullptr;
 };
 

@@ -58,7 +58,7 @@ struct IncludedText {
   std::string path;  // tells files apart, for cycles
   std::string text;
 };
-// As said above.
+// Reads what `include "name"` in the file `from` means.
 using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;
 // UserError(InvalidInput), all problems. Without an includer a script includes nothing.
 Script parse_script(std::string_view text, const std::string& origin,

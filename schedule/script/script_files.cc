@@ -42,6 +42,8 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
+// A script may come from elsewhere: what it includes stays below its own folder, whatever `..`
+// and links say.
 IncludedText included(const std::string& name, const std::string& from, const fs::path& root) {
   const fs::path path = (folder_of(from) / name).lexically_normal();
   if (fs::path(name).is_absolute() || !is_inside(path, root))

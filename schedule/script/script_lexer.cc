@@ -30,6 +30,7 @@ void take_provenance(std::string_view mark, LogicalLine& line) {
     line.problem = "provenance '" + word + "': expected person, template, isl or tile-model";
 }
 
+// Open braces and parentheses. Square brackets are not counted: they close on their line.
 int depth_of(const std::string& text) {
   int depth = 0;
   for (char c : text) {
@@ -41,6 +42,8 @@ int depth_of(const std::string& text) {
 
 }  // namespace
 
+// A dot belongs to a name only where a name goes on behind it: `m.i` is one token, but of `m.*`
+// the dot and the star are tokens of their own, and `...` is one.
 std::vector<Token> tokenize(const std::string& text) {
   std::vector<Token> tokens;
   std::size_t at = 0;
@@ -71,6 +74,11 @@ std::vector<Token> tokenize(const std::string& text) {
   return tokens;
 }
 
+// Comments are cut off each line before lines are joined; a mark `#:` on any of them counts for the
+// directive that they make:
+//
+//   nest par n.o > {        #: template
+//     acc.init; acc.update }
 std::vector<LogicalLine> logical_lines(std::string_view text) {
   std::vector<LogicalLine> lines;
   LogicalLine open;

@@ -1,5 +1,5 @@
-// Tokens and logical lines of script text. A logical line is one directive: comments gone, its `#:`
-// provenance taken off, lines joined while a brace or bracket is open.
+// Tokens and logical lines of script text. A logical line is one directive: without comments,
+// its `#:` provenance apart, lines joined while a brace or parenthesis is open.
 #pragma once
 
 #include <string>

@@ -38,6 +38,11 @@ std::optional<ir::FloorDiv> as_division(const ir::Affine& row) {
   return found;
 }
 
+// From rows to a nest, depth by depth, as isl orders: all statements at hand have a row at this
+// depth. Constants put them into a sequence; divisions e // c are tiles, whose points e (or e %
+// c) come further in; any other row is a loop.
+//
+//   S: (0, i//8, i)   T: (1, j, 0)     { i.o > i.i > S; j > T }
 class NestOfTimes {
  public:
   NestOfTimes(const ir::Program& program, std::span<const ForeignRows> times) : program_(program) {
@@ -115,6 +120,7 @@ class NestOfTimes {
     return nest_sequence(std::move(children));
   }
 
+  // A loop over tiles if every row is a division by one and the same number.
   bool add_tile(const Rows& rows) {
     TileLoop tile;
     for (const auto& [statement, row] : rows) {

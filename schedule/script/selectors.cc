@@ -24,12 +24,15 @@ bool matches(std::string_view pattern, std::string_view text) {
   return !text.empty() && pattern[0] == text[0] && matches(pattern.substr(1), text.substr(1));
 }
 
+// Whether a loop stands directly in the body, alone or in a sequence.
 bool holds_loop(const Tree& tree) {
   if (std::holds_alternative<Loop>(tree->op)) return true;
   const Sequence* sequence = std::get_if<Sequence>(&tree->op);
   return sequence && std::ranges::any_of(sequence->children, holds_loop);
 }
 
+// `outermost` is the first loop of a statement's path; `innermost` each loop that holds
+// statements only, `j > { A; B }`.
 bool is_meant(const std::string& pattern, const Loop& loop, bool is_first) {
   if (pattern == kOutermost) return is_first;
   return pattern == kInnermost ? !holds_loop(loop.body) : matches(pattern, loop.name);
@@ -58,6 +61,7 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
   for (const std::string& statement : statements) {
     bool is_first = true;
     for (const Loop* loop : path_to(state.tree, statement)) {
+      // A loop that several statements share is set once, by the first of them.
       const bool is_new = seen.insert(loop->id).second;
       if (is_new && is_meant(name.loop, *loop, is_first)) meant.push_back({statement, loop->name});
       if (std::ranges::find(there, loop->name) == there.end()) there.push_back(loop->name);

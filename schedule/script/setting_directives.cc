@@ -30,6 +30,7 @@ void parse_where(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Where{{line.raw(false)}});
 }
 
+// The value stays text to the end of the line: a size, or a fragment of a path (is_path_text).
 void parse_let(LineParser& line, std::vector<Operation>& into) {
   const std::string name = line.name("a name");
   line.expect("=");
@@ -47,7 +48,8 @@ std::optional<Refusal> define(const std::string& name, const std::string& text,
   return std::nullopt;
 }
 
-// One name, one meaning: what a line says is not to depend on how far up one looks.
+// A name is given once, so that a line does not depend on which of several definitions is above
+// it.
 std::optional<Refusal> check_new(const std::string& name, const ScriptEnvironment& environment) {
   const auto value = environment.values.find(name);
   if (value != environment.values.end())
@@ -84,6 +86,7 @@ Applied apply_set_param(const State& state, const SetParam& d, ScriptEnvironment
   return unless(set(d, environment), state);
 }
 
+// A size is evaluated now, in textual order; a fragment is put in where a nest names it.
 Applied apply_let(const State& state, const Let& d, ScriptEnvironment& environment, Prover*) {
   if (auto refusal = check_new(d.name, environment)) return *refusal;
   if (!is_path_text(d.text)) return unless(define(d.name, d.text, environment), state);
@@ -108,6 +111,8 @@ std::string print_where(const Where& d) { return "where " + d.condition.text; }
 
 std::string print_let(const Let& d) { return "let " + d.name + " = " + d.text; }
 
+// Rows of directives that change the environment alone: no State differs after them, which is
+// no idleness (effects.h).
 template <class D, auto kPrint, auto kApply>
 DirectiveRow setting(const char* word, ParseLine parse) {
   DirectiveRow row = with_environment<D, kPrint, kApply>(word, parse);

@@ -12,7 +12,18 @@ namespace {
 
 constexpr int kDeepestSize = 200;  // brackets and signs within each other
 
-// Recursive descent over the text; the first problem wins and every later step is void.
+// Recursive descent over the text, evaluating as it goes; from the weakest operator to the
+// strongest:
+//
+//   disjunction   conjunction `or` ..             1 or 0
+//   conjunction   comparison `and` ..             1 or 0
+//   comparison    sum (`<=` .. `>` sum)?          1 or 0; does not chain
+//   sum           product (`+` | `-`) ..
+//   product       factor (`*` | `//` | `/` | `%`) ..
+//   factor        `-` factor, ( .. ), min(a, b), max(a, b), a number, a name
+//
+// The first problem is kept. What is read after it returns some value that nobody uses;
+// checked_add and the like throw where 64 bits do not hold the result (evaluate_size).
 class SizeParser {
  public:
   SizeParser(const std::string& text, const std::map<std::string, std::int64_t>& values)
@@ -36,6 +47,7 @@ class SizeParser {
   void fail(const std::string& why) {
     if (problem_.empty()) problem_ = "size '" + text_ + "': " + why;
   }
+  // Goes to the end of the text, so that every open level of the recursion stops at once.
   std::int64_t too_deep() {
     if (problem_.empty())  // not with the text, which may be long
       problem_ = "size '" + text_.substr(0, 20) + "...': it is nested more than " +
@@ -46,6 +58,8 @@ class SizeParser {
   void skip_space() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
   }
+  // A word has to end where the token does: `or` is not the beginning of `order`. Of two signs
+  // that begin alike the longer one is asked for first: <= before <, // before /.
   bool accept(const std::string& token) {
     skip_space();
     if (text_.compare(at_, token.size(), token) != 0) return false;
@@ -105,6 +119,7 @@ class SizeParser {
       }
     }
   }
+  // Rounds down, as Program text and affine expressions do: -7 // 2 is -4, -7 % 2 is 1.
   std::int64_t divided(std::int64_t a, std::int64_t b, bool remainder) {
     if (b <= 0) {
       fail("division by " + std::to_string(b));
@@ -112,6 +127,8 @@ class SizeParser {
     }
     return remainder ? floor_mod(a, b) : floor_div(a, b);
   }
+  // `/` says that the division leaves nothing: Nr/L for a width in vectors. 20/16 is an error
+  // and no 1.
   std::int64_t exact(std::int64_t a, std::int64_t b) {
     if (b > 0 && floor_mod(a, b) != 0)
       fail(std::to_string(a) + " / " + std::to_string(b) + " is no whole number (// rounds down)");
@@ -179,7 +196,7 @@ class SizeParser {
 
 namespace {
 
-// Splits at the top level, outside parentheses; the words or signs that divide are dropped.
+// The parts between the words `at` (`and`, `or`) outside of parentheses, without these words.
 std::vector<std::string> parts_of(const std::vector<Token>& tokens, const std::string& text,
                                   const std::string& at) {
   std::vector<std::string> parts;
@@ -212,6 +229,10 @@ std::string sides_of(const std::string& text, const std::map<std::string, std::i
 
 }  // namespace
 
+// Of a conjunction only the first part that fails is explained; a disjunction fails as a whole,
+// and no side of it is the reason.
+//
+//   (Mr + 1) * 2 <= registers and Mr < 20   ->   "38 <= 32 where Mr = 18, registers = 32"
 std::string why_false(const std::string& text, const std::map<std::string, std::int64_t>& values) {
   std::string failing = text;
   const bool is_one_of = parts_of(tokenize(text), text, "or").size() > 1;

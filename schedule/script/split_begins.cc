@@ -9,14 +9,15 @@
 namespace polyte::schedule {
 namespace {
 
+// Directives that change what a loop of an iterator's name counts.
 template <typename T>
 constexpr bool kRenumbers =
     std::is_same_v<T, Map> || std::is_same_v<T, Remap> || std::is_same_v<T, Skew> ||
     std::is_same_v<T, Shift> || std::is_same_v<T, Reverse> || std::is_same_v<T, Rename> ||
     std::is_same_v<T, AffineMap> || std::is_same_v<T, Wavefront>;
 
-// After such a directive, a loop with an iterator's name need not count that iterator, so splits
-// behind it keep counting from 0.
+// After such a directive, a loop with an iterator's name need not count that iterator, so that
+// splits behind it keep counting from 0.
 bool renumbers(const Directive& directive) {
   const auto of = [](const auto& operation) {
     return kRenumbers<std::decay_t<decltype(operation)>>;

@@ -16,7 +16,8 @@ void layout(LineParser& line, std::vector<std::string>& names, std::vector<std::
   line.expect("]");
 }
 
-// stage acc at m.o in register, in the words of a hand that counts registers.
+// registers acc at m.o: short for `stage acc at m.o in register`, in a script whose author
+// counts registers.
 void parse_registers(LineParser& line, std::vector<Operation>& into) {
   Stage stage;
   stage.form = Stage::Form::Registers;
@@ -47,12 +48,14 @@ void parse_bound_storage(LineParser& line, std::vector<Operation>& into) {
   into.push_back(dimension_and_size(line, &BoundStorage::extent));
 }
 
+// storage_align t: u by 16 from 4
 void parse_storage_align(LineParser& line, std::vector<Operation>& into) {
   StorageAlign directive = dimension_and_size(line, &StorageAlign::factor);
   if (line.accept("from")) directive.offset = line.size();
   into.push_back(directive);
 }
 
+// hoist_storage t at u.o; here and in some others `at` may be left out.
 void parse_hoist_storage(LineParser& line, std::vector<Operation>& into) {
   const std::string tensor = line.name("a buffer");
   line.accept("at");
@@ -93,6 +96,7 @@ void parse_transform_layout(LineParser& line, std::vector<Operation>& into) {
   into.push_back(directive);
 }
 
+// An empty depth means two, and prints as double_buffer again; pipeline says it in numbers.
 void parse_double_buffer(LineParser& line, std::vector<Operation>& into) {
   const std::string tensor = line.name("a tensor");
   line.accept("at");
@@ -155,6 +159,13 @@ std::string read_of(const Stage& stage) {
   return stage.reader.empty() ? text : text + " of " + stage.reader;
 }
 
+// Words in any order behind the tensor, each once or the last one counts:
+//
+//   stage S: A[j, k] at L in shared layout (j, k) [k, j] pad 1 copy k > j > A.in
+//
+// In front of the colon the statement whose reads are meant, behind the tensor the subscripts
+// of a read. cache_read, cache_write and pack are the same with a word of their own, which says
+// what the primitive has to check (Stage::Form).
 template <Stage::Form kForm>
 void parse_stage(LineParser& line, std::vector<Operation>& into) {
   Stage stage;
@@ -203,6 +214,7 @@ void parse_stage(LineParser& line, std::vector<Operation>& into) {
 // --- printing
 
 std::string print_stage(const Stage& stage) {
+  // By Stage::Form.
   static const char* const kForms[] = {"stage", "cache_read", "cache_write", "pack", "registers"};
   std::string text = std::string(kForms[static_cast<int>(stage.form)]) + " ";
   if (!stage.reader.empty()) text += stage.reader + ": ";
@@ -281,6 +293,8 @@ std::string print_pad(const Pad& d) {
 
 }  // namespace
 
+// Several words may write one type; row_of finds the first row of it, and all rows of a type
+// print and apply alike.
 const std::vector<DirectiveRow>& storage_directives() {
   static const std::vector<DirectiveRow> kTable = {
       directive<Stage, print_stage, stage>("stage", parse_stage<Stage::Form::Stage>, idle_stage),

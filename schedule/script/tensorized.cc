@@ -68,7 +68,8 @@ std::optional<Refusal> check_company(const State& state, const Chain& chain) {
   return std::nullopt;
 }
 
-// Every iteration of the loops' box has an instance.
+// Refuses a nest in which some iteration of the loops' box has no instance: constraints on
+// these loops have to be true for the whole box.
 std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement& s,
                                    const ir::Ranges& ranges) {
   for (const Loop* loop : chain.loops) {
@@ -91,6 +92,8 @@ std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement&
   return std::nullopt;
 }
 
+// The value over loops instead of iterators. Subscripts are simplified, so that (8*n.o + n.i)//8 is
+// n.o to the comparison with the instruction.
 ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir::Ranges& ranges) {
   return ir::rewrite(ir::substitute(value, s.inverse), [&](const ir::Expr& leaf) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
@@ -102,8 +105,8 @@ ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir
   });
 }
 
-// The store of the statement with its subscripts over loops: what the point nest holds, to be
-// compared with the instruction's own.
+// The store of the statement with its subscripts over loops, an update as acc = acc + a * b:
+// what the point nest holds, to be compared with the instruction's own.
 ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ranges& ranges) {
   const ir::Access& write = s.body.writes.front();
   const ir::Expr current = ir::make_load(state.dtype_of(write.buffer), write.buffer, write.indices);
@@ -177,6 +180,8 @@ Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop, bool 
   return nest;
 }
 
+// Strides are known as far as the extents behind a dimension are numbers; an instruction that
+// loads a tile asks for them.
 std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& intrinsic,
                                        const ir::Stmt& nest) {
   const auto strides = [&](const std::string& buffer) {
@@ -201,6 +206,8 @@ std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& 
 
 namespace {
 
+// Statements that fill the buffer. More than one where a pipeline's first fills stand in front
+// of its loop.
 std::vector<const ScheduledStatement*> copies_into(const State& state, const std::string& buffer) {
   std::vector<const ScheduledStatement*> copies;
   for (const ScheduledStatement& s : state.statements)
@@ -365,6 +372,7 @@ std::set<std::string> zero_filled(const State& state) {
       (is_filled ? filled : others).insert(read.buffer);
     }
   }
+  // Filled for one instruction, but not for another that reads it: not filled.
   for (const std::string& name : others) filled.erase(name);
   return filled;
 }

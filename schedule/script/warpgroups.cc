@@ -17,6 +17,10 @@ using ir::Affine;
 
 const char* const kGroup = "group";  // no loop's name: of four warps
 
+// One instruction of a warpgroup. wgmma computes 64 rows, 16 per warp, and reads 64 by K of the
+// left operand and K by N of the right one from shared memory. What is checked are addresses:
+// each element of the tile must lie where the hardware's descriptor of the matrix would look
+// for it.
 class Checker {
  public:
   Checker(const State& state, const TensorizedLoop& tensorized, const ir::Intrinsic& row,
@@ -75,6 +79,8 @@ class Checker {
     }
   }
 
+  // Memory, length of a line, swizzle, place, zeros beyond the end of the sum: each is looked at
+  // only where those before it are right.
   void check_operand(std::size_t operand) {
     const std::string& buffer = match_.operands[operand].buffer;
     const std::string shown = buffer + " (operand " + row_.program.buffers[operand].name + ")";
@@ -114,6 +120,7 @@ class Checker {
       return value_at(place, {{side, i}, {sum, k}, {warp_->name, warp}});
     };
     const std::int64_t first = at(0, 0, 0);
+    // The right operand is common to the four warps.
     if (operand == 1)
       for (std::int64_t warp = 1; warp < ir::kWarpsOfGroup; ++warp)
         if (at(0, 0, warp) != first) return false;
@@ -146,6 +153,7 @@ class Checker {
            *range.max + match_.extents[2] <= (across ? match_.extents[2] : line);
   }
 
+  // Row-major: the sum of subscript times stride, from the innermost dimension out.
   static Affine linear(const ir::WarpMatch::Operand& operand, const StagedBuffer& b) {
     Affine sum = 0;
     std::int64_t stride = 1;
@@ -154,6 +162,7 @@ class Checker {
     return sum;
   }
 
+  // Loops that the point does not name are 0: only differences between elements matter.
   static std::int64_t value_at(const Affine& e, const std::map<std::string, std::int64_t>& point) {
     std::set<std::string> symbols;
     e.collect_symbols(symbols);
@@ -168,6 +177,7 @@ class Checker {
 
 }  // namespace
 
+// Only once the script is complete: swizzle and pad may come behind tensorize.
 std::optional<Refusal> check_warpgroups(const State& state) {
   std::vector<std::string> problems;
   for (const TensorizedLoop& tensorized : state.tensorized) {

@@ -58,6 +58,7 @@ bool is_one_pair(const ir::Statement& update) {
     return std::ranges::any_of(write.indices,
                                [](const ir::Index& index) { return index.indirect != nullptr; });
   };
+  // An ArgMin writes a value and its position: best[i], at[i].
   const ir::Access &value = update.writes.front(), &position = update.writes.back();
   return !is_read(value) && !is_read(position) && moving(value) == moving(position);
 }
@@ -133,6 +134,7 @@ bool is_reorderable(const ir::Statement& update) {
 }
 
 std::set<std::string> reorderable_iterators(const State& state, const ir::Statement& update) {
+  // Where no order changes a bit, no permission is needed.
   std::set<std::string> all(update.reductions.begin(), update.reductions.end());
   if (state.contract == Contract::Unsafe || is_reorderable(update)) return all;
   if (reads_itself(update) || update.writes.size() > 1) return {};
@@ -153,6 +155,8 @@ std::set<std::string> reorderable_iterators(const State& state, const ir::Statem
 std::optional<UpdateClass> class_of(const State& state, const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None) return std::nullopt;
   if (!is_reorderable(update) && reorderable_iterators(state, update).empty()) return std::nullopt;
+  // Updates that may change places only in part, or that write pairs, are in a class of their
+  // own.
   const bool is_alone = update.writes.size() > 1 || !state.may_reorder(update);
   return UpdateClass{update.combiner, is_alone ? update.name : ""};
 }

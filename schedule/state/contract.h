@@ -11,7 +11,8 @@
 
 namespace polyte::schedule {
 
-// True where terms of sums may change places: by the contract, or by a word for one tensor.
+// True where terms of sums may change places: by the contract, or by a `reassociate` of one
+// tensor.
 bool relaxes_order(const State& state);
 // True where a division became a product with a reciprocal, which is rounded once more.
 bool has_reciprocals(const State& state);

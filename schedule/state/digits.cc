@@ -14,6 +14,7 @@ using ir::Constraint;
 using ir::Interval;
 using ir::Ranges;
 
+// Sizes are at least 0; the header's `where` may say more.
 Ranges parameter_ranges(const State& state) {
   Ranges ranges;
   for (const std::string& param : state.basis->params) ranges[param] = {0, {}};
@@ -29,7 +30,9 @@ std::set<std::string> inner_loops(const ScheduledStatement& s, const LoopNames& 
   return inner;
 }
 
-// Constraints over the loops of `outer` that every instance of the statement satisfies.
+// Constraints over the loops of `outer` that every instance of the statement satisfies:
+//
+//   8*m.o + m.i < M, inner m.i in 0..7     8*m.o < M, as m.i is 0 at the least
 std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
                                 const LoopNames& outer) {
   const std::set<std::string> inner = inner_loops(s, outer);
@@ -69,6 +72,8 @@ std::vector<Constraint> project(const State& state, const ScheduledStatement& s,
   return kept;
 }
 
+// What is known of the loops of `outer`, in nest order, for the prover by cancellation
+// (ir/domain.h).
 ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s,
                             const LoopNames& outer) {
   std::vector<std::string> order;
@@ -90,6 +95,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
   const Ranges ranges = loop_ranges(state, s);
   std::vector<Affine> candidates;
   for (const Affine& expr : ir::inequalities_of(loop_constraints(s))) {
+    // a * loop + rest >= 0
     const std::int64_t a = expr.coefficient(loop);
     if (a * sign <= 0) continue;
     const Affine rest = expr - Affine::symbol(loop) * a;
@@ -132,6 +138,8 @@ Ranges iterator_ranges(const State& state, const ScheduledStatement& s) {
   return ranges;
 }
 
+// First each loop by its row, then all of them together by the constraints: m.o = m//8 with 0
+// <= m < 20 is in 0..2.
 Ranges loop_ranges(const State& state, const ScheduledStatement& s) {
   const Ranges iterators = iterator_ranges(state, s);
   Ranges ranges = parameter_ranges(state);
@@ -163,6 +171,7 @@ std::optional<std::int64_t> extent_of(const State& state,
                                       const std::string& loop) {
   const Ranges ranges = loop_ranges(state, statements);
   const auto at = ranges.find(loop);
+  // No statement that has an instance owns the loop.
   if (at == ranges.end()) return 0;
   if (!at->second.min || !at->second.max) return std::nullopt;
   return std::max<std::int64_t>(0, *at->second.max - *at->second.min + 1);
@@ -176,6 +185,7 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
   std::vector<std::string> alive;
   for (const std::string& name : statements)
     if (!is_empty(state, state.at(name))) alive.push_back(name);
+  // -1 >= 0: no iteration at all.
   if (alive.empty()) return {{Affine(-1), false}};
   std::vector<Constraint> candidates, kept;
   std::vector<ir::DomainFacts> facts;
@@ -202,6 +212,8 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
   return kept;
 }
 
+// A bound of a loop is a constraint that is linear in it, a * loop + rest >= 0: a lower bound
+// for a > 0, an upper one for a < 0. An equality is both.
 std::string unbounded_loop(const std::vector<Constraint>& constraints,
                            const std::vector<std::string>& loops) {
   const auto bounds = [&](const std::string& loop, int sign) {
@@ -241,6 +253,10 @@ bool is_empty(const State& state, const ScheduledStatement& s) {
   return std::ranges::any_of(s.body.domain, is_false);
 }
 
+// The terms of the index without inner loops are the offset; the others have to be in a
+// constant interval:
+//
+//   12*m.o + m.i, inner m.i in 0..11     offset 12*m.o, rest 0 .. 11
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s,
                                        const Affine& index, const LoopNames& outer,
                                        std::string& why) {

@@ -34,6 +34,7 @@ bool is_one(const ir::Expr& e) {
   return literal && is_float(e->type) && literal->real == 1;
 }
 
+// A divisor that the statement itself computes changes while it runs on.
 bool reads_own_result(const ir::Statement& s, const ir::Expr& e) {
   return has_node(e, [&](const ir::ExprNode& node) {
     const auto* load = std::get_if<ir::Load>(&node.op);
@@ -61,8 +62,10 @@ bool has_plain_element(const ir::Statement& update) {
   });
 }
 
-// The quotient a / d in a product of factors, where d is the same for all terms of a sum: sum_k
-// (x_k * a_k / d) = (sum_k x_k * a_k) / d. The term that is left, and d.
+// The quotient a / d among the factors of a product, where d is the same for all terms of a
+// sum. The term that is left, and d:
+//
+//   sum_k (x_k * (a_k / d)) = (sum_k (x_k * a_k)) / d
 std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Statement& update) {
   const auto* binary = std::get_if<ir::Binary>(&e->op);
   if (!binary) return std::nullopt;
@@ -78,6 +81,8 @@ std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Stat
   return std::nullopt;
 }
 
+// A sum of floats that nothing interrupts: without a condition, without an ordered region, an
+// element per free iteration.
 bool is_plain_sum(const ir::Statement& update) {
   return update.combiner == ir::Combiner::Sum && !update.guard && update.writes.size() == 1 &&
          update.region_depth == 0 && is_float(update.values.front()->type) &&
@@ -120,6 +125,7 @@ const ir::Statement* own_definition(const ir::Program& program, const ir::Statem
   if (program.buffer(read.buffer).role != ir::Role::Temp || read.otherwise) return nullptr;
   const ir::Statement* definition = nullptr;
   for (const ir::Statement& s : program.statements) {
+    // Each statement's reads of the temporary: one in the update, none elsewhere.
     std::ptrdiff_t reads = 0;
     for (const ir::Load* load : ir::reads_of(s)) reads += load->buffer == read.buffer ? 1 : 0;
     if (reads != (s.name == update.name ? 1 : 0)) return nullptr;
@@ -165,6 +171,7 @@ bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
 std::vector<ir::Expr> divisions_of(const ir::Statement& s) {
   std::vector<ir::Expr> divisions;
   for (const ir::Expr& value : s.values)
+    // The walk of with_reciprocals with a predicate that notes each division and accepts none.
     with_reciprocals(
         value, [&](const ir::Expr& division) { return divisions.push_back(division), false; });
   return divisions;
@@ -188,6 +195,7 @@ ir::Expr with_reciprocals(const ir::Expr& e,
   const auto in = [&](const ir::Expr& operand) { return with_reciprocals(operand, chosen); };
   if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, in(o->a));
   if (const auto* o = std::get_if<ir::Binary>(&e->op)) {
+    // Asked before its operands are rewritten, about the division as it stands.
     const bool is_chosen = is_division(e) && chosen(e);
     const ir::Expr a = in(o->a), b = in(o->b);
     if (!is_chosen) return ir::make_binary(o->op, a, b);
@@ -218,6 +226,8 @@ std::optional<DefinedQuotient> defined_quotient(const ir::Program& program,
     const auto* quotient = std::get_if<ir::Binary>(&inner->op);
     if (!quotient || quotient->op != ir::BinaryOp::Div || !is_float(inner->type)) continue;
     if (cast && !is_at_most_one(program, quotient->a)) continue;
+    // p's definition at the element that the update reads: its iterators replaced by the
+    // subscripts of the read, so that the divisor is one over the update's iterators.
     ir::Bindings point;
     for (std::size_t d = 0; d < read->indices.size(); ++d)
       point[*definition->writes.front().indices[d].affine.as_symbol()] = read->indices[d].affine;

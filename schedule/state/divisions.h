@@ -1,7 +1,8 @@
 // Divisions of floating-point numbers by what stays the same while a statement runs on, as the
 // rows of a softmax have them: y[i, j] = e[i, j] / total[i]. A product with 1 / total[i] costs one
 // division per row; where a sum of such quotients follows, the sum can be divided in place of its
-// terms. The rewrites, their proofs and their rounding notes ask here which divisions are meant.
+// terms. The rewrites, their proofs and the notes on rounding all decide by these functions which
+// divisions qualify.
 #pragma once
 
 #include <functional>

@@ -19,6 +19,9 @@ struct Spread {
 
 class FragmentChecker {
  public:
+  // Three steps, each on what the one before has found: the instructions say which registers
+  // are spread and how; other statements that touch these have their loops shared by the lanes;
+  // and those loops must hold nothing else.
   explicit FragmentChecker(const State& state) : state_(state) {
     for (const TensorizedLoop& tensorized : state.tensorized) {
       const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
@@ -50,6 +53,7 @@ class FragmentChecker {
     return nullptr;
   }
 
+  // Whether the loop `outer` stands on the path above `inner`; kKernel is around everything.
   static bool is_around(const std::vector<const Loop*>& path, LoopId outer, const Loop& inner) {
     for (const Loop* loop : path) {
       if (loop->id == inner.id) return false;
@@ -58,6 +62,8 @@ class FragmentChecker {
     return outer == kKernel;
   }
 
+  // The loop of warps above; null where a loop of threads or lanes gives each lane iterations
+  // of its own, which no instruction of all lanes can be.
   static const Loop* warp_of(const std::vector<const Loop*>& path) {
     const Loop* warp = nullptr;
     for (const Loop* loop : path) {
@@ -75,6 +81,9 @@ class FragmentChecker {
     return result;
   }
 
+  // One instruction: it stands in a loop of warps, its accumulator in registers around its
+  // nest. Operands in registers are spread over the lanes; others are read from memory, which
+  // all lanes share.
   void add(const TensorizedLoop& tensorized) {
     const Loop* loop = find_loop(state_.tree, tensorized.loop);
     if (!loop) return;
@@ -123,6 +132,12 @@ class FragmentChecker {
     });
   }
 
+  // A tile of the instruction in a buffer: along each loop of the nest, the dimension that the
+  // loop moves holds `loop + multiple of extent`, and no two loops move one dimension. Tiles
+  // are then boxes that neither overlap nor begin within each other, and each is spread by
+  // itself:
+  //
+  //   acc[16*m.o + m.i, 8*n.o + n.i]   tile {0: 16, 1: 8}
   void add_operand(const TensorizedLoop& tensorized, const StagedBuffer& b,
                    const ScheduledStatement& s, const ir::Access& access,
                    const std::vector<const Loop*>& path, const Loop& outermost) {
@@ -151,8 +166,9 @@ class FragmentChecker {
              at->second.instruction + " and " + tensorized.intrinsic);
   }
 
-  // A statement that is no instruction but touches registers of one: the innermost loop along each
-  // dimension of a tile is shared by the lanes, so that each of them computes the elements that it
+  // A statement that is no instruction but touches registers of one: along each dimension of a
+  // tile its innermost loop that runs within the tile, 0 <= loop < extent beside a multiple of
+  // the extent, is shared by the lanes, so that each of them computes the elements that it
   // holds.
   void see(const std::string& statement) {
     const ScheduledStatement& s = state_.at(statement);
@@ -192,6 +208,8 @@ class FragmentChecker {
     check_registers(statement, path);
   }
 
+  // The loops of one statement: along all registers that it touches they have to be the same
+  // ones, as a point runs on one lane.
   void share(const std::string& statement, const std::vector<LoopId>& own) {
     std::vector<LoopId>& known = shared_[statement];
     if (known.empty()) known = own;

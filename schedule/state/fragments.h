@@ -1,13 +1,13 @@
-// Registers of warps: what a GPU's tensor cores take and give lies spread over the 32 lanes, as
-// the instruction has it (ir/fragments.h). A script says nothing of lanes: a point nest that an
-// instruction of a warp computes (`tensorize`) stands in a loop of warps,
+// Registers of warps: operands and results of a GPU's tensor cores lie spread over the 32 lanes
+// of a warp, as the instruction prescribes (ir/fragments.h). A script does not mention lanes: a
+// point nest that an instruction of a warp computes (`tensorize`) stands in a loop of warps,
 //
 //   warp w > { m > n > acc.init;  k > m.i > n.i > k.i > acc.update;  m > n > y }
 //
-// with acc staged in registers, and what else touches the accumulator there, tile by tile and point
-// by point, runs on all lanes, each of which does the points that it has registers of. So the loops
-// of such points run at once: iterations of theirs may touch no common element, as those of
-// threads. Lowering spreads them (lower/place_fragments.h).
+// with acc staged in registers. Other statements that touch the accumulator there, tile by tile
+// and point by point, run on all lanes, each lane for the points whose registers it holds.
+// Iterations of these loops run at the same time and, like those of threads, may touch no
+// common element. Lowering spreads them (lower/place_fragments.h).
 #pragma once
 
 #include <optional>
@@ -23,7 +23,8 @@ namespace polyte::schedule {
 std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s,
                                         const std::string& loop);
 
-// Loops whose iterations lanes of a warp share though no kind says so, each once.
+// Loops whose iterations are shared among the lanes of a warp although their kind does not say
+// so, each once.
 std::vector<LoopId> loops_of_lanes(const State& state);
 
 // What stands in the way: an instruction of a warp outside of warps, an accumulator that is not in

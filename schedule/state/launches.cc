@@ -12,6 +12,15 @@ namespace {
 
 using ir::kMostThreads;
 
+// What a tree with loops of a GPU may look like, from the outside in:
+//
+//   serial loops            run by the host: a launch per iteration
+//   block loops             the axes of the grid: at most three, each directly within the other
+//   serial loops            run by all threads of a block together, with barriers between regions
+//   thread, or warp > lane  a region: iteration i runs on thread i
+//   serial, unrolled or vector loops of one thread
+//
+// Every loop and every buffer that breaks this is reported.
 class LaunchChecker {
  public:
   LaunchChecker(const State& state, const Machine& machine) : state_(state), machine_(machine) {}
@@ -30,6 +39,7 @@ class LaunchChecker {
   std::vector<const Loop*> above_;
   std::vector<std::string> problems_;
 
+  // A text once: a loop that several statements share would repeat it.
   void report(const std::string& text) {
     if (std::ranges::find(problems_, text) == problems_.end()) problems_.push_back(text);
   }
@@ -58,6 +68,9 @@ class LaunchChecker {
 
   static std::string text(const Loop& loop) { return print_loop(loop.name, loop.kind); }
 
+  // Lanes stand in a warp, where lane l of warp w is thread 32*w + l. Other loops of threads do
+  // not nest: the outer one's iterations are the threads already, and none is left for an
+  // iteration of the inner one. Fused, the two are one loop of threads.
   void check_place(const Loop& loop) {
     const Loop* const threads =
         innermost_above([](LoopKind kind) { return ir::is_of_threads(kind); });
@@ -78,7 +91,8 @@ class LaunchChecker {
     }
   }
 
-  // A loop of blocks must not stand in a sequence inside another one.
+  // block i > { A; block j > B }: the launch of i has started when j is reached, so a loop of
+  // blocks must not stand in a sequence inside another one.
   void check_alone(const Tree& tree) {
     const auto* loop = std::get_if<Loop>(&tree->op);
     const Loop* const blocks =
@@ -88,6 +102,8 @@ class LaunchChecker {
              ": blocks start at the launch, expected loops of blocks directly within each other");
   }
 
+  // The loops above one of blocks: serial ones of the host, then blocks without a loop between
+  // them.
   void check_block(const Loop& loop) {
     const auto is_block = [](const Loop* above) { return above->kind == LoopKind::Block; };
     for (const Loop* above : above_)
@@ -107,6 +123,8 @@ class LaunchChecker {
              " loops of blocks, as many as a grid has axes: fuse two");
   }
 
+  // Whether a `cut` makes the loop run in parts. These are launches one after the other, which
+  // the inner axis of a grid cannot be.
   bool is_cut(const Loop& loop) const {
     return std::ranges::any_of(
         statements_below(state_.tree, loop.id), [&](const std::string& statement) {
@@ -116,8 +134,9 @@ class LaunchChecker {
         });
   }
 
-  // Iteration i runs on thread i: iterations are numbered from 0, and their number is known when
-  // the kernel is compiled.
+  // Iteration i runs on thread i: iterations are numbered from 0, and how many there are is
+  // known when the kernel is compiled. A block has at most 1024 threads, which are 32 warps of
+  // 32 lanes.
   void check_numbers(const Loop& loop) {
     const ir::Ranges ranges = loop_ranges(state_, statements_below(state_.tree, loop.id));
     const auto range = ranges.find(loop.name);
@@ -143,7 +162,12 @@ class LaunchChecker {
              " at the most; split it");
   }
 
-  // Storage of a launch begins and ends with a block, that of a thread with a region.
+  // Where each memory exists:
+  //   shared    within blocks, outside of threads: one copy per block
+  //   heap      outside of blocks: memory of the device, allocated around whole launches
+  //   register  within blocks; an element outside of threads belongs to the one thread that
+  //             touches it (Prover::check_owners)
+  //   stack     within threads: one copy per thread
   void check_memory(const StagedBuffer& buffer) {
     const std::vector<const Loop*> around = loops_around(buffer);
     const bool in_block =
@@ -166,6 +190,7 @@ class LaunchChecker {
              "outside of threads: a stack belongs to one thread, stage it in shared or register");
   }
 
+  // The loops in whose bodies the allocation lies, that of the buffer's site included.
   std::vector<const Loop*> loops_around(const StagedBuffer& buffer) const {
     const LoopId at = buffer.allocated_at();
     std::vector<const Loop*> result;
@@ -175,6 +200,9 @@ class LaunchChecker {
     return result;
   }
 
+  // Buffers of all launches are added up: more than one block needs where there are several
+  // launches, never less. Operands of a warpgroup's instructions begin at multiples of
+  // kMatrixAlignment, for which so many bytes are set aside.
   void check_shared_bytes() {
     if (!machine_.gpu) return;
     std::int64_t bytes = 0;
@@ -199,6 +227,7 @@ class LaunchChecker {
   }
 };
 
+// For a CPU: a tree without any loop of a GPU has no blocks, whose memory `shared` is.
 std::vector<std::string> shared_without_blocks(const State& state) {
   std::vector<std::string> problems;
   for (const StagedBuffer& buffer : state.staged)

@@ -24,9 +24,9 @@ inline constexpr int kMostBlockLoops = 3;  // axes of a grid
 // True where a loop is bound to blocks, threads, warps or lanes.
 bool is_for_device(const Tree& tree);
 
-// Malformed, with every problem: kinds that are not nested as a GPU has them, loops of threads
-// whose iterations are no thread's numbers or too many, storage where its memory cannot be: shared
-// memory in trees without blocks, too.
+// Malformed, with every problem: kinds that do not nest as a GPU's do; loops of threads whose
+// iterations do not count from 0 or are too many; storage where its memory cannot be, as shared
+// memory in a tree without blocks.
 std::optional<Refusal> check_launches(const State& state, const Machine& machine);
 
 }  // namespace polyte::schedule

@@ -1,7 +1,6 @@
 // What a scheduler has decided about one nest, as data; each part says who decided it. The
-// templates and poly fill it in, the cost model's parts come so, and script/nest_writer.h
-// makes directives of it, part by part in the order of the fields. Of the second nest of a
-// kernel (number 1):
+// templates, poly and the cost model fill it in, and script/nest_writer.h makes directives of
+// it, part by part in the order of the fields. For the second nest of a kernel (number 1):
 //
 //   params  {"Mr", Elements{4}}, {"Nr", Vectors{2}}      param Mr1 = 4   param Nr1 = 2*L
 //   splits  {"acc.update", "m", Param{"Mr"}}             split acc.update: m by Mr1   tail cut
@@ -26,7 +25,7 @@ struct Vectors {
   std::int64_t count = 1;
 };
 struct Param {
-  std::string name;  // "Nr", in every nest: its number is the writer's matter
+  std::string name;  // "Nr" in every nest: nest_writer adds the number
 };
 using TileSize = std::variant<Elements, Vectors, Param>;
 
@@ -50,12 +49,13 @@ struct PlannedReciprocal {  // a / b of the statement becomes a * (1 / b)
   std::string statement;
   Provenance by = Provenance::TileModel;
 };
-// The definition of a temporary put where it is read; a sum whose terms share a divisor divided
-// once, `sum` before that.
+// compute_inline: the definition of a temporary replaces its reads.
 struct PlannedInline {
   std::string tensor;
   Provenance by = Provenance::TileModel;
 };
+// defer_division: the terms of `tensor` share a divisor, are added up undivided in `sum`, and that
+// is divided once.
 struct PlannedDeferral {
   std::string tensor, sum;
   Provenance by = Provenance::TileModel;
@@ -72,9 +72,9 @@ struct PlannedSplit {
   Provenance by = Provenance::TileModel;
   bool is_guarded = false;
 };
-// A sum in so many parts, kept in `partial` and added last: each has every so many-th term,
-// or neighbours. By halves: a power of two of parts is added up to half as many, in partial_N,
-// down to two.
+// split_reduction: a sum in `size` parts, kept in `partial` and added up last. Of n parts each
+// has every n-th term or, with `of_neighbours`, one block of them. `by_halves`: n is a power of
+// two, and the parts are added in pairs to n/2 of them, in partial_N, then n/4, down to two.
 struct PlannedParts {
   std::string sum, loop;
   TileSize size;
@@ -111,10 +111,11 @@ struct PlannedStage {
   std::vector<std::string> dimensions = {};  // their names, for the layout
   std::vector<LayoutIndex> layout = {};      // empty: as the tensor
   std::int64_t pad = 0;                      // elements behind each innermost row
-  // Of what is copied in, outermost first, serial; empty: the default.
+  // The loops of the copy in, outermost first, serial; empty: the default.
   std::vector<std::string> copy_loops = {};
   bool when_compile = false;
-  // What is written, and what updates update; other reads stay as they are.
+  // Only what is written and what updates update goes to the copy; other reads stay as they
+  // are.
   bool updates_only = false;
   // Of one statement's reads alone, at these subscripts; empty: of all.
   std::string reader = {};
@@ -127,7 +128,8 @@ struct PlannedReuse {  // the temporary lies in the memory of the result
   std::string result, temporary;
   Provenance by = Provenance::TileModel;
 };
-// What a later iteration of the loop `along` reads comes while this one runs over `at`.
+// While an iteration of `at` runs, what it reads `distance` iterations of `along` later is
+// fetched.
 struct PlannedPrefetch {
   std::string operand;
   LoopName at;
@@ -137,7 +139,8 @@ struct PlannedPrefetch {
   Provenance by = Provenance::TileModel;
 };
 
-// Of a GPU: loops directly within each other become one, and its iterations blocks or threads.
+// Loops directly within each other become one; on a GPU its iterations are then bound to blocks
+// or threads.
 struct PlannedFuse {
   std::string statement;
   std::vector<std::string> loops;  // outermost first; one alone keeps its name
@@ -154,8 +157,9 @@ struct PlannedReorder {
   std::vector<std::string> loops;  // outermost first
   Provenance by = Provenance::TileModel;
 };
-// Of a tensor that is staged in shared memory: its copy is filled up with zeros along a dimension,
-// its elements change places for the banks' sake, it is made some iterations before it is read.
+// Of a tensor that is staged in shared memory: its copy is filled up with zeros along a
+// dimension (pad); its elements change places to avoid bank conflicts (swizzle); it is made
+// `depth - 1` iterations before it is read (pipeline).
 struct PlannedPad {
   std::string tensor, dimension;
   std::int64_t multiple = 1;
@@ -177,29 +181,29 @@ struct PlannedTensorize {
   std::string intrinsic;
   Provenance by = Provenance::TileModel;
 };
-// Of a loop that has one statement: below `at` and from there on, each a loop and statement
-// of its own.
+// A loop with one statement becomes two loops with a statement each: `below` the point, and the
+// `rest` from it on.
 struct PlannedCut {
   LoopName loop;
   ir::Affine at;  // over loops outside
   std::string below, rest;
   Provenance by = Provenance::TileModel;
 };
-// The last, incomplete tile of a loop that is split already has loops of its own; or it is rounded
-// up: it runs whole, into padding.
+// What happens to the last, incomplete tile of a loop that is split already: it gets loops of
+// its own, or it is rounded up and runs whole, into padding.
 struct PlannedTail {
   LoopName loop;
   bool is_rounded = false;
   Provenance by = Provenance::TileModel;
 };
-// Tiles that wait for those before them in either of two loops, one directly within the other:
-// those of a front, loops of one sum, are for threads.
+// Tiles that depend on those before them in either of two loops, one directly within the other:
+// tiles with one sum of the two loops form a front, and threads share those of a front.
 struct PlannedWavefront {
   std::string name;          // of the loop over fronts, in place of the outer one
   std::string outer, inner;  // the inner one becomes parallel
   Provenance by = Provenance::TileModel;
 };
-// A loop of several statements, from which each of them gets its own.
+// A loop of several statements is distributed: each of them gets a loop of its own.
 struct PlannedDistribution {
   std::string statement, loop;
   Provenance by = Provenance::TileModel;
@@ -228,7 +232,7 @@ struct NestPlan {
   std::vector<PlannedStage> stages = {};
   std::vector<PlannedReuse> reuses = {};
   std::vector<PlannedPrefetch> prefetches = {};
-  // What comes after, one after the other: blocks and threads, parts of sums.
+  // Further steps in this order: blocks and threads, parts of sums.
   std::vector<PlannedStep> steps = {};
   // Loops whose terms change places: the contract has to name them.
   std::set<std::string> reassociated = {};
@@ -240,8 +244,8 @@ struct PlannedStream {
   Provenance by = Provenance::TileModel;
 };
 
-// A kernel's nests in the order in which they are said. Of a nest that is not among them the
-// order is the Program's.
+// A kernel's nests in the order in which the script names them. A nest that is not among them
+// stays in the Program's order.
 struct KernelPlan {
   std::vector<NestPlan> nests = {};
   std::vector<PlannedStream> streams = {};

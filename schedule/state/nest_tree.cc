@@ -30,6 +30,7 @@ NestTree nest_path(const NestPath& path, NestTree body) {
   return body;
 }
 
+// From ids back to names: ids outlive every rename, a person and the text know loops by name.
 NestLeaf leaf_said(const Leaf& leaf, const Tree& root) {
   const auto name = [&](LoopId id) {
     if (id == kKernel) return std::string("root");
@@ -56,7 +57,6 @@ NestTree nest_of(const Tree& part, const Tree& root) {
   return nest_sequence(std::move(children));
 }
 
-// The loops of one path, then those of the other.
 NestPath joined(NestPath outer, const NestPath& inner) {
   outer.insert(outer.end(), inner.begin(), inner.end());
   return outer;

@@ -20,8 +20,8 @@ struct NestLoop {
 struct NestSequence {
   std::vector<NestTree> children;
 };
-// A Pin and a Leaf of the tree (tree.h) in the words of a person: loops by name, "root" for
-// the whole kernel.
+// A Pin and a Leaf of the tree (tree.h) as a person writes them: loops by name, "root" for the
+// whole kernel.
 struct When {
   bool first = true;
   std::string loop;
@@ -56,9 +56,9 @@ NestLeaf leaf_said(const Leaf& leaf, const Tree& root);
 std::string print(const NestTree& tree);           // { n.o > acc.init; .. }, on one line
 std::string print(const std::vector<When>& when);  // " when first k.o and last h", or nothing
 
-// The two loops that a split leaves of n: n.o over its tiles, n.i within each. That they are called
-// so is said here only, and no name is taken apart again: who asks where a loop comes from carries
-// that beside the name.
+// The two loops that a split makes of n: n.o over its tiles, n.i within each. Only these two
+// functions know the suffixes, and no name is taken apart again: code that needs the origin of
+// a loop keeps it beside the name (PlannedLoop).
 std::string tiles_of(const std::string& loop);
 std::string within_tile(const std::string& loop);
 

@@ -17,6 +17,9 @@ std::string sizes_text(const Counterexample& c) {
   return text;
 }
 
+// Labels take 16 columns:
+//   dependence    flow of B[i, j], from B to A
+//   with line 2   A(t=0, i=1, j=1) comes first      (smallest case: T = 1, N = 4)
 void append_counterexample(std::string& text, const Counterexample& c, int line) {
   if (!c.dependence.empty()) text += "  dependence    " + c.dependence + "\n";
   if (!c.reference.empty()) text += "  reference     " + c.reference + "\n";
@@ -59,6 +62,7 @@ std::string to_string(const Refusal& refusal, const std::string& origin,
   std::string text = refusal.file.empty() ? origin : refusal.file;
   if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
   if (!text.empty()) text += ": ";
+  // A problem of the script's header has no directive to quote, and its headline says all.
   const bool is_header = refusal.directive.empty() && (refusal.kind == RefusalKind::Malformed ||
                                                        refusal.kind == RefusalKind::Stale);
   if (!is_header)
@@ -78,6 +82,7 @@ std::string to_string(const Refusal& refusal, const std::string& origin,
       text += (i ? ";  or " : "") + refusal.advice[i];
     text += "\n";
   }
+  // `--watch` takes one element: not `x[*]`, whose subscript is read at run time.
   bool replayable = !refusal.counterexamples.empty() && !refusal.counterexamples[0].watch.empty() &&
                     refusal.counterexamples[0].watch.find('*') == std::string::npos;
   if (replayable && !program_file.empty()) {

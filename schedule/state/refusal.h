@@ -1,4 +1,4 @@
-// Refusal: why a directive was not applied, in the words a user sees (EXPERIENCE: a refusal).
+// Refusal: why a directive was not applied, in the words that a user sees (docs/script-text.md).
 // Illegal ones carry a counterexample: the dependence, the two instances, their order before
 // and after, the sizes.
 #pragma once

@@ -85,6 +85,7 @@ std::vector<const ir::Statement*> softmax_weights(const ir::Program& program,
 
 namespace {
 
+// The value with each plain read w[a, b] of the weight replaced by its definition at (a, b).
 ir::Expr with_weight(const ir::Expr& value, const ir::Statement& weight) {
   const auto definition = [&](const ir::Expr& leaf) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
@@ -102,6 +103,7 @@ ir::Expr with_weight(const ir::Expr& value, const ir::Statement& weight) {
 
 }  // namespace
 
+// From the last weight to the first: a definition that is put in may read weights before it.
 ir::Statement with_weights(const ir::Statement& update,
                            const std::vector<const ir::Statement*>& weights) {
   ir::Statement result = update;
@@ -120,6 +122,7 @@ std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::st
            has_own_maximum(update.writes.front(), *sum->maximum);
   };
   if (auto alone = weight(value, maximum); accepted(alone)) return alone;
+  // exp(e - M) * v, or v * exp(e - M); v must not change along with M.
   const auto* product = std::get_if<ir::Binary>(&value->op);
   if (!product || product->op != ir::BinaryOp::Mul) return std::nullopt;
   for (const auto& [left, right] :

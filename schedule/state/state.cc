@@ -15,7 +15,11 @@ namespace {
 
 using ir::Affine;
 
-// A statement that assigns where a later one updates: the start of a reduction.
+// A statement that assigns where a later one updates: acc.init of
+//   acc.init: acc[i] = 0
+//   acc.update: acc[i] += x[i, k]
+// The next statement that writes the tensor decides: with another assignment between them the
+// first one's values are never updated.
 bool starts_reduction(const ir::Program& program, std::size_t index) {
   const ir::Statement& s = program.statements[index];
   if (s.combiner != ir::Combiner::None) return false;
@@ -31,6 +35,8 @@ bool starts_reduction(const ir::Program& program, std::size_t index) {
   return false;
 }
 
+// The identity schedule: one loop per iterator, called after it, each instance its own
+// reference.
 ScheduledStatement scheduled(const ir::Program& program, std::size_t index) {
   ScheduledStatement s;
   s.body = program.statements[index];
@@ -47,9 +53,13 @@ ScheduledStatement scheduled(const ir::Program& program, std::size_t index) {
   return s;
 }
 
-// The tree of the reference order; a region that runs downwards negates its row.
+// The tree of the reference order; null for a region without statements.
 Tree reference_tree(State& state, const ir::Program& program, const std::vector<ir::Item>& items);
 
+// Loops of a State run upwards. A region that runs downwards counts the negated iterator, in
+// the row and in the inverse:
+//
+//   loop t in 0..T step -1     t = T - 1, .., 0     row t = -t: 1 - T, .., 0
 Tree reference_region(State& state, const ir::Program& program, const ir::Region& region) {
   Tree body = reference_tree(state, program, region.body);
   if (!body) return nullptr;
@@ -65,6 +75,8 @@ Tree reference_region(State& state, const ir::Program& program, const ir::Region
   return make_loop({.id = state.fresh_loop(), .name = region.iterator, .body = std::move(body)});
 }
 
+// The first region_depth iterators belong to regions, whose loops stand around all statements
+// of the region (reference_region); the statement's own loops are the others.
 Tree reference_nest(State& state, const ir::Statement& s) {
   Tree tree = make_leaf({s.name, {}, {}});
   for (std::size_t i = s.iterators.size(); i > static_cast<std::size_t>(s.region_depth); --i)
@@ -86,6 +98,7 @@ Tree reference_tree(State& state, const ir::Program& program, const std::vector<
   return children.empty() ? nullptr : make_sequence(std::move(children));
 }
 
+// Loads in subscripts too: x[idx[i]] reads both x and idx.
 void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
   if (!e) return;
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
@@ -112,6 +125,7 @@ std::vector<std::string> misplaced(const State& state, const std::string& statem
   return problems;
 }
 
+// Rows, inverse and path name loops by their names, so these have to be unique above a leaf.
 void verify_statement(const State& state, const ScheduledStatement& s,
                       std::vector<std::string>& problems) {
   const std::string& name = s.body.name;
@@ -129,6 +143,7 @@ void verify_statement(const State& state, const ScheduledStatement& s,
   for (const std::string& iterator : s.body.iterators)
     if (s.inverse.count(iterator) == 0)
       problems.push_back("statement '" + name + "': iterator '" + iterator + "' has no inverse");
+  // Rows after inverse have to be the identity; the proof reads accesses through both.
   for (const auto& [iterator, got] : wrong_inverses(state, s))
     problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator +
                        "': got " + ir::to_string(got));
@@ -218,6 +233,7 @@ std::vector<std::string> verify(const State& state) {
       problems.push_back("statement '" + name + "' has " + std::to_string(count) + " leaves");
     if (!state.find(name)) problems.push_back("leaf '" + name + "' has no statement");
   }
+  // Leaves and buffers refer to a loop by its id, so that two loops must not share one.
   std::set<LoopId> ids;
   if (state.tree)
     map_loops(state.tree, [&](const Loop& loop) {

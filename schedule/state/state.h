@@ -40,17 +40,19 @@ enum class StatementKind {
 // own; runs all of it into padding; moves it inwards, over points of the tile before.
 enum class Tail { Guard, Mask, Cut, Round, Shift };
 
-// A loop above the statement's leaf, with what was said of it for this statement. A primitive that
-// keeps a row keeps all of it; a loop of another nest with the same name has its own.
+// A loop above the statement's leaf, with the tail and the cuts that it has for this statement.
+// A primitive that keeps a row keeps all of it; a loop of another nest with the same name has
+// its own.
 struct LoopRow {
   std::string loop;               // its name
   ir::Affine value;               // over the statement's iterators and the parameters
   std::optional<Tail> tail = {};  // of its last tile, where a split has made the loop
-  // Where it goes on in another part (`cut`), over the loops outside and parameters.
+  // The values at which `cut` begins another part of the loop, over the loops outside and
+  // parameters.
   std::vector<ir::Affine> cuts = {};
 };
 
-// A loop that a statement has no more, for messages.
+// A loop that a statement no longer has, for messages.
 struct LostLoop {
   std::string loop;
   std::string fate;  // "became ij", "was split into k.o and k.i"
@@ -76,7 +78,7 @@ struct ScheduledStatement {
   bool padded = false;        // it runs beyond the reference's instances, into padding
   ir::Bindings counted = {};  // iterators over the loops that the last map made; empty: none did
   ir::Bindings mapped = {};   // and these loops over iterators
-  // In the order of their going.
+  // In the order in which they disappeared.
   std::vector<LostLoop> lost = {};
 };
 
@@ -149,7 +151,7 @@ struct State {
   // The reference after all rewrites; else the same object.
   std::shared_ptr<const ir::Program> basis;
   std::vector<Rewrite> rewrites;               // from reference to basis, in order
-  std::vector<ScheduledStatement> statements;  // current, in the order of their making
+  std::vector<ScheduledStatement> statements;  // current, in the order in which they were made
   Tree tree;
   std::vector<StagedBuffer> staged;
   std::vector<PrefetchHint> prefetches;
@@ -180,7 +182,8 @@ struct State {
 // bitwise operations.
 bool is_reorderable(const ir::Statement& update);
 
-// True where the statement computes something whatever it reads: no subscript is read.
+// True where the statement is defined whatever values it reads: none of them is a subscript,
+// which could leave its buffer.
 bool is_total(const ir::Statement& statement);
 
 // A statement of the Program as reference_state has it: each iterator its own loop.

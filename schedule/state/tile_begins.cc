@@ -64,6 +64,8 @@ std::optional<std::int64_t> first_of_tiles(const ir::Program& program,
     const ir::Interval range = range_of(*s, iterator);
     if (!range.min) return std::nullopt;
     least = std::min(least.value_or(*range.min), *range.min);
+    // The shortest line of all (they are powers of two), and 1 as soon as one statement has no
+    // long rows. gcd(0, n) is n.
     line = std::gcd(line, line_of(program, *s, iterator, range, lanes));
   }
   // The last multiple of a line at or before the first value; C++'s % may be negative.

@@ -16,8 +16,8 @@ namespace polyte::schedule {
 // nullopt: no number.
 std::optional<std::int64_t> first_value(const ir::Statement& s, const std::string& iterator);
 
-// What lies along a loop that is split: no lanes; those of a tile that stays in registers while
-// other loops run, so that it is better whole; those of a row that is gone through vector by
+// What lies along a loop that is split: no lanes; the lanes of a tile that stays in registers
+// while other loops run, and is better whole; the lanes of a row that is walked vector by
 // vector.
 enum class Lanes { None, OfTile, OfRow };
 

@@ -9,6 +9,8 @@ namespace polyte::schedule {
 
 namespace {
 
+// Depth first. `path` holds the loops from the root to the node in hand; on the way back a loop
+// is popped only if the leaf was not below it, so that what remains is the leaf's path.
 void find_path(const Tree& tree, const std::string& statement, std::vector<const Loop*>& path,
                bool& found) {
   if (found) return;
@@ -24,6 +26,8 @@ void find_path(const Tree& tree, const std::string& statement, std::vector<const
   }
 }
 
+// Children in order: that of the text, in which the leaves also run within one iteration of the
+// loops that they share.
 void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
     leaves.push_back(leaf);
@@ -47,6 +51,8 @@ void collect_loops(const Tree& tree, std::vector<const Loop*>& into) {
 
 Tree make_loop(Loop loop) { return std::make_shared<const Node>(Node{std::move(loop)}); }
 
+// One normal form per order: { A; { B; C } } becomes { A; B; C }. Two statements that run one
+// after the other are then children of one node, where `merge` and `distribute` look for them.
 Tree make_sequence(std::vector<Tree> children) {
   std::vector<Tree> flat;
   for (Tree& child : children) {
@@ -101,6 +107,9 @@ std::vector<std::string> statements_below(const Tree& tree, LoopId id) {
   return names;
 }
 
+// Bottom-up: `f` sees a loop whose body is rebuilt already. Nodes are immutable and shared
+// between States, so every loop above a change is made anew; its id, not its address, says
+// which loop it is.
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f) {
   if (!tree) return tree;  // nothing is left of the Program
   if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
@@ -116,6 +125,7 @@ Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f) {
   return tree;
 }
 
+// Not for an empty tree: what is mapped is a leaf of a statement that exists.
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return make_leaf(f(*leaf));
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
@@ -129,6 +139,8 @@ Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
   return make_sequence(std::move(children));
 }
 
+// After a merge two loops are one, which has one of their ids. `now` maps the other id to it,
+// and a leaf's `when first k.o`, `at k.o` or `once per k.o` follows.
 Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now) {
   const auto replace = [&](LoopId& loop) {
     if (const auto other = now.find(loop); other != now.end()) loop = other->second;
@@ -141,6 +153,12 @@ Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now) {
   });
 }
 
+// Where nothing changes the node itself is returned: unchanged subtrees stay shared, and
+// comparing pointers tells whether the leaf was below. Loops left empty go, and braces around
+// one child:
+//
+//   i > { j > A; B }   without A   i > B
+//   { i > j > A; B }   without A   B
 Tree without_statement(const Tree& tree, const std::string& statement) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op))
     return leaf->statement == statement ? nullptr : tree;
@@ -180,6 +198,7 @@ std::string print_loop(const std::string& name, LoopKind kind) {
   return name;
 }
 
+// The other kinds are written with brackets instead of a word: [n] is unrolled, <n> a vector.
 std::optional<LoopKind> kind_of_word(const std::string& word) {
   if (word == "par") return LoopKind::Parallel;
   const auto* kind = std::ranges::find_if(

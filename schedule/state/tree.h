@@ -1,6 +1,6 @@
 // Tree: the order of execution, immutable and small. Loops, sequences and leaves; attributes live
-// on the nodes and survive every rewrite. What a loop's values are is said by the statements' rows
-// (state.h), not here.
+// on the nodes and survive every rewrite. The values that a loop takes follow from the statements'
+// rows (state.h), not from the tree.
 //
 //   Loop L      the values are the union, over the leaves below that own a row named L, of that
 //               row's values among the instances alive at this prefix, ascending; each value keeps
@@ -41,7 +41,8 @@ struct Loop {
 struct Sequence {
   std::vector<Tree> children;  // two or more; none is a Sequence
 };
-// `when first L`: S has no iterator for L above it and runs in its first (last) iteration only.
+// `when first L` (`last`): S is below L without an iterator that L counts, and runs in its
+// first (last) iteration only.
 struct Pin {
   bool first = true;
   LoopId loop = kKernel;  // L
@@ -52,8 +53,9 @@ struct Leaf {
   std::vector<Pin> pins;
   // compute_at: the loop at whose every iteration it is recomputed; none: it is not.
   std::optional<LoopId> at;
-  std::optional<LoopId> per =
-      {};  // sliding window: nothing that was made since this loop (the kernel) began; none: anew
+  // A sliding window: what was made since this loop (or the kernel) began is not made again;
+  // none: every iteration makes all that it needs.
+  std::optional<LoopId> per = {};
 };
 struct Node {
   std::variant<Loop, Sequence, Leaf> op;
@@ -71,18 +73,19 @@ const Loop* find_loop(const Tree& tree, LoopId id);    // null if absent
 std::vector<const Leaf*> leaves_of(const Tree& tree);  // in text order
 std::vector<const Loop*> all_loops(const Tree& tree);  // the same
 std::vector<std::string> statements_below(const Tree& tree, LoopId id);
-// Body already rewritten.
+// `f` gets each loop with its body already rewritten.
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.
 Tree without_statement(const Tree& tree, const std::string& statement);
-// The tree with what its leaves say of these loops said of others.
+// The tree with each loop of `now` that a leaf refers to (pins, at, per) replaced by its other
+// loop.
 Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now);
 std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>, block n
 // The kind that a word before a loop's name gives it: par, block, thread, warp, lane.
 std::optional<LoopKind> kind_of_word(const std::string& word);
-// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. What leaves say of loops
-// around a part of a tree has their names from `root`.
+// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. A leaf in a part of
+// a tree may refer to loops around that part: their names come from `root`.
 std::string print_nest(const Tree& tree);
 std::string print_nest(const Tree& part, const Tree& root);
 // The same, a line for each nest of the root; empty for no tree.

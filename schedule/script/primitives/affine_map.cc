@@ -53,6 +53,7 @@ Result<Matrix, Refusal> matrix_of(const AffineMap& directive, const PrimitiveCon
   return matrix;
 }
 
+// (2)*i + (-1)*j, the expression of a remap.
 std::string row_text(const std::vector<std::int64_t>& row, const std::vector<std::string>& loops) {
   std::string text;
   for (std::size_t i = 0; i < row.size(); ++i)

@@ -15,6 +15,7 @@ bool is_access_to(const ir::Expr& e, const std::string& buffer) {
 
 }  // namespace
 
+// A buffer's own name wins over the tensor's: x.c is one, x may have several.
 Result<std::size_t, Refusal> the_buffer(const State& state, const std::string& name) {
   std::vector<std::size_t> found;
   Names candidates, all;
@@ -51,6 +52,8 @@ Names users_of(const State& state, const std::string& buffer) {
 
 void edit_accesses(State& state, const std::string& buffer, const IndexEdit& edit) {
   for (ScheduledStatement& s : state.statements) {
+    // `edit` sees the statement as it was: rows and inverse do not change, but accesses do on
+    // the way.
     const ScheduledStatement before = s;
     for (ir::Access& write : s.body.writes)
       if (write.buffer == buffer) write.indices = edit(before, write.indices);

@@ -26,6 +26,7 @@ Tree lifted_nest(State& next, const State& before, const Leaf& leaf, std::size_t
   return tree;
 }
 
+// Whatever stands in front of the first consumer stays in front.
 Tree insert_before_consumers(const Loop& loop, const std::vector<Tree>& nests,
                              const std::vector<std::string>& consumers) {
   std::vector<Tree> children = top_level(loop.body);
@@ -47,6 +48,7 @@ Refusal no_producer(const State& state, const std::string& name) {
   return malformed("no statement computes " + name);
 }
 
+// A reader elsewhere would find only what the last iteration has made.
 std::optional<Refusal> check_readers(const State& state, const std::string& tensor,
                                      const std::vector<std::string>& consumers,
                                      const std::string& loop) {

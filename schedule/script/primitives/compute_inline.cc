@@ -18,6 +18,8 @@ struct Definition {
   ir::Expr value;
 };
 
+// T[i + 1, j] = f(i, j): each dimension has an iterator of its own, up to an offset, so that a
+// read T[a, b] determines the instance (a - 1, b).
 Result<Definition, Refusal> definition_of(const State& state, const std::string& tensor) {
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor + inlined_text(state, tensor));
@@ -108,6 +110,7 @@ class Inliner {
   ir::Expr replaced(const ir::Expr& e, const std::string& reader) {
     const ir::Load* load = std::get_if<ir::Load>(&e->op);
     if (!load || load->buffer != tensor_) return e;
+    // T[i + 1] = f(i) read as T[a]: i = a - 1.
     ir::Bindings point;
     for (std::size_t d = 0; d < load->indices.size(); ++d) {
       if (load->indices[d].indirect) {
@@ -132,6 +135,8 @@ std::optional<Refusal> check_single_step(const ScheduledStatement& s) {
       " besides the element that it updates, and it is atomic: such a read is no part of its step");
 }
 
+// Without T and its definition; the statements scheduled so far get the same rewrite
+// (compute_inline below).
 std::shared_ptr<const ir::Program> inlined_program(const ir::Program& program,
                                                    const std::string& tensor, Inliner& inliner) {
   auto result = std::make_shared<ir::Program>(ir::with_statements(
@@ -153,6 +158,8 @@ Applied compute_inline(const State& state, const ComputeInline& directive,
       return malformed(tensor + " is staged already: compute_inline comes before its stage");
   State next = state;
   Inliner inliner(tensor, *definition);
+  // The basis and the scheduled statements get the same substitution, as each of these stays a
+  // statement of the basis in other loops.
   next.basis = inlined_program(*state.basis, tensor, inliner);
   next.rewrites.push_back({.kind = Rewrite::Kind::Inline, .tensor = tensor, .after = next.basis});
   std::vector<std::string> changed;

@@ -1,7 +1,7 @@
 // compute_root P:   u.o > x.o > { u > x > P at x.o;  C }   ->   { u > x > P;  u.o > x.o > C }
 // All of P, once, in a nest of its own before the first nest that reads it. What was recomputed
 // (`at`) is the plain statement again, whole where a cut had made parts of it; what was merged
-// leaves its nest and keeps its splits and kinds; `when` is gone.
+// leaves its nest and keeps its splits and kinds; a `when` is dropped.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -87,6 +87,7 @@ Applied compute_root(const State& state, const ComputeRoot& directive,
     if (next.tree) next.tree = without_statement(next.tree, writer);
   }
   std::vector<Tree> children = top_level(next.tree);
+  // Whatever reads the tensor has to find all of it: the nests go in front of the first reader.
   const auto reader = std::ranges::find_if(children, [&](const Tree& child) {
     const std::vector<const Leaf*> leaves = leaves_of(child);
     return std::ranges::any_of(

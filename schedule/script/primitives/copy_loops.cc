@@ -6,6 +6,9 @@ namespace polyte::schedule {
 
 namespace {
 
+// One leaf of the `copy` nest: the copy's own loops, those behind the prefix, are replaced by
+// new ones in the order and of the kinds that the nest says. They have to be all of them: their
+// rows stay.
 std::optional<Refusal> arrange_copy(State& state, const std::string& name,
                                     const std::vector<NestLoop>& path, const StageCopies& stage) {
   const bool exists = std::ranges::find(stage.copies, name) != stage.copies.end();
@@ -33,6 +36,8 @@ std::optional<Refusal> arrange_copy(State& state, const std::string& name,
   return std::nullopt;
 }
 
+// `path`: the loops of the nest down to `node`. `{ k > x.in; k > x.out }` is for both copies,
+// which stand in different places and share no loop.
 std::optional<Refusal> arrange(State& state, const NestTree& node, std::vector<NestLoop> path,
                                const StageCopies& stage) {
   if (const NestLoop* loop = std::get_if<NestLoop>(&node->op)) {

@@ -1,8 +1,8 @@
 // cut i at 4:   i > body   ->   i in .. 4 > body, then i in 4 .. > body
 // One loop of the schedule, two of the program.
 // peel i last:  the last iteration by itself, a cut at the last value. `first 2`: the first two.
-// The order of the instances stays: nothing to prove. Conditions that a point decides are gone from
-// both parts, and `first i`, `par i` or a stage still mean the whole loop.
+// The order of the instances stays: nothing to prove. Lowering drops the conditions that the point
+// decides from both parts; `first i`, `par i` and a stage still mean the whole loop.
 //
 // cut i at 4 as lo, hi:   i > S   ->   { lo > S.lo;  hi > S.hi }
 // with lo = hi = i, S.lo where i < 4, S.hi where i >= 4. Two loops of the schedule, with statements
@@ -16,6 +16,7 @@ namespace polyte::schedule {
 
 namespace {
 
+// The loop; the statements that own it; the loops around it, over which the point may be.
 struct Target {
   const Loop* loop = nullptr;
   std::vector<std::string> owners;
@@ -35,6 +36,7 @@ Result<Target, Refusal> target_of(const State& state, const LoopName& name) {
   return target;
 }
 
+// One loop still: each owner's row notes the point, and lowering makes the two loops.
 State with_cut(const State& state, const Target& target, const ir::Affine& at) {
   State next = state;
   for (const std::string& statement : target.owners)
@@ -90,6 +92,7 @@ ScheduledStatement restricted(ScheduledStatement s, const std::string& loop,
   return s;
 }
 
+// A copy of the tree with ids of its own; its leaves speak of these loops.
 Tree with_fresh_loops(State& state, const Tree& tree) {
   std::map<LoopId, LoopId> now;
   const Tree fresh = map_loops(tree, [&](Loop loop) {

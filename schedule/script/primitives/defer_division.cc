@@ -157,6 +157,8 @@ class Deferral {
     next_.statements.insert(std::next(at), scheduled_statement(*next_.basis, quotient_.name));
   }
 
+  // The sum keeps its nests under new names; the quotient's nest stands directly behind that of
+  // the update.
   void rewrite_tree() {
     next_.tree = map_leaves(next_.tree, [&](const Leaf& leaf) {
       Leaf renamed = leaf;

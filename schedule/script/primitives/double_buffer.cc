@@ -18,6 +18,12 @@ using ir::Affine;
 
 constexpr std::int64_t kDeepest = 16;
 
+// With depth n and first value f of L (n = 3):
+//
+//   L > { X.in(l); body(l) }   ->   L in f..f+2 > X.first(l);  L > { X.in(l + 2); body(l) }
+//
+// The copy of iteration l and its readers use X[l mod n, ..], so that iteration l fills the buffer
+// that iteration l - 1 was the last to read. That no read is overtaken is proved, not assumed.
 class DoubleBuffering {
  public:
   DoubleBuffering(const State& state, const DoubleBuffer& directive,
@@ -62,6 +68,8 @@ class DoubleBuffering {
     return std::nullopt;
   }
 
+  // The buffer, its one copy in, its readers, and L: the serial loop at which it is staged, which
+  // is older than the stage, as the copy has it for an iterator.
   std::optional<Refusal> find() {
     const auto buffer = the_buffer(before_, directive_.tensor);
     if (!buffer) return buffer.error();
@@ -100,6 +108,8 @@ class DoubleBuffering {
     return std::nullopt;
   }
 
+  // The first fill stands in front of L, where only the loops above are known: the first value
+  // has to be one expression over them.
   std::optional<Refusal> find_first() {
     LoopNames outer;
     for (const Loop* above : above_) outer.insert(above->name);
@@ -166,6 +176,8 @@ class DoubleBuffering {
     for (ir::Constraint& c : copy.loop_domain) c = ir::substitute(c, {{loop_->name, loop + ahead}});
   }
 
+  // A leading dimension of `depth`; contents now outlive an iteration of L, so that the scope
+  // is the loop above. A fill names its instance by its iterator, a reader by its row of L.
   void widen_buffer() {
     StagedBuffer& b = next_.staged[buffer_];
     const std::string& name = loop_->name;

@@ -28,6 +28,9 @@ bool awaits_stage(const State& state, const Loop& loop) {
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
     if (s.lifted == 0 || s.kind == StatementKind::Copy) continue;
+    // The prefix of a lifted statement has the names of the loops above its site: with the loop
+    // in it, each iteration computes its own elements, in one tensor for all as long as that is
+    // one of the basis.
     const auto prefix_end = s.body.iterators.begin() + s.lifted;
     if (std::find(s.body.iterators.begin(), prefix_end, loop.name) == prefix_end) continue;
     if (state.basis->find_buffer(s.body.writes.front().buffer)) return true;
@@ -42,6 +45,7 @@ Refusal conservative(std::string headline) {
   return {RefusalKind::Conservative, std::move(headline)};
 }
 
+// An empty size is one that the line leaves out; `if_empty` is its default.
 Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context,
                                        std::int64_t if_empty) {
   if (size.text.empty()) return if_empty;
@@ -50,6 +54,7 @@ Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext&
   return *value;
 }
 
+// A statement's name comes first: `y` may name a statement and the tensor that it writes.
 std::vector<std::string> select_statements(const State& state, const std::string& selector) {
   if (state.find(selector)) return {selector};
   std::vector<std::string> names;
@@ -78,6 +83,7 @@ Result<std::string, Refusal> the_statement(const State& state, const std::string
                    " (statements are " + join_words(known) + ")");
 }
 
+// The last fate counts: a name may have been given again.
 std::string fate_of(const ScheduledStatement& s, const std::string& loop) {
   const auto last = std::find_if(s.lost.rbegin(), s.lost.rend(),
                                  [&](const LostLoop& each) { return each.loop == loop; });
@@ -92,6 +98,9 @@ std::string no_loop_text(const State& state, const std::string& statement,
          " (its loops are " + (left.empty() ? "none" : join_words(left)) + ")";
 }
 
+// Loops are compared by node, so that one which many statements share is one candidate:
+//
+//   { i > { A; B }; i > C }      i: A:i or C:i, ambiguous    B:i, C:i: found
 Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) {
   std::vector<const Loop*> found;
   std::vector<std::string> candidates;
@@ -136,7 +145,7 @@ bool is_pinned(const State& state, const std::string& statement, const std::stri
   return has(pinned_loops(state, statement), loop);
 }
 
-// A pinned loop is no loop of the statement: rows and conditions on it go.
+// The loop of a `when` is not the statement's own: its row and the conditions on it go.
 void unpin(State& state, const std::string& statement) {
   const Names pinned = pinned_loops(state, statement);
   ScheduledStatement& s = statement_of(state, statement);
@@ -144,6 +153,8 @@ void unpin(State& state, const std::string& statement) {
   std::erase_if(s.loop_domain, [&](const ir::Constraint& c) { return uses_any(c.expr, pinned); });
 }
 
+// The inverse of leaf_said: names are unique on the path above a leaf, so that each means one
+// loop.
 Leaf leaf_meant(const NestLeaf& said, const std::vector<const Loop*>& path) {
   const auto id = [&](const std::string& name) {
     const auto loop = std::ranges::find_if(path, [&](const Loop* l) { return l->name == name; });
@@ -183,9 +194,11 @@ Tree with_leaf(const Tree& tree, const NestLeaf& said) {
       tree, [&](const Leaf& leaf) { return leaf.statement == said.statement ? meant : leaf; });
 }
 
-// All that names loops: rows and their cuts, the inverse, what tails have counted and maps have
-// made, and conditions.
+// Everything that names loops: rows and their cuts, the inverse, `counted` and `mapped` of the
+// last map, and loop_domain.
 void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names) {
+  // Affine expressions take the new names as a substitution; `mapped` has loops as keys as
+  // well.
   ir::Bindings renamed;
   for (const auto& [loop, name] : names) renamed[loop] = Affine::symbol(name);
   for (LoopRow& row : s.rows) {
@@ -203,6 +216,8 @@ void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
 }
 
+// The point of a cut lies on the row, and a directive that replaces the row would drop it
+// silently.
 std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string& loop) {
   const LoopRow* row = row_of(s, loop);
   if (!row || row->cuts.empty()) return std::nullopt;
@@ -210,6 +225,8 @@ std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string
                    ", and would be gone: cut comes after");
 }
 
+// For directives that replace loops: neither may one of these be cut, nor may a cut's point be
+// over one of them.
 std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops,
                                    const std::string& directive) {
   for (const LoopRow& row : s.rows)
@@ -226,6 +243,7 @@ ir::Bindings row_bindings(const ScheduledStatement& s) {
   return values;
 }
 
+// Nodes without the loop below are returned as they are; comparing pointers tells.
 Tree replace_loop(const Tree& tree, LoopId id, const std::function<Tree(const Loop&)>& f) {
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
     if (loop->id == id) return f(*loop);
@@ -278,6 +296,8 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
   return context.prover->check_independent(state, loops);
 }
 
+// Also loops that are shared although their kind does not say so: those over points of registers
+// that lie spread over the lanes of a warp (state/fragments.h).
 std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
   std::vector<LoopId> loops;
   for (const Loop* loop : all_loops(state.tree))

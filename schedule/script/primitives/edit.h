@@ -52,9 +52,10 @@ void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t fact
                std::int64_t from = 0, std::optional<Tail> tail = {});
 // Loops of the statement by other names: in its rows, inverse and loop domain.
 void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names);
-// A loop that is cut may not be gone.
+// Refuses to remove a loop that is cut.
 std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string& loop);
-// None of these loops is cut or says where another is: `directive` comes before.
+// Refuses where one of these loops is cut, or the point of a cut is over one of them.
+// `directive`: what has to come before the cut.
 std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops,
                                    const std::string& directive);
 

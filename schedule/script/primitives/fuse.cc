@@ -72,6 +72,8 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
     return conservative((*inner)->name +
                         " has no constant extent: the fused loop would not be affine");
   const auto range = ranges.find((*inner)->name);
+  // Statements below may have parts of the range: extent and first value are those of all
+  // together, so that each counts alike.
   const std::int64_t first = range == ranges.end() ? 0 : range->second.min.value_or(0);
   State next = state;
   for (const std::string& statement : below) {
@@ -88,6 +90,8 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
     fused.kind = old.kind == (*inner)->kind ? old.kind : LoopKind::Serial;
     return make_loop(std::move(fused));
   });
+  // The fused loop has the inner one's id: stages and hints in it stay, what named an iteration
+  // of the outer one follows.
   next.tree = with_other_loops(next.tree, {{(*outer)->id, (*inner)->id}});
   if (auto refusal = settle(next)) return *refusal;
   // Divisions of divisions may be equal without the normal form showing it.

@@ -47,6 +47,11 @@ std::vector<ir::Constraint> vanishes(const Affine& e) {
   return {ir::at_least(remainder, 0), ir::less_than(remainder, d)};
 }
 
+// Unknowns and loops may have the same names (i = i + 2), so that unknowns are marked, ?i,
+// while they are open. An atom is an unknown or a division that has one in it; the equations
+// are linear in atoms:
+//
+//   w = 4*?i + (?i // 8)     atoms ?i, ?i // 8; factors 4, 1
 class Solver {
  public:
   Solver(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns,
@@ -78,6 +83,8 @@ class Solver {
       inversion.values[name] = solved_.at(*value.as_symbol());
     for (const LoopRow& e : equations_) {
       const Affine residual = ir::substitute(e.value, inversion.values) - Affine::symbol(e.loop);
+      // With the solution put in, an equation says what its loop has to satisfy: c = 3*j gives
+      // c - 3*(c//3) == 0.
       for (const ir::Constraint& c : vanishes(residual))
         if (std::ranges::find(inversion.implied, c) == inversion.implied.end())
           inversion.implied.push_back(c);
@@ -132,7 +139,8 @@ class Solver {
     for (Equation& row : rows_) row.factors.resize(atoms_.size(), 0);
   }
 
-  // Gauss and Jordan, without fractions.
+  // Gauss-Jordan elimination in integers: rows are combined by cross-multiplication instead of
+  // division, and the smallest pivot keeps the numbers small.
   void reduce() {
     std::size_t rank = 0;
     for (std::size_t c = 0; c < atoms_.size() && rank < rows_.size(); ++c) {

@@ -22,8 +22,8 @@ Applied set_kind(const State& state, const LoopName& name, LoopKind kind,
   return next;
 }
 
-// unroll acc: *.i;  vectorize all: innermost: the loops that are meant as the nest stands now,
-// in turn.
+// unroll acc: *.i;  vectorize all: innermost: each loop that the selector matches in the tree
+// as it stands, one after the other.
 Applied set_kinds(const State& state, const LoopName& name, LoopKind kind,
                   const PrimitiveContext& context) {
   if (!is_selector(name)) return set_kind(state, name, kind, context);

@@ -47,6 +47,8 @@ Result<Digit, Refusal> parse_digit(const std::vector<std::string>& names, const 
     return not_a_digit(index);
   }
   digit.dimension = static_cast<std::size_t>(found - names.begin());
+  // What stands behind the name: `//F`, `/F` (the same) or `%F`; with brackets around it and
+  // `%G` behind, both.
   std::string div;
   if (end != std::string::npos && text.compare(end, 2, "//") == 0)
     div = text.substr(end + 2);
@@ -131,6 +133,8 @@ Affine digit_value(const Digit& digit, const Affine& coordinate) {
   return digit.mod > 0 ? ir::mod(quotient, digit.mod) : quotient;
 }
 
+// A digit takes ceil(extent / div) values, or mod of them where that is less: n in 0..40 as
+// [n//16, n%16] is [3, 16].
 std::vector<std::int64_t> local_shape(const Layout& layout, const std::vector<std::int64_t>& box) {
   std::vector<std::int64_t> shape;
   for (const Digit& digit : layout) {
@@ -154,6 +158,7 @@ DigitLoops digit_loops(const Layout& layout, const std::vector<std::string>& nam
       const bool is_last = i + 1 == positions.size();
       const std::string loop = is_last ? name : tiles_of(name);
       loops.rows[positions[i]] = {loop, digit_value(digit, coordinate)};
+      // The mixed-radix number: n = 64*n.o + 16*n.i.o + n.i.i.
       whole = whole + Affine::symbol(loop) * digit.div;
       if (digit.mod > 0) {
         loops.domain.push_back(ir::at_least(Affine::symbol(loop), 0));

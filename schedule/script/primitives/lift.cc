@@ -21,6 +21,9 @@ std::optional<Subscript> as_subscript(const ir::Index& index) {
   return Subscript{*symbol, index.affine.constant()};
 }
 
+// A writer can be lifted where the element determines the instance, up to iterators of a reduction:
+// t[i + 1, j] = .. is, t[i + j] = .. is not. `subscripts` gets iterator and offset of each
+// dimension.
 std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::string& tensor,
                                     std::vector<Subscript>& subscripts) {
   const std::string& name = s.body.name;
@@ -131,6 +134,7 @@ bool writes(const ScheduledStatement& s, const std::string& buffer) {
                              [&](const ir::Access& write) { return write.buffer == buffer; });
 }
 
+// A statement that reads and writes the tensor, an update of it, is a producer.
 std::vector<std::string> consumers_below(const State& state, const Loop& loop,
                                          const std::string& tensor) {
   std::vector<std::string> consumers;
@@ -152,6 +156,7 @@ Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>&
   for (const BoxAccess& access : accesses) {
     std::string why;
     std::optional<OffsetPart> part;
+    // A subscript that is read may be any: the whole dimension.
     if (access.indices[d].indirect) {
       if (!extent.is_constant())
         return Decline{"dimension " + std::to_string(d) + " of " + buffer +
@@ -193,6 +198,8 @@ std::optional<OffsetPart> resting_part(const State& state, const std::vector<Box
 
 }  // namespace
 
+// One window per dimension: x[4*u.o + u.i + r] for u.i in 0..4 and r in 0..3, below u.o, is the
+// window of 6 elements from 4*u.o on.
 Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses,
                    const std::string& buffer, const LoopNames& outer) {
   Box box;
@@ -222,6 +229,10 @@ Window Box::moving_window(std::size_t dimension) const {
   return moving[dimension].value_or(Window{origin[dimension], extent[dimension]});
 }
 
+// The box is that of all reads below the site, and the same for all writers of the tensor:
+// t.init and t.update have to make the same elements. `alive` says in which iterations of the
+// site anything is read; without a bound on a loop of the site the lifted domain would be
+// infinite there.
 std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftSite& site) {
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor);

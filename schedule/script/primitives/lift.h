@@ -21,8 +21,8 @@ struct LiftSite {
   // A loop of the prefix, or "root": see slide(); empty: all anew.
   std::string per = {};
 };
-// Edits the writers of `tensor`; their rows then begin with the prefix. The tree is
-// the caller's business.
+// Edits the writers of `tensor`; their rows then begin with the prefix. The caller changes the
+// tree.
 std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftSite& site);
 
 // Leaves out of lifted writers what earlier iterations have made since the loop `site.per`

@@ -29,6 +29,11 @@ Result<std::vector<LoopRow>, Refusal> rows_of(const ScheduledStatement& s, const
   return rows;
 }
 
+// The rows are given; the inverse, and what the rows imply for the loops, are solved for. What
+// hung on the loops of before goes with them, so that cuts, lifted iterators and copies are
+// refused.
+//
+//   rows t, 2*t + i as (t, I)     inverse t = t, i = I - 2*t
 std::optional<Refusal> map_statement(State& state, const Map::Item& item,
                                      const std::vector<std::string>& loops,
                                      const PrimitiveContext& context) {
@@ -53,6 +58,7 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item,
   return std::nullopt;
 }
 
+// t > I > { S; T }: one nest for all, in the order in which the map names them.
 NestTree shared_nest(const Map& directive) {
   std::vector<NestTree> leaves;
   for (const Map::Item& item : directive.items) leaves.push_back(nest_statement(item.statement));
@@ -82,6 +88,7 @@ Refusal iterators_lost() {
   return conservative("the iterators cannot be shown to come back from the loops of the map");
 }
 
+// Leaves lose their `when` and `at`, which speak of loops that no longer exist.
 std::optional<Refusal> map_rows(State& next, const Map& directive,
                                 const PrimitiveContext& context) {
   if (auto refusal = check_names(next, directive)) return refusal;

@@ -27,6 +27,11 @@ class Merger {
       : first_(first), second_(second), through_(through) {}
 
   // The two subtrees as one; null where `problem` says why not.
+  // Loops of equal names become one, from here down to `through`; there the bodies follow one
+  // another. On the way down a's last child meets b's first one, so that nothing stands between
+  // them:
+  //
+  //   i > { X; j > A },  i > { j > B; Y }   through j   ->   i > { X; j > { A; B }; Y }
   Tree merge(const Tree& a, const Tree& b) {
     const Loop* la = std::get_if<Loop>(&a->op);
     const Loop* lb = std::get_if<Loop>(&b->op);
@@ -95,12 +100,14 @@ Tree merge_in(const Tree& tree, const std::string& first, const std::string& sec
     merger.problem = second + " stands before " + first + ": name them in their order";
     return nullptr;
   }
+  // The merged nest stands where b stood: a now runs behind what was between them.
   children[b] = merger.merge(children[a], children[b]);
   if (!children[b]) return nullptr;
   children.erase(children.begin() + static_cast<std::ptrdiff_t>(a));
   return make_sequence(std::move(children));
 }
 
+// Whether both are below one loop of this name already; then there is nothing to do.
 bool shares(const State& state, const std::string& a, const std::string& b,
             const std::string& loop) {
   for (const Loop* above : path_to(state.tree, a))
@@ -166,6 +173,8 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
         for (LoopId* loop : {&buffer.scope_loop, &buffer.alloc_loop})
           if (*loop == old_id) *loop = new_id;
   }
+  // All below the merged loop: merging moves the first nest's statements against the second's,
+  // and both against what stood between.
   std::vector<std::string> moved;
   for (const Loop* above : path_to(next.tree, directive.statements.front()))
     if (above->name == directive.through) moved = statements_below(next.tree, above->id);
@@ -175,6 +184,7 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
   return next;
 }
 
+// Advice tries shifts by 1 to 4, each with proofs of its own.
 constexpr int kMostShift = 4;
 
 bool is_legal(const State& state, const Merge& directive, const PrimitiveContext& context) {
@@ -227,6 +237,8 @@ Applied merge(const State& state, const Merge& directive, const PrimitiveContext
   return refusal;
 }
 
+// The first part keeps the loops' ids, each other part gets fresh ones; leaves that speak of
+// the loops follow to their own.
 Applied distribute(const State& state, const Distribute& directive,
                    const PrimitiveContext& context) {
   const auto loop = the_loop(state, directive.loop);

@@ -1,8 +1,8 @@
-// nest: order, placement, recomputation and kinds of several statements at once, checked once at
-// its end. The statements leave their places; the nest stands where the last of them stood; the
-// rest stays. A loop is shared by the leaves below it that own a loop of its name; a leaf below a
-// loop that it does not own says what is meant: `when first k`, `when last k`, or `at x.o`. Loops
-// that a path omits follow innermost, serial.
+// nest: order, placement, recomputation and kinds of several statements at once, checked once
+// at its end. The statements leave their places, and the nest stands where the last of them
+// stood; all else stays. A loop is shared by the leaves below it that own a loop of its name. A
+// leaf below a loop that it does not own has to say in which iterations it runs: `when first
+// k`, `when last k`, or `at x.o`. Loops that a path omits follow innermost, serial.
 #include "schedule/script/script_text.h"
 
 #include <algorithm>
@@ -37,6 +37,7 @@ class NestBuilder {
   Names statements_, problems_;
   std::vector<NestLeaf> leaves_;
 
+  // A plain name may stand for a fragment, `tile` for [m.i] > <n.i>.
   Tree build_loop(const NestLoop& loop) {
     Tree body = build(loop.body);
     const auto fragment = context_.environment.fragments.find(loop.name);
@@ -95,6 +96,9 @@ Names loops_of(const ScheduledStatement& s) {
   return names;
 }
 
+// Each loop above is either the statement's own or named by `when`, and none is both:
+//
+//   nest k.o > { m > acc.init; .. }   acc.init has no loop k.o: when first k.o?
 void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Names& problems) {
   const Names owned = loops_of(state.at(leaf.statement));
   Names path;
@@ -124,6 +128,7 @@ void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Name
                          ": it is not below " + when.loop);
 }
 
+// nest m.o > y, of a y with loops m.o, m.i, n:   m.o > m.i > n > y
 Tree with_omitted_loops(State& state, const Tree& tree, const std::string& statement) {
   Names path, omitted;
   for (const Loop* loop : path_to(tree, statement)) path.push_back(loop->name);
@@ -172,6 +177,8 @@ Tree in_place(const Tree& tree, const Names& named, const Tree& nest_tree) {
   for (std::size_t i = 0; i < children.size(); ++i) {
     Tree kept = children[i];
     const std::vector<const Leaf*> leaves = leaves_of(children[i]);
+    // The child where the nest goes may keep statements that the nest does not name: in front
+    // of them, or behind, as its own statements were.
     const bool leads =
         has(named, leaves.front()->statement) && !has(named, leaves.back()->statement);
     for (const std::string& name : named)
@@ -226,6 +233,8 @@ class NestApplication {
     return malformed(text);
   }
 
+  // A statement that is recomputed already keeps its `at`, of which it has the iterators; its
+  // new place may say nothing else.
   void place_ordinary(Names& problems) {
     for (NestLeaf& leaf : leaves_) {
       const NestLeaf old = leaf_said(leaf_of(next_, leaf.statement), next_.tree);
@@ -255,6 +264,8 @@ class NestApplication {
   }
 
   // Settles the tree without the leaves that are still to be lifted; then puts them back.
+  // A leaf to be lifted stands below loops of which it has no rows yet, so that settle could
+  // not order its rows.
   std::optional<Refusal> settle_without(const std::vector<NestLeaf>& waiting) {
     const Tree whole = next_.tree;
     for (const NestLeaf& leaf : waiting) {
@@ -267,7 +278,11 @@ class NestApplication {
     return refusal;
   }
 
-  // Lifts the tensor of the last waiting leaf with all its writers.
+  // Lifts the tensor of the last waiting leaf. Behind it every statement has its place, so that
+  // the reads below the site give the box. All writers of the tensor go with it, since a box of
+  // some of them would not hold the tensor's values:
+  //
+  //   bx at x.o; by at x.o; y   ->   by for the reads of y, then bx for those of by and y
   std::optional<Refusal> place_recomputed() {
     const NestLeaf last = recomputed_.back();
     const std::string tensor = tensor_of(next_, last.statement);

@@ -5,9 +5,9 @@
 // A definition w = exp(e - M) that only these sums read goes into the loop as well, behind
 // M.update, and with it one that rounds it, f16(w).
 // L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its
-// other reduction loops become iterators, the splits of free loops stay. One after the other is
-// the Program's order now; a nest says which loops are around L. A rewrite of the Program: rounding
-// changes, so the contract has to name the loop.
+// other reduction loops become iterators, the splits of free loops stay. That iterations of L run
+// one after the other is the Program's order now; a later nest decides which loops stand around L.
+// A rewrite of the Program: rounding changes, so the contract has to name the loop.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -77,6 +77,8 @@ class OnlineRewrite {
     return nullptr;
   }
 
+  // M.update first, then weights, then the sums, all of them checked to be what the rewrite is
+  // for. A sum over exp(.. - M) that is not named is refused: M would change under it.
   std::optional<Refusal> find_statements() {
     loop_ = directive_.loop.loop;
     const auto maximum = reduction_of(before_, directive_.from, "rewrite online");
@@ -91,6 +93,7 @@ class OnlineRewrite {
     for (const ir::Statement* weight : weights_) add_inside(weight->name, Inside::Role::Weight);
     for (const ir::Statement& s : before_.basis->statements) {
       const bool named = has(directive_.sums, s.writes.front().buffer);
+      // With weights written out, the sum shows whether its terms have the form exp(e - M) * v.
       const ir::Statement whole = with_weights(s, weights_);
       const auto sum = softmax_sum(whole, directive_.from);
       if (sum && !named)
@@ -201,6 +204,8 @@ class OnlineRewrite {
            ir::substitute(of_max->value, point) == own->value;
   }
 
+  // The region's bounds [begin_, end_): numbers where the intervals have them, else expressions
+  // of sizes.
   std::optional<Refusal> find_range() {
     Names all;
     for (const Inside& each : insides_) all.push_back(each.old_name);
@@ -364,6 +369,7 @@ class OnlineRewrite {
     return std::nullopt;
   }
 
+  // One scale per sum and iteration of L, in front of the sum's update (softmax_scale).
   ir::Statement scale_of(const Inside& each) const {
     const ir::Statement& sum = basis_statement(each.old_name);
     const ir::Statement whole = with_weights(sum, weights_);
@@ -372,6 +378,8 @@ class OnlineRewrite {
     return scale;
   }
 
+  // M.old and the scales have the loops of the statement that they stand in front of, without
+  // its other loops over the reduction.
   void rewrite_statements() {
     std::vector<ScheduledStatement> inside;
     for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
@@ -397,6 +405,11 @@ class OnlineRewrite {
     next_.statements.insert(next_.statements.end(), inside.begin(), inside.end());
   }
 
+  // The nests that go are those of the statements inside, each by itself; L stands where the
+  // last of them stood, and holds M.old, M.update, .. one after the other:
+  //
+  //   j.o > j.i > M.update;  j.o > j.i > A.update
+  //   ->   j.o > { M.old; j.i > M.update; A.scale; j.i > A.update }
   std::optional<Refusal> rewrite_tree() {
     std::vector<Tree> children, inside;
     std::size_t seen = 0;
@@ -419,6 +432,7 @@ class OnlineRewrite {
         children.push_back(child);
         continue;
       }
+      // All of them have been taken out: L stands here.
       if (++seen < insides_.size()) continue;
       Loop loop;
       loop.id = next_.fresh_loop();

@@ -7,6 +7,9 @@
 
 namespace polyte::schedule {
 
+// A nest of this one statement with the kinds that its loops have: what is not named follows
+// innermost. `when` goes, and a loop that it had named then is one that the statement has to
+// own.
 Applied order(const State& state, const Order& directive, const PrimitiveContext& context) {
   const auto statement = the_statement(state, directive.statement);
   if (!statement) return statement.error();
@@ -66,6 +69,8 @@ Applied reorder(const State& state, const Reorder& directive, const PrimitiveCon
       return malformed(no_loop_text(state, below, name));
   const auto chain = perfect_chain(path, directive.loops);
   if (!chain) return chain.error();
+  // From the inside out: places of loops that are named take the named ones in their new order,
+  // all others stay.
   Tree tree = chain->back()->body;
   std::size_t next_name = directive.loops.size();
   for (std::size_t i = chain->size(); i > 0; --i) {

@@ -71,6 +71,9 @@ Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const st
 
 std::string coordinate_name(std::size_t dimension) { return "$" + std::to_string(dimension); }
 
+// Different guards are fine if all only ask whether the element exists: the copy can ask the
+// same for every element. Otherwise a value outside for one reader may be an element for
+// another.
 Result<Padding, Refusal> padding_of(const State& state, const std::string& buffer,
                                     const std::vector<std::string>& users) {
   Padding padding;

@@ -48,6 +48,10 @@ Result<const Loop*, Refusal> site_of(const State& state, const std::string& stat
                    statement);
 }
 
+// The statement's nest, without the loops that it will share with those above the site, at the
+// front or the end of the site's body:
+//
+//   m > n > y   into the end of k.o in m > k.o > acc   ->   m > k.o > { acc; n > y when last k.o }
 Applied move_into(const State& state, const std::string& statement, const Loop& site,
                   const std::vector<When>& when, bool at_end, const PrimitiveContext& context) {
   std::vector<std::string> above;

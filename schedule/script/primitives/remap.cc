@@ -1,7 +1,13 @@
 // map S, T: w = t.o + i.o for t.o:   t.o > i.o > { S; T }   ->   w > i.o > { S; T }
-// The rest of the rows stays. Loops replaced by as many expressions over current loops, in their
-// places; skew, shift, reverse, affine, rename and wavefront are forms of it. One-to-one, or it is
-// refused; the order of the instances is what has to be proved.
+// Loops are replaced by as many expressions over current loops, in their places; the other rows
+// stay. skew, shift, reverse, affine, rename and wavefront are forms of it. A map that is not
+// one-to-one is refused; the order of the instances is what has to be proved.
+//
+// Each owner S solves the equations for the loops that go (inversion.h), here w = t.o + i.o:
+//
+//   rows      t.o = t//4, i.o = i//8   ->   w = t//4 + i//8, i.o = i//8
+//   solved    t.o = w - i.o
+//   inverse   t = 4*t.o + t.i          ->   t = 4*(w - i.o) + t.i
 #include "schedule/script/primitives/remap.h"
 
 #include <algorithm>
@@ -17,14 +23,15 @@ namespace {
 
 using ir::Affine;
 
-// Looks for two instances with the same values of all rows, among the first ones and at small
-// sizes: a counterexample for the refusal. That there is none proves nothing.
+// Looks for two instances with the same values of all rows, which a one-to-one map does not
+// have: a counterexample for the refusal. Sizes that the header leaves open are 4, iterators
+// take their first nine values; that nothing is found there proves nothing.
 class Sampler {
  public:
   Sampler(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows)
       : s_(s), rows_(rows) {
     for (const std::string& param : state.reference->params) values_[param] = 4;
-    for (const ir::Constraint& c : state.reference->context)  // sizes that are bound
+    for (const ir::Constraint& c : state.reference->context)  // a*N + c == 0 gives N = -c/a
       if (c.equality && c.expr.terms().size() == 1 && !c.expr.terms()[0].atom.div)
         values_[c.expr.terms()[0].atom.symbol] = -c.expr.constant() / c.expr.terms()[0].coefficient;
     for (const ir::Constraint& c : state.reference->context)
@@ -122,6 +129,8 @@ class Remapping {
     return std::nullopt;
   }
 
+  // Those that the map is for, by the first loop that it replaces; each has to own the others
+  // too. `below_` are all statements in these loops: their order may change.
   std::optional<Refusal> find_targets() {
     for (const std::string& selector :
          directive_.statements.empty() ? Names{""} : directive_.statements) {
@@ -154,6 +163,10 @@ class Remapping {
            directive_.values.front().text == directive_.replaced.front();
   }
 
+  // What may not hang on a loop that goes: a stage, a cut, an iterator of a lifted or copied
+  // statement. A statement in the loop that is not named would keep the old values under the
+  // new name, which is refused unless the names stay (`map S: i = i + 1`: settle then compares
+  // how it is counted) or the statement only is placed in one of its iterations.
   std::optional<Refusal> check_loops() const {
     for (const StagedBuffer& buffer : state_.staged)
       if (ids_.count(buffer.scope_loop) > 0)
@@ -181,6 +194,8 @@ class Remapping {
     return std::nullopt;
   }
 
+  // The new loops over the statement's own loops of before; a loop of a `when` has one value
+  // and is none of them.
   Result<std::vector<LoopRow>, Refusal> equations(const ScheduledStatement& s) const {
     const Names owned = owned_loops(state_, s.body.name);
     std::vector<LoopRow> result;
@@ -193,6 +208,10 @@ class Remapping {
     return result;
   }
 
+  // Rows are over iterators, so old rows are put into the equations; inverse and loop_domain
+  // are over loops, so the solution is put into them. What the equations imply of the new loops
+  // by themselves (w = 2*i is even) joins loop_domain. `counted` and `mapped` remember this map
+  // for comparisons of shared loops (settle.cc).
   std::optional<Refusal> rewrite(ScheduledStatement& s) {
     const auto made = equations(s);
     if (!made) return made.error();
@@ -256,6 +275,8 @@ Refusal not_one_to_one(const State& state, const ScheduledStatement& s,
   return conservative("the map of " + s.body.name + " cannot be shown to be one-to-one");
 }
 
+// Where none owns the loop, the_loop says why, in words for a name that does not exist or is
+// gone.
 Result<std::vector<std::string>, Refusal> owners_of(const State& state, const LoopName& loop) {
   Names candidates, owners;
   if (loop.statement.empty()) {

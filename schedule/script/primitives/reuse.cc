@@ -33,6 +33,8 @@ Result<const ir::Buffer*, Refusal> the_tensor(const State& state, const std::str
   return buffer;
 }
 
+// The temporary that moves: nobody outside relies on its memory. Chains, e in t and t in y, are
+// refused.
 std::optional<Refusal> check_kept(const State& state, const ir::Buffer& kept) {
   if (kept.role != ir::Role::Temp)
     return malformed(kept.name + " is an " + ir::to_string(kept.role) +
@@ -45,6 +47,7 @@ std::optional<Refusal> check_kept(const State& state, const ir::Buffer& kept) {
   return std::nullopt;
 }
 
+// The tensor that lends its memory: nothing from outside is in it before it is written.
 std::optional<Refusal> check_host(const State& state, const ir::Buffer& host) {
   if (host.role != ir::Role::Out && host.role != ir::Role::Temp)
     return malformed(host.name + " is an " + ir::to_string(host.role) +
@@ -59,6 +62,7 @@ std::optional<Refusal> check_host(const State& state, const ir::Buffer& host) {
   return std::nullopt;
 }
 
+// Every access to a reused temporary as one to its host, at the same subscripts.
 void put_in_place(ir::Statement& s, const State& state) {
   const auto place = [&](std::string& buffer) {
     if (const auto found = state.reused.find(buffer); found != state.reused.end())

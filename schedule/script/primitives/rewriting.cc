@@ -7,8 +7,10 @@ namespace polyte::schedule {
 
 namespace {
 
-// Statement `at` becomes 1 + extra statements: numbers behind it grow, and the new ones follow it,
-// in whichever region it is.
+// Statement `at` becomes 1 + extra statements: numbers behind it grow, and the new ones follow
+// it in whichever region it is. Statement 1 of four becomes three:
+//
+//   0, region { 1, 2 }, 3   ->   0, region { 1, 2, 3, 4 }, 5
 void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (auto* region = std::get_if<ir::Region>(&items[i])) {
@@ -27,6 +29,10 @@ void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) 
 
 }  // namespace
 
+// A rewrite edits a statement of the Program and the scheduled one alike. That is possible only
+// while the second still is the first with other loops: it has not been staged (it would read
+// or write a copy), cut into parts (its domain is a part), lifted (its iterators are positions
+// in a box) or placed in another nest.
 Result<std::string, Refusal> unchanged(const State& state, const std::string& update,
                                        const std::string& what) {
   const ScheduledStatement& s = state.at(update);
@@ -56,6 +62,7 @@ Result<std::string, Refusal> reduction_of(const State& state, const std::string&
       return malformed(what + " names a tensor, and " + tensor + " is a statement");
     return malformed("no tensor is called " + tensor);
   }
+  // `lost`: updates that by now write to a staged copy.
   std::vector<std::string> updates, lost;
   for (const ScheduledStatement& s : state.statements) {
     if (s.kind != StatementKind::Update) continue;
@@ -88,6 +95,9 @@ Result<std::string, Refusal> update_named(const State& state, const std::string&
   return unchanged(state, name, what);
 }
 
+// A name for a tensor P, whose statements will be P.init, P.update or P. Loops and iterators
+// are asked too: a dimension of P may be called after them in a layout, where one name must
+// mean one thing.
 std::optional<Refusal> check_new_tensor(const State& state, const std::string& name) {
   const auto taken = [&](const std::string& what) {
     return malformed("the name " + name + " is taken: " + what + " is called so");
@@ -107,6 +117,8 @@ std::optional<Refusal> check_new_tensor(const State& state, const std::string& n
   return std::nullopt;
 }
 
+// Unlike dimension_names (schedule/state), by writes only: these iterators become those of
+// statements that go over the cells of the tensor.
 std::vector<std::string> cell_names(const State& state, const std::string& tensor) {
   std::vector<std::string> names(state.basis->buffer(tensor).shape.size());
   for (const ir::Statement& s : state.basis->statements)
@@ -121,6 +133,8 @@ std::vector<std::string> cell_names(const State& state, const std::string& tenso
   return names;
 }
 
+// What results is verified, since a rewrite puts it together from parts: a name that is taken
+// or an iterator without bounds is a reason not to rewrite, and no crash later.
 Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(
     const ir::Program& program, const std::string& statement, std::vector<ir::Statement> by,
     std::vector<ir::Buffer> temporaries) {
@@ -140,6 +154,13 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(
   return std::shared_ptr<const ir::Program>(std::move(result));
 }
 
+// Numbers and order of four statements, of which 1 and 2 become four new ones, one of them in
+// front:
+//
+//   0, 1, 2, 3   ->   0, 1, region { 2, 3, 4 }, 5
+//
+// The replaced statements stand on the outermost level; other regions keep theirs, with new
+// numbers.
 Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(
     const ir::Program& program, std::size_t begin, std::size_t end,
     const std::vector<ir::Statement>& by, std::size_t in_front, ir::Region region,
@@ -186,6 +207,7 @@ bool states_a_read(const ScheduledStatement& s, const std::string& tensor) {
   });
 }
 
+// Asked of the reference, as the basis no longer has what was inlined.
 std::string inlined_text(const State& state, const std::string& name) {
   const ir::Statement* statement = state.reference->find_statement(name);
   for (const Rewrite& rewrite : state.rewrites) {

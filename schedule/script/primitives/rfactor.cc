@@ -102,6 +102,8 @@ class Factoring {
     const LoopRow* row = row_of(update(), loop_);
     if (!row) return malformed(no_loop_text(before_, update_, loop_));
     row_ = row->value;
+    // An iterator is free if a subscript of the element uses it, else reduced. L has to count
+    // reduced ones alone, as a part is one value of L for every element.
     const auto inner = body().iterators.begin() + body().region_depth;
     ordered_.assign(body().iterators.begin(), inner);
     for (const std::string& iterator : Names(inner, body().iterators.end())) {
@@ -189,6 +191,7 @@ class Factoring {
     return domain;
   }
 
+  // P[l - first, cell]: parts are counted from 0.
   ir::Access part(const Affine& which, const ir::Access& cell) const {
     ir::Access access = {directive_.partial, {which - first_}};
     access.indices.insert(access.indices.end(), cell.indices.begin(), cell.indices.end());
@@ -202,6 +205,7 @@ class Factoring {
     part_update_ = old;
     part_update_.name = directive_.partial + ".update";
     part_update_.writes = {part(row_, old.writes.front())};
+    // A reduction iterator that is P's own subscript now says which part: it is none any more.
     std::erase_if(part_update_.reductions, [&](const std::string& iterator) {
       return std::ranges::any_of(part_update_.writes[0].indices, [&](const ir::Index& index) {
         return index.affine.as_symbol() == iterator;
@@ -216,6 +220,8 @@ class Factoring {
     merge_.guard = nullptr;
     merge_.writes = {cell};
     merge_.values = {ir::make_load(type, directive_.partial, own.indices)};
+    // P.init has the merge's domain and L, outermost of its own iterators, as its element has
+    // it first.
     part_init_ = merge_;
     part_init_.name = directive_.partial + ".init";
     part_init_.combiner = ir::Combiner::None;
@@ -324,6 +330,10 @@ class Factoring {
     return depth;
   }
 
+  // P.init and the merge stand beside P.update, in the innermost loop that all three share
+  // (depth 0: the kernel), each below the loops that it has besides:
+  //
+  //   m > k.o > k.i > T.update   ->   m > { k.i > P.init; k.o > k.i > P.update; k.i > T.update }
   void rewrite_tree() {
     const std::vector<const Loop*> path = path_to(before_.tree, update_);
     const std::size_t depth = shared_depth(path);

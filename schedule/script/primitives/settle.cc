@@ -63,8 +63,12 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
                                      const Loop& loop, bool in_first, const LoopNames& outer,
                                      const ir::Bindings& known) {
   const std::vector<std::string> owners = other_owners(state, loop, statement);
+  // No other statement counts the loop: it runs once, at 0.
   if (owners.empty()) return Affine(0);
   const auto first = value_over(state, owners, loop.name, outer, true, known);
+  // Where the others have no iteration the loop still runs once for this statement, at the
+  // first value. The last value would be less than the first one there: it is used only if
+  // there is an iteration.
   if (in_first && first) return *first;
   const auto last = value_over(state, owners, loop.name, outer, false, known);
   if (!first || !last)
@@ -77,6 +81,8 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
   return *last;
 }
 
+// `known` has the values of pins further out, as the first j may depend on which k it is the
+// first in.
 std::optional<Refusal> pin(State& state, const Leaf& leaf) {
   LoopNames outer;
   ir::Bindings known;  // the loops placed so far
@@ -186,7 +192,7 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop,
   return std::nullopt;
 }
 
-// A cut says where its loop is cut by loops that are outside.
+// The point of a cut has to be over loops outside of the one that it cuts.
 std::optional<Refusal> check_cuts(const State& state) {
   for (const Leaf* leaf : leaves_of(state.tree)) {
     LoopNames outside(state.reference->params.begin(), state.reference->params.end());

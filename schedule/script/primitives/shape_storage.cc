@@ -51,6 +51,9 @@ Applied storage_align(const State& state, const StorageAlign& directive,
   if (*dimension + 1 >= b.shape.size())
     return malformed(directive.dimension + " is the innermost dimension of " + b.name +
                      ": its stride is 1");
+  // The stride of dimension d is extent(d + 1) * within, `within` being the product of the
+  // extents behind: extent(d + 1) grows until the stride is `wanted` modulo the factor.
+  // Multiples of `within` reach only residues that gcd(within, factor) divides.
   std::int64_t within = 1;
   for (std::size_t d = *dimension + 2; d < b.shape.size(); ++d)
     within = checked_mul(within, b.shape[d]);

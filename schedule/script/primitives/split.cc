@@ -1,7 +1,7 @@
-// split k by F from c:  k > body   ->   k.o > k.i > body,  k.o = (k - c) // F,  k.i = (k - c) % F.
-// Tiles are absolute, not relative to the loop's first value: two statements share tiles only so. A
-// bijection: nothing to prove, but for the tails round and shift (tails.cc). Statements that share
-// the loop must be split together.
+// split k by F from c:  k > body   ->   k.o > k.i > body,  k.o = (k - c) // F,  k.i = (k - c) % F
+// Tiles are absolute, not relative to the loop's first value: only so do two statements share
+// tiles. A bijection, so that there is nothing to prove but for the tails round and shift
+// (tails.cc). Statements that share the loop must be split together.
 #include <algorithm>
 
 #include "schedule/script/primitives/tails.h"
@@ -10,7 +10,7 @@ namespace polyte::schedule {
 
 namespace {
 
-// The statements that have the loop which is meant; Malformed if there is none.
+// The statements that have the named loop; Malformed if none has.
 Result<std::vector<std::string>, Refusal> targets_of(const State& state, const LoopName& name) {
   std::vector<std::string> candidates;
   if (name.statement.empty()) {
@@ -35,6 +35,7 @@ std::vector<LoopId> loop_ids(const State& state, const std::vector<std::string>&
   return ids;
 }
 
+// A loop of the tree is split for all statements in it or for none.
 std::optional<Refusal> check_whole(const State& state, const std::vector<std::string>& targets,
                                    const std::vector<LoopId>& ids, const std::string& loop) {
   for (LoopId id : ids)
@@ -80,6 +81,7 @@ Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directi
   if (!directive.into) return size;
   const auto extent = extent_of(state, targets, directive.loop.loop);
   if (!extent) return conservative("split into needs a loop of constant extent");
+  // `into n`: the tile of which n cover the loop, ceil(extent / n).
   return std::max<std::int64_t>(1, (*extent + *size - 1) / *size);
 }
 
@@ -145,7 +147,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   return with_tail(next, *targets, within_tile(loop), directive.tail, context);
 }
 
-// tile (i, j) by (Fi, Fj): its splits; the order is the nest's business.
+// tile (i, j) by (Fi, Fj) is one split per loop; their order is for `reorder` or `nest`.
 Applied tile(const State& state, const Tile& directive, const PrimitiveContext& context) {
   if (directive.loops.size() != directive.factors.size())
     return malformed("tile has " + std::to_string(directive.loops.size()) + " loops and " +

@@ -65,6 +65,8 @@ class StageApplication {
 
   // --- site and form ---
 
+  // The site, the loops down to it, and who touches the tensor below. A stage of a tensor that
+  // is staged already stages the copy; `of` stays the Program's tensor.
   std::optional<Refusal> find_site() {
     plan_.buffer = plan_.of = plan_.directive.tensor;
     const auto staged = std::ranges::find_if(
@@ -245,6 +247,7 @@ class StageApplication {
     if (!plan_.local.shape.empty()) plan_.local.shape.back() += *pad;
     for (const LoopRow& row : digit_loops(plan_.layout, plan_.plain_names()).rows)
       plan_.local.dimensions.push_back(row.loop);
+    // x.p packed, x.r in registers, x.c a copy.
     const char* suffix = !plan_.directive.layout.empty()          ? ".p"
                          : plan_.local.memory == Memory::Register ? ".r"
                                                                   : ".c";
@@ -261,12 +264,16 @@ class StageApplication {
     return std::nullopt;
   }
 
+  // Whether the dimension is stored as it is, by one digit without quotient or remainder: a
+  // subscript that is known at run time only cannot be taken apart here.
   bool is_whole(std::size_t dimension) const {
     return std::ranges::any_of(plan_.layout, [&](const Digit& digit) {
       return digit.dimension == dimension && digit.div == 1 && digit.mod == 0;
     });
   }
 
+  // An element's place in the buffer: x[origin + own] is x.c at the digits of `own`, the origin
+  // being over the loops above, and these over the statement's iterators.
   std::vector<ir::Index> local_indices(const std::vector<ir::Index>& indices,
                                        const ir::Bindings& rows) const {
     std::vector<ir::Index> result;
@@ -303,6 +310,7 @@ class StageApplication {
 
   // --- the end ---
 
+  // A stage of a staged buffer that needs no copies leaves that one without accesses.
   void drop_unused_buffers() {
     std::erase_if(next_.staged, [&](const StagedBuffer& b) {
       return std::ranges::none_of(next_.statements, [&](const ScheduledStatement& s) {

@@ -17,6 +17,8 @@ class CopyMaker {
   CopyMaker(State& next, const StagePlan& plan, const Transfers& transfers)
       : next_(next), plan_(plan), transfers_(transfers) {}
 
+  // site > body   ->   site > { copies in; body; copies out }; without a site the same around
+  // the kernel.
   void run() {
     std::vector<Tree> ins, outs;
     for (const Condition& condition : transfers_.in)
@@ -69,8 +71,9 @@ class CopyMaker {
            local_shape(plan_.layout, plan_.box.extent).back() > 4 * lanes->second;
   }
 
-  // Constraints on the elements of the box that are copied: they exist, and some access touches
-  // them.
+  // Constraints on the elements of the box that are copied: some access touches them, and they
+  // exist. Padding lifts the second one: the copy stores the value of the guard for elements
+  // that do not exist (load_in).
   void clip(const Names& names, std::vector<Constraint>& domain) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     for (std::size_t d = 0; d < names.size(); ++d) {
@@ -113,6 +116,8 @@ class CopyMaker {
     });
   }
 
+  // The interval of a subscript over all accesses, as wide as their iterators' ranges allow;
+  // empty ends: unknown.
   ir::Interval touched_range(std::size_t d) const {
     std::optional<ir::Interval> all;
     for (const BoxAccess& access : plan_.accesses()) {
@@ -138,8 +143,8 @@ class CopyMaker {
     }
   }
 
-  // Only what was written leaves: constraints of the writers' domains over what they
-  // subscript with.
+  // A copy out moves elements that were written: constraints that all writers' domains have in
+  // common, over iterators that the subscripts determine.
   void clip_to_written(const Names& names, std::vector<Constraint>& domain) const {
     std::optional<std::vector<Constraint>> common;
     for (const std::string& writer : plan_.writers) {
@@ -171,6 +176,10 @@ class CopyMaker {
       if (std::ranges::find(domain, c) == domain.end()) domain.push_back(c);
   }
 
+  // The copy between element and place, over the loops of the site and a position per
+  // dimension:
+  //
+  //   w.in(k.o, k, n): w.c[k, n] = w[Kc*k.o + k, n]      rows: loops of the layout's digits
   std::string add_copy(bool in, const Condition& condition) {
     const Names names = plan_.dimension_names();
     const DigitLoops loops = digit_loops(plan_.layout, names);
@@ -209,6 +218,8 @@ class CopyMaker {
     return copy.body.name;
   }
 
+  // Padding's guard is over coordinates of the element; what always holds in the copy's domain
+  // is dropped.
   ir::Expr load_in(const std::vector<ir::Index>& element, const ir::Bindings& coordinates,
                    const ScheduledStatement& copy) const {
     std::vector<Constraint> guard;
@@ -223,7 +234,7 @@ class CopyMaker {
   }
 
   // The loop along which neighbours lie, here and in the tensor: of the last dimension, or, where
-  // no layout is said, of the last before those in which the tensor has one element.
+  // no layout is given, of the last before those in which the tensor has one element.
   std::size_t lane_row(const ScheduledStatement& copy) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     const std::size_t around = plan_.prefix.size();

@@ -19,6 +19,8 @@ ir::Role StagePlan::role() const {
   return is_reference() ? before.basis->buffer(buffer).role : ir::Role::Temp;
 }
 
+// For `stage S: A[j, k]` the read has to be S's, at subscripts that are equal as affine
+// expressions over S's iterators.
 bool StagePlan::takes(const ScheduledStatement& s, const ir::Load& load) const {
   if (load.buffer != buffer || directive.updates_only) return false;
   if (!directive.reader.empty() && s.body.name != directive.reader) return false;
@@ -55,6 +57,8 @@ Names StagePlan::plain_names() const {
       *before.basis, of, directive.names.empty() ? Names(box.extent.size()) : directive.names);
 }
 
+// A copy's iterators are the prefix, called after the loops above, and one per dimension: w.k
+// where a loop k, or a part k.o of it, is above.
 Names StagePlan::dimension_names() const {
   Names names = plain_names();
   for (std::size_t d = 0; d < names.size(); ++d)

@@ -43,8 +43,8 @@ struct StagePlan {
 // base, or base_2, base_3, .. where that is taken.
 std::string fresh(const std::string& base, const std::function<bool(const std::string&)>& taken);
 
-// Which elements pass between the buffer and its copy: one copy statement a condition over the
-// loops above the site.
+// Which elements pass between the buffer and its copy: one copy statement per condition over
+// the loops above the site.
 struct Transfers {
   std::vector<std::vector<ir::Constraint>> in, out;
   bool by_windows = false;  // of a box that rests: those in the iteration's window alone

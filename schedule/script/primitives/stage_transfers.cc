@@ -18,6 +18,13 @@ class TransferFinder {
  public:
   explicit TransferFinder(const StagePlan& plan) : plan_(plan) {}
 
+  // By what is done with the elements below the site:
+  //
+  //   only read                     in: in every iteration
+  //   made anew in every iteration  neither, where nothing outside reads them
+  //   written                       in: where the first access is a read; out: in every iteration
+  //                                 where they are read later or are results, else in all but the
+  //                                 last one of the free loops, so that the next one finds them
   std::optional<Refusal> run(Transfers& transfers) const {
     if (plan_.writers.empty()) {
       transfers.in = {Condition{}};
@@ -116,7 +123,11 @@ class TransferFinder {
     return std::nullopt;
   }
 
-  // (f1, f2, ..) lexicographically beyond (v1, v2, ..), as a union of conjunctions.
+  // (f1, f2, ..) lexicographically beyond (v1, v2, ..), as a union of conjunctions, which
+  // exclude each other: no element is copied twice.
+  // For (k, j) beyond (3, 5), upwards with sign 1, downwards with -1:
+  //
+  //   k >= 4;   k == 3 and j >= 6
   static std::vector<Condition> beyond(const std::vector<std::pair<std::string, Affine>>& values,
                                        int sign) {
     std::vector<Condition> conditions;
@@ -176,6 +187,8 @@ class TransferFinder {
     return beyond(pins, 1);
   }
 
+  // Users that have the loop for their own; its last value is theirs. None: all are placed in
+  // it, and each has one value.
   Names owners_of(const std::string& loop) const {
     Names owners;
     for (const std::string& user : plan_.users)

@@ -118,6 +118,12 @@ std::optional<Refusal> check_padding(const State& state, const ScheduledStatemen
   return std::nullopt;
 }
 
+// Upper bounds over sizes alone go up to the end of their tile, it <= last becomes
+//
+//   it + shift <= factor * floor((last + shift) / factor) + factor - 1
+//
+// Other upper bounds, over other iterators, are dropped: padding lies beyond them as well.
+// Where every bound is the end of a tile already nothing changes.
 std::optional<Refusal> round_up(const State& state, ScheduledStatement& s, const Tiles& tiles) {
   if (auto refusal = check_padding(state, s, tiles)) return refusal;
   auto limits = limits_of(s, tiles.iterator);
@@ -160,6 +166,8 @@ std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& til
   return std::nullopt;
 }
 
+// The tightest of several bounds: the largest of the lower ones, the least of the upper ones;
+// nullopt where one is no number.
 std::optional<std::int64_t> the_number(const std::vector<Affine>& bounds, bool largest) {
   std::optional<std::int64_t> best;
   for (const Affine& bound : bounds) {
@@ -209,6 +217,7 @@ std::optional<Refusal> shift_inwards(ScheduledStatement& s, const Tiles& tiles) 
     return malformed(tiles.iterator + " of " + s.body.name + " has " + std::to_string(end - begin) +
                      " iterations, less than a tile of " + std::to_string(tiles.factor) +
                      ": it cannot move inwards");
+  // count tiles cover more than there is: the last one moves back by the difference.
   const std::int64_t count = (end - begin + tiles.factor - 1) / tiles.factor;
   recompute(s, tiles, *limits, begin / tiles.factor, count, begin + count * tiles.factor - end);
   return std::nullopt;
@@ -216,6 +225,7 @@ std::optional<Refusal> shift_inwards(ScheduledStatement& s, const Tiles& tiles) 
 
 // --- both
 
+// The tensors of the Program behind all buffers that the statements touch.
 std::set<std::string> tensors_of(const State& state, const std::vector<std::string>& statements) {
   std::set<std::string> tensors;
   for (const std::string& name : statements)

@@ -103,11 +103,15 @@ class Repair {
     return {};
   }
 
+  // A mismatch names a loop of another extent, or an operand whose elements lie apart; nothing
+  // else has a known repair.
   bool repaired(const ir::Mismatch& mismatch, const ir::Stmt& nest) {
     if (!mismatch.loop.empty()) return split_loop(mismatch.loop, mismatch.extent);
     return !mismatch.buffer.empty() && pack(mismatch, nest);
   }
 
+  // k of 64 for an instruction of 32: split, and k.o brought outside the nest, in front of the
+  // loops that stay.
   bool split_loop(const std::string& loop, std::int64_t extent) {
     if (!applied(Split{{statement_, loop}, {std::to_string(extent)}, false, {}, Tail::Guard}))
       return false;

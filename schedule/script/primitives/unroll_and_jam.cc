@@ -1,6 +1,6 @@
 // unroll_and_jam i by 4:   i > { A; j > B }   ->   i.o > { [i.i] > A; j > [i.i] > B }
 // A split whose inner loop goes inside all loops below, once per statement, and is unrolled
-// there: what the iterations of i share in a iteration of j is loaded once. The order changes,
+// there: what iterations of i share in one iteration of j is loaded once. The order changes,
 // and is proved.
 #include <algorithm>
 
@@ -53,6 +53,7 @@ Applied unroll_and_jam(const State& state, const UnrollAndJam& directive,
           return malformed(buffer.of + " is staged at " + above->name + ": stage comes after");
   const std::string name = (*loop)->name;
   const PrimitiveContext structure = {context.environment, nullptr};
+  // Of the first statement alone, which `split` refuses where the loop is shared; then of all.
   Applied split_state =
       split(state, Split{{below.front(), name}, directive.by, false, {}, Tail::Guard}, structure);
   if (!split_state && below.size() > 1)  // several statements share the loop: all of them

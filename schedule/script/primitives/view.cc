@@ -66,6 +66,7 @@ Applied view(const State& state, const View& directive, const PrimitiveContext& 
     if (!body) return conservative("no view of " + tensor + ": " + body.error().reason);
     s.body = *body;
   }
+  // The shape in which the tensor is stored: of a second view the first one's entry stays.
   next.viewed.emplace(tensor, ir::constant_shape(*buffer));
   next.rewrites.push_back({.kind = Rewrite::Kind::View, .tensor = tensor, .after = next.basis});
   if (!context.prover) return next;
