@@ -3,10 +3,9 @@
 // make all writes to a cell, and what reads it has to be in the warp of the thread that writes it:
 // lanes of a warp can read each other's registers (lower/exchange_lanes.h). That two threads read a
 // cell is nothing more: somebody has written it. The number of an instance's thread is the value of
-// its loop of threads (32 * warp + lane); what stands in no such loop runs on thread
-// 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration has
-//    its own. Those that a
-// loop of warps allocates are still spread over 32 lanes.
+// its loop of threads (32 * warp + lane); what stands in no such loop runs on thread 0. Nothing is
+// asked of registers that a loop of threads or lanes allocates: each iteration has its own. Those
+// that a loop of warps allocates are still spread over 32 lanes.
 #include <isl/map.h>
 
 #include <algorithm>
