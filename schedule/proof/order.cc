@@ -103,6 +103,8 @@ OrderViolation locate(const Dependence& d, const BackwardPairs& wrong, const Isl
   return {&d, wrong.depth, "", first_point(pairs, model.params)};
 }
 
+// A time vector has one dimension per node on the path from the root (isl_model.cc), so that a
+// depth names a node: a loop, or a sequence (empty).
 std::string loop_at(const IslModel& model, const std::string& statement, int depth) {
   int position = 0;
   std::string found;
@@ -135,6 +137,7 @@ bool involves(const IslModel& model, int source, int sink, const std::vector<std
   return moved.empty() || named(source) || named(sink);
 }
 
+// Outermost first, then the smallest sizes, compared one after the other by name.
 bool smaller(const OrderViolation& a, const OrderViolation& b) {
   if (a.depth != b.depth) return a.depth < b.depth;
   return a.point.params < b.point.params;

@@ -71,7 +71,7 @@ class OwnerCheck {
     const IslAccess* access;
   };
   const IslModel& model_;
-  std::vector<isl::map> threads_, warps_;  // instance -> its thread, its warp; a statement each
+  std::vector<isl::map> threads_, warps_;  // instance -> its thread, its warp; one per statement
 
   std::vector<Touch> touches(const IslBuffer& buffer) const {
     std::vector<Touch> result;
