@@ -251,8 +251,7 @@ bool has_known_cells(const IslModel& model, const std::string& tensor) {
 // Whether a copy was found that could go.
 // The users of a transparent copy become users of what it copies: their cells go through `held`,
 // and the moves themselves have no accesses any more. The buffer is its own family then, so that
-// it does not count as staged storage of the tensor. Copies of copies go one after the other,
-// outermost last or first.
+// it does not count as staged storage of the tensor. Copies of copies go one by one.
 bool remove_one(IslModel& model, const std::string& tensor) {
   for (std::size_t i = 0; i < model.buffers.size(); ++i) {
     IslBuffer& buffer = model.buffers[i];
