@@ -23,6 +23,8 @@ namespace {
 
 using Value = llvm::Value;
 
+// The parameters of a kernel, in order: loaded by its entry once, so that LLVM sees values that
+// do not change, where loads from the thread's record could be thought to.
 enum Place : unsigned {
   AtThread,
   AtNumber,
@@ -160,6 +162,7 @@ class EmulatedOps final : public DeviceOps {
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
     b.CreateCall(type, own(b, AtFenceProducts), {own(b, AtThread)});
   }
+  // Shared memory of an emulated block begins at POLYTE_EMULATED_SHARED of its address space.
   Value* shared_address(Builder& b, Value* pointer) const override {
     Value* offset = b.CreatePtrDiff(b.getInt8Ty(), pointer, own(b, AtShared));
     return b.CreateTrunc(b.CreateAdd(offset, b.getInt64(POLYTE_EMULATED_SHARED)), b.getInt32Ty());

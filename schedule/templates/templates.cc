@@ -155,8 +155,8 @@ class TemplateScheduler {
       directives_.push_back(std::move(directive));
     const std::span<Directive> all(directives_);
     name_copies(all.first(before), all.subspan(before));
-    // Tiles of a loop over 1..501 count from 1: counted from 0 the first one would be cut short, and
-    // its bound would stand in all of them.
+    // Tiles of a loop over 1..501 count from 1: counted from 0 the first one would be cut short,
+    // and its bound would stand in all of them.
     if (!on_gpu()) count_from_begins(kernel_.program, all.subspan(before));
     kernel_.staged = filling.staged;
     reassociated_.insert(filling.reassociated.begin(), filling.reassociated.end());
