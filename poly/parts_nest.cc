@@ -38,6 +38,7 @@ class PartsPlanner {
     std::optional<SumPlan> best;
     for (const std::string& loop : nest_.update().reductions)
       for (std::int64_t count = 2; count <= kMostParts; count *= 2) {
+        // Parts of one length: a short one would be a tail in each of its loops.
         if (nest_.extent(loop) % count != 0 || nest_.extent(loop) / count < kFewestOfPart) break;
         auto plan = in_parts(loop, count);
         if (!plan || plan->cycles >= cycles) continue;
@@ -112,7 +113,7 @@ class PartsPlanner {
     return plan;
   }
 
-  // A thread a sum.
+  // One thread per sum.
   schedule::NestPlan sums(const Parts& parts) const {
     PointNest points{&parts.program, &parts.reference, nest_.machine, {},
                      {&parts.sum},   nest_.number,     false};
