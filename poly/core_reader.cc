@@ -9,11 +9,12 @@
 namespace polyte::poly {
 namespace {
 
-// A row of isl's is an expression over a cluster's iterators. Three kinds of it can be said:
+// A row of isl's is an expression over a cluster's iterators. Two kinds of it can be said:
 //
 //   S[i, j] -> i       for all clusters one iterator i: a loop of that name
 //   S[i, j] -> i + j   of a definition: a loop with a row of its own, named later (`map`)
-//   anything else      fractions, floors, pieces, sizes: declined
+//
+// Others are declined: fractions, floors, pieces, sizes.
 class TreeReader {
  public:
   TreeReader(const std::vector<Cluster>& clusters, bool allow_maps)

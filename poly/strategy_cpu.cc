@@ -122,6 +122,7 @@ class NestStrategy {
     }
   }
 
+  // y[2*i] = .. and y[2*i + 1] = ..: each alone would fill every other element of a line.
   bool fills_in_turn() const {
     const std::vector<const ir::Statement*>& all = cluster().statements;
     return all.size() > 1 && ir::write_in_turn(*all[all.size() - 2], *all.back());
@@ -401,6 +402,7 @@ schedule::Statements statements_of(const Core& nest) {
 
 // Sums of rows and what is made of them, in one nest that isl fused or in several: how many,
 // and their one nest.
+// Mapped nests end the search: chains of rows are of plain iterators.
 schedule::RowRun rows_of(const schedule::RowQuestion& question, std::span<const Core> nests,
                          int number) {
   std::vector<schedule::Statements> groups;

@@ -162,7 +162,6 @@ class EmulatedOps final : public DeviceOps {
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
     b.CreateCall(type, own(b, AtFenceProducts), {own(b, AtThread)});
   }
-  // Shared memory of an emulated block begins at POLYTE_EMULATED_SHARED of its address space.
   Value* shared_address(Builder& b, Value* pointer) const override {
     Value* offset = b.CreatePtrDiff(b.getInt8Ty(), pointer, own(b, AtShared));
     return b.CreateTrunc(b.CreateAdd(offset, b.getInt64(POLYTE_EMULATED_SHARED)), b.getInt32Ty());
@@ -431,6 +430,8 @@ class Reporter {
     return found != names.end() ? *found : AccessName{};
   }
 
+  // The two descriptions of one copy: what it writes in shared memory, and what it reads. Both
+  // are of its number of bytes, as a copy has no element type.
   void fill(llvm::CallInst& copy, const AccessNames& names, Iterations& iterations,
             std::int64_t& place) {
     const auto bytes = llvm::cast<llvm::ConstantInt>(copy.getArgOperand(6))->getSExtValue();
