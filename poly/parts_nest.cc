@@ -14,7 +14,7 @@ namespace polyte::poly {
 namespace {
 
 constexpr std::int64_t kMostParts = 64, kFewestOfPart = 4;
-// Elements of the result per multiprocessor, with which there are tiles enough without parts.
+// From so many elements of the result per multiprocessor on, there are tiles enough without parts.
 constexpr std::int64_t kPointsWanted = 128 * 128;
 
 // The Program once the sum is in parts.

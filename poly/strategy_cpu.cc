@@ -155,6 +155,10 @@ class NestStrategy {
            phases.fill_vectors(extent(phases.loop), machine_.lanes(dtype()));
   }
 
+  // i as phases and steps: i.i of `count` phases unrolled, in each of which lanes along i.o.i
+  // advance evenly.
+  //
+  //   y[i] = x[i // 3]     i = 3 * i.o + i.i:  x[i.o] in each phase
   schedule::NestPlan plan_phases(const schedule::LanePhases& phases) const {
     const std::string outer = tiles_of(phases.loop);
     const std::int64_t lanes = machine_.lanes(dtype());

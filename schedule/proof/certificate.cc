@@ -132,7 +132,7 @@ std::string rewrite_text(const Rewrite& rewrite) {
   return "";
 }
 
-// The loops above the body of this loop, itself included.
+// How many loops are around the body of this loop, itself included: rows of a scope.
 std::size_t rows_down_to(const State& state, LoopId loop) {
   if (loop == kKernel) return 0;
   const std::vector<std::string> below = statements_below(state.tree, loop);

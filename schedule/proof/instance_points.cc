@@ -124,8 +124,8 @@ class Points {
     }
   }
 
-  // How much of its time says in which tile an instance is; of the outermost loop, where there
-  // are no tiles.
+  // How many leading dimensions of its time name the tile of an instance; without tiles, those down
+  // to the outermost loop.
   static std::size_t tile_length(const IslModel& model, const ScheduledStatement& s) {
     std::size_t length = 0;
     for (const Loop* loop : path_to(model.state->tree, s.body.name))

@@ -82,7 +82,8 @@ class OwnerCheck {
     return result;
   }
 
-  // Pairs of instances at one place, on threads that may not both touch it so.
+  // Pairs of instances that touch one place from two threads (warps, for a write and a read), which
+  // must not be.
   isl::map strangers(const Touch& x, const Touch& y) const {
     const isl::map one_place = places(model_, x.statement, *x.access)
                                    .apply_range(places(model_, y.statement, *y.access).reverse());

@@ -191,7 +191,7 @@ class Parser {
     return map;
   }
 
-  // - x - y       dashes in one column; a map behind a dash has the column of its first key
+  // `- x` below `- y`, dashes in one column; a map behind a dash has the column of its first key.
   Yaml::Sequence block_sequence() {
     Yaml::Sequence all;
     const int column = here().column;
