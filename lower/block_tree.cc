@@ -35,6 +35,7 @@ bool has_warp_instruction(const Stmt& s) {
   return found;
 }
 
+// The tile of an instruction as if nothing cut it short.
 Stmt without_conditions(const Stmt& s) {
   const auto* branch = std::get_if<ir::If>(&s->op);
   return ir::rewrite_children(branch ? branch->body : s, without_conditions);
@@ -64,6 +65,7 @@ std::vector<Constraint> bounds_of(const ir::For& loop) {
 
 BlockTree::BlockTree(const Stmt& launch) {
   Stmt body = launch;
+  // A launch is loops of blocks directly inside each other (place_launches.h).
   for (const auto* loop = std::get_if<ir::For>(&body->op); loop && loop->kind == LoopKind::Block;
        loop = std::get_if<ir::For>(&body->op)) {
     append(of_launch, bounds_of(*loop));
@@ -137,6 +139,8 @@ void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     const std::string& name =
         store->origin.statement.empty() ? store->buffer : store->origin.statement;
+    // An atomic update reads and writes its element as one step; what else its value reads is
+    // ordinary.
     const std::size_t before = region.accesses.size();
     collect_loads(store->value, region, name, where);
     for (std::size_t i = before; i < region.accesses.size(); ++i)

@@ -100,6 +100,7 @@ class Carrier {
   std::set<std::string> registers_;
   std::vector<const ir::Store*> stores_;  // of the body at hand, in order
 
+  // A loop of nothing but stores is innermost; in any other the search goes on inside.
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     stores_.clear();
     if (loop.kind == ir::LoopKind::Serial && loop.lower.size() == 1 && collect(loop.body)) {

@@ -12,6 +12,7 @@ using ir::Expr;
 using ir::Index;
 using ir::Lanes;
 
+// {first, first + stride, first + 2*stride, ..}: a number, a broadcast, or an index per lane.
 Expr lane_values(const ir::Affine& first, int lanes, std::int64_t stride) {
   if (lanes == 1) return ir::make_index(first);
   if (stride == 0) return ir::make_broadcast(ir::make_index(first), lanes);

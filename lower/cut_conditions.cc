@@ -90,6 +90,8 @@ class Finder {
       }
   }
 
+  // Only those that cut something short: an equality holds in a single place, and no copy is
+  // worth that.
   void see_guards(const ir::Expr& value) {
     for (const ir::Load* load : ir::loads_of(value))
       for (const Constraint& c : load->guard)

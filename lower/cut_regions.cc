@@ -27,6 +27,8 @@ class RegionCutter {
         facts_(facts_of(program)),
         budget_(kMostStores - count_unrolled_stores(program.body)) {}
 
+  // Down to the innermost loop of threads, whose body gets the forms: outside of it every thread
+  // has to come to the same barriers.
   Stmt statement(const Stmt& s) {
     const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))

@@ -53,6 +53,8 @@ std::set<std::string> loops_of(const Stmt& s) {
   return loops;
 }
 
+// A register that the region itself writes may have another value at each point of it: its copy
+// cannot move to the front.
 std::set<std::string> stored_in(const Stmt& s) {
   std::set<std::string> buffers;
   ir::for_each_stmt(s, [&](const Stmt& each) {
@@ -81,6 +83,8 @@ Stmt with_subscripts(const Stmt& s, const Subscripts& change) {
   return ir::make_store(std::move(copy));
 }
 
+// alloc acc.l { acc.l[0] = lane_read(acc[2], lane); s }, s reading acc.l[0] where it read the
+// register.
 Stmt with_copies(const std::vector<LaneCopy>& copies, const Stmt& s) {
   std::vector<Stmt> body;
   for (const LaneCopy& copy : copies)

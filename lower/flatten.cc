@@ -77,6 +77,7 @@ class Flattener {
     return ir::make_binary(ir::BinaryOp::Mul, e, ir::make_broadcast(factor, e->lanes));
   }
 
+  // In 64 bits throughout: a product with a size may exceed the 32 of a subscript that is read.
   static Expr scaled(const Expr& e, const Stride& stride) {
     Expr product = ir::make_cast(DType::I64, e);
     if (stride.factor != 1) product = times(product, ir::make_int(DType::I64, stride.factor));

@@ -92,6 +92,7 @@ class Hoister {
     }
     Stmt same = copy.body == loop.body ? s : ir::make_for(copy);
     if (loop.kind != ir::LoopKind::Serial) return same;
+    // One of the two: where the whole body is guarded, the guard goes outside and loads stay.
     if (const auto* branch = std::get_if<ir::If>(&copy.body->op))
       return without_guard(same, copy, *branch);
     return with_loads_before(same, copy);
@@ -172,6 +173,8 @@ class Hoister {
     return std::ranges::all_of(body, [&](const GuardedStore& s) {
       if (!is_same(s)) return true;
       const ir::Facts::Scope scope(facts_);
+      // What both run under, as known facts: of A[k + 1, k] read and A[i, j] stored with i >= 48
+      // and k <= 39 the subscripts 40 and 48 are apart.
       facts_.assume(guard);
       if (s.guard != guard) facts_.assume(s.guard);
       return are_apart({&load.indices, &load.lanes}, {&s.store->indices, &s.store->lanes});

@@ -121,6 +121,8 @@ class Joiner {
     for (std::int64_t count = kVectorBytes / size_in_bytes(row.buffer->dtype); count > 1;
          count /= 2) {
       if (!is_multiple(row, count)) continue;
+      // A copy, as what is joined is taken out on the way. Constants 0..6 of f32: 0..3 as one
+      // vector of four, then 4..5 as one of two; 6 stays single.
       const std::set<std::int64_t> all = row.constants;
       for (const std::int64_t first : all) {
         if (floor_mod(first, count) != 0 || !has_all(row, first, count)) continue;
@@ -193,6 +195,7 @@ class Joiner {
                            .origin = {}});
   }
 
+  // Element by element: the load of x.p[k, 8*t + 1] is offset 1 of the vector that begins at 8*t.
   static Expr replaced(const Expr& leaf, const std::vector<Joined>& joined) {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
     if (!load || load->lanes.count > 1 || !load->guard.empty()) return leaf;

@@ -89,6 +89,8 @@ DType widest_type(const Stmt& body, const std::string& var) {
   return widest;
 }
 
+// Every statement below the loop has to have a form for all lanes at once. NoLanes says which has
+// none, in words for the report: the loop stays serial.
 Stmt LaneRewriter::rewrite(const Stmt& body) {
   if (const auto* s = std::get_if<ir::Store>(&body->op)) return store(*s);
   if (const auto* s = std::get_if<ir::For>(&body->op)) return loop(*s);
@@ -100,6 +102,7 @@ Stmt LaneRewriter::rewrite(const Stmt& body) {
   return ir::rewrite_children(body, [&](const Stmt& child) { return rewrite(child); });
 }
 
+// All lanes go through an inner loop together, so that it must run equally often for each.
 Stmt LaneRewriter::loop(const ir::For& loop) {
   if (ir::is_threaded(loop.kind))
     throw NoLanes{to_string(loop.kind) + " loop '" + loop.loop + "' is inside it"};
@@ -169,6 +172,9 @@ Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
   return runs.empty() ? scalar : ir::make_if({std::move(runs), nullptr, scalar});
 }
 
+// Which instance of the statement each lane is, for the interpreter and the second judge: lane 0
+// and the step from lane to lane, or, where that is uneven (after a `map` with divisions), an
+// expression over the lane's number.
 ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
   ir::Origin result{of.statement, {}, {}};
   bool is_even = true;
@@ -189,8 +195,8 @@ ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
 }
 
 // Puts base + lane in for the variable and simplifies with 0 <= lane < lanes known: where base is a
-// multiple of 8 and there are 8 lanes, (base + lane)//8 is base//8 in every lane. Even is what is
-// then linear in the lane, with the lane in no division.
+// multiple of 8 and there are 8 lanes, (base + lane)//8 is base//8 in every lane. A value is even
+// if it is then linear in the lane, with no division that has the lane.
 std::optional<std::pair<Affine, std::int64_t>> LaneRewriter::even_along_lanes(const Affine& value,
                                                                               const Piece& piece) {
   if (!value.uses(var_)) return std::pair<Affine, std::int64_t>{value, 0};

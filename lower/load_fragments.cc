@@ -184,6 +184,7 @@ class Loader {
     return result;
   }
 
+  // Every tile of the run is in one of its loads.
   static std::size_t load_of(const std::vector<Loaded>& loads, const Tile& tile) {
     const auto holds = [&](const Loaded& load) {
       return std::ranges::find(load.tiles, tile) != load.tiles.end();

@@ -26,6 +26,8 @@ void add_interval(const State& state, const Loop& loop, const LeafInstance& inst
   if (found.upper.empty() && range->second.max) found.upper.emplace_back(*range->second.max);
 }
 
+// What is left of the leaf's domain when all loops inside this one are eliminated
+// (Fourier-Motzkin, ir/affine_system.h): bounds over the loops outside.
 LoopBounds own_bounds(const State& state, const ir::Facts& facts, const Loop& loop,
                       std::size_t depth, const LeafInstance& instance) {
   ir::Bounds found =

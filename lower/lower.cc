@@ -20,6 +20,7 @@ using OnPass = std::function<void(const PassRun&)>;
 void run(const Pass& pass, LoopProgram& program, PassContext& context, const OnPass& on_pass) {
   LoopProgram after;
   const double milliseconds = milliseconds_of([&] { after = pass.run(program, context); });
+  // Compared for dumps alone, since it walks the tree. There is no body before the first pass.
   const bool changed = on_pass && (!program.body || !ir::equal(after.body, program.body));
   program = std::move(after);
   check_result(pass, program);
@@ -37,6 +38,7 @@ void check_skips(const std::set<std::string>& skip, std::span<const Pass> passes
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
+// `strict` makes an error of each loop that stayed serial or buffer that left its registers.
 void report(const LoopProgram& program, const std::vector<std::string>& notes,
             const LowerOptions& options) {
   if (options.strict && !notes.empty()) {

@@ -14,6 +14,8 @@ std::string base_of(const std::string& name) {
 
 }  // namespace
 
+// Loop variables of different nests may have one name; only a pass that copies bodies or moves
+// them next to each other needs them apart.
 Names::Names(const ir::LoopProgram& program, bool loops) {
   taken_.insert(ir::kLaneNumber);
   taken_.insert(program.params.begin(), program.params.end());

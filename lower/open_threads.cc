@@ -11,6 +11,7 @@ const char* const OpenThreads::kThread = "thread";
 
 namespace {
 
+// A term as an expression again, its floor included.
 Affine term_value(const ir::Term& term) {
   const Affine atom = term.atom.div
                           ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
@@ -48,6 +49,7 @@ std::optional<Affine> OpenThreads::part_of(const Affine& e) const {
   return part;
 }
 
+// Also the terms that mix: what is left has no open loop of threads in it.
 Affine OpenThreads::own_part_of(const Affine& e) const {
   Affine part = 0;
   for (const ir::Term& term : e.terms()) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostBranches = 32;  // the rows of a tile
 
+// One bound on either side, or the number is a minimum or maximum and no single expression.
 std::optional<Affine> trips_of(const ir::For& loop) {
   if (loop.lower.size() != 1 || loop.upper.size() != 1) return std::nullopt;
   return loop.upper[0] - loop.lower[0];
@@ -37,6 +38,7 @@ std::optional<OpenTrips> open_trips(const Stmt& s, const ir::Facts& facts,
     const std::optional<Affine> count = trips_of(*loop);
     if (!count || !is_of(*count, params)) return;
     const ir::Interval range = facts.range(*count);
+    // Of N % 3 it is 0, 1 or 2; of N itself any number.
     if (range.min && range.max && *range.min >= 0 && *range.max < kMostBranches)
       found = {*count, *range.min, *range.max};
   });

@@ -101,6 +101,8 @@ class Partitioner {
   ir::Facts facts_;
   std::int64_t budget_, budget_of_branches_;
 
+  // Outermost first: a cut of the outer loop makes conditions below it known in the hot part, so
+  // that most inner loops need none of their own.
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     if (loop.kind != LoopKind::Unrolled) {
       const Cuts cuts = cuts_of(loop);

@@ -67,7 +67,7 @@ LoopProgram run_flatten(const LoopProgram& p, PassContext& c) {
   return flat;
 }
 
-// The list of the targets that are CPUs. Tails are cut while loops are still loops; what is
+// The passes for CPUs. Tails are cut while loops are still loops; what is
 // vectorised is unrolled after it, so that pieces stand side by side inside; buffers find their
 // places once subscripts are constants.
 constexpr Pass kCpuPasses[] = {
@@ -99,7 +99,7 @@ constexpr Pass kCpuPasses[] = {
      run_flatten},
 };
 
-// The list of GPUs. Lanes share loops while each is still there, also one that runs once; what
+// The passes for GPUs. Lanes share loops while each is still there, also one that runs once; what
 // lanes read of each other needs no barrier, or else goes to shared memory, which may; where
 // threads meet is decided while an access is still one access; a block's registers are parted once
 // their subscripts are numbers but for the thread's.

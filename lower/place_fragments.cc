@@ -31,6 +31,8 @@ const ir::Intrinsic* warp_row(const Stmt& s) {
   return row && ir::is_of_warps(row->scope) ? row : nullptr;
 }
 
+// A buffer is spread as the instructions say that use it. Which dimensions of it are the tile is
+// found from their subscripts (ir::fragment_dimensions), not from its shape.
 Placements placements_of(const ir::LoopProgram& program) {
   std::set<std::string> registers;
   Placements result;
@@ -204,6 +206,8 @@ class FragmentPlacer {
         registers.push_back(digit);
       }
     }
+    // Coarse digits outside: the digit of single steps, along which memory is contiguous, is
+    // innermost.
     std::ranges::sort(registers, {}, [](const ir::FragmentDigit& d) { return -d.stride; });
     std::vector<std::string> vars;
     for (const ir::FragmentDigit& digit : registers) {

@@ -40,6 +40,8 @@ class LaunchPlacer {
  public:
   explicit LaunchPlacer(const ir::LoopProgram& program) : names_(program, true) {}
 
+  // What holds loops of blocks stays with the host, which runs serial loops around launches;
+  // anything else becomes a launch of one block.
   Stmt placed(const Stmt& s) {
     if (is_empty(s)) return s;
     if (!has_blocks(s)) return of_one_block(s);

@@ -44,6 +44,7 @@ std::string varying_subscript(const ir::Alloc& alloc) {
   return found;
 }
 
+// From the inside out, so that each allocation is seen once, with its whole body.
 Stmt placed(const Stmt& s, std::vector<std::string>& notes) {
   Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return placed(child, notes); });
   const auto* alloc = std::get_if<ir::Alloc>(&below->op);

@@ -26,6 +26,8 @@ Stmt prefetch_loops(const State& state, const schedule::PrefetchHint& hint) {
       schedule::lines_of(*box, type) <= kUnrolledPrefetches ? LoopKind::Unrolled : LoopKind::Serial;
   ir::Prefetch prefetch{hint.buffer, {}, hint.level};
   std::vector<std::pair<std::string, std::int64_t>> loops;
+  // for d0 in 0..rows: for d1 in 0..lines: prefetch B[o0 + d0, o1 + 16*d1]   (f32, lines of 64
+  // bytes)
   for (std::size_t d = 0; d < box->extent.size(); ++d) {
     const bool is_last = d + 1 == box->extent.size();
     const std::int64_t step = is_last ? of_line : 1, count = (box->extent[d] + step - 1) / step;

@@ -16,6 +16,9 @@ using ir::Truth;
 
 namespace {
 
+// One walk from the outside in. `facts_` holds what is known where the walk is: ranges of the
+// loops around, conditions that were passed, in scopes that end with their statement. Only affine
+// parts change; values are computed as before.
 class Simplifier {
  public:
   explicit Simplifier(ir::Facts& facts) : facts_(facts) {}
@@ -63,6 +66,7 @@ class Simplifier {
     const bool is_one = lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1);
     if (is_one && !ir::is_of_device(loop.kind))
       return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
+    // Threads and vectors count on the number of iterations: only serial loops become conditions.
     if (loop.kind == ir::LoopKind::Serial)
       if (const auto only = only_value(lower, upper))
         return statement(run_if_there(loop, lower, upper, *only));
@@ -91,6 +95,7 @@ class Simplifier {
     return std::nullopt;
   }
 
+  // for b in k..k + (i + 1)//16, at most one trip:   if k < k + (i + 1)//16 { body with b = k }
   static Stmt run_if_there(const ir::For& loop, const std::vector<Affine>& lower,
                            const std::vector<Affine>& upper, const Affine& value) {
     std::vector<Constraint> conditions;
@@ -222,6 +227,8 @@ class Simplifier {
     return e;
   }
 
+  // A register of another lane that is this lane's own is no exchange. Numbers of threads are
+  // compared, of which multiples of 32 are other warps.
   Expr simple_lane_read(const Expr& e, const ir::LaneRead& read) const {
     const Affine lane = facts_.simplify(read.lane);
     if (is_one_lane(lane, lane_)) return read.load;

@@ -64,11 +64,10 @@ class ReferenceTrace {
 // For TraceOptions: what the contract of this State lets change.
 std::map<std::string, TraceOptions::Relaxed> reorderable_updates(const schedule::State& state);
 
-// `packing` fills the buffers packed at compile time; its body may be null; `sizes` of the loops'
-// parameters. Empty if nothing differs. Statements of the
-// reference in `padded` may run beyond its instances; what they make there may not be read by
-// one of these.
 std::set<std::string> padded_statements(const schedule::State& state);
+// Empty if nothing differs. `packing` fills the buffers packed at compile time; its body may be
+// null. Statements of the reference in `padded` may run beyond its instances; what they make there
+// may not be read by one of these. `sizes` are those of the loops' parameters.
 std::vector<TraceFault> compare_traces(const ReferenceTrace& reference,
                                        const ir::LoopProgram& packing, const ir::LoopProgram& loops,
                                        const std::set<std::string>& padded = {},

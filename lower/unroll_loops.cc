@@ -16,6 +16,7 @@ using ir::Constraint;
 using ir::LoopKind;
 using ir::Stmt;
 
+// Only the first constant extent counts: a minimum can only make it fewer.
 std::int64_t count_unrolled_stores(const Stmt& s) {
   if (std::holds_alternative<ir::Store>(s->op)) return 1;
   std::int64_t count = 0;
@@ -43,6 +44,8 @@ class Unroller {
   Unroller(const ir::LoopProgram& program, std::vector<std::string>& notes)
       : notes_(notes), names_(program, true), facts_(facts_of(program)) {}
 
+  // Two walks: which serial loops have to be unrolled, as registers have no address; then the
+  // copies.
   Stmt run(const Stmt& s) {
     Subscripts found;
     return copy(with_choosers(s, {}, found), {}, false);

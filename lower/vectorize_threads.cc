@@ -42,6 +42,7 @@ class ThreadVectorizer {
   ir::Facts facts_;
   Shapes shapes_;
 
+  // From the inside out: a Vector loop that holds another one has no vector form (LaneRewriter).
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     ir::For copy = loop;
     {
@@ -55,6 +56,8 @@ class ThreadVectorizer {
       return vectorized(copy);
     } catch (const NoLanes& reason) {
       notes_.push_back("loop '" + loop.loop + "' is not vectorised: " + reason.text);
+      // The loop as it was, element by element: the vectors that were begun are dropped with the
+      // exception.
       return elements(copy, known_extent(copy));
     }
   }

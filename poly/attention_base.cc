@@ -58,6 +58,7 @@ schedule::NestTree AttentionBase::leaf(const schedule::NestPath& path, const std
   return nest_path(path, schedule::nest_statement(s));
 }
 
+// Blocks of batches and tiles of rows; in each the maxima and totals of its rows begin first.
 void AttentionBase::tree(std::int64_t rows_of_block, std::vector<schedule::NestTree> body) {
   body.insert(body.begin(),
               nest_path(rows(), schedule::nest_sequence(

@@ -186,6 +186,8 @@ std::optional<std::string> refusal_of(const ir::Program& program, const Machine&
   return state.error().directive + ": " + state.error().headline;
 }
 
+// Ordered regions first, which the clusters' scheduler does not take; then runs that share a
+// nest, as far as they are legal together; then clusters.
 Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference,
                                  const Machine& machine, const StrategyOptions& strategy,
                                  std::uint64_t quota) {

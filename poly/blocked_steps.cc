@@ -29,6 +29,8 @@ constexpr double kCopiedAcross = 2;                          // cycles of an ele
 // of 24 to 120 steps.
 constexpr double kTilesFromMemory = 5;
 
+// Two levels of blocks of steps: panels, within which terms are added step by step, and blocks of
+// several panels, whose products fetch each element behind them once per block.
 struct Blocks {
   std::int64_t steps = 0;            // of a panel
   schedule::RegisterTile tile = {};  // of the products

@@ -108,6 +108,7 @@ Directive BorrowedLines::fitting(Directive line) const {
   return line;
 }
 
+// A copy of the environment, as a line that fails halfway must leave nothing.
 bool BorrowedLines::take(const Directive& line) {
   if (const auto* param = std::get_if<schedule::SetParam>(&line.operation))  // the person's counts
     if (environment_.values.contains(param->name)) return false;

@@ -59,6 +59,7 @@ class Completer {
       return each.cycles * bias;
     });
     for (const CompletionCandidate& candidate : candidates) considered.push_back(priced(candidate));
+    // Cheapest first, so that the first that is proved is taken and no proof is spent on others.
     for (CompletionCandidate& candidate : candidates) {
       if (!prove(candidate)) continue;
       considered.push_back("taken: " + candidate.source);
@@ -89,6 +90,8 @@ class Completer {
   const Machine& machine_;
   schedule::Prover prover_;
 
+  // The refusal that is reported in the end: a counterexample explains more than a line that does
+  // not apply, and the reference order's speaks of the Program itself.
   void lose(const std::string& source, const Refusal& refusal) {
     considered.push_back(source +
                          ": lost: " + (refusal.directive.empty() ? "" : refusal.directive + ": ") +

@@ -52,7 +52,8 @@ std::vector<Directive> used(const std::vector<Directive>& lines) {
   return kept;
 }
 
-// Everything that becomes of one source.
+// Everything that becomes of one source. Lines are applied to a State as they are taken, so that
+// each is asked whether it still means something after the person's.
 class CandidateMaker {
  public:
   CandidateMaker(const CompletionTask& task, const CompletionSource& source,
@@ -111,6 +112,7 @@ class CandidateMaker {
     for (auto line = behind_nests; line != source.end(); ++line) lines_.take(*line);
   }
 
+  // All forms of all pins match the nest as it stands.
   bool have_forms() const {
     const NestTree nest = pins_.by_meaning(lines_.state());
     return std::ranges::all_of(pins_.all(), [&](const schedule::PinnedLine& pin) {

@@ -12,6 +12,8 @@
 namespace polyte::poly {
 namespace {
 
+// Each plan is replayed and priced for every hole; of large Programs finding orders alone takes
+// long.
 constexpr std::size_t kMostPlans = 6, kMostStatements = 24;
 
 // Orders of all instances, each as its nest, the cheapest first.

@@ -9,6 +9,12 @@
 namespace polyte::poly {
 namespace {
 
+// A row of isl's is an expression over a cluster's iterators. Two kinds of it can be said:
+//
+//   S[i, j] -> i       for all clusters one iterator i: a loop of that name
+//   S[i, j] -> i + j   of a definition: a loop with a row of its own, named later (`map`)
+//
+// Others are declined: fractions, floors, pieces, sizes.
 class TreeReader {
  public:
   TreeReader(const std::vector<Cluster>& clusters, bool allow_maps)
@@ -77,6 +83,7 @@ class TreeReader {
 
   Core visit_sequence(const isl::schedule_node& node, const Taken& taken) {
     CoreSequence sequence;
+    // A set node lets its children run in any order: isl's own is taken.
     const isl_size count = isl_schedule_node_n_children(node.get());
     for (isl_size i = 0; i < count; ++i) {
       Core child = visit(node.child(static_cast<int>(i)), taken);
@@ -92,6 +99,8 @@ class TreeReader {
     isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
     for (unsigned i = 0; i < pieces.size(); ++i) {
       isl::pw_aff piece = pieces.at(static_cast<int>(i));
+      // A union has a piece for each cluster; within one cluster a row with several pieces is no
+      // single expression.
       if (cluster_number(piece.domain()) != cluster) continue;
       if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
       return over_iterators(isl::manage(isl_pw_aff_as_aff(piece.copy())),
@@ -151,6 +160,7 @@ class TreeReader {
       }
       if (iterator && member.loop.empty()) member.loop = *iterator;
       member.rows[clusters_[c].statements[0]->name] = *value;
+      // A row takes every iterator that it uses: i + j takes both.
       std::set<std::string> used;
       value->collect_symbols(used);
       taken[c].insert(used.begin(), used.end());

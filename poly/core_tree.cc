@@ -22,6 +22,7 @@ std::vector<const Cluster*> clusters_of(const Core& core) {
   return all;
 }
 
+// Sequences of sequences are one list; a band ends the search, as its children share its loops.
 std::vector<Core> top_nests(const Core& core) {
   const auto* sequence = std::get_if<CoreSequence>(&core->op);
   if (!sequence) return {core};

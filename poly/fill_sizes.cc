@@ -10,6 +10,7 @@ namespace {
 using schedule::Directive;
 using schedule::Refusal;
 
+// The first is where the search begins; of equal prices the first size stays.
 constexpr std::int64_t kSizes[] = {32, 16, 8, 64, 4, 128, 256, 2, 6, 12, 24, 48, 512};
 
 // A hole of the script, or a split that a form needs.
@@ -52,6 +53,7 @@ class Holes {
     return hole.domain.empty() || std::ranges::find(hole.domain, size) != hole.domain.end();
   }
 
+  // Splits of the source, its params evaluated, those within braces too.
   void learn(const std::vector<Directive>& lines, schedule::ScriptEnvironment environment) {
     for (const Directive& line : lines) {
       if (const auto* param = std::get_if<schedule::SetParam>(&line.operation))
@@ -66,6 +68,8 @@ class Holes {
     }
   }
 
+  // One entry per hole, in the order in which `filled` fills them. A hole that is no split's size
+  // has no loop, and is searched by price alone.
   void read(const Directive& line, const std::vector<Directive>& all) {
     Directive copy = line;
     const std::size_t count = schedule::size_holes(copy).size();

@@ -36,6 +36,8 @@ struct FormLeaf {
   std::vector<Step> steps;
 };
 
+// A form as its paths: `i > { j > a; ... > b }` is i, j, a and i, gap, b. The nodes have numbers,
+// so that a loop that two paths have together is known to be one (is_one).
 class FormReader {
  public:
   explicit FormReader(int first_node) : node_(first_node) {}
@@ -251,6 +253,8 @@ class Fit {
     }
   }
 
+  // Leaves begin .. end - 1 agree in the first `depth` loops. Neighbours that share the next one
+  // stand below it together; share_ says how far each agrees with the one before.
   NestTree build(std::size_t begin, std::size_t end, std::size_t depth) const {
     std::vector<NestTree> children;
     for (std::size_t i = begin; i < end;) {

@@ -18,7 +18,9 @@ constexpr std::int64_t kLargestPlace = 2;  // of a row that is a number, as larg
 // The same for the constant in any row: a larger one is a size of the Program in disguise.
 constexpr std::int64_t kLargestShift = 12;
 
-// isl's tree brought back to names.
+// isl's tree brought back to names. Unlike core_reader.cc, which reads clusters, each statement is
+// by itself here, and its reduction loops are rows too; any affine row with small constants will
+// do.
 class TreeReader {
  public:
   explicit TreeReader(const IslModel& model) : model_(model) {}

@@ -52,7 +52,7 @@ class Jammer {
   struct RowPass {  // one statement along the rows
     const ir::Statement* statement = nullptr;
     std::string loop;
-    bool is_sum = false;  // into a cell a row, in parts
+    bool is_sum = false;  // into one cell per row, in parts
     std::vector<Touched> touched;
     std::set<ir::Constraint> bounds;  // of the two loops
   };
@@ -95,10 +95,8 @@ class Jammer {
     return loop;
   }
 
-  // A sum in vectors, of which the loop moves no cell.
-  // The condition of unroll-and-jam's gain: the loop is in no subscript of the write, so its
-  // iterations all update the same cells; and the lanes are a row of the same statement, so that
-  // the cells are vectors.
+  // A sum in vectors, of which the loop moves no cell: it is in no subscript of the write, so
+  // that all its iterations update the same cells, and the lanes are a row of them.
   bool is_jammed(const NestLoop& loop, const NestTree& child) const {
     const auto* vector = std::get_if<NestLoop>(&child->op);
     const auto* leaf = vector ? std::get_if<NestLeaf>(&vector->body->op) : nullptr;
@@ -152,6 +150,8 @@ class Jammer {
                                schedule::nest_sequence(std::move(parts)));
   }
 
+  // One statement with loops over rows and along them, in the names of the loops, so that
+  // accesses of several statements can be compared; nothing where something is not known.
   std::optional<RowPass> pass_of(const NestLoop& rows, const NestTree& child) const {
     const auto* loop = std::get_if<NestLoop>(&child->op);
     const auto* leaf = loop ? std::get_if<NestLeaf>(&loop->body->op) : nullptr;
@@ -219,6 +219,8 @@ class Jammer {
     return passes;
   }
 
+  // Sums begin in front of the pass, a vector of parts per row; their lanes are added up behind
+  // it.
   NestTree in_one_pass(const NestLoop& loop, const std::vector<RowPass>& passes) {
     has_one_pass_ = true;
     const auto sums = std::ranges::count(passes, true, &RowPass::is_sum);

@@ -6,6 +6,7 @@
 namespace polyte::poly {
 namespace {
 
+// Names are for people, and the script language knows loops by them: i for row i, I for i + t.
 class Namer {
  public:
   Namer(const ir::Program& program, const std::set<const OrderLoop*>& tiled)

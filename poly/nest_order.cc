@@ -33,6 +33,8 @@ std::optional<schedule::NestPlan> order_of_nests(const schedule::State& referenc
     // isl leaves out what has no iterations.
     return found == nest_of.end() ? nests.size() : found->second;
   };
+  // The reference's nests in text order, each with its place among isl's: in order unless some
+  // place is less than the one before. What isl has left out comes last, in `nests.size()`.
   std::vector<std::size_t> numbers;
   for (const Tree& child : children) numbers.push_back(number(child));
   if (std::ranges::is_sorted(numbers)) return std::nullopt;

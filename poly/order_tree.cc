@@ -119,6 +119,7 @@ OrderTree order_sequence(std::vector<OrderTree> children) {
   return flat.size() == 1 ? flat.front() : make(OrderSequence{std::move(flat)});
 }
 
+// Rows i + t without t are i; a loop of which only numbers are left orders nothing and goes.
 OrderTree without_iterator(const OrderTree& tree, const std::string& iterator) {
   if (std::holds_alternative<OrderLeaf>(tree->op)) return tree;
   if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {

@@ -75,6 +75,13 @@ void move_last(std::vector<ir::Index>& indices, std::size_t dimension) {
   std::rotate(at, at + 1, indices.end());
 }
 
+// The tree is walked once, from the outside in, planning and pricing at the same time. The first
+// parallel loop around a recurrence is cut into strips of vectors; the lanes go innermost, around
+// single statements, and everything between runs per strip:
+//
+//   i coincident > t > { A; B }     i.o > t > { <i.i> > A; <i.i> > B }
+//
+// A step of the recurrence then is a vector operation, where along t there would be none.
 class OuterLanes {
  public:
   OuterLanes(const ir::Program& program, const schedule::State& reference, const Machine& machine)
@@ -101,6 +108,7 @@ class OuterLanes {
     double tile = 0;  // a strip
   };
   using Path = std::vector<Step>;
+  // The strips that are open: a nest has one loop of lanes at a time.
   struct Lane {
     std::string loop;  // iterator
     std::string name;  // of the loop
@@ -190,6 +198,7 @@ class OuterLanes {
       steps.emplace_back(stage_of(program_.buffer(tensor), dimension));
       turn(tensor, dimension, strip);
     }
+    // What the loop of strips costs per entry decides about threads.
     const double before = cycles_;
     auto rest = in_band(band, from + 1, path);
     if (!rest) return std::nullopt;

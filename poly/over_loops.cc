@@ -39,6 +39,7 @@ ir::Statement statement_over_loops(const schedule::State& state,
     return std::ranges::any_of(result.writes.front().indices,
                                [&](const ir::Index& index) { return index.affine.uses(loop); });
   };
+  // Of acc[m] += x[m, k] with k split: reductions k.o and k.i.
   if (!result.reductions.empty()) {
     result.reductions = result.iterators;
     std::erase_if(result.reductions, is_free);

@@ -14,7 +14,7 @@ namespace polyte::poly {
 namespace {
 
 constexpr std::int64_t kMostParts = 64, kFewestOfPart = 4;
-// Elements of the result per multiprocessor, with which there are tiles enough without parts.
+// From so many elements of the result per multiprocessor on, there are tiles enough without parts.
 constexpr std::int64_t kPointsWanted = 128 * 128;
 
 // The Program once the sum is in parts.
@@ -38,6 +38,7 @@ class PartsPlanner {
     std::optional<SumPlan> best;
     for (const std::string& loop : nest_.update().reductions)
       for (std::int64_t count = 2; count <= kMostParts; count *= 2) {
+        // Parts of one length: a short one would be a tail in each of its loops.
         if (nest_.extent(loop) % count != 0 || nest_.extent(loop) / count < kFewestOfPart) break;
         auto plan = in_parts(loop, count);
         if (!plan || plan->cycles >= cycles) continue;
@@ -112,7 +113,7 @@ class PartsPlanner {
     return plan;
   }
 
-  // A thread a sum.
+  // One thread per sum.
   schedule::NestPlan sums(const Parts& parts) const {
     PointNest points{&parts.program, &parts.reference, nest_.machine, {},
                      {&parts.sum},   nest_.number,     false};

@@ -74,6 +74,7 @@ void PlacedCosts::add_touched(const std::string& statement, const Placed& placed
   warm.insert(warm.end(), touched.begin(), touched.end());
 }
 
+// All statements before it, in the order of the tree, leave what they have touched.
 StatementPrice::Cost PlacedCosts::cost_of(const std::string& statement,
                                           const Placed& placed) const {
   StatementPrice::References warm;
@@ -84,6 +85,7 @@ StatementPrice::Cost PlacedCosts::cost_of(const std::string& statement,
   return prices_.at(statement).cost(counted(statement, placed), warm);
 }
 
+// The same for a whole band in one walk: `warm` grows as the statements come.
 double PlacedCosts::cycles_of(const OrderBand& band, const Placed& placed) const {
   const std::vector<std::string> own = statements_below(band.child);
   StatementPrice::References warm;
@@ -145,6 +147,7 @@ std::optional<LaneLayouts> PlacedCosts::layouts_for_lanes(const OrderLoop& loop)
 // Whether the row is a combination of the statement's other rows: its loop then has one iteration.
 bool PlacedCosts::is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
   RowSpan others(program_.statement(statement).iterators);
+  // add() says whether a row is new to the span of the others (row_span.h).
   for (const OrderLoop* other : loops_.at(statement))
     if (other != &loop) others.add(other->rows.at(statement));
   return !others.add(loop.rows.at(statement));

@@ -178,6 +178,8 @@ class PointPlanner {
     return path;
   }
 
+  // One loop of points is cut into blocks of threads as it is; several are fused into one first,
+  // so that blocks are full whatever the extents.
   void bind() {
     const Grid loops = grid();
     if (loops.fused.size() == 1) {

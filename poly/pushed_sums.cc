@@ -13,6 +13,7 @@ struct Pulled {
   std::string statement;
 };
 
+// Whether the element that is updated depends on the iterator.
 bool is_told_by_element(const ir::Statement& sum, const std::string& it) {
   return std::ranges::any_of(sum.writes.front().indices, [&](const ir::Index& index) {
     return index.affine.uses(it) || index.indirect;

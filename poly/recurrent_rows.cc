@@ -35,7 +35,11 @@ std::optional<std::int64_t> least_difference(const ir::Constraint& c, const std:
   return -rest.constant();
 }
 
-// Only where all of the domain is of this form.
+// Only where all of the domain is of this form, which a triangle is:
+//
+//   i >= first,  i <= end,  j >= begin,  i - j >= behind
+//
+// Each constraint passes one of the tests.
 std::optional<Terms> terms_of(const ir::Statement& s, const std::string& row,
                               const std::string& step) {
   Terms terms;

@@ -116,6 +116,8 @@ class RegionPlanner {
     }
   }
 
+  // Loops directly inside are fused with it as long as they are independent as well; what is left
+  // below them is the thread's own work.
   void take(const Loop& first, double times) {
     Threads threads{
         in_nest(first).front(), {&first}, static_cast<double>(extent_of(state_, first))};

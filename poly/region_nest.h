@@ -19,7 +19,7 @@
 
 namespace polyte::poly {
 
-// One plan a nest of the reference; dependences by isl (schedule/proof). `as_isl_says`:
+// One plan per nest of the reference; dependences by isl (schedule/proof). `as_isl_says`:
 // `--scheduler isl`, which predicts nothing: a launch per step.
 std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference,
                                              const Machine& machine, bool as_isl_says);

@@ -8,6 +8,8 @@
 namespace polyte::poly {
 namespace {
 
+// Of C[m, n] += A[m, k] * B[k, n]: A stays along n, B along m. In y[m] += A[m, k] * x[k] nothing
+// reads A again.
 bool shares_operands(const ir::Program& program, const schedule::State& reference,
                      const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None || !ir::classify_contraction(program, update))

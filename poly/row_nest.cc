@@ -98,6 +98,7 @@ class RowPlanner {
     return std::ranges::all_of(steps_, [&](const RowStep& step) { return is_allowed(step); });
   }
 
+  // The loop along which a warp reads or writes the fewest sectors; of equals the innermost.
   std::string lane_of(const RowStep& step) const {
     const std::vector<std::string>& candidates =
         step.own.empty() ? step.body->reductions : step.own;
@@ -356,6 +357,8 @@ class RowPlanner {
     return bytes;
   }
 
+  // Row i of an element x[i, j], j along threads of which there are T: j % T is the thread, j //
+  // T the register, so that the layout is [i, j % T, j // T].
   void keep_in_registers(const RowStep& step) {
     const ir::Access& write = step.body->writes[0];
     schedule::PlannedStage stage{.tensor = write.buffer,

@@ -25,6 +25,9 @@ bool RowSpan::add(const ir::Affine& row) {
     subtract(from.iterators, other.iterators, factor);
     subtract(from.rows, other.rows, factor);
   };
+  // Each known line is 1 at its own pivot and 0 at those of the others: rows t + i and t give
+  //
+  //   t = row 1,   i = row 0 - row 1
   for (const Line& known : lines_) without(line, known);
   const auto pivot =
       std::ranges::find_if(line.iterators, [](double value) { return std::abs(value) > 1e-9; });

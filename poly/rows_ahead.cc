@@ -139,6 +139,8 @@ class RowsAheadPlanner {
                          found_.step + ".near",
                          found_.step + ".far",
                          schedule::Provenance::TileModel});
+    // One map for all statements: they share rows and lanes. A definition has no steps; its value
+    // for that loop is the row itself.
     schedule::PlannedMap map{{{near(), {row, lane, step}}, {far(), {row, lane, step}}},
                              {found_.row, found_.lane, found_.step},
                              schedule::Provenance::TileModel};
@@ -169,6 +171,9 @@ class RowsAheadPlanner {
     return plan;
   }
 
+  // j.o > i.o > { near; far; definitions }, as drawn in the header. Near before far keeps the order
+  // of an element's terms. A step k reads row k before anything is added to it, which only later
+  // steps and later blocks do.
   schedule::NestTree tree() const {
     const std::string rows = within_tile(found_.row), lanes = within_tile(found_.lane);
     const auto definition = [&](const ir::Statement* s) {

@@ -30,6 +30,8 @@ bool carries_lanes(const ir::Program& program, const schedule::State& reference,
              machine.lanes(program.buffer(s.writes[0].buffer).dtype);
 }
 
+// Loops that several statements share come first, in isl's order; each statement's own stand
+// below.
 class SharedNestPlanner {
  public:
   explicit SharedNestPlanner(const SharedNest& nest)

@@ -12,6 +12,8 @@ constexpr std::int64_t kDistance = 8;  // of a constant to the size that it is w
 class Rewriter {
  public:
   explicit Rewriter(const ir::Program& bound) : program_(bound) {
+    // A small constant is more often a number of the algorithm, such as a window's width, than a
+    // size.
     for (const auto& [name, value] : bound.sizes)
       if (value >= kLeast) sizes_.emplace_back(name, value);
   }

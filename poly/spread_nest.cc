@@ -74,6 +74,8 @@ class SpreadPlanner {
            !update_.guard && program_.open.empty() && sums_.size() <= kMostSumLoops;
   }
 
+  // Lanes along the loop for which a warp reads the fewest sectors. As many parts as give every
+  // multiprocessor two blocks, but none shorter than 8 terms per thread.
   bool choose() {
     std::int64_t sums = 1;
     for (const std::string& loop : sums_) sums *= nest_.extent(loop);
@@ -136,6 +138,8 @@ class SpreadPlanner {
          nest_path(path(terms, LoopKind::Serial), schedule::nest_statement(tensor + ".update"))});
   }
 
+  // One launch: a block per part and element; in it three loops of threads, or of one, with
+  // barriers between.
   schedule::NestTree parts_nest() const {
     std::vector<std::string> terms, blocks = sums_;
     for (const std::string& loop : update_.reductions)

@@ -135,6 +135,10 @@ class SquarePlanner {
     return has_own_rows() ? within_tile(within_tile(turning_)) : within_tile(turning_);
   }
 
+  // Squares of kSide, of which a block's threads do kRowsAtOnce rows at a time, 32 x 8 threads:
+  //
+  //   turning   i.o > i.i.o > i.i.i        blocks; times; threads
+  //   lane      j.o > j.i                  blocks; threads (lanes of a warp)
   void splits() {
     const auto split = [&](const ir::Statement& s, const std::string& loop, std::int64_t size) {
       plan_.splits.emplace_back(

@@ -112,6 +112,8 @@ class Pricer {
     return product;
   }
 
+  // Over the loops, by the State's inverse: `moves` by dimension, and `strides` in elements of
+  // memory. Reads that move alike through one shape count once, as a[i] and a[i + 1] share lines.
   void add(const schedule::AccessRef& access) {
     Reference reference;
     const std::string& buffer = access.access.buffer;

@@ -26,6 +26,7 @@ bool find_lanes(Product& product) {
   return true;
 }
 
+// A sum over three loops of the band, one of each role, into A[row, lane].
 std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band) {
   if (s.combiner != ir::Combiner::Sum || s.writes.size() != 1 || s.guard || band.loops.size() != 3)
     return std::nullopt;

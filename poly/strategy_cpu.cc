@@ -122,6 +122,7 @@ class NestStrategy {
     }
   }
 
+  // y[2*i] = .. and y[2*i + 1] = ..: each alone would fill every other element of a line.
   bool fills_in_turn() const {
     const std::vector<const ir::Statement*>& all = cluster().statements;
     return all.size() > 1 && ir::write_in_turn(*all[all.size() - 2], *all.back());
@@ -154,6 +155,10 @@ class NestStrategy {
            phases.fill_vectors(extent(phases.loop), machine_.lanes(dtype()));
   }
 
+  // i as phases and steps: i.i of `count` phases unrolled, in each of which lanes along i.o.i
+  // advance evenly.
+  //
+  //   y[i] = x[i // 3]     i = 3 * i.o + i.i:  x[i.o] in each phase
   schedule::NestPlan plan_phases(const schedule::LanePhases& phases) const {
     const std::string outer = tiles_of(phases.loop);
     const std::int64_t lanes = machine_.lanes(dtype());
@@ -401,6 +406,7 @@ schedule::Statements statements_of(const Core& nest) {
 
 // Sums of rows and what is made of them, in one nest that isl fused or in several: how many,
 // and their one nest.
+// Mapped nests end the search: chains of rows are of plain iterators.
 schedule::RowRun rows_of(const schedule::RowQuestion& question, std::span<const Core> nests,
                          int number) {
   std::vector<schedule::Statements> groups;

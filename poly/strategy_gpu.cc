@@ -26,6 +26,7 @@ struct Bands {
   std::vector<BandMember> members;
   std::vector<const Cluster*> parts;
 };
+// Bands directly below each other are one list of loops.
 Bands bands_of(const Core& nest) {
   Bands bands;
   Core node = nest;

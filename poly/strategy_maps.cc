@@ -116,6 +116,8 @@ class MappedNest {
     return found;
   }
 
+  // After the nests before it, with the proof of each directive: a `map` is only worth its nest
+  // if it is legal.
   bool replays() const {
     schedule::KernelPlan kernel{{before_.begin(), before_.end()}, {}};
     kernel.nests.push_back(plan_);

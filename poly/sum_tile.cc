@@ -35,6 +35,8 @@ std::string SumNest::fresh(std::string name) const {
 }
 
 bool reads_box(const ir::Statement& statement, const ir::Load& load) {
+  // x[i + k, j] reads a box, x[i, i] a diagonal: an iterator in two subscripts ties them
+  // together.
   const auto is_once = [&](const std::string& it) {
     return std::ranges::count_if(
                load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
@@ -89,6 +91,7 @@ void BlockGrid::bind(const std::string& statement, const std::string& name,
                      std::vector<schedule::PlannedStep>& steps) const {
   if (!is_fused()) return;
   schedule::PlannedFuse fuse{statement, {}, name};
+  // Serial in the nest, fused, and bound as one axis.
   for (std::size_t i = first_fused(); i < loops_.size(); ++i) fuse.loops.push_back(loops_[i].name);
   steps.emplace_back(std::move(fuse));
   steps.emplace_back(schedule::PlannedBind{statement, name, ir::LoopKind::Block});

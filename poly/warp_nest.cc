@@ -104,6 +104,8 @@ class WarpPlanner {
       plan_.reassociated.insert(update_.reductions.begin(), update_.reductions.end());
   }
 
+  // Each side is cut three times: m -> m.o (blocks), m.i.o (warps), m.i.i.o (tiles of the
+  // instruction), m.i.i.i (points of a tile).
   void splits() {
     const auto split = [&](const ir::Statement& s, const std::string& loop,
                            schedule::TileSize size) {

@@ -48,6 +48,7 @@ const llvm::Target& llvm_target(TargetKind kind) {
   return aarch64;
 }
 
+// Position-independent, as every kernel ends in a shared object.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target,
                                                          const CodegenOptions& options) {
   const auto level = options.effort == CodegenOptions::Effort::Less

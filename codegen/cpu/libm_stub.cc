@@ -1,3 +1,6 @@
+// An object with functions of libm's names and empty bodies, linked to a shared object that
+// stands for libm while kernels are linked. So linking, for another processor too, needs no libm
+// of its own on the machine. The types of the functions are of no concern: ELF symbols have none.
 #include "codegen/cpu/libm_stub.h"
 
 #include "codegen/common/crash_guard.h"

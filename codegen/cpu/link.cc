@@ -152,6 +152,9 @@ std::string link_shared(std::span<const std::string> objects,
   const MemoryFile archive("objects", archive_of(objects));
   std::vector<std::unique_ptr<MemoryFile>> files;
   LinkedOutput output;
+  // -z defs: what is defined nowhere is an error here, not when a kernel is first called. One
+  // thread, as lld's pool would outlive the call. --as-needed: a kernel without calls of libm
+  // does not depend on it.
   std::vector<std::string> arguments = {"ld.lld",      "-shared", "-z",         "defs",
                                         "--threads=1", "-o",      output.path()};
   arguments.insert(arguments.end(), options.begin(), options.end());
@@ -165,6 +168,7 @@ std::string link_shared(std::span<const std::string> objects,
   return output.take();
 }
 
+// Only names and the soname count: at load the symbols are those of the system's libm.
 std::string libm_stub(TargetKind kind) {
   const std::string object = libm_stub_object(kind);
   return link_shared({&object, 1}, {}, {"-soname", "libm.so.6"});

@@ -78,6 +78,7 @@ int run(const std::vector<std::string>& words, const std::string& log) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
                                      O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  // ptxas reports on stderr with -v, on success too.
   ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
   const int failed =
@@ -134,6 +135,13 @@ std::string with_all_registers(const std::string& ptx, const DeviceBinary& spill
   bool spills = false;
   for (std::string line; std::getline(lines, line);) {
     result << line << "\n";
+    // A kernel's directives stand between its .entry and its body:
+    //
+    //   .visible .entry k(
+    //     ..
+    //   )
+    //   .maxntid 256, 1, 1
+    //   .minnctapersm 1            <- added
     if (line.find(".entry ") != std::string::npos) {
       spills = std::ranges::any_of(spilling.kernels, [&](const DeviceBinary::Kernel& kernel) {
         return kernel.spill_store_bytes > 0 &&

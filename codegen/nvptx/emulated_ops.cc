@@ -23,6 +23,8 @@ namespace {
 
 using Value = llvm::Value;
 
+// The parameters of a kernel, in order: loaded by its entry once, so that LLVM sees values that
+// do not change, where loads from the thread's record could be thought to.
 enum Place : unsigned {
   AtThread,
   AtNumber,
@@ -428,6 +430,8 @@ class Reporter {
     return found != names.end() ? *found : AccessName{};
   }
 
+  // The two descriptions of one copy: what it writes in shared memory, and what it reads. Both
+  // are of its number of bytes, as a copy has no element type.
   void fill(llvm::CallInst& copy, const AccessNames& names, Iterations& iterations,
             std::int64_t& place) {
     const auto bytes = llvm::cast<llvm::ConstantInt>(copy.getArgOperand(6))->getSExtValue();

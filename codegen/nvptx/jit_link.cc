@@ -13,6 +13,8 @@
 namespace polyte::codegen {
 namespace {
 
+// The interface is declared here, so that building needs no CUDA. It is that of nvJitLink 12 and
+// 13 (CUDA Toolkit, "nvJitLink"), whose functions return 0 or an error's number.
 using Handle = struct JitLinkObject*;
 constexpr int kSuccess = 0, kPtx = 2;  // by its header, nvJitLink.h
 
@@ -66,6 +68,7 @@ Library load() {
                      find(opened, "nvJitLinkGetInfoLog", library.info) &&
                      find(opened, "nvJitLinkGetErrorLogSize", library.error_size) &&
                      find(opened, "nvJitLinkGetErrorLog", library.error);
+    // Another library of that name, or an older one.
     if (!all) continue;
     Dl_info found{};
     const bool known = ::dladdr(reinterpret_cast<void*>(library.create), &found) != 0;  // NOLINT
@@ -85,6 +88,8 @@ class Link {
   explicit Link(const Machine& machine) {
     const std::string arch = "-arch=" + architecture_of(*machine.gpu);
     const char* options[] = {arch.c_str(), "-verbose", "-Xptxas=-v"};
+    // -verbose and -Xptxas=-v: registers and spills per kernel in the log of information, as
+    // ptxas -v prints.
     check(library().create(&handle_, 3, options), "nvJitLinkCreate");
   }
   ~Link() { library().destroy(&handle_); }
@@ -113,6 +118,7 @@ class Link {
     if (result != kSuccess)
       throw InternalError(std::string(call) + " gives " + std::to_string(result));
   }
+  // Logs have two calls, one for the size (the terminating zero included), one for the text.
   std::string log(int (*size_of)(Handle, std::size_t*), int (*text_of)(Handle, char*)) const {
     std::size_t size = 0;
     if (size_of(handle_, &size) != kSuccess || size == 0) return "";
@@ -126,6 +132,7 @@ class Link {
 
 std::string jit_link_path() { return library().path; }
 
+// The log is read before `link` goes: the handle owns it.
 DeviceBinary assemble_by_jit_link(const std::string& ptx, const Machine& machine) {
   DeviceBinary binary;
   binary.assembler = library().path;

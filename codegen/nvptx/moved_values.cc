@@ -8,6 +8,7 @@ namespace {
 
 using Value = llvm::Value;
 
+// An alloca, through casts and offsets: memory of the thread, which no other can see.
 const Value* own_memory_of(const Value* pointer) {
   const Value* object = llvm::getUnderlyingObject(pointer);
   return llvm::isa<llvm::AllocaInst>(object) ? object : nullptr;
@@ -125,6 +126,7 @@ void MovedValues::follow(llvm::Instruction& value, std::vector<llvm::Instruction
   }
 }
 
+// Every place where a value with a mask is computed with, or ends: there a set bit is a fault.
 std::vector<MovedValues::Use> MovedValues::uses() const {
   std::vector<Use> all;
   for (llvm::BasicBlock& block : function_)
@@ -143,6 +145,7 @@ Value* MovedValues::mask(Value* value) {
   return known != masks_.end() ? known->second : made_mask(*llvm::cast<llvm::Instruction>(value));
 }
 
+// The mask is computed as the value is, operation by operation, beside it.
 Value* MovedValues::made_mask(llvm::Instruction& value) {
   llvm::IRBuilder<> b(&value);
   const auto of = [&](unsigned operand) {

@@ -36,6 +36,7 @@ class NvptxOps final : public DeviceOps {
     function->addFnAttr("target-features", kPtxVersion);
     function->addFnAttr(llvm::Attribute::NoUnwind);
     annotate(module, *function, "kernel", 1);
+    // Without it ptxas gives a thread no more registers than blocks of 1024 threads can have.
     annotate(module, *function, "maxntidx", threads);
     Kernel kernel{function, {}};
     for (llvm::Argument& argument : function->args()) kernel.arguments.push_back(&argument);
@@ -200,6 +201,7 @@ class NvptxOps final : public DeviceOps {
     return result;
   }
 
+  // "$0, $1, $2": operands of LLVM's inline assembly.
   static std::string numbered(std::size_t first, std::size_t count) {
     std::string text;
     for (std::size_t i = 0; i < count; ++i)

@@ -36,6 +36,8 @@ State shifted(const State& state, const std::string& statement, const std::strin
   return next;
 }
 
+// The sink a few iterations later: B reads A[i + 1], fused with A in one loop i, is legal at i+1.
+// The least amount that the order walk accepts for all dependences, not only for this one.
 std::string shift_advice(const Basis& basis, const State& state, const OrderViolation& v,
                          const IslContext& context) {
   if (v.loop.empty() || v.dependence->source == v.dependence->sink) return "";
@@ -51,7 +53,9 @@ std::string shift_advice(const Basis& basis, const State& state, const OrderViol
 }
 
 // The tree with the loop `name` above `statement` distributed over the children of the sequence
-// below it.
+// below it. Loops between the two are distributed along with it:
+//
+//   i > j > { A; B }       with name = i:      { i > j > A; i > j > B }
 struct Distribution {
   Tree nest;          // the new sequence; null: none
   std::string under;  // the loop around it; empty at the root
@@ -108,6 +112,7 @@ std::string distribution_advice(const Basis& basis, const State& state, const Or
   return print_nest(found.nest, state.tree) + (found.under.empty() ? "" : " under " + found.under);
 }
 
+// Whether letting the terms of the sums on both ends change places would be enough.
 std::string contract_advice(const Basis& basis, const State& state, const OrderViolation& v,
                             const IslContext& context) {
   if (!v.dependence->updates) return "";

@@ -29,12 +29,15 @@ std::vector<AccessBelow> accesses_below(const IslModel& model, int buffer, const
   return found;
 }
 
+// By arithmetic on the expressions alone, without a set (subscript_value.h).
 bool is_said_by_subscripts(const std::vector<AccessBelow>& accesses) {
   std::vector<ValueAtAccess> values;
   for (const AccessBelow& a : accesses) values.push_back({&a.access->text, *a.row});
   return is_value_of_element(values);
 }
 
+// { cell -> iteration : some access below the loop touches the cell in that iteration },
+// single-valued.
 bool is_function_of_cell(const std::vector<AccessBelow>& accesses, int depth) {
   std::optional<isl::map> iterations;
   for (const AccessBelow& a : accesses) {

@@ -1,3 +1,9 @@
+// A certificate is the models of both sides in isl's text, and the operations as strings: a
+// checker asks whether an instance of the schedule computes the same expression as its phi, of
+// which only the reads and index values may differ.
+//
+//   acc.update   f32 *(#0, #1)         reads numbered in the order of `accesses`
+//                @0 + ...              `indices[0]` says what @0 is at each instance
 #include "schedule/proof/certificate.h"
 
 #include <isl/aff.h>
@@ -25,8 +31,8 @@ struct Overloaded : Cases... {
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-// An expression with its reads and index values numbered instead of said. Pre-order, as accesses_of
-// lists reads.
+// An expression with its reads and index values numbered instead of spelled out. In pre-order, in
+// which accesses_of lists reads, so that #k is read number k of the statement.
 class OperationText {
  public:
   std::vector<ir::Affine> indices;
@@ -47,7 +53,9 @@ class OperationText {
         e->op);
   }
 
-  // Subscripts that are read at run time; of the others only the place.
+  // An affine subscript is in the access's map already: "_" keeps its place. Where one is read at
+  // run time the map says "any cell" and no more, so that what is read, and what is added to it,
+  // belongs to the operation: x[idx[i] + 2*j, k] is "#0[@0 + #1, _]".
   std::string subscripts(const std::vector<ir::Index>& all) {
     std::string text = "[";
     for (const ir::Index& index : all)
@@ -124,7 +132,7 @@ std::string rewrite_text(const Rewrite& rewrite) {
   return "";
 }
 
-// The loops above the body of this loop, itself included.
+// How many loops are around the body of this loop, itself included: rows of a scope.
 std::size_t rows_down_to(const State& state, LoopId loop) {
   if (loop == kKernel) return 0;
   const std::vector<std::string> below = statements_below(state.tree, loop);
@@ -135,6 +143,10 @@ std::size_t rows_down_to(const State& state, LoopId loop) {
   return static_cast<std::size_t>(at - path.begin()) + 1;
 }
 
+// One side of the certificate: statements of the reference as "R<i>", or of the schedule as "S<i>".
+// Domains and accesses are made anew, for two reasons: the tuples of a model are "S<i>" on either
+// side, and its accesses have digits joined (CellDigits), where a certificate has the subscripts
+// as they are.
 class SideWriter {
  public:
   SideWriter(const IslContext& context, const IslModel& model, std::string tuple)
@@ -208,6 +220,8 @@ class SideWriter {
     for (const AccessRef& ref : accesses_of(s)) out.accesses.push_back(make_access(s, ref, domain));
   }
 
+  // What IslModel's make_access does, but for the joined digits. Cells have the rows down to the
+  // scope in front: those of two iterations are different cells.
   CertificateAccess make_access(const ScheduledStatement& s, const AccessRef& ref,
                                 const isl::set& domain) const {
     const int index = buffer_index(model_, ref.access.buffer);
@@ -216,6 +230,7 @@ class SideWriter {
     const std::size_t scoped = values.size();
     CertificateAccess out{
         .buffer = "B" + std::to_string(index), .write = ref.write, .own = ref.own};
+    // A statement's guard is known at run time only; where it is false, nothing is written.
     out.exact = !(s.body.guard && ref.write);
     std::vector<unsigned> free_dimensions;
     for (const ir::Index& i : ref.access.indices) {
@@ -230,6 +245,7 @@ class SideWriter {
       out.fill = OperationText().of(ref.load->otherwise);
     }
     isl::map cells = map_to(out.buffer, values, s, active);
+    // Any cell along these dimensions: the placeholder 0 is dropped for the whole extent.
     if (!free_dimensions.empty()) {
       out.exact = false;
       isl_map* widened = cells.copy();
@@ -262,6 +278,7 @@ class SideWriter {
   }
 };
 
+// The rows in front of the subscripts have no bounds: they label iterations.
 std::string box_of(const IslContext& context, const IslModel& model, const IslBuffer& buffer,
                    const std::string& id, std::size_t rows) {
   std::vector<std::string> names;
@@ -296,6 +313,7 @@ CertificateBuffer make_buffer(const IslContext& context, const IslModel& model, 
   return out;
 }
 
+// Lanes of a warp run at once though no kind of loop says so (fragments.h).
 std::vector<CertificateLoop> concurrent_loops(const IslModel& model) {
   std::vector<CertificateLoop> loops;
   if (!model.state->tree) return loops;

@@ -33,6 +33,7 @@ class DeferralCheck {
       return fault(rewrite_.tensor + " has no update");
     at_ = static_cast<std::size_t>(update - before_.statements.begin());
     if (auto why = find_divisor()) return fault(*why);
+    // o = 0 and o += .. become u = 0, u += .., o = u / b: two statements, three in their place.
     if (auto why = replaced_group(undivided_, after_, {at_ - 1, at_ + 1}, {rewrite_.other}))
       return fault(*why);
     if (after_.statements.size() != before_.statements.size() + 1)
@@ -95,6 +96,9 @@ class DeferralCheck {
     return std::nullopt;
   }
 
+  // The divisor is over the update's iterators, the quotient over those of o = 0: the same
+  // element by its subscripts, so that each iterator of the update is what the other's subscript
+  // says.
   std::optional<std::string> wrong_quotient() const {
     const ir::Statement& quotient = after_.statements[at_ + 1];
     ir::Bindings point;
@@ -111,6 +115,8 @@ class DeferralCheck {
     return std::nullopt;
   }
 
+  // Elements that `o = 0` writes and no update reaches, at some size: 0 before, 0 / b after,
+  // which is not a number where b is 0.
   std::optional<Refusal> without_terms() const {
     const IslAccess& begun = access_of(was_.model, at_ - 1, rewrite_.tensor, true);
     const IslAccess& updated = access_of(was_.model, at_, rewrite_.tensor, true);

@@ -22,6 +22,7 @@ constexpr std::size_t kMostDistances = 9;  // beyond it the box around them
 
 using Distance = std::vector<DistanceRange>;
 
+// No bound on a side of either is no bound on that side of both.
 DistanceRange hull(const DistanceRange& a, const DistanceRange& b) {
   DistanceRange both;
   if (a.min && b.min) both.min = std::min(*a.min, *b.min);
@@ -43,6 +44,7 @@ std::int64_t order_key(const std::optional<std::int64_t>& bound, std::int64_t no
   return bound.value_or(none);
 }
 
+// Lexicographic; without a bound is farther away than any bound.
 bool comes_before(const Distance& a, const Distance& b) {
   constexpr std::int64_t kFar = std::int64_t{1} << 40;
   for (std::size_t d = 0; d < a.size(); ++d) {
@@ -60,7 +62,8 @@ Distance box_around(const std::vector<Distance>& all) {
   return box;
 }
 
-// No two alike, none within another, few.
+// No two alike, none within another. Beyond kMostDistances the box around all of them: a reader
+// wants to know how far, and (0..1, -3..3) says that better than ten vectors.
 std::vector<Distance> tidied(std::vector<Distance> all) {
   std::vector<Distance> kept;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -134,6 +137,8 @@ class Reporter {
     report_.statements.push_back(std::move(out));
   }
 
+  // Direct pairs take a dataflow analysis, whose cost has no useful bound: it runs under a quota.
+  // Where that is spent, all pairs are listed, and a note says so.
   std::vector<RelatedPairs> related() {
     if (!report_.direct) return all_pairs(model_);
     context_.limit(kDirectQuota);
@@ -175,6 +180,8 @@ class Reporter {
     out.from = make_instance(source, {point.values.begin(), point.values.begin() + split});
     out.to = make_instance(sink, {point.values.begin() + split, point.values.end()});
     out.sizes = point.params;
+    // The cell is named by a write, which either end has: in a flow the source, in an anti
+    // dependence (read, then written) the sink, whose coordinates come second in the point.
     const bool source_writes = related.kind != DependenceKind::Anti;
     const ir::Statement& writer = source_writes ? source : sink;
     for (const ir::Access& write : writer.writes)
@@ -185,7 +192,12 @@ class Reporter {
     report_.dependences.push_back(std::move(out));
   }
 
-  // Sink minus source over these loops, as a set; the sizes are any.
+  // The set { sink - source } over the loops that both have by name, for all sizes at once
+  // (parameters are projected out: a distance that grows with N has no bound).
+  //
+  //   S[i, j] -> S[i + 1, j']: 0 <= j' < N      distances { (1, d) }:  (1, *)
+  //
+  // Few distances are listed one by one, others as boxes.
   static std::vector<Distance> distances_of(const isl::map& pairs, const ir::Statement& source,
                                             const ir::Statement& sink,
                                             const std::vector<std::string>& loops) {
@@ -228,6 +240,8 @@ class Reporter {
     return all;
   }
 
+  // A box around each convex part. Together they hold all distances; where the box around all of
+  // them has nothing else in it, that one says the same in one line.
   static std::vector<Distance> boxes_of(const isl::set& differences, std::size_t count) {
     std::vector<Distance> boxes;
     differences.foreach_basic_set([&](const isl::basic_set& part) {
@@ -245,6 +259,7 @@ class Reporter {
     return tidied(std::move(boxes));
   }
 
+  // Whether each whole point of the box is a distance.
   static bool is_filled(const Distance& box, const isl::set& differences) {
     isl_set* all = isl_set_universe(isl_set_get_space(differences.get()));
     for (std::size_t d = 0; d < box.size(); ++d) {

@@ -47,8 +47,10 @@ class Joined {
   }
 };
 
-// Reads that a statement states are accesses of a tuple of their own, so that what an update does
-// to its element is told apart from them: S<i> updates, R<i> reads.
+// isl's dataflow tells accesses of one instance apart by their tuples only. An update has two
+// kinds: of s[i] += s[i - 1] * w[k] the read of its own element makes a sum over k, the read of
+// s[i - 1] a recurrence over i. So the reads that the expressions of statement i state are accesses
+// of R<i>, and what it does to its own element those of S<i>.
 constexpr const char* kStated = "R";
 
 bool is_stated(const IslAccess& access) { return !access.write && !access.own; }
@@ -96,6 +98,12 @@ class DirectFinder {
     return isl::manage(isl_union_map_empty(isl_set_get_space(basis_.context.get())));
   }
 
+  // The last write before a read (flow) and before a write (output); the reads before a write
+  // that no other write comes after (anti). For anti the reads are may-sources, since each counts
+  // and none hides another, and the writes are kills, behind which a read belongs to an earlier
+  // write.
+  //
+  //   w1 r1 r2 w2         flow w1 -> r1, r2; anti r1, r2 -> w2; output w1 -> w2
   void add_buffer(int buffer) {
     isl::union_map reads = none(), writes = none(), may_writes = none();
     for (std::size_t i = 0; i < basis_.statements.size(); ++i)
@@ -111,8 +119,8 @@ class DirectFinder {
     add(DependenceKind::Anti, buffer, all_writes, none(), reads, writes);
   }
 
-  // From each sink back to the last source, and to those that may be it; what lies before a
-  // kill is none.
+  // From each sink back to the last must-source, and to the may-sources behind it; what lies
+  // before a kill is none.
   void add(DependenceKind kind, int buffer, const isl::union_map& sink, const isl::union_map& must,
            const isl::union_map& may, const std::optional<isl::union_map>& kill) {
     auto info = isl::union_access_info(sink).set_must_source(must).set_may_source(may);

@@ -1,5 +1,5 @@
-// rfactor, proved on its own. Before: T op= v, one update an instance, by the statement that the
-// rewrite names. After, in its place; other updates of T stay where they are:
+// rfactor, proved on its own. Before: T op= v, one update per instance, by the statement that
+// the rewrite names. After, in its place; other updates of T stay where they are:
 //   P = identity;   P[e, cell of T] op= v, the same instances;   T[cell] op= P[.., cell]
 // The path of updates of a cell becomes a tree whose inner nodes are partial results: each value is
 // still consumed once if every partial result that got an update is read exactly once, into its own
@@ -187,6 +187,11 @@ class FactorCheck {
     return in_time(first_ + i, access(i, buffer, write));
   }
 
+  // In sets of (iteration of the regions, cell of P):
+  //
+  //   parts   in taken.range()        every part that got an update is merged
+  //   taken   injective               by one instance
+  //   taken, parts   in filled        and was neutral before
   std::optional<Refusal> wrong_cells() const {
     const isl::set parts = cells_in_time(1, rewrite_.other, true).range();
     const isl::map taken = cells_in_time(2, rewrite_.other, false);
@@ -195,6 +200,8 @@ class FactorCheck {
     if (!taken.is_injective()) return fault("a part is taken twice");
     if (!taken.range().unite(parts).is_subset(filled)) return fault("a part has no initial value");
     isl::set fresh = cells_in_time(2, rewrite_.tensor, true).range().subtract(defined_before());
+    // The merge touches cells of T that may hold nothing yet: it must not read one that the
+    // updates before did not read either.
     const bool is_alone = update_->region_depth == 0 && access(1, rewrite_.other, true).exact;
     if (is_alone) fresh = fresh.subtract(cells_updated(parts, fresh));
     if (!fresh.is_empty()) return fault("cells would be updated that hold no value");

@@ -28,6 +28,10 @@ struct Quotient {
   std::int64_t denominator = 1;
 };
 
+// isl's expressions have rational coefficients and nested floors: (2*i + floor((j + 1)/3)) / 4.
+// Scaled by the common denominator they are whole; a floor's argument is such an expression
+// again. What is left as a denominator outside of all floors is no expression of ours, whose
+// divisions all round down.
 std::optional<Quotient> quotient_of(const isl::aff& aff,
                                     const std::vector<std::string>& iterators) {
   const auto denominator = integer(isl_aff_get_denominator_val(aff.get()));
@@ -71,8 +75,9 @@ namespace {
 
 using Impl = ForeignSchedule::Impl;
 
-// An iterator that has this value on all instances, where there is one: isl takes what stands
-// for it in the domain.
+// An iterator that has this value on all instances, where there is one. isl simplifies within the
+// domain, and may return another expression that is equal there: of S[i, j] with i = 2*j, [i] as
+// 2*j. A Script is shorter with the iterator itself.
 std::optional<ir::Affine> as_iterator(const IslStatement& statement, const isl::pw_aff& row) {
   const std::vector<std::string>& iterators = statement.statement->body.iterators;
   for (std::size_t d = 0; d < iterators.size(); ++d) {
@@ -135,6 +140,7 @@ bool has_same_order(const Impl& impl, const State& state) {
     if (!mine) return false;
     times.push_back(*std::move(mine));
   }
+  // Inclusion, not equality: what the file orders must be ordered alike here, no more.
   for (std::size_t i = 0; i < times.size(); ++i)
     for (std::size_t j = 0; j < times.size(); ++j) {
       const auto earlier = [](const isl::map& a, const isl::map& b) {

@@ -1,4 +1,9 @@
-// Reading: the statements and sizes of the text become the Program's.
+// Reading: the statements and sizes of the text become the Program's. The text has the names that
+// `polyte deps --format isl` shows (isl_names.h); the model has numbers, and of the sizes only
+// the open ones:
+//
+//   text    [M, N] -> { acc_update[i, k] -> [i, k] }     N is 64 in this Program
+//   model   [M] -> { S1[i, k] -> [i, k] }                 N fixed at 64, then projected out
 #include "schedule/proof/foreign_schedule.h"
 
 #include <isl/id.h>
@@ -45,7 +50,8 @@ Size find_size(const Impl& impl, const std::string& name) {
                    (known.empty() ? ", which has none" : ", which has " + join_words(known)));
 }
 
-// The map over the open sizes alone, in the Program's order and names.
+// The map over the open sizes alone, in the Program's order and names. A text may name sizes that
+// the Program has bound, in any order, and may leave out those that it does not use.
 isl::map with_open_sizes(const Impl& impl, isl_map* map) {
   isl_size d = 0;
   while (d < isl_map_dim(map, isl_dim_param)) {
@@ -66,6 +72,7 @@ isl::map with_open_sizes(const Impl& impl, isl_map* map) {
 
 // --- statements
 
+// By its tuple's name. A domain such as [S[i] -> T[j]] is a wrapped relation, and no instance.
 std::size_t find_statement(const Impl& impl, const isl::map& map) {
   const char* tuple = isl_map_get_tuple_name(map.get(), isl_dim_in);
   std::vector<std::string> known;
@@ -92,6 +99,7 @@ isl_map* with_tuple(isl_map* map, std::size_t statement) {
 
 using Times = std::vector<std::optional<isl::map>>;  // by statement
 
+// isl compares times of one length only; that a shorter one comes first would be an invention.
 void check_lengths(const Impl& impl, const Times& found) {
   std::optional<std::size_t> first;
   const auto length = [&](std::size_t i) { return isl_map_dim(found[i]->get(), isl_dim_out); };
@@ -112,6 +120,7 @@ Times times_by_statement(const Impl& impl, const isl::union_map& times) {
   Times found(impl.basis.model.statements.size());
   times.foreach_map([&](const isl::map& map) {
     const std::size_t i = find_statement(impl, map);
+    // A time is its numbers: a nested or named range, [[i] -> [0]] or time[i, 0], is flattened.
     isl_map* plain = isl_map_reset_tuple_id(isl_map_flatten_range(map.copy()), isl_dim_out);
     isl::map mine = with_open_sizes(impl, with_tuple(plain, i));
     if (found[i]) {  // ranges of two names
@@ -127,6 +136,9 @@ Times times_by_statement(const Impl& impl, const isl::union_map& times) {
 
 namespace {
 
+// A union map may say a time for instances that the Program does not have (many tools write the
+// formula without the domain): these are dropped. A tree's domain is what it runs, so that
+// `written`, with all of them, is kept for that question.
 void take_times(Impl& impl) {
   impl.written = times_by_statement(impl, impl.text.times);
   isl_size length = 0;
@@ -138,6 +150,7 @@ void take_times(Impl& impl) {
       impl.times.push_back(impl.written[i]->intersect_domain(instances).coalesce());
       continue;
     }
+    // No time: an empty map, and each instance of the statement will be missing.
     isl_space* space = isl_space_from_domain(isl_set_get_space(instances.get()));
     impl.times.push_back(isl::manage(
         isl_map_empty(isl_space_add_dims(space, isl_dim_out, static_cast<unsigned>(length)))));

@@ -1,5 +1,12 @@
-// Judging a schedule of another tool: each instance once, each dependence forwards, each mark of
-// a tree as it says.
+// Judging a schedule of another tool, in this order, as each question needs the ones before it:
+//
+//   instances   every instance of the Program has exactly one time; a tree adds none
+//   order       time(source) < time(sink) for every dependence, lexicographically and strictly
+//   sets        the same for every order of the children of a set node, which the numbers that
+//               isl_tree_reader.cc gives them do not try
+//   marks       `permutable` and `coincident` of each band, since other tools act on them
+//
+// Dependences are those of the reference, by memory: what they keep is enough for equal values.
 #include <isl/aff.h>
 #include <isl/local_space.h>
 #include <isl/map.h>
@@ -20,6 +27,7 @@ constexpr std::uint64_t kVerdictQuota = 100'000'000;  // isl operations of a jud
 
 using Impl = ForeignSchedule::Impl;
 
+// { x -> y : source(x) >= sink(y) }: equal times are wrong too, since nothing orders them.
 isl::map late_pairs(const isl::map& source, const isl::map& sink) {
   return isl::manage(isl_map_lex_ge_map(source.copy(), sink.copy()));
 }
@@ -31,7 +39,8 @@ std::string numbers(const std::vector<std::int64_t>& values) {
   return text + "]";
 }
 
-// What a map gives an instance at these sizes, in brackets.
+// What a map gives an instance at these sizes, in brackets. `first`: where the instance's
+// coordinates begin in the point, 0 for the source of a pair, behind the source's for its sink.
 std::string image_text(const isl::map& map, const Point& at, std::size_t first) {
   isl_set* instance = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));
   isl_ctx* ctx = isl_set_get_ctx(instance);
@@ -50,7 +59,10 @@ std::string image_text(const isl::map& map, const Point& at, std::size_t first) 
   return image.is_empty() ? "no time" : numbers(first_point(image, {}).values);
 }
 
-// Those of the pairs that are there at the smallest sizes, by their sum.
+// Those of the pairs that exist at sizes with the smallest sum. A point minimises its sizes one
+// after the other (first_point): with (M=1, N=900) and (M=3, N=3) it would show the former.
+//
+//   sizes become leading dimensions;  least = min of M + N;  pairs where M + N = least
 isl::map at_smallest_sizes(const isl::map& pairs) {
   const auto sizes = static_cast<unsigned>(isl_map_dim(pairs.get(), isl_dim_param));
   if (sizes == 0) return pairs;
@@ -90,6 +102,7 @@ std::int64_t total_of(const Refusal& refusal) {
 class Judge {
  public:
   Judge(Impl& impl, Terms terms) : impl_(impl), state_(impl.basis.state), model_(impl.basis.model) {
+    // As `reassoc` with every reduction loop: dependences between updates of one sum fall away.
     if (terms == Terms::AnyOrder) {
       state_.contract = Contract::Reassoc;
       for (const ir::Statement& s : impl.basis.program->statements)
@@ -155,6 +168,7 @@ class Judge {
                      " is no instance of the program");
     }
     if (times.is_single_valued()) return std::nullopt;
+    // { instance -> (time, time') : time < time' }.
     isl_map* twice = isl_map_range_product(times.copy(), times.copy());
     const isl::space time = isl::manage(isl_space_range(isl_map_get_space(times.get())));
     isl_map* different = isl_map_lex_lt(time.copy());
@@ -180,6 +194,8 @@ class Judge {
     return refusal;
   }
 
+  // Of all dependences that run backwards the one at the smallest sizes is shown: with open sizes
+  // the first found may need large ones.
   std::optional<Refusal> check_order() {
     std::optional<Refusal> smallest;
     for (const Dependence& d : dependences()) {
@@ -199,6 +215,9 @@ class Judge {
   // --- children of a set: nothing is said of their order
 
   std::optional<Refusal> check_set(const IslSet& set) {
+    // Pairs of one iteration of everything outside of the set, its source in one child and its
+    // sink in another. Other pairs are ordered outside or within a child, whatever the order of
+    // the children.
     const Times outside = times_by_statement(impl_, set.outside);
     std::vector<Times> children;
     for (const isl::union_set& child : set.children)
@@ -224,6 +243,12 @@ class Judge {
 
   using Times = std::vector<std::optional<isl::map>>;
 
+  // A member m of a band is row m of its times, among pairs that run in one iteration of
+  // everything outside (those that differ there are carried there):
+  //
+  //   permutable   no member runs backwards: row_m(source) <= row_m(sink), for each m by itself, so
+  //                that members may be interchanged and tiled (Irigoin and Triolet 1988)
+  //   coincident   row_m(source) = row_m(sink): the member carries nothing, and is parallel
   void check_band(const IslBand& band, std::vector<JudgedMark>& marks) {
     const Times outside = times_by_statement(impl_, band.outside),
                 rows = times_by_statement(impl_, band.rows);
@@ -244,6 +269,7 @@ class Judge {
   }
 
   // A row of the first statement that the band has.
+  // Simplified within the domain (gist), so that a row reads as it was written.
   std::string row_text(const Times& rows, isl_size member) const {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i]) continue;
@@ -275,6 +301,8 @@ class Judge {
       const auto source = static_cast<std::size_t>(d.source),
                  sink = static_cast<std::size_t>(d.sink);
       if (!rows[source] || !rows[sink] || !outside[source] || !outside[sink]) continue;
+      // Updates of one element that may change places still may not run at once, so that
+      // `coincident` counts them in any case.
       isl::map pairs =
           member.coincident ? d.pairs : ordered_pairs(d, impl_.basis.model, *model_.state);
       const isl::map together = outside[source]->apply_range(outside[sink]->reverse());

@@ -11,7 +11,8 @@
 namespace polyte::schedule {
 namespace {
 
-// Over the iterators of any part of the statement.
+// Times of the parts of a statement are over one set of iterators and differ in the tuple alone:
+// with one name for all, equal times of two parts are equal.
 isl::aff without_name(const isl::aff& time) {
   isl_id* any = isl_id_alloc(isl_aff_get_ctx(time.get()), "S", nullptr);
   return isl::manage(isl_aff_set_tuple_id(time.copy(), isl_dim_in, any));
@@ -39,6 +40,8 @@ ForwardMemo::Question ForwardMemo::question(const IslModel& model, int source, i
   const IslStatement& t = model.statements[static_cast<std::size_t>(sink)];
   Question result{pairs, {s.statement->body.domain, {}}, {t.statement->body.domain, {}}};
   for (std::size_t d = 0; d < s.time.size() && result.branch == 0; ++d) {
+    // A dimension of two constants: equal, it decides nothing and is left out; else it decides
+    // all that is behind it, and which way is all that is kept.
     if (const std::optional<int> order = constant_order(s.time[d], t.time[d])) {
       result.branch = *order;
       continue;

@@ -47,6 +47,8 @@ class InlineMatcher {
     if (same_operation(now, then,
                        [&](const ir::Expr& a, const ir::Expr& b) { return match(a, b); }))
       return true;
+    // A leaf, or an expression that same_operation does not open: equal as it stands, and nothing
+    // to replace.
     return ir::equal(now, then) && !reads(then);
   }
 
@@ -89,7 +91,12 @@ class InlineMatcher {
     return wanted.empty() || match(load->otherwise, then.otherwise);
   }
 
-  // A padded read of what is inlined: select(guard, its definition, what it is otherwise).
+  // A padded read of what is inlined becomes a choice:
+  //
+  //   t[i - 1] when 0 <= i - 1 else 0      select(0 <= i - 1, definition of t[i - 1], 0)
+  //
+  // Within the definition the guard holds, so that a guard there may have lost what it implies
+  // (assumed_).
   bool match_padded(const ir::Expr& now, const ir::Load& load) {
     const auto* choice = std::get_if<ir::Select>(&now->op);
     if (!choice || load.guard.empty() || !is_conjunction(choice->condition, load.guard))
@@ -123,6 +130,7 @@ class InlineMatcher {
            ir::equal(comparison.b, ir::make_index(c.expr));
   }
 
+  // The definition writes t[i, j + 2]; a read of t[x, y] is its value at i = x, j = y - 2.
   bool match_definition(const ir::Expr& now, const ir::Load& load) {
     if (!load.guard.empty()) return false;
     ir::Bindings bindings;
@@ -178,6 +186,9 @@ class OverwrittenInputs {
         tensor_(buffer_index(model_, tensor)),
         defined_(access_of(model_, definition, tensor, true).cells) {}
 
+  // Every read of the definition against every read of the tensor, and all writers in between:
+  //
+  //   D: t[i] = x[i];   W: x[i] = ..;   R: .. t[i] ..      R would take W's x[i]
   std::optional<Refusal> find() const {
     for (const IslAccess& input :
          model_.statements[static_cast<std::size_t>(definition_)].accesses) {

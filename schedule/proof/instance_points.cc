@@ -18,7 +18,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// The numbers of every point of a relation: those of the domain, then those of the range.
+// The numbers of every point of a relation: those of the domain, then those of the range. Points
+// are enumerated one by one, which is for small sizes alone (`most` of points_of).
 template <class Visit>
 void for_each_pair(const isl::map& relation, const Visit& visit) {
   const isl::set all = isl::manage(isl_set_flatten(isl_map_wrap(relation.copy())));
@@ -79,6 +80,7 @@ class Points {
         throw UserError(ExitStatus::ResourceLimit,
                         "'" + name + "' has too many instances for a picture of at most " +
                             std::to_string(most_) + ": give smaller sizes, --shape");
+      // A set is visited as its identity: domain and range of a pair are the same instance.
       for_each_pair(s.domain.identity(), [&](const Numbers& instance, const Numbers&) {
         index_[{name, instance}] = result_.points.size();
         result_.points.push_back({name, instance});
@@ -86,7 +88,9 @@ class Points {
     }
   }
 
-  // Of an instance that runs several times the first.
+  // When each instance runs, as its rank among the times that occur: pictures count 0, 1, 2,
+  // however far apart the times are. Of an instance that runs several times (recomputed per tile)
+  // the first counts.
   void add_times(const IslModel& basis) {
     const IslModel model = make_model(context_, state_);
     // By point: time, and that of its tile.
@@ -120,8 +124,8 @@ class Points {
     }
   }
 
-  // How much of its time says in which tile an instance is; of the outermost loop, where there
-  // are no tiles.
+  // How many leading dimensions of its time name the tile of an instance; without tiles, those down
+  // to the outermost loop.
   static std::size_t tile_length(const IslModel& model, const ScheduledStatement& s) {
     std::size_t length = 0;
     for (const Loop* loop : path_to(model.state->tree, s.body.name))

@@ -26,6 +26,7 @@ isl_aff* atom_aff(const isl::space& space, const std::vector<std::string>& dims,
   if (atom.div) {
     isl_aff* inner = to_aff(space, dims, params, atom.div->numerator).release();
     isl_val* divisor = isl_val_int_from_si(isl_aff_get_ctx(inner), atom.div->denominator);
+    // isl divides exactly, then rounds down.
     return isl_aff_floor(isl_aff_scale_down_val(inner, divisor));
   }
   isl_local_space* local = isl_local_space_from_space(isl_space_copy(space.get()));
@@ -45,9 +46,13 @@ isl_aff* zero_like(isl_aff* aff) {
 
 IslContext::IslContext() : ctx_(isl_ctx_alloc()) {
   if (!ctx_) throw std::bad_alloc();
+  // A failing call of the C interface gives a null object, which isl's C++ interface throws; by
+  // default isl would print a warning as well.
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
 }
 IslContext::~IslContext() { isl_ctx_free(ctx_); }
+// isl counts since the context was made: both the count and the error of a limit that was reached
+// are taken back. 0 is no limit.
 void IslContext::limit(std::uint64_t operations) {
   isl_ctx_reset_operations(ctx_);
   isl_ctx_reset_error(ctx_);
@@ -127,6 +132,7 @@ int statement_index(const IslModel& model, const std::string& name) {
   return -1;
 }
 
+// { S2[i.o, i] -> S1[i] }, on the instances that the statement has in this model.
 std::optional<isl::map> phi_of(const IslModel& model, int statement, const IslModel& basis) {
   const IslStatement& s = model.statements[static_cast<std::size_t>(statement)];
   if (s.statement->kind == StatementKind::Copy) return std::nullopt;

@@ -13,7 +13,12 @@
 namespace polyte::schedule {
 namespace {
 
-// Traverses the tree and records every statement's time vector: sequence positions and rows.
+// Traverses the tree and records every statement's time vector: positions in sequences and rows
+// of loops, one dimension per node on the path.
+//
+//   t > { i > A; B }       A: [t, 0, i]     B: [t, 1, 0]      (filled up with zeros)
+//
+// Unlike in the form 2d+1, a loop directly below a loop has no position in between.
 struct OrderBuilder {
   struct Step {
     std::string loop;  // empty: a sequence position
@@ -42,6 +47,7 @@ struct OrderBuilder {
   }
 };
 
+// The first dimensions are rows of a scope, which are not bounded here.
 isl::set box_set(const isl::space& space, const std::vector<std::string>& params, std::size_t first,
                  const std::vector<ir::Affine>& shape) {
   std::vector<std::string> dims;
@@ -65,7 +71,11 @@ std::int64_t divisions_in(const ir::Affine& e) {
                                [](const ir::Term& term) { return term.atom.div != nullptr; });
 }
 
-// Divisions that writing the two as one value saves.
+// How many divisions fewer the accesses have if two coordinates are written as one value.
+// Divisions are what makes sets slow: each is one more dimension, quantified, with two
+// inequalities.
+//
+//   m//14 and m%14 = m - 14*(m//14)       14 * (m//14) + m%14 = m       saves two
 std::int64_t divisions_saved(const std::vector<ScopedAccess>& accesses, const CellDigits& d) {
   std::int64_t saved = 0;
   for (const ScopedAccess& access : accesses) {
@@ -80,8 +90,13 @@ void join(std::vector<ir::Affine>& coordinates, const CellDigits& d) {
   coordinates[d.low] = 0;
 }
 
-// What saves most comes first, until nothing does: of a tile in registers the digits of a subscript
-// that a layout has taken apart, then the loop outside.
+// Greedy: the pair that saves most is joined first, until no pair saves anything. For a tile in
+// registers this finds first the digits of a subscript that a layout has taken apart, then the
+// loop outside, whose row is the tile's number: m//8 with m%8 is m again.
+//
+// `high` may be a subscript or a row of the scope; `low` is a subscript, as its extent has to be
+// known. What is joined holds high * extent + low in `high`, and 0 in `low`, so that coordinates
+// keep their number.
 std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses,
                                     const std::vector<std::int64_t>& shape) {
   std::vector<CellDigits> found;
@@ -136,11 +151,14 @@ class ModelBuilder {
       IslBuffer b{buffer.name, buffer.name, buffer.shape,
                   kKernel,     kKernel,     buffer.role != ir::Role::Temp,
                   false,       false,       {}};
+      // Which virtual statements it has, IN and OUT (the head of isl_bridge.h).
       b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const ||
                 buffer.role == ir::Role::InOut;
       b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
       model_.buffers.push_back(std::move(b));
     }
+    // Behind the Program's buffers, so that these have the same numbers in a basis and in a State
+    // of it.
     for (const StagedBuffer& staged : model_.state->staged) {
       IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, staged.allocated_at(), false,
                   false,       false,     {}};
@@ -157,6 +175,8 @@ class ModelBuilder {
   }
 
   // Sizes are never negative (ir::bind), nor is an extent.
+  // All sets are intersected with this context: a verdict holds for the sizes in it, and no
+  // others are asked about.
   isl::set parameter_context() {
     isl::space space = isl::manage(isl_space_params_alloc(context_.get().get(), 0));
     for (const std::string& param : model_.params) {
@@ -191,6 +211,10 @@ class ModelBuilder {
     model_.statements.push_back(std::move(out));
   }
 
+  // { instance -> cell }. A subscript read at run time is taken for any within the extent, and
+  // the access is then not exact: it may touch each of these cells, and must touch none. So is a
+  // write under a guard of its statement. The guard of a read is affine: it narrows the domain
+  // exactly.
   IslAccess make_access(const ScheduledStatement& s, const isl::space& space,
                         const isl::set& domain, const AccessRef& ref) {
     IslAccess access;
@@ -261,11 +285,15 @@ class ModelBuilder {
     return found;
   }
 
+  // Only where the scope has rows, and they tell memory apart as they do cells. Of a buffer that
+  // is allocated outside its scope `places` takes the rows off again, which a joined coordinate
+  // would not allow.
   std::vector<CellDigits> digits_of(const StagedBuffer& buffer) {
     if (buffer.scope_loop == kKernel || buffer.alloc_loop != StagedBuffer::kAtScope) return {};
     return find_digits(accesses_to(buffer), buffer.shape);
   }
 
+  // All times of one length, as comparing them takes.
   void add_order() {
     OrderBuilder builder;
     builder.visit(model_.state->tree);

@@ -20,6 +20,7 @@ const std::set<std::string>& words_of_isl() {
   return words;
 }
 
+// a.b and a_b have one isl_name: the second becomes a_b_.
 class Unique {
  public:
   std::string operator()(const std::string& name) {
@@ -37,6 +38,7 @@ std::string taken(char* text) {
   return text ? text : "";
 }
 
+// A model's sizes have their names of the Program, which may have dots.
 isl_map* with_params(isl_map* map, const std::vector<std::string>& params) {
   for (std::size_t i = 0;
        i < params.size() && static_cast<isl_size>(i) < isl_map_dim(map, isl_dim_param); ++i)
@@ -61,6 +63,8 @@ isl_map* named(isl_map* map, isl_dim_type side, const std::string& tuple,
 
 }  // namespace
 
+// A dot or any other sign becomes an underscore; a first digit gets one in front, a word of isl's
+// one behind: acc.update -> acc_update, 2x -> _2x, max -> max_.
 std::string isl_name(const std::string& name) {
   std::string text;
   for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

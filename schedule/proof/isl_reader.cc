@@ -40,7 +40,9 @@ std::size_t count_of(const std::string& word, const std::string& text) {
   return count;
 }
 
-// What isl's parser descends into or a number cannot hold.
+// What isl's parser recurses into, or a number cannot hold. isl reads by recursive descent
+// without a bound on depth, so that a file of a million brackets would exhaust the stack before
+// any error. These are counted over all of the text, in a single pass before isl sees any of it.
 class Limits {
  public:
   explicit Limits(const std::string& origin) : origin_(origin) {}
@@ -85,7 +87,12 @@ bool is_readable(const IslContext& context, Read read) {
   }
 }
 
-// The line of the first part between semicolons that isl does not read by itself.
+// The line of the first part between semicolons that isl does not read by itself. isl says that
+// the whole is no union map, not where; a union's parts do not depend on each other, so that each
+// can be tried as a map of its own, with the same sizes in front.
+//
+//   [N] -> { A[i] -> [i];
+//            B[i] -> [i + ] }     parts: [N] -> { A[i] -> [i] },  [N] -> { B[i] -> [i + ] }
 std::size_t unreadable_line(const IslContext& context, const std::string& text) {
   const std::size_t open = text.find('{');
   if (open == std::string::npos) return 1;
@@ -133,6 +140,8 @@ IslText read_isl_schedule(const IslContext& context, const std::string& text,
   const std::vector<std::string> lines = lines_of(text);
   Limits limits(origin);
   for (const std::string& line : lines) limits.look_at(content(line));
+  // Which form it is, by its first characters: `{` or `[N] -> {` a map; `domain`, or `{ domain`,
+  // a tree in YAML's block or flow style.
   std::string start;
   for (const std::string& line : lines)
     if (start.size() < 64) start += content(line);

@@ -16,6 +16,11 @@
 namespace polyte::schedule {
 namespace {
 
+// Built from the leaves up, as isl's constructors go: a leaf is a schedule of one domain; a
+// sequence joins schedules, and isl makes the filters; a loop inserts a band above everything
+// below it.
+//
+//   t > { A; B }      isl_schedule_sequence(A, B), then a band with rows for A and for B
 class TreeWriter {
  public:
   explicit TreeWriter(const IslModel& model) : model_(model), names_(model) {}
@@ -50,6 +55,8 @@ class TreeWriter {
     return all;
   }
 
+  // One band of one member for all statements below, each with its own row: [{ A[t] -> [(t)];
+  // B[t] -> [(t + 1)] }].
   isl_schedule* visit_loop(const Loop& loop) const {
     isl_union_pw_aff* rows = nullptr;
     for (const Leaf* leaf : leaves_of(loop.body)) {

@@ -1,4 +1,12 @@
-// isl's schedule trees: the nodes are read here, the sets and maps that they hold by isl.
+// isl's schedule trees (Verdoolaege, Guelton, Grosser, Cohen, "Schedule trees", IMPACT 2014): the
+// nodes are read here, the sets and maps that they hold by isl. The tree is flattened on the way
+// down: the times of the instances that reach a node grow by a band's rows, or by a child's place
+// in a sequence.
+//
+//   domain { S[i]; T[i] }             S[i] -> []          T[i] -> []
+//   band [{ S[i] -> [(i)]; T[i] -> [(i)] }]
+//                                     S[i] -> [i]         T[i] -> [i]
+//   sequence: filter S, filter T      S[i] -> [i, 0]      T[i] -> [i, 1]
 #include <isl/aff.h>
 #include <isl/set.h>
 #include <isl/space.h>
@@ -26,6 +34,7 @@ class TreeReader {
     if (!domain) fail(root.line, "expected domain: \"{ S[i] : ... }\" first");
     check_keys(root, {"domain", "child"});
     const isl::union_set instances = set_of(*domain, "domain");
+    // Every instance at the time of no dimensions.
     isl_union_map* start = isl_union_map_from_domain_and_range(
         instances.copy(),
         isl_union_set_from_set(isl_set_universe(isl_space_set_alloc(ctx(), 0, 0))));
@@ -55,6 +64,7 @@ class TreeReader {
     throw UserError(ExitStatus::InvalidInput, origin_ + ":" + std::to_string(line) + ": " + what);
   }
 
+  // A key that is not known is an error, never skipped: it could say something of the order.
   void check_keys(const Yaml& node, const std::vector<std::string>& known) const {
     constexpr std::array kOthers = {"guard", "extension", "contraction", "expansion"};
     for (const auto& [key, value] : *node.map()) {
@@ -79,6 +89,7 @@ class TreeReader {
     const std::string& text = text_of(value, key);
     isl_ctx_reset_error(ctx());
     auto* object = parse(ctx(), text.c_str());
+    // isl's own message names neither file nor line.
     if (!object) fail(value.line, key + ": expected " + expected + ", got " + text);
     return isl::manage(object);
   }
@@ -124,6 +135,7 @@ class TreeReader {
     if (members == 0) fail(rows.line, "schedule: expected a row at least");
     IslBand band;
     band.line = node.line;
+    // A filter above may have left some instances out: rows are of those that come here.
     band.outside = times;
     isl_union_map* map = isl_union_map_from_multi_union_pw_aff(schedule.copy());
     band.rows = isl::manage(isl_union_map_intersect_domain(map, times.domain().release()));
@@ -144,6 +156,10 @@ class TreeReader {
     visit(node.find("child"), longer, length + members);
   }
 
+  // A sequence and a set both number their children, so that they have times; what a set does not
+  // say is kept apart (IslSet) and judged for every order of its children. Filters need not part
+  // the instances: what is in none has no time, what is in two has two times, and either is
+  // refused (check_instances).
   void visit_children(const Yaml& node, const Yaml& children, const std::string& key,
                       const isl::union_map& times, unsigned length) {
     check_keys(node, {key, "child"});
@@ -171,6 +187,9 @@ class TreeReader {
     return isl::manage(isl_union_map_flat_range_product(times.copy(), numbers));
   }
 
+  // Times of one length, as comparing them needs. Padding is behind all that a leaf has, and
+  // instances of two leaves differ before it: they were parted by the numbers of a sequence or
+  // set. (Where nothing parts them they are of one leaf.)
   isl::union_map flattened() const {
     unsigned longest = 0;
     for (const Leaf& leaf : leaves_) longest = std::max(longest, leaf.length);

@@ -70,8 +70,11 @@ class OnlineCheck {
     return std::ranges::find(rewrite_.sums, buffer) != rewrite_.sums.end();
   }
 
-  // [inits] loop L { M.old; M.update; w; A.scale; A.update; .. } where M.update .. the last
-  // sum were.
+  // The new statements and where they stand, which fixes all positions used below:
+  //
+  //   before   M.update; A.init; w; A.update; B.init; B.update
+  //   after    A.init; B.init; loop L { M.old; M.update; w; A.scale; A.update; B.scale; B.update }
+  //            first_          first_ + inits_             scale_position(0)
   std::optional<std::string> wrong_group() {
     for (const ir::Statement& s : before_.statements) {
       const std::string& buffer = s.writes.front().buffer;
@@ -109,6 +112,7 @@ class OnlineCheck {
     if (!region || region->step != 1) return "there is no loop over " + rewrite_.loop;
     begin_ = region->begin;
     stop_ = region->end;
+    // Initial values go in front of the loop, or each iteration would begin its sums anew.
     for (std::size_t i = 0; i < inits_; ++i)
       if (!ir::equal(after_.statements[first_ + i], *sum_inits_[i]))
         return sum_inits_[i]->name + " has changed";
@@ -117,7 +121,9 @@ class OnlineCheck {
   }
 
   // The statement after is the one before at other points, each point once, in exactly one
-  // iteration of L.
+  // iteration of L. `points` says how: each iterator of the one before over those of the one
+  // after, k = 8*L + k.i. The map has to be injective (nothing twice) and onto the old domain
+  // (nothing lost, nothing added).
   std::optional<std::string> wrong_points(std::size_t index, const ir::Statement& then) const {
     const ir::Statement& now = after_.statements[index];
     const auto found = rewrite_.points.find(then.name);
@@ -189,6 +195,8 @@ class OnlineCheck {
     return std::nullopt;
   }
 
+  // A += exp(e - M) * v with weights put back in place of their reads, so that all kinds of sums
+  // have one form; the scale that belongs to it is then computed and compared as an expression.
   std::optional<std::string> wrong_sum(std::size_t which) const {
     const ir::Statement& then = *sums_[which];
     const std::string& buffer = then.writes.front().buffer;

@@ -1,3 +1,16 @@
+// OpenScop, read as what isl reads. A relation is a header of six sizes and a row per constraint,
+//
+//   e/i | outputs | inputs | locals | parameters | 1        0: sum == 0, 1: sum >= 0
+//
+// of which only SCATTERING is used: the domain and the accesses are those of the Program, which
+// the file is judged against. The parts of a union are separate matrices, joined by ';' in isl's
+// text:
+//
+//   1 4 1 1 0 0            S[i0_] -> [c0_] : 0 - 1*c0_ + 2*i0_ = 0
+//   0 -1 2 0
+//
+// The text is not trusted: sizes are limited before memory is taken, and numbers are parsed in
+// full. What a name or a length means is asked later, of isl's text (foreign_schedule.cc).
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -16,7 +29,8 @@ struct Line {
   std::vector<std::string> words;
 };
 
-// Without comments and empty lines.
+// Without comments and empty lines, each with its number in the file for messages. OpenScop is
+// made of lines: how many words one has tells a matrix from the number of its parts (`matrices`).
 std::vector<Line> numbered_lines(const std::string& text) {
   std::vector<Line> lines;
   std::istringstream stream(text);
@@ -47,6 +61,8 @@ class Reader {
   Reader(const std::string& text, const ir::Program& program, std::string origin)
       : lines_(numbered_lines(text)), program_(program), origin_(std::move(origin)) {}
 
+  // In the order of the format: the language, the context (its rows are not used: the Program has
+  // its own), the names of parameters, the statements, and extensions up to the end.
   std::string run() {
     expect("<OpenScop>");
     next("a language");
@@ -72,6 +88,7 @@ class Reader {
   std::size_t at_ = 0;
   std::vector<std::string> params_;
 
+  // At the line that was read last.
   [[noreturn]] void fail(const std::string& message) const {
     const int line =
         lines_.empty() ? 1 : lines_[std::min(at_ == 0 ? 0 : at_ - 1, lines_.size() - 1)].number;
@@ -121,7 +138,8 @@ class Reader {
     return count_of(line.words[0], what);
   }
 
-  // The parts of a union; mostly one.
+  // A relation, or a union of several. A union has the number of its parts alone in the first
+  // line, where a single relation begins with its six sizes at once.
   std::vector<Matrix> matrices(const std::string& type) {
     expect(type);
     std::int64_t parts = 1;
@@ -140,6 +158,7 @@ class Reader {
     std::vector<std::int64_t> sizes;
     for (const std::string& word : line.words) sizes.push_back(count_of(word, "a size"));
     Matrix matrix{sizes[2], sizes[3], sizes[4], sizes[5], {}, line.number};
+    // Besides the dimensions: e/i in front and the constant at the end.
     const std::int64_t columns = 2 + sizes[2] + sizes[3] + sizes[4] + sizes[5];
     if (sizes[1] != columns)
       fail("the relation has " + std::to_string(sizes[1]) + " columns, its dimensions make " +
@@ -158,6 +177,8 @@ class Reader {
     return matrix;
   }
 
+  // Names are optional. Where the file has none, its parameters are the Program's in their order;
+  // the number of columns has to agree in either case.
   void read_params(std::int64_t count) {
     const std::int64_t provided = number("whether parameters are provided");
     if (provided != 0) {
@@ -177,6 +198,7 @@ class Reader {
       if (isl_name(param) != param) fail("'" + param + "' is no name of a size");
   }
 
+  // Statements have no names in OpenScop: the i-th is the i-th of the Program.
   std::string statement(const ir::Statement& s) {
     const std::int64_t count = number("the number of relations of " + s.name);
     std::string text;
@@ -194,6 +216,7 @@ class Reader {
     return text;
   }
 
+  // <tag> ... </tag>; what is inside is another tool's own.
   void skip_extension() {
     const std::string tag = next("an extension").words[0];
     if (!tag.starts_with("<") || tag.size() < 3)
@@ -212,6 +235,10 @@ class Reader {
     if (at_ < lines_.size()) fail("has more than one scop, expected one");
   }
 
+  // One matrix as a map of isl. Columns get names that end in an underscore, c0_, i0_, e0_, apart
+  // from the usual names of sizes; locals are quantified:
+  //
+  //   S[i0_] -> [c0_] : exists e0_ : 0 - 1*c0_ + 1*i0_ - 4*e0_ = 0 and ...
   std::string map_text(const ir::Statement& s, const Matrix& m) const {
     if (m.params != static_cast<std::int64_t>(params_.size()))
       fail("the scattering of " + s.name + " has " + std::to_string(m.params) +
@@ -246,6 +273,7 @@ class Reader {
 
 }  // namespace
 
+// The first word decides; of a large file of another kind only the beginning is split into words.
 bool is_openscop(const std::string& text) {
   const std::vector<Line> lines = numbered_lines(text.substr(0, 4096));
   return !lines.empty() && lines[0].words[0] == "<OpenScop>";

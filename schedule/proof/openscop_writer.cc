@@ -11,8 +11,13 @@ namespace {
 
 using ir::Affine;
 
-// Rows over columns with names; floors become columns of their own, each with the two rows that say
-// what it is.
+// Rows over columns with names. OpenScop has no division: t = e // d becomes a local dimension t
+// with the two inequalities that define it,
+//
+//   e - d*t >= 0,   d - 1 - (e - d*t) >= 0          0 <= e mod d < d
+//
+// The columns are known only when the last row has been added, as each may bring a division. So
+// rows are kept as sums by name and laid out by `text`.
 class Relation {
  public:
   Relation(std::vector<std::string> outputs, std::vector<std::string> inputs,
@@ -64,9 +69,10 @@ class Relation {
   std::vector<Division> divisions_;
   std::vector<Row> rows_;
 
-  // No name of a Program.
+  // A name of a Program may have dots inside, never at its end: "l1." cannot be one.
   static std::string local(std::size_t i) { return "l" + std::to_string(i + 1) + "."; }
 
+  // For comments in the file alone.
   static std::string shown(const std::string& name) { return name.substr(0, name.find('.')); }
 
   static std::string listed(const std::vector<std::string>& names) {
@@ -75,6 +81,7 @@ class Relation {
     return text;
   }
 
+  // Every floor replaced by its column, innermost first: (i // 4 + j) // 2 makes two columns.
   Row flatten(const Affine& value) {
     Affine flat(value.constant());
     for (const ir::Term& term : value.terms()) {
@@ -84,6 +91,7 @@ class Relation {
     return {false, flat, ""};
   }
 
+  // One column per division: equal ones of several rows share it.
   std::string column_of(const ir::FloorDiv& div) {
     const Affine numerator = flatten(div.numerator).value;
     for (std::size_t i = 0; i < divisions_.size(); ++i)
@@ -99,6 +107,7 @@ class Relation {
     return name;
   }
 
+  // In the order of the columns: outputs, inputs, locals, parameters, constant.
   std::string row_text(const Row& row) const {
     std::string text = row.equality ? "   0" : "   1";
     const auto cell = [&](std::int64_t value) {
@@ -114,6 +123,11 @@ class Relation {
   }
 };
 
+// Times have the form 2d+1 (Kelly and Pugh) that Clan and CLooG use: places in sequences and values
+// of loops alternate, and all statements have equally many.
+//
+//   t > { i > A; j > B }       A[t, i] -> [0, t, 0, i, 0]
+//                              B[t, j] -> [0, t, 1, j, 0]
 class Writer {
  public:
   explicit Writer(const State& state) : state_(state), params_(state.reference->params) {
@@ -122,6 +136,7 @@ class Writer {
       for (const ir::Load* load : ir::reads_of(s.body)) number_of(load->buffer);
     }
     if (state.tree) visit(state.tree, {}, 0);
+    // Shorter times end in zeros: they differ from all others before that.
     std::size_t longest = 0;
     for (const auto& [name, time] : times_) longest = std::max(longest, time.size());
     for (auto& [name, time] : times_) time.resize(longest);
@@ -145,6 +160,7 @@ class Writer {
  private:
   const State& state_;
   std::vector<std::string> params_;
+  // The format wants an array's number, from 1, as the first dimension of every access.
   std::vector<std::string> buffers_;  // their number is the place, from 1
   std::map<std::string, std::vector<Affine>> times_;
   std::string text_;
@@ -168,8 +184,9 @@ class Writer {
     return buffers_.size();
   }
 
-  // Places in sequences and rows of loops in turn; rows as loops by name, for each statement
-  // to put in its own.
+  // Places and loops from the root to the node. A loop is kept by its name, as each statement
+  // below has a row of its own for it. A sequence is never a child of a sequence (make_sequence),
+  // so that one place between two loops is enough.
   struct Step {
     std::int64_t place = 0;
     std::string loop;  // empty: the place alone
@@ -213,6 +230,8 @@ class Writer {
       const bool gathers = std::ranges::any_of(
           write.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
       relations.push_back(
+          // WRITE is a must-access. A subscript read at run time may be of any cell, and a guard
+          // may be false: neither is a must.
           access(s, write.buffer, write.indices, {}, gathers || s.guard ? "MAY_WRITE" : "WRITE"));
       if (s.combiner != ir::Combiner::None)
         relations.push_back(access(s, write.buffer, write.indices, {}, "READ"));
@@ -227,6 +246,8 @@ class Writer {
     body(s);
   }
 
+  // Arr == the array's number, [1] == the first subscript, and so on. A dimension without a row
+  // is any value; the guard of a read is a constraint on the iterators.
   std::string access(const ir::Statement& s, const std::string& buffer,
                      const std::vector<ir::Index>& indices,
                      const std::vector<ir::Constraint>& guard, const std::string& type) {
@@ -254,6 +275,7 @@ class Writer {
     return result;
   }
 
+  // Text for people and for printers of code: no tool computes with it.
   void body(const ir::Statement& s) {
     std::string text;
     for (std::size_t i = 0; i < s.writes.size(); ++i) {

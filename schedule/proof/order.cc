@@ -1,4 +1,4 @@
-// Which dependences run backwards in a State, and how that is said.
+// Which dependences run backwards in a State, and the words that a refusal has for it.
 #include <isl/map.h>
 #include <isl/space.h>
 
@@ -57,8 +57,8 @@ std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model
   return parts;
 }
 
-// Pairs of two statements of the basis as those of two that run their instances, some again in
-// every iteration of a site: those of one iteration.
+// The pairs of a dependence, carried over to two statements that run its instances. Where both run
+// them again in every iteration of a site, only pairs of one iteration count.
 isl::map between_any(const isl::map& pairs, const Basis& basis, const IslModel& model, int source,
                      int sink) {
   const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(source)].statement;
@@ -71,7 +71,8 @@ isl::map between_any(const isl::map& pairs, const Basis& basis, const IslModel& 
   return isl::manage(mapped);
 }
 
-// Between some two of the statements that run the instances of its two.
+// Whether the dependence runs backwards between any statement that runs instances of its source and
+// any that runs instances of its sink.
 bool is_backwards(const Dependence& d, const Basis& basis, const IslModel& model) {
   const auto runs = [&](std::size_t i, int of) {
     const ScheduledStatement& s = *model.statements[i].statement;
@@ -103,6 +104,8 @@ OrderViolation locate(const Dependence& d, const BackwardPairs& wrong, const Isl
   return {&d, wrong.depth, "", first_point(pairs, model.params)};
 }
 
+// A time vector has one dimension per node on the path from the root (isl_model.cc), so that a
+// depth names a node: a loop, or a sequence (empty).
 std::string loop_at(const IslModel& model, const std::string& statement, int depth) {
   int position = 0;
   std::string found;
@@ -135,6 +138,7 @@ bool involves(const IslModel& model, int source, int sink, const std::vector<std
   return moved.empty() || named(source) || named(sink);
 }
 
+// Outermost first, then the smallest sizes, compared one after the other by name.
 bool smaller(const OrderViolation& a, const OrderViolation& b) {
   if (a.depth != b.depth) return a.depth < b.depth;
   return a.point.params < b.point.params;
@@ -184,8 +188,8 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
 
 namespace {
 
-// Updates by one combiner: of one sum, which may be of two statements. Pairs of two statements
-// are two pairs.
+// Updates of one sum, by one statement or by two with the same combiner. Not so for argmax: a value
+// with its position, of two statements, are two results.
 bool is_one_sum(const Basis& basis, const Dependence& d) {
   const ir::Statement& first =
       basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;

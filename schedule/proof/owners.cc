@@ -3,10 +3,9 @@
 // make all writes to a cell, and what reads it has to be in the warp of the thread that writes it:
 // lanes of a warp can read each other's registers (lower/exchange_lanes.h). That two threads read a
 // cell is nothing more: somebody has written it. The number of an instance's thread is the value of
-// its loop of threads (32 * warp + lane); what stands in no such loop runs on thread
-// 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration has
-//    its own. Those that a
-// loop of warps allocates are still spread over 32 lanes.
+// its loop of threads (32 * warp + lane); what stands in no such loop runs on thread 0. Nothing is
+// asked of registers that a loop of threads or lanes allocates: each iteration has its own. Those
+// that a loop of warps allocates are still spread over 32 lanes.
 #include <isl/map.h>
 
 #include <algorithm>
@@ -72,7 +71,7 @@ class OwnerCheck {
     const IslAccess* access;
   };
   const IslModel& model_;
-  std::vector<isl::map> threads_, warps_;  // instance -> its thread, its warp; a statement each
+  std::vector<isl::map> threads_, warps_;  // instance -> its thread, its warp; one per statement
 
   std::vector<Touch> touches(const IslBuffer& buffer) const {
     std::vector<Touch> result;
@@ -83,7 +82,8 @@ class OwnerCheck {
     return result;
   }
 
-  // Pairs of instances at one place, on threads that may not both touch it so.
+  // Pairs of instances that touch one place from two threads (warps, for a write and a read), which
+  // must not be.
   isl::map strangers(const Touch& x, const Touch& y) const {
     const isl::map one_place = places(model_, x.statement, *x.access)
                                    .apply_range(places(model_, y.statement, *y.access).reverse());

@@ -38,7 +38,8 @@ std::vector<LoopId> concurrent_loops(const State& state) {
   return ids;
 }
 
-// Padding may hold anything; statements that run there have to stand that.
+// Padding may hold anything; a statement that runs there must be able to compute something of any
+// value: a subscript read from padding could be any address.
 std::optional<Refusal> padding_refusal(const State& state) {
   for (const ScheduledStatement& s : state.statements) {
     if (!s.padded || (s.kind != StatementKind::Copy && is_total(s.body))) continue;
@@ -50,6 +51,9 @@ std::optional<Refusal> padding_refusal(const State& state) {
   return std::nullopt;
 }
 
+// Order: bounds first, since the cells of joined coordinates are right only within bounds
+// (CellDigits), then what is quick to decide and easiest to explain. Sources compare the State
+// with the last Program of the chain, which the rewrites connect with the reference.
 std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state) {
   if (auto refusal = padding_refusal(state)) return refusal;
   const IslModel model = make_model(impl.context, state);
@@ -131,6 +135,7 @@ std::optional<Refusal> Prover::check_storage(const State& state, const std::stri
 std::optional<Refusal> Prover::check_reuse(const State& state) {
   return guarded(*impl_, [&] { return schedule::check_reuse(make_model(impl_->context, state)); });
 }
+// An answer here leads a scheduler, not a verdict: undecided counts as yes.
 bool Prover::takes_values(const State& state, const std::string& tensor,
                           const ValueEnds& ends) try {
   impl_->context.limit(impl_->options.quota);
@@ -139,6 +144,8 @@ bool Prover::takes_values(const State& state, const std::string& tensor,
   if (!is_quota(impl_->context, e)) throw_isl_fault(impl_->context, e, kLibrary);
   return true;
 }
+// Undecided: every update counts as reordered, so that a note may say too much but never too
+// little.
 std::vector<std::string> Prover::reordered(const State& state) try {
   impl_->context.limit(impl_->options.quota);
   return reordered_updates(*impl_, make_model(impl_->context, state));

@@ -12,11 +12,14 @@ isl_id* make_id(isl_ctx* ctx, const std::string& name) {
   return isl_id_alloc(ctx, name.c_str(), nullptr);
 }
 
+// A guard's value is compared by its text: "FILL 0" of both sides is one value.
 std::string fill_name(const ScheduledStatement& s, int read) {
   const ir::Load* load = accesses_of(s).at(static_cast<std::size_t>(read)).load;
   return load && load->otherwise ? "FILL " + ir::to_string(load->otherwise) : "";
 }
 
+// All cells of a buffer of the Program, as instances of a virtual statement: no rows of a scope,
+// which interface buffers do not have.
 isl::set cells_of(const IslModel& model, int buffer, const std::string& tuple) {
   const IslBuffer& b = model.buffers[static_cast<std::size_t>(buffer)];
   isl_space* space = isl_space_set_from_params(isl_set_get_space(model.context.get()));
@@ -34,6 +37,7 @@ isl::set cells_of(const IslModel& model, int buffer, const std::string& tuple) {
   return isl::manage(isl_set_intersect_params(cells.release(), model.context.copy()));
 }
 
+// { IN3[d0, d1] -> B3[d0, d1] }: instance (d0, d1) of IN writes that cell.
 isl::map identity_onto(const isl::set& from, const std::string& tuple) {
   isl_map* map = isl_set_identity(from.copy());
   return isl::manage(isl_map_set_tuple_id(map, isl_dim_out, make_id(isl_map_get_ctx(map), tuple)));
@@ -74,6 +78,8 @@ isl::map in_cells(const IslModel& model, int buffer) {
   return virtual_accesses(model, buffer, "IN");
 }
 
+// { instance -> "FILL v"[] } where the guard is false: a source without coordinates, the same for
+// all instances.
 isl::union_map with_fill(const isl::union_map& sources, const Sink& sink) {
   if (!sink.outside) return sources;
   isl_space* space =

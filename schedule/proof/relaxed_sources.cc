@@ -27,7 +27,7 @@ isl::map same_prefix(const isl::map& pairs, int prefix) {
   return isl::manage(same);
 }
 
-// One map a pair of statements: source and sink, -1 for what is virtual.
+// One map per pair of statements: source and sink, -1 for what is virtual.
 void for_each_pair(const isl::union_map& pairs,
                    const std::function<void(int, int, isl::map)>& visit) {
   pairs.foreach_map([&](isl::map map) {

@@ -24,6 +24,8 @@ class ReuseCheck {
 
   std::optional<Refusal> run() {
     for (std::size_t a = 0; a < model_.statements.size(); ++a)
+      // Every access to e against every access to y: `pairs` are those at one place, none may run
+      // backwards.
       for (const IslAccess& early : model_.statements[a].accesses) {
         if (early.buffer != kept_) continue;
         if (auto refusal = check(static_cast<int>(a), early)) return refusal;
@@ -53,7 +55,9 @@ class ReuseCheck {
     return std::nullopt;
   }
 
-  // Pairs of instances at one place, but for an instance that reads there what it then overwrites.
+  // Pairs of instances at one place. The tuple "P" stands for both buffers, since one element of
+  // y lies where the element of e with its subscripts did. Exempt is an instance that reads e and
+  // writes y there, x[i] = f(e[i]): within an instance reads come before the write.
   isl::map pairs(int a, const IslAccess& early, int b, const IslAccess& late) const {
     isl::map all = onto(early.cells, "P").apply_range(onto(late.cells, "P").reverse());
     if (a != b || early.write || !late.write) return all;
@@ -87,6 +91,8 @@ class ReuseCheck {
     return result;
   }
 
+  // Cells that may be written of e, cells that are surely written of y: either errs on the safe
+  // side.
   isl::set written(int buffer) const {
     isl::set all;
     for (const IslStatement& s : model_.statements)

@@ -1,7 +1,13 @@
 // The chain of rewrites from the reference Program to the one that is scheduled. Each step is
-// proved from its two Programs, whoever made them; what holds between neighbours holds from end to
-// end. The shape that all steps but inlining have: the same statements in the same order, but for
-// one group that takes the place of some.
+// proved from its two Programs, whoever made them; what holds between neighbours holds from end
+// to end. Most steps have one shape: the same statements in the same order, but for one group of
+// consecutive ones, in whose place others stand.
+//
+//   before   A | B C | D            statements 0 .. 3, group {1, 3}
+//   after    A | B' X C' | D        its place: 1 .. 3; D moved from 3 to 4
+//
+// `replaced_group` compares everything but the group; what stands in the group is the argument of
+// each kind of rewrite, in its own file.
 #include "schedule/proof/rewrites.h"
 
 #include <algorithm>
@@ -34,7 +40,8 @@ ir::Program surroundings(const ir::Program& program, const std::vector<std::stri
   return result;
 }
 
-// The order as a list: positions of statements, and marks where a region begins and ends.
+// The order as a list: positions of statements, and marks where a region begins and ends. Two
+// orders are equal exactly if their lists are, as brackets determine the tree.
 void flatten(const std::vector<ir::Item>& items, std::vector<std::string>& into) {
   for (const ir::Item& item : items) {
     if (const std::size_t* index = std::get_if<std::size_t>(&item)) {
@@ -67,6 +74,7 @@ std::optional<std::string> replaced_group(const ir::Program& before, const ir::P
   }
   if (!ir::equal(surroundings(before, {}), surroundings(after, temporaries)))
     return "another interface";
+  // The new group has as many statements more (or fewer) as the new Program.
   const auto extra =
       static_cast<std::ptrdiff_t>(after.statements.size() - before.statements.size());
   const auto new_end = static_cast<std::ptrdiff_t>(group.end) + extra;
@@ -78,6 +86,9 @@ std::optional<std::string> replaced_group(const ir::Program& before, const ir::P
     if (!ir::equal(before.statements[i], after.statements[there]))
       return before.statements[i].name + " has changed";
   }
+  // The old order with the group's positions replaced by those of the new group, in a region of
+  // its own if there is one, and every position behind it moved by `extra`. The new Program must
+  // have just that.
   std::vector<std::string> expected, members;
   for (std::size_t i = group.begin; i < end; ++i) {
     if (region && i == group.begin + region->in_front) members.push_back(region->text);
@@ -98,6 +109,8 @@ std::optional<std::string> replaced_group(const ir::Program& before, const ir::P
   return std::nullopt;
 }
 
+// Only surroundings and order: what became of the other statements is the caller's question,
+// since inlining changes all that read the temporary.
 std::optional<std::string> dropped_statement(const ir::Program& before, const ir::Program& after,
                                              std::size_t gone, const std::string& temporary) {
   if (!ir::equal(surroundings(before, {temporary}), surroundings(after, {})))
@@ -171,6 +184,8 @@ std::optional<Refusal> lost_sizes(const IslModel& before, const IslModel& after)
 
 }  // namespace
 
+// The last Program of the chain has to be the very object that the State schedules: an equal text
+// that no step has led to would not have been proved.
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
   std::shared_ptr<const ir::Program> before = impl.reference;
   for (const Rewrite& rewrite : state.rewrites) {

@@ -59,7 +59,7 @@ std::optional<double> terms_of(const State& state, const std::string& update) {
   return terms_of(state.basis, update);
 }
 
-// With the updates of its tensor that may change places with it.
+// The terms of all updates of its tensor that may change places with it: they are one sum.
 std::optional<double> terms_of_class(const State& state, const ir::Statement& update) {
   double all = 0;
   for (const ir::Statement& s : state.basis->statements) {
@@ -114,6 +114,7 @@ std::string factor_note(const State& state, const Rewrite& rewrite) {
 using Weights = std::vector<const ir::Statement*>;
 
 // The definitions of exponentials in the loop of `rewrite online`.
+// The rewrite has moved them into its loop, and knows the points of what it moved.
 Weights weights_of(const Rewrite& rewrite) {
   Weights weights;
   for (const ir::Statement& s : rewrite.after->statements)

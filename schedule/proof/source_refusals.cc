@@ -1,3 +1,13 @@
+// What a refusal shows is one point. Pairs come as a relation { sink -> source }; wrapped it is a
+// set whose points have the parameters, the coordinates of the sink and those of the source, and
+// `first_point` takes the smallest of these. The first dim(in) values are then the sink, the rest
+// the source:
+//
+//   { S1[i, k] -> S0[i'] }       point (N; 0, 3, 0):  N=4, S1(i=0, k=3), S0(i'=0)
+//
+// Sources are named by their tuples (isl_bridge.h, reads.h): "S<i>" a statement, "IN<j>" what a
+// buffer holds before the kernel, with the cell as its coordinates, "FILL v" the value of a false
+// guard.
 #include "schedule/proof/source_refusals.h"
 
 #include "schedule/proof/correspondence.h"
@@ -17,6 +27,7 @@ Refusal illegal(std::string headline, Counterexample example) {
   return refusal;
 }
 
+// A union has one map per pair of tuples, and one instance is all that a refusal shows.
 std::optional<isl::map> first_map(const isl::union_map& maps) {
   std::optional<isl::map> first;
   maps.foreach_map([&](isl::map map) {
@@ -27,6 +38,8 @@ std::optional<isl::map> first_map(const isl::union_map& maps) {
 
 }  // namespace
 
+// Sink and source are both instances of the State: a path of updates is one of the schedule's,
+// and no instance of the reference stands for its place.
 Refusal SourceRefusals::wrong_path(const Sink& sink, const isl::union_map& pairs,
                                    const std::string& headline, const std::string& does) const {
   const isl::map map = *first_map(pairs);
@@ -57,6 +70,9 @@ Counterexample SourceRefusals::example_of(const isl::map& pairs, Point& point) c
   return c;
 }
 
+// Two updates that continue one value:
+//
+//   u1 <- u2,  u1 <- u3          what u1 has summed so far is in both
 Refusal SourceRefusals::counted_twice(const isl::union_map& pairs) const {
   Point point;
   Counterexample c = example_of(*first_map(pairs), point);
@@ -72,6 +88,11 @@ Refusal SourceRefusals::done_twice(const isl::map& pairs) const {
   return illegal("an update would be done twice", c);
 }
 
+// Twins begin one generation twice, and something continues one of them:
+//
+//   init(0) <- u1,  init(0)' <- u2      a reader takes u1 or u2, each of which lacks the other
+//
+// The twins' pair says which instance begins the sum again; a link to a twin says who went on.
 Refusal SourceRefusals::cut_in_two(const isl::union_map& twins, const isl::union_map& links) const {
   Point point;
   const isl::map pairs = *first_map(twins);
@@ -84,6 +105,7 @@ Refusal SourceRefusals::cut_in_two(const isl::union_map& twins, const isl::union
   return illegal("a sum would be cut in two", c);
 }
 
+// Writes are the last accesses of a statement, so the last one's text is the element updated.
 Refusal SourceRefusals::changed_order(int statement, const isl::map& pairs) const {
   Point point;
   Counterexample c = example_of(pairs, point);
@@ -105,12 +127,14 @@ std::string SourceRefusals::describe(const isl::map& map, const Point& point,
   if (name.rfind("FILL ", 0) == 0) return "the padding value " + name.substr(5);
   std::string cell;
   for (std::int64_t v : values) cell += (cell.empty() ? "" : ", ") + std::to_string(v);
+  // IN's coordinates are those of the cell.
   if (name[0] == 'I') return "the input " + family_ + "[" + cell + "]";
   const ir::Statement& s =
       of.statements[static_cast<std::size_t>(std::stoi(name.substr(1)))].statement->body;
   return to_string(make_instance(s, values));
 }
 
+// OUT is no statement: its instances are the cells of the result.
 Instance SourceRefusals::sink_instance(const Sink& sink,
                                        const std::vector<std::int64_t>& values) const {
   if (sink.statement < 0) {
@@ -144,6 +168,8 @@ Refusal SourceRefusals::undefined_read(const Sink& sink, const isl::union_set& i
   return illegal("a value would be read that was never written", c);
 }
 
+// The source found is mapped to the reference by the caller, so that both sides are named in the
+// words of the Program, and a part of a statement or a copy never appears.
 Refusal SourceRefusals::wrong_source(const Sink& sink, const isl::union_map& wrong,
                                      const isl::union_map& expected) const {
   isl::map map = *first_map(wrong);
@@ -161,6 +187,7 @@ Refusal SourceRefusals::wrong_source(const Sink& sink, const isl::union_map& wro
   return illegal("a read would get another value", c);
 }
 
+// What the reference has at the same reader: `expected` at the reader's coordinates.
 std::string SourceRefusals::expected_source(const isl::map& map, const Point& reader,
                                             const isl::union_map& expected) const {
   isl_set* at = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));

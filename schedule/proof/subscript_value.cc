@@ -62,10 +62,11 @@ std::vector<Row> equations_of(const ValueAtAccess& at) {
   return rows;
 }
 
-// A guess at factors with value = sum of factor * subscript + constant: who calls makes sure.
 // Second form: value = f_1 * subscript_1 + .. + f_n * subscript_n + constant. Each atom (iterator
-// or division) gives a linear equation in the f; Gauss and Jordan over doubles, rounded. A wrong
-// guess does no harm: `is_sum_of_subscripts` subtracts exactly and looks at what is left.
+// or division) gives a linear equation in the f; Gauss-Jordan elimination over doubles, rounded.
+// A wrong guess does no harm: `is_sum_of_subscripts` subtracts exactly and looks at what is left.
+//
+//   A[8*t + i, j], value t*8 + i + 5       8 f_1 = 8 (t),  f_1 = 1 (i),  f_2 = 0 (j):  f = (1, 0)
 std::vector<std::int64_t> guess_factors(const ValueAtAccess& at) {
   std::vector<Row> rows = equations_of(at);
   const std::size_t dimensions = at.access->indices.size();

@@ -25,6 +25,11 @@ isl::set cells_of(const Accesses& accesses) {
   return all;
 }
 
+// One copy, held against the conditions a, b and c of docs/proof.md. Places in a body are
+// compared by the first dimension of the time below the scope, a constant where the body is a
+// sequence:
+//
+//   scope > { copy in (0); users (1), (2); copy back (3) }
 class OneCopy {
  public:
   OneCopy(const IslModel& model, int copy) : model_(model), copy_(copy), buffer_(buffer(copy)) {}
@@ -34,6 +39,7 @@ class OneCopy {
     if (!collect() || !is_between() || !is_whole()) return std::nullopt;
     isl::map held = relation(ins_, true);
     if (isl_map_is_single_valued(held.get()) != isl_bool_true) return std::nullopt;
+    // What is copied back goes to where it came from.
     if (!outs_.empty() && !relation(outs_, false).is_subset(held)) return std::nullopt;
     if (!writes_.empty() && holds_twice()) return std::nullopt;
     if (!is_apart(held)) return std::nullopt;
@@ -243,6 +249,9 @@ bool has_known_cells(const IslModel& model, const std::string& tensor) {
 }
 
 // Whether a copy was found that could go.
+// The users of a transparent copy become users of what it copies: their cells go through `held`,
+// and the moves themselves have no accesses any more. The buffer is its own family then, so that
+// it does not count as staged storage of the tensor. Copies of copies go one by one.
 bool remove_one(IslModel& model, const std::string& tensor) {
   for (std::size_t i = 0; i < model.buffers.size(); ++i) {
     IslBuffer& buffer = model.buffers[i];

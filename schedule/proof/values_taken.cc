@@ -22,6 +22,7 @@ bool is_exact(const IslModel& model, const std::string& tensor) {
 
 bool takes_values(const Basis& basis, const std::string& tensor, const ValueEnds& ends) {
   const IslModel& model = basis.model;
+  // A read whose cell is not known may take anything.
   if (!is_exact(model, tensor)) return true;
   const auto name_of = [&](int statement) {
     return model.statements[static_cast<std::size_t>(statement)].statement->body.name;

@@ -1,3 +1,11 @@
+// A lexer for all of the text, then a parser by recursive descent. Indentation is no token: each
+// token has its column, and a block goes on as long as its keys or dashes stand in one column:
+//
+//   domain: "{ S[i] }"          a map at column 0, its keys `domain` and `child`
+//   child:
+//     sequence:
+//     - filter: "{ S[i] }"      a dash may stand in the column of its key, as isl prints it;
+//       child: ...              this map is at the column of `filter`
 #include "schedule/proof/yaml_subset.h"
 
 #include <algorithm>
@@ -8,6 +16,7 @@
 namespace polyte::schedule {
 namespace {
 
+// Each level is a recursive call of the parser.
 constexpr int kDeepest = 200;
 
 struct YamlToken {
@@ -34,6 +43,7 @@ class Lexer {
       if (c == '\n') {
         ++line_;
         begin_of_line_ = ++at_;
+      // No tabs: YAML has none in indentation.
       } else if (c == ' ' || c == '\r') {
         ++at_;
       } else if (c == '#') {
@@ -60,6 +70,8 @@ class Lexer {
       return token;
     }
     if (text_[at_] == '"') {
+      // No escapes: sets and maps have none. A string may run over several lines, and the columns
+      // of what follows it count from the last newline within the quotes.
       const std::size_t close = text_.find('"', at_ + 1);
       if (close == std::string::npos) fail(line_, "a quote is not closed");
       token = {YamlToken::Kind::Quoted, text_.substr(at_ + 1, close - at_ - 1), line_,
@@ -123,6 +135,7 @@ class Parser {
       result.value = flow_sequence();
     else if (here().is('-'))
       result.value = block_sequence();
+    // A word is a key if a colon is behind it; the same word alone is a value.
     else if (here().is_text() && after().is(':'))
       result.value = block_map();
     else if (here().is_text())
@@ -140,6 +153,8 @@ class Parser {
     return name;
   }
 
+  // { a: x, b: [ 1, 0 ] }, in which columns mean nothing; a comma may stand before the closing
+  // brace.
   Yaml::Map flow_map() {
     Yaml::Map map;
     for (take('{'); !here().is('}'); here().is('}') ? void() : take(',')) {
@@ -157,8 +172,9 @@ class Parser {
     return all;
   }
 
-  // Keys that stand below each other; what is below a key stands further in, the dashes of a
-  // sequence may stand below it.
+  // Keys in one column. The value of a key stands behind it in its line, or below it and further
+  // in; the dashes of a sequence may stand in the column of the key itself. `a: b: c` in one line
+  // is no YAML: a map that is a value begins on a line of its own.
   Yaml::Map block_map() {
     Yaml::Map map;
     const int column = here().column;
@@ -175,6 +191,7 @@ class Parser {
     return map;
   }
 
+  // `- x` below `- y`, dashes in one column; a map behind a dash has the column of its first key.
   Yaml::Sequence block_sequence() {
     Yaml::Sequence all;
     const int column = here().column;

@@ -4,6 +4,11 @@
 
 namespace polyte::schedule {
 
+// Scores, the softmax of a row and the product with the values, from one statement on:
+//
+//   s[i, j] = sum[d] q[i, d] * k[j, d]        m[i] = max[j] s[i, j]
+//   w[i, j] = exp(s[i, j] - m[i])             l[i] = sum[j] w[i, j]
+//   o[i, c] = sum[j] w[i, j] * v[j, c]        (or of w / l, then deferred)
 std::optional<AttentionFound> find_attention(const KernelSoFar& kernel,
                                              std::span<const StatementGroup> groups) {
   const auto first = static_cast<std::size_t>(statements_of(groups.front()).front() -
@@ -20,6 +25,7 @@ std::optional<AttentionFound> find_attention(const KernelSoFar& kernel,
 
 AttentionRoles::AttentionRoles(const KernelSoFar& kernel, AttentionFound found)
     : kernel_(kernel), form_(std::move(found.form)) {
+  // The box around the domain; an empty one counts as 1, as sizes are divided by it.
   const auto extent = [&](const ir::Statement& s, const std::string& loop) {
     const auto facts = facts_of(kernel_.reference, s);
     return std::max<std::int64_t>(1, find(facts, loop)->extent);
@@ -39,6 +45,12 @@ std::string AttentionRoles::fresh(std::string name) const {
   return name;
 }
 
+// Each block reads all keys and values of its batch once, so that the traffic of keys is
+//
+//   batches * ceil(rows / Bm) * (bytes of keys and values):  the taller Bm, the less
+//
+// as long as the blocks, batches * ceil(rows / Bm), are enough for all multiprocessors. The
+// file's sizes come in increasing order; the smallest is taken in any case.
 std::int64_t AttentionRoles::most_rows(const TemplateFile& file) const {
   std::int64_t best = 0;
   for (const std::int64_t rows : allowed(file, "Bm")) {
@@ -50,6 +62,7 @@ std::int64_t AttentionRoles::most_rows(const TemplateFile& file) const {
   return best;
 }
 
+// `Depth` of 1 is no pipeline: the param stays without a value and takes its line out.
 void AttentionRoles::describe(std::int64_t rows, std::int64_t keys, std::int64_t depth,
                               const std::vector<std::string>& scored) {
   filling_.values = {{"Bm", std::to_string(rows)}, {"Bn", std::to_string(keys)}};
@@ -63,6 +76,8 @@ void AttentionRoles::describe(std::int64_t rows, std::int64_t keys, std::int64_t
   dimensions_of(scope, "sum", scope.names.at("sum"), form_.product->writes[0]);
 }
 
+// Roles of docs/templates.md. `tops` and `parts` are the tensors that split_reduction makes: the
+// maximum and the total of the keys of one thread, before those of a row's threads are combined.
 void AttentionRoles::names() {
   const std::string sum =
       // Where weights are divided by the total before the product, the division moves behind it
@@ -94,8 +109,15 @@ void AttentionRoles::names() {
   filling_.scope.lists["batch"] = form_.batch;
 }
 
-// The groups, by the loops that a directive cuts: `keyed` have the key loop, `moved` rows (those
-// that `rewrite online` adds, too), `wide` the columns, `rowwise` rows alone.
+// The groups, by the loops that a directive cuts: `keyed` have the key loop, `moved` have rows
+// and may have been moved or added by `rewrite online` (maximum.old, total.scale, sum.scale),
+// `wide` have columns, `rowwise` rows alone.
+//
+//             keyed   moved   wide   rowwise          keyed   moved   wide   rowwise
+//   scores      x       x                     maximum   x       x                x
+//   total       x       x                     sum       x       x      x
+//   .scale              x    (sum)   (total)  after             x      x
+//   .old                x              x      inits             x    (sum)  (maximum)
 void AttentionRoles::statements(const std::vector<std::string>& scored) {
   const auto& names = filling_.scope.names;
   const std::string sum_init = names.at("sum_init"), sum_update = names.at("sum_update"),
@@ -119,6 +141,8 @@ void AttentionRoles::statements(const std::vector<std::string>& scored) {
     add("rowwise", s);
 }
 
+// w[b, i, j] with row i and key j: dims w0, w1, w2; rows w1; keys w2; places w0. A layout names
+// dimensions by position, and the template only says in which order rows, keys and places lie.
 void AttentionRoles::dimensions_of(Scope& scope, const std::string& role, const std::string& tensor,
                                    const ir::Access& element) const {
   const std::string prefix = role.empty() ? "" : role + "_";
@@ -138,6 +162,7 @@ void AttentionRoles::dimensions_of(Scope& scope, const std::string& role, const 
   }
 }
 
+// The box of one tile: rows and keys of the tile, steps and columns whole, one batch.
 std::vector<CopyLoop> AttentionRoles::copy_loops(const ir::Load& load, std::int64_t rows,
                                                  std::int64_t keys) const {
   const std::map<std::string, std::int64_t> box = {{form_.row, rows},
@@ -155,6 +180,7 @@ std::vector<CopyLoop> AttentionRoles::copy_loops(const ir::Load& load, std::int6
 Scope& AttentionRoles::add_operand(const ir::Load& load, const std::vector<CopyLoop>& loops,
                                    std::int64_t vector, std::int64_t threads) {
   Scope& operand = filling_.scope.groups["operand"].emplace_back();
+  // Queries are copied once per block, keys and values once per tile of keys.
   operand.names["site"] = (&load == form_.queries ? form_.row : form_.key) + ".o";
   for (const CopyLoop& loop : loops) operand.lists["dims"].push_back(loop.name);
   add_copy(operand, load.buffer, loops, vector, threads);

@@ -1,5 +1,12 @@
-// Holes and roles of the template for tensor cores. Sizes follow rules of thumb: the largest tile
-// that the file allows and that leaves every multiprocessor a block.
+// Holes and roles of the template for tensor cores, which compute a tile of a product by one
+// instruction of a warp. Three levels of tiles:
+//
+//   block        Bm x Bn     of the result; a slice of Kc steps of both operands in shared memory
+//   warp         Wm x Wn     accumulators of a warp, in registers from the first step to the last
+//   instruction  tile_rows x tile_lanes x tile_steps, such as 16 x 8 x 16
+//
+// Sizes follow rules of thumb: the largest tile that the file allows and that leaves every
+// multiprocessor a block.
 #include <algorithm>
 #include <bit>
 
@@ -31,12 +38,15 @@ class GpuProduct {
     for (const IteratorFacts& fact : facts_of(kernel.reference, update()))
       loops_.push_back({fact.name, std::max<std::int64_t>(1, fact.extent), fact.reduction});
     inlined_ = inner_definitions(program(), statements_);
+    // What has been inlined is computed where it is read, and is no statement of the nest any
+    // more.
     for (const ir::Statement* s : inlined_)
       std::erase(statements_, s), std::erase(group_.epilogue, s);
   }
 
   Result<Filling> fill(const TemplateFile& file) {
     if (products_.empty()) return Decline{"no instruction of a warp computes " + update().name};
+    // A block's box in shared memory, and what is filled behind the tensor, are constants.
     if (!program().open.empty()) return Decline{"sizes are open"};
     if (!has_plain_sums()) return Decline{"sums of " + update().name + " do not stay in registers"};
     choose_loops();

@@ -1,4 +1,9 @@
-// Roles of the templates for rows on a GPU: softmax, norms. A block has a row, or several.
+// Roles of the templates for rows on a GPU: softmax, norms. A block has a row, or several. A sum
+// of n terms is a tree, in gpu_rows.sched of three levels with Threads and Few as the widths:
+//
+//   n terms -> Threads partial sums, one per thread    (parts, in shared memory)
+//           -> Few of these                            (few)
+//           -> 1
 #include <algorithm>
 
 #include "ir/relations.h"
@@ -9,6 +14,7 @@
 namespace polyte::schedule {
 namespace {
 
+// At most 16 elements per lane of a warp; at least one.
 constexpr std::int64_t kShortRow = 512, kShortestRow = 32;
 
 using Names = std::map<std::string, std::string>;
@@ -41,6 +47,7 @@ class GpuRows {
     filling_.values = {{"Rows", is_short ? "4" : "1"},
                        {"Threads", is_short ? "32" : "256"},
                        {"Few", is_short ? "8" : "16"}};
+    // gpu_rows_warp.sched has no such params.
     std::erase_if(filling_.values,
                   [&](const auto& value) { return !file.params.contains(value.first); });
     Scope& scope = filling_.scope;
@@ -72,6 +79,9 @@ class GpuRows {
     return name;
   }
 
+  // A pass goes along a row once: the loop of lanes is its last own loop, others run within a
+  // thread. Sums and definitions are in the order of the Program, so that a definition finds what
+  // it reads.
   void add_pass(const RowPass& pass) {
     Scope& scope = add(filling_.scope, "pass", {});
     for (const char* group : {"define", "sum", "after"}) scope.groups[group];
@@ -119,6 +129,7 @@ class GpuRows {
     for (const std::string& it : ir::free_iterators(s))
       if (!is_row(it)) bytes *= extent(s, it);
     if (bytes > kMostBytes || !stays_inside(program_, tensor, s, found_.statements)) return;
+    // Over rows alone, one value per row (a maximum); else along the row as well.
     const bool is_once = std::ranges::all_of(ir::free_iterators(s), is_row);
     add(filling_.scope, "kept", {{"kept", tensor}, {"statement", s.name}});
     const char* const group = is_once ? "once" : "along";

@@ -107,6 +107,8 @@ std::vector<StatementGroup> group_statements(const ir::Program& program) {
   const std::vector<ir::Statement>& all = program.statements;
   for (std::size_t i = 0; i < all.size(); ++i) {
     StatementGroup group;
+    // Three kinds: an initial value with its sum and what follows at its points; a sum that adds
+    // to what is there; definitions that lie beside each other.
     if (i + 1 < all.size() && starts_nest(all[i], all[i + 1])) {
       group.init = &all[i];
       group.update = &all[i + 1];

@@ -24,6 +24,8 @@ std::vector<const ir::Statement*> ReductionNest::statements() const {
   return all;
 }
 
+// The question in the cost model's words: all loops with their extents, the free ones as
+// candidates for lanes and rows, and what is read besides the update at a finished sum.
 TileChoice ReductionNest::choose(const TileForm* form) const {
   TileQuestion question{.program = program_, .main = group_.update, .form = form};
   for (const ir::Statement* s : statements())
@@ -49,11 +51,13 @@ bool ReductionNest::turns(const IteratorFacts& fact) const {
          turning_loop(*program_, *group_.update, fact.name) == last;
 }
 
+// Never more than the loop has: a tile wider than its loop would count bytes that nobody reads.
 std::int64_t TiledSum::lanes() const {
   return std::min(nest_.extent(choice_.lane),
                   std::int64_t{choice_.tile.vectors} * nest_.machine().lanes(nest_.dtype()));
 }
 
+// Tiles, a cut one at the end included.
 std::int64_t TiledSum::trips(const std::string& role) const {
   if (role == "lane")
     return choice_.lane.empty() ? 1 : ceil_div(nest_.extent(choice_.lane), lanes());
@@ -79,6 +83,7 @@ std::map<std::string, std::vector<std::string>> TiledSum::free_loops() const {
   return loops;
 }
 
+// A load whose stride is not linear counts as moving.
 bool TiledSum::moves(const ir::Load& load, const std::string& loop) const {
   return !loop.empty() && ir::stride_of(nest_.program(), load, loop).value_or(1) != 0;
 }
@@ -128,6 +133,13 @@ std::int64_t TiledSum::product_of(const std::vector<std::string>& loops) const {
   return product;
 }
 
+// For conditions of templates.table (docs/templates.md lists them). With the operands A along the
+// rows and B along the lanes of C[m, n] += A[m, k] * B[k, n]:
+//
+//   lane_bytes   bytes of B in one iteration of the batch loops     row_bytes   of A
+//   lane_lines   iterations of free loops that move B alone: one of them reads a line of B
+//   lane_panels  lines times tiles along the lanes: how often A is read if lanes are outside
+//   lane_fits    B stays in two thirds of the second cache, lane_line_fits: a line of it does
 std::map<std::string, std::int64_t> TiledSum::facts() const {
   std::map<std::string, std::int64_t> facts = machine_facts(nest_.machine(), nest_.dtype());
   facts["Mr"] = choice_.tile.rows;

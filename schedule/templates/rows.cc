@@ -55,6 +55,7 @@ class RowsFiller {
   Filling filling_;
   // Temporary -> the result in whose memory it lies.
   std::map<std::string, std::string> places_;
+  // Passes have sizes of three kinds, and a script one param per kind: Nv, Nt, Np.
   int of_sums_ = std::numeric_limits<int>::max();  // vectors side by side in passes that sum up,
   int of_rows_ = std::numeric_limits<int>::max();  // in those whose rows run together,
   // And in the others.
@@ -80,6 +81,8 @@ class RowsFiller {
   }
 
   // The script's L counts elements of the result; sums may be of another type.
+  // `2*L`, so that a script may be used for another vector length; a number where L is not that
+  // of the sums.
   std::string vectors(int count) const {
     DType result = DType::F32;
     for (const ir::Buffer& buffer : program_.buffers)

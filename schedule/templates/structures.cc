@@ -2,6 +2,9 @@
 
 namespace polyte::schedule {
 
+// The table is also what `polyte templates` lists, and what a template's holes are checked
+// against: a hole that no code of the structure fills is an error where the template is read, not
+// where it is used.
 const std::vector<Structure>& structures() {
   const std::vector<std::string> tile_loops = {"lane", "row", "outer_row", "block", "turn"};
   const std::vector<std::string> tile_params = {"Mr", "Mo", "Nr", "Kc", "Tb", "Share"};

@@ -22,7 +22,12 @@ constexpr const char* kTemplate = ".sched";  // a fragment for `include` ends in
 
 using Texts = std::map<std::string, std::string>;  // by file name
 
-// One file on its way into a set; problems are collected, those of all files at once.
+// One file on its way into a set. Problems are collected, those of all files at once: LineProblem
+// ends a line, never the file.
+//
+// A line stays text here. What is read of it is what has to be known before roles are: the holes,
+// the params, the loops around the nest (the cost model prices their order), and that the words
+// exist. The rest is parsed when roles have become names (expand_template.cc).
 class TemplateParser {
  public:
   TemplateParser(const Texts& texts, std::string place, std::vector<std::string>& problems)
@@ -58,6 +63,8 @@ class TemplateParser {
     return "";
   }
 
+  // Once for the file itself and once for each fragment that it includes, whose lines stand in
+  // the place of the `include`. Only the outermost file has a header.
   void read(const std::string& file) {
     const std::string origin = place_ + file;
     open_.push_back(file);
@@ -85,6 +92,7 @@ class TemplateParser {
       LineParser::fail("a template begins with: template NAME for STRUCTURE");
     result_.structure = line.name("a structure");
     line.expect_end();
+    // The table and the user name a template by its file.
     if (place_ + result_.name + kTemplate != result_.origin)
       LineParser::fail("the template " + result_.name + " stands in a file of its name, " +
                        result_.name + kTemplate);
@@ -152,6 +160,8 @@ class TemplateParser {
     line.expect_end();
   }
 
+  // param Mr = ?, Nr = 2*L in {L, 2*L}: the value and the sizes that it may have, as text, since
+  // L is the target's.
   void params(const std::string& text) {
     for (const Operation& operation : parse_directive(text)) {
       const SetParam* param = std::get_if<SetParam>(&operation);
@@ -164,7 +174,9 @@ class TemplateParser {
     }
   }
 
-  // The plain loops at the beginning of the nest: free > lane.o > row.o.
+  // The plain loops at the beginning of the nest, free > lane.o > row.o > { .., up to a brace, a
+  // loop in brackets ([m.i] unrolled, <n.i> vector) or the statement. Every second token is a
+  // `>`.
   void around(const std::vector<Token>& tokens) {
     for (std::size_t i = 1; i + 1 < tokens.size() && tokens[i].kind == Token::Kind::Name; i += 2) {
       if (tokens[i].text == "par")
@@ -175,6 +187,8 @@ class TemplateParser {
   }
 };
 
+// contraction: contraction_blocked where Kc > 0. Conditions are kept as text: the facts that they
+// ask for are those of a nest, and exist only then.
 void parse_table(const std::string& text, const std::string& origin, TemplateSet& set,
                  std::vector<std::string>& problems) {
   for (const LogicalLine& row : logical_lines(text)) {
@@ -199,6 +213,7 @@ void parse_table(const std::string& text, const std::string& origin, TemplateSet
   }
 }
 
+// `texts` is what an include may name, `files` are those of one place to be parsed.
 void add_templates(const Texts& texts, const Texts& files, const std::string& place,
                    TemplateSet& set, std::vector<std::string>& problems) {
   for (const auto& [file, text] : files) {
@@ -258,6 +273,9 @@ const TemplateSet& own_templates() {
   return kOwn;
 }
 
+// A folder lies over our own files: `texts` has each name once, the folder's where both have it,
+// so that our templates include a changed fragment, too. Each file is parsed with the place that
+// messages name.
 TemplateSet templates_with(const std::string& folder) {
   const Texts given = read_folder(folder);
   Texts texts = own_template_texts();

@@ -28,6 +28,9 @@ bool is_single(const State& reference, const StatementGroup& group) {
   return std::ranges::all_of(facts, [](const IteratorFacts& fact) { return fact.extent <= 1; });
 }
 
+// From the front of the Program to its end: which structure begins here, which template of it can
+// be filled, and so many groups are done. Directives of a nest are behind those of the nests
+// before it.
 class TemplateScheduler {
  public:
   TemplateScheduler(KernelSoFar& kernel, const TemplateOptions& options)
@@ -72,6 +75,8 @@ class TemplateScheduler {
 
   // How many groups the nest has whose template was found: the first of its structure whose
   // condition holds and whose holes can be filled. 0: there is none, for reason_.
+  // Directives are written only when all holes are filled: a template that is declined leaves no
+  // trace.
   std::size_t take(const OpenNest& nest, const StatementGroup& first) {
     reason_ = "no template for a " + nest.structure;
     for (const TemplateChoice& choice : set_.choices) {
@@ -150,6 +155,8 @@ class TemplateScheduler {
       directives_.push_back(std::move(directive));
     const std::span<Directive> all(directives_);
     name_copies(all.first(before), all.subspan(before));
+    // Tiles of a loop over 1..501 count from 1: counted from 0 the first one would be cut short,
+    // and its bound would stand in all of them.
     if (!on_gpu()) count_from_begins(kernel_.program, all.subspan(before));
     kernel_.staged = filling.staged;
     reassociated_.insert(filling.reassociated.begin(), filling.reassociated.end());
@@ -170,6 +177,9 @@ class TemplateScheduler {
   }
 };
 
+// The Program is planned in a simpler form, and the Script is for the one that it was made of:
+// ordered regions that order nothing are loops (the Script says so by `distribute`), and a division
+// in a subscript that changes once is as it is most of the time (ir/steady_divisions.h).
 Result<Script> make_plain(const ir::Program& program, const Machine& machine,
                           const TemplateOptions& options) {
   const std::optional<ir::FreeRegions> free = ir::without_regions(program);
