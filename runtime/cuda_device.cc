@@ -38,6 +38,7 @@ int CudaDevice::attribute(CudaAttribute which) const {
   return value;
 }
 
+// Non-blocking: not ordered with the legacy default stream, which a host program may be using.
 CudaStream make_cuda_stream(const CudaDevicePtr& device) {
   CudaStreamHandle stream = nullptr;
   device->driver().stream_create(&stream, kCudaStreamNonBlocking);
@@ -51,6 +52,7 @@ CudaEvent make_cuda_event(const CudaDevicePtr& device, CudaEventKind kind) {
   return {device, event};
 }
 
+// From memory: PTX, a cubin or a fat binary; the driver tells them apart.
 CudaModule load_cuda_module(const CudaDevicePtr& device, const void* image) {
   CudaModuleHandle module = nullptr;
   device->driver().module_load_data(&module, image);
