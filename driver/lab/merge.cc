@@ -129,6 +129,7 @@ class Merger {
 
 }  // namespace
 
+// All folders are read and checked before anything is written.
 Merged merge_runs(const std::vector<std::string>& folders, const std::string& out) {
   if (folders.empty()) throw UserError(ExitStatus::Usage, "lab merge: expected result folders");
   const Plan plan = read_plan(folders.front());
