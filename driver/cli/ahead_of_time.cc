@@ -24,6 +24,7 @@ codegen::Kernel packing_kernel(const driver::BuiltKernel& kernel) {
   return packing;
 }
 
+// As the header declares an argument: extents and alignment are part of the contract in C.
 CArgument argument_of(const codegen::Kernel& kernel, std::size_t i) {
   const ir::Buffer& buffer = kernel.program.buffers.at(i);
   CArgument argument;

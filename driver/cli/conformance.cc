@@ -26,6 +26,8 @@ struct ConformanceOptions {
   driver::CaseOptions how;
 };
 
+// Cases in order, and a summary per scheduler. The second judge's counts show how many kernels
+// were small enough to be executed.
 nlohmann::json to_json(const std::vector<CaseResult>& results) {
   nlohmann::json json{{"cases", nlohmann::json::array()}, {"summary", nlohmann::json::object()}};
   for (const CaseResult& r : results) {

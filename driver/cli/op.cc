@@ -157,7 +157,7 @@ PassFiles pass_files(const OpOptions& options) {
   return {"--dump-passes", options.dump_dir, files};
 }
 
-// What was asked to be looked at: the doors that stand open before machine code.
+// What was asked to be looked at: the stages before machine code.
 void show(const OpOptions& options, const driver::BuiltKernel& kernel,
           const codegen::Target& target) {
   print_notes(kernel);

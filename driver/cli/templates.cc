@@ -50,6 +50,7 @@ std::string names_of(const schedule::TemplateSet& set) {
 }
 
 // Existing files stay: they may be a person's work.
+// All names are checked before the first file is written.
 int copy(const std::string& folder) {
   make_folder(folder);
   for (const auto& [file, text] : schedule::own_template_texts()) {

@@ -196,10 +196,10 @@ class Writer : private UpdateDraft {
 
   // Targets are what has been defined where this statement stands, accumulators above all.
   void statement() {
+    // Accumulators are named acc*; other tensors that were written are targets at times.
     std::vector<DrawnArray> targets;
     for (const DrawnArray& array : arrays_)
       if (array.is_written && array.type != "position" && array.depth >= 0 &&
-          // Accumulators are named acc*; other tensors that were written are targets at times.
           array.depth <= depth() && (array.name[0] == 'a' || random_.chance(15)))
         targets.push_back(array);
     const DrawnArray array = random_.pick(targets);
