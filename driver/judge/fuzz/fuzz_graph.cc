@@ -126,8 +126,8 @@ std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed,
 
 }  // namespace
 
-// From the cheapest check to the most expensive one: groups, passes, layouts, then machine code and the
-// memory plan. Inputs are small integers, whose sums are exact.
+// From the cheapest check to the most expensive one: groups, passes, layouts, then machine code
+// and the memory plan. Inputs are small integers, whose sums are exact.
 std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool native,
                                       const codegen::Target& target) {
   const std::string text = graph::print(g);
