@@ -197,13 +197,14 @@ StepScheduling scheduling_from_json(const Json& step) {
           text(*found, "where")};
 }
 
+// Whether a step is `parallel` is a bool alone: get<bool> throws for a number, which
+// manifest_from_json reports as malformed.
 StepSpec step_from_json(const Json& json) {
   return {text(json, "kernel"),
           text(json, "group"),
           integers(json, "buffers"),
           integer(json, "scratch_shared_bytes"),
           integer(json, "scratch_bytes_per_worker"),
-          // get<bool> throws for a number, which manifest_from_json reports as malformed.
           member(json, "parallel").get<bool>(),
           integer(json, "parallel_from"),
           list_of(json, "nodes").get<std::vector<std::string>>(),

@@ -46,11 +46,11 @@ std::vector<DiffLine> diff(const Items& a, const Items& b) {
     }
   } else {
     const auto length = common_lengths(a, b);
+    // Prefers to leave out a line of the first: what was stands before what is.
     while (i < a.size() && j < b.size()) {
       if (a[i] == b[j]) {
         result.push_back({Side::Both, a[i++]});
         ++j;
-      // Prefers to leave out a line of the first: what was stands before what is.
       } else if (length[i + 1][j] >= length[i][j + 1]) {
         result.push_back({Side::First, a[i++]});
       } else {
