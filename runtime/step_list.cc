@@ -34,6 +34,7 @@ const SharedLibrary& StepList::library_with(const Artifact& artifact,
   if (libraries_.empty())
     throw UserError(ExitStatus::Artifact,
                     "artifact '" + artifact.source() + "': has no kernels.so");
+  // Which module has a kernel is nowhere written: each library is asked.
   for (const SharedLibrary& library : libraries_)
     if (library.find(kernel) != nullptr) return library;
   return libraries_.front();  // says that it has none
@@ -51,6 +52,8 @@ void StepList::add_step(const Artifact& artifact, const StepSpec& spec, int work
   } else {
     const SharedLibrary& library = library_with(artifact, spec.kernel);
     step.kernel = library.kernel(spec.kernel);
+    // What the compiler stored beside the kernel says what its code will touch; the manifest is
+    // text that anyone may have changed.
     const void* interface = library.find(spec.kernel + POLYTE_INTERFACE_SUFFIX);
     check_step(manifest, spec, static_cast<const std::int64_t*>(interface), artifact.source());
   }

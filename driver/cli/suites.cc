@@ -110,6 +110,7 @@ int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms) {
 
 int run_suites(const SuitesVerb& verb) {
   if (verb.name.empty()) {
+    // --arm asks for the check by itself: there is nothing else that it could be for.
     if (verb.check || !verb.arms.empty())
       throw UserError(ExitStatus::Usage, "--check: give a suite's name");
     return list_suites(verb.json);

@@ -19,6 +19,7 @@ struct TemplatesOptions {
 // The structure's choices, in order: the table as a person reads it.
 void print_structure(const schedule::Structure& structure, const schedule::TemplateSet& set) {
   std::cout << structure.name << ": " << structure.what << "\n";
+  // A template that is taken under several conditions is described once.
   std::set<std::string> told;
   for (const schedule::TemplateChoice& choice : set.choices) {
     if (choice.structure != structure.name) continue;
