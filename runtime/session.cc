@@ -22,6 +22,7 @@ std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Artifact>& a
 struct Session::State {
   std::shared_ptr<const Artifact> artifact;
   ArgumentChecker arguments;
+  // Last, so that it ends first: it runs code that the artifact holds.
   std::unique_ptr<Executor> executor;
 
   State(std::shared_ptr<const Artifact> a, const SessionOptions& options)

@@ -114,6 +114,7 @@ void apply_requests(const std::vector<FusionRequest>& requests, const graph::Fus
         (model_nodes.contains(name)
              ? "graph passes have folded or removed '" + name + "' (--opt-level 0 keeps every node)"
              : "the model has no node '" + name + "'; polyte inspect --groups lists them"));
+    // Any node: the request is not used, since a problem ends all of them below.
     return 0;
   };
   for (const FusionRequest& request : requests) {
