@@ -98,8 +98,7 @@ Json to_json(const Plan& plan) {
   Json json{{"format", kFormat},           {"name", plan.name},     {"experiment", plan.experiment},
             {"baseline", plan.baseline},   {"target", plan.target}, {"stop", stop_json(plan.stop)},
             {"tolerance", plan.tolerance}, {"seed", plan.seed},     {"exact", plan.exact}};
-  // Added after the first version, hence left out where they have their defaults: a plan's
-  // text, and what is compared with it, stays as it was.
+  // Left out where they have their defaults, which plan_from_json then fills in.
   if (plan.explain > 0) json["explain"] = plan.explain;
   if (plan.emulate) json["emulate"] = true;
   json["programs"] = json["arms"] = json["rows"] = Json::array();
