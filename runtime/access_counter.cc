@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::int64_t kLanes = 32, kBanks = 32, kWord = 4, kSector = 32;
 
-// The words that threads [first, last) touch, by bank.
+// How many turns shared memory takes for these accesses: each bank serves one word per turn, to
+// all threads that want that word, so the fullest bank decides.
 std::int64_t turns(const std::vector<std::int64_t>& offsets, std::int64_t bytes) {
   std::array<std::set<std::int64_t>, kBanks> banks;
   for (const std::int64_t offset : offsets)
@@ -27,6 +28,8 @@ std::int64_t sectors(const std::vector<std::int64_t>& offsets, std::int64_t byte
   return static_cast<std::int64_t>(touched.size());
 }
 
+// The union of the byte ranges, packed densely. Sorted by offset, a range adds what lies beyond
+// the end of all before it.
 std::int64_t least_sectors(std::vector<std::int64_t> offsets, std::int64_t bytes) {
   std::ranges::sort(offsets);
   std::int64_t distinct = 0, end = offsets.front();
@@ -39,6 +42,8 @@ std::int64_t least_sectors(std::vector<std::int64_t> offsets, std::int64_t bytes
 
 }  // namespace
 
+// A request is one execution of one access by a warp: the same place, the same iteration. Lanes
+// come one after the other, because each is a fibre of its own.
 void AccessCounter::add(const polyte_access& access, std::int64_t iteration, std::int64_t thread,
                         bool shared, std::int64_t offset) {
   Request& request = pending_[{&access, iteration, thread / kLanes}];
@@ -57,6 +62,8 @@ void AccessCounter::flush() {
     counts.shared = request.shared;
     counts.bytes = std::max(counts.bytes, access.bytes);
     ++counts.requests;
+    // Shared memory serves 32 words per wavefront: of 8 bytes per thread 16 lanes, of 16 bytes
+    // 8.
     const std::int64_t served =
         request.shared ? kLanes / std::max<std::int64_t>(access.bytes / kWord, 1) : kLanes;
     for (std::int64_t first = 0; first < kLanes; first += served) {

@@ -32,6 +32,8 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : bytes_(bytes) {
     std::memset(data_, 0, static_cast<std::size_t>(rounded));
     return;
   }
+  // The aligned part has to hold whole huge pages at its end too: at most one huge page is lost
+  // before it and one behind.
   mapping_bytes_ = static_cast<std::size_t>(checked_add(bytes, 2 * kHugePage));
   mapping_ =
       mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -46,6 +48,8 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : bytes_(bytes) {
   madvise(data_, static_cast<std::size_t>(ceil_div(bytes, kHugePage) * kHugePage), MADV_HUGEPAGE);
 }
 
+// Page faults now, not in the first run. Kernels before Linux 5.14 do not know the advice, so
+// each page is touched by hand.
 void AlignedBuffer::populate() {
   if (mapping_ == nullptr) return;  // zeroed by hand, so touched
 #ifdef MADV_POPULATE_WRITE

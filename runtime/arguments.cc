@@ -18,6 +18,8 @@ bool fits_pattern(const TensorView& view, const TensorSpec& spec) {
   return true;
 }
 
+// The shape of an open extent is its number at these sizes. The pattern has been checked
+// before, so the ranks are equal.
 bool fits_sizes(const TensorView& view, const TensorSpec& spec,
                 std::span<const std::int64_t> sizes) {
   auto number = spec.open.begin();
@@ -32,6 +34,8 @@ bool has_shape(const TensorView& view, const TensorSpec& spec,
   return fits_pattern(view, spec) && fits_sizes(view, spec, sizes);
 }
 
+// Kernels load whole elements at once, so data are aligned to the element. An empty tensor may
+// have any pointer, null too.
 bool has_data(const TensorView& view) {
   const auto size = static_cast<std::uintptr_t>(size_in_bytes(view.dtype));
   const bool empty = std::ranges::find(view.shape, 0) != view.shape.end();
@@ -92,6 +96,8 @@ bool overlap(const TensorView& a, std::int64_t a_bytes, const TensorView& b, std
 
 }  // namespace
 
+// A carrier is where the value of a symbol can be read off: an extent that is the symbol alone.
+// Of `x f32[batch, 4], y f32[2*batch + 1]` that is x's first; y's is then only checked.
 ArgumentChecker::ArgumentChecker(const ArtifactManifest& manifest)
     : manifest_(manifest),
       input_bytes_(byte_counts(manifest.inputs)),
@@ -105,8 +111,9 @@ ArgumentChecker::ArgumentChecker(const ArtifactManifest& manifest)
   }
 }
 
-// False where something is wrong; inputs that disagree about a size show when their shapes
-// are held against it.
+// The fast path: no message is made, no memory taken. False where something is wrong. Where two
+// inputs disagree about a size the last one wins here, and the other does not match its shape
+// afterwards.
 bool ArgumentChecker::find_sizes(std::span<const TensorView> inputs,
                                  std::span<std::int64_t> sizes) const {
   if (inputs.size() != manifest_.inputs.size()) return false;
@@ -120,7 +127,10 @@ bool ArgumentChecker::find_sizes(std::span<const TensorView> inputs,
   return true;
 }
 
-// The sizes by those inputs that fit otherwise, and what is wrong with them; whether all are known.
+// The slow path, once it is known that something is wrong: the sizes by those inputs that fit
+// otherwise, the first input winning, and a problem for each that disagrees or is out of range.
+// Returns whether all sizes are known; if not, the extents that follow from them cannot be
+// judged.
 bool ArgumentChecker::note_sizes(std::span<const TensorView> inputs, std::span<std::int64_t> sizes,
                                  std::vector<std::string>& problems) const {
   if (inputs.size() != manifest_.inputs.size()) return false;
@@ -158,6 +168,8 @@ void ArgumentChecker::refuse(std::span<const TensorView> inputs,
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
+// By address ranges: two outputs must not meet, nor an output an input. Inputs may be one
+// tensor.
 void ArgumentChecker::check_overlaps(std::span<const TensorView> inputs,
                                      std::span<const TensorView> outputs,
                                      std::span<const std::int64_t> sizes) const {
@@ -179,6 +191,8 @@ void ArgumentChecker::check_overlaps(std::span<const TensorView> inputs,
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
+// Sizes first, then what follows from them, then overlaps, which need the byte counts at these
+// sizes.
 void ArgumentChecker::check(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                             std::span<std::int64_t> sizes) const {
   const bool sound = find_sizes(inputs, sizes) &&

@@ -116,6 +116,8 @@ std::vector<Member> list_members(const ArtifactParts& parts,
 bool equal(Bytes a, const std::vector<std::byte>& b) { return std::ranges::equal(a, b); }
 
 // All bytes outside the members must be exactly those that the writer puts there.
+// The digests of members find no damage between members, and no header that says otherwise than
+// the directory.
 void check_frame(FileContent& file, const std::vector<ZipEntry>& entries,
                  const std::string& source) {
   std::uint64_t at = 0;
@@ -193,6 +195,8 @@ std::vector<std::int64_t> sizes_of(const std::vector<Bytes>& parts) {
 
 }  // namespace
 
+// The kernels are bound to the manifest without its members, for the members' digests include
+// that of the kernels with the line.
 void write_artifact(const std::string& path, const ArtifactParts& parts) {
   const std::vector<std::byte> kernels = with_line(parts.kernels, belongs_to(parts.manifest));
   const std::vector<Member> members = list_members(parts, kernels);
@@ -216,6 +220,8 @@ Bytes Artifact::read_member(const ZipEntry& entry, const std::string& expected) 
   return file_->bytes(entry.data_at, entry.bytes);
 }
 
+// By name, and in the writer's order for constants: constants.bin, constants.1.bin, ... without
+// a gap.
 void Artifact::take_member(const std::string& name, Bytes data) {
   if (name == kKernels) {
     kernels_ = check_belong(data, manifest_, source_);
@@ -256,8 +262,12 @@ std::shared_ptr<const Artifact> Artifact::open(const std::string& path,
   artifact->source_ = path;
   artifact->file_.emplace(path);
   FileContent& file = *artifact->file_;
+  // The signature covers every byte of the file, so it is checked before anything in it is
+  // parsed.
   if (!signed_by.empty()) verify_signature(file.all(), path, signed_by);
   const std::vector<ZipEntry> entries = read_directory(file, path);
+  // The manifest first: it has the digests of the rest. The frame before the members, so that
+  // no offset is followed that the writer would not have written.
   artifact->manifest_ = read_manifest(file, entries, path);
   check_frame(file, entries, path);
   check_members(entries, artifact->manifest_, path);
@@ -272,6 +282,7 @@ std::shared_ptr<const Artifact> Artifact::open(const std::string& path,
   return artifact;
 }
 
+// The same checks as for a file, but for digests: there is no file that could be damaged.
 std::shared_ptr<const Artifact> Artifact::from_parts(ArtifactParts parts) {
   auto artifact = std::make_shared<Artifact>();
   artifact->source_ = "in memory";

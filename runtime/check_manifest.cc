@@ -18,6 +18,9 @@ class Checker {
   Checker(const ArtifactManifest& manifest, const std::vector<std::int64_t>& constants_bytes)
       : m_(manifest), constants_(constants_bytes) {}
 
+  // From what rests on nothing to what rests on the rest: numbers on symbols, tensors on
+  // numbers, buffers on tensors, steps on buffers. A later kind is not looked at while an
+  // earlier one has problems, because it could index out of range.
   std::vector<std::string> run() {
     check_symbols();
     if (!problems_.empty()) return std::move(problems_);
@@ -64,6 +67,8 @@ class Checker {
     }
     const std::string text = what + ", " + to_text(number, m_.symbols) + ", ";
     try {
+      // Computed for their overflow alone: a number that fits at its largest and smallest sizes
+      // fits at all sizes between, since it is linear.
       most_of(number, m_.symbols);
       unit_bytes(number);
       const std::int64_t least = least_of(number, m_.symbols);
@@ -86,6 +91,7 @@ class Checker {
     for (const OpenNumber& number : tensor.open) {
       if (!check_number(number, "the open extent of " + name)) return;
     }
+    // Of dense shapes too: a product beyond 63 bits is a UserError.
     try {
       const OpenNumber bytes = byte_count(tensor);
       if (open > 0) check_number(bytes, "the number of bytes of " + name);
@@ -126,6 +132,7 @@ class Checker {
            std::to_string(b.bytes) + " bytes)";
   }
 
+  // Written as differences: offset + bytes could overflow.
   bool check_region(const BufferSpec& b, std::int64_t total, const std::string& where) {
     const bool fits =
         b.offset >= 0 && b.bytes >= 0 && b.bytes <= total && b.offset <= total - b.bytes;
@@ -135,6 +142,7 @@ class Checker {
     return fits;
   }
 
+  // Open tensors and sizes scale as a whole, so a part of one could not be said at scale 1.
   void check_whole(const BufferSpec& b, std::int64_t total, const std::string& what) {
     if (b.offset != 0 || b.bytes != total)
       problem(region_text(b) + " is not all of " + what + ", expected offset 0 and " +
@@ -145,6 +153,8 @@ class Checker {
     return "the exact number of bytes of buffer '" + b.name + "'";
   }
 
+  // By the difference, whose least value is exact: the two bounds by themselves would refuse
+  // batch against batch + 1.
   bool never_exceeds(const OpenNumber& a, const OpenNumber& b) const {
     try {
       return least_of(minus(b, a), m_.symbols) >= 0;
@@ -160,6 +170,8 @@ class Checker {
             to_text(room, m_.symbols) + " that there are");
   }
 
+  // In the arena both the room and the exact number scale, so comparing them at scale 1 is
+  // enough: scale * unit_bytes bounds the number at all sizes (open_number.h).
   void check_arena(const BufferSpec& b) {
     if (!check_region(b, m_.arena_bytes, "an arena") || !b.exact ||
         !check_number(*b.exact, exact_text(b)))
@@ -172,6 +184,7 @@ class Checker {
 
   void check_interface(const BufferSpec& b, const std::vector<TensorSpec>& tensors,
                        const std::string& what) {
+    // A negative index becomes a huge one.
     const auto index = static_cast<std::uint64_t>(b.index);
     if (index >= tensors.size())
       return problem("buffer '" + b.name + "' names " + what + " " + std::to_string(b.index));
@@ -214,6 +227,7 @@ class Checker {
 
   void check_step(const StepSpec& step) {
     const std::string name = step.kernel.empty() ? "copy" : "kernel '" + step.kernel + "'";
+    // Each slice of scratch begins at a multiple of the alignment, so each size has to be one.
     const auto out_of_range = [](std::int64_t bytes) {
       return bytes < 0 || bytes > kMostArenaBytes || bytes % kAlignment != 0;
     };
@@ -241,6 +255,9 @@ class Checker {
   }
 
   void check_device() {
+    // Generous bounds of the hardware: 1,024 threads are the limit of every GPU so far, and no
+    // block has a mebibyte of shared memory. They keep what reaches the driver within its
+    // types.
     constexpr std::int64_t kMostThreads = 1024, kMostShared = 1 << 20;
     if (!m_.device.empty() && m_.arch != to_string(TargetKind::Cuda))
       problem("code for a GPU, but it is built for " + m_.arch);
@@ -261,6 +278,8 @@ class Checker {
     }
   }
 
+  // A copy goes from what a run has to what it may write; an output's or arena's, never an
+  // input.
   void check_copy(const StepSpec& step) {
     if (step.buffers.size() != 2)
       return problem("copy has " + std::to_string(step.buffers.size()) + " buffers");

@@ -21,6 +21,7 @@ Shape index_of(std::int64_t number, const Shape& shape) {
 }
 
 bool same_layout(const Tensor& got, const Tensor& expected, Comparison& result) {
+  // Checked before any element, which are read by the type of `got` on both sides.
   if (got.dtype() == expected.dtype() && got.shape() == expected.shape()) return true;
   const auto describe = [](const Tensor& t) {
     return std::string(to_string(t.dtype())) + to_string(t.shape());
@@ -33,6 +34,7 @@ bool same_layout(const Tensor& got, const Tensor& expected, Comparison& result) 
 void note_mismatch(Comparison& result, std::int64_t number, const Tensor& got,
                    const Tensor& expected) {
   result.equal = false;
+  // The first one is described; the others are only counted.
   if (result.mismatches++ > 0) return;
   result.first = index_of(number, got.shape());
   result.message = "first at " + to_string(result.first) + ": got " +
@@ -53,6 +55,8 @@ double distance(DType dtype, const Tensor& got, const Tensor& expected, std::int
                 double b) {
   const auto index = static_cast<std::size_t>(i);
   if (dtype == DType::I64) {
+    // As doubles, integers beyond 2^53 that differ by little would be equal. Unsigned
+    // subtraction is exact even where the signed difference would overflow.
     const std::int64_t x = got.as<std::int64_t>()[index];
     const std::int64_t y = expected.as<std::int64_t>()[index];
     const auto high = static_cast<std::uint64_t>(std::max(x, y));

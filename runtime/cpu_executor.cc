@@ -39,6 +39,8 @@ class CpuExecutor final : public Executor {
         pool_(choose_threads(threads)),
         list_(checked(*artifact_), pool_.workers()),
         arguments_(artifact_->manifest()) {
+    // One context before the first run, so that a lack of memory shows when the session is
+    // opened, and a single-threaded session never allocates in a run.
     contexts_.take([this] { return make_context(); });
   }
 
@@ -80,7 +82,9 @@ class CpuExecutor final : public Executor {
     return context;
   }
 
-  // The arena only grows, so sizes that come in turn cost no memory of their own.
+  // The arena only grows, so sizes that come in turn cost no memory of their own. Offsets are
+  // those of scale 1, so the pointers are computed again whenever the scale changes. The scale
+  // is noted last: after an exception the next run tries again.
   void fit_arena(Context& context) const {
     const std::int64_t scale = scale_of(context.sizes);
     if (scale == context.scale) return;
@@ -107,6 +111,7 @@ class CpuExecutor final : public Executor {
 
   static int execute(const Step& step, Context& context, const polyte_host& workers) {
     const void* const* buffers = context.pointers.data() + step.first_pointer;
+    // A step that is worth several threads at large sizes may not be at small ones.
     const bool by_all = step.parallel && scale_of(context.sizes) >= step.parallel_from;
     if (step.kernel != nullptr)
       return step.kernel(buffers, context.scratch.data(), by_all ? &workers : &kOneWorker);
@@ -128,6 +133,8 @@ class CpuExecutor final : public Executor {
   }
 
   void run(Views inputs, Views outputs, Recorder* recorder) {
+    // A context is this run's alone until it is given back, so runs of several threads share
+    // nothing but constants and the pool.
     const auto context = contexts_.take([this] { return make_context(); });
     arguments_.check(inputs, outputs, context->sizes);
     fit_arena(*context);

@@ -89,11 +89,15 @@ void CudaCode::add_kernel(const CudaModule& module, const DeviceKernel& spec) {
 
 void CudaCode::launch(const polyte_launch& launch, const std::int64_t* grid,
                       const void* const* arguments, CudaStreamHandle stream) const {
+  // The manifest is what was checked and set up (shared memory above 48 KiB); a launch that
+  // says otherwise would run with the wrong attributes.
   const auto found = kernels_.find(std::string_view(launch.kernel));
   if (found == kernels_.end() || found->second.spec.threads != launch.threads ||
       found->second.spec.shared_bytes != launch.shared_bytes)
     throw UserError(ExitStatus::Artifact, "artifact '" + source_ + "': kernels.so starts '" +
                                               launch.kernel + "' otherwise than its manifest says");
+  // CUDA's limits of a grid (compute capability 3.0 and later): 2^31 - 1 blocks along x, 65,535
+  // along y and z.
   constexpr std::int64_t kMost[] = {2147483647, 65535, 65535};
   for (int axis = 0; axis < 3; ++axis)
     if (grid[axis] < 1 || grid[axis] > kMost[axis])

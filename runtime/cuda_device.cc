@@ -17,13 +17,17 @@ CudaDevice::CudaDevice(const CudaOptions& options)
                                             ": the driver knows of " + std::to_string(count));
   driver_.device_get(&device_, number_);
   std::array<char, 256> text{};
+  // The last byte stays 0, whatever the driver does with a name that is too long.
   driver_.device_get_name(text.data(), static_cast<int>(text.size() - 1), device_);
   name_ = text.data();
   compute_capability_ = 10 * attribute(CudaAttribute::ComputeCapabilityMajor) +
                         attribute(CudaAttribute::ComputeCapabilityMinor);
+  // The primary context is the one that CUDA's runtime library uses: memory of other libraries
+  // in this process can be passed to our kernels.
   driver_.primary_context_retain(&context_, device_);
 }
 
+// A destructor may run when the process ends and the driver has shut down.
 CudaDevice::~CudaDevice() { driver_.primary_context_release.quietly(device_); }
 
 std::int64_t CudaDevice::memory_bytes() const {
@@ -38,6 +42,7 @@ int CudaDevice::attribute(CudaAttribute which) const {
   return value;
 }
 
+// Non-blocking: not ordered with the legacy default stream, which a host program may be using.
 CudaStream make_cuda_stream(const CudaDevicePtr& device) {
   CudaStreamHandle stream = nullptr;
   device->driver().stream_create(&stream, kCudaStreamNonBlocking);
@@ -45,12 +50,14 @@ CudaStream make_cuda_stream(const CudaDevicePtr& device) {
 }
 
 CudaEvent make_cuda_event(const CudaDevicePtr& device, CudaEventKind kind) {
+  // An event that keeps no time is cheaper to record and to wait for.
   constexpr unsigned kTimes = 0, kDisableTiming = 2;
   CudaEventHandle event = nullptr;
   device->driver().event_create(&event, kind == CudaEventKind::Time ? kTimes : kDisableTiming);
   return {device, event};
 }
 
+// From memory: PTX, a cubin or a fat binary; the driver tells them apart.
 CudaModule load_cuda_module(const CudaDevicePtr& device, const void* image) {
   CudaModuleHandle module = nullptr;
   device->driver().module_load_data(&module, image);
@@ -65,6 +72,7 @@ CudaHostMemory make_cuda_host_memory(const CudaDevicePtr& device, std::int64_t b
 
 CudaMemory make_cuda_memory(const CudaDevicePtr& device, std::int64_t bytes,
                             const std::string& what) {
+  // The driver refuses to allocate 0 bytes.
   if (bytes == 0) return {};
   CudaAddress memory = 0;
   try {

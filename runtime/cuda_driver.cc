@@ -9,6 +9,8 @@ namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
 
+// Code that the driver does not take is the artifact's fault, a lack of memory the run's;
+// anything else is the device's.
 ExitStatus status_of(int result) {
   constexpr int kOfCode[] = {kCudaInvalidImage, kCudaNoBinaryForGpu, kCudaInvalidPtx,
                              kCudaUnsupportedPtxVersion, kCudaInvalidSource};
@@ -35,6 +37,8 @@ CudaDriver::CudaDriver(const std::string& path)
   init(0);
 }
 
+// All entry points are members, so they are found when the driver is opened: an old one is
+// reported then, by the name that it lacks.
 void* CudaDriver::find(const char* name) const {
   if (void* function = ::dlsym(library_, name)) return function;
   throw UserError(ExitStatus::Device, "CUDA driver " + path_ + " has no " + name +
@@ -50,6 +54,7 @@ void CudaDriver::fail(const char* call, int result) const {
                               (text != nullptr ? " (" + std::string(text) + ")" : ""));
 }
 
+// 12040 is 12.4.
 std::string CudaDriver::version() const {
   int number = 0;
   driver_get_version(&number);

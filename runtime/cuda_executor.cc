@@ -34,6 +34,7 @@ class CudaExecutor final : public Executor {
   int threads() const override { return 1; }
   polyte_dl_device device() const override { return {POLYTE_DL_CUDA, steps_.device()->number()}; }
 
+  // Copies in, the graph, copies out, all in the run's own stream: in order without any event.
   void run(Views inputs, Views outputs) override {
     run(inputs, outputs,
         [this](CudaRun& run) { cuda().graph_launch(steps_.graph_of(run), run.stream.get()); });
@@ -54,6 +55,8 @@ class CudaExecutor final : public Executor {
     return result;
   }
 
+  // Nothing is waited for. `done` marks in the caller's stream when the run's memory is free
+  // again; the next use of this run, in whichever stream, waits for it on the device.
   void run_on(Views inputs, Views outputs, void* stream) override {
     refuse_if_broken();
     const CudaCurrent current(*steps_.device());
@@ -63,6 +66,8 @@ class CudaExecutor final : public Executor {
     guarded([&] {
       steps_.fit(*run);
       steps_.use_tensors(*run, inputs, outputs);
+      // Captured before the wait: capturing only notes addresses, and touches no memory of the
+      // run.
       const CudaGraphExecHandle graph = steps_.graph_of(*run);
       if (run->is_open) cuda().stream_wait_event(callers, run->done.get(), 0);
       cuda().graph_launch(graph, callers);

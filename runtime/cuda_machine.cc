@@ -36,6 +36,8 @@ Machine nearest(const CudaDevice& device) {
                                                  "." +
                                                  std::to_string(device.compute_capability() % 10) +
                                                  ", expected 8.0 or later");
+  // Rates depend on the model and cannot be asked for, so they are those of the nearest one and
+  // marked as assumed.
   best->assumed = {"f32_fma_a_cycle", "bf16_tensor_fma_a_cycle"};
   best->cpu = "sm_" + std::to_string(device.compute_capability());
   best->gpu->specific = false;
@@ -45,6 +47,8 @@ Machine nearest(const CudaDevice& device) {
 }  // namespace
 
 Machine machine_of(const CudaDevice& device) {
+  // The tables give what cannot be asked; whatever the driver answers (more than 0) replaces
+  // theirs.
   Machine machine = nearest(device);
   Gpu& gpu = *machine.gpu;
   const auto ask = [&](CudaAttribute which, auto& value) {

@@ -8,8 +8,9 @@
 namespace polyte::runtime {
 namespace {
 
+// What the driver's own allocations are aligned to at least; parts of one of ours keep it.
 constexpr std::int64_t kDeviceAlignment = 256;
-// Of a run's: callers that take turns with a few sets of tensors.
+// Of one run: enough for a caller that takes turns with a few sets of tensors.
 constexpr std::size_t kMostGraphs = 4;
 
 std::int64_t aligned(std::int64_t bytes) {
@@ -87,6 +88,8 @@ std::unique_ptr<CudaRun> CudaSteps::make_run() const {
   return run;
 }
 
+// Memory is replaced only when more is needed. Graphs that were captured with other addresses
+// are then passed over by graph_of, and replaced in turn.
 void CudaSteps::fit(CudaRun& run) const {
   const auto grow = [&](CudaMemory& memory, std::int64_t& held, std::int64_t bytes,
                         const char* what) {
@@ -169,14 +172,19 @@ void CudaSteps::execute(std::size_t number, CudaRun& run) const {
                             run.stream.get());
     return;
   }
+  // The device's address of this step's word: a fault that a kernel finds names its step.
   run.host.device_status =
       reinterpret_cast<std::int32_t*>(run.statuses_there + 4 * number);  // NOLINT: the device's
   const int code =
       step.kernel(buffers, reinterpret_cast<void*>(run.scratch.get()), &run.host);  // NOLINT
+  // An exception of launch() could not pass through the kernel's code; it is more exact than
+  // the code that the kernel returned because of it.
   if (run.failure) std::rethrow_exception(std::exchange(run.failure, nullptr));
   if (code != 0) refuse_run(artifact_->manifest().steps[number], code);
 }
 
+// Events around the steps are recorded only where a profile asks for them; the steps themselves
+// go to the stream without waiting, so what is measured is the device's time.
 void CudaSteps::enqueue(CudaRun& run, const std::vector<CudaEvent>* events) const {
   const CudaStreamHandle stream = run.stream.get();
   if (events != nullptr) cuda().event_record(events->front().get(), stream);
@@ -186,12 +194,16 @@ void CudaSteps::enqueue(CudaRun& run, const std::vector<CudaEvent>* events) cons
   }
 }
 
+// What the steps' code starts while the stream captures becomes a node of the graph instead of
+// running. Thread-local, so that other threads may call the driver meanwhile.
 CudaGraphExec CudaSteps::capture(CudaRun& run) const {
   cuda().stream_begin_capture(run.stream.get(), kCudaCaptureThreadLocal);
   CudaGraphHandle handle = nullptr;
   try {
     enqueue(run, nullptr);
   } catch (...) {
+    // A capture has to be ended even when it failed, or the stream stays unusable; the driver's
+    // own complaint about it would hide the first error.
     cuda().stream_end_capture.quietly(run.stream.get(), &handle);
     if (handle != nullptr) cuda().graph_destroy.quietly(handle);
     throw;
@@ -203,6 +215,9 @@ CudaGraphExec CudaSteps::capture(CudaRun& run) const {
   return {device_, ready};
 }
 
+// Kernels' arguments are part of a graph, so it fits the same addresses and sizes only. Where
+// none fits the oldest is replaced (round robin); it is destroyed before the capture, so that
+// at most kMostGraphs exist.
 CudaGraphExecHandle CudaSteps::graph_of(CudaRun& run) const {
   for (const CapturedGraph& known : run.graphs)
     if (known.graph.get() != nullptr && known.pointers == run.pointers && known.sizes == run.sizes)

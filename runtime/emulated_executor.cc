@@ -22,6 +22,8 @@ class EmulatedExecutor final : public Executor {
   int threads() const override { return 1; }
   void run(Views inputs, Views outputs) override { profile(inputs, outputs); }
 
+  // One run at a time: what is counted is of the last run. Each run has an emulator of its own,
+  // so nothing that an earlier one wrote counts as defined.
   RunProfile profile(Views inputs, Views outputs) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<std::int64_t> sizes(artifact_->manifest().symbols.size());
@@ -34,6 +36,8 @@ class EmulatedExecutor final : public Executor {
       execute(i, memory, sizes, emulator);
       recorder.end_step();
     }
+    // A copy of what was never written is no fault while it moves about; in an output it is
+    // one.
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (byte_count(artifact_->manifest().outputs[i]).at(sizes) > 0)
         emulator.expect_no_undefined_copy(outputs[i].data);
@@ -77,6 +81,7 @@ class EmulatedExecutor final : public Executor {
                const std::vector<std::int64_t>& sizes) const {
     using Defined = Emulator::Defined;
     const ArtifactManifest& manifest = artifact_->manifest();
+    // Regions of no bytes would be found for nothing, and empty tensors may have null.
     const auto add = [&](const std::string& name, const void* base, std::int64_t bytes,
                          Defined defined) {
       if (bytes > 0) emulator.add_memory(name, const_cast<void*>(base), bytes, defined);  // NOLINT
@@ -117,6 +122,8 @@ class EmulatedExecutor final : public Executor {
       if (bytes == 0) return;
       std::memcpy(const_cast<void*>(buffers[1]), buffers[0],  // NOLINT
                   static_cast<std::size_t>(bytes));
+      // The emulated kernels did not write this memory, so the emulator has to be shown that it
+      // is defined.
       return emulator.define(buffers[1], bytes);
     }
     const polyte_host host = emulator.host();

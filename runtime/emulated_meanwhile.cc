@@ -7,6 +7,9 @@ namespace polyte::runtime {
 
 // --- copies
 
+// The accesses are checked when the copy begins, but the bytes are in flight until the thread
+// waits for its group: whoever touches them before is at fault. With late_copies they also have
+// their old contents until then.
 void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from,
                               const polyte_access* write, const polyte_access* read,
                               std::int64_t given, std::int64_t iteration) {
@@ -26,6 +29,8 @@ void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void
   fibre.groups.back().push_back(copy);
 }
 
+// The open group (the last) does not count as under way until it is closed. Oldest groups are
+// done first, as cp.async.wait_group has it.
 void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait,
                                std::int64_t pending) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
@@ -37,7 +42,8 @@ void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait,
   }
 }
 
-// Seen by others once they have met.
+// The thread's wait makes the bytes its own write at this time; other threads are ordered with
+// it by the next barrier, as with any write.
 void Emulator::State::land(Fibre& fibre, const AsyncCopy& copy) {
   if (options.late_copies) copy.land();
   for (std::int64_t i = 0; i < copy.bytes; ++i) {
@@ -61,8 +67,9 @@ void Emulator::State::on_multiply_shared(polyte_emulated_thread* self, const cha
   if (of(fibre).ended) of(fibre).end_thread(fibre);
 }
 
-// A thread sees its registers again, and memory may be written again once all threads of the
-// group do.
+// The steps are those of wgmma.fence, commit_group and wait_group. After the wait a thread sees
+// its registers again, and memory may be written again once all threads of the group have
+// waited.
 void Emulator::State::on_product_group(polyte_emulated_thread* self, std::int64_t step,
                                        std::int64_t pending, std::int64_t count,
                                        const std::uint32_t* in, std::uint32_t* out) {
@@ -75,12 +82,16 @@ void Emulator::State::on_product_group(polyte_emulated_thread* self, std::int64_
   for (std::int64_t i = 0; i < count; ++i) out[i] = fibre.products.value_of(in[i]);
 }
 
+// Fences are counted per thread. A byte notes how many its writer had made before the write, so
+// fences[byte.fences] is the first one after it.
 void Emulator::State::on_fence_products(polyte_emulated_thread* self) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   fibre.fences.push_back(of(fibre).epoch);
 }
 
-// Whoever wrote the byte has fenced it since, and then all have met.
+// Why a product may not read the byte. The asynchronous proxy sees a generic write only after a
+// fence of the writer (fence.proxy.async) and a barrier behind that fence: the fence belongs to
+// an earlier epoch than this one.
 std::optional<std::string> Emulator::State::unreadable(const Byte& byte) const {
   if (byte.in_flight) return "it is being copied meanwhile, and nobody has waited for it";
   if (!byte.defined) return "never written";
@@ -93,6 +104,8 @@ std::optional<std::string> Emulator::State::unreadable(const Byte& byte) const {
   return std::nullopt;
 }
 
+// Reads by a product go through no thread, so they are noted as reads by many threads of many
+// warps: any write in this epoch races.
 bool Emulator::State::read_matrix(const std::vector<std::uint32_t>& addresses,
                                   std::vector<std::uint16_t>& elements, Product& product) {
   for (const std::uint32_t address : addresses) {
@@ -117,6 +130,9 @@ bool Emulator::State::read_matrix(const std::vector<std::uint32_t>& addresses,
 }
 
 // Once all threads of the group that begins there have come to one.
+// The sums are computed at once, from what memory holds now; what is late are the registers
+// that get them. No thread may write those bytes meanwhile, so this is what any later time
+// would give.
 bool Emulator::State::run_product(std::size_t first) {
   const SharedInstruction& what = fibres[first].shared_instruction;
   for (std::size_t i = 0; i < kWarpgroupThreads; ++i) {

@@ -19,6 +19,8 @@ void Emulator::State::on_multiply(polyte_emulated_thread* self, const char* inst
   of(fibre).wait_for_warp(fibre, {instruction, nullptr, 0, false, {in, out}, 0, 0});
 }
 
+// With 1, 2 or 4 matrices only the first 8, 16 or 32 lanes bring the address of a row: those
+// alone read memory.
 void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void* row,
                                        std::int64_t count, std::int64_t transposed,
                                        std::uint32_t* out, const polyte_access* access,
@@ -45,6 +47,8 @@ void Emulator::State::on_use(polyte_emulated_thread* self, const char* statement
   state.end_thread(fibre);
 }
 
+// All values are taken before any is handed out, for lanes exchange crosswise. Bit 32 of a
+// value, whether it was ever written, travels with it.
 void Emulator::State::run_exchange(std::size_t first) {
   std::array<std::uint64_t, kWarp> brought{};
   for (std::size_t i = 0; i < brought.size(); ++i)
@@ -55,7 +59,8 @@ void Emulator::State::run_exchange(std::size_t first) {
   }
 }
 
-// Once all lanes of the warp that begins there have come to one. Orders nothing.
+// Once all lanes of the warp that begins there have come to one. No epoch begins: the
+// instruction orders no accesses to memory.
 bool Emulator::State::run_instruction(std::size_t first) {
   const WarpInstruction& what = fibres[first].instruction;
   WarpRegisters lanes;

@@ -15,6 +15,8 @@ constexpr int kFault = 3;                      // what a launch returns that end
 
 }  // namespace
 
+// Entered on the fibre's own stack at its first turn; returns to nobody, so it ends by a last
+// switch.
 void Emulator::State::enter(void* self) {
   Fibre& fibre = *static_cast<Fibre*>(self);
   State& state = of(fibre);
@@ -35,6 +37,8 @@ void Emulator::State::fail(const std::string& text) {
   ended = true;
 }
 
+// Threads do not wait actively: a thread says what it waits for and switches out, and release()
+// lets it go on once all others have come to the same place.
 void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp,
                               std::int64_t place) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
@@ -43,12 +47,16 @@ void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp
   of(fibre).switch_out(fibre);
 }
 
+// Called by compiled code, through which nothing may be thrown: a fault ends the launch by
+// never resuming this fibre again.
 std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void* address,
                                         const polyte_access* access, std::int64_t iteration,
                                         std::uint64_t undefined) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
   if (address != nullptr) {
+    // One access in four gives the turn to another thread, at random: races that need an
+    // interleaving within a phase show in values too, not only in the notes.
     if (state.options.interleave && state.random() % 4 == 0) state.switch_out(fibre);
     undefined =
         state.touch(fibre, static_cast<const char*>(address), *access, iteration, undefined);
@@ -61,6 +69,7 @@ std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void
 
 // --- accesses
 
+// Wholly inside one region: an access that straddles two is outside of both.
 Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
   const auto holds = [&](const Region& r) {
     return address >= r.base && address + bytes <= r.base + r.bytes;
@@ -70,6 +79,14 @@ Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
   return found == regions.end() ? nullptr : &*found;
 }
 
+// Why `now` and an earlier touch of the byte race; nothing where they are ordered. Epochs only
+// grow, and each block starts a new one, so comparing them answers in turn:
+//   before.epoch < block_epochs.front()   an earlier launch, or nobody: ordered
+//   before.epoch < block_epochs.back()    an earlier block of this launch: nothing orders blocks,
+//                                         but each has shared memory of its own
+//   before.epoch != now.epoch             before a barrier of this block: ordered
+//   the same warp, another warp_epoch     before a barrier of this warp: ordered
+//   else                                  two threads between the same barriers
 std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now,
                                                      bool in_shared) const {
   const auto here = [&] {
@@ -79,6 +96,7 @@ std::optional<std::string> Emulator::State::conflict(const Touch& before, const 
   if (before.many_blocks) return here() + " and several blocks of the same launch";
   if (before.epoch < block_epochs.back()) {
     if (in_shared) return std::nullopt;
+    // The last block that began at or before the touch.
     const auto next = std::ranges::upper_bound(block_epochs, before.epoch);
     return here() + " and block " + std::to_string(next - block_epochs.begin() - 1) +
            " of the same launch";
@@ -92,7 +110,8 @@ std::optional<std::string> Emulator::State::conflict(const Touch& before, const 
          " with no barrier between them";
 }
 
-// Whether the byte is one that the read may move although nobody has written it: notes its element.
+// Whether the byte is one that the read may move although nobody has written it. If so its
+// element is marked in `undefined`, one bit per element.
 bool Emulator::State::is_undefined_move(const polyte_access& access, std::int64_t byte,
                                         std::uint64_t& undefined) {
   if (access.moves == 0) return false;
@@ -100,7 +119,9 @@ bool Emulator::State::is_undefined_move(const polyte_access& access, std::int64_
   return true;
 }
 
-// Of a thread's own memory only this is watched.
+// Of a thread's own memory (its stack) only undefined copies are watched: no other thread has
+// its address. A write with bits puts copies of what was never written there, any other write
+// cleans the bytes.
 std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address,
                                          const polyte_access& access, std::uint64_t undefined) {
   std::uint64_t read = 0;
@@ -116,7 +137,10 @@ std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address,
   return read;
 }
 
-// Who has updated the byte since anybody else could have come between.
+// The note of an atomic update, given that of the byte's last write. Updates do not race with
+// each other, so that note has to stand for all of them since anybody else could have come
+// between: who else updated (many, many_warps, many_blocks), and whether a plain write of this
+// block lies below them (on_plain), with which the updates of other blocks race.
 Touch Emulator::State::with_others(const Touch& before, Touch now, bool in_shared) const {
   const bool is_ours = before.epoch >= block_epochs.back();
   // What the thread itself wrote plainly just before is no more atomic for its update.
@@ -130,7 +154,14 @@ Touch Emulator::State::with_others(const Touch& before, Touch now, bool in_share
   return now;
 }
 
-// The elements of a read that may move them, of those that nobody has written.
+// Checks one access and notes it, byte by byte. Returns the elements of a read that may move
+// them, of those that nobody has written. In this order:
+// - own stack, then regions: outside of all memory, wrongly aligned;
+// - in flight, or read before it was written;
+// - races: any access with the last write, a write also with the last reads; atomics among
+//   themselves are in order;
+// - the note: a write replaces the last one. Reads of one epoch are merged, because a later
+//   write races with any of them, not only with the last.
 std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access,
                                      std::int64_t iteration, std::uint64_t undefined) {
   const std::int64_t bytes = access.bytes;
@@ -190,6 +221,7 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
   return read;
 }
 
+// int16_t holds all threads: a block has at most 1,024.
 Touch Emulator::State::touch_of(const Fibre& fibre) const {
   const std::int64_t thread = fibre.thread.thread;
   return {epoch, warp_epochs[static_cast<std::size_t>(thread / kWarp)],
@@ -217,7 +249,8 @@ std::vector<std::size_t> Emulator::State::order(std::size_t threads) {
   return result;
 }
 
-// Warps whose threads all wait go on.
+// Lets go on whoever has come together: warpgroups with a product, warps with an instruction,
+// warps at a barrier. False where none has, or after a fault.
 bool Emulator::State::release_warps(LaunchCounts& count) {
   bool any = false;
   const auto in_product = [](const Fibre& fibre) { return fibre.waits == Waits::ForProduct; };
@@ -252,7 +285,9 @@ bool Emulator::State::release_warps(LaunchCounts& count) {
   return any;
 }
 
-// Called when no thread can run: false once all have ended.
+// Called when no thread can run. A block's barrier opens only when all threads of the block
+// wait at it; if no smaller group could go on either, this is a deadlock, and a fault: on a GPU
+// it would hang. False once all have ended, or after a fault.
 bool Emulator::State::release(LaunchCounts& count) {
   if (std::ranges::all_of(fibres, [](const Fibre& f) { return f.waits == Waits::Done; }))
     return false;
@@ -266,12 +301,16 @@ bool Emulator::State::release(LaunchCounts& count) {
     return false;
   }
   for (Fibre& fibre : fibres) fibre.waits = Waits::No;
+  // Accesses are counted between barriers: those of one warp at one place are one request.
   counter->flush();
   begin_epoch();
   ++count.block_barriers;
   return true;
 }
 
+// Runs each thread until it waits, in the order of the options, until none can run; then
+// release() opens what all have reached. Shared memory begins with bytes that are no likely
+// value, and with no byte defined, as on a device.
 void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count) {
   const auto threads = static_cast<std::size_t>(launch->threads);
   stacks.grow(threads);
@@ -330,6 +369,7 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid,
   LaunchCounts& count = counts_of(what);
   ++count.launches;
   counter = &counters[what.kernel];
+  // Room to align by hand: a vector's memory is aligned for max_align_t only.
   shared_memory.assign(static_cast<std::size_t>(what.shared_bytes) + kSharedAlignment, 0);
   void* aligned = shared_memory.data();
   std::size_t room = shared_memory.size();
@@ -338,6 +378,8 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid,
             TouchedBytes(what.shared_bytes, false)};
   block = 0;
   std::int64_t number[3];
+  // x first, as a GPU numbers its blocks. Blocks run one after another, so that a race between
+  // two of them never depends on timing.
   for (number[2] = 0; number[2] < grid[2]; ++number[2])
     for (number[1] = 0; number[1] < grid[1]; ++number[1])
       for (number[0] = 0; number[0] < grid[0] && !ended; ++number[0], ++block) {
@@ -369,6 +411,8 @@ void Emulator::define(const void* at, std::int64_t bytes) {
   const auto* first = static_cast<const char*>(at);
   Region* region = state_->region_of(first, bytes);
   POLYTE_CHECK(region != nullptr, "no memory of the emulator is there");
+  // For bytes that somebody other than the emulated code wrote. No touch is noted: it happened
+  // between launches.
   for (std::int64_t i = 0; i < bytes; ++i) {
     Byte& byte = region->contents[first - region->base + i];
     byte.defined = true;

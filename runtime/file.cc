@@ -34,6 +34,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+// 36^12 names: two writers to one path never meet.
 std::string name_beside(const std::string& path) {
   static constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
   std::string name = folder_of(path) + "/.polyte-";
@@ -72,6 +73,7 @@ void FileContent::close() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
+// Reads the blocks of the range that have not been read, each unbroken run of them at once.
 Bytes FileContent::bytes(std::uint64_t at, std::uint64_t count) {
   POLYTE_CHECK(at <= size() && count <= size() - at, "bytes outside the file '" + path_ + "'");
   const std::size_t end = count == 0 ? at / kBlock : (at + count - 1) / kBlock + 1;
@@ -98,6 +100,8 @@ void FileContent::read_blocks(std::size_t first, std::size_t last) {
             is_read_.begin() + static_cast<std::ptrdiff_t>(last), true);
 }
 
+// Through a pipe or to a terminal nothing can be renamed: it is written directly. A regular
+// file is replaced, so a reader sees the old content or the new, and never a part.
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   struct stat status{};
   const bool exists = stat(path.c_str(), &status) == 0;
@@ -110,6 +114,9 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
   if (descriptor_ < 0) refuse_errno(path, "");
 }
 
+// A file without a name vanishes with its descriptor, even when the process is killed. Not all
+// file systems have it (open says so in one of three ways), and then a hidden name beside the
+// target does.
 void OutputFile::open_temporary() {
   way_ = Way::Unnamed;
   descriptor_ = open(folder_of(path_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -141,7 +148,8 @@ void OutputFile::write(Bytes bytes) {
   }
 }
 
-// A link cannot replace a file that is there, a rename can.
+// linkat cannot replace a file that exists, and rename needs a name: so first a name beside the
+// target, then finish() renames it.
 void OutputFile::give_name() {
   const std::string file = "/proc/self/fd/" + std::to_string(descriptor_);
   std::string name;

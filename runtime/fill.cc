@@ -12,6 +12,7 @@ namespace {
 // SplitMix64 (Steele, Lea, Flood 2014).
 class Random {
  public:
+  // The name is mixed in, so that tensors of one seed differ.
   Random(std::uint64_t seed, std::string_view name) : state_(seed) {
     for (const char c : name) state_ = (next() ^ static_cast<unsigned char>(c)) + state_;
   }
@@ -80,6 +81,8 @@ void fill(Tensor& tensor, const Fill& fill, std::string_view name) {
         break;
       }
       case Fill::Kind::Int: {
+        // -4 to 4: small integers, whose sums are exact in every float type, so that results
+        // can be compared bit for bit.
         const auto value = static_cast<std::int64_t>(random.next() % 9) - 4;
         set_element_int(dtype, tensor.data(), i, dtype == DType::Bool ? value & 1 : value);
         break;

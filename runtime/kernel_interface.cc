@@ -24,6 +24,7 @@ struct KernelInterface {
   std::vector<std::pair<std::size_t, std::size_t>> in_place;
 };
 
+// The layout is that of support/kernel_abi.h; `at` moves behind what was read.
 KernelBuffer read_buffer(const std::int64_t*& at, std::size_t symbols) {
   KernelBuffer buffer;
   buffer.reads = (*at & POLYTE_READS) != 0;
@@ -36,6 +37,8 @@ KernelBuffer read_buffer(const std::int64_t*& at, std::size_t symbols) {
   return buffer;
 }
 
+// at[0] is the version, which the caller has compared. The words come from the shared object
+// whose code is about to run, so they are trusted as that code is.
 KernelInterface read_interface(const std::int64_t* at) {
   KernelInterface interface;
   const std::int64_t buffers = at[1], pairs = at[5];
@@ -104,7 +107,7 @@ class Checker {
     return fits;
   }
 
-  // What is never looked at may be anything.
+  // A buffer that the kernel neither reads nor writes may be anything.
   void check_buffer(std::size_t i) {
     const KernelBuffer& wanted = kernel_.buffers[i];
     if (!wanted.reads && !wanted.writes) return;
@@ -118,6 +121,8 @@ class Checker {
     if (tensor != nullptr && tensor->dtype != wanted.dtype)
       problem(name + "is of '" + tensor->name + "', " + std::string(to_string(tensor->dtype)) +
               ", expected " + std::string(to_string(wanted.dtype)));
+    // The base of an arena, of constants and of the caller's tensors is aligned to 64 bytes or
+    // to the element, so here only the offset matters.
     if (wanted.alignment < 1 || given.offset % wanted.alignment != 0)
       problem(name + "is at offset " + std::to_string(given.offset) + ", expected a multiple of " +
               std::to_string(wanted.alignment));
@@ -129,6 +134,8 @@ class Checker {
   // At all sizes: an arena's room grows with the scale, an open tensor is all there, other things
   // do not grow.
   bool has_room(const BufferSpec& given, const OpenNumber& wanted) const {
+    // -1: the compiler does not know how many bytes the kernel touches, so no room is provably
+    // enough.
     if (wanted.constant == -1) return false;
     try {
       const TensorSpec* tensor = tensor_of(given);
@@ -154,6 +161,8 @@ class Checker {
     }
   }
 
+  // Two reads may meet. Of one place, and for tensors and constants of one index, the byte
+  // ranges decide; at other scales too, because ranges that are apart at scale 1 stay apart.
   bool meet(std::size_t i, std::size_t j) const {
     const KernelBuffer &a = kernel_.buffers[i], &b = kernel_.buffers[j];
     const BufferSpec &x = spec(i), &y = spec(j);
@@ -162,6 +171,8 @@ class Checker {
     return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
   }
 
+  // In place means the same first byte: the kernel's code relies on each element being read at
+  // the address to which its result is written.
   bool may_meet(std::size_t i, std::size_t j) const {
     const bool is_known = std::ranges::any_of(kernel_.in_place, [&](const auto& pair) {
       return pair == std::pair{i, j} || pair == std::pair{j, i};

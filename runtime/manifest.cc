@@ -11,6 +11,7 @@ namespace polyte::runtime {
 
 bool is_open(const TensorSpec& tensor) { return !tensor.open.empty(); }
 
+// `open` holds the open extents alone, in the order of their dimensions.
 std::vector<std::int64_t> shape_at(const TensorSpec& tensor, std::span<const std::int64_t> sizes) {
   std::vector<std::int64_t> shape = tensor.shape;
   auto next = tensor.open.begin();
@@ -33,6 +34,7 @@ std::string shape_text(const TensorSpec& tensor, std::span<const SymbolSpec> sym
 OpenNumber byte_count(const TensorSpec& tensor) {
   if (!is_open(tensor)) return {count_bytes(tensor.dtype, tensor.shape), {}};
   POLYTE_CHECK(tensor.open.size() == 1, "tensor '" + tensor.name + "' has several open extents");
+  // An OpenNumber is linear in the sizes, so one extent may be open: the others are a factor.
   std::vector<std::int64_t> others = tensor.shape;
   *std::ranges::find(others, kOpenExtent) = 1;
   return times(tensor.open.front(), count_bytes(tensor.dtype, others));
@@ -49,6 +51,7 @@ std::int64_t unit_bytes(const TensorSpec& tensor) { return unit_bytes(byte_count
 OpenNumber copied_bytes(const ArtifactManifest& manifest, const BufferSpec& buffer) {
   if (buffer.exact) return *buffer.exact;
   const auto index = static_cast<std::size_t>(buffer.index);
+  // The caller's tensors have just as many bytes as the run's sizes say, no room beyond that.
   if (buffer.place == BufferPlace::Input && is_open(manifest.inputs[index]))
     return byte_count(manifest.inputs[index]);
   if (buffer.place == BufferPlace::Output && is_open(manifest.outputs[index]))
@@ -70,6 +73,7 @@ void check_abi(const ArtifactManifest& manifest, const std::string& source) {
 void check_features(const ArtifactManifest& manifest, const std::vector<std::string>& present,
                     const std::string& source) {
   std::string missing;
+  // As LLVM writes features: "+avx2" is needed, "-avx512f" was only not used and may be there.
   for (const std::string& feature : manifest.features) {
     if (feature.starts_with('-')) continue;
     if (std::ranges::find(present, feature) != present.end()) continue;
@@ -84,6 +88,8 @@ void check_features(const ArtifactManifest& manifest, const std::vector<std::str
 
 void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present,
                const std::string& source) {
+  // In this order, since each check presumes the one before: another architecture's features
+  // are no words of this one.
   const std::string arch = to_string(kNativeKind);
   if (manifest.arch != arch)
     throw UserError(ExitStatus::Artifact, "artifact '" + source + "': is built for " +

@@ -8,6 +8,8 @@
 namespace polyte::runtime {
 namespace {
 
+// Ordered, so that equal manifests give equal text: the kernels carry a digest of it
+// (artifact.cc).
 using Json = nlohmann::ordered_json;
 
 constexpr std::pair<BufferPlace, const char*> kPlaces[] = {{BufferPlace::Arena, "arena"},
@@ -16,6 +18,7 @@ constexpr std::pair<BufferPlace, const char*> kPlaces[] = {{BufferPlace::Arena, 
                                                            {BufferPlace::Output, "output"},
                                                            {BufferPlace::Sizes, "sizes"}};
 
+// By the number of the enumerator.
 constexpr const char* kSharing[] = {"", "view of", "part of", "over"};
 
 Json number_to_json(const OpenNumber& number) {
@@ -52,10 +55,12 @@ Json buffer_to_json(const BufferSpec& b) {
           {"bytes", b.bytes},
           {"sharing", kSharing[static_cast<std::size_t>(b.sharing)]},
           {"shared_with", b.shared_with},
+          // null where there is none: a buffer that copies all of its bytes.
           {"exact", b.exact ? number_to_json(*b.exact) : Json()}};
 }
 
 Json scheduling_to_json(const StepScheduling& s) {
+  // A copy's step has no scheduler: null.
   if (s.asked.empty()) return {};
   return {{"asked", s.asked}, {"used", s.used}, {"reason", s.reason}, {"where", s.where}};
 }
@@ -89,6 +94,7 @@ Json fixed_to_json(const FixedInput& f) {
 
 // A number by its exact type: json would turn 1e99 or true into an int64_t without a word.
 std::int64_t as_integer(const Json& value, const char* key) {
+  // nlohmann gives non-negative integers an unsigned type; those of 2^63 and more do not fit.
   if (!value.is_number_integer() ||
       (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
     throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no 63-bit integer");
@@ -107,6 +113,7 @@ std::int64_t integer(const Json& json, const char* key) {
   return as_integer(member(json, key), key);
 }
 
+// Versions, which are int: a number beyond a million is no version, and would be cut off.
 int small_integer(const Json& json, const char* key) {
   const std::int64_t value = integer(json, key);
   if (value < 0 || value > 1000000)
@@ -190,6 +197,8 @@ StepScheduling scheduling_from_json(const Json& step) {
           text(*found, "where")};
 }
 
+// Whether a step is `parallel` is a bool alone: get<bool> throws for a number, which
+// manifest_from_json reports as malformed.
 StepSpec step_from_json(const Json& json) {
   return {text(json, "kernel"),
           text(json, "group"),
@@ -218,6 +227,8 @@ std::vector<DeviceModule> device_from_json(const Json& json) {
 }
 
 ArtifactManifest read_all(const Json& json) {
+  // The format's version is read first and alone: nothing else is known of an artifact of
+  // another version, so nothing else may be missing from it.
   ArtifactManifest m;
   m.format = small_integer(json, "format");
   if (m.format != kArtifactFormat) {
@@ -266,6 +277,7 @@ std::string manifest_to_json(const ArtifactManifest& m) {
   for (const BufferSpec& b : m.buffers) json["buffers"].push_back(buffer_to_json(b));
   json["steps"] = Json::array();
   for (const StepSpec& s : m.steps) json["steps"].push_back(step_to_json(s));
+  // Absent of a processor's artifact: "device" is made by the first module that is added.
   for (const DeviceModule& module : m.device) json["device"].push_back(module_to_json(module));
   json["arena_bytes"] = m.arena_bytes;
   json["members"] = Json::array();
@@ -276,6 +288,8 @@ std::string manifest_to_json(const ArtifactManifest& m) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// Two kinds of faults, two messages: what is no JSON, or has a member of another type, is only
+// "malformed"; what the functions above found out has words of its own.
 ArtifactManifest manifest_from_json(std::string_view json, const std::string& source) {
   try {
     return read_all(Json::parse(json));

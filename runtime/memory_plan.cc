@@ -11,6 +11,7 @@
 namespace polyte::runtime {
 namespace {
 
+// Both ends count: a step reads its operands while it writes its results.
 bool meet(const Lifetime& a, const Lifetime& b) {
   return a.first_step <= b.last_step && b.first_step <= a.last_step;
 }
@@ -28,6 +29,9 @@ std::int64_t rounded_up(std::int64_t bytes) { return ceil_div(bytes, kAlignment)
 // The offsets, exclusive at both ends, at which a block would meet what is placed already.
 using Forbidden = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
+// With the block at offset x its part lies at [x + life.offset, x + end_of(life)), which meets
+// [other.offset, end_of(other)) exactly for other.offset - end_of(life) < x < end_of(other) -
+// life.offset.
 void forbid(const Block& block, std::span<const Lifetime> placed, Forbidden& forbidden) {
   for (const Lifetime& life : block) {
     for (const Lifetime& other : placed) {
@@ -37,6 +41,9 @@ void forbid(const Block& block, std::span<const Lifetime> placed, Forbidden& for
   }
 }
 
+// One pass over the intervals, sorted by their lower ends, is enough: an interval that the
+// offset was not in is either below it, and stays below since the offset only grows, or begins
+// at or after it, and then so do all that follow.
 std::int64_t lowest_offset(Forbidden forbidden) {
   std::ranges::sort(forbidden);
   std::int64_t offset = 0;
@@ -59,6 +66,7 @@ ArenaPlan plan_arena(std::span<const Block> blocks) {
   for (const Block& block : blocks) check(block);
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // Largest first; of equal blocks the first one, so that a plan does not depend on the sort.
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-size_of(blocks[i]), i); });
   ArenaPlan plan{std::vector<std::int64_t>(blocks.size(), 0), 0};
   std::vector<Lifetime> placed;
@@ -67,6 +75,8 @@ ArenaPlan plan_arena(std::span<const Block> blocks) {
     forbid(blocks[i], placed, forbidden);
     const std::int64_t offset = lowest_offset(std::move(forbidden));
     plan.offsets[i] = offset;
+    // Parts are placed one by one: between them other blocks may lie, and in them at other
+    // times.
     for (Lifetime life : blocks[i]) {
       life.offset = checked_add(life.offset, offset);
       plan.total = std::max(plan.total, rounded_up(end_of(life)));

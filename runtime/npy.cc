@@ -13,6 +13,8 @@ namespace polyte::runtime {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+// Enough for any shape of 64 dimensions; NumPy itself refuses more than 10,000 characters
+// unless asked.
 constexpr std::size_t kMaxHeader = 64 << 10;
 constexpr std::size_t kMaxRank = 64;
 
@@ -33,6 +35,8 @@ class HeaderParser {
   HeaderParser(std::string_view text, const std::string& source) : text_(text), source_(source) {}
 
   Header parse() {
+    // An example: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+    // A comma may follow the last item; keys come in any order, each once.
     Header header;
     expect('{');
     while (!accept('}')) {
@@ -83,6 +87,7 @@ class HeaderParser {
   void expect(char c) {
     if (!accept(c)) refuse("has a malformed header");
   }
+  // Without escapes: no descr or key that is accepted below has one.
   std::string string() {
     const char quote = peek();
     if (quote != '\'' && quote != '"') refuse("has a malformed header");
@@ -102,6 +107,7 @@ class HeaderParser {
     }
     refuse("has a malformed header");
   }
+  // () is a scalar, (3,) a vector, (3, 4) a matrix.
   Shape tuple() {
     Shape shape;
     expect('(');
@@ -126,6 +132,8 @@ struct ElementType {
   bool swap;  // big-endian in the file
 };
 
+// A type is its byte order ('<' little, '>' big, '=' the writer's own, '|' none) and its code.
+// '=' and no mark are taken for little-endian, the order of every processor that is supported.
 ElementType element_type(const std::string& descr, const HeaderParser& parser) {
   const bool marked =
       !descr.empty() && std::string_view("<>=|").find(descr.front()) != std::string_view::npos;
@@ -149,6 +157,10 @@ struct Prefix {
   std::size_t header_at, data_at;
 };
 
+// The prefix of a file, by NumPy's format specification (numpy.lib.format):
+// 0  \x93NUMPY   6  major version   7  minor version
+// 8  length of the header: 2 bytes in version 1, 4 in versions 2 and 3; little-endian
+// then the header's text, then the data, to the end of the file.
 Prefix read_prefix(Bytes file, const HeaderParser& parser) {
   const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(file[i]); };
   if (file.size() < 10 || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0) {
@@ -163,6 +175,8 @@ Prefix read_prefix(Bytes file, const HeaderParser& parser) {
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > kMaxHeader)
     parser.refuse("has a header of " + std::to_string(length) + " bytes, at most 65536 are read");
+  // In this order: the sum of offset and length would be compared only after it may have
+  // wrapped.
   if (file.size() - header_at < length) parser.refuse("is truncated");
   return {header_at, header_at + length};
 }
@@ -179,8 +193,10 @@ struct Layout {
   std::int64_t bytes;  // of the data
 };
 
-// Of a file of `size` bytes that begins with `begin`.
+// Of a file of `size` bytes that begins with `begin`; the data themselves need not be there, so
+// that an archive's member can be judged before it is unpacked.
 Layout layout_of(Bytes begin, std::size_t size, const std::string& source) {
+  // The first parser has no text: it only words the refusals of the prefix.
   const Prefix prefix = read_prefix(begin, HeaderParser("", source));
   const std::string_view text(reinterpret_cast<const char*>(begin.data()) + prefix.header_at,
                               prefix.data_at - prefix.header_at);
@@ -189,6 +205,8 @@ Layout layout_of(Bytes begin, std::size_t size, const std::string& source) {
   const ElementType type = element_type(*header.descr, parser);
   if (*header.fortran_order)
     parser.refuse("is in Fortran order; save it with numpy.ascontiguousarray");
+  // Checked for overflow, and compared exactly: a file with bytes behind its data is not what
+  // it says it is.
   const std::int64_t expected = count_bytes(type.dtype, *header.shape);
   const auto present = static_cast<std::int64_t>(size - prefix.data_at);
   if (present != expected) {
@@ -222,11 +240,14 @@ std::vector<std::byte> npy_header(const TensorView& tensor) {
   const char order = size_in_bytes(tensor.dtype) == 1 ? '|' : '<';
   std::string text = std::string("{'descr': '") + order + std::string(code) +
                      "', 'fortran_order': False, 'shape': (";
+  // Python needs the comma of a tuple of one element: (3,).
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     text += (i == 0 ? "" : " ") + std::to_string(tensor.shape[i]) +
             (i + 1 < tensor.shape.size() || i == 0 ? "," : "");
   }
   text += "), }";
+  // The header is padded with spaces to a multiple of 64 with its prefix of 10 bytes and its
+  // newline of 1, as NumPy pads it, so that data mapped from the file are aligned.
   const std::size_t total = (10 + text.size() + 1 + 63) / 64 * 64;
   text.resize(total - 11, ' ');
   text += '\n';
@@ -252,6 +273,8 @@ NpzArchive::NpzArchive(const std::string& path)
     if (!entry.name.ends_with(".npy"))
       throw UserError(ExitStatus::InvalidInput,
                       "archive '" + path + "': member '" + entry.name + "' is no .npy file");
+    // The whole prefix and header of any version fit in this many bytes: 12 is the longest
+    // prefix.
     const std::vector<std::byte> begin = read_zip_begin(file_, entry, kMaxHeader + 12);
     Layout layout = layout_of(begin, entry.bytes, member_source(path, entry));
     members_.push_back(

@@ -9,8 +9,9 @@ std::int64_t coefficient(const OpenNumber& number, std::size_t i) {
   return i < number.coefficients.size() ? number.coefficients[i] : 0;
 }
 
-// The value where the symbols with a positive (negative) coefficient are at their most (least), or
-// the other way round.
+// A linear number is at its extremes where each symbol is at one of its own: for the largest
+// value, symbols with a positive coefficient at their most and those with a negative one at
+// their least; for the smallest the other way round.
 std::int64_t extreme(const OpenNumber& number, std::span<const SymbolSpec> symbols, bool largest) {
   std::int64_t value = number.constant;
   for (std::size_t i = 0; i < number.coefficients.size(); ++i) {
@@ -67,6 +68,7 @@ bool is_same(const OpenNumber& a, const OpenNumber& b) {
   return true;
 }
 
+// Not 2*batch, and not batch + seq: the value of the symbol has to be the extent itself.
 std::optional<std::size_t> only_symbol(const OpenNumber& number) {
   const auto is_there = [](std::int64_t factor) { return factor != 0; };
   const auto first = std::ranges::find_if(number.coefficients, is_there);
@@ -76,6 +78,8 @@ std::optional<std::size_t> only_symbol(const OpenNumber& number) {
   return static_cast<std::size_t>(first - number.coefficients.begin());
 }
 
+// With sizes n_i >= 1 and scale s = max(1, n_i): constant + sum c_i n_i <= s * (max(constant,
+// 0) + sum max(c_i, 0)).
 std::int64_t unit_bytes(const OpenNumber& bytes) {
   std::int64_t sum = std::max<std::int64_t>(bytes.constant, 0);
   for (const std::int64_t factor : bytes.coefficients)

@@ -157,6 +157,7 @@ int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inp
                       int32_t inputs_given, const polyte_dl_tensor* outputs, int32_t outputs_given,
                       int64_t* step_ns, polyte_problem** problem) {
   return guarded(problem, [&] {
+    // Kept per thread for their capacity alone: they are filled anew by each call.
     thread_local std::vector<TensorView> input_views;
     thread_local std::vector<TensorView> output_views;
     if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
@@ -165,6 +166,7 @@ int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inp
     const std::span<const TensorView> given(input_views), wanted(output_views);
     if (step_ns == nullptr) return session->session.run(given, wanted);
     const RunProfile profile = session->session.profile(given, wanted);
+    // Added, so that a caller can sum up several runs.
     for (const Span& span : profile.steps) step_ns[span.step] += span.nanoseconds();
   });
 }
@@ -265,6 +267,8 @@ constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
 
 }  // namespace
 
+// Any version so far gets the newest table: members are only appended, and `size` says how many
+// there are.
 const polyte_runtime_api* polyte_runtime_get_api(uint32_t version) {
   return version >= 1 && version <= POLYTE_RUNTIME_API_VERSION ? &kApi : nullptr;
 }

@@ -14,6 +14,7 @@ std::int64_t clock_ns() {
 
 }  // namespace
 
+// Stands between the pool and the kernel's body: takes the time around each chunk.
 struct Recorder::Call {
   Recorder* recorder;
   polyte_parallel_body body;
@@ -29,6 +30,8 @@ struct Recorder::Call {
   }
 };
 
+// Memory is taken here, for recording must not allocate while it measures. A lane that is full
+// makes its last part longer.
 Recorder::Recorder(ThreadPool& pool, std::size_t steps)
     : pool_(pool),
       host_(pool.host()),

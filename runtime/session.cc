@@ -7,6 +7,8 @@
 namespace polyte::runtime {
 namespace {
 
+// An emulator that was asked for wins over the artifact's own target: code for a GPU then runs
+// here.
 std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Artifact>& artifact,
                                         const SessionOptions& options) {
   if (options.emulator) return make_emulated_executor(artifact, *options.emulator);
@@ -20,6 +22,7 @@ std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Artifact>& a
 struct Session::State {
   std::shared_ptr<const Artifact> artifact;
   ArgumentChecker arguments;
+  // Last, so that it ends first: it runs code that the artifact holds.
   std::unique_ptr<Executor> executor;
 
   State(std::shared_ptr<const Artifact> a, const SessionOptions& options)
@@ -75,6 +78,8 @@ void Session::run(std::initializer_list<TensorView> inputs,
   run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
 }
 
+// Output shapes follow from the sizes that the inputs have, so results can be allocated only
+// now.
 std::vector<Tensor> Session::run(std::span<const Tensor> inputs) const {
   std::vector<Tensor> results;
   std::vector<TensorView> input_views;

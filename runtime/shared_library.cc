@@ -31,6 +31,9 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) {
   return offset <= total && total - offset >= bytes;
 }
 
+// dlopen maps segments by the program headers: beyond the end of a file that is cut off, a page
+// is a SIGBUS at the first touch, not an error. So the bounds are checked here. (Gabi, "ELF
+// header", "Program header".)
 void check_elf(Bytes elf, const std::string& name) {
   Elf64_Ehdr header{};
   if (elf.size() < sizeof header) refuse(name, "is truncated");
@@ -89,6 +92,8 @@ ExitStatus status_of_loader(const std::string& why) {
 
 SharedLibrary::SharedLibrary(Bytes elf, std::string name) : name_(std::move(name)) {
   check_elf(elf, name_);
+  // A file that only memory holds needs no folder that may execute, leaves nothing behind, and
+  // cannot be exchanged between the check and the load.
   const auto file = sealed_file(elf, name_.substr(0, 200));
   file_ = file;
   handle_ = dlopen(file->path().c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -19,13 +19,14 @@ namespace {
 constexpr const char* kSecretHeader = "polyte secret key v1";
 constexpr const char* kPublicHeader = "polyte public key v1";
 constexpr const char* kSignatureHeader = "polyte signature v1";
-// A signature of ours means this and nothing else.
+// Stands in front of the digest in what is signed, so that a signature of ours cannot be taken
+// for that of something else by the same key.
 constexpr std::string_view kContext = "polyte artifact v1\n";
 
 using PublicKey = std::array<unsigned char, crypto_sign_PUBLICKEYBYTES>;
 using Signature = std::array<unsigned char, crypto_sign_BYTES>;
 
-// Overwritten when it goes.
+// Overwritten when it is destroyed; it cannot be copied, so no second copy stays behind.
 struct SecretKey {
   std::array<unsigned char, crypto_sign_SECRETKEYBYTES> bytes{};
   SecretKey() = default;
@@ -38,6 +39,7 @@ struct SecretKey {
   throw UserError(ExitStatus::InvalidInput, "file '" + path + "': " + why);
 }
 
+// Safe to call again, and from several threads.
 void prepare() {
   if (sodium_init() < 0)
     throw UserError(ExitStatus::ResourceLimit, "libsodium finds no source of random numbers");
@@ -45,6 +47,7 @@ void prepare() {
 
 template <std::size_t N>
 std::string to_hex(const std::array<unsigned char, N>& bytes) {
+  // sodium_bin2hex writes a terminating zero.
   std::string text(2 * N + 1, '\0');
   sodium_bin2hex(text.data(), text.size(), bytes.data(), N);
   text.pop_back();
@@ -75,6 +78,8 @@ std::vector<std::string> lines_of(const std::string& path, const std::string& he
   return lines;
 }
 
+// Signed is the context and a digest, not the file itself: Ed25519 signs in two passes over its
+// message, which here is 83 bytes.
 std::vector<unsigned char> message_of(Bytes artifact) {
   std::vector<unsigned char> message(kContext.begin(), kContext.end());
   message.resize(kContext.size() + crypto_generichash_BYTES_MAX);
@@ -84,7 +89,8 @@ std::vector<unsigned char> message_of(Bytes artifact) {
   return message;
 }
 
-// A file that was not there, with this mode from its first moment.
+// Creates a file that must not exist, with its mode from the start: with a chmod afterwards a
+// secret key would be readable by others for a moment.
 void write_new(const std::string& path, const std::string& text, mode_t mode) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   const int error = errno;
@@ -115,6 +121,8 @@ NamedSignature read_signature(const std::string& path) {
   return read;
 }
 
+// Every line is parsed although one match is enough: a damaged file of keys is reported
+// whichever key is asked for.
 bool lists_key(const std::string& path, const PublicKey& key) {
   bool found = false;
   for (const std::string& line : lines_of(path, kPublicHeader)) {
@@ -135,10 +143,13 @@ void make_keys(const std::string& stem) {
   crypto_sign_keypair(open.data(), secret.bytes.data());
   std::string text = std::string(kSecretHeader) + "\n" + to_hex(secret.bytes) + "\n";
   write_new(stem + ".key", text, 0600);
+  // The text is a second copy of the secret.
   sodium_memzero(text.data(), text.size());
   try {
     write_new(stem + ".pub", std::string(kPublicHeader) + "\n" + to_hex(open) + "\n", 0666);
   } catch (...) {
+    // A secret key without its public one is of no use, and would be in the way of the next
+    // attempt.
     unlink((stem + ".key").c_str());
     throw;
   }
@@ -153,6 +164,8 @@ std::string sign_bytes(Bytes artifact, const std::string& secret_key_file) {
   PublicKey open{};
   crypto_sign_detached(signature.data(), nullptr, message.data(), message.size(),
                        secret.bytes.data());
+  // libsodium's secret key contains the public one; the signature names it, so that a verifier
+  // can report a key that it does not trust apart from a signature that is wrong.
   crypto_sign_ed25519_sk_to_pk(open.data(), secret.bytes.data());
   return std::string(kSignatureHeader) + "\n" + to_hex(open) + "\n" + to_hex(signature) + "\n";
 }
@@ -164,8 +177,11 @@ void verify_signature(Bytes artifact, const std::string& path,
     throw UserError(ExitStatus::Artifact, "artifact '" + path + "': " + why);
   };
   const std::string file = path + kSignatureSuffix;
+  // "Not signed" is reported apart from a signature file that cannot be read.
   if (access(file.c_str(), F_OK) != 0) refuse("is not signed: there is no '" + file + "'");
   const NamedSignature given = read_signature(file);
+  // That the key is trusted is checked before the signature: the key in the .sig file comes
+  // from whoever wrote that file.
   if (!lists_key(public_keys_file, given.key))
     refuse("is signed by the key " + to_hex(given.key) + ", which '" + public_keys_file +
            "' does not list");

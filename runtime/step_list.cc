@@ -13,6 +13,7 @@ StepList::StepList(const Artifact& artifact, int workers, StepCode code) {
   for (const StepSpec& step : artifact.manifest().steps) add_step(artifact, step, workers);
 }
 
+// A processor's kernels are one shared object; the emulator's are one per module.
 void StepList::load(const Artifact& artifact, StepCode code) {
   if (code == StepCode::Processors) {
     if (!artifact.kernels().empty()) libraries_.emplace_back(artifact.kernels(), "polyte-kernels");
@@ -33,6 +34,7 @@ const SharedLibrary& StepList::library_with(const Artifact& artifact,
   if (libraries_.empty())
     throw UserError(ExitStatus::Artifact,
                     "artifact '" + artifact.source() + "': has no kernels.so");
+  // Which module has a kernel is nowhere written: each library is asked.
   for (const SharedLibrary& library : libraries_)
     if (library.find(kernel) != nullptr) return library;
   return libraries_.front();  // says that it has none
@@ -50,11 +52,15 @@ void StepList::add_step(const Artifact& artifact, const StepSpec& spec, int work
   } else {
     const SharedLibrary& library = library_with(artifact, spec.kernel);
     step.kernel = library.kernel(spec.kernel);
+    // What the compiler stored beside the kernel says what its code will touch; the manifest is
+    // text that anyone may have changed.
     const void* interface = library.find(spec.kernel + POLYTE_INTERFACE_SUFFIX);
     check_step(manifest, spec, static_cast<const std::int64_t*>(interface), artifact.source());
   }
   step.parallel = spec.parallel;
   step.parallel_from = spec.parallel_from;
+  // One scratch serves all steps, since they run one after another: it is as large as the
+  // largest needs.
   const std::int64_t slices =
       checked_mul(spec.parallel ? workers : 1, spec.scratch_bytes_per_worker);
   scratch_bytes = std::max(scratch_bytes, checked_add(spec.scratch_shared_bytes, slices));
@@ -80,6 +86,7 @@ void StepList::add_pointer(const BufferSpec& buffer) {
 
 std::int64_t arena_bytes(const ArtifactManifest& manifest, std::span<const std::int64_t> sizes) {
   const std::int64_t scale = scale_of(sizes);
+  // By division: the product could overflow. The scale is at least 1.
   if (manifest.arena_bytes <= kMostArenaBytes / scale) return manifest.arena_bytes * scale;
   throw UserError(ExitStatus::ResourceLimit, "an arena of " + std::to_string(manifest.arena_bytes) +
                                                  " * " + std::to_string(scale) + " bytes, where " +

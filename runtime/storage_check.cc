@@ -20,7 +20,8 @@ bool operator==(const Label& a, const Label& b) {
   return a.origin == b.origin && a.offset == b.offset && a.bytes == b.bytes;
 }
 
-// Neighbours that continue each other become one, so that equal contents have equal labels.
+// Neighbours that continue each other become one: a value that was written in two halves then
+// has the same labels as one that was written at once, and == compares contents.
 void append(std::vector<Label>& labels, const Label& next) {
   if (next.bytes == 0) return;
   if (!labels.empty() && labels.back().origin == next.origin &&
@@ -31,6 +32,8 @@ void append(std::vector<Label>& labels, const Label& next) {
   }
 }
 
+// An interval map: the run at address a covers [a, a + its bytes). Runs never overlap; what no
+// run covers was never written.
 class LabelledMemory {
  public:
   void write(std::int64_t at, const std::vector<Label>& labels) {
@@ -59,6 +62,7 @@ class LabelledMemory {
  private:
   std::map<std::int64_t, Label> runs_;  // by address
 
+  // Splits the run that `at` lies inside of, so that `at` is a boundary of runs.
   void cut(std::int64_t at) {
     auto run = runs_.upper_bound(at);
     if (run == runs_.begin()) return;
@@ -77,6 +81,8 @@ class Replay {
   Replay(std::span<const StoredValue> values, std::span<const StorageStep> steps,
          const StoragePlan& plan)
       : values_(values), steps_(steps), plan_(plan), copies_of_(values.size()) {
+    // All copies, whichever steps the plan has dropped: they are the network's text, against
+    // which the plan is judged.
     for (const StorageStep& step : steps) {
       for (const Copy& copy : step.copies) at(copies_of_, copy.to).push_back(copy);
     }
@@ -106,7 +112,10 @@ class Replay {
                         what);
   }
 
-  // Bytes [offset, offset + bytes) of v by what was computed or given.
+  // Bytes [offset, offset + bytes) of v by what was computed or given: copies are followed back.
+  // For `concat: w[0..n) = f1, w[n..2n) = f2` the contents of w are the labels (f1, 0..n) and
+  // (f2, 0..n), so it does not matter whether they were copied or lie there already. Ordered by
+  // place, for copies may be listed in any order.
   void add_contents(int v, std::int64_t offset, std::int64_t bytes,
                     std::vector<Label>& into) const {
     if (at(copies_of_, v).empty()) return append(into, {v, offset, bytes});
@@ -125,6 +134,8 @@ class Replay {
     return labels;
   }
 
+  // Each value lies within the memory that it is placed in; a given or an output value is that
+  // memory.
   void begin(int v) {
     const StoragePlan::Place& place = at(plan_.places, v);
     const std::int64_t end = place.offset + at(values_, v).bytes;
@@ -138,6 +149,8 @@ class Replay {
       memories_[v].write(0, contents(v, 0, at(values_, v).bytes));
   }
 
+  // What lies where v is placed has the labels that v should have. Fewer or other labels: bytes
+  // were overwritten, or never written.
   void expect(int v, std::int64_t offset, std::int64_t bytes) {
     const StoragePlan::Place& place = at(plan_.places, v);
     if (memories_[place.inside].read(place.offset + offset, bytes) != contents(v, offset, bytes))
@@ -152,6 +165,7 @@ class Replay {
     memories_[place.inside].write(place.offset + offset, contents(v, offset, bytes));
   }
 
+  // Whether the two share bytes of one memory.
   bool meet(int a, int b) const {
     const StoragePlan::Place &p = at(plan_.places, a), &q = at(plan_.places, b);
     if (at(values_, a).bytes == 0 || at(values_, b).bytes == 0) return false;
@@ -159,6 +173,8 @@ class Replay {
            q.offset < p.offset + at(values_, a).bytes;
   }
 
+  // Over the operand means exactly over it: overlapping by a part, the first writes of the
+  // result would destroy elements that are still to be read.
   bool is_in_place(const StorageStep& step, int result, int operand) const {
     const bool same = at(plan_.places, result).offset == at(plan_.places, operand).offset &&
                       at(values_, result).bytes == at(values_, operand).bytes;
@@ -168,6 +184,8 @@ class Replay {
     return false;
   }
 
+  // A kernel reads and writes in any order, so no result may touch an operand, except in place,
+  // nor another result.
   void check_overlaps(const StorageStep& step) {
     for (std::size_t w = 0; w < step.writes.size(); ++w) {
       const int result = step.writes[w];
@@ -193,6 +211,8 @@ class Replay {
       for (const int v : step.writes) write(v, 0, at(values_, v).bytes);
       return;
     }
+    // Copies run one by one, in order, and by memcpy: neither overlaps its own source. A read
+    // that finds what an earlier copy of this step destroyed shows in expect().
     for (const Copy& copy : left.copies) {
       const StoragePlan::Place &from = at(plan_.places, copy.from), &to = at(plan_.places, copy.to);
       const std::int64_t source = from.offset + copy.from_offset,

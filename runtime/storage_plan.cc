@@ -63,6 +63,8 @@ class Planner {
     for (std::size_t s = 0; s < steps.size(); ++s) add_step(static_cast<int>(s));
   }
 
+  // Copies before in-place results: a saved copy removes a step and its traffic, an in-place
+  // result only saves memory, and both compete for the same places.
   StoragePlan run(SharingLevel level) {
     plan_.shares.resize(values_.size());
     for (std::size_t s = 0; s < steps_.size() && level != SharingLevel::None; ++s) save_copies(s);
@@ -102,6 +104,8 @@ class Planner {
 
   bool is_linked(const Made& made) const { return at(linked_, made.step)[made.copy]; }
 
+  // A step whose copies are all linked does not run, so it reads nothing; of one that copies
+  // some of its parts only those that are left read their source.
   bool still_reads(int s, int v) const {
     const StorageStep& step = at(steps_, s);
     if (step.copies.empty()) return true;
@@ -111,6 +115,7 @@ class Planner {
     return false;
   }
 
+  // An output is read by the caller, after the last step.
   int last_use(int v) const {
     if (at(values_, v).home == Home::Output) return static_cast<int>(steps_.size());
     int last = -1;
@@ -120,7 +125,8 @@ class Planner {
     return last;
   }
 
-  // What lies at [offset, offset + bytes) of v, put to `where` in the result.
+  // What lies at [offset, offset + bytes) of v, put to `where` in the result: by linked copies
+  // the bytes are those of the source, written by the source's step; other bytes are v's own.
   void add_contents(int v, std::int64_t offset, std::int64_t bytes, std::int64_t where,
                     std::vector<Segment>& into) const {
     const bool is_shared =
@@ -140,6 +146,8 @@ class Planner {
     }
   }
 
+  // What the group keeps where and for how long. A value that is a part of another yields its
+  // own piece and one inside of the other: the two have one origin at one place, so they agree.
   std::vector<Piece> pieces_of(const Group& group) const {
     std::vector<Piece> pieces;
     for (const int v : group.members) {
@@ -156,7 +164,8 @@ class Planner {
     return pieces;
   }
 
-  // The step that writes `later` is the last to read `sooner` and may write over it.
+  // Writing in place: the step that writes `later` is the last to read `sooner`, in the same
+  // place, and declares the pair. Equal steps, because both ends of a lifetime count.
   bool may_follow(const Piece& sooner, const Piece& later) const {
     if (sooner.last != later.first || later.first < 0) return false;
     const bool same_place = at(offset_, sooner.holder) == later.origin_at &&
@@ -168,12 +177,17 @@ class Planner {
                                              });
   }
 
+  // Whether two pieces can both be where they are: apart in place, the same bytes, or apart in
+  // time.
   bool agree(const Piece& a, const Piece& b) const {
     if (a.at >= b.at + b.bytes || b.at >= a.at + a.bytes) return true;
     if (a.origin == b.origin && a.origin_at == b.origin_at) return true;
     return a.last < b.first || b.last < a.first || may_follow(a, b) || may_follow(b, a);
   }
 
+  // A group with a home must stay within its memory; given memory must not be written, so all
+  // pieces there are its own. Then all pairs of pieces that overlap have to agree; sorted by
+  // place, a piece is compared only with those that begin inside of it.
   bool is_sound(const Group& group) const {
     if (group.members.size() > kMostMembers) return false;
     std::vector<Piece> pieces = pieces_of(group);
@@ -209,6 +223,8 @@ class Planner {
     return false;
   }
 
+  // Moves are kept on a stack, so that a trial is undone exactly: `count` members at the end of
+  // `to` came from `from`.
   void make(Move move) {
     Group &from = at(groups_, move.from), &to = at(groups_, move.to);
     move.count = from.members.size();
@@ -234,12 +250,15 @@ class Planner {
     }
   }
 
+  // For copy.to to begin at `from_offset - to_offset` after copy.from means that the copied
+  // bytes coincide.
   bool link(const Copy& copy) {
     return join(copy.from, copy.to, copy.from_offset - copy.to_offset);
   }
 
-  // All copies of a step at once, or one by one: what is left to copy is written by this step and
-  // read at it, which is in the way of others that grow in the same place.
+  // All copies of a step at once if that works: then the step is gone. Else one by one, in
+  // order: a copy that stays is a write by this step, which keeps its place busy and can
+  // prevent later links.
   void save_copies(std::size_t s) {
     const std::vector<Copy>& copies = steps_[s].copies;
     const std::size_t before = moves_.size();
@@ -265,6 +284,7 @@ class Planner {
                     : StoragePlan::Share{StoragePlan::Share::Kind::Part, copy.to};
   }
 
+  // An operand and its result in one group already are where they should be, or cannot be.
   void write_in_place(std::size_t s) {
     if (!steps_[s].copies.empty()) return;
     for (const StorageStep::InPlace& pair : steps_[s].in_place) {

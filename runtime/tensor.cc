@@ -57,6 +57,8 @@ void store(void* data, std::int64_t index, T value) {
               sizeof(T));
 }
 
+// does not fit. NaN becomes 0. `limit` is 2^kBits, built from its exponent bits, for max()
+// itself is no double where T has 64 bits: it would be rounded up to 2^63, which does not fit.
 // Saturating, so that no value is undefined; NaN becomes 0.
 template <class T>
 T to_integer(double value) {
@@ -75,6 +77,8 @@ std::string number_text(T value) {
   return error == std::errc{} ? std::string(text, end) : std::string("?");
 }
 
+// The types of dlpack.h: Bool and bfloat16 have codes of their own. The last number: one
+// element per lane.
 polyte_dl_type dl_type(DType dtype) {
   const auto bits = static_cast<std::uint8_t>(8 * size_in_bytes(dtype));
   const int code = dtype == DType::Bool         ? POLYTE_DL_BOOL
@@ -106,6 +110,7 @@ std::string to_string(std::span<const std::int64_t> shape) {
   return text + "]";
 }
 
+// In the order of the members: the shape is counted, and so checked, before memory is taken.
 Tensor::Tensor(DType dtype, Shape shape)
     : dtype_(dtype),
       shape_(std::move(shape)),
@@ -118,6 +123,7 @@ Tensor Tensor::borrow(DType dtype, Shape shape, void* data) {
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
   tensor.elements_ = count_elements(tensor.shape_);
+  // Only for its check: bytes() multiplies without one.
   count_bytes(dtype, tensor.shape_);
   tensor.data_ = data;
   return tensor;
@@ -129,6 +135,8 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
+// By way of float where that is exact (every half and bfloat16 is a float); 64-bit integers
+// beyond 2^53 are rounded.
 double element_as_double(DType dtype, const void* data, std::int64_t index) {
   if (dtype == DType::F16) return half_to_float(load<std::uint16_t>(data, index));
   if (dtype == DType::BF16) return bfloat16_to_float(load<std::uint16_t>(data, index));
@@ -136,6 +144,8 @@ double element_as_double(DType dtype, const void* data, std::int64_t index) {
       dtype, [&](auto zero) { return static_cast<double>(load<decltype(zero)>(data, index)); });
 }
 
+// A half is printed as the shortest text of the float that it equals: longer than the shortest
+// text of the half would be ("0.099975586", not "0.1"), but it reads back in any precision.
 std::string element_text(DType dtype, const void* data, std::int64_t index) {
   if (dtype == DType::F16 || dtype == DType::BF16) {
     return number_text(static_cast<float>(element_as_double(dtype, data, index)));
@@ -145,6 +155,8 @@ std::string element_text(DType dtype, const void* data, std::int64_t index) {
       dtype, [&](auto zero) { return number_text(load<decltype(zero)>(data, index)); });
 }
 
+// One rounding from double to the element: by way of float a half could be rounded twice, and
+// end beside the nearest.
 void set_element(DType dtype, void* data, std::int64_t index, double value) {
   if (dtype == DType::F16) return store(data, index, double_to_half(value));
   if (dtype == DType::BF16) return store(data, index, double_to_bfloat16(value));
@@ -160,6 +172,7 @@ void set_element(DType dtype, void* data, std::int64_t index, double value) {
   });
 }
 
+// To an integer type not by way of double, which would lose the low bits of I64 and U64.
 void set_element_int(DType dtype, void* data, std::int64_t index, std::int64_t value) {
   if (is_float(dtype) || dtype == DType::Bool)
     return set_element(dtype, data, index, static_cast<double>(value));
@@ -173,6 +186,7 @@ polyte_dl_tensor to_dlpack(const TensorView& view) {
   result.device = {POLYTE_DL_CPU, 0};
   result.ndim = static_cast<std::int32_t>(view.shape.size());
   result.dtype = dl_type(view.dtype);
+  // A view is dense, so there are no strides: null says row-major.
   result.shape = const_cast<std::int64_t*>(view.shape.data());
   return result;
 }
@@ -198,12 +212,17 @@ TensorView from_dlpack(const polyte_dl_tensor& tensor, polyte_dl_device device) 
   TensorView view;
   view.shape = {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
   view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  // From the innermost dimension outwards, `dense` is the stride that a row-major tensor has
+  // there. A dimension of extent 1 may have any stride, and so may all of a tensor of at most
+  // one element: NumPy and PyTorch leave arbitrary values there.
   std::int64_t dense = 1;
   const std::int64_t elements = count_elements(view.shape);
   for (std::size_t i = view.shape.size(); tensor.strides != nullptr && elements > 1 && i-- > 0;) {
     if (view.shape[i] > 1 && tensor.strides[i] != dense) return refuse("is not dense row-major");
     dense = checked_mul(dense, view.shape[i]);
   }
+  // The type is found by building the descriptor of each of ours, so that both directions
+  // agree.
   for (int i = 0; i < kDTypeCount; ++i) {
     const polyte_dl_type candidate = dl_type(static_cast<DType>(i));
     if (std::memcmp(&candidate, &tensor.dtype, sizeof candidate) != 0) continue;

@@ -111,6 +111,8 @@ class InsideBody {
 
 }  // namespace
 
+// The first `longer` parts are one element longer: sizes differ by at most one, and depend on
+// the range and the number of parts alone.
 Chunk chunk_of(std::int64_t begin, std::int64_t end, std::int64_t part, std::int64_t parts) {
   const std::int64_t size = (end - begin) / parts;
   const std::int64_t longer = (end - begin) % parts;
@@ -141,6 +143,7 @@ struct ThreadPool::State {
   std::uint64_t next_ticket(std::uint64_t parts) const {
     return ((ticket.load(std::memory_order_relaxed) >> kPartBits) + 1) << kPartBits | parts;
   }
+  // notify_all wakes those that have parked; those that spin see the store.
   void publish(std::uint64_t next) {
     ticket.store(next, std::memory_order_seq_cst);
     ticket.notify_all();
@@ -170,6 +173,8 @@ struct ThreadPool::State {
     }
   }
 
+  // The order matters: job, shares and pending before the ticket, whose release makes them
+  // visible to the workers that acquire it.
   void run(const Job& next) {
     job = next;
     const std::uint64_t sequence = next_ticket(static_cast<std::uint64_t>(next.parts));
@@ -179,6 +184,8 @@ struct ThreadPool::State {
     pending.store(static_cast<std::uint32_t>(next.chunks), std::memory_order_relaxed);
     publish(sequence);
     take_part(number_of(sequence), 0, next.parts);
+    // The caller is worker 0 and has taken what it could; chunks that others hold are still
+    // running.
     for (std::uint32_t left = pending.load(std::memory_order_acquire); left != 0;) {
       left = await_change(pending, left, spins);
     }
@@ -225,6 +232,9 @@ ThreadPool::~ThreadPool() { state_->close(); }
 
 int ThreadPool::workers() const { return state_->workers; }
 
+// Three ways without the pool: a loop inside of a body of this pool runs serially as its worker
+// (a second job would wait for itself); so does a loop that finds the pool busy with another
+// caller; so does one of a single part.
 void ThreadPool::parallel_for(polyte_parallel_body body, void* context, std::int64_t begin,
                               std::int64_t end) {
   if (begin >= end) return;
@@ -237,6 +247,8 @@ void ThreadPool::parallel_for(polyte_parallel_body body, void* context, std::int
   body(context, begin, end, 0);
 }
 
+// The processors that this process may use, as taskset or a container's cpuset has it; not
+// those of the machine.
 int ThreadPool::processors() {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -14,6 +14,9 @@ std::uint32_t ThreadProducts::sum(const Product& product, int thread, std::size_
   return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<float>(in) + added));
 }
 
+// Late sums: a register gets a token, a NaN with a payload that no arithmetic makes, and the
+// sum is known only after the wait. Code that uses the register before, as it must not,
+// computes with a NaN, and the emulated outputs show it.
 void ThreadProducts::begin(std::shared_ptr<Product> product, int thread, std::int64_t count,
                            const std::uint32_t* in, std::uint32_t* out, bool late) {
   constexpr std::uint32_t kToken = 0x7fa00000, kTokens = 0x200000;  // signalling: no sum is one
@@ -25,6 +28,8 @@ void ThreadProducts::begin(std::shared_ptr<Product> product, int thread, std::in
   groups_.back().push_back(std::move(begun));
 }
 
+// Groups end in order. A product's input may be the token of an earlier product of the same
+// thread, which was computed before: in order, so its sum is known.
 std::vector<std::shared_ptr<Product>> ThreadProducts::wait(std::int64_t pending) {
   is_open = false;
   std::vector<std::shared_ptr<Product>> done;

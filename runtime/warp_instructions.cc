@@ -6,6 +6,8 @@
 
 namespace polyte::runtime {
 
+// IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits. A subnormal is fraction *
+// 2^-24, a normal number (1024 + fraction) * 2^(exponent - 15 - 10).
 double of_half(std::uint32_t bits) {
   const std::uint32_t exponent = bits >> 10U & 31U, fraction = bits & 1023U;
   double value = 0;
@@ -18,6 +20,7 @@ double of_half(std::uint32_t bits) {
   }
   return (bits & 0x8000U) != 0 ? -value : value;
 }
+// A bfloat16 is the upper half of a float.
 double of_bfloat(std::uint32_t bits) { return std::bit_cast<float>(bits << 16U); }
 
 namespace {
@@ -30,6 +33,8 @@ std::int32_t byte_of(const std::uint32_t* registers, int i) {
   return static_cast<std::int8_t>(registers[i / 4] >> 8U * (i % 4) & 0xffU);
 }
 
+// All shapes are m16n8kK. A lane has 4 registers of A, 2 of B and then 4 of C, whatever K is,
+// for K grows as the elements shrink. Doubles take two registers each, so twice as many.
 constexpr int kRows = 16, kColumns = 8, kRegistersOfA = 4, kRegistersOfB = 2;
 
 // c_i of a lane: rows groupID and groupID + 8, columns threadID_in_group * 2 and the next.
@@ -61,7 +66,8 @@ void multiply_shorts(const WarpRegisters& lanes, Float value) {
   }
 }
 
-// Of 32 bits the instruction reads 19, and what the others do is not said: they have to be zeros.
+// Of 32 bits the instruction reads 19 (1 sign, 8 exponent, 10 fraction). What the 13 below do
+// is not specified, so they have to be zeros: anything else poisons the sum.
 double of_tf32(std::uint32_t bits) {
   return (bits & 0x1fffU) != 0 ? std::nan("") : std::bit_cast<float>(bits);
 }
@@ -86,12 +92,16 @@ void multiply_words(const WarpRegisters& lanes) {
   }
 }
 
+// A double takes two registers, so operand i lies at registers 2*i and 2*i + 1, in the host's
+// byte order.
 double double_of(const std::uint32_t* registers, int i) {
   double value = 0;
   std::memcpy(&value, registers + std::ptrdiff_t{2} * i, sizeof value);
   return value;
 }
 
+// m16n8k8 of doubles: the fragments of tf32's m16n8k8. Doubles have no wider type to add up in,
+// so each product is fused, as the hardware's are.
 void multiply_doubles(const WarpRegisters& lanes) {
   double a[kRows][8] = {}, b[8][kColumns] = {};
   for (int lane = 0; lane < 32; ++lane) {
@@ -112,6 +122,8 @@ void multiply_doubles(const WarpRegisters& lanes) {
   }
 }
 
+// m16n8k32: a register holds 4 consecutive columns of A (rows of B); the second half of the
+// registers is 16 further along K. Sums wrap, since the instruction without .satfinite does.
 void multiply_bytes(const WarpRegisters& lanes) {
   std::int32_t a[kRows][32] = {}, b[32][kColumns] = {};
   for (int lane = 0; lane < 32; ++lane) {
@@ -156,6 +168,8 @@ bool multiply_matrices(const std::string& instruction, const WarpRegisters& lane
   return true;
 }
 
+// Element [r][c] of an 8x8 matrix of 16 bits goes to lane 4*r + c/2, its half c%2; transposed,
+// element [c][r] does. One register per matrix.
 void load_matrices(const std::array<const void*, 32>& rows, std::int64_t count, bool transposed,
                    const WarpRegisters& lanes) {
   for (std::int64_t matrix = 0; matrix < count; ++matrix) {

@@ -7,7 +7,7 @@
 namespace polyte::runtime {
 namespace {
 
-// Bits first to last, of numbers that leave out the lowest four.
+// Bits first to last of a descriptor. Its fields hold addresses and offsets divided by 16.
 std::uint32_t field(std::uint64_t descriptor, unsigned first, unsigned last) {
   return static_cast<std::uint32_t>(descriptor >> first &
                                     ((std::uint64_t{1} << (last - first + 1)) - 1))
@@ -24,12 +24,17 @@ class Operand {
 
   // Of element `mn` along M or N, `k` along K.
   std::uint32_t address(std::uint32_t mn, std::uint32_t k) const {
-    // ((T,8,m),(8,k)):((1,T,LBO),(8T,SBO)) with M or N first; ((8,m),(T,2k)):((8T,SBO),(1,T))
-    // along K; T: 8 elements.
+    // Canonical layouts in CuTe's notation, shape:stride in elements of 16 bits, T = 8 of them:
+    // along M or N   ((T,8,m),(8,k)):((1,T,LBO),(8T,SBO))
+    // along K        ((8,m),(T,2k)):((8T,SBO),(1,T))
+    // A line of 128 bytes holds 64 elements, and 8 lines are a block that the swizzle permutes.
     const std::uint32_t linear =
         across_ ? mn % 64 * 2 + mn / 64 * leading_ + k % 8 * 128 + k / 8 * stride_
                 : mn % 8 * 128 + mn / 8 * stride_ + k * 2;
     const std::uint32_t address = start_ + linear;
+    // Swizzle<3, 4, 3>: bits 7 to 9 of the address (the line in its block) are xor-ed into bits
+    // 4 to 6 (the chunk of 16 bytes in the line), so that a column of chunks spreads over all
+    // banks.
     return address ^ (address >> 3U & 0x70U);  // Swizzle<3, 4, 3>
   }
 
@@ -38,6 +43,8 @@ class Operand {
   bool across_;
 };
 
+// Bits 62 and 63 are the mode (1: 128 bytes), 49 to 51 the base offset, which is 0 where blocks
+// begin at multiples of 1,024 bytes.
 bool is_swizzled_by_128(std::uint64_t descriptor) {
   return descriptor >> 62U == 1 && (descriptor >> 49U & 7U) == 0;
 }
@@ -84,6 +91,8 @@ std::vector<double> sums_of(const SharedProduct& product, const std::vector<std:
   return sums;
 }
 
+// A warp has 16 rows, a group of 4 lanes one of them and the row 8 below: registers 4q + {0, 1}
+// are its upper row, 4q + {2, 3} its lower row, of columns 8q on.
 int row_of_sum(int thread, int reg) { return thread / 32 * 16 + thread % 32 / 4 + reg / 2 % 2 * 8; }
 int column_of_sum(int thread, int reg) { return reg / 4 * 8 + thread % 4 * 2 + reg % 2; }
 

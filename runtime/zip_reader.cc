@@ -11,6 +11,7 @@
 namespace polyte::runtime {
 namespace {
 
+// An archive's directory is kept in memory, so its members are limited too.
 constexpr std::uint64_t kMaxMembers = 100000;
 constexpr std::uint64_t kMaxRatio = 1100;
 constexpr std::uint64_t kMaxComment = 0xffff;
@@ -63,7 +64,11 @@ class Reader {
     return {reinterpret_cast<const char*>(archive_.bytes(at, bytes).data()), bytes};
   }
 
-  // The end record stands at the end of the file, followed only by a comment of at most 64 KiB.
+  // The end of central directory record, found from the end of the file, for its comment has
+  // any length up to 64 KiB. A signature may also occur inside of the comment; only that record
+  // counts whose comment ends exactly with the file.
+  // 0  signature "PK\5\6"    10 entries    12 bytes of the directory
+  // 16 its offset            20 bytes of the comment, which follows at 22
   std::uint64_t find_end_record() const {
     if (archive_.size() < 22) refuse("is not a zip archive (no end record)");
     const std::uint64_t last = archive_.size() - 22;
@@ -71,11 +76,16 @@ class Reader {
     for (std::uint64_t at = last + 1; at-- > first;) {
       if (number(at, 4) == 0x06054b50 && number(at + 20, 2) == last - at) return at;
     }
+    // Begins with a local header: an archive, of which the end is missing. Worth a message of
+    // its own, for a download that was interrupted looks like this.
     if (number(0, 4) == 0x04034b50)
       refuse("is cut off: it begins as a zip archive, and has no end record");
     refuse("is not a zip archive (no end record)");
   }
 
+  // With Zip64 a locator of 20 bytes precedes the end record, and holds at 8 the offset of the
+  // Zip64 end record, whose 64-bit fields replace those of the end record (32: entries, 48:
+  // offset of the directory).
   Extent find_directory() const {
     const std::uint64_t end = find_end_record();
     Extent extent{number(end + 16, 4), number(end + 10, 2)};
@@ -86,11 +96,18 @@ class Reader {
     }
     if (extent.count > kMaxMembers)
       refuse("has " + std::to_string(extent.count) + " members, at most 100000 are read");
+    // 46 bytes is the least that an entry takes: a count that cannot fit is refused before
+    // anything is reserved for it.
     if (extent.at > end || (end - extent.at) / 46 < extent.count)
       refuse("has a directory outside the file");
     return extent;
   }
 
+  // A central directory header:
+  // 0  "PK\1\2"     8  flags (bit 0: encrypted)    10 method    16 CRC-32
+  // 20 stored bytes 24 bytes                       28 bytes of the name, 30 of the extra field,
+  // 32 of the comment                              42 offset of the local header
+  // then name, extra field and comment, from 46 on. `at` moves on to the next header.
   ZipEntry read_entry(std::uint64_t& at, std::uint64_t directory_at) const {
     if (number(at, 4) != 0x02014b50) refuse("has a damaged directory");
     const std::uint64_t name_bytes = number(at + 28, 2);
@@ -114,8 +131,8 @@ class Reader {
     return entry;
   }
 
-  // The Zip64 extra field holds those of the sizes and the offset, in this order, whose short
-  // field is full.
+  // The Zip64 extra field (id 1) holds 64-bit values, in this order, of those fields alone
+  // whose 32-bit form is all ones.
   void read_zip64(ZipEntry& entry, std::uint64_t at, std::uint64_t bytes) const {
     const std::uint64_t end = at + bytes;
     while (at + 4 <= end) {
@@ -134,6 +151,9 @@ class Reader {
     }
   }
 
+  // Finds the data behind the local header ("PK\3\4", 30 bytes, then name and extra field),
+  // whose extra field has a length of its own: the directory's says nothing about it. Members
+  // lie before the directory, so that is the bound.
   void locate(ZipEntry& entry, std::uint64_t directory_at) const {
     const auto damaged = [&](const std::string& what) {
       refuse("member '" + entry.name + "' " + what);
@@ -150,9 +170,13 @@ class Reader {
     }
     if (!entry.deflated && entry.stored_bytes != entry.bytes)
       damaged("is stored but has two sizes");
+    // Divided rather than multiplied: the product may exceed 64 bits.
     if (entry.bytes / kMaxRatio > entry.stored_bytes) damaged("claims an impossible compression");
   }
 
+  // Names never become paths here, but others unpack artifacts: names that would leave the
+  // folder are refused on all platforms (a backslash separates on Windows, and a zero ends a C
+  // string).
   void check_name(const std::string& name) const {
     const bool parent = name == ".." || name.starts_with("../") ||
                         name.find("/../") != std::string::npos || name.ends_with("/..");
@@ -162,6 +186,9 @@ class Reader {
     }
   }
 
+  // Two members that share bytes are how a small archive unpacks to petabytes ("zip bombs",
+  // Fifield 2019). Sorted by offset (a copy, for callers number members in
+  // the order of the archive), it is enough to compare neighbours.
   void check_overlap(std::vector<ZipEntry> entries) const {
     std::ranges::sort(entries, {}, &ZipEntry::header_at);
     for (std::size_t i = 1; i < entries.size(); ++i) {
@@ -172,8 +199,10 @@ class Reader {
   }
 };
 
-// Raw inflate in pieces, because zlib counts in 32 bits. False when the data is damaged
-// or has another size.
+// Raw inflate (negative window bits: no zlib header) in pieces, because zlib counts in 32 bits.
+// Each turn offers what is left of both sides; once one side is used up and no end was seen,
+// inflate makes no progress and returns Z_BUF_ERROR, which ends the loop. False when the data
+// is damaged or has another size.
 bool inflate_all(Bytes from, std::vector<std::byte>& to) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
@@ -208,6 +237,8 @@ std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry
     throw UserError(ExitStatus::InvalidInput,
                     "archive '" + source + "': member '" + entry.name + "' " + why);
   };
+  // In the order of cost: the memory is taken for the claimed size, which locate() has bounded
+  // by the stored one; then the data are unpacked, and at last their checksum is compared.
   const Bytes stored = archive.bytes(entry.data_at, entry.stored_bytes);
   std::vector<std::byte> data;
   try {
@@ -227,6 +258,8 @@ std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry
   return data;
 }
 
+// A deflated beginning may need a little more input than it gives output: 5 bytes per stored
+// block of up to 65,535.
 std::vector<std::byte> read_zip_begin(ByteSource archive, const ZipEntry& entry, std::size_t most) {
   constexpr std::uint64_t kOverhead = 4096;  // what deflate adds where it does not compress
   const Bytes stored = archive.bytes(entry.data_at, std::min(entry.stored_bytes, most + kOverhead));

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t kDataAlignment = 64;
 // 1980-01-01, the first day that the format knows.
 constexpr std::uint16_t kDate = 0x21;
+// Android's zipalign pads with this id as well: 2 bytes with the alignment, then zeros.
 constexpr std::uint16_t kAlignmentField = 0xd935;  // extra field that others use for padding too
 constexpr std::uint64_t kAlignmentFieldBytes = 6;  // its header and the alignment
 constexpr std::uint32_t kFull32 = 0xffffffffU;
@@ -44,10 +45,14 @@ class LittleEndian {
   }
 };
 
+// The stored bytes are the bytes, for nothing is compressed.
 bool needs_zip64(const ZipEntry& entry, std::uint64_t from) {
   return entry.bytes >= from || entry.header_at >= from;
 }
 
+// The data begin at header_at + 30 + name + extra. `fixed` is that sum with an empty padding;
+// the padding makes it a multiple of 64. A local header with Zip64 has to have both sizes
+// (4.5.3).
 std::vector<std::byte> local_extra(const ZipEntry& entry, bool zip64) {
   LittleEndian out;
   if (zip64) out.u16(1).u16(16).u64(entry.bytes).u64(entry.bytes);
@@ -60,6 +65,8 @@ std::vector<std::byte> local_extra(const ZipEntry& entry, bool zip64) {
 
 }  // namespace
 
+// Version 45 is the first that has Zip64, 20 the one of plain members. Flags, method and time
+// are 0.
 std::vector<std::byte> zip_local_header(const ZipEntry& entry, std::uint64_t zip64_from) {
   const bool zip64 = needs_zip64(entry, zip64_from);
   const std::vector<std::byte> extra = local_extra(entry, zip64);
@@ -81,6 +88,7 @@ std::vector<std::byte> zip_local_header(const ZipEntry& entry, std::uint64_t zip
 std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries,
                                      std::uint64_t directory_at, std::uint64_t zip64_from) {
   LittleEndian members;
+  // The end record counts entries in 16 bits, all ones meaning Zip64.
   bool any_zip64 = directory_at >= zip64_from || entries.size() >= 0xffff;
   for (const ZipEntry& entry : entries) {
     const bool zip64 = needs_zip64(entry, zip64_from);
@@ -118,6 +126,8 @@ std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries,
         .u64(entries.size())
         .u64(entries.size());
     out.u64(listed.size()).u64(directory_at);
+    // The locator: on which disk (0) and where the Zip64 end record begins, right behind the
+    // entries.
     out.u32(0x07064b50).u32(0).u64(directory_at + listed.size()).u32(1);
   }
   const std::uint64_t count = any_zip64 ? 0xffff : entries.size();

@@ -97,6 +97,7 @@ void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Ar
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
 }
 
+// For prepare_calls, where the other arguments come later.
 std::vector<TensorInfo> constants_of(const std::vector<TensorInfo>& tensors) {
   std::vector<TensorInfo> constants;
   std::ranges::copy_if(tensors, std::back_inserter(constants),
@@ -119,6 +120,8 @@ void check_addresses(const std::vector<TensorInfo>& tensors, std::span<runtime::
     if (tensors[i].role == ir::Role::Const || bytes(i) == 0) continue;
     is_right = is_right && at(i) != 0 &&
                at(i) % static_cast<std::uintptr_t>(size_in_bytes(tensors[i].dtype)) == 0;
+    // Two tensors may share memory if neither is written. Constants were packed, so their
+    // memory is not read any more.
     for (std::size_t j = 0; j < i; ++j)
       if ((is_written(tensors[i]) || is_written(tensors[j])) &&
           tensors[j].role != ir::Role::Const && bytes(j) > 0)

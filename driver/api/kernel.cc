@@ -244,6 +244,8 @@ std::vector<std::int64_t> shape_of(const Argument& argument, const TensorInfo& t
   return argument.shape;
 }
 
+// By the arguments' shapes, and by `given` for what no shape says. Names are checked before,
+// for a misspelt tensor would show as a size that follows from nothing.
 SizeValues sizes_of(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments,
                     const ir::Program& program, const Sizes& given) {
   Shapes shapes;

@@ -48,7 +48,8 @@ Json to_json(const driver::CompiledOperator& op, const Scheduling& scheduling,
   return json;
 }
 
-// Nothing but what it declares.
+// As Program text of loops, for which there is a parser: a LoopProgram that declares the rooms
+// and does nothing.
 ir::LoopProgram rooms_of(const driver::CompiledOperator& op) {
   return {op.built.program->name, op.built.program->params, op.rooms, ir::make_block({})};
 }
@@ -64,7 +65,8 @@ Members members_of(const driver::CompiledOperator& op, const KernelTexts& texts)
           {"loops.txt", texts.loops}};
 }
 
-// What the manifest says, which a digest does not protect against a writer of nonsense.
+// A digest shows damage, but not that the writer made sense: missing keys and wrong types throw
+// here, and numbers are bounded.
 void take_manifest(const Json& json, StoredKernel& kernel) {
   driver::CompiledOperator& op = kernel.op;
   op.built.kernel.program.name = json.at("kernel");
@@ -118,6 +120,7 @@ Members read_members(const std::string& path, Json& manifest) {
 
 }  // namespace
 
+// Texts in place of what they are printed from: a kernel that is loaded has no State.
 KernelTexts texts_of(const driver::CompiledOperator& op) {
   const driver::BuiltKernel& built = op.built;
   return {schedule::print(built.script),

@@ -14,6 +14,7 @@ ModelReport report_of(const driver::ScheduledModel& model, std::vector<std::stri
   ModelReport report{{}, std::move(notes)};
   report.notes.insert(report.notes.end(), model.notes.begin(), model.notes.end());
   for (const driver::GroupPlan& group : model.groups) {
+    // A view has no kernel, so there is nothing to report of it.
     if (group.view) continue;
     const driver::BuiltKernel& kernel = model.kernel_of(group);
     report.groups.push_back({group.name, ir::print(group.expansion.program),
@@ -34,6 +35,7 @@ driver::ModelOptions driver_options(const ModelOptions& options) {
   result.exact = options.exact;
   result.templates = schedule::load_templates(options.templates);
   result.optimize = result.fuse = options.optimize;
+  // Texts have no file names: messages name them by their place, "script 1".
   for (std::size_t i = 0; i < options.scripts.size(); ++i) {
     const std::string origin = "script " + std::to_string(i + 1);
     result.scripts.push_back({origin, schedule::parse_script(options.scripts[i], origin)});
@@ -58,6 +60,8 @@ driver::Scheduler scheduler_of(Scheduler scheduler) {
     case Scheduler::Template:
       return driver::Scheduler::Template;
   }
+  // A number that is no enumerator comes from a caller's cast; it is an error of use, not a
+  // fault of ours.
   throw UserError(ExitStatus::Usage,
                   "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));
 }

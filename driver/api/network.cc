@@ -15,6 +15,8 @@ struct Network::Impl {
 
 namespace {
 
+// Views of the caller's memory, valid during the call; elements and shape have to agree, since
+// a run reads all that the shape says.
 runtime::NamedTensors borrowed(const std::vector<NetworkTensor>& inputs) {
   runtime::NamedTensors tensors;
   std::vector<std::string> problems;

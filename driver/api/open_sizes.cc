@@ -36,6 +36,7 @@ std::string text_of(const std::vector<ir::Affine>& shape) {
   return "[" + text + "]";
 }
 
+// 0 is a size: a loop of no iterations.
 bool is_range(const OpenRange& size) {
   return 0 <= size.least && size.least <= size.typical && size.typical <= size.most &&
          size.most <= kMostOpenSize;
@@ -81,6 +82,7 @@ bool move_within(SizeValues& values, const std::vector<ir::Constraint>& conditio
 // tensor that said each size first.
 class Solver {
  public:
+  // Tensors of the right rank only; of others no dimension can be said to be which.
   Solver(const ir::Program& program, const Shapes& shapes)
       : program_(program), values_(program.params.size()) {
     for (const ir::Buffer* buffer : program.interface()) {
@@ -103,6 +105,8 @@ class Solver {
       else
         problems_.push_back("size '" + name + "': the kernel leaves no such size open");
     }
+    // Each round finds one size, which may make another equation solvable: at most as many
+    // rounds as sizes.
     while (solve_one()) {
     }
     SizeValues values;
@@ -112,6 +116,8 @@ class Solver {
         unknown_.push_back("size '" + program_.params[i] + "' follows from no shape: give it");
     }
     problems_.insert(problems_.end(), unknown_.begin(), unknown_.end());
+    // In this order: values first, for shapes at impossible sizes say nothing; then the
+    // tensors.
     refuse(ExitStatus::InvalidInput, problems_);
     check_values(program_, values);
     for (const Known& tensor : tensors_) compare(tensor, values);
@@ -180,6 +186,8 @@ class Solver {
                         because);
   }
 
+  // Only sizes that some other tensor or the caller has said: a tensor does not contradict
+  // itself.
   std::string reasons(const ir::Affine& extent, const std::string& tensor) const {
     std::string text;
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -243,6 +251,7 @@ SizeValues typical_sizes(const ir::Program& bound, const CompileOptions& options
       chosen[*param] = driver::OpenSymbol{name, size.least, size.typical, size.most}.chosen_for();
   SizeValues values;
   for (const std::string& param : bound.params) values.push_back(chosen.at(param));
+  // Extents must not be negative: each is a condition >= 0.
   std::vector<ir::Constraint> conditions = bound.context;
   for (const ir::Buffer& buffer : bound.buffers)
     for (const ir::Affine& extent : buffer.shape) conditions.push_back({extent, false});

@@ -1,5 +1,5 @@
 // The sizes that a kernel leaves open: their ranges, what the shapes of a call's tensors say of
-// them, and the shapes that follow. Values are one a parameter of the Program, in its order.
+// them, and the shapes that follow. Values are one per parameter of the Program, in its order.
 //
 //   C[M, N] = sum[K] A[M, K] * B[K, N]
 //   A [5, 7], B [7, 3]   ->   M = 5, N = 3, K = 7   ->   C [5, 3]

@@ -279,9 +279,9 @@ class Kernel {
   Outcome<std::vector<std::vector<std::int64_t>>> shapes_at(
       std::span<const std::int64_t> sizes) const;
 
-  // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed.
-  // `sizes`: open ones that no shape says. The first one maps the kernel's code, which stays as
-  // long as the kernel or an execution.
+  // Arguments by name, in any order. All that are missing, unknown, or of a wrong type or size are
+  // listed. `sizes`: open ones that no shape says. The first one maps the kernel's code, which
+  // stays as long as the kernel or an execution.
   Outcome<Execution> prepare(const std::vector<Argument>& arguments, const Workers& workers = {},
                              const Sizes& sizes = {}) const;
   // For run_on alone: the Const tensors, by name in any order.

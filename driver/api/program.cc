@@ -11,6 +11,7 @@ Program wrap(ir::Program program) {
 }  // namespace
 
 Failure to_failure(std::exception_ptr error) noexcept {
+  // From special to general: a bad_alloc is a std::exception as well, but no fault of ours.
   try {
     std::rethrow_exception(error);
   } catch (const UserError& e) {

@@ -54,6 +54,8 @@ Outcome<CheckedScript> check(const Program& program, const CompileOptions& optio
 Outcome<CheckedScript> write_script(const Program& program, const CompileOptions& options) {
   return guarded([&] {
     KernelRequest request(program, options);
+    // A scheduler that declines is an error here: the reference order is not what was asked
+    // for.
     request.options.strict = true;
     const driver::BuiltKernel built =
         driver::build_kernel(request.bound, request.target.machine, request.options);

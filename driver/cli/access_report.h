@@ -10,7 +10,7 @@
 
 namespace polyte::cli {
 
-// --emit memory: one block of text a launch. UserError where sizes are open.
+// --emit memory: one block of text per launch. UserError where sizes are open.
 std::string predicted_memory(const ir::LoopProgram& program);
 
 // The same of what ran.

@@ -24,6 +24,7 @@ codegen::Kernel packing_kernel(const driver::BuiltKernel& kernel) {
   return packing;
 }
 
+// As the header declares an argument: extents and alignment are part of the contract in C.
 CArgument argument_of(const codegen::Kernel& kernel, std::size_t i) {
   const ir::Buffer& buffer = kernel.program.buffers.at(i);
   CArgument argument;
@@ -103,9 +104,11 @@ AheadOfTime compile_ahead(const driver::BuiltKernel& kernel, const codegen::Targ
   codegen::CKernel& c = result.c_kernel;
   c.name = kernel.program->name;
   const codegen::CNamesOfKernel names = codegen::c_names_of(c.name);
+  // What C calls is a wrapper in the header, so the kernel itself has a symbol of its own.
   std::vector<codegen::Kernel> kernels = {named(kernel.kernel, names.kernel)};
   if (!kernel.packed.empty()) kernels.push_back(named(packing_kernel(kernel), names.pack_kernel));
   codegen::ObjectCode object = codegen::compile(kernels, target);
+  // The wrapper passes scratch to the kernel, and has none to pass for packing.
   if (kernels.size() > 1 && object.kernels[1].scratch.total_bytes(1) > 0)
     throw UserError(ExitStatus::Unsupported,
                     "--emit object: what packs the constants of '" + c.name +

@@ -85,6 +85,7 @@ int run_check(const CheckOptions& options) {
     throw UserError(ExitStatus::Usage, "--script is required, or --bits for a model");
   schedule::Script script = load_script(options.script, options.params);
   const Subject subject = subject_of(options, script);
+  // Running the loops takes numbers for all sizes, where a proof holds for any.
   if (options.by_execution) require_sizes(*subject.program, {});
   const Machine machine = target_from(options.target).machine;
   schedule::ReplayOptions replay_options;
@@ -106,6 +107,7 @@ int run_check(const CheckOptions& options) {
   json["verdict"] = too_idle                                    ? "refused"
                     : options.no_proof && !options.by_execution ? "not proved"
                                                                 : "legal";
+  // Also without a proof: --no-proof writes what another judge is to decide.
   if (!options.certificate.empty())
     write_file(options.certificate, driver::certificate_text(*state));
   std::string explanation;
@@ -120,6 +122,7 @@ int run_check(const CheckOptions& options) {
       explanation += to_string(fault.kind) + ": " + fault.text + "\n";
     }
   }
+  // Only a proof has a second judge; loops that were run are judged by what they did.
   if (!options.by_execution && !options.no_second_judge && json["verdict"] == "legal") {
     json["second_judge"] =
         driver::ask_second_judge({*state, script}, machine, driver::kPatientJudgeSteps).text;

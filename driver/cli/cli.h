@@ -1,4 +1,4 @@
-// The command line: one file a verb, listed in main.cc. A verb adds its options (verb.h)
+// The command line: one file per verb, listed in main.cc. A verb adds its options (verb.h)
 // and says what it calls; errors are exceptions, main() turns them into messages and
 // exit statuses (docs/command-line.md).
 #pragma once

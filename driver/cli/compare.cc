@@ -120,6 +120,7 @@ Lines wrapped(const Lines& lines, std::size_t width) {
 // One column a contender; a title and the lines of each.
 class SideBySide {
  public:
+  // Columns share 104 characters, but none has fewer than 28.
   explicit SideBySide(std::size_t contenders)
       : width_(std::max<std::size_t>(28, 104 / contenders - 3)) {}
 
@@ -164,6 +165,7 @@ void add_gpu_rows(const std::vector<std::unique_ptr<Work>>& works, SideBySide& t
   }
 }
 
+// Rows that need a compiled operator are empty for networks.
 void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works,
                         const std::vector<Lines>& times, const Lines& verdicts, bool proved) {
   SideBySide table(works.size());
@@ -246,6 +248,7 @@ int run_compare(BenchOptions options) {
   find_device(options, target);
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);
   const Machine& machine = target.machine;
+  // Before anything is timed, so that a wrong result shows beside its time.
   const Lines verdicts = agreement(works);
   const Figures figures =
       options.why_not_measured.empty() ? time_all(works, options, machine) : Figures();

@@ -93,6 +93,7 @@ PassFiles pass_files(const CompileOptions& options) {
   return {"--dump-passes", options.dump_dir, files};
 }
 
+// Without a folder there is one kind only (check_combination), to stdout.
 void emit(const CompileOptions& options, const driver::ScheduledModel& model,
           const codegen::Target& target) {
   for (const std::string& kind : options.emit) {
@@ -111,6 +112,7 @@ void dump_kernels(const CompileOptions& options, const driver::ScheduledModel& m
   for (const driver::BuiltKernel& kernel : model.kernels) dump_passes(files, kernel, machine);
 }
 
+// Layouts and fusion are decided for the network; each kernel is explained once.
 void explain(const CompileOptions& options, const driver::ScheduledModel& model,
              const Machine& machine) {
   std::cout << layouts_text(model.passes) << "\n";
@@ -140,6 +142,7 @@ void check_files(const CompileOptions& options, std::vector<std::string> files) 
   }
 }
 
+// `groups` has a row per group with a kernel; the first lines sum all of them up.
 void print_json(const CompileOptions& options, const driver::ScheduledModel& model) {
   Scheduling all;
   nlohmann::ordered_json groups = nlohmann::ordered_json::array();
@@ -169,6 +172,7 @@ void show(const CompileOptions& options, const driver::ScheduledModel& model,
   if (options.json) print_json(options, model);
 }
 
+// Rules between options, which CLI11 does not know.
 void check_combination(const CompileOptions& options) {
   if (options.output.empty() && options.emit.empty() && options.dump_dir.empty() &&
       !options.explain && !options.json)
@@ -195,6 +199,8 @@ int run_compile(const CompileOptions& options) {
   if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
     throw UserError(ExitStatus::Usage, problems);
   require_model_file(options.model);
+  // Twice: first with the files of the options, before the model is read; then with the model's
+  // own external files, which only the import knows. An output must not be a file that is read.
   check_files(options, {options.model});
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;
@@ -204,6 +210,7 @@ int run_compile(const CompileOptions& options) {
   check_files(options, external);
   const driver::ModelOptions model_opts = model_options(options.verb);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
+  // Without -o the pipeline ends at schedules: no machine code, no memory plan.
   if (options.output.empty()) {
     show(options, driver::schedule_model(std::move(imported.network), target, model_opts), target);
     return 0;
@@ -211,6 +218,7 @@ int run_compile(const CompileOptions& options) {
   driver::PackagedModel model =
       driver::package_model(std::move(imported.network), target, model_opts);
   show(options, model, target);
+  // What --value fixed is part of the artifact, so that `run` can hold given values against it.
   model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
   std::cerr << options.output << ": " << model.groups.size() << " groups, " << model.kernels.size()

@@ -24,6 +24,8 @@ struct CompleteOptions {
   bool json = false, explain = false, exact = false;
 };
 
+// The Program that the script is for: of a model the group that it names, of a file with
+// several programs the one.
 std::shared_ptr<const ir::Program> program_of(const CompleteOptions& options,
                                               schedule::Script& script) {
   const std::string& source = options.source.source;
@@ -64,6 +66,7 @@ int run_complete(const CompleteOptions& options) {
   how.keep_order = options.exact;
   how.considered = &considered;
   const auto completion = poly::complete(program, script, machine, how);
+  // What was weighed goes to stderr, where it does not mix with the script.
   if (options.explain)
     for (const std::string& line : considered) std::cerr << line << "\n";
   if (!completion) return refuse(options, completion.error());

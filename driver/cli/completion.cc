@@ -69,6 +69,7 @@ ValueIs value_is(const Switch& one) {
   return ValueIs::Files;
 }
 
+// Options whose values no table lists, and that have one meaning in all verbs.
 std::vector<std::string> offered_values(const Switch& one, const std::string& begun) {
   if (has_name(one, "--target")) return targets(begun);
   if (has_name(one, "--fill")) return {"zeros", "ones", "normal", "int:"};
@@ -114,6 +115,7 @@ class Completer {
   const std::vector<Verb::Word> verbs_;
   std::string verb_;  // "", "op", "lab run"
 
+  // "lab" and "run" are the verb "lab run".
   std::string below(const std::string& word) const {
     return verb_.empty() ? word : verb_ + " " + word;
   }
@@ -127,6 +129,8 @@ class Completer {
     return nullptr;
   }
 
+  // A line per offer: the word, a tab, its help. Lines that begin with a colon are orders to
+  // the shell's script (kBash, kZsh, kFish).
   static void offer(const std::string& word, const std::string& help) {
     std::cout << word << "\t" << help << "\n";
   }
@@ -154,6 +158,7 @@ class Completer {
     if (more) std::cout << ":more\n";
   }
 
+  // Long names only: short ones are faster typed than completed.
   void offer_flags(const std::string& begun) const {
     for (const Switch& one : switches_) {
       if (one.verb != verb_) continue;

@@ -26,6 +26,8 @@ struct ConformanceOptions {
   driver::CaseOptions how;
 };
 
+// Cases in order, and a summary per scheduler. The second judge's counts show how many kernels
+// were small enough to be executed.
 nlohmann::json to_json(const std::vector<CaseResult>& results) {
   nlohmann::json json{{"cases", nlohmann::json::array()}, {"summary", nlohmann::json::object()}};
   for (const CaseResult& r : results) {
@@ -33,6 +35,7 @@ nlohmann::json to_json(const std::vector<CaseResult>& results) {
     nlohmann::json row{
         {"name", r.name}, {"scheduler", scheduler}, {"result", result}, {"detail", r.detail}};
     row.update(scheduling_json(scheduling_of(r.steps), ""));
+    // A case that ended before it had steps has none that would say which scheduler was asked.
     row["scheduler_asked"] = scheduler;
     json["cases"].push_back(std::move(row));
     nlohmann::json& summary = json["summary"][scheduler];
@@ -90,6 +93,7 @@ int run_conformance(const ConformanceOptions& options) {
               << r.detail << "\n";
   }
   const nlohmann::json json = to_json(results);
+  // Also where cases failed: the files say which.
   if (!options.json.empty() && options.json != "-") write_file(options.json, json.dump(1) + "\n");
   if (!options.junit.empty()) write_file(options.junit, to_junit(results));
   if (options.json == "-") {

@@ -69,6 +69,7 @@ std::vector<std::string> output_names(const std::vector<NamedBuffer>& buffers) {
 }
 
 // Of what -i gives: names without an input, names given twice, other types or shapes.
+// All problems of all inputs, so that one run shows them together.
 std::vector<std::string> problems_of(const GivenTensors& given,
                                      const std::vector<NamedBuffer>& buffers) {
   std::vector<std::string> problems, seen;
@@ -90,6 +91,8 @@ std::vector<std::string> problems_of(const GivenTensors& given,
 }
 
 // "min -3, max 4", what is not a number counted beside.
+// Extremes are kept by their numbers rather than values, so that they print exactly: 64-bit
+// integers are compared as double and printed as they are.
 std::string range_text(const runtime::Tensor& tensor) {
   std::int64_t least = -1, most = -1, nans = 0;
   auto value = [&](std::int64_t i) {
@@ -143,6 +146,8 @@ std::string is_what(const std::string& path) {
 }
 
 // Read once, here, and copied for each use; members of an archive are read when they are used.
+// Problems of the file itself are left to read_npy; a file of another kind is reported by what
+// it is.
 GivenTensor given_tensor(const std::string& name, const std::string& path) {
   if (std::filesystem::is_regular_file(path) && !begins_with(path, "\x93NUMPY"))
     throw UserError(ExitStatus::InvalidInput,
@@ -152,6 +157,7 @@ GivenTensor given_tensor(const std::string& name, const std::string& path) {
   return {name, tensor->dtype(), tensor->shape(), [tensor] { return tensor->clone(); }};
 }
 
+// Only the headers are read now: an archive may hold far more than one run needs.
 void add_archive(const std::string& path, GivenTensors& given) {
   const auto archive = std::make_shared<runtime::NpzArchive>(path);
   for (std::size_t i = 0; i < archive->members().size(); ++i) {
@@ -162,6 +168,8 @@ void add_archive(const std::string& path, GivenTensors& given) {
 
 }  // namespace
 
+// Before anything is compiled: a missing file or a misspelt option shows at once. "x.npy" alone
+// is a file if there is one, else "x=y" is taken for a forgotten '@'.
 void require_data(const DataOptions& options) {
   std::vector<NamedFile> files;
   for (const std::string& item : options.inputs) {
@@ -197,6 +205,7 @@ GivenTensors read_inputs(const DataOptions& options) {
   return given;
 }
 
+// A bare x.npy has no name; with one input it can only be that one.
 void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given) {
   const auto bare =
       std::ranges::count_if(given, [](const GivenTensor& one) { return one.name.empty(); });
@@ -247,6 +256,8 @@ void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers,
   }
 }
 
+// On stderr, for stdout may carry a stage's text or JSON. The digest shows at a glance whether two
+// runs gave the same bits.
 void tell_outputs(const std::string& done, const std::vector<NamedBuffer>& buffers) {
   std::cout.flush();  // what was printed comes first
   std::cerr << done << "\n";
@@ -289,6 +300,8 @@ void print_launches(const std::vector<runtime::LaunchCounts>& counts) {
   }
 }
 
+// Compared are the outputs that --expect has, which may be some of them; a name that is no
+// output is an error, else a misspelt one would compare nothing.
 int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers) {
   runtime::NamedTensors outputs;
   for (const NamedBuffer& buffer : buffers) {

@@ -75,13 +75,14 @@ void print_gpu(const nlohmann::json& gpu) {
     std::printf("assembler        no ptxas, no libnvJitLink: a GPU's code stays PTX\n");
 }
 
-// Of the GPU that is there, for a machine where there is none.
+// What is known of the GPU that is here, for compiling where there is none.
 void write_machine_file(const std::string& path, const runtime::CudaOptions& options) {
   check_output_file("--machine-file " + path, path, {});
   write_file(path,
              driver::machine_to_json(runtime::machine_of(*runtime::CudaDevice::open(options))));
 }
 
+// Peaks are measured now, one thread, so that the figures are this machine's and not a table's.
 void print_doctor(bool as_json, const runtime::CudaOptions& options) {
   const Machine machine = codegen::detect_host().machine;
   nlohmann::json json = describe(machine);
@@ -113,6 +114,7 @@ void print_doctor(bool as_json, const runtime::CudaOptions& options) {
   print_gpu(json["gpu"]);
 }
 
+// The verbs' own list, so that it cannot lack one.
 void print_options(const Verb& app, bool as_json) {
   const std::vector<std::string> passes = lower::pass_names();
   if (as_json) {

@@ -1,4 +1,4 @@
-// The stages of one kernel as text, for --emit: the doors at which a person can stand.
+// The stages of one kernel as text, for --emit.
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -104,6 +104,7 @@ std::string resources_text(const driver::BuiltKernel& kernel, const codegen::Tar
   return text;
 }
 
+// Assembled and taken apart again: sass exists as machine code only.
 std::string sass_text(const driver::BuiltKernel& kernel, const codegen::Target& target) {
   const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
   return with_newline(codegen::disassemble(codegen::assemble_ptx(object.device, target.machine)));
@@ -162,6 +163,7 @@ const std::vector<std::string>& emit_kinds() {
   return kinds;
 }
 
+// A model has stages of its own, and no file that C could include; an operator has no graph.
 std::vector<std::string> emit_kinds_of(bool of_model) {
   std::vector<std::string> kinds;
   for (const std::string& kind : emit_kinds())
@@ -191,6 +193,8 @@ std::vector<std::string> device_kind_problems(const std::vector<std::string>& ki
   return problems;
 }
 
+// One C file for all kernels: of each the function that packs its constants, where there is
+// one, then the kernel.
 std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine) {
   if (machine.gpu)
     throw UserError(ExitStatus::Unsupported,

@@ -64,6 +64,8 @@ bool begins_program(const std::string& begin) {
 }  // namespace
 
 std::string file_problem(const std::string& path, const std::string& what) {
+  // From what is wrong with the path to what is wrong with the file: each test presumes those
+  // before.
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return path + ": there is no such file" + near_file(path);
@@ -81,6 +83,7 @@ std::string kind_of_file(const std::string& path) {
   for (const Magic& magic : kMagics)
     if (begin.starts_with(magic.bytes)) return magic.kind;
   if (begins_program(begin)) return "Program text";
+  // ONNX is protobuf, which begins with no signature: only the name is left to go by.
   return path.ends_with(".onnx") ? "an ONNX model" : "";
 }
 
@@ -98,6 +101,7 @@ void require_model_file(const std::string& path) {
     throw UserError(ExitStatus::InvalidInput, problem);
   const std::string kind = kind_of_file(path);
   const bool is_zip = kind.starts_with("a zip");
+  // What is not recognized goes on to whoever reads it, whose message is exact.
   if (kind.empty() || kind == "an ONNX model" || is_zip) return;
   std::string next;
   if (kind == "Program text") next = "; polyte op takes it";

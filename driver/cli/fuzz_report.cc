@@ -7,6 +7,8 @@ namespace {
 
 using fuzz::FuzzReport;
 
+// Counts that a report has under the same names in JSON, so that writing and reading cannot
+// differ.
 constexpr std::pair<const char*, std::uint64_t FuzzReport::*> kCounts[] = {
     {"runs", &FuzzReport::runs},
     {"accepted", &FuzzReport::accepted},
@@ -20,6 +22,7 @@ constexpr std::pair<const char*, std::uint64_t FuzzReport::*> kCounts[] = {
     {"illegal_shown_by_execution", &FuzzReport::illegal_justified},
     {"sizes_refused_when_bound", &FuzzReport::refused_bound}};
 
+// What decides each run, apart from its number.
 nlohmann::ordered_json identity_json(const FuzzIdentity& identity) {
   return {{"fuzzer", identity.fuzzer},
           {"seed", identity.seed},
@@ -66,6 +69,8 @@ void read_coverage(const nlohmann::ordered_json& json, fuzz::Coverage& coverage)
 
 }  // namespace
 
+// Options with their default are left out; --native always stands, for it decides the data as
+// well.
 std::string replay_line(const FuzzIdentity& identity, std::uint64_t run) {
   std::string text = "polyte fuzz " + identity.fuzzer + " --seed " + std::to_string(identity.seed) +
                      " --only " + std::to_string(run) + " --native " +

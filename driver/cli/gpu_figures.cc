@@ -61,7 +61,8 @@ void find_launches(const ir::Stmt& s, std::vector<Launch>& launches) {
   });
 }
 
-// Of the buffers that a launch touches, each once.
+// The bytes of the buffers that a launch touches in the device's memory, each buffer once: what
+// it costs to read and write them if nothing is kept in a cache.
 double bytes_in_memory(const ir::LoopProgram& program,
                        const std::vector<ir::MemoryAccess>& accesses) {
   std::map<std::string, std::int64_t> bytes;

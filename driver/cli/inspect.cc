@@ -33,7 +33,8 @@ struct Report {
 // A node behind one that is not supported has no types to be checked with: it counts as neither.
 int add_coverage(const InspectOptions& options, Report& report) {
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
-  // Of what stays open.
+  // A size that stays open has its typical value here: coverage asks for shapes, not for
+  // kernels.
   import.extent_of = [](const std::string&) { return driver::OpenSymbol().typical; };
   const frontend::Coverage coverage = frontend::coverage(options.model, import);
   std::size_t missing = 0, unchecked = 0;
@@ -73,6 +74,7 @@ std::string tensor_text(const runtime::TensorSpec& spec,
 // The manifest, and what the compiler has to say where it says something.
 std::string artifact_json(const runtime::Artifact& artifact) {
   std::string manifest = runtime::manifest_to_json(artifact.manifest());
+  // A report that does not parse is left out: it is for people, and no part of what runs.
   const auto report = nlohmann::ordered_json::parse(artifact.report(), nullptr, false);
   if (report.is_discarded()) return manifest;
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(manifest);
@@ -156,6 +158,7 @@ void add_memory(const driver::PackagedModel& model, Report& report) {
 
 void add_partition(const InspectOptions& options, const driver::PartitionedModel& model,
                    Report& report) {
+  // Groups are what is shown when nothing else is asked for.
   if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory))
     add_groups(model, report);
   if (options.layouts) add_layouts(model, report);
@@ -184,6 +187,8 @@ int run_inspect(const InspectOptions& options) {
   if (is_artifact(options.model)) return print_artifact(options);
   Report report{options.json, {}};
   const int status = options.coverage ? add_coverage(options, report) : 0;
+  // Without any option the sections of the model are shown; after --coverage only if all is
+  // supported, since the rest could not be made.
   const bool more = options.groups || options.explain_fusion || options.layouts || options.memory ||
                     !options.coverage;
   if (more && status == 0) add_model_sections(options, report);

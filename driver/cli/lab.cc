@@ -61,7 +61,9 @@ int run_lab_run(const RunVerb& verb) {
   }
   const lab::Shard shard = verb.shard.empty() ? lab::Shard{} : lab::parse_shard(verb.shard);
   const lab::RunResult result = run_lab_plan(plan, folder, verb.quiet, shard);
+  // 128 + SIGINT, as shells report it.
   if (result.interrupted) return 130;
+  // A part of the rows: nothing is summed up or taken apart until all parts are merged.
   if (shard.count > 1) {
     std::cout << folder << ": shard " << verb.shard
               << " is measured; polyte lab merge joins shards\n";
@@ -130,6 +132,7 @@ void add_lab_worker(const Verb& lab) {
 
 }  // namespace
 
+// What only the command line's printers know, for the facts of an arm (Hooks::describe).
 nlohmann::ordered_json lab_words(const driver::BuiltKernel& kernel, const codegen::Target& target) {
   nlohmann::ordered_json facts{{"nest", schedule::print_nests(kernel.state->tree)},
                                {"storage", storage_lines(kernel)},
@@ -166,6 +169,7 @@ lab::Sources lab_sources() {
           }};
 }
 
+// Workers are this very binary, whatever PATH says.
 std::string own_binary() {
   std::error_code error;
   const fs::path path = fs::read_symlink("/proc/self/exe", error);

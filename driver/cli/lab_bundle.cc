@@ -37,6 +37,7 @@ int run_lab_reproduce(const ReproduceVerb& verb) {
       verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;
   lab::unpack_models(verb.bundle, folder, bundle.plan);
   const lab::RunResult run = run_lab_plan(bundle.plan, folder, verb.quiet);
+  // 130: what a shell reports for a process that Ctrl-C ended (128 + SIGINT).
   if (run.interrupted) return 130;
   const lab::Reproduction reproduction = lab::reproduce(lab::evaluate(bundle.plan, bundle.records),
                                                         lab::evaluate(bundle.plan, run.records));

@@ -25,6 +25,7 @@ struct WhyVerb {
   bool quiet = false;
 };
 
+// Sizes by name, as an experiment's file would have them.
 lab::Sizes sizes_of(const std::vector<std::string>& shape) {
   lab::Sizes sizes;
   for (const std::string& item : shape) {
@@ -63,15 +64,18 @@ std::string short_name(const WhyVerb& verb, std::size_t i) {
 
 int measure(const lab::Plan& plan, const WhyVerb& verb, const std::string& ending,
             const std::function<std::string(const lab::Results&)>& text) {
+  // Beside the script, where no folder is named: mine.sched gives mine.ablation.
   const std::string folder = verb.out.empty()
                                  ? fs::path(verb.scripts.back()).replace_extension(ending).string()
                                  : verb.out;
   const lab::RunResult run = run_lab_plan(plan, folder, verb.quiet);
+  // As a shell reports Ctrl-C: 128 + SIGINT.
   if (run.interrupted) return 130;
   std::cout << text(lab::evaluate(plan, run.records));
   return 0;
 }
 
+// All in the order of the table, whatever the order on the command line.
 std::vector<lab::Ablated> ablated_of(const WhyVerb& verb) {
   std::vector<lab::Ablated> what;
   for (const lab::Ablated one : lab::kAllAblated)
@@ -124,6 +128,8 @@ struct DiffVerb {
   std::vector<std::string> shape;
 };
 
+// The nest only: nothing is executed, so the second judge has nothing to do. Sizes may stay
+// open.
 std::string nest_of(const std::string& path, const DiffVerb& verb) {
   OperatorOptions options;
   options.source = verb.program;
@@ -147,6 +153,8 @@ std::string indented(const std::string& text) {
   return result;
 }
 
+// The words first, which need no Program; nests only where there is one to replay the scripts
+// on.
 int run_diff(const DiffVerb& verb) {
   const schedule::Script first = load_script(verb.first, {}), second = load_script(verb.second, {});
   const std::vector<std::string> lines = lab::differences(first, second);
@@ -168,6 +176,7 @@ int run_diff(const DiffVerb& verb) {
 void add_lab_ablate(const Verb& lab) {
   const Verb verb = lab.verb("ablate", "what each line, factor and marker of a script is worth");
   auto options = std::make_shared<WhyVerb>();
+  // The option writes to the element, which must therefore be there before the parse.
   options->scripts.resize(1);
   verb.option("script", options->scripts[0], "the script").required();
   add_param_option(verb, options->params);

@@ -104,6 +104,8 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < uses.size(); ++i) {
       const BufferSpec& buffer = manifest.buffers[i];
+      // A weight that is used only in a kernel's own layout: its place in the graph has no
+      // bytes.
       const bool packed_away = buffer.place == BufferPlace::Arena && buffer.bytes == 0;
       if (packed_away || buffer.place != section.place ||
           is_packed(buffer, uses[i], manifest) != section.packed)
@@ -115,6 +117,8 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
   const Scratch scratch = scratch_of(manifest);
   std::int64_t unplanned = 0;
   for (const auto& row : json["values"]) {
+    // A view or a part has no bytes of its own; what is written over another value would have,
+    // without reuse.
     const std::string shares = row["shares"].get<std::string>();
     if (shares.empty() || shares.starts_with("over")) unplanned += row["bytes"].get<std::int64_t>();
   }
@@ -132,6 +136,7 @@ std::string arena_text(const ArtifactManifest& manifest) {
   std::string symbols;
   for (const runtime::SymbolSpec& symbol : manifest.symbols)
     symbols += (symbols.empty() ? "" : ", ") + symbol.name;
+  // The arena is planned for sizes of 1 and grows with the largest of them.
   const std::string factor =
       symbols.empty()
           ? ""

@@ -18,6 +18,7 @@
 namespace polyte::cli {
 namespace {
 
+// At the first '=': a value may contain others.
 std::pair<std::string, std::string> key_value(const std::string& option, const std::string& item) {
   const std::size_t at = item.find('=');
   if (at == std::string::npos || at == 0) {
@@ -67,6 +68,7 @@ bool is_range(const std::string& text) { return text.find("..") != std::string::
 
 }  // namespace
 
+// Copied: a graph's constants are shared and immutable.
 graph::Tensor to_graph(const runtime::Tensor& tensor) {
   const auto raw = tensor.raw();
   return {{tensor.dtype(), tensor.shape()},
@@ -142,6 +144,7 @@ std::pair<std::string, graph::Dims> parse_shape(const std::string& item) {
   return {name, parse_sizes("--shape " + item, value, "x")};
 }
 
+// Sizes only; ranges are read by open_ranges where the verb takes them.
 frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges ranges) {
   frontend::ImportOptions result;
   check_once("--shape", options.shapes);
@@ -162,6 +165,7 @@ frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges r
   return result;
 }
 
+// 1..64 has no typical size in the middle: its upper end counts as typical as well.
 std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
   std::vector<driver::OpenSymbol> ranges;
   for (const std::string& item : options.shapes) {

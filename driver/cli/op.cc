@@ -60,6 +60,8 @@ std::string emitted_path(const OpOptions& options, const ir::Program& program,
   return options.emit_dir + "/" + program.name + "." + extension_of(kind);
 }
 
+// One kind goes to stdout, several to files of a folder. C with a header also has the entry
+// points that the header declares.
 void emit(const OpOptions& options, const driver::BuiltKernel& kernel,
           const codegen::Target& target) {
   if (options.emit.size() == 1 && options.emit_dir.empty()) {
@@ -73,6 +75,7 @@ void emit(const OpOptions& options, const driver::BuiltKernel& kernel,
   }
 }
 
+// One per tensor of the interface, in its order: what the kernel is called with.
 std::vector<NamedBuffer> named_buffers(const ir::Program& program) {
   std::vector<NamedBuffer> buffers;
   std::vector<runtime::Tensor> tensors = driver::make_tensors(program);
@@ -97,6 +100,7 @@ nlohmann::json bench_row(const std::string& name, const bench::Timing& timing, d
   return row;
 }
 
+// Views of the same memory: whatever runs writes the results into `buffers`.
 std::vector<runtime::Tensor> borrowed(std::vector<NamedBuffer>& buffers) {
   std::vector<runtime::Tensor> tensors;
   for (NamedBuffer& buffer : buffers) {
@@ -153,7 +157,7 @@ PassFiles pass_files(const OpOptions& options) {
   return {"--dump-passes", options.dump_dir, files};
 }
 
-// What was asked to be looked at: the doors that stand open before machine code.
+// What was asked to be looked at: the stages before machine code.
 void show(const OpOptions& options, const driver::BuiltKernel& kernel,
           const codegen::Target& target) {
   print_notes(kernel);
@@ -170,11 +174,14 @@ bool wants_results(const OpOptions& options) {
   return !options.data.output.empty() || !options.data.expect.empty();
 }
 
-// Whether the values of the inputs matter: --bench times them, an artifact keeps constants only.
+// Whether the kernel runs once with values that matter: --bench only times it, and an artifact
+// keeps constants only. With --output or --expect it always does.
 bool runs_once(const OpOptions& options) {
   return wants_results(options) || (!options.bench && options.artifact.empty());
 }
 
+// Where it does not run, only constants that are kept in an artifact need values of the
+// caller's; all others are filled, and never looked at.
 void fill_operator(const OpOptions& options, const ir::Program& program,
                    std::vector<NamedBuffer>& buffers) {
   if (runs_once(options)) return fill_buffers(options.data, buffers);
@@ -289,6 +296,7 @@ void check_combination(const OpOptions& options) {
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
+// What only a GPU has, or only a processor.
 void check_device(const OpOptions& options, const codegen::Target& target) {
   const bool is_gpu = target.kind == TargetKind::Cuda;
   std::vector<std::string> problems;
@@ -318,8 +326,11 @@ void rename(const std::string& name, std::vector<std::shared_ptr<const ir::Progr
   programs[0] = std::move(renamed);
 }
 
+// In the order of what can be wrong: options, target, Program, files. Nothing is compiled, and
+// no file written, before all of that is right.
 int run_op(const OpOptions& options) {
   check_combination(options);
+  // For its errors only.
   emulator_options(options.order, options.emulate);
   const codegen::Target target =
       target_from(options.target, options.schedule_threads, options.cuda);

@@ -75,6 +75,8 @@ DType parse_dtype(const std::string& name) {
 }
 
 // What `mk,kn->mn` is in index notation: C[m,n] = sum[k] A[m,k]*B[k,n].
+// The operands are named A, B, .. in order and the output with the next letter; letters that
+// the output lacks are summed over.
 [[noreturn]] void refuse_einsum(const std::string& source) {
   const std::size_t arrow = source.find("->");
   const std::string operands = source.substr(0, arrow), output = source.substr(arrow + 2);
@@ -134,6 +136,7 @@ std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::V
   return std::make_shared<const ir::Program>(ir::bind(program, known));
 }
 
+// Across all programs of the file: a size that none of them has is a misspelt one.
 void check_known(const std::vector<ir::Program>& programs, const ir::Values& sizes) {
   std::vector<std::string> problems, names;
   for (const ir::Program& program : programs)
@@ -162,6 +165,8 @@ void add_operator_options(const Verb& verb, OperatorOptions& options) {
               "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
 }
 
+// The message is a command that can be completed: known sizes with their values, others as
+// SIZE.
 void require_sizes(const ir::Program& program, const ir::Values& known) {
   std::vector<std::string> missing;
   std::string whole;
@@ -203,6 +208,7 @@ std::shared_ptr<const ir::Program> load_open_program(const OperatorOptions& opti
   return load_symbolic_program(options, "");
 }
 
+// Sizes that are not given stay open.
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options,
                                                          const std::string& name) {
   std::vector<ir::Program> programs = parse_source(options);
@@ -250,6 +256,7 @@ void add_param_option(const Verb& verb, std::vector<std::string>& params) {
       .one_at_a_time();
 }
 
+// A value may name a param, a let or a hole of the script; which of them it is, fill() knows.
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params) {
   std::map<std::string, std::string> values;
   for (const std::string& item : params) {
@@ -292,6 +299,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   return result;
 }
 
+// `threads`: schedules are made for as many cores, whatever the machine has.
 codegen::Target target_from(const std::string& text, int threads,
                             const runtime::CudaOptions& cuda) {
   codegen::Target target = driver::target_named(text, cuda);
@@ -299,6 +307,8 @@ codegen::Target target_from(const std::string& text, int threads,
   return target;
 }
 
+// Limited, and checked to be text, before a parser sees it: what is given is often the wrong
+// file, and the message can say which kind it is.
 std::string read_text_file(const std::string& path) {
   if (const std::string problem = file_problem(path, "a file of text"); !problem.empty())
     throw UserError(ExitStatus::InvalidInput, problem);
@@ -328,6 +338,7 @@ void make_folder(const std::string& path) {
     throw UserError(ExitStatus::InvalidInput, path + ": cannot be made: " + error.message());
 }
 
+// flush() shows a full disk; the destructor would hide it.
 void write_file(const std::string& path, const std::string& contents) {
   std::ofstream file(path, std::ios::binary);
   file << contents;

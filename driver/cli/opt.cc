@@ -1,5 +1,5 @@
-// polyte opt: passes by name, on loop text or on the graph of a model: the developer's
-// door (docs/passes.md).
+// polyte opt: passes by name, on loop text or on the graph of a model, for developers of passes
+// (docs/passes.md).
 #include <algorithm>
 #include <iostream>
 #include <span>
@@ -141,6 +141,7 @@ void run_pass(const lower::Pass& pass, ir::LoopProgram& program, lower::PassCont
   program = std::move(after);
 }
 
+// Each pass sees what the one before made; the text of every stage is written under its number.
 int opt_loops(const OptOptions& options) {
   const Machine machine = target_from(options.model.target).machine;
   const std::vector<std::size_t> passes = chosen(options, loop_passes(machine));

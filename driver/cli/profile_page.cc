@@ -103,6 +103,7 @@ class Drawing {
   }
   int y(std::size_t i) const { return kMargin + places_[i].layer * (kBoxHeight + kGapY); }
 
+  // A cubic curve with its control points half way down: it leaves and arrives vertically.
   std::string edge(std::size_t from, std::size_t to) const {
     const std::string x0 = std::to_string(x(from) + kBoxWidth / 2),
                       x1 = std::to_string(x(to) + kBoxWidth / 2);
@@ -148,6 +149,7 @@ std::string table(const NetworkFigures& figures, const runtime::Session& session
   for (const StepFigures& one : rows) {
     const runtime::StepSpec& step = session.steps()[one.step];
     const auto [low, high] = one.time.interval();
+    // Operations per nanosecond are 10^9 per second.
     text += "<tr>" + cell(microseconds(one.time.median())) +
             cell(microseconds(low) + " to " + microseconds(high)) +
             cell(number("%.1f %%", 100 * one.share)) + cell(number("%.2f", one.busy)) +

@@ -33,6 +33,8 @@ struct Profiled {
   std::vector<runtime::TensorView> inputs, outputs;
 };
 
+// Operations are counted from the Programs, so only where the model is compiled here and its
+// sizes are known; an artifact has none.
 Profiled prepare(const ProfileVerbOptions& options) {
   Profiled result;
   LoadSteps steps;
@@ -62,6 +64,7 @@ Profiled prepare(const ProfileVerbOptions& options) {
   return result;
 }
 
+// The steps alone, without what lies between them.
 std::int64_t total_of(const runtime::RunProfile& profile) {
   std::int64_t total = 0;
   for (const runtime::Span& span : profile.steps) total += span.nanoseconds();
@@ -80,6 +83,8 @@ std::vector<runtime::RunProfile> run_often(const Profiled& profiled, int runs) {
   return profiles;
 }
 
+// Measured beside the profile, so that both see the same clock. A GPU has ceilings of its own,
+// which are not measured here.
 Ceilings measure_ceilings(const runtime::Session& session) {
   if (session.device().device_type == POLYTE_DL_CUDA) return {};
   const Machine machine = target_from("cpu:native").machine;
@@ -107,6 +112,8 @@ double busy_of(const runtime::RunProfile& profile, std::size_t step) {
   return parts > 0 && whole > 0 ? parts / whole : 1;
 }
 
+// Each step's times over all runs, and its distance from the roofline. `bytes` counts each
+// operand once, as if none stayed in a cache.
 NetworkFigures figures_of(const ProfileVerbOptions& options, const Profiled& profiled,
                           const std::vector<runtime::RunProfile>& profiles) {
   const runtime::ArtifactManifest& manifest = profiled.session->artifact().manifest();
@@ -123,6 +130,7 @@ NetworkFigures figures_of(const ProfileVerbOptions& options, const Profiled& pro
     one.from = edges[i];
     for (const runtime::RunProfile& profile : profiles)
       one.time.rounds.push_back(static_cast<double>(profile.steps[i].nanoseconds()));
+    // Parts are known of whole runs only, so the share of workers is taken from the median run.
     one.busy = busy_of(profiles[profiles.size() / 2], i);
     for (const std::int64_t buffer : manifest.steps[i].buffers)
       one.bytes += static_cast<double>(manifest.buffers.at(static_cast<std::size_t>(buffer)).bytes);
@@ -229,6 +237,7 @@ void write_onnx(const ProfileVerbOptions& options, const NetworkFigures& figures
             << "\n";
 }
 
+// An annotated model is written from the ONNX file: an artifact has no nodes any more.
 void check_files(const ProfileVerbOptions& options) {
   std::vector<std::string> files = {options.model};
   add_files(options.verb, files);

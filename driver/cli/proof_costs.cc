@@ -37,6 +37,7 @@ double replay_once(const std::shared_ptr<const ir::Program>& program,
   return milliseconds_since(begin);
 }
 
+// The best of several replays, line by line: what disturbs a measurement only adds to it.
 void keep_best(std::vector<DirectiveCost>& best, const std::vector<DirectiveCost>& again) {
   for (std::size_t i = 0; i < std::min(best.size(), again.size()); ++i)
     best[i].milliseconds = std::min(best[i].milliseconds, again[i].milliseconds);

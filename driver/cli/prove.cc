@@ -94,6 +94,7 @@ int run_prove(const ProveOptions& options) {
                                : foreign.is_tree() ? "schedule tree"
                                                    : "union map"},
                       {"marks", marks_json(verdict)}};
+  // A mark that does not hold is refused too, though the order itself may be legal.
   if (verdict.first_refusal()) return finish_refused(options, std::move(json), verdict);
   const Said said = say(foreign, program, terms, machine);
   json["verdict"] = "legal";
@@ -106,6 +107,7 @@ int run_prove(const ProveOptions& options) {
     std::cout << schedule::print(*said.script);
     return 0;
   }
+  // The second judge runs Scripts alone; a schedule that none says has one judge.
   if (said.script && !options.no_second_judge)
     json["second_judge"] =
         driver::ask_second_judge({*said.state, *said.script}, machine, driver::kPatientJudgeSteps)

@@ -9,8 +9,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Larger files, weights above all, are named by the command alone.
 constexpr std::uintmax_t kLargestCopy = std::uintmax_t{64} << 20U;
 
+// For a POSIX shell: between single quotes only the quote is special, so each one closes the
+// text, stands escaped, and opens it again.
 std::string quoted(const std::string& argument) {
   std::string text = "'";
   for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -16,6 +16,8 @@ class SizeFinder {
     const auto [name, shape] = parse_shape(item);
     const auto symbol = std::ranges::find(session_.symbols(), name, &runtime::SymbolSpec::name);
     const auto input = std::ranges::find(session_.inputs(), name, &runtime::TensorSpec::name);
+    // A size may have the name of an input: one number is then the size, several are the
+    // input's shape.
     if (symbol != session_.symbols().end() && shape.size() == 1)
       note(static_cast<std::size_t>(symbol - session_.symbols().begin()), shape[0],
            "--shape " + item);
@@ -45,6 +47,8 @@ class SizeFinder {
       else if (known->second.first < symbol.least || known->second.first > symbol.most)
         problems_.push_back(known->second.second + ": '" + symbol.name + "' is " +
                             std::to_string(known->second.first) + ", expected " + range);
+      // The least value stands in for what is unknown, so that the problems of all sizes are
+      // listed.
       sizes.push_back(known == known_.end() ? symbol.least : known->second.first);
     }
     if (!problems_.empty()) throw UserError(ExitStatus::Usage, problems_);
@@ -81,6 +85,7 @@ class SizeFinder {
 std::vector<std::int64_t> run_sizes(const runtime::Session& session, const GivenTensors& given,
                                     const std::vector<std::string>& shapes) {
   SizeFinder finder(session);
+  // Tensors first: where an option contradicts one, the message says what the tensor has.
   for (const GivenTensor& one : given) finder.see_tensor(one);
   for (const std::string& item : shapes) finder.see_shape(item);
   return finder.values();

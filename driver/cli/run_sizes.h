@@ -9,7 +9,7 @@
 
 namespace polyte::cli {
 
-// One a symbol of the session: from the tensors that are given for its inputs, and from `shapes`,
+// One per symbol of the session: from the tensors that are given for its inputs, and from `shapes`,
 // which are items of --shape, batch=4 or image=4x3x224x224. UserError(Usage) lists what is open
 // after that, out of its range, said in two ways, or no size of this artifact.
 std::vector<std::int64_t> run_sizes(const runtime::Session& session, const GivenTensors& given,

@@ -57,6 +57,7 @@ nlohmann::ordered_json scheduling_json(const Scheduling& scheduling,
         {"where",
          of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.where; })}};
   json["identical_to"] = text_or_null(identical_to);
+  // A single kernel's reason is in `declined` already.
   if (scheduling.size() < 2 || declined.empty()) return json;
   for (const GroupScheduling& one : declined)
     json["groups_declined"].push_back(

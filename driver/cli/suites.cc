@@ -25,6 +25,7 @@ std::string sizes_text(const lab::Sizes& sizes) {
   return text;
 }
 
+// The type of what is computed: inputs may be of others, such as positions.
 std::string type_of(const ir::Program& program) {
   for (const ir::Buffer* buffer : program.interface())
     if (buffer->role == ir::Role::Out || buffer->role == ir::Role::InOut)
@@ -57,6 +58,7 @@ std::vector<std::string> known_suites() {
   return names;
 }
 
+// The file of every suite is read, so that a faulty one shows here.
 int list_suites(bool json) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   std::ostringstream lines;
@@ -74,6 +76,7 @@ int list_suites(bool json) {
   return 0;
 }
 
+// All that is wrong with the arms at once; a script has one program, a suite has many.
 std::vector<lab::ArmSpec> arms_of(const SuitesVerb& verb) {
   std::vector<lab::ArmSpec> arms;
   std::vector<std::string> problems;
@@ -107,6 +110,7 @@ int check_one(const lab::Suite& suite, const std::vector<lab::ArmSpec>& arms) {
 
 int run_suites(const SuitesVerb& verb) {
   if (verb.name.empty()) {
+    // --arm asks for the check by itself: there is nothing else that it could be for.
     if (verb.check || !verb.arms.empty())
       throw UserError(ExitStatus::Usage, "--check: give a suite's name");
     return list_suites(verb.json);

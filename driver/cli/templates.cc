@@ -19,6 +19,7 @@ struct TemplatesOptions {
 // The structure's choices, in order: the table as a person reads it.
 void print_structure(const schedule::Structure& structure, const schedule::TemplateSet& set) {
   std::cout << structure.name << ": " << structure.what << "\n";
+  // A template that is taken under several conditions is described once.
   std::set<std::string> told;
   for (const schedule::TemplateChoice& choice : set.choices) {
     if (choice.structure != structure.name) continue;
@@ -50,6 +51,7 @@ std::string names_of(const schedule::TemplateSet& set) {
 }
 
 // Existing files stay: they may be a person's work.
+// All names are checked before the first file is written.
 int copy(const std::string& folder) {
   make_folder(folder);
   for (const auto& [file, text] : schedule::own_template_texts()) {

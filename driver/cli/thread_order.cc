@@ -39,6 +39,7 @@ runtime::EmulatorOptions emulator_options(const std::string& order, bool emulate
   const std::size_t colon = order.find(':');
   const std::string word = order.substr(0, colon);
   if (word != "random" && word != "adverse") refuse(order);
+  // A seed that is not given keeps its default: a run can be repeated either way.
   runtime::EmulatorOptions options =
       word == "adverse" ? runtime::kAdverse
                         : runtime::EmulatorOptions{.order = runtime::ThreadOrder::Random};

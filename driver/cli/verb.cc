@@ -17,6 +17,7 @@ const Option& Option::required() const {
   return *this;
 }
 
+// CLI11 reads the value when this is called: defaults have to be set before.
 const Option& Option::shows_default() const {
   option_->capture_default_str();
   return *this;
@@ -27,6 +28,8 @@ const Option& Option::separated() const {
   return *this;
 }
 
+// Without it CLI11 takes all words that follow as further values, and a positional argument
+// behind the option is lost.
 const Option& Option::one_at_a_time() const {
   option_->allow_extra_args(false);
   return *this;
@@ -51,6 +54,7 @@ Verb Verb::verb(const std::string& name, const std::string& what) const {
   return {*app_->add_subcommand(name, what), *status_};
 }
 
+// CLI11 lists no subcommand of the unnamed group.
 void Verb::hide() const { app_->group(""); }
 
 void Verb::needs_verb() const { app_->require_subcommand(1); }
@@ -90,13 +94,14 @@ void Verb::example(const std::string& command) const { app_->footer("example: " 
 
 bool Verb::is_given(const std::string& name) const { return app_->count(name) > 0; }
 
+// The status goes through a pointer: CLI11's callbacks return nothing.
 void Verb::calls(const std::function<int()>& run) const {
   app_->callback([status = status_, run] { *status = run(); });
 }
 
 namespace {
 
-// Of "TEXT:{naive,isl,poly,template}", which the help shows: what one_of was given.
+// Of "TEXT:{naive,isl,poly,template}", which the help shows: the values that one_of was given.
 std::vector<std::string> values_of(const std::string& type) {
   std::vector<std::string> values;
   const std::size_t from = type.find('{'), to = type.find('}');
@@ -106,6 +111,7 @@ std::vector<std::string> values_of(const std::string& type) {
   return values;
 }
 
+// Positionals have one name, options all of theirs ("-o,--output").
 Verb::Switch switch_of(const CLI::App& app, const CLI::Option& option) {
   const bool positional = option.get_positional();
   Verb::Switch result;
@@ -123,6 +129,7 @@ Verb::Switch switch_of(const CLI::App& app, const CLI::Option& option) {
 
 }  // namespace
 
+// All levels, "lab run" too, for completion and for the list of options.
 std::vector<Verb::Switch> Verb::switches() const {
   std::vector<Switch> result;
   for (CLI::App* app : app_->get_subcommands([](const CLI::App*) { return true; })) {
@@ -147,6 +154,7 @@ std::vector<Verb::Word> Verb::verbs() const {
   return result;
 }
 
+// Words are followed downwards one by one; the title is then put together upwards.
 std::string Verb::help_of(const std::vector<std::string>& words) const {
   const CLI::App* at = app_;
   for (const std::string& word : words) {

@@ -34,6 +34,7 @@ void print_verdict(const nlohmann::json& json, bool as_json, const std::string& 
   if (json.contains("rounding"))
     for (const auto& note : json["rounding"])
       std::cout << "rounding: " << note.get<std::string>() << "\n";
+  // On stderr, so that stdout is the verdict alone for whoever reads it by program.
   std::cerr << explanation;
 }
 

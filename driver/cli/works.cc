@@ -14,6 +14,7 @@
 namespace polyte::cli {
 namespace {
 
+// An artifact, or an ONNX file compiled by one scheduler, with inputs and outputs of its own.
 std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options,
                                  const ModelVerbOptions& verb) {
   auto work = std::make_unique<Work>();
@@ -42,6 +43,7 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
     work->results.emplace_back(spec.dtype, shape_at(spec, sizes));
   for (const runtime::Tensor& tensor : work->tensors) work->inputs.push_back(tensor.view());
   for (const runtime::Tensor& tensor : work->results) work->outputs.push_back(tensor.view());
+  // On a GPU the first run captures the graph, which is no part of what is timed.
   if (work->session->device().device_type == POLYTE_DL_CUDA)
     work->session->run(work->inputs, work->outputs);
   return work;
@@ -77,6 +79,7 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
   }
   for (const runtime::Tensor& tensor : work->tensors)
     work->bytes += static_cast<double>(tensor.bytes());
+  // Figures of the code need no device, so they are there in all three cases.
   if (target.kind == TargetKind::Cuda) work->gpu = gpu_figures(work->op->built, target);
   if (options.on == BenchOptions::On::Nothing) return work;
   if (target.kind == TargetKind::Cuda && options.on == BenchOptions::On::Device) {
@@ -97,6 +100,8 @@ void add_model_work(const std::string& path, const BenchOptions& options,
                     std::vector<std::unique_ptr<Work>>& works) {
   ModelVerbOptions verb = options.verb;
   if (is_artifact(path)) return works.push_back(model_work(path, options, verb));
+  // Scripts are left out of the schedulers' own works: a script would take the place of what
+  // they make.
   verb.schedule.scripts.clear();
   for (const std::string& scheduler : schedulers) {
     verb.schedule.scheduler = scheduler;
@@ -107,6 +112,7 @@ void add_model_work(const std::string& path, const BenchOptions& options,
 }
 
 // Where a scheduler made the loops of one before it, on the same source.
+// Two schedulers that made equal loops did equal work: a difference in their times is noise.
 void find_identical(std::vector<std::unique_ptr<Work>>& works) {
   for (auto work = works.begin(); work != works.end(); ++work) {
     const auto same = std::find_if(works.begin(), work, [&](const std::unique_ptr<Work>& before) {

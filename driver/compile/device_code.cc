@@ -10,6 +10,7 @@
 namespace polyte::driver {
 namespace {
 
+// As a name of members and of a module: letters, digits and underscores.
 std::string as_word(const std::string& name) {
   std::string word;
   for (const char c : name) word += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
@@ -39,6 +40,7 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
   DeviceCode& device = result.device;
   device.module = as_word(kernel.program.name);
   device.launches = result.host.kernels.at(0).launches;
+  // Machine code for this GPU, ready to load, beside the PTX.
   if (codegen::has_assembler()) {
     device.assembled = codegen::assemble_ptx(result.host.device, target.machine);
     if (codegen::assembler_path(codegen::Assembler::Program).empty())
@@ -57,6 +59,7 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
   // Without an assembler PTX is all there is, also for one generation.
   if (!is_specific || device.images.empty())
     device.images.push_back({runtime::kPtx, std::move(result.host.device)});
+  // Compiled once more, for this processor: the emulator runs the same loops.
   if (!emulated) return result;
   const codegen::ObjectCode for_cpu = codegen::compile({&kernel, 1}, target, {.emulated = true});
   device.images.push_back({runtime::kEmulated, codegen::link({&for_cpu.bytes, 1})});

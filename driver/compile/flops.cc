@@ -9,6 +9,7 @@
 namespace polyte::driver {
 namespace {
 
+// Of floats alone, for subscripts are integers too. An FMA counts two, a negation none.
 double operations_of(const ir::Expr& e) {
   double count = 0;
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
@@ -57,6 +58,8 @@ class InstanceCount {
   ir::Values at_;
   std::int64_t steps_ = 0;
 
+  // Whether a later bound depends on this iterator, so that the count below differs from one of
+  // its values to the next.
   bool is_mentioned(const std::string& iterator) const {
     const auto uses = [&](const ir::Affine& e) { return e.uses(iterator); };
     return std::ranges::any_of(bounds_.of, [&](const ir::IteratorBounds& b) {
@@ -65,6 +68,9 @@ class InstanceCount {
     });
   }
 
+  // Bounds are maxima of lower and minima of upper ones, both inclusive. `here` is set to the
+  // first value even where it multiplies: no later bound reads it, but evaluating them needs a
+  // value.
   double from(std::size_t depth) {
     if (depth == iterators_.size()) return 1;
     const ir::IteratorBounds& b = bounds_.of[depth];
@@ -90,10 +96,12 @@ double count_flops(const ir::Program& program) { return count_flops(program.stat
 double count_flops(const std::vector<ir::Statement>& statements, const ir::Values& sizes) {
   double total = 0;
   for (const ir::Statement& statement : statements) {
+    // An update adds one operation to those of its value: its combiner.
     double each = statement.combiner == ir::Combiner::None ? 0 : 1;
     for (const ir::Expr& value : statement.values) each += operations_of(value);
     if (each == 0) continue;
     const std::optional<double> instances = InstanceCount(statement, sizes).run();
+    // Not known: 0 of all, rather than a part that looks like the whole.
     if (!instances) return 0;
     total += each * *instances;
   }

@@ -30,6 +30,7 @@ std::string objection(const BuiltKernel& kernel, const FusionLimits& limits) {
   return "";
 }
 
+// What the edge would cost if it were cut: the value goes through memory.
 std::int64_t bytes_of_edge(const graph::Graph& graph, const graph::EdgeDecision& edge) {
   std::int64_t bytes = 0;
   const graph::Node& consumer = graph.node(edge.consumer);
@@ -102,6 +103,9 @@ double recompute_factor(const BuiltKernel& kernel) {
   return wanted > 0 && done > 0 ? done / wanted : 1;
 }
 
+// A group with a person's script is left alone; one that was proposed is cut where it was
+// joined; one that a person asked for is kept, with a note; any other is cut at its cheapest
+// edge, and its parts are judged in the next round.
 std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model,
                                               const ModelOptions& options,
                                               std::vector<std::string>& kept) {

@@ -32,6 +32,7 @@ std::vector<std::string> words_of(const std::string& line, const std::string& wh
   return words;
 }
 
+// NaN fails `value >= 0`, too.
 template <class T>
 T number(const std::string& text, const std::string& where, const char* expected) {
   T value{};
@@ -41,6 +42,7 @@ T number(const std::string& text, const std::string& where, const char* expected
   return value;
 }
 
+// One line: apart A B, together A B, limit temporaries N, limit recompute F.
 void read_line(const std::string& line, const std::string& where, FusionFile& file) {
   const std::vector<std::string> words = words_of(line, where);
   if (words.empty()) return;
@@ -77,6 +79,7 @@ FusionFile parse_fusion_file(std::string_view text, const std::string& origin) {
   FusionFile file;
   std::vector<std::string> problems;
   std::istringstream lines{std::string(text)};
+  // All lines are read, so that all problems show at once.
   int number_of_line = 0;
   for (std::string line; std::getline(lines, line);) {
     try {
@@ -111,6 +114,7 @@ void apply_requests(const std::vector<FusionRequest>& requests, const graph::Fus
         (model_nodes.contains(name)
              ? "graph passes have folded or removed '" + name + "' (--opt-level 0 keeps every node)"
              : "the model has no node '" + name + "'; polyte inspect --groups lists them"));
+    // Any node: the request is not used, since a problem ends all of them below.
     return 0;
   };
   for (const FusionRequest& request : requests) {

@@ -9,7 +9,7 @@
 
 namespace polyte::driver {
 
-// A second; 0: not known. Multiply-adds of single precision, and those of tensor cores where
+// Per second; 0: not known. Multiply-adds of single precision, and those of tensor cores where
 // operands have 16 bits: what other types take is not known.
 struct GpuRates {
   double flops = 0, bytes = 0;

@@ -31,6 +31,7 @@ void for_each_number(G& gpu, F f) {
   f("bf16_tensor_fma_a_cycle", gpu.bf16_tensor_fma_a_cycle);
 }
 
+// Far above any machine, and exact as a double: what is read fits all the fields.
 constexpr double kMost = 1e15;
 
 class Reader {
@@ -42,6 +43,7 @@ class Reader {
     gpu.specific = take(
                        "specific", [](const Json& v) { return v.is_boolean(); }, "true or false")
                        .value_or(false);
+    // The generic lambda knows the field's type: int, int64 or double.
     for_each_number(gpu, [&]<class T>(const char* key, T& value) {
       const auto fits = [](const Json& v) {
         return (std::is_floating_point_v<T> ? v.is_number() : v.is_number_integer()) &&
@@ -58,6 +60,7 @@ class Reader {
              std::ranges::all_of(v, [](const Json& one) { return one.is_string(); });
     };
     const auto assumed = take("assumed", is_list, "a list of texts");
+    // Whatever nobody has taken.
     for (const auto& [key, value] : json_.items())
       problems_.push_back("'" + key + "' is not known");
     if (!problems_.empty()) refuse();
@@ -73,8 +76,8 @@ class Reader {
   Json json_;
   std::vector<std::string> problems_;
 
-  template <class Fits>
   // What is taken goes out of the object; what is left at the end is not known.
+  template <class Fits>
   std::optional<Json> take(const std::string& key, Fits fits, const std::string& expected) {
     const auto found = json_.find(key);
     if (found == json_.end() || !fits(*found)) {

@@ -1,5 +1,5 @@
 // A GPU's machine description as a file, for `--target cuda:FILE.json`: written where the GPU is
-// (polyte doctor --machine-file), read wherever is compiled for it.
+// (polyte doctor --machine-file), read wherever one compiles for it.
 #pragma once
 
 #include <string>

@@ -6,6 +6,8 @@
 namespace polyte::driver {
 namespace {
 
+// An object per kernel, made in parallel and linked into one library. Results are kept by the
+// kernels' numbers, so that nothing depends on which was ready first.
 void generate_code(CompiledModel& model, const codegen::Target& target,
                    const ModelOptions& options) {
   const bool is_gpu = target.kind == TargetKind::Cuda;

@@ -19,6 +19,8 @@ struct Numbers {
   std::vector<std::int64_t> values;
 };
 
+// A number that does not fit in 64 bits stays text, digit by digit: then it has to be equal at
+// all sizes.
 Numbers numbers_of(const std::string& text) {
   Numbers result;
   for (const char* at = text.data(); at != text.data() + text.size();) {
@@ -31,6 +33,8 @@ Numbers numbers_of(const std::string& text) {
   return result;
 }
 
+// Holds the graphs of one network at several sizes against each other: they have to be one
+// graph whose numbers are affine functions of the sizes.
 class Comparison {
  public:
   Comparison(const ir::SizePoints& sizes, const std::vector<Graph>& graphs)
@@ -84,6 +88,7 @@ class Comparison {
     return false;
   }
 
+  // A node whose inputs have been refused is refused silently: it only repeats their problem.
   void compare_node(std::size_t n) {
     const graph::Node& node = graphs_[0].nodes[n];
     const auto is_refused = [&](graph::ValueId id) { return refused_.contains(id); };
@@ -102,6 +107,8 @@ class Comparison {
                           other.name + "' where " + sizes_.text(p));
       return false;
     }
+    // The result's type first: where that is not affine, attributes such as a Reshape's target
+    // hardly are.
     const auto is_affine = [&](graph::ValueId id) {
       return id == graph::kNoValue || compare_texts(who + ": its result", [id](const Graph& graph) {
                return graph::to_string(graph.value(id).type);
@@ -117,12 +124,15 @@ class Comparison {
     const graph::Value& value = graphs_[0].values[v];
     for (std::size_t p = 1; p < graphs_.size(); ++p) {
       const graph::Value& other = graphs_[p].values[v];
+      // A constant that is computed from sizes differs between the points, and is a problem.
+      // Data are compared as pointers: equal ones are shared by then (share_constants).
       const bool both = value.is_constant() && other.is_constant();
       if (value.is_constant() != other.is_constant() ||
           (both && (!(value.type == other.type) || value.data != other.data)))
         return problems_.push_back("constant '" + value.name + "' is another one where " +
                                    sizes_.text(p));
     }
+    // Inputs; results of nodes have been compared with their nodes.
     if (value.producer == graph::kNoNode && !value.is_constant())
       compare_texts("input '" + value.name + "'",
                     [&](const Graph& graph) { return graph::to_string(graph.values[v].type); });
@@ -180,6 +190,8 @@ Graph graph_at(const GraphOfSizes& graph_of, const ir::SizePoints& sizes, std::s
 
 }  // namespace
 
+// A prime, so that no factor divides it by chance and every tile has a remainder, with room for
+// the further points below `most` where the range has any.
 std::int64_t OpenSymbol::chosen_for() const {
   constexpr std::int64_t kLeast = 67;  // more than a tile of four long vectors
   std::int64_t size = std::max(typical, kLeast);
@@ -197,6 +209,8 @@ Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of)
   check_ranges(symbols);
   for (const OpenSymbol& symbol : symbols) sizes.symbols.push_back(symbol.name);
   sizes.points = near_points(symbols);
+  // The ends of the ranges are compared too: a function that is affine near the typical size
+  // may have a corner elsewhere (a Max of two sizes).
   ir::SizePoints all = sizes;
   all.points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.least; }));
   all.points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.most; }));
@@ -227,6 +241,8 @@ std::vector<std::string> differences(const ir::SizePoints& sizes,
   return Comparison(sizes, graphs).run();
 }
 
+// Equal constants of several graphs share one copy, so that comparing them is comparing
+// pointers, and memory is taken once.
 void share_constants(const Graph& other, Graph& graph) {
   for (std::size_t v = 0; v < std::min(other.values.size(), graph.values.size()); ++v) {
     const graph::Value& held = other.values[v];

@@ -5,6 +5,8 @@
 namespace polyte::driver {
 namespace {
 
+// The group's Program at each point of the sizes: from them the one Program is found whose
+// coefficients give all of them. Node ids are equal in all graphs, which has been checked.
 Result<ir::Program> open_group(const PartitionedModel& model, const GroupPlan& group) {
   std::vector<ir::Program> programs{group.expansion.program};
   for (const graph::Graph& other : model.others)
@@ -43,6 +45,7 @@ void check_places(const PartitionedModel& model, const GroupPlan& group,
   }
 }
 
+// Each extent from its values at all points; they have been found affine before.
 std::vector<ir::Affine> shape_of(const PartitionedModel& model, graph::ValueId id) {
   std::vector<ir::Affine> shape;
   for (std::size_t d = 0; d < model.graph.value(id).type.shape.size(); ++d) {
@@ -58,6 +61,7 @@ std::vector<ir::Affine> shape_of(const PartitionedModel& model, graph::ValueId i
 
 }  // namespace
 
+// By a changed type of a result, at any point.
 std::set<std::string> nodes_of_open_size(const PartitionedModel& model) {
   std::set<std::string> names;
   for (const graph::Graph& other : model.others)
@@ -68,6 +72,8 @@ std::set<std::string> nodes_of_open_size(const PartitionedModel& model) {
   return names;
 }
 
+// The others run through the same passes; a pass that decides by sizes could make another graph
+// of one, so they are compared again.
 void optimize_others(PartitionedModel& model, const graph::OptimizeOptions& passes) {
   if (model.others.empty()) return;
   std::vector<graph::Graph> graphs{model.graph};
@@ -104,6 +110,7 @@ runtime::TensorSpec spec_of(const PartitionedModel& model, graph::ValueId id) {
   return spec_of(value.name, value.type.dtype, shape_of(model, id), symbols);
 }
 
+// kOpenExtent, with its number, where an extent depends on a size.
 runtime::TensorSpec spec_of(const std::string& name, DType dtype,
                             const std::vector<ir::Affine>& shape,
                             const std::vector<std::string>& symbols) {

@@ -44,6 +44,8 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program,
   log.run("code generation",
           [&] { object = codegen::compile({&op.built.kernel, 1}, target, how); });
   log.run("link", [&] { op.library = codegen::link({&object.bytes, 1}); });
+  // Temporaries of open size are no part of the workspace, whose size is fixed: they are rooms,
+  // buffers that are given with the others.
   op.scratch = object.kernels.at(0).scratch;
   for (const ir::Buffer& buffer : op.built.kernel.program.buffers)
     if (buffer.role == ir::Role::Temp) op.rooms.push_back(buffer);
@@ -152,6 +154,8 @@ int OperatorRunner::run_emulated(const std::vector<const void*>& buffers) {
 
 void OperatorRunner::run() { run(buffers_); }
 
+// For calls with other tensors of the same shapes: constants keep the addresses that were
+// packed.
 void OperatorRunner::run_on(std::span<void* const> data) {
   POLYTE_CHECK(data.size() == is_const_.size(), "one address per tensor");
   for (std::size_t i = 0; i < data.size(); ++i)

@@ -3,7 +3,7 @@
 // graph and artifact.
 //
 //   CompiledOperator op = compile_operator(program, target, {.scheduler = Scheduler::Poly});
-//   OperatorRunner runner(op, tensors, 2);  // one tensor an interface buffer, in their order
+//   OperatorRunner runner(op, tensors, 2);  // one per interface buffer, in their order
 //   runner.run();
 #pragma once
 
@@ -65,7 +65,7 @@ class OperatorRunner {
   OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
   OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, const CompiledOperator& op,
                  std::span<runtime::Tensor> tensors, Workers workers);
-  // The open sizes, one a parameter of the Program, and the tensors of these sizes. Allocates
+  // The open sizes, one per parameter of the Program, and the tensors of these sizes. Allocates
   // where temporaries grow.
   void resize(std::span<const std::int64_t> sizes, std::span<runtime::Tensor> tensors);
   // UserError if the kernel reports a failure, InternalError with what the emulator has found.

@@ -26,6 +26,9 @@ bool start(std::vector<std::thread>& threads, const std::function<void()>& work)
 
 int default_jobs() { return runtime::ThreadPool::processors(); }
 
+// Every job runs, whatever others throw; the failure of the first in order is what is thrown
+// then, so that a message does not depend on timing. Where no more threads are to be had, fewer
+// do the work.
 void run_jobs(int jobs, std::size_t count, const std::function<void(std::size_t)>& job) {
   std::vector<std::exception_ptr> failures(count);
   std::atomic<std::size_t> next{0};

@@ -69,6 +69,7 @@ void propose_joins(PartitionedModel& model, const Machine& machine, const ModelO
   const bool has_passes = machine.gpu && (options.scheduler == Scheduler::Poly ||
                                           options.scheduler == Scheduler::Template);
   if (!has_passes || options.exact || !options.fuse || !model.symbols.empty()) return;
+  // Fused once without them: what is left apart is where a join may be worth it.
   const graph::FusionReport fused = graph::fuse(model.fusion_graph, model.fusion_options);
   for (graph::KeepTogether& join : graph::propose_joins(model.graph, fused))
     model.fusion_options.keep_together.push_back(std::move(join));
@@ -129,6 +130,8 @@ PartitionedModel partition_model(Network network, const Machine& machine,
   model.others.assign(std::move_iterator(network.graphs.begin() + 1),
                       std::move_iterator(network.graphs.end()));
   model.graph = std::move(network.graphs.front());
+  // Taken before any pass: a request that names a node which a pass removed is answered with
+  // that.
   std::set<std::string> model_nodes;
   for (const graph::Node& node : model.graph.nodes) model_nodes.insert(node.name);
   if (options.optimize) log.run("graph passes", [&] { optimize(model, machine, options); });
@@ -138,6 +141,7 @@ PartitionedModel partition_model(Network network, const Machine& machine,
 }
 
 graph::LayoutOptions layout_options(graph::Layout layout, const Machine& machine) {
+  // Blocks of channels are for the vector registers of a CPU.
   if (machine.gpu && layout == graph::Layout::Auto) layout = graph::Layout::Plain;
   return {layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
 }

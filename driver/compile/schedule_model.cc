@@ -12,6 +12,7 @@ Scheduler scheduler_of(const GroupPlan& group, const ModelOptions& options) {
   return it == options.group_schedulers.end() ? options.scheduler : it->second;
 }
 
+// A script is for the group that its header names.
 const NamedScript* script_of(const GroupPlan& group, const ModelOptions& options) {
   auto it = std::ranges::find_if(
       options.scripts, [&](const NamedScript& s) { return s.script.program == group.name; });
@@ -31,6 +32,7 @@ struct KernelRequest {
   std::string key;
 };
 
+// One request per key; kernel_of_group says which one each group uses. Views have none.
 std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOptions& options) {
   std::map<std::string, int> known;
   std::vector<KernelRequest> requests;
@@ -52,8 +54,14 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     // end.
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
+<<<<<<< HEAD
     if (request.options.scheduler == Scheduler::Template)
       request.options.templates = options.templates;
+=======
+    if (request.options.scheduler == Scheduler::Template) request.options.templates = options.templates;
+    // The typical sizes are those that everything was chosen for, in the order of the
+    // parameters.
+>>>>>>> de360b7b
     for (const OpenSymbol& symbol : model.symbols)
       request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {

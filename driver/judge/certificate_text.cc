@@ -9,6 +9,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Here and below: what only some schedules have is left out of the certificates of others.
 ordered_json to_json(const schedule::CertificateBuffer& b) {
   ordered_json json{{"id", b.id},
                     {"name", b.name},

@@ -61,6 +61,7 @@ std::vector<runtime::Tensor> read_tensors(const fs::path& set, const std::string
   }
 }
 
+// Sorted, for a directory has no order, and the outcome names the first set that differs.
 std::vector<fs::path> data_sets(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -147,6 +148,8 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph,
                                                       const codegen::Target& target,
                                                       const CaseOptions& how, CaseResult& result,
                                                       std::string& notes) {
+  // One job: cases are compiled side by side already. Few steps for the second judge, since the
+  // case itself executes the kernels.
   ModelOptions options;
   options.strict = how.strict;
   options.emulated = how.emulator.has_value();
@@ -170,6 +173,7 @@ bool fits(const runtime::Session& session, const graph::Graph& graph) {
                             });
 }
 
+// All sets of a case, until one differs.
 void compile_and_compare(const fs::path& folder, const codegen::Target& target,
                          const CaseOptions& options, CaseResult& result) {
   std::optional<runtime::Session> session;
@@ -227,6 +231,8 @@ std::string to_string(CaseOutcome outcome) {
   return kNames[static_cast<int>(outcome)];
 }
 
+// A case may be reached by two of the folders, or by a link; canonical paths are then equal,
+// and each is run once.
 std::vector<fs::path> find_cases(const std::vector<std::string>& folders,
                                  const std::string& filter) {
   std::vector<fs::path> cases;

@@ -27,6 +27,7 @@ std::optional<double> correlation(std::span<const PredictedPoint> points) {
 
 }  // namespace
 
+// From facts that another version may have written: what is missing is 0, or none.
 std::optional<Predicted> predicted_of(const Json& facts) {
   if (!facts.is_object()) return std::nullopt;
   const auto found = facts.find("predicted");
@@ -62,6 +63,9 @@ Agreement agreement_of(std::span<const PredictedPoint> points) {
   double sum = 0;
   // Points of a row stand together. A correlation of two points is 1 or -1 whatever they are.
   for (std::size_t from = 0, to = 0; from < points.size(); from = to) {
+    // `within` is the mean of the rows' own correlations: whether the model ranks the arms of
+    // one row, which is what a scheduler needs of it. `over_all` also counts that large rows
+    // take longer.
     while (to < points.size() && points[to].row == points[from].row) ++to;
     if (to - from < kLeastOfRow) continue;
     const std::optional<double> own = correlation(points.subspan(from, to - from));

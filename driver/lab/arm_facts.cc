@@ -10,12 +10,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A fact that is an object; an empty one where there is none, so that callers need no branch.
 const Json& member(const ArmResult& arm, const char* key) {
   static const Json none = Json::object();
   const auto found = arm.facts.is_object() ? arm.facts.find(key) : arm.facts.end();
   return found != arm.facts.end() && found->is_object() ? *found : none;
 }
 
+// Exact up to a million, then three digits.
 std::string figure(double value) {
   char text[32];
   std::snprintf(text, sizeof text, value < 1e6 ? "%.0f" : "%.3g", value);
@@ -33,6 +35,7 @@ std::string bytes_text(double bytes) {  // "48 KiB"
 
 }  // namespace
 
+// Stages are added up, whatever their names: peers have one, Polyte four.
 double compile_ms(const ArmResult& arm) {
   double sum = 0;
   for (const auto& [stage, time] : member(arm, "compile_ms").items())
@@ -52,6 +55,7 @@ std::string compile_text(const ArmResult& arm) {
   return text;
 }
 
+// Tensors of the interface, scratch and stack: what a run needs beside the code.
 double memory_bytes(const ArmResult& arm) {
   const Json& memory = member(arm, "memory");
   return number_at(memory, "interface") + number_at(memory, "scratch") + number_at(memory, "stack");
@@ -84,6 +88,7 @@ std::string counted_text(const ArmResult& arm) {
   return text;
 }
 
+// What a schedule decided beyond its loops; "unchanged" says nothing.
 std::string decisions_text(const ArmResult& arm) {
   std::string text;
   for (const auto& [key, title] :

@@ -10,10 +10,12 @@
 namespace polyte::lab {
 namespace {
 
+// 2 GiB in double precision: more than a peer on arrays could sensibly be given.
 constexpr std::int64_t kMostPoints = std::int64_t{1} << 28;
 
 }  // namespace
 
+// 17 digits give back every double; Python's float() reads these names.
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -76,6 +78,8 @@ std::set<std::size_t> ArrayScope::axes_of(const ir::Affine& e) const {
   return axes;
 }
 
+// Every step has the rank of the whole scope, with extent 1 along axes that it does not depend
+// on: libraries broadcast them.
 int ArrayScope::emit(Json operation) {
   operation["out"] = ids_.next();
   operation["rank"] = rank();
@@ -91,6 +95,8 @@ Value ArrayScope::unary(const std::string& op, const Value& a) {
   return {emit({{"op", "unary"}, {"kind", op}, {"arg", a.id}}), a.axes};
 }
 
+// The result depends on the axes of both; an outer product of two small arrays may be too
+// large.
 Value ArrayScope::binary(const std::string& op, const Value& a, const Value& b) {
   std::set<std::size_t> axes = a.axes;
   axes.insert(b.axes.begin(), b.axes.end());
@@ -122,6 +128,7 @@ Value ArrayScope::affine(const ir::Affine& e, DType type) {
   return type == DType::I64 ? sum : cast(type, sum);
 }
 
+// An iterator is a range along its axis; a division is floored, as ir::Affine's is.
 Value ArrayScope::atom(const ir::Atom& atom) {
   if (!atom.div) {
     const std::size_t at = axis(atom.symbol);
@@ -135,6 +142,8 @@ Value ArrayScope::atom(const ir::Atom& atom) {
   return binary("floor_div", numerator, literal(DType::I64, std::to_string(atom.div->denominator)));
 }
 
+// Which points of the box are in the domain: nothing where all are. Conditions that hold
+// everywhere are left out.
 std::optional<Value> ArrayScope::mask(const std::vector<ir::Constraint>& constraints) {
   std::optional<Value> all;
   for (const ir::Constraint& c : constraints) {

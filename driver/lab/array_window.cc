@@ -19,7 +19,7 @@ struct Window {
 
 struct Image {
   const ir::Load* load = nullptr;
-  std::vector<Window> windows;    // one a subscript that is one
+  std::vector<Window> windows;    // one per subscript that is a window
   std::vector<std::size_t> dims;  // which subscripts they are
   std::set<std::size_t> plain;    // axes of the others
   std::vector<std::size_t> plain_dims;

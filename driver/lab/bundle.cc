@@ -16,6 +16,7 @@
 namespace polyte::lab {
 namespace {
 
+// Larger models would make a bundle that nobody sends; 4 GiB of samples is far beyond any run.
 constexpr std::uint64_t kMostModel = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostMember = std::uint64_t{4} << 30;
 
@@ -50,6 +51,8 @@ std::string content_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Members are found by name, whatever their order; the limit is on the unpacked size, which the
+// archive claims and read_zip_member holds it to.
 std::string member(runtime::ByteSource archive, const std::vector<runtime::ZipEntry>& entries,
                    const std::string& name, const std::string& path) {
   for (const runtime::ZipEntry& entry : entries) {
@@ -85,6 +88,7 @@ void write_bundle(const std::string& folder, const std::string& path) {
   const auto add = [&](const std::string& name, const std::string& text) {
     zip.add(name, runtime::as_bytes(text));
   };
+  // Zip members in a fixed order, so that equal folders give equal bundles.
   add("README.txt", kReadMe);
   add("plan.json", content_of(folder + "/plan.json"));
   add("samples.jsonl", std::filesystem::exists(samples) ? content_of(samples) : "");
@@ -124,6 +128,8 @@ Bundle read_bundle(const std::string& path) {
   return bundle;
 }
 
+// A model that is inside is checked by its digest and unpacked; else the path of the plan has
+// to exist, and its file is checked when it is read.
 void unpack_models(const std::string& path, const std::string& folder, Plan& plan) {
   runtime::FileContent file(path);
   const std::vector<runtime::ZipEntry> entries = runtime::read_zip_directory(file, path);
@@ -143,6 +149,7 @@ void unpack_models(const std::string& path, const std::string& folder, Plan& pla
       throw UserError(ExitStatus::InvalidInput,
                       path + ": " + name + " is not the model that was measured");
     std::filesystem::create_directories(folder + "/models");
+    // By its number: names of programs come from strangers, and may be no file names.
     program.model =
         std::filesystem::absolute(folder + "/models/" + std::to_string(i) + ".onnx").string();
     runtime::OutputFile copy(program.model);

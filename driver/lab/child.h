@@ -1,4 +1,4 @@
-// A process of our own, spoken to by lines.
+// A child process that we exchange lines of text with.
 #pragma once
 
 #include <functional>

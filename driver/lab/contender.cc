@@ -17,6 +17,7 @@
 namespace polyte::lab {
 namespace {
 
+// By Polyte on this processor: a runner per set of tensors, all of one library.
 class OperatorContender : public Contender {
  public:
   OperatorContender(driver::CompiledOperator op, int threads)
@@ -33,6 +34,8 @@ class OperatorContender : public Contender {
   std::vector<std::unique_ptr<driver::OperatorRunner>> runners_;
 };
 
+// Compiled C: one library, bound to one set at a time. Changing the set costs a store or two,
+// outside of what is timed where only one set is used.
 class PeerContender : public Contender {
  public:
   PeerContender(const Compiler& compiler, const std::string& source, const std::string& kept)
@@ -113,6 +116,8 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm,
     options.script_origin = arm.spec.name;
   }
   driver::CompiledOperator op = driver::compile_operator(program, workshop.target, options);
+  // On a device facts are those of the row's own Program; at small sizes, for the check, they
+  // would be of other loops.
   if (program == workshop.program || !workshop.device)
     add_facts(workshop, op.built, prepared.facts);
   prepared.facts["memory"] = memory_of(op, workshop.row.threads);
@@ -273,6 +278,8 @@ Prepared prepare_strict(const Workshop& workshop,
   return guarded([&] { return by_compiler(workshop, find_compiler("strict"), program); });
 }
 
+// On this processor with all of its threads, in exact order: what a device's outputs are held to
+// where C is not to be had or would take too long (correctness.cc).
 Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
   return guarded([&] {
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

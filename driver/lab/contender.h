@@ -34,8 +34,8 @@ class Contender {
   virtual void clear_sets() = 0;
   virtual void run(std::size_t set) = 0;
   // Nanoseconds of so many executions, in turns over the sets, by the clock of who executes them;
-  // nullopt: the caller calls run() and looks at his. Before each, memory of `evict` bytes is
-  // written, outside of the time.
+  // nullopt: the caller times run() itself. Before each, memory of `evict` bytes is written,
+  // outside of the time.
   virtual std::optional<double> timed(std::int64_t executions, std::int64_t evict) {
     static_cast<void>(executions), static_cast<void>(evict);
     return std::nullopt;

@@ -81,6 +81,7 @@ Json machine_json(const Machine& machine, const runtime::CudaDevice* gpu) {
   return json;
 }
 
+// Versions of the plan's peers, and of the compiler whose outputs all others are held to.
 Json compilers_json(const Plan& plan) {
   Json json = Json::object();
   std::vector<std::string> libraries;
@@ -104,6 +105,7 @@ Json compilers_json(const Plan& plan) {
 // roofline. Each byte counts twice, read and written, as STREAM counts them; that a store may first
 // load its line does not. The first copy, which touches the pages, is not timed. About 0.2 s.
 double measure_bandwidth(int threads) {
+  // Four times the last cache, so that the copy streams from memory; 64 to 256 MiB.
   const std::int64_t most = std::int64_t{256} << 20;
   const auto bytes = static_cast<std::size_t>(
       std::clamp(4 * detect_last_cache().bytes, std::int64_t{64} << 20, most) / 8 * 8);
@@ -112,6 +114,7 @@ double measure_bandwidth(int threads) {
     std::vector<std::thread> workers;
     const std::size_t share = from.size() / static_cast<std::size_t>(threads);
     for (int t = 0; t < threads; ++t)
+      // Each thread copies a part of its own.
       workers.emplace_back([&, at = share * static_cast<std::size_t>(t)] {
         std::memcpy(to.data() + at, from.data() + at, share * sizeof(double));
       });

@@ -35,6 +35,8 @@ Counters::Counters() {
       {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
       {"cycles", PERF_COUNT_HW_CPU_CYCLES},
       {"cache_misses", PERF_COUNT_HW_CACHE_MISSES}};
+  // A virtual machine may lack one event alone: the first problem is kept, and counts only where
+  // there is no event at all.
   for (const auto& [name, event] : kEvents) {
     const int file = open_event(event);
     if (file >= 0)
@@ -58,6 +60,7 @@ std::map<std::string, double> Counters::count(const std::function<void()>& f,
   }
   for (std::int64_t i = 0; i < executions; ++i) f();
   std::map<std::string, double> counts;
+  // All are stopped before the first is read: reading would be counted by the others.
   for (const auto& [name, file] : events_) ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
   for (const auto& [name, file] : events_) {
     std::uint64_t value = 0;

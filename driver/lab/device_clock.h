@@ -32,7 +32,7 @@ class DeviceClock {
   double nanoseconds_of(std::int64_t executions, const Start& start);
   // The same, each by itself after twice the last cache was written.
   double cold_nanoseconds_of(std::int64_t executions, const Start& start);
-  // Bytes a second, read and written, of a copy on the device that is larger than its last cache.
+  // Bytes per second, read and written, of a copy on the device that is larger than its last cache.
   double copy_rate();
 
  private:

@@ -59,6 +59,7 @@ class DeviceSet {
   const runtime::CudaDriver& cuda() const { return clock_.device()->driver(); }
   static std::size_t words(const runtime::Tensor& tensor) { return (tensor.raw().size() + 3) / 4; }
 
+  // Of a multiple of 4 bytes, for set_words counts in words.
   void add(runtime::Tensor& tensor, std::vector<TensorView>& views, std::vector<Copy>& copies) {
     CudaMemory there = runtime::make_cuda_memory(
         clock_.device(), static_cast<std::int64_t>(4 * words(tensor)), "a tensor");
@@ -93,6 +94,8 @@ class DeviceContender : public Contender {
   void clear_sets() override { sets_.clear(); }
   void run(std::size_t set) override { sets_[set]->run(); }
 
+  // Sets in turn, one per execution: with several of them caches see other memory each time.
+  // What the kernels found shows after the clock has stopped.
   std::optional<double> timed(std::int64_t executions, std::int64_t evict) override {
     const auto start = [this] { sets_[next_ = (next_ + 1) % sets_.size()]->start(); };
     const double nanoseconds = evict > 0 ? clock_->cold_nanoseconds_of(executions, start)

@@ -21,6 +21,7 @@ std::optional<Difference> largest_of(const Results& results, const RowResult& ro
   for (const ArmResult& arm : row.arms) {
     const bool is_told = arm.outcome == Outcome::Faster || arm.outcome == Outcome::Slower;
     if (!is_told || fact(arm, "script").empty()) continue;
+    // As a factor of at least 1, whichever of the two is faster.
     const double ratio = arm.ratio->estimate, factor = std::max(ratio, 1 / ratio);
     if (largest && largest->factor >= factor) continue;
     largest = {row.row, baseline->name, arm.name, factor};
@@ -78,6 +79,7 @@ Plan lines_of(const Results& results, const Difference& difference, const Source
 }
 
 constexpr const char* kReason = "/why_not";  // a file of a part that could not be had
+// Longer reasons are cut off when they are read: the file may be a stranger's.
 constexpr std::size_t kMostReason = 4096;
 
 void write_reason(const std::string& folder, const std::string& reason) {
@@ -116,6 +118,8 @@ bool take_apart(const Plan& plan, const std::string& folder, const Records& reco
                 const Sources& sources, const std::function<void(const std::string&)>& say,
                 const std::function<bool(const Plan& part, const std::string& folder)>& run) {
   if (plan.explain == 0) return false;
+  // The same evaluation as that of the report, so that the differences are those which it
+  // lists.
   const Results results = evaluate(plan, records);
   const std::vector<Difference> differences =
       largest_differences(results, static_cast<std::size_t>(plan.explain));
@@ -136,6 +140,7 @@ bool take_apart(const Plan& plan, const std::string& folder, const Records& reco
   return false;
 }
 
+// Parts are found by their numbers; where the first is missing, the run has not come so far.
 std::vector<TakenApart> read_differences(const std::string& folder, const Results& results) {
   std::vector<TakenApart> found;
   for (const Difference& each :

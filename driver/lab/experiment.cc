@@ -10,6 +10,8 @@
 namespace polyte::lab {
 namespace {
 
+// A file of a stranger must not take all memory: combinations multiply, so they are cut off
+// while they are made.
 constexpr std::size_t kMostArms = 64, kMostSizes = 10'000;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
 
@@ -17,6 +19,7 @@ void check_arm(const ArmSpec& arm, const toml::source_region& where, Problems& p
   for (const std::string& problem : problems_of(arm)) problems.add(where, problem);
 }
 
+// Params are written as numbers or as expressions of sizes ("2*L"); a script's params are text.
 std::string text_of(const toml::node& node) {
   if (const auto* number = node.as_integer()) return std::to_string(**number);
   if (const auto* text = node.as_string()) return **text;
@@ -28,6 +31,7 @@ std::string text_of(const toml::node& node) {
 void add_with_params(const ArmSpec& arm, const toml::table& params, Problems& problems,
                      std::vector<ArmSpec>& arms) {
   std::vector<ArmSpec> grid{arm};
+  // The grid of the params so far, times the values of this one.
   for (const auto& [key, node] : params) {
     std::vector<std::string> values;
     if (const toml::array* list = node.as_array())
@@ -65,6 +69,7 @@ void read_arm_table(const toml::table& table, Problems& problems, std::vector<Ar
   keys.finish();
   const int given = static_cast<int>(!scheduler.empty()) + static_cast<int>(!script.empty()) +
                     static_cast<int>(!peer.empty());
+  // With none or with several it would not be clear what the arm is.
   if (given != 1)
     return problems.add(table.source(), "an [[arm]] needs one of 'scheduler', 'script' and 'peer'");
   ArmSpec arm = arm_of(!script.empty() ? "script:" + script
@@ -95,12 +100,15 @@ void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
       for (const toml::node& table : *tables)
         read_arm_table(*table.as_table(), problems, experiment.arms);
   }
+  // After params have been expanded: two arms of one name often come of one script with two
+  // equal values.
   std::set<std::string> seen;
   for (const ArmSpec& arm : experiment.arms)
     if (!seen.insert(arm.name).second) problems.add("two arms have the name '" + arm.name + "'");
   if (experiment.arms.empty()) problems.add("no arms: give arms = [\"poly\", \"template\"]");
   if (experiment.arms.size() > kMostArms)
     problems.add("more than " + std::to_string(kMostArms) + " arms");
+  // The first arm where none is named.
   keys.text("baseline", experiment.baseline);
   if (experiment.baseline.empty() && !experiment.arms.empty())
     experiment.baseline = experiment.arms[0].name;
@@ -109,8 +117,9 @@ void read_arms(Keys& keys, Problems& problems, Experiment& experiment) {
                  did_you_mean(experiment.baseline, {seen.begin(), seen.end()}));
 }
 
-// A table of sizes, each one or several: every combination.
-// Several [[sizes]] are joined, and not combined with each other.
+// One table of sizes: each has one value or several, and all combinations are rows. Several
+// [[sizes]] are joined, not combined with each other:
+//   {m = 64, n = [32, 64]}, {m = 128, n = 128}     three rows
 void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& sizes) {
   Keys keys(table, "sizes.", problems);
   std::vector<Sizes> grid{{}};
@@ -127,6 +136,8 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
     if (longer.size() >= kMostSizes)
       return problems.add(table.source(),
                           "more than " + std::to_string(kMostSizes) + " combinations of sizes");
+    // A size whose values were wrong has left none: it is passed over, for it has been
+    // reported, and the combinations of the others show what else is wrong.
     if (!longer.empty()) grid = std::move(longer);
   }
   sizes.insert(sizes.end(), grid.begin(), grid.end());
@@ -135,6 +146,7 @@ void add_grid(const toml::table& table, Problems& problems, std::vector<Sizes>& 
 void read_sizes(Keys& keys, Problems& problems, Experiment& experiment) {
   const toml::node* node = keys.find("sizes");
   if (!node) return;
+  // [sizes] is a table, [[sizes]] an array of them.
   if (const toml::table* table = node->as_table())
     return add_grid(*table, problems, experiment.sizes);
   const toml::array* list = node->as_array();
@@ -189,6 +201,7 @@ void check_target(const Keys& keys, Problems& problems, const Experiment& experi
     refuse("emulate", "the emulator is of a GPU, give target = \"cuda:h100\"");
 }
 
+// Every key is asked for before finish(), which takes all others for misspelt ones.
 Experiment read_table(const toml::table& table, Problems& problems) {
   Experiment experiment;
   Keys keys(table, "", problems);
@@ -230,6 +243,8 @@ ArmSpec arm_of(const std::string& text) {
   return {text, ArmSpec::Kind::Scheduler, text, {}};
 }
 
+// Only the word is checked here: whether a file or a peer is there is found when the plan is
+// made.
 std::vector<std::string> problems_of(const ArmSpec& arm) {
   static const std::vector<std::string> kSchedulers{"naive", "isl", "poly", "template"};
   static const std::vector<std::string> kPeers{"gcc",      "clang",         "polly",  "numpy",
@@ -258,6 +273,8 @@ std::string to_string(Caches caches) {
   return "";
 }
 
+// Problems are collected over the whole file and thrown together; what was read is not used
+// then.
 Experiment parse_experiment(std::string_view text, const std::string& origin) {
   const toml::table table = parse_toml(text, origin);
   Problems problems(origin);

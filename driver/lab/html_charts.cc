@@ -196,7 +196,7 @@ std::string bars_svg(const Results& results, const RowResult& row) {
 }
 
 // The roof is min(peak, bandwidth * intensity): a slope up to the ridge, where both are equal, then
-// flat. Operations a nanosecond are 10^9 operations a second, hence the 1e-9 beside the ceilings
+// flat. Operations per nanosecond are 10^9 per second, hence the 1e-9 beside the ceilings
 // and none beside the arms.
 std::string roofline_svg(const Results& results) {
   LogAxis x(kLeft, kWidth - kRight), y(230, 20);

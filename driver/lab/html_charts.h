@@ -13,14 +13,14 @@ namespace polyte::lab {
 // its interval.
 std::string bars_svg(const Results& results, const RowResult& row);
 
-// Measured ceilings, and each timed arm of all rows at its operations a byte (S. Williams et al.,
+// Measured ceilings, and each timed arm of all rows at its operations per byte (S. Williams et al.,
 // 2009). Empty where they are not known of any row.
 std::string roofline_svg(const Results& results);
 
 // Measured time over predicted time of every arm that has both. Empty where none has.
 std::string predicted_svg(const Results& results);
 
-// Time over one size or over threads where rows differ in nothing else; a picture a family.
+// Time over one size or over threads where rows differ in nothing else; one picture per family.
 std::vector<std::string> scaling_svgs(const Results& results);
 
 }  // namespace polyte::lab

@@ -67,6 +67,7 @@ details > summary { cursor: pointer; color: var(--soft); }
 }
 )css";
 
+// A cell's data-value is its unrounded figure, which its text may not tell from another.
 const char* const kReportScript = R"js(
 'use strict';
 for (const table of document.querySelectorAll('table.sortable')) {

@@ -6,8 +6,8 @@ namespace polyte::lab {
 
 // Light and dark, narrow and wide, on paper; told apart by position and shape as well as by colour.
 extern const char* const kReportStyle;
-// Heads of tables with class `sortable` are buttons: click, Enter or blank sorts, again turns
-// it around.
+// Heads of tables with class `sortable` are buttons: a click, Enter or the space bar
+// sorts, and once more reverses the order.
 extern const char* const kReportScript;
 
 }  // namespace polyte::lab

@@ -21,7 +21,7 @@ using Interface = std::vector<Slot>;  // in the order in which the kernel takes 
 
 Interface interface_of(const ir::Program& program);
 
-// A tensor a slot, inputs filled by the words of --fill, what is only written zero.
+// One tensor per slot, inputs filled by the words of --fill, what is only written zero.
 std::vector<runtime::Tensor> filled_tensors(const Interface& interface, const std::string& fill);
 
 }  // namespace polyte::lab

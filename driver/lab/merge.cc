@@ -129,6 +129,7 @@ class Merger {
 
 }  // namespace
 
+// All folders are read and checked before anything is written.
 Merged merge_runs(const std::vector<std::string>& folders, const std::string& out) {
   if (folders.empty()) throw UserError(ExitStatus::Usage, "lab merge: expected result folders");
   const Plan plan = read_plan(folders.front());
@@ -140,6 +141,7 @@ Merged merge_runs(const std::vector<std::string>& folders, const std::string& ou
   Merger merger(plan);
   for (const std::string& folder : folders) merger.add(folder);
   merger.refuse_mixed();
+  // The plan comes first: samples without a plan could not be read.
   keep_plan(plan, out);
   runtime::OutputFile file(samples);
   file.write(runtime::as_bytes(merger.text()));

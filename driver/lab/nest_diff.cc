@@ -7,6 +7,7 @@
 namespace polyte::lab {
 namespace {
 
+// 4,000,000 cells of two bytes: 8 MB.
 constexpr std::size_t kMostCells = 2'000;
 
 using Items = std::vector<std::string>;
@@ -45,6 +46,7 @@ std::vector<DiffLine> diff(const Items& a, const Items& b) {
     }
   } else {
     const auto length = common_lengths(a, b);
+    // Prefers to leave out a line of the first: what was stands before what is.
     while (i < a.size() && j < b.size()) {
       if (a[i] == b[j]) {
         result.push_back({Side::Both, a[i++]});
@@ -67,6 +69,8 @@ std::vector<DiffLine> diff_lines(const std::string& first, const std::string& se
   return diff(lines_of(first), lines_of(second));
 }
 
+// A nest in pieces that end with a separator, so that joined they give the text again:
+//   "m > [n] > C.update"  is  "m >", " [n] >", " C.update"
 std::vector<std::string> nest_parts(const std::string& nest) {
   Items parts{""};
   for (const char c : nest) {

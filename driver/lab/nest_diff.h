@@ -15,8 +15,8 @@ struct DiffLine {
 // taken one by one.
 std::vector<DiffLine> diff_lines(const std::string& first, const std::string& second);
 
-// The parts of a nest, each up to `>`, a brace, `;` or the end of a line: what a difference is told
-// in.
+// The parts of a nest, each up to `>`, a brace, `;` or the end of a line: a difference is a
+// list of such parts.
 std::vector<std::string> nest_parts(const std::string& nest);
 // Of each part of `own`, whether `other` has it in the same order.
 std::vector<bool> common_parts(const std::vector<std::string>& own,

@@ -60,6 +60,7 @@ PlannedArm arm_from(const Json& json) {
 Json row_json(const Row& row) {
   Json json{{"name", row.name},       {"program", row.program}, {"sizes", row.sizes},
             {"threads", row.threads}, {"fill", row.fill},       {"caches", to_string(row.caches)}};
+  // Left out where empty, as older plans have it.
   if (!row.suite.empty()) json["suite"] = row.suite;
   if (!row.source.empty()) json["source"] = row.source;
   return json;
@@ -77,6 +78,7 @@ Row row_from(const Json& json, std::size_t programs, const std::string& origin) 
   const std::string caches = json.at("caches");
   for (const Caches one : {Caches::Warm, Caches::Cold, Caches::Rotated})
     if (to_string(one) == caches) row.caches = one;
+  // The program's number is an index, and as many threads are started: a stranger's numbers.
   if (row.program >= programs || row.threads < 1 || row.threads > 1024)
     throw UserError(ExitStatus::InvalidInput,
                     origin + ": row '" + row.name + "': a number is out of range");
@@ -96,6 +98,7 @@ Json to_json(const Plan& plan) {
   Json json{{"format", kFormat},           {"name", plan.name},     {"experiment", plan.experiment},
             {"baseline", plan.baseline},   {"target", plan.target}, {"stop", stop_json(plan.stop)},
             {"tolerance", plan.tolerance}, {"seed", plan.seed},     {"exact", plan.exact}};
+  // Left out where they have their defaults, which plan_from_json then fills in.
   if (plan.explain > 0) json["explain"] = plan.explain;
   if (plan.emulate) json["emulate"] = true;
   json["programs"] = json["arms"] = json["rows"] = Json::array();

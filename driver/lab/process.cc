@@ -34,6 +34,9 @@ void Pipe::close_end(int end) {
 
 int Pipe::take_end(int end) { return std::exchange(ends[end], -1); }
 
+// posix_spawn rather than fork: this process may have threads and much memory. `memory` becomes
+// the worker's descriptor kMemoryOfWorker; such a worker's stderr is dropped, for libraries
+// write what they like there.
 pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& out, int memory) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -53,6 +53,8 @@ std::vector<std::string> python_command(const PythonHome& home,
   return command;
 }
 
+// Orders and answers are lines of JSON through pipes; tensors lie in a file of memory that both
+// have open, so that they need no copy through a pipe.
 PythonWorker::PythonWorker(const PythonHome& home) {
   Pipe in, out;
   memory_.reset(memfd_create("polyte-lab", MFD_CLOEXEC));
@@ -63,6 +65,7 @@ PythonWorker::PythonWorker(const PythonHome& home) {
   out_.reset(out.take_end(0));
 }
 
+// Closing its stdin would end it, too, but a library may hang.
 PythonWorker::~PythonWorker() {
   in_.reset();
   out_.reset();
@@ -122,6 +125,7 @@ std::string PythonWorker::answer() {
                   "the peer's process took more than " + std::to_string(kMostSeconds) + " s");
 }
 
+// The memory grows to the highest byte that is written.
 void PythonWorker::write(std::int64_t at, std::span<const std::byte> bytes) {
   const std::int64_t end = at + static_cast<std::int64_t>(bytes.size());
   if (end > size_) {

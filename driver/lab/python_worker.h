@@ -1,4 +1,4 @@
-// A process of bench/lab_peers, spoken to by lines of JSON, with memory that both see.
+// A process of bench/lab_peers: we exchange lines of JSON with it, and memory that both see.
 #pragma once
 
 #include <sys/types.h>

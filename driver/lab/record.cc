@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+// Far deeper than records of a run.
 constexpr std::size_t kMostDepth = 64;
 
 // The size is asked before the file is read: a folder of results may be a stranger's.
@@ -105,6 +106,7 @@ class Reader {
       return static_cast<void>(of.crashed[json.at("arm")] = json.at("reason").get<std::string>());
     const Key key{row, json.at("process"), json.at("attempt")};
     of.attempts = std::max(of.attempts, key.attempt + 1);
+    // Records of several workers may be interleaved, so each attempt collects its own.
     const auto [found, is_new] = open_.try_emplace(key);
     ProcessRecord& process = found->second;
     if (is_new) process.context = records_.contexts.empty() ? 0 : records_.contexts.size() - 1;

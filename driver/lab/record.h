@@ -1,6 +1,7 @@
-// What a run leaves behind: samples.jsonl, one JSON object a line, only ever appended to. A line is
-// written at once and a process of a row counts when its last line, `process`, is there: whatever a
-// crash or Ctrl-C has cut off is dropped by the reader and measured anew by the next run.
+// What a run leaves behind: samples.jsonl, one JSON object per line, only ever appended to. A line
+// is written at once and a process of a row counts when its last line, `process`, is there:
+// whatever a crash or Ctrl-C has cut off is dropped by the reader and measured anew by the next
+// run.
 //
 //   {"kind": "context", "date": .., "machine": {..}, "polyte": {..}, "compilers": {..},
 //    "ceilings": {..}}
@@ -10,7 +11,7 @@
 //   {"kind": "process", "row": 0, "process": 0, "attempt": 0, "rounds": 12, "load": 0.4, ..}
 //   {"kind": "row", "row": 0, "why": "narrow enough"}
 //
-// A sample is an arm, nanoseconds an execution, and how many executions were timed together; the
+// A sample is an arm, nanoseconds per execution, and how many executions were timed together; the
 // order in the list is the order in time.
 #pragma once
 
@@ -42,7 +43,7 @@ struct ArmRecord {
 struct RoundRecord {
   struct Sample {
     std::string arm;
-    double nanoseconds = 0;  // an execution
+    double nanoseconds = 0;  // per execution
     std::int64_t executions = 0;
   };
   int round = 0;
@@ -69,7 +70,7 @@ struct RowRecord {
 };
 
 struct Records {
-  std::vector<nlohmann::ordered_json> contexts;  // one a `lab run`, the first first
+  std::vector<nlohmann::ordered_json> contexts;  // one per `lab run`, oldest first
   std::vector<RowRecord> rows;                   // as the plan's
   std::size_t dropped = 0;                       // lines that a crash cut off
 };

@@ -19,6 +19,7 @@ std::string tag(const char* name, const std::string& text) {
   return std::string("<") + name + ">" + escaped_xml(text) + "</" + name + ">\n";
 }
 
+// %.9g: enough digits to sort by, without the noise of 17.
 std::string number_text(double value) {
   char text[48];
   std::snprintf(text, sizeof text, "%.9g", value);
@@ -35,6 +36,8 @@ const char* outcome_class(const ArmResult& arm) {
   return arm.outcome == Outcome::Faster ? "faster" : arm.outcome == Outcome::Slower ? "slower" : "";
 }
 
+// One row of the table. An arm that was not timed has empty cells, and its reason in the last
+// one.
 std::string arm_cells(const RowResult& row, const ArmResult& arm) {
   const bool timed = arm.is_timed();
   std::string text =
@@ -97,6 +100,8 @@ std::string marked_nest(const std::string& nest, const std::string& baseline) {
   return text;
 }
 
+// The baseline's nest is what the others are compared with; where it has none (a peer), nothing
+// is marked.
 std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
   std::string text = "<section><h4>" + escaped_xml(arm.name) + "</h4><p class=\"" +
                      std::string(outcome_class(arm)) + "\">" + escaped_xml(outcome_text(arm)) +
@@ -106,6 +111,7 @@ std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
     text += "<pre>" + marked_nest(nest, other.empty() ? nest : other) + "</pre>";
   }
   text += "<dl>";
+  // Facts that an arm does not have are left out, so peers and scripts share one list.
   const auto add = [&](const char* title, const std::string& words) {
     if (!words.empty())
       text += std::string("<dt>") + title + "</dt><dd><code>" + escaped_xml(words) + "</code></dd>";
@@ -127,6 +133,7 @@ std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
   return text + "</section>\n";
 }
 
+// What is decided for the row, then a picture, then each arm beside the others.
 std::string row_section(const Results& results, const RowResult& row) {
   std::string text = tag("h3", row.name);
   text += "<p>Fastest: " + escaped_xml(fastest_text(row)) + ".";
@@ -150,6 +157,8 @@ std::string row_section(const Results& results, const RowResult& row) {
   return text + "</div>\n";
 }
 
+// Each picture appears only where it has something to show: a roofline needs operations and
+// bytes, the model's plot predicted times, scaling two rows that differ in one size.
 std::string pictures(const Results& results) {
   std::string text;
   if (const std::string roof = roofline_svg(results); !roof.empty())
@@ -172,6 +181,7 @@ std::string pictures(const Results& results) {
   return text;
 }
 
+// The experiment's own text and all that is known of the machine: enough to run it again.
 std::string origin(const Results& results) {
   std::string text =
       "<h2>How it was measured</h2>\n<details open><summary>experiment</summary><pre>" +

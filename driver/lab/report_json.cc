@@ -15,6 +15,7 @@ Json arm_json(const ArmResult& arm) {
   json["ratio"] = arm.ratio ? to_json(*arm.ratio) : Json();
   json["chance"] = arm.ratio ? Json(arm.chance) : Json();
   json["samples_ns"] = arm.samples;
+  // These keys alone are promised to readers; what else a record holds may change.
   Json facts = Json::object();
   for (const char* key :
        {"nest", "storage", "order", "proof", "script", "loops_digest", "compile_ms", "outputs",

@@ -11,6 +11,8 @@
 namespace polyte::lab {
 namespace {
 
+// Of a JSON that may come from another version or machine: whatever is missing is "unknown",
+// not an error.
 std::string member(const nlohmann::ordered_json& json, const char* outer, const char* inner) {
   const auto found = json.find(outer);
   if (found == json.end() || !found->is_object() || !found->contains(inner)) return "unknown";
@@ -24,6 +26,8 @@ std::string counted(std::size_t count, const std::string& word) {
 
 // What else is known of the arms: the model's time, what compiling and running take, what
 // was decided.
+// An arm without any of the three has no line; without a line there is no table. Decisions
+// follow below, for they are longer than a cell.
 std::string facts_text(const RowResult& row) {
   std::vector<Cells> cells;
   std::string decisions;
@@ -47,6 +51,7 @@ std::string facts_text(const RowResult& row) {
              : text_table({"", "the model's time", "compile", "memory"}, cells) + decisions;
 }
 
+// One row: a table with a line per arm, then what holds for the row as a whole.
 std::string row_text(const Results& results, const RowResult& row) {
   std::vector<Cells> cells;
   for (const ArmResult& arm : row.arms) {
@@ -71,6 +76,8 @@ std::string row_text(const Results& results, const RowResult& row) {
   return text;
 }
 
+// The means are over the rows in which an arm and the baseline were timed; the baseline has no
+// ratio to itself.
 std::string summary_text(const Results& results) {
   std::vector<Cells> cells;
   for (const ArmSummary& arm : results.arms) {
@@ -95,6 +102,7 @@ const std::vector<std::string>& report_formats() {
 }
 
 std::string report(const Results& results, const std::string& format) {
+  // Names may hold any bytes: what is no UTF-8 is replaced.
   const auto json_text = [](const nlohmann::ordered_json& json) {
     return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   };
@@ -110,6 +118,7 @@ std::string report(const Results& results, const std::string& format) {
                                          did_you_mean(format, report_formats()));
 }
 
+// Several machines where results were merged; each once, in the order of the contexts.
 std::string machine_line(const Results& results) {
   if (results.contexts.empty()) return "nothing is measured";
   std::set<std::string> machines;
@@ -142,7 +151,8 @@ std::string least_text(const RowResult& row) {
   return row.least_ns > 0 ? "at least " + time_text(row.least_ns) + ", by " + row.least_bound : "";
 }
 
-// flops per second over the peak of the row's threads.
+// The share of the peak: (flops / seconds) / peak, where the peak is that of the row's threads
+// together. 1e-9: estimates are nanoseconds.
 std::string share_text(const RowResult& row, const ArmResult& arm) {
   if (row.flops <= 0 || row.peak <= 0 || arm.time.estimate <= 0) return "";
   char text[32];
@@ -159,6 +169,7 @@ std::string outcome_text(const ArmResult& arm) {
   return arm.status + (arm.reason.empty() ? "" : ": " + arm.reason);
 }
 
+// Three decimals below 10 resolve the width at which a comparison stops (2 %).
 std::string interval_text(const Interval& interval) {
   char text[64];
   std::snprintf(text, sizeof text, interval.high >= 10 ? "[%.1f, %.1f]" : "[%.3f, %.3f]",

@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Three questions, from the exact to the statistical: can the arm be had, are outputs and loops
+// the same bits, do the ratios agree.
 ReproducedArm reproduced(const ArmResult& was, const ArmResult& is) {
   ReproducedArm arm;
   arm.arm = was.name;
@@ -33,6 +35,8 @@ ReproducedArm reproduced(const ArmResult& was, const ArmResult& is) {
   return arm;
 }
 
+// The order of two arms as a run tells it: by the ratio of their own rounds, if that is beyond
+// the row's noise.
 // -1: a is faster, 1: b is, 0: undecided.
 int order_of(const RowResult& row, const std::string& a, const std::string& b) {
   const ArmResult *first = row.find(a), *second = row.find(b);
@@ -82,6 +86,8 @@ std::string row_text(const ReproducedRow& row) {
 
 }  // namespace
 
+// Ratios may differ from machine to machine; what must not change is which arms can be had, and
+// an order that both runs can tell.
 bool ReproducedRow::agrees() const {
   return turned.empty() &&
          std::ranges::all_of(arms, [](const ReproducedArm& arm) { return arm.same_status; });

@@ -21,6 +21,7 @@ std::string percent(double share) {
   return text;
 }
 
+// Always the same draws for a plan: a report is the same whenever it is made.
 BootstrapOptions options_of(const Plan& plan) { return {1000, plan.seed}; }
 
 std::string text(const Json& json, const char* key) {
@@ -247,6 +248,7 @@ Agreement agreement_of(const Results& results) {
   return agreement_of(points);
 }
 
+// A ratio only where both the arm and the baseline were timed; the mean is over those rows.
 ArmSummary summary_of(const Results& results, const std::string& name) {
   ArmSummary summary;
   summary.name = name;

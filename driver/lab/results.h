@@ -31,7 +31,7 @@ std::string to_string(Outcome outcome);  // "not distinguishable"
 struct ArmResult {
   std::string name, status, reason;  // of its record
   std::string identical_to;          // an arm before it whose loops are the same
-  Samples samples;                   // nanoseconds an execution
+  Samples samples;                   // nanoseconds per execution
   Interval time;                     // nanoseconds; of status ok
   std::optional<Interval> ratio;     // to the baseline, if that was timed
   double chance = 1;                 // corrected, that so much is noise
@@ -61,7 +61,7 @@ struct RowResult {
   std::vector<std::string> warnings;
 
   const ArmResult* find(const std::string& arm) const;
-  // The least of both ceilings at this row's operations a byte, operations a second; 0: not known.
+  // The least of both ceilings at this row's operations per byte, per second; 0: unknown.
   double ceiling() const;
 };
 

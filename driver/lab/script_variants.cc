@@ -15,6 +15,7 @@ using schedule::LoopKind;
 using schedule::NestTree;
 using schedule::Script;
 
+// A larger factor is no size of a tile, and is left alone.
 constexpr std::int64_t kMostFactor = 1 << 20;
 
 // "12" and "2*L": the number, and what is behind it. Nothing of another expression.
@@ -33,7 +34,8 @@ std::optional<Factor> factor_of(const std::string& text) {
   return factor;
 }
 
-// "4*L" has "2*L", "8*L" and, of a split, "1".
+// A split by 4*L is tried by 2*L, by 8*L and by 1; a param by the first two alone, for where it
+// stands 1 may mean nothing. Odd numbers are halved downwards. "1" is not listed twice.
 std::vector<std::string> neighbours(const std::string& text, bool with_one) {
   const std::optional<Factor> factor = factor_of(text);
   std::vector<std::string> values;
@@ -45,6 +47,8 @@ std::vector<std::string> neighbours(const std::string& text, bool with_one) {
   return values;
 }
 
+// In pre-order, a loop before what is in it: with_kinds counts its loops in the same order,
+// which is how kinds and loops belong together.
 void collect(const NestTree& tree, std::vector<schedule::NestLoop>& loops) {
   if (const auto* loop = std::get_if<schedule::NestLoop>(&tree->op)) {
     loops.push_back(*loop);
@@ -83,6 +87,8 @@ std::vector<LoopKind> kinds_of(const NestTree& tree) {
   return kinds;
 }
 
+// The names of the statements below, as they are executed: what tells two loops of one name
+// apart.
 std::string statements_of(const NestTree& tree) {
   if (const auto* loop = std::get_if<schedule::NestLoop>(&tree->op))
     return statements_of(loop->body);
@@ -93,7 +99,7 @@ std::string statements_of(const NestTree& tree) {
   return text;
 }
 
-// A loop as its nest writes it, without what is below.
+// A loop as its nest writes it, with its marker: "[m]", which is "[m] > x" without its end.
 std::string marked(const schedule::NestLoop& loop) {
   const std::string text = schedule::print(
       schedule::nest_path({{loop.name, loop.kind, nullptr}}, schedule::nest_statement("x")));
@@ -128,6 +134,7 @@ std::vector<Directive> between_nests(const Directive& from, const Directive& to)
   std::vector<Directive> steps;
   const auto add = [&] {
     Directive step = with_tree(to, with_kinds(new_tree, kinds));
+    // A step that prints as either end is no step: nothing would be measured by it.
     if (directive_text(step) != directive_text(from) && directive_text(step) != directive_text(to))
       steps.push_back(std::move(step));
   };
@@ -148,6 +155,8 @@ void add_step(Directive step, const Directive& from, const Directive& to,
     steps.push_back(std::move(step));
 }
 
+// The factor before the tail: which tail there is matters only where the factor leaves a
+// remainder.
 std::vector<Directive> between_splits(const Directive& from, const Directive& to) {
   const auto &a = std::get<schedule::Split>(from.operation),
              &b = std::get<schedule::Split>(to.operation);
@@ -175,6 +184,8 @@ std::vector<Directive> between_stages(const Directive& from, const Directive& to
 
 }  // namespace
 
+// Each variant is a whole script that differs in one decision, with the words that say which.
+// Splits of one name and factor are visited once, and changed together.
 std::vector<Variant> factor_variants(const Script& script) {
   std::vector<Variant> variants;
   std::set<std::string> seen;
@@ -204,6 +215,8 @@ std::vector<Variant> factor_variants(const Script& script) {
   return variants;
 }
 
+// Markers only, not the order: with every marker taken away by itself, what is left says what
+// each of them is worth.
 std::vector<Variant> marker_variants(const Script& script) {
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < script.directives.size(); ++i) {

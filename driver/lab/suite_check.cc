@@ -18,6 +18,7 @@ Plan plan_of(const SuiteRow& row, const std::string& text) {
   return plan;
 }
 
+// At small sizes and on integers, against the interpreter, as a run checks its arms.
 SuiteFinding finding_of(const SuiteRow& row, const ArmSpec& spec, const Workshop& workshop,
                         const SmallProgram& small) {
   const PlannedArm arm{spec, {}};
@@ -31,6 +32,7 @@ SuiteFinding finding_of(const SuiteRow& row, const ArmSpec& spec, const Workshop
 std::vector<SuiteFinding> check_row(const SuiteRow& row, const std::string& text,
                                     const std::vector<ArmSpec>& arms) {
   const Plan plan = plan_of(row, text);
+  // Without a folder peers keep no compiled file.
   const Workshop workshop = make_workshop(plan, plan.rows[0], {}, "");
   const SmallProgram small = make_small(workshop);
   if (!small.program) return {{row.name, "the interpreter", small.problem, ""}};
@@ -46,6 +48,8 @@ std::vector<SuiteFinding> check_row(const SuiteRow& row, const std::string& text
 }  // namespace
 
 std::vector<SuiteFinding> check_suite(const Suite& suite, std::vector<ArmSpec> arms) {
+  // A suite's Programs are checked, not schedulers: by a C compiler, which shares no code
+  // generator with Polyte, or where there is none by the reference order.
   if (arms.empty() && !find_compiler("strict").path.empty())
     arms = {{"C", ArmSpec::Kind::Peer, "strict", {}}};
   if (arms.empty()) arms = {{"naive", ArmSpec::Kind::Scheduler, "naive", {}}};
@@ -53,6 +57,7 @@ std::vector<SuiteFinding> check_suite(const Suite& suite, std::vector<ArmSpec> a
   std::set<std::string> seen;
   for (const SuiteRow& row : suite.rows) {
     const std::string text = ir::print(row.program);
+    // Rows that differ in sizes alone have one Program, which is checked once.
     if (!seen.insert(text).second) continue;
     const std::vector<SuiteFinding> found = check_row(row, text, arms);
     findings.insert(findings.end(), found.begin(), found.end());

@@ -33,6 +33,8 @@ bool has_constant(const std::string& text, const std::string& name) {
   return found;
 }
 
+// Lines that define one of the constants are replaced, all others stay as they are: line
+// numbers of messages remain those of the file.
 std::string with_constants(const std::string& text, const Constants& constants) {
   std::string result;
   for_each_line(text, [&](const std::string& line) {
@@ -63,6 +65,7 @@ std::string with_type(const std::string& text, const std::string& dtype) {
   return result;
 }
 
+// "N=24 M=16": names, and whole numbers of at most 15 digits, which fit in 63 bits.
 bool read_sizes(const std::string& text, std::map<std::string, std::string>& values) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {

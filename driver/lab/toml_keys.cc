@@ -10,6 +10,7 @@ namespace polyte::lab {
 namespace {
 
 constexpr std::size_t kMostBytes = 1U << 20U;
+// Larger than any line: problems of no line are sorted behind all others.
 constexpr std::size_t kWholeFile = ~std::size_t{0};
 
 const char* name_of(toml::node_type type) {
@@ -31,6 +32,7 @@ const char* name_of(toml::node_type type) {
   }
 }
 
+// "0.02" and "64", where std::to_string gives six decimals.
 std::string short_text(double value) {
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -44,6 +46,8 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
   if (text.size() > kMostBytes)
     throw UserError(ExitStatus::ResourceLimit, origin + ": more than 1 MiB of text");
   try {
+    // toml++ throws parse_error for what is not TOML, with the place. Some hostile texts trip
+    // its assertions instead, which TOML_ASSERT makes a logic_error: those have no place.
     return toml::parse(text, origin);
   } catch (const toml::parse_error& e) {
     std::string words(e.description());
@@ -55,6 +59,8 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
   }
 }
 
+// Kept with its line: keys are read in the order of the code, and the messages are to follow the
+// file.
 void Problems::add(const toml::source_region& where, const std::string& what) {
   list_.emplace_back(where.begin.line,
                      origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
@@ -72,6 +78,8 @@ void Problems::throw_if_any() {
   throw UserError(ExitStatus::InvalidInput, texts);
 }
 
+// Every key that is asked for becomes known, whether or not it is there: finish() needs them
+// for did_you_mean too.
 const toml::node* Keys::find(const std::string& key) {
   known_.push_back(key);
   return table_.get(key);
@@ -105,6 +113,7 @@ void Keys::number(const std::string& key, double& value, double least, double mo
   const toml::node* node = find(key);
   if (!node) return;
   const std::optional<double> found = node->value<double>();
+  // value<double>() converts integers, so 64 is a number; it would convert true too.
   if (!found || node->is_boolean()) return wrong(*node, key, "a number");
   if (!(*found >= least && *found <= most)) return outside(*node, key, least, most);
   value = *found;
@@ -115,6 +124,8 @@ void Keys::whole(const std::string& key, std::int64_t& value, std::int64_t least
   if (const toml::node* node = find(key)) whole_of(*node, key, value, least, most);
 }
 
+// For a number or an item of a list: the caller has found the node. Returns whether `value` was
+// set.
 bool Keys::whole_of(const toml::node& node, const std::string& key, std::int64_t& value,
                     std::int64_t least, std::int64_t most) {
   const auto* found = node.as_integer();
@@ -125,6 +136,7 @@ bool Keys::whole_of(const toml::node& node, const std::string& key, std::int64_t
   return true;
 }
 
+// The first item that is right replaces the defaults, the others are added to it.
 void Keys::texts(const std::string& key, std::vector<std::string>& values) {
   items(key, "text or a list of texts", [&](const toml::node& node, bool first) {
     if (first) values.clear();
@@ -139,6 +151,8 @@ void Keys::wholes(const std::string& key, std::vector<std::int64_t>& values, std
   items(key, "a whole number or a list of them", [&](const toml::node& node, bool first) {
     if (first) values.clear();
     std::int64_t value = 0;
+    // An item of another type ends the list with one message; one outside of the range is
+    // reported, and the rest still looked at.
     if (!node.is_integer()) return false;
     if (whole_of(node, key, value, least, most)) values.push_back(value);
     return true;
@@ -148,6 +162,7 @@ void Keys::wholes(const std::string& key, std::vector<std::int64_t>& values, std
 void Keys::range(const std::string& key, int& least, int& most, int limit) {
   std::vector<std::int64_t> values;
   wholes(key, values, 1, limit);
+  // wholes() has asked for the key; here it is looked up again for its place.
   const toml::node* node = table_.get(key);
   if (!node || values.empty()) return;
   if (values.size() > 2 || values.front() > values.back())

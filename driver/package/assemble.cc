@@ -25,6 +25,7 @@ class Assembler {
         storage_(plan_model_storage(
             model, share, target.kind == TargetKind::Cuda ? codegen::kDeviceAlignment : 1)) {}
 
+  // The interface; the steps, which decide what constants are kept; then what rests on these.
   runtime::ArtifactParts run(const ModelOptions& options) {
     for (const OpenSymbol& symbol : model_.symbols)
       manifest().symbols.push_back({symbol.name, symbol.least, symbol.most});
@@ -83,6 +84,7 @@ class Assembler {
     return buffer;
   }
 
+  // One buffer per value; a region of it, for a copy, is a buffer of its own.
   std::int64_t buffer_of(int value) {
     const auto known = buffer_of_.find(value);
     if (known != buffer_of_.end()) return known->second;

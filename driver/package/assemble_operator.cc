@@ -17,6 +17,8 @@ class OperatorAssembler {
   OperatorAssembler(const CompiledOperator& op, std::span<const runtime::Tensor> tensors)
       : op_(op), tensors_(tensors), read_(buffers_read(op.built.kernel.program)) {}
 
+  // The order of the steps: copies of tensors that are updated in place (add_interface), then
+  // the kernel.
   runtime::ArtifactParts run(const codegen::Target& target) {
     const std::vector<const ir::Buffer*> interface = op_.built.program->interface();
     POLYTE_CHECK(interface.size() == tensors_.size(), "one tensor an interface buffer");
@@ -101,6 +103,7 @@ class OperatorAssembler {
     constants_[buffer.name] = tensor.raw();
   }
 
+  // Packed when the pool is written: only then is the memory there.
   void add_packed() {
     const std::vector<std::int64_t> sizes = packed_sizes(op_.built);
     const std::vector<std::int64_t> offsets =

@@ -63,6 +63,8 @@ void take_device(std::span<const DeviceCode> modules, runtime::ArtifactParts& pa
     for (const codegen::LaunchInfo& launch : code.launches)
       module.kernels.push_back({launch.name, launch.threads, launch.shared_bytes});
     for (const DeviceCode::Image& image : code.images) {
+      // The emulator's code is machine code of this processor, so running it takes the
+      // processor's features, which a cubin does not.
       module.architectures.push_back(image.architecture);
       if (image.architecture == runtime::kEmulated)
         parts.manifest.features = needed_features(codegen::detect_host());
@@ -77,6 +79,8 @@ void take_device(std::span<const DeviceCode> modules, runtime::ArtifactParts& pa
 void take_constants(ConstantPool& pool, int jobs, runtime::ArtifactParts& parts) {
   if (pool.empty()) return;
   Constants constants = pool.finish(jobs);
+  // Until here, offsets are those that the pool gave when a constant was placed: which are
+  // equal, and lie in one place, is known when all are there.
   for (runtime::BufferSpec& buffer : parts.manifest.buffers)
     if (buffer.place == runtime::BufferPlace::Constant)
       buffer.offset = constants.offset_of(buffer.offset);

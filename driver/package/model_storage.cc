@@ -9,6 +9,8 @@
 namespace polyte::driver {
 namespace {
 
+// Numbers values as they are met: inputs, then each group's in execution order, then copies for
+// outputs.
 class StorageBuilder {
  public:
   StorageBuilder(const ScheduledModel& model, std::int64_t alignment)
@@ -55,6 +57,7 @@ class StorageBuilder {
     return add_value(spec_of(model_, id), id, home);
   }
 
+  // A constant has no producer either: it is given, as an input is.
   int value(graph::ValueId id) {
     const auto known = storage_.value_of.find(id);
     if (known != storage_.value_of.end()) return known->second;
@@ -87,7 +90,10 @@ class StorageBuilder {
       (interface[i]->role == ir::Role::Out ? step.writes : step.reads).push_back(arguments.back());
     }
     add_rooms(group, step);
-    // A part of a value lies at a distance that a larger scale would stretch.
+    // Whether all that the kernel does is to copy runs of bytes, which the plan may then do
+    // without. Of open sizes never: a part of a value lies at a distance that a larger scale
+    // would stretch. An offset that does not keep the device's alignment would put a part where
+    // no kernel may read it.
     const auto runs = model_.symbols.empty() ? copied_runs(group.expansion.program) : std::nullopt;
     const auto is_aligned = [&](const CopiedRun& run) {
       return (run.to_offset - run.from_offset) % alignment_ == 0;
@@ -103,6 +109,7 @@ class StorageBuilder {
     storage_.steps.push_back(std::move(step));
   }
 
+  // A kernel's temporaries of open size live in the arena while it runs, like its results.
   void add_rooms(const GroupPlan& group, runtime::StorageStep& step) {
     const ir::LoopProgram& kernel = model_.kernel_of(group).kernel.program;
     for (const ir::Buffer& buffer : kernel.buffers) {

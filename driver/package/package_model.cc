@@ -4,6 +4,8 @@
 
 namespace polyte::driver {
 
+// The pipeline of a network, in order; each stage takes what it needs of the one before, and
+// the last has all of them for reports.
 PackagedModel package_model(Network network, const codegen::Target& target,
                             const ModelOptions& options) {
   PartitionedModel partitioned = partition_model(std::move(network), target.machine, options);

@@ -21,6 +21,8 @@ struct Condition {
   std::optional<runtime::TensorSpec> given;  // nothing: it was not there
   std::optional<runtime::Tensor> value;      // where the elements matter too
 
+  // An input that was not there must not be there now; one whose value decided something must
+  // have the same elements, of others type and shape are enough.
   bool holds(const runtime::NamedTensors& inputs) const {
     const runtime::Tensor* tensor = find(inputs, input);
     if (!tensor || !given) return !tensor && !given;
@@ -48,6 +50,8 @@ struct SpecialisedModel::Specialisation {
   }
 
   // The views that the session takes, in its order.
+  // A constant of this specialisation is known, so it may be among the inputs; it is not passed
+  // on.
   std::vector<runtime::TensorView> arguments(const runtime::NamedTensors& inputs) const {
     std::vector<runtime::TensorView> views;
     std::vector<std::string> problems;
@@ -126,6 +130,8 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::specia
   return kept_.front();
 }
 
+// Specialisations are shared pointers: one that is thrown out while it runs lives until the run
+// is over.
 runtime::NamedTensors SpecialisedModel::run(const runtime::NamedTensors& inputs) {
   const std::shared_ptr<const Specialisation> one = specialise(inputs);
   const std::vector<runtime::TensorView> arguments = one->arguments(inputs);

@@ -40,6 +40,8 @@ bool is_dense(std::span<const std::int64_t> shape, const Strides& strides, std::
 
 }  // namespace
 
+// What is a stream to whom: `__cuda_stream__` gives (version, CUstream) and may be a method or
+// a property; torch has `cuda_stream`, cupy `ptr`.
 std::optional<Stream> stream_of(nb::handle object) {
   if (object.is_none()) return std::nullopt;
   nb::object number = nb::borrow(object);
@@ -106,6 +108,8 @@ void Array::take_buffer(nb::handle object, const std::string& name) {
   if (view.strides && !is_dense(shape(), view.strides, view.itemsize)) refuse_strides(name, false);
 }
 
+// The object's capsule keeps the memory. On a GPU it is asked for in the stream that will use
+// it, so that its maker orders the two.
 void Array::take_dlpack(nb::handle object, const std::string& name, const Stream* stream) {
   int type = POLYTE_DL_CPU;
   if (nb::hasattr(object, "__dlpack_device__")) {

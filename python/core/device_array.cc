@@ -15,6 +15,8 @@ namespace {
 
 using runtime::CudaCurrent;
 
+// From an array of this processor, copied in the default stream and waited for: the source may
+// be freed when this returns.
 std::unique_ptr<DeviceArray> to_device(nb::handle object, int device, const std::string& driver) {
   const auto array = [&] {
     try {
@@ -75,6 +77,8 @@ struct DeviceArray::Given {
   std::shared_ptr<Memory> memory;
 };
 
+// A stream of number 1 is the default one; a taker waits for it. None where nothing was ever
+// put into a stream.
 nb::dict DeviceArray::cuda_array_interface() const {
   nb::dict said;
   said["version"] = 3;
@@ -115,6 +119,7 @@ nb::object DeviceArray::dlpack(nb::handle stream) const {
   return make_capsule(&given->managed);
 }
 
+// In the stream that writes the array, so it needs no event; waits for the copy.
 nb::object DeviceArray::to_numpy() const {
   const nb::object result = empty_array(dtype_, shape_);
   const Array there(result, "result");
@@ -130,6 +135,8 @@ nb::object DeviceArray::to_numpy() const {
   return result;
 }
 
+// An event recorded behind what is in `earlier` now, for which `later` waits on the device. The
+// event may be destroyed at once: the driver keeps it until it is over (cuEventDestroy).
 void put_after(const runtime::CudaDevicePtr& device, Stream earlier, Stream later) {
   if (earlier.number() == later.number()) return;
   const runtime::CudaEvent event = make_cuda_event(device, runtime::CudaEventKind::Order);

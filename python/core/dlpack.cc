@@ -16,6 +16,8 @@ void release_taken(PyObject* capsule) {
 }
 
 void release_untaken(PyObject* capsule) {
+  // The name is tested first: asking for the pointer by a wrong name sets Python's error, and a
+  // destructor must leave none.
   if (PyCapsule_IsValid(capsule, kTensor) == 0) return;  // whoever took it frees it
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kTensor));
   managed->deleter(managed);
@@ -26,6 +28,8 @@ void release_untaken(PyObject* capsule) {
 const polyte_dl_tensor& take_capsule(nb::handle capsule) {
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kTensor));
   if (!managed) throw nb::python_error();
+  // Renamed before it has the other destructor: should that fail, the tensor is leaked, not
+  // freed twice.
   if (PyCapsule_SetName(capsule.ptr(), kTakenTensor) != 0 ||
       PyCapsule_SetDestructor(capsule.ptr(), release_taken) != 0)
     throw nb::python_error();
@@ -42,7 +46,10 @@ nb::object make_capsule(ManagedTensor* managed) {
 }
 
 std::optional<DType> dtype_of(const char* format, std::size_t size) {
+  // The buffer protocol: no format stands for unsigned bytes.
   if (!format) return size == 1 ? std::optional(DType::U8) : std::nullopt;
+  // What remains after an order mark is one letter; with '>' it is two, so foreign byte order
+  // is refused.
   if (*format == '@' || *format == '=' || *format == '<') ++format;
   if (std::strlen(format) != 1) return std::nullopt;
   constexpr DType kSigned[] = {DType::I8, DType::I16, DType::I32, DType::I64};
@@ -98,12 +105,14 @@ polyte_dl_type dl_type_of(DType dtype) {
 }
 
 std::optional<DType> dtype_of_typestr(const std::string& typestr) {
+  // '|' is for types that have no byte order, those of one byte.
   if (typestr.size() != 3 || (typestr[0] != '<' && typestr[0] != '|' && typestr[0] != '='))
     return std::nullopt;
   return dtype_of_kind(typestr[1], static_cast<std::size_t>(typestr[2] - '0'));
 }
 
 std::string typestr_of(DType dtype) {
+  // numpy has no letter for bfloat16.
   const char kind = dtype == DType::Bool   ? 'b'
                     : dtype == DType::BF16 ? 'u'
                     : is_float(dtype)      ? 'f'

@@ -8,6 +8,7 @@ namespace nb = nanobind;
 namespace polyte::python {
 namespace {
 
+// As dicts and tuples, from which polyte.errors makes its classes: they are written in Python.
 nb::object to_python(const api::Refusal& refusal) {
   nb::list counterexamples, details;
   for (const api::Refusal::Counterexample& c : refusal.counterexamples) {
@@ -34,6 +35,8 @@ nb::object to_python(const api::Refusal& refusal) {
 
 }  // namespace
 
+// Python makes the exception, which class by the status; then it is set as any that C code
+// raises.
 void raise(const api::Failure& failure) {
   const nb::object made =
       nb::module_::import_("polyte.errors")

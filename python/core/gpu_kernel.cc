@@ -68,6 +68,8 @@ void GpuKernel::run(Arrays arrays) const {
   session_->run(views.inputs, views.outputs);
 }
 
+// An event that is recorded at once, in the default stream, so that the first call has
+// something to wait for too.
 std::unique_ptr<GpuKernel::Before> GpuKernel::make_before() const {
   auto made = std::make_unique<Before>();
   made->memory.resize(tensors_.size());
@@ -84,6 +86,7 @@ std::unique_ptr<GpuKernel::Before> GpuKernel::make_before() const {
 void GpuKernel::run_on(Arrays arrays, std::optional<Stream> asked) {
   const runtime::CudaCurrent current(*device_);
   const Stream stream = asked.value_or(Stream{});
+  // An array that its maker is still writing, in another stream, is waited for on the device.
   for (const std::shared_ptr<Array>& array : arrays)
     if (array && array->maker()) put_after(device_, *array->maker(), stream);
   if (!is_in_place()) {
@@ -101,6 +104,7 @@ void GpuKernel::run_on(Arrays arrays, std::optional<Stream> asked) {
       return reinterpret_cast<void*>(kept);  // NOLINT: the device's
     });
     session_->run_on(views.inputs, views.outputs, handle_of(stream));
+    // The copies are free again behind this run.
     device_->driver().event_record(before->used.get(), handle_of(stream));
   }
   if (!asked) session_->wait();

@@ -56,7 +56,7 @@ void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::s
     complain("begins at an address that is no multiple of 16 bytes: give a copy of it");
 }
 
-// Executions with as many threads share them. Under the GIL.
+// Executions with as many threads share them. Under the GIL, which guards the map.
 const api::Workers& workers_of(int threads) {
   // Threads are not joined when Python ends.
   static auto* const kWorkers = new std::map<int, api::Workers>();
@@ -90,6 +90,7 @@ struct CallableKernel::Call {
   const api::TensorInfo& tensor(std::size_t i) const { return self.tensors()[i]; }
   bool is_input(std::size_t i) const { return tensor(i).role != Role::Out && !self.bound_[i]; }
 
+  // Positional arguments are the inputs that are not bound, in the Program's order.
   void take_positional(const nb::args& args) {
     std::size_t next = 0;
     for (std::size_t i = 0; i < given.size() && next < args.size(); ++i)
@@ -123,6 +124,7 @@ struct CallableKernel::Call {
     }
   }
 
+  // A keyword that is no tensor may be an open size. False where it is neither.
   bool take_size(const std::string& name, nb::handle value) {
     std::int64_t number = 0;
     if (std::ranges::find(self.kernel_.sizes(), name, &api::SizeInfo::name) ==
@@ -196,6 +198,7 @@ struct CallableKernel::Call {
     return shapes.empty() ? tensor(i).shape : shapes[i];
   }
 
+  // Whether an argument is there; bound constants do not count: they are packed.
   bool has(bool on_gpu) const {
     for (std::size_t i = 0; i < given.size(); ++i)
       if (given[i].is_valid() && arrays[i] && arrays[i]->is_on_gpu() == on_gpu) return true;
@@ -337,6 +340,7 @@ std::vector<api::Argument> CallableKernel::bound_arguments() const {
 void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays,
                          const std::vector<std::int64_t>& sizes) {
   const api::Workers& workers = workers_of(threads_);
+  // Packed anew by each call, so no execution is kept.
   if (has_loose_constants_) {
     std::vector<api::Argument> arguments;
     for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -351,6 +355,7 @@ void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays,
     return std::make_unique<api::Execution>(
         value_of(kernel_.prepare_calls(bound_arguments(), workers)));
   });
+  // Addresses of a call without taking memory, for up to 64 tensors.
   std::array<void*, 64> few;
   std::vector<void*> many(arrays.size() > few.size() ? arrays.size() : 0);
   const std::span<void*> data =
@@ -368,6 +373,8 @@ std::string CallableKernel::description() const {
 }
 
 std::unique_ptr<CallableKernel> CallableKernel::bind(const nb::kwargs& constants) const {
+  // The kernel is shared with the one it comes from, the executions are not: they have the
+  // constants packed.
   auto bound = std::make_unique<CallableKernel>(kernel_, threads_, gpu_);
   bound->bound_ = bound_;
   std::vector<std::string> problems;

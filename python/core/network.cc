@@ -19,6 +19,8 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
+// The options of polyte.compile_onnx and polyte.Network. Those that are not given keep their
+// defaults; unknown ones have been refused in Python.
 api::ModelOptions model_options_of(const nb::dict& given) {
   api::ModelOptions options;
   const std::map<std::string, api::Scheduler> schedulers{{"naive", api::Scheduler::Naive},
@@ -46,6 +48,8 @@ api::ModelOptions model_options_of(const nb::dict& given) {
   return options;
 }
 
+// (groups, notes), of each group: name, Program, Script, asked, used, reason, where. An empty
+// reason where nothing declined.
 nb::tuple to_python(const api::ModelReport& report) {
   nb::list groups;
   for (const api::GroupInfo& group : report.groups) {
@@ -58,6 +62,7 @@ nb::tuple to_python(const api::ModelReport& report) {
 
 // ---- a network that is run where it is compiled
 
+// Results are copied to arrays of numpy: the network keeps its own memory for the next run.
 nb::dict run_network(const api::Network& network, const nb::dict& inputs) {
   std::vector<std::unique_ptr<Array>> arrays;
   std::vector<api::NetworkTensor> tensors;
@@ -121,6 +126,8 @@ class ArtifactSession {
       if (!arrays[given.size() + i]->is_writable())
         problems.push_back("output '" + session_->outputs()[i].name + "' is read-only");
     if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
+    // guarded_value lets the GIL go for the run; arrays, which Python owns, are released after
+    // it.
     guarded_value([&] {
       session_->run(given, made);
       return api::Done{};
@@ -141,6 +148,7 @@ class ArtifactSession {
  private:
   std::shared_ptr<runtime::Session> session_;
 
+  // Views of `given` in the order of `specs`; `arrays` keep the memory until the run is over.
   static std::vector<runtime::TensorView> views(const std::vector<runtime::TensorSpec>& specs,
                                                 const nb::dict& given,
                                                 std::vector<std::unique_ptr<Array>>& arrays,
@@ -166,6 +174,7 @@ class ArtifactSession {
     return result;
   }
 
+  // A name that no tensor has is a mistake, not an extension.
   static void check_names(const std::vector<runtime::TensorSpec>& specs, const nb::dict& given,
                           const char* what, std::vector<std::string>& problems) {
     for (const auto [key, value] : given) {

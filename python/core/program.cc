@@ -80,12 +80,12 @@ nb::list tensors_of(const api::Program& program) {
 }  // namespace
 
 void bind_programs(nb::module_& module) {
-  // None where there is none.
   nb::class_<api::Program>(module, "Program")
       .def_prop_ro("name", [](const api::Program& p) { return p.ir().name; })
       .def_prop_ro("text", &api::Program::text)
       .def_prop_ro("sizes", [](const api::Program& p) { return p.ir().params; })
       .def_prop_ro("tensors", &tensors_of)
+      // None where there is no such size.
       .def("size_named", [](const api::Program& p, const std::string& name) {
         const auto found = ir::find_param(p.ir(), name);
         return found ? nb::object(nb::cast(*found)) : nb::none();
@@ -98,10 +98,12 @@ void bind_programs(nb::module_& module) {
   });
   module.def("compile", [](const api::Program& program, const nb::dict& given, int threads) {
     const api::CompileOptions options = options_of(given);
+    // An emulated kernel runs on the host, unless a driver is named to play the GPU.
     std::optional<GpuUse> gpu;
     if (options.target.starts_with("cuda"))
       gpu = {{options.gpu.driver, options.gpu.device},
              options.emulated && options.gpu.driver.empty()};
+    // The options are read before: Python's objects may be touched only while the GIL is held.
     return std::make_unique<CallableKernel>(
         value_of(without_gil([&] { return api::compile(program, options); })), threads,
         std::move(gpu));

@@ -11,8 +11,9 @@ struct SizedProgram {
   std::array<std::pair<const char*, std::int64_t>, 4> sizes;  // no name: no more
 };
 
-// Sizes are small and mostly no multiples of a tile. Some have the loops of a kernel of PolyBench,
-// which is named at the right:
+// Sizes are small, so that every completion is executed too, and mostly no multiples of a tile,
+// so that tails occur. Some have the loops of a kernel of PolyBench, which is named at the
+// right:
 //
 //   scaled_product    gemm         jacobi             jacobi-2d        triangle           syrk
 //   two_products      2mm          jacobi_line        jacobi-1d        triangle_in_place  trmm
@@ -186,6 +187,7 @@ constexpr SizedProgram kPrograms[] = {
      {{{"N", 29}}}},
 };
 
+// The table's arrays have unused entries at their ends, without a name.
 std::vector<RandomProgram> all_programs() {
   std::vector<RandomProgram> programs;
   for (const SizedProgram& each : kPrograms) {

@@ -105,12 +105,15 @@ constexpr std::array kFeatures = {
     "reassoc", "reassoc of floats", "softmax", "defined quotient", "unit before", "unit behind",
     "product in a region", "include", "hole", "all loops renamed", "open sizes"};
 
+// Equal affine subscripts. An indirect one is never taken for the same: its value is not known.
 bool same_place(const std::vector<ir::Index>& a, const std::vector<ir::Index>& b) {
   return std::ranges::equal(a, b, [](const ir::Index& x, const ir::Index& y) {
     return !x.indirect && !y.indirect && x.affine == y.affine;
   });
 }
 
+// What one Program and its script have of the table, found in what they parse to where it shows
+// there, else in the text.
 class Finder {
  public:
   explicit Finder(const Case& c) : case_(c), program_(*bound_program(c.program)) {}
@@ -166,6 +169,7 @@ class Finder {
     for (const ir::Load* load : loads) {
       for (const ir::Index& index : load->indices)
         add("gather", index.indirect != nullptr), add("// or % read", index.affine.has_division());
+      // Two reads of one element under different guards, one of which may be no guard.
       for (const ir::Load* other : loads)
         add("one element twice", load->buffer == other->buffer &&
                                      same_place(load->indices, other->indices) &&
@@ -176,6 +180,8 @@ class Finder {
         add("own tensor in when", updates && load->buffer == s.writes.front().buffer);
   }
 
+  // A recurrence: the element that is updated, or another one of its tensor, is read by the
+  // update.
   void look_at_own(const ir::Statement& s, const ir::Load& load) {
     const ir::Access& write = s.writes.front();
     if (s.combiner == ir::Combiner::None || load.buffer != write.buffer) return;
@@ -183,6 +189,8 @@ class Finder {
                                                 : "own neighbour in value");
   }
 
+  // In the order of the Program. `begun` counts plain assignments, each of which begins a
+  // generation; an update belongs to the latest one.
   void look_at_generations(const std::string& buffer) {
     int begun = 0;
     std::set<ir::Combiner> combiners;
@@ -190,11 +198,14 @@ class Finder {
       if (s.writes.front().buffer != buffer) continue;
       if (s.combiner == ir::Combiner::None) {
         ++begun;
+        // An assignment within a region that follows updates: a new generation in each
+        // iteration.
         add("generation per iteration", s.region_depth > 0 && !combiners.empty());
         continue;
       }
       add("several generations", begun > 1);
       add("named initial value", begun > 0 && s.name != buffer + ".update");
+      // Updates inside of a region to what was begun outside of it, or before the Program.
       add("kept over a region", s.region_depth > 0 && begun <= 1);
       add("two statements", !combiners.insert(s.combiner).second);
     }
@@ -273,6 +284,7 @@ void add_kinds(const schedule::NestTree& tree, std::set<std::string>& names) {
   }
 }
 
+// Forms that are options of a directive rather than its name.
 void add_forms(const Operation& operation, std::set<std::string>& names) {
   const auto selects = [&](const schedule::LoopName& name) {
     if (name.statement == "all" || name.loop.find('*') != std::string::npos ||
@@ -308,6 +320,7 @@ void add_forms(const Operation& operation, std::set<std::string>& names) {
   }
 }
 
+// Accepted includes Failed: the proof said yes, and then an execution differed.
 void count(CoverageRow& row, const Verdict& verdict) {
   const bool is_accepted =
       verdict.outcome == Outcome::Accepted || verdict.outcome == Outcome::Failed;
@@ -380,11 +393,14 @@ const std::vector<std::string>& directive_names() {
   return names;
 }
 
+// Unordered pairs, with a directive beside itself.
 std::uint64_t possible_pairs() { return kDirectives.size() * (kDirectives.size() + 1) / 2; }
 
 void add(Coverage& coverage, const Case& c, const Verdict& verdict) {
   for (const std::string& feature : features_of(c)) count(coverage.features[feature], verdict);
   for (const std::string& name : directives_of(c.script)) count(coverage.directives[name], verdict);
+  // Pairs count only where all of the script was accepted: a refused one stops at some
+  // directive.
   if (verdict.outcome != Outcome::Accepted) return;
   const auto& all = c.script.directives;
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -401,6 +417,7 @@ void append(Coverage& coverage, const Coverage& more) {
   coverage.pairs.insert(more.pairs.begin(), more.pairs.end());
 }
 
+// Some rows cannot be reached by design on the other kind of target.
 std::vector<std::string> empty_rows(const Coverage& coverage, bool gpu) {
   static const std::set<std::string> of_gpu = {"bind",   "gpu_tile", "swizzle", "block",
                                                "thread", "warp",     "lane",    "shared"};

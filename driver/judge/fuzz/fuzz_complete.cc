@@ -13,6 +13,9 @@ Verdict failed(const std::string& what, const std::string& detail) {
 }
 
 Verdict check(const CompletionCase& asked, schedule::Script& completed) {
+  // Completes twice, for the same question must have the same answer. Then, where a completion
+  // is known to exist (the pins were taken from a legal script), there has to be one; it must
+  // keep every pin, and the judge has to accept it as it would any script.
   const Machine& machine = asked.target.machine;
   const auto program = bound_program(asked.drawn.program);
   const schedule::Script& partial = asked.drawn.script;
@@ -40,6 +43,8 @@ Verdict check(const CompletionCase& asked, schedule::Script& completed) {
 
 }  // namespace
 
+// Each of the twenty Programs in turn, so that few runs see all of them. One core or four: parallel
+// loops are worth asking for only with several.
 CompletionCase completion_case(std::uint64_t seed, std::uint64_t run, int native_percent,
                                const codegen::Target& target) {
   Random random(seed, run);

@@ -35,6 +35,8 @@ bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   });
 }
 
+// Each group as a Program in the interpreter, against the operators one by one: fusion alone is
+// under test, so the bits have to agree.
 bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs,
                  const std::vector<Tensor>& expected) {
   return same_bits(
@@ -124,6 +126,8 @@ std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed,
 
 }  // namespace
 
+// From the cheapest check to the most expensive one: groups, passes, layouts, then machine code
+// and the memory plan. Inputs are small integers, whose sums are exact.
 std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool native,
                                       const codegen::Target& target) {
   const std::string text = graph::print(g);
@@ -133,6 +137,8 @@ std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool n
   const std::vector<Tensor> expected = graph::evaluate_graph(g, inputs);
   if (!groups_give(g, inputs, expected))
     return GraphFault{"fusion", "fused groups give other bits", text};
+  // Passes may change roundings, and the sign of a zero, so numbers are compared after them;
+  // groups of the optimised graph have its bits again.
   const graph::Graph original = g;
   graph::optimize(g);
   const std::vector<Tensor> optimized = graph::evaluate_graph(g, inputs);

@@ -29,12 +29,16 @@ class Message {
 
  private:
   std::string bytes_;
+  // Seven bits per byte, the lowest first; the top bit says that more follow.
   void varint(std::uint64_t value) {
     for (; value >= 128; value >>= 7) bytes_ += static_cast<char>((value & 127) | 128);
     bytes_ += static_cast<char>(value);
   }
 };
 
+// ValueInfoProto { name = 1, type = 2 }, TypeProto { tensor_type = 1 }, Tensor { elem_type = 1,
+// shape = 2 }, TensorShapeProto { dim = 1 }, Dimension { dim_value = 1 }. Element type 1 is
+// float.
 Message value_info(const std::string& name, const std::vector<std::int64_t>& shape) {
   Message dims, tensor, type, info;
   for (const std::int64_t extent : shape) dims.message(1, Message().integer(1, extent));
@@ -47,6 +51,7 @@ Message value_info(const std::string& name, const std::vector<std::int64_t>& sha
 Message attribute(const std::string& name, const std::vector<std::int64_t>& values) {
   Message result;
   result.text(1, name).integer(20, 7);
+  // A repeated field occurs once per value.
   for (const std::int64_t value : values) result.integer(8, value);
   return result;
 }
@@ -58,6 +63,7 @@ Message attribute(const std::string& name, std::int64_t value) {
 Message initializer(const std::string& name, const std::vector<std::int64_t>& shape, int type,
                     Random& random) {
   Message tensor;
+  // TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9.
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) tensor.integer(1, extent), count *= extent;
   std::string raw(static_cast<std::size_t>(count) * (type == 7 ? 8 : 4), '\0');
@@ -69,6 +75,9 @@ class ModelWriter {
  public:
   explicit ModelWriter(Random& random) : random_(random) {}
 
+  // GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. ModelProto:
+  // ir_version = 1, graph = 7, opset_import = 8, an OperatorSetIdProto { domain = 1, version =
+  // 2 }.
   std::string write() {
     const std::int64_t channels = random_.between(1, 3), size = random_.between(5, 9);
     Message graph;
@@ -95,6 +104,9 @@ class ModelWriter {
     return name;
   }
 
+  // NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5. The chain's value
+  // goes in and a new one comes out; an operator that nobody imports is drawn at times, for its
+  // message.
   Message node(std::int64_t channels, std::int64_t size) {
     static const std::vector<std::string> kOps = {
         "Relu",    "Conv",     "MaxPool", "AveragePool", "GlobalAveragePool",
@@ -112,6 +124,8 @@ class ModelWriter {
     return result;
   }
 
+  // Shapes that fit a chain of images of these channels and this size, which earlier nodes may
+  // have changed: then the importer has to say so.
   std::vector<std::string> other_inputs(const std::string& op, std::int64_t channels,
                                         std::int64_t size) {
     if (op == "Conv") return {weight({channels, channels, 3, 3})};
@@ -125,6 +139,8 @@ class ModelWriter {
     return {};
   }
 
+  // Now and then a number that no attribute expects: sizes that overflow a product, negative
+  // axes.
   std::int64_t number() {
     static const std::vector<std::int64_t> kWild = {-1, 0, 7, std::int64_t{1} << 40,
                                                     -(std::int64_t{1} << 62)};
@@ -159,6 +175,8 @@ class ModelWriter {
 
 std::string random_model(Random& random) { return ModelWriter(random).write(); }
 
+// A flipped byte six times of ten; else a piece cut out, repeated, the end cut off, or nine
+// bytes of ones, an endless varint.
 std::string damaged(std::string bytes, Random& random) {
   for (int times = random.chance(40) ? 0 : random.between(1, 4); times > 0 && !bytes.empty();
        --times) {
@@ -179,6 +197,8 @@ std::string damaged(std::string bytes, Random& random) {
   return bytes;
 }
 
+// 16 MiB at most per tensor: the random sizes ask for far more, and refusing that is one of the
+// answers. Graph passes run too, for shapes that the importer took may still trip them.
 ImportResult import_bytes(const std::string& bytes) {
   frontend::ImportOptions options;
   options.max_tensor_bytes = std::int64_t{1} << 24;
@@ -188,6 +208,8 @@ ImportResult import_bytes(const std::string& bytes) {
     graph::optimize(imported.graph);
     return {.imported = true, .fault = std::nullopt};
   } catch (const UserError& e) {
+    // A fault of the file may be reported as any of these; anything else, and a message without
+    // words, is a defect of ours.
     const bool is_answer = e.status() == ExitStatus::InvalidInput ||
                            e.status() == ExitStatus::Unsupported ||
                            e.status() == ExitStatus::ResourceLimit;

@@ -27,6 +27,8 @@ std::vector<Extent> shape_of(const std::vector<Iterator>& iterators) {
   return shape;
 }
 
+// Two thirds of integers, whose sums may change places; of the floats a third are exact, with
+// values clamped to whole numbers of f64.
 ProgramDraft::ProgramDraft(Random& random) : random_(random) {
   static const std::vector<std::string> kIntegers = {"i32", "i32", "i32", "i64", "u8",
                                                      "i8",  "u16", "u32", "i16", "u64"};
@@ -143,11 +145,14 @@ std::string ProgramDraft::gathered(const Iterator& it) {
   return name + "[" + it.name + "]";
 }
 
+// Old tensors mostly, for statements to depend on each other.
 std::string ProgramDraft::read(const std::vector<Iterator>& iterators) {
   const std::string old = random_.chance(70) ? read_old(iterators) : "";
   return old.empty() ? read_new(iterators) : old;
 }
 
+// Depth bounds the tree: at 0 all operands are reads. A division is left out where sums have to
+// be exact.
 std::string ProgramDraft::value(const std::vector<Iterator>& iterators, int depth) {
   const int form = random_.between(0, 99);
   if (depth == 0 || form < 20) return read(iterators);
@@ -163,6 +168,7 @@ std::string ProgramDraft::value(const std::vector<Iterator>& iterators, int dept
     return "select(" + operand() + " < " + operand() + ", " + operand() + ", " + literal() + ")";
   if (form < 90) return "(-" + operand() + ")";
   if (form < 94 && !is_exact_) return "(" + operand() + " / " + operand() + ")";
+  // A round trip through a wider type.
   if (form < 97) return type_ + "(" + (is_integer_ ? "i64" : "f64") + "(" + operand() + ") + 1)";
   return std::string("abs") + "(" + operand() + ")";
 }
@@ -188,6 +194,8 @@ std::vector<Iterator> ProgramDraft::free_iterators() {
   return result;
 }
 
+// Results are those computed tensors that nobody reads, and some others: without an output a
+// statement could be dropped unseen. Inputs have other letters.
 RandomProgram ProgramDraft::finish() {
   for (std::size_t i = 0; i < pool_.size(); ++i) {
     const DrawnTensor& t = pool_[i];

@@ -30,6 +30,7 @@ Operation affine(Scene& scene, const LoopName& loop) {
                    {"a" + scene.number_name(), "b" + scene.number_name()}};
 }
 
+// Replaces one loop by itself plus a multiple of another: a shear, for some of the statements.
 Operation remap(Scene& scene, const LoopName& loop) {
   Remap d;
   for (const std::string& statement : scene.statements)
@@ -42,8 +43,10 @@ Operation remap(Scene& scene, const LoopName& loop) {
   return d;
 }
 
-// Iterators in some order, each with multiples of those before it and a constant; sometimes
-// the digits of one.
+// A whole schedule of one or two statements: their iterators in some order, each plus multiples
+// of those before it and a constant (a unimodular lower triangle), the shorter one padded by
+// constants to equal depth. One of five splits the first row into its quotient and remainder by
+// 3, as a tile does.
 Operation whole_map(Scene& scene) {
   Map d;
   const std::size_t first = scene.random.below(scene.statements.size()),
@@ -77,12 +80,15 @@ Operation whole_map(Scene& scene) {
 
 }  // namespace
 
+// `into`, 12 times of 100: the factor is the number of outer iterations. `from`: tiles begin at
+// another place than the loop does.
 Operation split(Scene& scene) {
   Split d{scene.loop_name(), scene.factor(), scene.random.chance(12), {}, scene.tail()};
   if (scene.random.chance(8)) d.from = {std::to_string(scene.random.between(-2, 3))};
   return d;
 }
 
+// Any loops of a statement, mostly all of them.
 Operation tile(Scene& scene) {
   Tile d;
   d.statement = scene.statement();
@@ -129,6 +135,7 @@ Operation distribute(Scene& scene) {
                                                                : scene.random.pick(several)};
 }
 
+// Loops mapped to other ones: one or two of them, or all of a statement at once.
 Operation mapped(Scene& scene) {
   const LoopName loop = scene.loop_name();
   switch (scene.random.between(0, 8)) {
@@ -156,6 +163,7 @@ Operation mapped(Scene& scene) {
   }
 }
 
+// A swap of neighbours is legal far more often than any order.
 Operation order(Scene& scene) {
   Order d{scene.statement(), {}};
   d.loops = scene.loops_of(d.statement);
@@ -168,6 +176,7 @@ Operation order(Scene& scene) {
   return d;
 }
 
+// A loop and the one inside of it; an innermost loop with itself, which means nothing.
 Operation fuse(Scene& scene) {
   const std::string owner = scene.random.pick(scene.statements);
   const std::vector<std::string> loops = scene.loops_of(owner);
@@ -193,11 +202,14 @@ Operation merge(Scene& scene) {
   return d;
 }
 
+// A nest draws the whole order anew.
 Operation another_order(Scene& scene) {
   if (scene.random.chance(15)) return mapped(scene);
   return Nest{"", random_nest(scene.state, scene.random)};
 }
 
+// The same nest as the directives it expands to, applied as one: between them the State may be
+// illegal, so only their sum is proved.
 Operation as_transaction(Scene& scene, const Nest& nest) {
   Script script;
   script.directives.push_back({nest, Provenance::Person, 0});

@@ -94,6 +94,8 @@ Stage whole(const std::string& tensor) {
   return d;
 }
 
+// Weights are those of use: half stages, then caches, packing last. Places and tensors mostly
+// belong together, since a stage of a tensor that nobody touches there means nothing.
 Operation stage(Scene& scene) {
   Stage d;
   const int form = scene.random.between(0, 9);
@@ -102,6 +104,7 @@ Operation stage(Scene& scene) {
            : form < 9 ? Stage::Form::CacheWrite
                       : Stage::Form::Pack;
   d.tensor = scene.tensor();
+  // Only constants can be packed when compiling, and often that is all that is done to one.
   if (scene.random.chance(12)) d.tensor = scene.of_role(ir::Role::Const);
   if (scene.random.chance(80)) d.at = scene.touching_loop(d.tensor);
   if (scene.random.chance(50))

@@ -12,6 +12,7 @@ namespace {
 using schedule::LoopKind;
 using schedule::NestTree;
 
+// `...` above a part of a nest: any loops may be there.
 NestTree gap(NestTree body) {
   return schedule::nest_path({{schedule::kRestHole}}, std::move(body));
 }
@@ -23,6 +24,7 @@ struct LeafPath {
   std::vector<const schedule::NestLoop*> path;
 };
 
+// Each leaf with all loops above it, outermost first.
 void collect(const NestTree& tree, std::vector<const schedule::NestLoop*> above,
              std::vector<LeafPath>& into) {
   if (const auto* leaf = std::get_if<schedule::NestLeaf>(&tree->op)) {
@@ -43,6 +45,8 @@ class PinDraw {
   PinDraw(const std::shared_ptr<const ir::Program>& program, const Machine& machine, Random& random)
       : program_(program), machine_(machine), random_(random) {}
 
+  // A script with holes whose lines are read off a finished one, the witness: as long as that
+  // keeps them all, the script is known to have a completion.
   RandomPins run() {
     pins_.script.name = program_->name + "/pins";
     pins_.script.program = program_->name;
@@ -171,6 +175,7 @@ class PinDraw {
     return leaves_.empty() ? nullptr : &leaves_[random_.below(leaves_.size())];
   }
 
+  // A loop that the witness has, of a kind that it need not have there.
   void add_kind(LoopKind kind) {
     const LeafPath* leaf = a_leaf();
     if (!leaf) return;
@@ -215,6 +220,7 @@ class PinDraw {
                                        gap(schedule::nest_statement(b.statement))})));
   }
 
+  // The outermost loop of a statement, and anything below it.
   void add_beginning() {
     const LeafPath* leaf = a_leaf();
     if (!leaf || leaf->path.empty() || !has_name(leaf->path.front())) return;

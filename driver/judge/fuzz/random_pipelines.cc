@@ -57,6 +57,7 @@ void reduction(ProgramDraft& draft) {
   draft.add_tensor({name, draft.type(), shape_of(its)});
 }
 
+//   (v1, p2)[i] = argmax[k in 0..K] (x0[i, k], k)  for i in 0..M
 void arg_reduction(ProgramDraft& draft) {
   std::vector<Iterator> its = draft.free_iterators();
   if (its.size() > 2) its.resize(2);
@@ -78,6 +79,7 @@ void arg_reduction(ProgramDraft& draft) {
 
 }  // namespace
 
+// Half element-wise, most others reductions: what a fused kernel of a network looks like.
 void pipeline(ProgramDraft& draft, int statements) {
   for (int s = 0; s < statements; ++s) {
     const int form = draft.random().between(0, 99);

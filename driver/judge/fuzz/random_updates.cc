@@ -12,6 +12,8 @@ class Writer : private UpdateDraft {
  public:
   explicit Writer(Random& random) : UpdateDraft(random) {}
 
+  // Either one element that is updated again and again, or accumulators and a few parts that
+  // use them.
   RandomProgram write() {
     if (random_.chance(15)) {
       column();
@@ -69,6 +71,8 @@ class Writer : private UpdateDraft {
     emit(text + ranges(loops) + (is_whole ? "" : clauses(loops, 12)));
   }
 
+  // Sums above all, for they may be reordered; `*=`, `and=` and `or=` of integers wrap or keep
+  // bits, so they are exact too.
   std::string combiner(const DrawnArray& array) {
     static const std::vector<std::string> kAny = {
         " += ", " += ", " += ", " += ", " max= ", " min= "};
@@ -78,6 +82,7 @@ class Writer : private UpdateDraft {
     return random_.pick(kAny);
   }
 
+  // 80 of 100 sum over k, and 15 over r.
   void update(const DrawnArray& array) {
     std::vector<DrawnLoop> loops = loops_over(array.shape);
     const std::vector<std::string> own = subscripts(loops);
@@ -123,6 +128,8 @@ class Writer : private UpdateDraft {
       declare("inout", result.name, result.type, shape);
       emit(text + " += " + clamped(used) + ranges(loops));
     } else {
+      // With the region's iterator in front the result is filled slice by slice over the
+      // region.
       if (by_region)
         declare("inout", result.name, result.type, shape);
       else if (regions_.empty() && random_.chance(30))
@@ -131,11 +138,12 @@ class Writer : private UpdateDraft {
         declare("temp", result.name, result.type, shape);
       emit(text + " = " + bounded(array, used) + ranges(loops));
     }
+    // An inout tensor is defined before the Program, so it may be read anywhere.
     if (declarations_.back().rfind("inout", 0) == 0) result.depth = 0;
     arrays_.push_back(result);
   }
 
-  // acc[at[k]] += .., acc[k // 2] += .., acc[(i + k) % 3] = ..
+  // acc[at[n]] += .., acc[n // 2] += .., acc[(n + 1) % 3] = ..
   // Several points may write one element: an assignment then depends on their order, an update
   // mostly does not.
   void scatter(const DrawnArray& array) {
@@ -144,12 +152,12 @@ class Writer : private UpdateDraft {
     std::vector<std::string> places;
     std::vector<DrawnLoop> loops = {loop};
     const int form = random_.between(0, 99);
+    // Every subscript stays inside: what is read from memory is a position that the context keeps
+    // within the extent, (n + 1) % 3 is below 3, and n // 2 of 0..M below M.
     if (form < 60 || array.shape[0] == "2") {
       places.push_back(selected(array, loop));
     } else if (array.shape[0] == "3") {
       places.push_back("(" + loop.subscript() + (form < 80 ? ") % 3" : " + 1) % 3"));
-      // Every subscript stays inside: n // 2 of 0..M is below M, (n + 1) % 3 below 3, and what is
-      // read from memory is a position that the context keeps within the extent.
     } else {
       loops[0].extent = array.shape[0];
       places.push_back(loop.low < 0 ? "n // 2 + 1" : "n // 2");
@@ -175,6 +183,7 @@ class Writer : private UpdateDraft {
     return position(loop);
   }
 
+  // A tensor of truth values, for `when` and `select`.
   void mask(const DrawnArray& array) {
     const std::vector<DrawnLoop> loops = loops_over(array.shape);
     DrawnArray result{fresh("m"), "bool", array.shape, depth(), true};
@@ -187,6 +196,7 @@ class Writer : private UpdateDraft {
 
   // Targets are what has been defined where this statement stands, accumulators above all.
   void statement() {
+    // Accumulators are named acc*; other tensors that were written are targets at times.
     std::vector<DrawnArray> targets;
     for (const DrawnArray& array : arrays_)
       if (array.is_written && array.type != "position" && array.depth >= 0 &&
@@ -215,6 +225,8 @@ class Writer : private UpdateDraft {
     if (random_.chance(55)) return statements(random_.between(1, 3));
     region();
   }
+  // At most two deep: `loop t in 0..T`, `loop u in 0..2`, or a triangle `loop u in t..T`.
+  // Downwards one time of five.
   void region() {
     const std::string name = depth() == 0 ? "t" : "u";
     DrawnLoop loop{name, depth() == 0 ? "T" : "2", 0};
@@ -230,6 +242,7 @@ class Writer : private UpdateDraft {
       region();
       if (random_.chance(50)) statement();
     }
+    // What was first defined inside of the region is not defined behind it.
     for (DrawnArray& array : arrays_)
       if (array.depth >= depth()) array.depth = -1;
     regions_.pop_back();
@@ -251,6 +264,8 @@ class Writer : private UpdateDraft {
     }
   }
 
+  // Declarations of the interface come before those of temporaries, as a Program lists them. A
+  // size that positions select from has to be at least 1, else there is no position.
   std::string text() const {
     std::string context;
     for (const std::string& size : selected_from_)

@@ -14,6 +14,7 @@ Scene::Scene(const State& current, const Machine& target, Random& numbers)
 }
 
 std::vector<std::string> Scene::loops_of(const std::string& statement) const {
+  // Never empty, since a name is drawn from it: "i" is then refused, which is tested as well.
   std::vector<std::string> names;
   if (std::ranges::find(statements, statement) == statements.end()) return {"i"};
   for (const Loop* loop : path_to(state.tree, statement)) names.push_back(loop->name);
@@ -64,6 +65,8 @@ Tail Scene::tail() {
 }
 
 std::vector<When> Scene::when() {
+  // From the innermost loop outwards, as a nest is left; a few go the other way and are
+  // refused.
   std::vector<When> result;
   std::vector<std::string> loops = loops_of(random.pick(statements));
   const bool first = random.chance(50);
@@ -98,6 +101,7 @@ std::string Scene::of_role(ir::Role role) {
 }
 
 std::pair<std::string, std::string> Scene::dependent_pair() {
+  // Pairs in the order of the statements: what is written earlier is read later.
   std::vector<std::pair<std::string, std::string>> pairs;
   for (std::size_t a = 0; a < statements.size(); ++a)
     for (std::size_t b = a + 1; b < statements.size(); ++b)

@@ -2,6 +2,8 @@
 
 namespace polyte::fuzz {
 
+// Integers two times of three: their sums have the same bits in any order, so far more scripts
+// are legal for them. Small types wrap, which shows what a wrong width computes.
 UpdateDraft::UpdateDraft(Random& random) : random_(random) {
   static const std::vector<std::string> kIntegers = {"i32", "i32", "i32", "i64",
                                                      "u8",  "i16", "u32"};
@@ -19,12 +21,16 @@ void UpdateDraft::emit(const std::string& line) {
   body_.push_back(std::string(2 * regions_.size(), ' ') + line);
 }
 
+// Sizes by name mostly, a literal at times: a constant extent takes other paths through proof
+// and code than a parameter does.
 std::vector<std::string> UpdateDraft::random_shape() {
   std::vector<std::string> shape = {random_.chance(85) ? "M" : "3"};
   if (random_.chance(25)) shape.push_back(random_.chance(80) ? "N" : "2");
   return shape;
 }
 
+// A loop that begins below zero still has the tensor's extent, so that `i - low` is a subscript
+// of it.
 std::vector<DrawnLoop> UpdateDraft::loops_over(const std::vector<std::string>& shape) {
   std::vector<DrawnLoop> loops;
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -50,6 +56,9 @@ std::string UpdateDraft::ranges(const std::vector<DrawnLoop>& loops) {
   return "  for " + join_words(result);
 }
 
+// Any subset of the loops, with a region's iterator in front at times: an input that does not
+// depend on all of them, or that changes from one iteration of a region to the next. One input
+// is reused where the same is wanted again, so that statements share what they read.
 std::string UpdateDraft::input(std::vector<DrawnLoop> loops, const std::string& type) {
   for (const DrawnLoop& region : regions_)
     if (random_.chance(60)) loops.insert(loops.begin(), region);
@@ -66,6 +75,8 @@ std::string UpdateDraft::input(std::vector<DrawnLoop> loops, const std::string& 
   return array.name + "[" + join_words(subscripts(loops)) + "]";
 }
 
+// An input of positions; a quarter of them are copied to a temporary first, so that a subscript
+// is read from what the Program itself has computed.
 std::string UpdateDraft::position(const DrawnLoop& loop) {
   const std::string name = fresh("at");
   const std::string type = random_.chance(50) ? "i32" : "i64";
@@ -74,11 +85,13 @@ std::string UpdateDraft::position(const DrawnLoop& loop) {
   const std::string copy = fresh("q");  // read back from a temporary
   emit("Q" + copy + ": " + copy + "[" + loop.subscript() + "] = " + name + "[" + loop.subscript() +
        "]  for " + loop.range());
+  // Its own type keeps it from being drawn as a value or as a target.
   arrays_.push_back({copy, "position", {loop.extent}, depth(), true});
   read_.insert(copy);
   return copy + "[" + loop.subscript() + "]";
 }
 
+// Any loop or region over this extent: only those are certainly inside of a dimension of it.
 const DrawnLoop* UpdateDraft::loop_of(const std::vector<DrawnLoop>& loops,
                                       const std::string& extent) {
   std::vector<const DrawnLoop*> found;
@@ -97,6 +110,7 @@ std::string UpdateDraft::element(const DrawnArray& array, const std::vector<Draw
   const int form = random_.between(0, 99);
   std::vector<std::string> places;
   bool is_padded = false;
+  // A dimension without a loop of its extent is padded by necessity, others by choice.
   for (const std::string& extent : array.shape) {
     const DrawnLoop* loop = loop_of(loops, extent);
     if (!loop || (form >= own_percent && random_.chance(70))) {
@@ -123,6 +137,8 @@ std::string UpdateDraft::gathered(const DrawnLoop& loop) {
   return name + "[" + loop.subscript() + "]";
 }
 
+// The bounds of every dimension as conditions, and one condition more, so that the guard is not
+// the tensor's own bounds alone.
 std::string UpdateDraft::guarded(const DrawnArray& array, const std::vector<std::string>& places,
                                  const std::vector<DrawnLoop>& loops) {
   std::vector<std::string> conditions;
@@ -136,6 +152,7 @@ std::string UpdateDraft::guarded(const DrawnArray& array, const std::vector<std:
   return "(" + array.name + "[" + join_words(places) + "] if " + text + " else " + literal() + ")";
 }
 
+// Parity, halves, triangles and anti-diagonals: domains that are not boxes.
 std::string UpdateDraft::condition(const std::vector<DrawnLoop>& loops) {
   const DrawnLoop& one = random_.pick(loops);
   const DrawnLoop& other = random_.pick(loops);
@@ -154,6 +171,8 @@ std::string UpdateDraft::condition(const std::vector<DrawnLoop>& loops) {
   }
 }
 
+// What an array that is defined in an inner region holds is not defined outside of it; depth -1
+// marks those.
 std::vector<const DrawnArray*> UpdateDraft::readable(const std::string& type) {
   std::vector<const DrawnArray*> found;
   for (const DrawnArray& array : arrays_)
@@ -165,6 +184,7 @@ std::vector<const DrawnArray*> UpdateDraft::readable(const std::string& type) {
 std::string UpdateDraft::read(const std::vector<DrawnLoop>& loops, int old_percent) {
   const auto old = readable(type_);
   if (old.empty() || !random_.chance(old_percent)) return input(loops, type_);
+  // The newest six times of ten: chains of dependences are longer then.
   const DrawnArray& array =
       *old[old.size() - 1 - (random_.chance(60) ? 0 : random_.below(old.size()))];
   std::string first = element(array, loops, 70);
@@ -187,6 +207,8 @@ std::string UpdateDraft::again(const DrawnArray& array, const std::vector<DrawnL
   return random_.chance(60) ? under + " + " + plain : plain + " + " + under;
 }
 
+// Depth one: an operand is a read, since what is tested are accesses and orders, not
+// arithmetic.
 std::string UpdateDraft::value(const std::vector<DrawnLoop>& loops, int old_percent) {
   const int form = random_.between(0, 99);
   if (form < 40) return read(loops, old_percent);
@@ -203,6 +225,8 @@ std::string UpdateDraft::value(const std::vector<DrawnLoop>& loops, int old_perc
              : "(" + read(loops, old_percent) + " - " + random_.pick(loops).name + ")";
 }
 
+// Floats are bounded to [-6, 6] before they are added up, so that sums of the few terms there
+// are stay exact.
 std::string UpdateDraft::clamped(const std::string& value) {
   return is_integer_ ? value : "min(max(" + value + ", -6), 6)";
 }
