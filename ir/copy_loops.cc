@@ -54,6 +54,7 @@ bool is_even(const Linear& value, int slot) {
                               [&](const auto& division) { return uses(division.numerator, slot); });
 }
 
+// By how much it grows when the variable grows by 1; for an even value that is all that changes.
 std::int64_t step_of(const Linear& value, int slot) {
   std::int64_t step = 0;
   for (const auto& [symbol, coefficient] : value.symbols) step += symbol == slot ? coefficient : 0;
@@ -61,6 +62,7 @@ std::int64_t step_of(const Linear& value, int slot) {
 }
 
 template <std::size_t Width>
+// Width is a template argument so that memcpy becomes one load and one store.
 void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from,
                    std::int64_t from_step, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
@@ -99,6 +101,8 @@ class Copier {
     copy.to = &step.access.subscripts[0].affine;
     copy.target = &cells(step.access);
     copy.width = static_cast<std::size_t>(size_in_bytes(copy.target->dtype));
+    // The value is a load, perhaps with a literal for where its guard fails, or it is that
+    // literal.
     const Node* literal = &step.value[0];
     if (!literal->access.subscripts.empty()) {
       copy.from = &literal->access.subscripts[0].affine;

@@ -11,6 +11,7 @@
 namespace polyte::ir::loop_text {
 namespace {
 
+// By the printer's own names, so that the two agree for every operator.
 std::optional<UnaryOp> unary_from(const std::string& name) {
   for (int i = 0; i <= static_cast<int>(UnaryOp::Tf32); ++i)
     if (loop_text::function_name(static_cast<UnaryOp>(i)) == name) return static_cast<UnaryOp>(i);
@@ -53,6 +54,7 @@ void ExprParser::lanes(Cursor& c, Lanes& into) {
   if (*into.active == Affine(into.count)) into.active = std::nullopt;
 }
 
+// `AFFINE`, `{EXPR}` or `AFFINE + {EXPR}`.
 Index ExprParser::index(Cursor& c) {
   Index result;
   if (c.peek() != '{') result.affine = parse_affine(c);

@@ -16,6 +16,8 @@ Stmt node(decltype(StmtNode::op) op) {
   return std::make_shared<const StmtNode>(StmtNode{std::move(op)});
 }
 
+// The makers keep one form: a Block has no Block as a child and never a single child, an If has a
+// condition. An empty Block is the statement that does nothing.
 void append_flat(std::vector<Stmt>& into, const Stmt& s) {
   const auto* block = std::get_if<Block>(&s->op);
   if (!block) {
@@ -138,6 +140,7 @@ Stmt make_product_group(ProductGroup group) { return node(group); }
 namespace {
 
 template <class Node>
+// For, If, Alloc and Tensorized: nodes whose only child is `body`.
 Stmt with_body(const Stmt& s, const Node& op, const std::function<Stmt(const Stmt&)>& f) {
   Stmt body = f(op.body);
   if (body == op.body) return s;
@@ -205,6 +208,9 @@ Stmt substitute_store(Store store, const Bindings& bindings) {
 
 Stmt substitute(const Stmt& s, const Bindings& bindings) {
   if (bindings.empty()) return s;
+  // Nodes with affine parts of their own are rebuilt here; of all others only children change.
+  // The variable of a For shadows nothing, since names are unique, so bindings hold in its body
+  // as they are.
   const auto below = [&](const Stmt& child) { return substitute(child, bindings); };
   if (const auto* store = std::get_if<Store>(&s->op)) return substitute_store(*store, bindings);
   if (const auto* prefetch = std::get_if<Prefetch>(&s->op))
@@ -242,6 +248,8 @@ Expr rename_loads(const Expr& e, const Renames& buffers) {
   });
 }
 
+// The origin stays: its statement is the Program's, and its loop variables are replaced by
+// substitute(), which rename_bound() calls as well.
 Stmt rename_store(Store store, const Renames& buffers) {
   if (const auto renamed = buffers.find(store.buffer); renamed != buffers.end())
     store.buffer = renamed->second;

@@ -15,6 +15,7 @@ struct Known {
   bool read_only;
 };
 
+// A branch has no name; at() keeps a pointer, so the word needs a place that stays.
 const std::string kNoName = "if";
 
 class Verifier {
@@ -158,6 +159,7 @@ class Verifier {
     if (form_ != Form::Nest && expanded) report(to_string(loop.kind) + " in native form");
     if (loop.uncut && !expanded) report("uncut, but neither vector nor unrolled");
     bind_symbol(loop.var);
+    // What holds inside the loop only: put back below in reverse order.
     threads_ += is_of_threads(loop.kind) ? 1 : 0;
     const bool outside = std::exchange(warps_, warps_ || loop.kind == LoopKind::Warp);
     const bool was_whole = std::exchange(is_whole_, is_whole(loop));
@@ -240,6 +242,7 @@ class Verifier {
     if (store.value->lanes != store.lanes.count)
       report("value of " + std::to_string(store.value->lanes) + " lanes, expected " +
              std::to_string(store.lanes.count));
+    // The number of the lane is bound in the origin alone.
     const bool is_new = is_uneven(store.origin) && symbols_.insert(kLaneNumber).second;
     check_symbols(store.origin.instance);
     if (is_new) symbols_.erase(kLaneNumber);

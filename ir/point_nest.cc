@@ -5,6 +5,8 @@ namespace polyte::ir {
 Result<PointNest, Mismatch> point_nest(const Stmt& s) {
   PointNest nest;
   const Stmt* at = &s;
+  // The bounds may depend on outer loops (i0..i0 + 16): only their difference has to be a
+  // number.
   while (const auto* loop = std::get_if<For>(&(*at)->op)) {
     const std::string& name = loop->loop.empty() ? loop->var : loop->loop;
     if (loop->kind != LoopKind::Serial) return Mismatch{"loop " + name + " is no plain loop"};
