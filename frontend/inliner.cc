@@ -14,10 +14,12 @@ using onnx::FunctionProto;
 using onnx::GraphProto;
 using onnx::NodeProto;
 
+// Limits for untrusted models: of the recursion, and of the graph that a small file can ask for.
 constexpr int kMostDepth = 16;
 constexpr std::int64_t kMostNodes = 100'000;
 
-// The names of a function: none but its own, until the scope ends.
+// Names while the body of a function is imported: its own only. Those around it are set aside,
+// and come back when the scope ends, by an exception too.
 class FunctionScope {
  public:
   FunctionScope(ImportState& state, std::string prefix)
@@ -40,8 +42,9 @@ class FunctionScope {
   std::string prefix_;
 };
 
-// The names that a branch defines, beside those around it; whoever had one of them has
-// it again afterwards.
+// The names that a branch defines, beside those around it. A name that both have means the
+// branch's inside and the outer value again afterwards: it is hidden at the beginning and
+// restored at the end.
 class BranchScope {
  public:
   BranchScope(ImportState& state, const GraphProto& body, std::string prefix)
@@ -91,6 +94,8 @@ class BodyProblems {
   }
   void add(const Unchecked& problem) { unchecked_ = problem.operand; }
 
+  // The worst kind is thrown: an Invalid body is invalid whatever else is unsupported, and
+  // Unchecked, which only says that an earlier problem has been reported, comes last.
   void throw_all() const {
     if (!invalid_.empty()) throw Invalid{invalid_};
     if (!unsupported_.empty()) throw Unsupported{unsupported_};
@@ -129,6 +134,7 @@ Inliner::Inliner(ImportState& state, const onnx::ModelProto& model, std::int64_t
   };
 }
 
+// A function of the model goes before an operator of the same name, as ONNX has it.
 void Inliner::apply(const NodeProto& node, const std::string& name, std::int64_t opset) {
   const auto function = functions_.find({node.domain(), node.op_type()});
   if (function != functions_.end()) return apply_function(*function->second, node, name);
@@ -146,6 +152,7 @@ void Inliner::apply_operator(const NodeProto& node, const std::string& name, std
   }
   if (node.output_size() == 0) throw Invalid{"has no outputs"};
   NodeContext context(state_, node, name, opset);
+  // Adapters mark what they read; what is left over is not known to them, and refused.
   found->adapter(context);
   context.refuse_unread();
   for (const std::string& output : node.output()) {
@@ -154,6 +161,7 @@ void Inliner::apply_operator(const NodeProto& node, const std::string& name, std
   }
 }
 
+// ONNX's rules for a body: nodes are in topological order, and a name has one definition.
 void Inliner::apply_node(const NodeProto& node, const std::string& own_name, std::int64_t opset) {
   for (const std::string& input : node.input()) {
     if (input.empty() || state_.values.contains(input)) continue;
@@ -184,6 +192,7 @@ void Inliner::apply_nodes(const std::vector<NodeProto>& nodes, std::int64_t opse
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeProto& node = nodes[i];
     if (++applied_ > kMostNodes) throw_too_many_nodes();
+    // A body's node without a name is called by its position.
     const std::string own = node.name().empty() ? std::to_string(i) : node.name();
     const std::string who = "in " + named(own) + " (" + printable(node.op_type()) + "): ";
     try {
@@ -238,6 +247,7 @@ std::int64_t Inliner::inlined_nodes(const FunctionProto& function, int depth) {
 void Inliner::apply_function(const FunctionProto& function, const NodeProto& call,
                              const std::string& name) {
   check_call(function, call);
+  // Counted at the outermost call, which contains those in its body.
   if (depth_ == 0 && applied_ + inlined_nodes(function, 1) > kMostNodes) throw_too_many_nodes();
   const std::int64_t opset = opset_of(function);
   std::unordered_map<std::string, ValueId> arguments;
@@ -250,6 +260,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
     else
       absent.insert(function.input(i));
   }
+  // Copies, since each call has other attributes and other absent operands.
   std::vector<NodeProto> nodes(function.node().begin(), function.node().end());
   for (NodeProto& node : nodes) {
     bind_attributes(node, function, call);
@@ -272,6 +283,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
   for (std::size_t i = 0; i < results.size(); ++i) outputs.finish_output(i, results[i]);
 }
 
+// Both branches of an If are imported one after the other; each sees the values around it.
 std::vector<ValueId> Inliner::apply_branch(const GraphProto& body, const std::string& prefix,
                                            std::int64_t opset) {
   if (body.input_size() > 0) throw Unsupported{"a subgraph with inputs"};

@@ -68,6 +68,7 @@ void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& pr
     for (const auto& dim : input.type().tensor_type().shape().dim()) known.insert(symbol_of(dim));
   }
   for (const auto& [name, dims] : options_.shapes) {
+    // An input's own shape is not a symbol's extent; unknown names are reported elsewhere.
     if (inputs.contains(name) || !known.contains(name) || name.empty()) continue;
     if (dims.size() == 1)
       bind(name, dims[0], "--shape", problems);
@@ -93,6 +94,8 @@ void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& 
   }
 }
 
+// Last, for symbols that neither --shape nor an input has bound. The extent may be asked for
+// only once per symbol: further inputs of that symbol find it bound.
 void InputShapes::bind_open(const onnx::GraphProto& graph, ImportProblems& problems) {
   for (const auto& input : graph.input()) {
     if (!state_.input_positions.contains(input.name()) || given_shape(input)) continue;

@@ -23,6 +23,8 @@ std::size_t character_at(const std::string& text, std::size_t at) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   const unsigned second = byte(at + 1);
   const bool is_control = lead == 0xc2 && second < 0xa0;
+  // Second bytes that would make the sequence longer than needed, a surrogate, or above
+  // U+10FFFF.
   const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
   const bool is_outside = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
   return is_control || is_overlong || is_outside ? 0 : length;

@@ -65,6 +65,7 @@ class Expander {
     made_ += body.size();
     if (made_ > kMostTokens)
       fail(at, "macros make more than " + std::to_string(kMostTokens) + " tokens");
+    // A macro is not replaced within its own replacement (C11, 6.10.3.4), so `#define x x` ends.
     active_.insert(name);
     std::vector<Token> result = run(body, depth + 1);
     active_.erase(name);

@@ -181,6 +181,7 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
       if (cursor.is("(") || !type) return result;  // a function
       read_extents(cursor, variable);
     }
+    // `double *x` is an array whose extent is not said; it is refused only if the scop uses it.
     if (pointer && variable.is_scalar) variable.extents = {nullptr};
     variable.is_scalar = variable.is_scalar && !pointer;
     variable.type = type.value_or(DType::F64);

@@ -28,6 +28,7 @@ void TextWriter::statement(const Node& node, const std::string& ranges, const st
   line(node.line, text);
 }
 
+// Loops that hold nothing but each other and one statement need no region: they are its ranges.
 void TextWriter::nodes(const std::vector<Node>& nodes, const std::string& indent) {
   for (const Node& node : nodes) {
     const Node* inner = &node;

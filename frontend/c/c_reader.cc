@@ -20,6 +20,9 @@ class ScopReader {
              std::vector<Fault>& faults)
       : tokens_(tokens), scop_(scop), end_(end), names_(real), faults_(faults) {}
 
+  // The order matters: names before the scop are known when its statements are read, and only
+  // when all are read is it known which variables are sizes, which are written, and which are
+  // used at all.
   ProgramText run(const std::string& fallback_name) {
     std::string name = read_surroundings(tokens_, scop_, names_);
     std::vector<Token> inside(tokens_.begin() + static_cast<std::ptrdiff_t>(scop_) + 1,
@@ -41,6 +44,7 @@ class ScopReader {
 
   ProgramText write(const std::string& name, const std::vector<Node>& nodes,
                     const std::vector<ir::Constraint>& assumed) {
+    // Before the header, since extents may bring further sizes into its parameter list.
     std::vector<std::pair<int, std::string>> declarations;
     for (const Variable* variable : names_.variables())
       if (variable->read || variable->written) {
@@ -60,6 +64,10 @@ class ScopReader {
     return writer.take();
   }
 
+  // never written                                      in
+  // written, and the surroundings can see it, or it
+  // is read before it is written                       inout
+  // written, and used in the scop only                 temp
   std::string declaration(const Variable& variable) {
     if (variable.literal) return constant(variable);
     if (!variable.constant.empty()) return "  const " + variable.name + " = " + variable.constant;
@@ -82,6 +90,7 @@ class ScopReader {
            extents + "]";
   }
 
+  // An integer is written out where it is used (Values::name) and needs no declaration.
   std::string constant(const Variable& variable) {
     Values values(names_);
     const Value number = values.value(variable.literal);
@@ -96,12 +105,14 @@ class ScopReader {
     std::string text = origin + ":" + std::to_string(fault.line) + ":";
     if (fault.column > 0) text += std::to_string(fault.column) + ":";
     text += " " + fault.message;
+    // A statement that is put into words twice reports its faults twice.
     if (problems.empty() || problems.back() != text) problems.push_back(std::move(text));
   }
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
-// What Program text says of the program, at the lines of C.
+// The problems of Program text, `c:LINE: ..` each, with the line of C from which that line
+// comes.
 std::vector<Fault> at_lines_of_c(const UserError& error, const ProgramText& program) {
   std::vector<Fault> faults;
   const std::string text = error.what();
@@ -119,6 +130,7 @@ std::vector<Fault> at_lines_of_c(const UserError& error, const ProgramText& prog
   return faults;
 }
 
+// "src/jacobi-2d.c" is jacobi_2d: the name of a Program where no function is around the scop.
 std::string stem_of(const std::string& origin) {
   const std::size_t begin = origin.find_last_of('/') + 1;
   std::string stem = origin.substr(begin, origin.find('.', begin) - begin);

@@ -68,6 +68,8 @@ void Statements::statement(Cursor& cursor, Nodes& into) {
     while (cursor.peek().kind != TokenKind::End) cursor.next();
     return;
   }
+  // A fault may leave a branch in the middle: whatever happens, the conditions of the
+  // surroundings hold again afterwards.
   const auto where = where_;
   const auto when = when_;
   try {
@@ -172,6 +174,7 @@ void Statements::read_header(Cursor& cursor, Header& header) {
   cursor.expect(";");
   const TreePtr test = parse_expression(cursor);
   cursor.expect(";");
+  // `N > i` is `i < N`.
   const bool turned = test->kind == TreeKind::Binary && test->parts[1]->kind == TreeKind::Name &&
                       test->parts[1]->at.text == header.variable;
   if (test->kind != TreeKind::Binary || test->parts[turned ? 1 : 0]->at.text != header.variable)
@@ -203,12 +206,17 @@ void Statements::loop(Cursor& cursor, Nodes& into) {
   node.end = header.end;
   if (stride > 1) {  // counted from 0 in its own direction
     node.begin = 0;
+    // The number of iterations, ceil((end - begin) / stride); negative if there are none, which
+    // is an empty range all the same.
     node.end = floor_div(header.end - header.begin + (stride - 1), stride);
     node.step = 1;
     const ir::Affine count = ir::Affine::symbol(node.iterator) * stride;
     names_.set_loop(header.variable,
                     header.step > 0 ? header.begin + count : header.end - 1 - count);
   }
+  // What the range of the variable is in numbers, for divisions by it (affine_division): least
+  // value of the begin, greatest of the end. An end that is exclusive makes this one too wide,
+  // which is safe.
   ir::Ranges ranges = values_.ranges();
   for (const std::string& size : names_.sizes()) ranges[size] = {0, std::nullopt};
   ir::Interval range = ir::range_of(node.begin, ranges);
@@ -250,6 +258,10 @@ void Statements::branch(Cursor& cursor, Nodes& into) {
   const int reads = values_.reads();
   std::string condition = values_.condition(test);
   if (values_.reads() > reads) {  // the body may change what it reads
+    // The condition is computed once, into a temporary, and both branches test that:
+    // if (x[i] > 0) x[i] = -1; else y[i] = 1;        S0: condition[] = x[i] > 0
+    //                                                S1: x[i] = -1  when condition[]
+    //                                                S2: y[i] = 1   when not(condition[])
     Variable flag;
     flag.type = DType::Bool;
     flag.at = test->at;
@@ -312,6 +324,7 @@ void Statements::declaration(Cursor& cursor, Nodes& into) {
   if (all.empty()) fail(at, "expected a declaration of variables, got one of something else");
   for (const Declared& declared : all) {
     if (!declared.value || declared.variable->literal || is_constant(declared)) continue;
+    // `double s = x[i];` is an assignment; constants have become part of what uses them.
     const TreePtr target = std::make_shared<const Tree>(Tree{TreeKind::Name, declared.at, {}, {}});
     assign(target, "=", declared.value, into);
   }
@@ -326,6 +339,7 @@ void Statements::assignment(Cursor& cursor, Nodes& into) {
     fail(target->at, target->kind == TreeKind::Call
                          ? "a call of '" + target->at.text + "' alone: expected an assignment"
                          : "expected an assignment to a variable or an element");
+  // i++ as a statement of its own is i += 1.
   const auto one = [&](const Token& at) {
     return std::make_shared<const Tree>(
         Tree{TreeKind::Number, {TokenKind::Number, "1", at.line, at.column}, {}, {}});
@@ -346,6 +360,7 @@ void Statements::assignment(Cursor& cursor, Nodes& into) {
 std::string Statements::next_label() {
   std::string label = label_;
   label_.clear();
+  // The label of the text if it is the first of that name, else the next free S0, S1, ..
   while (label.empty() || !labels_.insert(label).second)
     label = "S" + std::to_string(statements_++);
   return label;

@@ -30,6 +30,7 @@ class Parser {
  public:
   explicit Parser(Cursor& cursor) : cursor_(cursor) {}
 
+  // a ? b : c ? d : e groups to the right, as the recursion does.
   TreePtr choice() {
     if (++depth_ > kDeepestExpression) fail(cursor_.peek(), "the expression is nested too deeply");
     TreePtr condition = binary(0);
@@ -71,7 +72,10 @@ class Parser {
     if (at.text == "-" || at.text == "+" || at.text == "!" || at.text == "~") {
       cursor_.next();
       result = unary();
+      // Unary plus does nothing but promote, as each use of a value does anyway.
       if (at.text != "+") result = make(TreeKind::Unary, at, {result});
+    // `(int)x` and `(x)`: the word after the bracket tells a cast from brackets, since no type
+    // has a name of the file's own.
     } else if (at.text == "(" && is_type_word(cursor_.peek(1).text)) {
       result = cast();
     } else {

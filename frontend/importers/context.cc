@@ -11,6 +11,7 @@ using onnx::AttributeProto;
 
 namespace {
 
+// Operands and result together: shapes are short lists, and anything larger is data.
 constexpr std::int64_t kMostFoldedElements = 4096;
 
 }  // namespace
@@ -45,9 +46,12 @@ NodeContext::NodeContext(ImportState& state, const onnx::NodeProto& node, std::s
 
 const AttributeProto* NodeContext::find(const std::string& name,
                                         AttributeProto::AttributeType type) {
+  // Asking for an attribute makes it a known one, whether the node has it or not:
+  // refuse_unread().
   known_.insert(name);
   for (const AttributeProto& attribute : node_.attribute()) {
     if (attribute.name() != name) continue;
+    // Inside a function these have been replaced (bind_attributes); elsewhere they mean nothing.
     if (!attribute.ref_attr_name().empty())
       throw Unsupported{"attribute '" + name + "' refers to a function's attribute"};
     // IR version 1 has no types.
@@ -122,6 +126,7 @@ std::optional<Tensor> NodeContext::tensor(const std::string& name) {
   }
 }
 
+// Names in the body begin with the node's and the attribute's: `if_3/then_branch/..`.
 std::vector<ValueId> NodeContext::body(const std::string& name) {
   const auto* found = find(name, AttributeProto::GRAPH);
   if (!found) missing(name);
@@ -141,6 +146,8 @@ std::int64_t NodeContext::axis(const std::string& name, std::optional<std::int64
   return resolve_axis(integer(name, otherwise), rank);
 }
 
+// An attribute that no adapter asks for may change the result: ignoring it would compute
+// something else. So would a surplus operand.
 void NodeContext::refuse_unread() const {
   for (const AttributeProto& attribute : node_.attribute()) {
     if (!known_.count(attribute.name()))
@@ -181,6 +188,7 @@ Dims NodeContext::constant_integers(std::size_t i, const char* role) const {
 }
 
 std::string NodeContext::intermediate_name() {
+  // Unique among all names of the model: a later node may be called like this.
   for (;;) {
     std::string name = name_ + ":" + std::to_string(state_.intermediates++);
     if (!state_.names.count(name)) return name;
@@ -224,6 +232,8 @@ void NodeContext::fold_last_node() {
   graph::Value& result = graph.values[static_cast<std::size_t>(node.outputs[0])];
   elements += graph::element_count(result.type.shape);
   if (!foldable || elements > kMostFoldedElements || is_float(result.type.dtype)) return;
+  // The value keeps its number, which names may refer to already, and gets data in place of a
+  // producer.
   result.data = evaluate(graph, static_cast<graph::NodeId>(graph.nodes.size() - 1)).front().bytes;
   result.producer = graph::kNoNode;
   graph.nodes.pop_back();
@@ -260,6 +270,7 @@ ValueId NodeContext::cast(ValueId id, DType to) {
   return type(id).dtype == to ? id : emit(OpKind::Cast, graph::CastAttributes{to}, {id});
 }
 
+// A trailing output without a name is an optional one that is left out.
 std::size_t NodeContext::output_count() const {
   int count = node_.output_size();
   while (count > 0 && node_.output(count - 1).empty()) --count;
@@ -303,6 +314,7 @@ void NodeContext::finish_output(std::size_t i, OpKind op, Attributes attributes,
   fold_last_node();
 }
 
+// An output needs a value of its own, by its own name, even where it is an operand unchanged.
 void NodeContext::finish_output(std::size_t i, ValueId id) {
   finish_output(i, OpKind::Identity, graph::NoAttributes{}, {id});
 }

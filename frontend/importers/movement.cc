@@ -32,6 +32,7 @@ Dims resolve_shape(const Dims& from, const Dims& wanted, bool allow_zero) {
   }
   if (!open) return shape;
   const std::int64_t count = graph::element_count(from);
+  // With an extent of 0 among the others any number would do for the -1.
   if (known == 0 || count % known != 0)
     throw Invalid{"shape " + dims_text(wanted) + " does not divide " + dims_text(from)};
   shape[*open] = count / known;
@@ -62,6 +63,7 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
     if (named && from[d] != 1)
       throw Invalid{"axis " + std::to_string(d) + " has extent " + std::to_string(from[d]) +
                     ", expected 1"};
+    // Without axes all dimensions of extent 1 go.
     if (!named && (axes || from[d] != 1)) shape.push_back(from[d]);
   }
   finish_reshape(c, shape);
@@ -119,6 +121,7 @@ static void import_unsqueeze_13(NodeContext& c) {
 
 static void import_transpose(NodeContext& c) {
   Dims perm(static_cast<std::size_t>(c.rank(c.input(0))));
+  // ONNX's default reverses the dimensions.
   std::iota(perm.rbegin(), perm.rend(), 0);
   if (auto given = c.integers("perm")) perm = *given;
   c.finish(OpKind::Transpose, graph::TransposeAttributes{perm}, {c.input(0)});
@@ -134,6 +137,7 @@ static void import_concat(NodeContext& c) {
 static void import_expand(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
   Dims shape = c.constant_integers(1, "the shape");
+  // Aligned at the last dimension, as NumPy broadcasts: missing ones in front are 1.
   if (shape.size() < from.size()) shape.insert(shape.begin(), from.size() - shape.size(), 1);
   for (std::size_t i = 0; i < from.size(); ++i) {
     std::int64_t& extent = shape[shape.size() - 1 - i];
@@ -149,6 +153,7 @@ static void import_tile(NodeContext& c) {
 
 namespace {
 
+// Constant indices are checked here, where the model can still be named; others at run time.
 void check_indices(NodeContext& c, std::int64_t extent) {
   if (!c.has_input(1) || !c.is_constant(1)) return;
   if (is_float(c.type(c.input(1)).dtype))
@@ -202,6 +207,10 @@ static void import_depth_to_space(NodeContext& c) {
   if (depth * b * b != x[1])
     throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + std::to_string(x[1]) +
                   " channels"};
+  // A block's channels are split off as dimensions of their own and moved beside the rows and
+  // columns:
+  // DCR   [n, i, j, d, h, w] -> [n, d, h, i, w, j] -> [n, d, h*b, w*b]
+  // CRD   [n, d, i, j, h, w] -> the same
   const bool depth_last = mode == "DCR";
   const Dims split =
       depth_last ? Dims{x[0], b, b, depth, x[2], x[3]} : Dims{x[0], depth, b, b, x[2], x[3]};
@@ -240,6 +249,7 @@ static void import_trilu(NodeContext& c) {
 // where(index == position, on, off), the positions lying along a new axis; negative indices count
 // from the end, others out of range are off.
 static void import_one_hot(NodeContext& c) {
+  // The depth may be a float: ONNX allows any numeric type there.
   const Dims depths = elements_as_int([&] {
     Tensor depth = c.constant(1, "the depth");
     if (!is_float(depth.type.dtype)) return depth;
@@ -253,6 +263,8 @@ static void import_one_hot(NodeContext& c) {
     throw Invalid{"input 2 has shape " + dims_text(c.type(values).shape) + ", expected [2]"};
   const std::int64_t rank = c.rank(indices) + 1;
   const auto axis = c.axis("axis", -1, rank);
+  // The new axis is put in at `axis`: positions [depth, 1, ..] broadcast against indices [.., 1,
+  // ..].
   Dims positions_shape(static_cast<std::size_t>(rank - axis), 1),
       index_shape = c.type(indices).shape;
   positions_shape[0] = depth;
@@ -272,6 +284,7 @@ static void import_one_hot(NodeContext& c) {
   const ValueId from_start = c.emit(
       OpKind::Where, none, {is_negative, c.emit(OpKind::Add, none, {spread, extent}), spread});
   const ValueId hit = c.emit(OpKind::Equal, none, {from_start, positions});
+  // `values` is [off, on].
   auto part = [&](std::int64_t at) {
     return c.reshape(c.emit(OpKind::Slice, graph::SliceAttributes{{at}, {1}, {1}}, {values}), {});
   };

@@ -19,6 +19,8 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   const bool up = step > 0;
   auto clamped = [&](std::int64_t at) {
     if (at < 0) at = at < -extent ? -1 : at + extent;  // below the first element
+    // Upwards the end is exclusive, so positions go from 0 to the extent; downwards from the
+    // last element to -1, which as an end means "element 0 included".
     return up ? std::clamp<std::int64_t>(at, 0, extent)
               : std::clamp<std::int64_t>(at, -1, extent - 1);
   };
@@ -38,6 +40,7 @@ void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends,
       (steps && steps->size() != starts.size())) {
     throw Invalid{"starts, ends, axes and steps are of different length"};
   }
+  // Dimensions that no axis names are taken whole.
   graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
   std::vector<bool> seen(shape.size(), false);
   for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -63,6 +66,7 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
   if (given) {
     sizes = *given;
   } else {
+    // Equal parts; from opset 18 on the last one may be smaller: 7 by 3 is 3, 3, 1.
     if (shape[axis] % count != 0 && c.opset() < 18)
       throw Invalid{"extent " + std::to_string(shape[axis]) + " does not split into " +
                     std::to_string(count) + " equal parts"};
@@ -81,6 +85,8 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
   }
   graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
   std::int64_t start = 0;
+  // A slice per output, since graph nodes have no list of results of different shapes. An output
+  // without a name still moves the start of the next one.
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     slice.starts[axis] = start;
     slice.sizes[axis] = sizes[i];
@@ -105,6 +111,7 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
   if (pads.size() != 2 * rank)
     throw Invalid{"got " + std::to_string(pads.size()) + " pads, expected " +
                   std::to_string(2 * rank)};
+  // ONNX lists all begins, then all ends: [b0, b1, .., e0, e1, ..].
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
   graph::PadAttributes pad{{pads.begin(), middle}, {middle, pads.end()}, found->second};
   c.finish(OpKind::Pad, pad, {c.input(0), value});
@@ -131,6 +138,7 @@ static void import_center_crop_pad(NodeContext& c) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto d = static_cast<std::size_t>(axes[i]);
     if (target[i] < 0) throw Invalid{"the target shape is " + dims_text(target)};
+    // Positive: elements to add; negative: to cut, which is a negative pad.
     const std::int64_t more = checked_sub(target[i], shape[d]);
     // Half of it, rounded towards zero, is cut off or added at the beginning.
     pad.begin[d] = more < 0 ? -(-more / 2) : more / 2;
