@@ -10,6 +10,7 @@ namespace polyte::graph {
 
 namespace {
 
+// Values by number, filled group by group; a group reads only what earlier groups have computed.
 class Evaluator {
  public:
   Evaluator(const Graph& graph, std::span<const Tensor> inputs);

@@ -9,6 +9,8 @@ namespace polyte::graph {
 
 namespace {
 
+// Where the text of a decision begins, in characters behind the indentation; longer edges push
+// it on.
 constexpr std::size_t kEdgeColumn = 23;
 
 std::string rule_text(FusionRule rule) {
@@ -65,6 +67,8 @@ class Labels {
   std::map<std::string, int> uses_by_members_, uses_;
 };
 
+// Why an edge was not fused: the verdict in words, with the rule that asked for more, and the
+// operator where the check failed (the witness), which may lie on the way to the post-dominator.
 std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
                          const EdgeDecision& decision, const Labels& label) {
   const std::string producer = label(decision.producer);
@@ -108,6 +112,8 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
   return {};
 }
 
+// A fused edge is explained by the pair that was fused, source and post-dominator. All edges on
+// the paths between the two became fused with it, and say between which operators they lie.
 std::string decision_text(const FusionGraph& graph, const FusionOptions& options,
                           const EdgeDecision& decision, const Labels& label) {
   if (!decision.fused()) return "not fused: " + refusal_text(graph, options, decision, label);
@@ -173,6 +179,7 @@ std::string explain_fusion(const FusionGraph& graph, const FusionOptions& option
   for (std::size_t g = 0; g < report.groups.size(); ++g) {
     const std::set<int> members(report.groups[g].begin(), report.groups[g].end());
     std::set<int> shown = members;
+    // Consumers of this group that also read a value from elsewhere.
     std::set<int> with_outside_operand;
     for (const EdgeDecision* decision : inside[g]) add_named_nodes(*decision, shown);
     for (const EdgeDecision* decision : into[g]) {

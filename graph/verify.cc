@@ -44,12 +44,14 @@ class Verifier {
     const Node& node = graph_.node(id);
     const std::string who = "node '" + node.name + "': ";
     if (!node_names_.insert(node.name).second) fail(who + "name is not unique");
+    // Ids in range, so that types can be looked up.
     bool sound = !node.outputs.empty() && node.outputs.front() != kNoValue;
     if (!sound) fail(who + "no first output");
     for (ValueId input : node.inputs) {
       if (input == kNoValue) continue;
       if (!in_range(input))
         sound = false, fail(who + "input id out of range");
+      // Inputs and constants have no producer: kNoNode is below every id.
       else if (graph_.value(input).producer >= id)
         fail(who + "reads '" + graph_.value(input).name + "' before it exists");
     }
