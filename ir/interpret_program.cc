@@ -283,6 +283,7 @@ class ProgramMachine {
   void enumerate(std::size_t depth, std::size_t fixed) {
     if (depth == point_.size()) return step();
     const Level& level = now_->levels[depth];
+    // Bounds are inclusive on both sides: the greatest lower and the least upper one.
     std::int64_t low = level.lower[0](point_);
     std::int64_t high = level.upper[0](point_);
     for (const SlotAffine& e : level.lower) low = std::max(low, e(point_));
@@ -345,6 +346,8 @@ class ProgramMachine {
       if (value < 0 || value >= cells.shape[i])
         fail(verb + (" " + cells.name) + print_point(subscripts_of(access)) +
              ", outside its shape " + print_point(cells.shape));
+      // Horner's scheme. Each subscript is checked by itself: x[0, 5] of a [2, 4] is not x[1,
+      // 1].
       result = result * cells.shape[i] + value;
     }
     return result;

@@ -71,6 +71,7 @@ class Merger {
       if (!c.expr.uses(iterator)) continue;
       if (c == at_least(it, 0))
         begins = true;
+      // c is number - it >= 0: the iterator is at most that number.
       else if ((c.expr + it).is_constant() && !end && c == at_least(-it, -(c.expr + it).constant()))
         end = (c.expr + it).constant() + 1;
       else
@@ -82,6 +83,7 @@ class Merger {
   void add_pairs(const Statement& s) {
     for (std::size_t i = 0; i + 1 < s.iterators.size(); ++i) {
       const std::string &a = s.iterators[i], &b = s.iterators[i + 1];
+      // Both are summed over, or neither is.
       const bool is_one_kind = is_among(a, s.reductions) == is_among(b, s.reductions);
       if (is_one_kind && extent_of(s, a) && extent_of(s, b)) pairs_[s.name].insert({a, b});
     }

@@ -17,6 +17,7 @@ Result<PointNest, Mismatch> point_nest(const Stmt& s) {
         {loop->var, name, loop->lower[0], (loop->upper[0] - loop->lower[0]).constant()});
     at = &loop->body;
   }
+  // Affine conditions are a mask that some instructions have; one on data belongs to none.
   const auto* branch = std::get_if<If>(&(*at)->op);
   if (branch && !branch->condition) {
     nest.conditions = branch->conditions;

@@ -20,6 +20,7 @@ struct Span {
 // of the other iterators: an over-approximation, so the definition may compute elements that nobody
 // reads, never too few.
 std::optional<Span> span_of(const Statement& s, const std::string& iterator) {
+  // Fourier-Motzkin: what is left bounds the iterator over parameters alone.
   System system = system_of(s.domain);
   for (const std::string& other : s.iterators)
     if (other != iterator) system = eliminate(system, other);

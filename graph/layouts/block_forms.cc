@@ -171,6 +171,7 @@ class Former {
     return BlockForm{std::vector<OperandForm>(node.inputs.size(), OperandForm::Blocked)};
   }
 
+  // Slice, Gather and Pad: other dimensions as they like; channels only in whole blocks.
   Result<BlockForm> part(const Node& node, Padding& padding) const {
     const ValueId x = node.inputs[0];
     if (!is_image(node.outputs[0])) return Decline{"gives one channel or none"};

@@ -96,6 +96,7 @@ ValueId BlockRewriter::to_blocks(ValueId id) {
     x = add(name, OpKind::Pad, pad, {x});
   }
   Dims split = with_channels(dims, blocks);
+  // One element per channel: [n, blocks * c, 1, 1] and [n, blocks, 1, 1, c] are the same bytes.
   if (spatial_size(dims) == 1) return reshape(name, x, with(split, block_));
   ++reorders_;
   split.insert(split.begin() + 2, block_);
@@ -107,6 +108,7 @@ ValueId BlockRewriter::from_blocks(ValueId blocks, const std::string& name, Dims
   const std::size_t rank = shape(blocks).size();
   const std::int64_t channels = shape(blocks)[1] * block_;
   ValueId x = blocks;
+  // Only then does a Transpose move anything.
   if (element_count(shape(x)) != shape(x)[0] * channels) {
     ++reorders_;
     x = add(name, OpKind::Transpose, TransposeAttributes{rotation(rank, false)}, {x});
