@@ -48,7 +48,7 @@ std::vector<std::string> components_of(const std::string& location) {
 
 // Opens the last component through its parents, following no link anywhere: each component is
 // looked up in the descriptor of the one before it, so that nobody can exchange a folder for a link
-// between check and use. O_NONBLOCK, lest a named pipe without a writer holds the process; it is
+// between check and use. O_NONBLOCK keeps open() from waiting for the writer of a named pipe; it is
 // refused afterwards, as no regular file.
 void open_beneath(Descriptor& at, const std::filesystem::path& folder,
                   const std::string& location) {
