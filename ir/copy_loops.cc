@@ -11,6 +11,7 @@ namespace {
 
 using namespace resolved;
 
+// Moves one element of its own type, or writes a literal: no cast, no arithmetic, no lanes.
 bool is_copy(const LoopProgram& program, const Store& store) {
   const auto type_of = [&](const std::string& name) {
     const auto at = std::ranges::find(program.buffers, name, &Buffer::name);
@@ -118,6 +119,7 @@ class Copier {
     std::int64_t begin = step.lower[0].at(slots_), end = step.upper[0].at(slots_);
     for (const Linear& bound : step.lower) begin = std::max(begin, bound.at(slots_));
     for (const Linear& bound : step.upper) end = std::min(end, bound.at(slots_));
+    // The innermost loop around one store: as one run if its addresses are evenly spaced.
     if (step.body.size() == 1 && step.body.front().kind == Step::DoStore) {
       const Copy all = copy_of(step.body.front());
       if (is_run(all, step.slot)) return copy(all, step.slot, begin, end);
@@ -147,6 +149,7 @@ class Copier {
     const auto start = [&](std::int64_t i) {
       if (slot >= 0) slots_[static_cast<std::size_t>(slot)] = i;
     };
+    // [begin, from) filled   [from, to) moved   [to, end) filled
     std::int64_t from = begin, to = copy.from ? end : begin;  // where the guard holds: one interval
     start(begin);
     for (std::size_t i = 0; copy.from && i < copy.guard->size(); ++i) {

@@ -111,6 +111,8 @@ class Compiler {
 
   Code operator()() {
     Code code{.statement = &statement_, .feasible = true};
+    // Per iterator the bounds over those before it, and constraints that bound nothing (in
+    // divisions), which are tested once the iterator has a value.
     const DomainBounds bounds = bounds_of(statement_.domain, statement_.iterators);
     for (const IteratorBounds& b : bounds.of)
       code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});

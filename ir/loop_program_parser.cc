@@ -153,6 +153,8 @@ class Parser {
   Stmt statement(const Line& line) {
     ++next_;
     Cursor c(line.text);
+    // A store begins with the name of its buffer, so a buffer may be called like a statement:
+    // what follows decides, `[` or not.
     const std::size_t begin = c.position();
     const std::string word = c.name();
     if (c.peek() != '[') {

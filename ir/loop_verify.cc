@@ -65,6 +65,7 @@ class Verifier {
     problems.push_back(name_ ? std::string(what_) + " '" + *name_ + "': " + problem : problem);
   }
 
+  // No name is bound twice in a program, not even in separate loops: substitution relies on it.
   void bind_symbol(const std::string& name) {
     if (!used_.insert(name).second) report("the name is taken");
     symbols_.insert(name);
@@ -254,6 +255,8 @@ class Verifier {
     if (known->dtype != store.value->type)
       report("value of type " + std::string(polyte::to_string(store.value->type)) + ", expected " +
              std::string(polyte::to_string(known->dtype)));
+    // A vector store needs lanes that move, by a stride or by an indirect subscript; else they
+    // would race.
     const bool still =
         std::ranges::all_of(store.lanes.strides, [](std::int64_t stride) { return stride == 0; }) &&
         std::ranges::none_of(store.indices, [](const Index& index) {

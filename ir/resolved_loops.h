@@ -196,6 +196,7 @@ class Resolver {
     if (known == buffer_of.end()) fault("buffer '" + buffer + "' does not exist where it is used");
     result.buffer = known->second;
     const std::size_t rank = buffers[static_cast<std::size_t>(known->second)].shape.size();
+    // One subscript: Flat form, a position in row-major order.
     if (indices.size() != rank && indices.size() != 1)
       fault("buffer '" + buffer + "': " + std::to_string(indices.size()) +
             " subscripts, expected " + std::to_string(rank));
@@ -227,6 +228,8 @@ class Resolver {
         for (Step& step : steps(child, depth)) result.push_back(std::move(step));
       return result;
     }
+    // An instruction is executed as the nest that says what it computes. Fences, barriers and
+    // prefetches change no value, and are left out.
     if (const auto* tensorized = std::get_if<Tensorized>(&s->op))
       return steps(tensorized->body, depth);
     Step step;
@@ -284,6 +287,8 @@ class Resolver {
     step.upper = linears(loop.upper);
     step.races = check_races && is_concurrent(loop.kind);
     step.loop_kind = loop.kind;
+    // Iterations of this loop run at once, so accesses to one element from two of them are
+    // recorded per level.
     if (step.races) race_depth = std::max(race_depth, ++depth);
     step.slot = slot(loop.var);
     const bool outside = std::exchange(in_block, in_block || loop.kind == LoopKind::Block);

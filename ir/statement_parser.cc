@@ -10,6 +10,7 @@
 namespace polyte::ir::text {
 namespace {
 
+// `prod`, `all` and `any` are NumPy's names.
 std::optional<Combiner> combiner_of(std::string_view name) {
   struct Spelling {
     std::string_view name;
@@ -96,6 +97,7 @@ bool starts_reduction(const Cursor& cursor,
   return !is_tensor(cursor.peek().text) || cursor.is("in", 3);
 }
 
+// As many values as writes; of several the brackets are part of the form, `(v, p)[m] = (a, b)`.
 std::vector<TreePtr> parse_values(Cursor& cursor, std::size_t count) {
   if (count == 1) return {parse_tree(cursor)};
   std::vector<TreePtr> values;
@@ -118,6 +120,7 @@ TreePtr negative_of(const TreePtr& tree) {
   return std::make_shared<const Tree>(std::move(product));
 }
 
+// Each of the three at most once, in any order.
 void parse_clauses(Cursor& cursor, WrittenStatement& s) {
   while (!cursor.at_end()) {
     if (s.ranges.empty() && cursor.accept("for")) {

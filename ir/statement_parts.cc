@@ -44,6 +44,7 @@ Statement assemble(const StatementParts& parts, bool with_reductions) {
   return s;
 }
 
+// The pair of an ArgMax begins as (-inf, the largest i64), so that any value but a NaN replaces it.
 std::vector<Expr> identities_of(Combiner combiner, const std::vector<Expr>& values) {
   std::vector<Expr> result{identity_of(combiner, values[0]->type)};
   // Of equal values the lower position wins, so the initial one is the highest.
