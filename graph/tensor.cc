@@ -149,7 +149,7 @@ Tensor scale_runs(const Tensor& tensor, const std::vector<double>& factors, std:
   const std::byte* from = tensor.bytes->data();
   std::byte* to = scaled->data();
   // The product is taken in double and rounded once, in both branches.
-  if (tensor.type.dtype == DType::F32) {  // weights of a network: no question an element
+  if (tensor.type.dtype == DType::F32) {  // weights of networks: no branch per element
     for_each_run(elements, factors, run, [&](std::size_t i, double factor) {
       store_as(to + i * sizeof(float),
                static_cast<float>(static_cast<double>(load_as<float>(from + i * sizeof(float))) *

@@ -49,7 +49,7 @@ constexpr bool is_concurrent(LoopKind kind) {
 // Heap: the kernel's scratch (per worker below a Parallel loop). Shared: of the threads of
 // one block of a GPU.
 enum class Memory { Heap, Stack, Register, Shared };
-// Every one.
+// All of them, in order.
 inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register,
                                        Memory::Shared};
 // Written out as code, with no loop left: a test inside is paid for once per copy.
@@ -161,10 +161,10 @@ struct Tensorized {
   std::string intrinsic;
   Stmt body;
 };
-// All threads of a block meet, or those of each warp: what any of them wrote before is seen by
-// all after it. It stands for a conflict: `from` touches the buffer before it, `to` after it, on
-// another thread. Fenced, what threads wrote into shared memory is seen as well by what reads it
-// past them (instructions of scope Warpgroup).
+// A barrier for all threads of a block, or of each warp: what any of them wrote before it, all
+// see after it. It is there because of a conflict: `from` touches the buffer before it and `to`
+// after it, on another thread. Fenced: what threads wrote to shared memory before it is also
+// visible to instructions that read it without the thread's own loads (scope Warpgroup).
 struct Barrier {
   bool of_warp = false;
   std::string from, to, buffer;
@@ -225,7 +225,7 @@ Stmt substitute(const Stmt& s, const Bindings& bindings);
 // base_1, base_2 ...
 Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh);
 void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit);  // pre-order
-// Roots, pre-order.
+// The outermost expressions of every statement, in pre-order.
 void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit);
 bool equal(const Stmt& a, const Stmt& b);
 

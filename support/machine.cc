@@ -119,7 +119,7 @@ int count_cores() {
   return std::max(cores, 1);
 }
 
-// Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a
+// Full-width vector FMAs per cycle, from the makers' optimisation manuals: cores that execute a
 // 512-bit operation in two halves, and client cores with one 512-bit port, issue one.
 int fma_issue(const X86Model& model, const Machine& machine) {
   if (machine.vector_bits < 512) return 2;
