@@ -13,6 +13,7 @@ namespace {
 
 using onnx::TensorProto;
 
+// Without the tensor's name, which the caller puts in front: "initializer 'w' holds 3 elements".
 [[noreturn]] void invalid(const std::string& what) {
   throw UserError(ExitStatus::InvalidInput, what);
 }

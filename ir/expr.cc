@@ -204,6 +204,7 @@ bool same(const LaneRead& a, const LaneRead& b) {
 
 }  // namespace
 
+// Shared subtrees are one object, so most comparisons end at the first line.
 bool equal(const Expr& a, const Expr& b) {
   if (a == b) return true;
   if (!a || !b || a->type != b->type || a->lanes != b->lanes || a->op.index() != b->op.index())
@@ -346,6 +347,7 @@ std::set<std::string> symbols_of(const Expr& e) {
   return symbols;
 }
 
+// The pointers live as long as `e`, and lead into it.
 std::vector<const Load*> loads_of(const Expr& e) {
   std::vector<const Load*> loads;
   for_each_node(e, [&](const ExprNode& n) {

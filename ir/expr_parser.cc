@@ -113,6 +113,7 @@ std::string not_summed(const std::string& name) {
   return "; a sum over " + name + " is written sum[" + name + "] ...";
 }
 
+// Before types are looked for, so that a misspelt name is reported as unknown.
 void check_names_known(const TreePtr& tree, const Scope& scope) {
   std::vector<std::string> names;
   collect_names(tree, names);
@@ -270,6 +271,8 @@ class Typer {
     return b->dtype;
   }
 
+  // A cast has its own type, a select that of its branches, all else that of its first typed
+  // argument.
   std::optional<DType> type_of_call(const Tree& t) const {
     if (const auto type = dtype_from_string(t.text)) return type;
     if (t.text == "select" && t.parts.size() == 3) return first_type({t.parts[1], t.parts[2]});
@@ -374,6 +377,8 @@ class Typer {
     return make_binary(op, std::move(a), std::move(b));
   }
 
+  // Of a + b both have the type of the result; of a < b the result is Bool, and the operands
+  // agree among themselves.
   Expr build_infix(const Tree& t, DType type) const {
     const TreePtr &a = t.parts[0], &b = t.parts[1];
     if (t.text == ">" || t.text == ">=") {  // written from the other side

@@ -37,6 +37,7 @@ class Scanner {
     }
     // The bracket was forgotten: the fault stays with its line.
     if (open_ > 0 && starts_anew()) open_ = 0;
+    // Inside brackets a line goes on with the one before, whatever it begins with.
     bool fresh = open_ == 0;
     while (at_ < text_.size() && look() != '\n') {
       if (look() == '#') {

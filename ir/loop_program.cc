@@ -306,6 +306,10 @@ Stmt rename_bindings(const Stmt& s, const std::function<std::string(const std::s
 
 }  // namespace
 
+// for i in 0..4                 for i_1 in 0..4
+//   alloc t: f32[4]       ->      alloc t_1: f32[4]
+//     t[i] = x[i]                   t_1[i_1] = x[i_1]
+// so that a copy can stand beside the original. What is bound outside, as x is, keeps its name.
 Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh) {
   Bindings loops;
   Renames buffers;
@@ -331,6 +335,7 @@ void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit)
   }
 }
 
+// Subscripts that are affine are no expressions; what a prefetch names is read by nobody.
 void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit) {
   for_each_stmt(s, [&](const Stmt& at) {
     if (const auto* store = std::get_if<Store>(&at->op)) {

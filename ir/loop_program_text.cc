@@ -90,6 +90,7 @@ struct ExprPrinter {
     return name_of(node.type) + "(" +
            (is_float(node.type) ? print_number(o.real) : std::to_string(o.integer)) + ")";
   }
+  // `index_f32(2*i)`: a number of this type, by a name that no cast or literal has.
   std::string operator()(const IndexValue& o) const {
     return "index_" + name_of(node.type) + "(" + to_string(o.value) + print_lanes(o.lanes) + ")";
   }

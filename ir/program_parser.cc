@@ -304,6 +304,7 @@ class ProgramParser {
     body().emplace_back(program_.statements.size() - 1);
   }
 
+  // Problems of the Program as a whole, at the lines of what they are about.
   void add_problems(int header) {
     for (const Problem& p : find_problems(program_)) {
       const auto at = lines_.find(p.subject);

@@ -52,6 +52,7 @@ StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
   }
   for (std::size_t i = regions.size(); i < s.iterators.size(); ++i) {
     std::vector<Constraint> rest = parts.where;
+    // From a copy: where only one of the two bounds is found, both stay predicates.
     const auto begin = take_bound(rest, s.iterators, i, 1);
     const auto end = take_bound(rest, s.iterators, i, -1);
     const bool bounded = begin && end;
@@ -132,6 +133,7 @@ class ProgramPrinter {
         ++i;
       } else {
         const StatementParts parts = parts_of(s, regions);
+        // The name that the parser would give; another one is printed as a label.
         const std::string name = default_name(s.combiner, s.writes[0].buffer);
         print_statement(s, parts, name, update_sign(s.combiner) + " ", indent);
       }

@@ -159,6 +159,7 @@ class Verifier {
              ", goes farther than 2^47 elements");
   }
 
+  // Enumeration needs a lower and an upper bound of every iterator, over those before it.
   bool check_iterators(const Statement& s) {
     const std::size_t before = problems_.size();
     Names seen;

@@ -53,6 +53,8 @@ class ScopReader {
       }
     std::string head = "program " + names_.fresh(name) + "(", where;
     for (const std::string& size : names_.sizes()) head += (head.back() == '(' ? "" : ", ") + size;
+    // An array of extent 0 is undefined in C (C11, 6.7.6.2), so these sizes are known to be
+    // positive.
     for (const std::string& size : extents_)
       where += (where.empty() ? " where " : ", ") + size + " >= 1";
     for (const ir::Constraint& c : assumed)
@@ -150,6 +152,7 @@ std::vector<ir::Program> read_c(std::string_view text, const std::string& origin
   std::vector<ProgramText> texts;
   std::size_t open = tokens.size();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    // A second `scop` before its `endscop` is reported by the statements, which find it inside.
     if (tokens[i].kind == TokenKind::Scop && open == tokens.size()) open = i;
     if (tokens[i].kind != TokenKind::EndScop) continue;
     if (open == tokens.size()) {

@@ -166,6 +166,7 @@ void Statements::set_bounds(Header& header, const std::string& sign, const TreeP
 
 void Statements::read_header(Cursor& cursor, Header& header) {
   cursor.expect("(");
+  // `for (int i = 0; ..)`: the type of a loop variable does not matter, its value is affine.
   while (is_type_word(cursor.peek().text)) cursor.next();
   header.at = cursor.peek();
   header.variable = cursor.expect_name("the variable of the loop");
@@ -255,6 +256,7 @@ void Statements::branch(Cursor& cursor, Nodes& into) {
       return conditional(cursor, into, {{-where->front().expr - 1, false}}, "");
     return conditional(cursor, into, {}, "not(" + values_.condition(test) + ")");
   }
+  // Only what reads memory can change while the branch runs: `if (n % 2)` needs no temporary.
   const int reads = values_.reads();
   std::string condition = values_.condition(test);
   if (values_.reads() > reads) {  // the body may change what it reads

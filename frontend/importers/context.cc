@@ -82,6 +82,7 @@ bool NodeContext::has_attribute(const std::string& name) {
   return false;
 }
 
+// Floats of attributes are f32 in the file: 0.1 is the f32 nearest to it, widened.
 double NodeContext::real(const std::string& name, std::optional<double> otherwise) {
   if (const auto* found = find(name, AttributeProto::FLOAT)) return static_cast<double>(found->f());
   if (!otherwise) missing(name);
@@ -239,6 +240,7 @@ void NodeContext::fold_last_node() {
   graph.nodes.pop_back();
 }
 
+// An intermediate value of the operator, which no other node can name.
 ValueId NodeContext::emit(OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
   add(op, std::move(attributes), std::move(inputs), {intermediate_name()});
   const ValueId id = state_.graph.nodes.back().outputs[0];
@@ -290,6 +292,7 @@ void NodeContext::finish(OpKind op, Attributes attributes, std::vector<ValueId> 
     value_names.push_back(name.empty() ? name : state_.value_name(name));
   add(op, std::move(attributes), std::move(inputs), value_names);
   const std::vector<ValueId> outputs = state_.graph.nodes.back().outputs;
+  // ONNX names, as the scope knows them, not the prefixed ones of the graph.
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (outputs[i] != graph::kNoValue) state_.values[names[i]] = outputs[i];
   }

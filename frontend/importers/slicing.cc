@@ -33,6 +33,7 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   return {from, step, ceil_div(distance, up ? step : -step)};
 }
 
+// Axes may come in any order and leave dimensions out; a graph Slice has all of them, in order.
 void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends,
                   const std::optional<Dims>& axes, const std::optional<Dims>& steps) {
   const Dims& shape = c.type(c.input(0)).shape;
