@@ -19,6 +19,8 @@ namespace polyte::frontend {
 
 namespace {
 
+// From this size on holes of the file are skipped, in memory that the system zeroes as it is
+// touched.
 constexpr std::int64_t kManyBytes = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& location, const std::string& why) {

@@ -44,6 +44,7 @@ std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) 
     return shape->second;
   if (const auto value = options_.values.find(input.name()); value != options_.values.end()) {
     const auto& proto = input.type().tensor_type();
+    // `--value n=16000` does not say whether a scalar or one element is meant: the model does.
     const bool is_scalar = proto.has_shape() && proto.shape().dim_size() == 0;
     return is_scalar ? as_scalar(value->second).type.shape : value->second.type.shape;
   }

@@ -81,6 +81,7 @@ Tensor Importer::value_of_initializer(onnx::TensorProto& proto) const {
 void Importer::import_initializers() {
   for (auto& proto : *model_.mutable_graph()->mutable_initializer()) {
     const std::string name = proto.name();
+    // A second initializer of this name has been reported (collect_names).
     if (state_.values.count(name)) continue;
     try {
       if (name.empty()) throw UserError(ExitStatus::InvalidInput, "has no name");
@@ -301,6 +302,7 @@ void Importer::run() {
 }
 
 Imported Importer::result() {
+  // Only now, after all nodes: one run lists everything that is wrong.
   problems_.throw_if_any(outline_.rows);
   state_.graph.name = onnx_.name().empty() ? "model" : printable(onnx_.name());
   state_.graph.normalise();

@@ -97,6 +97,7 @@ std::string to_string(const TensorType& type) {
 
 std::int64_t element_count(const Dims& shape) { return checked_product(shape); }
 
+// Of shapes of rank 2 or more.
 std::int64_t spatial_size(const Dims& shape) {
   return element_count(Dims(shape.begin() + 2, shape.end()));
 }

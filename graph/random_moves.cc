@@ -176,7 +176,7 @@ void RandomGenerator::add_arg(ValueId x) {
 void RandomGenerator::add_top_k(ValueId x) {
   if (shape(x).empty()) return;
   const std::int64_t axis = axis_of(x);
-  if (chance(2)) {  // many elements, of which most have their likes
+  if (chance(2)) {  // many elements, most of them several times
     TileAttributes tile{Dims(shape(x).size(), 1)};
     tile.repeats[static_cast<std::size_t>(axis)] = 16;
     x = add(OpKind::Tile, tile, {x}, size(x));

@@ -110,6 +110,7 @@ class TreeParser {
 
   TreePtr parse_nested() { return infix(0); }
 
+  // A constant, a call f(..), an element t[..] with perhaps a guard, or a plain name.
   TreePtr name() {
     if (cursor_.is("inf") || cursor_.is("nan")) return make(TreeKind::Real, cursor_.next().text);
     if (cursor_.is("true") || cursor_.is("false")) return make(TreeKind::Name, cursor_.next().text);

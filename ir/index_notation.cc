@@ -160,6 +160,7 @@ class Notation {
 
   // --- tensors -----------------------------------------------------------------------------------
 
+  // The order of the interface: inputs, results, then temporaries; within each as they appear.
   void declare_tensors() {
     const std::string& output = statements_.back().writes[0].buffer;
     for (const int pass : {0, 1, 2}) {  // inputs, results, temporaries

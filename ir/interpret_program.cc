@@ -261,6 +261,7 @@ class ProgramMachine {
     region_names_.push_back(region.iterator);
     regions.push_back(0);
     for (std::int64_t i = 0; i < count; ++i) {
+      // Counted from 0, since begin - 1 or end + 1 may not be representable.
       regions.back() = region.step > 0 ? begin + i : end - 1 - i;
       run(region.body, regions);
     }
@@ -361,6 +362,7 @@ class ProgramMachine {
     const double real = arithmetic::cast(DType::F64, access.cells->dtype, value).real;
     Point index(access.cells->shape.size(), 0);
     std::int64_t rest = position;
+    // The subscripts are taken back out of the row-major position.
     for (std::size_t d = index.size(); d-- > 0; rest /= access.cells->shape[d])
       index[d] = rest % access.cells->shape[d];
     event_.cells.push_back(

@@ -173,10 +173,10 @@ class Verifier {
     symbols_.erase(loop.var);
   }
 
-  // A loop of whole warps begins here, or lanes that run together go on so. `shfl.sync` and the
-  // instructions of a warp need all 32 lanes: a loop of threads from 0 to a constant multiple of 32
-  // has no partial warp, and inside it only bounds and conditions that differ between threads part
-  // the lanes.
+  // Whether a loop of whole warps begins here, or lanes that have been running together still do.
+  // `shfl.sync` and the instructions of a warp need all 32 lanes: a loop of threads from 0 to a
+  // constant multiple of 32 has no partial warp, and inside it only bounds and conditions that
+  // differ between threads separate the lanes.
   bool is_whole(const For& loop) const {
     if (loop.kind != LoopKind::Thread && loop.kind != LoopKind::Lane)
       return is_whole_ && !differs(loop.lower) && !differs(loop.upper);
@@ -190,6 +190,7 @@ class Verifier {
     return std::ranges::any_of(symbols, [&](const std::string& s) { return own_.count(s) > 0; });
   }
 
+  // A condition on data may differ from lane to lane, so lanes are no longer whole behind it.
   void check(const If& branch) {
     at("a branch", kNoName);
     if (branch.conditions.empty() && !branch.condition) report("no condition");
@@ -226,6 +227,7 @@ class Verifier {
     for (std::int64_t extent : b.shape)
       if (extent < 0) report("extent " + std::to_string(extent));
     check(b.swizzle, b);
+    // A second buffer of the name is reported above; the first one keeps its entry.
     const bool fresh = buffers_.emplace(b.name, Known{b.dtype, b.shape.size(), false}).second;
     if (b.of_each_thread && !b.of_lanes) each_.insert(b.name);
     visit(alloc.body);
@@ -319,6 +321,8 @@ class Verifier {
       report("a guard needs a value and the reverse");
   }
 
+  // A register of another lane: shfl.sync is executed by all lanes, and each names its own
+  // register, whose number is part of the instruction and cannot differ from lane to lane.
   void check_value(const Expr& value) {
     const auto* read = std::get_if<LaneRead>(&value->op);
     if (!read) return check_expr(value);

@@ -207,6 +207,7 @@ class Merger {
     };
     const auto first = std::ranges::adjacent_find(s.iterators, are_pair);
     if (first == s.iterators.end()) return false;
+    // (a, b) and (b, c) are pairs: a, b and c become one iterator.
     auto end = std::next(first);
     while (end != s.iterators.end() && are_pair(*std::prev(end), *end)) ++end;
     MergedDimensions::Fused run{s.name, {first, end}, ""};

@@ -99,6 +99,7 @@ Result<Statement> definition_of(const Statement& s, const Precomputed& precomput
   definition.name = precomputed.tensor;
   definition.iterators = precomputed.iterators;
   definition.values = {precomputed.value};
+  // The tensor begins at the first value of each range: a[m - 2, k] for m in 2..M.
   Access cell{precomputed.tensor, {}};
   for (const std::string& iterator : precomputed.iterators) {
     if (!is_among(iterator, s.iterators)) return Decline{s.name + " has no iterator " + iterator};

@@ -236,6 +236,8 @@ class Verifier {
     if (type != b->dtype)
       report("it reads " + b->name + " as " + name_of(type) + ", but it is " + name_of(b->dtype));
     check_symbols(subject_, "a guard", load.guard, s.iterators);
+    // Where its guard fails the element is not read, so what the guard says holds at the read as
+    // well.
     std::vector<Constraint> guarded = domain;
     guarded.insert(guarded.end(), load.guard.begin(), load.guard.end());
     check_indices(s, *b, load.indices, facts, guarded);

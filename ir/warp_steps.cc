@@ -300,11 +300,14 @@ class WarpCompiler {
       const std::int64_t bytes = std::min(at_once(store.buffer, store.indices[0], store.lanes),
                                           at_once(load.buffer, load.indices[0], load.lanes)) *
                                  size_in_bytes(place.dtype);
+      // The smallest piece that cp.async moves.
       if (bytes >= 4) most = bytes;
     }
     add_loads(step, store.value, statement, most);
     for (WarpStep& load : step.body) load.async = store.async && load.kind == WarpStep::Access;
     const std::string place_key = key(store.buffer, store.indices[0], store.lanes);
+    // The store before this one was to the same place, and nobody has read memory since: LLVM
+    // drops it.
     if (last_.key == place_key) *last_.overwritten = true;
     forget();
     last_ = {place_key, std::make_shared<bool>(false)};
@@ -322,6 +325,7 @@ class WarpCompiler {
       last_ = {};
       add_parts(step, statement, load->buffer, load->indices[0], load->lanes, load->guard, false,
                 most);
+      // Lanes whose guard failed do not have the value.
       if (!load->guard.empty()) forget();
     }
   }

@@ -59,6 +59,7 @@ std::optional<FoundCache> find_cache(int level) {
     const std::string folder =
         "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
     if (read_line(folder + "level") != std::to_string(level)) continue;
+    // The first level has two caches; higher ones hold both, "Unified".
     if (read_line(folder + "type") == "Instruction") continue;
     FoundCache found;
     found.cache.bytes = parse_size(read_line(folder + "size"));
@@ -89,6 +90,7 @@ void detect_caches(Machine& machine, bool hypervisor) {
   fill(machine.l1, 1, 32 << 10);
   fill(machine.l2, 2, 1 << 20);
   const int sharers = fill(machine.l3, 3, kGuestL3Bytes);
+  // The kernel counts hardware threads that share it.
   machine.l3.bytes /= sharers;
   if (hypervisor && machine.l3.bytes > kGuestL3Bytes) {
     machine.l3.bytes = kGuestL3Bytes;

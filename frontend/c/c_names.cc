@@ -67,8 +67,8 @@ void Names::close_block() {
   if (blocks_.size() > 1) blocks_.pop_back();
 }
 
-// Two loops one after the other may both be `i`; a loop inside one of that name becomes i_2, as an
-// array or a variable of that name makes it, too.
+// Two successive loops may both be called `i`. A loop inside a loop of that name becomes i_2,
+// and so does one whose name is that of an array or a variable.
 std::string Names::open_loop(const std::string& name) {
   open_block();
   loops_.insert(name);

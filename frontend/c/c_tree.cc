@@ -97,6 +97,7 @@ class Parser {
     return std::make_shared<const Tree>(std::move(tree));
   }
 
+  // A number, (e), f(..), x or x[i][j].
   TreePtr primary() {
     const Token at = cursor_.peek();
     if (at.kind == TokenKind::Number) return make(TreeKind::Number, cursor_.next());

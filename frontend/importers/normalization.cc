@@ -133,6 +133,7 @@ static void import_group_norm(NodeContext& c) {
   }
   const std::int64_t inside =
       shape[0] * groups == 0 ? 0 : graph::element_count(shape) / (shape[0] * groups);
+  // InstanceNormalization of [n, groups, ..] normalises each group by itself.
   const ValueId grouped = c.reshape(x, {shape[0], groups, inside});
   const graph::NormAttributes norm{c.real("epsilon", 1e-5), 0};
   if (!of_channels) {

@@ -161,6 +161,7 @@ void BlockRewriter::replace(NodeId id, OpKind op, Attributes attributes,
                                       {graph_.value(output).name + ".blocks"});
   Node& old = graph_.nodes[static_cast<std::size_t>(id)];
   Node& now = graph_.nodes[static_cast<std::size_t>(made)];
+  // Names are unique, so the new node got a suffix, which goes to the old one.
   std::swap(old.name, now.name);
   now.folded = old.folded;
   blocked_[static_cast<std::size_t>(output)] = now.outputs[0];
@@ -173,6 +174,7 @@ void BlockRewriter::rewrite_conv(NodeId id) {
   auto conv = std::get<ConvAttributes>(node.attributes);
   const Value weight = graph_.value(node.inputs[1]);
   const ValueId x = operand(node, 0, forms_.of(id)->operands[0], shape(node.inputs[0]).size());
+  // A value in blocks has one dimension more.
   const bool in_blocks = shape(x).size() > shape(node.inputs[0]).size();
   conv.input_block = in_blocks ? block_ : 0;
   conv.output_block = block_;

@@ -63,6 +63,7 @@ Combiner combiner_of(OpKind op) {
   }
 }
 
+// g, for each term.
 Expr prepared(OpKind op, const Expr& x) {
   switch (op) {
     case OpKind::ReduceL1:
