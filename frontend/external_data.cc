@@ -82,7 +82,7 @@ void read_fully(int fd, const std::string& location, std::int64_t offset,
   }
 }
 
-// Memory that the system hands out as it is written to.
+// Anonymous memory, which the system provides page by page as it is first written.
 std::pair<std::span<std::byte>, std::shared_ptr<const void>> fresh_memory(
     const std::string& location, std::int64_t size) {
   const auto length = static_cast<std::size_t>(size);

@@ -18,8 +18,8 @@ using onnx::NodeProto;
 constexpr int kMostDepth = 16;
 constexpr std::int64_t kMostNodes = 100'000;
 
-// Names while the body of a function is imported: its own only. Those around it are set aside,
-// and come back when the scope ends, by an exception too.
+// While the body of a function is imported only its own names are visible. Those around it are
+// set aside, and restored when the scope ends, also by an exception.
 class FunctionScope {
  public:
   FunctionScope(ImportState& state, std::string prefix)
@@ -42,9 +42,9 @@ class FunctionScope {
   std::string prefix_;
 };
 
-// The names that a branch defines, beside those around it. A name that both have means the
-// branch's inside and the outer value again afterwards: it is hidden at the beginning and
-// restored at the end.
+// A branch sees the names around it beside its own. A name that both define means the branch's
+// value inside it and the outer one afterwards: it is hidden at the beginning and restored at
+// the end.
 class BranchScope {
  public:
   BranchScope(ImportState& state, const GraphProto& body, std::string prefix)
@@ -67,7 +67,7 @@ class BranchScope {
 
  private:
   ImportState& state_;
-  // The names; those of them that were unknown outside.
+  // Names that the branch defines, and which of them were unknown outside.
   std::unordered_set<std::string> own_, unknown_;
   std::unordered_map<std::string, ValueId> values_;
   std::string prefix_;
@@ -134,7 +134,7 @@ Inliner::Inliner(ImportState& state, const onnx::ModelProto& model, std::int64_t
   };
 }
 
-// A function of the model goes before an operator of the same name, as ONNX has it.
+// A function of the model takes precedence over an operator of the same name, as ONNX has it.
 void Inliner::apply(const NodeProto& node, const std::string& name, std::int64_t opset) {
   const auto function = functions_.find({node.domain(), node.op_type()});
   if (function != functions_.end()) return apply_function(*function->second, node, name);
@@ -152,7 +152,7 @@ void Inliner::apply_operator(const NodeProto& node, const std::string& name, std
   }
   if (node.output_size() == 0) throw Invalid{"has no outputs"};
   NodeContext context(state_, node, name, opset);
-  // Adapters mark what they read; what is left over is not known to them, and refused.
+  // Adapters mark what they read; what is left they do not know, and it is refused.
   found->adapter(context);
   context.refuse_unread();
   for (const std::string& output : node.output()) {

@@ -106,7 +106,7 @@ void Importer::import_inputs() {
       note_default(input.name());
       continue;
     }
-    // There twice.
+    // Listed twice, which collect_names has reported.
     if (state_.values.count(input.name()) || state_.unknown.count(input.name())) continue;
     try {
       import_input(input, shapes);
@@ -362,7 +362,8 @@ Imported import_model(ModelProto model, const std::string& name,
   return importer.result();
 }
 
-// Data lies beside the model itself, wherever the link lies by which it is named.
+// External data lies beside the model file itself, even if the path given is a link in another
+// folder.
 std::filesystem::path folder_of(const std::filesystem::path& file) {
   std::error_code unknown;
   const std::filesystem::path itself = std::filesystem::canonical(file, unknown);

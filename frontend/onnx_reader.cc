@@ -21,7 +21,7 @@ namespace {
   throw UserError(ExitStatus::InvalidInput, name + ": " + what);
 }
 
-// The IR version, by which every writer of models begins: field 1, a small number.
+// The IR version, with which every writer of models begins: field 1, a small number.
 // The byte 0x08 is the key of field 1 with the wire type of a number.
 bool begins_model(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 64;

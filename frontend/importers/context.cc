@@ -189,7 +189,7 @@ Dims NodeContext::constant_integers(std::size_t i, const char* role) const {
 }
 
 std::string NodeContext::intermediate_name() {
-  // Unique among all names of the model: a later node may be called like this.
+  // Unique among all names of the model, since a later node may have this one.
   for (;;) {
     std::string name = name_ + ":" + std::to_string(state_.intermediates++);
     if (!state_.names.count(name)) return name;

@@ -98,7 +98,7 @@ static void import_reshape(NodeContext& c) {
 static void import_flatten(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
   const std::int64_t axis = c.integer("axis", 1), rank = c.rank(c.input(0));
-  // Behind the last axis is a place, too; negative axes count from the input's rank.
+  // The position after the last axis counts as well; negative axes count from the input's rank.
   const auto middle = from.begin() + NodeContext::resolve_axis(axis, axis < 0 ? rank : rank + 1);
   finish_reshape(c, {graph::element_count({from.begin(), middle}),
                      graph::element_count({middle, from.end()})});

@@ -140,8 +140,8 @@ static void import_group_norm(NodeContext& c) {
     const ValueId normalised = c.emit(OpKind::InstanceNormalization, norm, {grouped, scale, bias});
     return c.finish(OpKind::Reshape, graph::ShapeAttributes{shape}, {normalised});
   }
-  // Scale and bias are not of a group here: it is normalised without, and channels are scaled
-  // behind.
+  // Scale and bias belong to channels here: groups are normalised without them, and channels are
+  // scaled afterwards.
   const ValueId one = b.expand(b.number(x, 1), {groups}), zero = b.expand(b.number(x, 0), {groups});
   const ValueId normalised =
       c.reshape(c.emit(OpKind::InstanceNormalization, norm, {grouped, one, zero}), shape);

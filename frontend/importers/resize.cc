@@ -77,9 +77,9 @@ double cubic(double a, double distance) {
   return s < 2 ? ((a * s - 5 * a) * s + 8 * a) * s - 4 * a : 0;
 }
 
-// The filter around x, stretched by 1 / scale where it is to keep what is too fine from aliasing.
-// All elements of an axis have as many taps: 2 or 4, more where the filter is stretched. Taps
-// beyond the border read the element there.
+// The filter around x, stretched by 1 / scale where antialiasing is asked for. All elements of
+// an axis have the same number of taps: 2 or 4, more where the filter is stretched. Taps beyond
+// the border read the element at the border.
 Sample filtered(const Options& options, const Axis& axis, double x) {
   const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double reach = (options.mode == Mode::Linear ? 1 : 2) / stretch;
@@ -228,7 +228,7 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
   if (options.mode != Mode::Nearest && !is_float(type))
     throw Unsupported{"interpolates " + std::string(to_string(type)) +
                       ": supported are f64 f32 f16 bf16"};
-  // A rounding per dimension would be seen in 16 bits.
+  // In 16 bits a rounding per dimension would be visible.
   const bool is_short = size_in_bytes(type) < 4 && options.mode != Mode::Nearest;
   if (is_short) x = c.cast(x, DType::F32);
   for (const Axis& axis : axes) {
