@@ -81,6 +81,7 @@ void collect_names(const GraphProto& graph, ModelOutline& outline, ImportProblem
 
 }  // namespace
 
+// What the importer needs to know before the first node: every name, and who defines it.
 ModelOutline outline_of(const ModelProto& model, const ImportOptions& options,
                         ImportProblems& problems) {
   const GraphProto& graph = model.graph();

@@ -54,6 +54,7 @@ graph::Bytes narrowed(const Field& field, std::int64_t count) {
   return bytes;
 }
 
+// Which field a type uses is written in onnx.proto, beside each field of TensorProto.
 graph::Bytes typed_payload(const TensorProto& proto, DType type, std::int64_t count) {
   switch (type) {
     case DType::F32:

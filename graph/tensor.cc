@@ -30,6 +30,7 @@ const std::byte* element_address(const Tensor& tensor, std::int64_t position) {
   return tensor.bytes->data() + offset;
 }
 
+// Rounded once to floats, truncated to integers; the value has to be in the integer's range.
 void store_real(DType type, std::byte* to, double value) {
   switch (type) {
     case DType::F64:

@@ -9,6 +9,7 @@ namespace polyte::graph {
 
 namespace {
 
+// Ids that are out of range stop only the checks that would follow them.
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph) {}

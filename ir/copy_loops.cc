@@ -71,6 +71,7 @@ void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from,
                 from + i * from_step * static_cast<std::int64_t>(Width), Width);
 }
 
+// Slots of variables as in the interpreter, but whole runs at a time.
 class Copier {
  public:
   explicit Copier(const Resolver& resolver)

@@ -95,6 +95,9 @@ std::string print_lanes(const Lanes& lanes) {
   return text + "}";
 }
 
+// `typed`: the place or a neighbour says the type, so that a literal or index value can stand
+// bare. Where it does not, exactly one operand is printed with `typed` false, and becomes
+// `f32(1)`.
 class ExprPrinter {
  public:
   explicit ExprPrinter(const ExprStyle& style) : style_(style) {}

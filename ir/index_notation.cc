@@ -38,6 +38,8 @@ class Notation {
   Notation(std::vector<WrittenStatement> statements, DType dtype)
       : statements_(std::move(statements)), dtype_(dtype) {}
 
+  // Uses of all statements first: whether a tensor is an input, and how large it is, may follow
+  // from a later statement than its first use.
   Program run() {
     program_.name = "op";
     for (const WrittenStatement& s : statements_) collect(s);

@@ -221,6 +221,7 @@ std::string print_point(const Point& point) {
   return "[" + text + "]";
 }
 
+// Runs the compiled statements. Iterators of regions are the first slots of every point.
 class ProgramMachine {
  public:
   ProgramMachine(const Program& program, std::map<std::string, Cells>& cells,

@@ -139,6 +139,7 @@ class Parser {
     return make_block(std::move(body));
   }
 
+  // The body of a head: the lines after it that are indented further, all alike.
   Stmt nested(const Line& line) {
     if (next_ >= lines_.size() || lines_[next_].indent <= line.indent)
       fail("expected a body, indented");

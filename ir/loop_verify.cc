@@ -18,6 +18,8 @@ struct Known {
 // A branch has no name; at() keeps a pointer, so the word needs a place that stays.
 const std::string kNoName = "if";
 
+// One walk, with what is in scope and who runs there: names, threads that are open, whether
+// lanes are whole.
 class Verifier {
  public:
   Verifier(const LoopProgram& program, Form form) : form_(form) {

@@ -146,6 +146,8 @@ Statement reading(const Statement& statement, const Statement& definition, const
   return result;
 }
 
+// The definition is put in front of the statement's item after its reads were replaced; verify()
+// then has the last word, on names for example.
 Result<Program> with_precomputed(const Program& program, const Precomputed& precomputed) {
   const auto found = std::ranges::find(program.statements, precomputed.statement, &Statement::name);
   if (found == program.statements.end())

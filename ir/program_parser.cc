@@ -28,6 +28,8 @@ std::optional<Role> role_of(std::string_view word) {
   return std::nullopt;
 }
 
+// Collects faults, line by line. What the faults of other lines would only repeat is not said:
+// reads of a `broken_` name, and problems of a Program that is not complete.
 class ProgramParser {
  public:
   // `lexical`: how many faults the lexer found; nothing more is said of their lines.

@@ -87,6 +87,8 @@ std::string update_sign(Combiner combiner) {
   }
 }
 
+// Prints ranges in full, and leaves out what the parser derives by itself: guards of padded
+// reads, the two statements of a reduction, names of statements.
 class ProgramPrinter {
  public:
   explicit ProgramPrinter(const Program& program) : program_(program) {}

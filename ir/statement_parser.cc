@@ -238,6 +238,10 @@ class Maker {
     scope_.program = &program;
   }
 
+  // In this order, as each step needs the one before: which names are iterators; their ranges;
+  // predicates over them; facts of the domain that these make; the shapes of new tensors, which
+  // follow from ranges; and last the accesses and values, whose padded reads get guards from the
+  // facts.
   std::vector<Statement> run() {
     parts_.combiner = written_.combiner;
     parts_.name = written_.label;

@@ -54,6 +54,8 @@ struct FoundCache {
   int sharers = 1;
 };
 
+// Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: indexN are the caches that cpu0 can
+// use, in no promised order.
 std::optional<FoundCache> find_cache(int level) {
   for (int index = 0; index < 16; ++index) {
     const std::string folder =

@@ -200,9 +200,9 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
   return result;
 }
 
-// No parser of C: declarations are read wherever a word of a type stands, and what is none is
-// skipped. Braces open and close blocks, so that a variable of another function is not seen in the
-// scop. The parameters of a function are in a block around its body,
+// This is no parser of C: declarations are read wherever a word of a type stands, and what is
+// none is skipped. Braces open and close blocks, so that a variable of another function is not
+// seen in the scop. The parameters of a function are in a block around its body,
 //
 //    double f(int n, double A[n][n])   {   ..   #pragma scop
 //             ^ opens a block          ^ opens another

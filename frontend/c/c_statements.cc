@@ -44,7 +44,7 @@ std::vector<Node> Statements::run(const std::vector<Token>& tokens) {
   return nodes;
 }
 
-// To behind the statement at fault: its `;`, or before the `}` around it.
+// Skips to behind the statement at fault: past its `;`, or up to the `}` around it.
 void Statements::skip(Cursor& cursor, std::size_t before) {
   int open = 0;
   for (; cursor.peek().kind != TokenKind::End; cursor.next()) {
@@ -231,6 +231,7 @@ void Statements::loop(Cursor& cursor, Nodes& into) {
   if (!node.body.empty()) into.push_back(std::move(node));
 }
 
+// A branch adds its conditions for the statements in it.
 void Statements::conditional(Cursor& cursor, Nodes& into, const std::vector<ir::Constraint>& where,
                              const std::string& when) {
   const auto outer_where = where_;
@@ -387,6 +388,8 @@ void Statements::assign(const TreePtr& target, const std::string& sign, const Tr
   for (const TreePtr& part : target->parts)
     if (const auto index = values_.affine(part)) index->collect_symbols(node.targets);
   for (const std::string name : {"max", "min"}) {  // x = max(x, ...) is an update
+    // On integers this is the update `x max= ..`, a reduction, whose terms a schedule may
+    // reorder.
     const std::string head = name + "(" + node.write + ", ";
     if (sign != "=" || is_float(type) || !node.value.starts_with(head)) continue;
     node.sign = name + "=";

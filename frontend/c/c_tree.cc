@@ -6,7 +6,7 @@
 namespace polyte::frontend::c {
 namespace {
 
-// Limits, for all that reads a tree goes down it by recursion: of brackets, and of operations. A
+// Limits on brackets and on operations, since everything that reads a tree recurses into it. A
 // sum a + b + c + .. groups to the left, and is as deep there as it is long.
 constexpr int kDeepestExpression = 200, kLongest = 1000;
 

@@ -10,7 +10,7 @@ std::string in_brackets(const Value& value) {
   return value.compound ? "(" + value.text + ")" : value.text;
 }
 
-// Stands for C's conversion rank, which only the order among integers is needed of.
+// C's conversion rank, of which only the order among integers matters.
 int rank(DType type) { return size_in_bytes(type); }
 
 // What C computes a small integer in: the integer promotions (C11, 6.3.1.1).
@@ -110,6 +110,7 @@ std::string Values::access(const TreePtr& tree, bool write) {
   return found.name + "[" + text + "]";
 }
 
+// What is affine as a whole stays one affine value; only otherwise are its parts converted.
 Value Values::value(const TreePtr& tree) {
   if (const auto whole = affine(tree)) {
     const std::string text = to_string(*whole);
@@ -199,6 +200,10 @@ Value Values::logical(const TreePtr& tree) {
           DType::Bool, false, true, std::nullopt};
 }
 
+// With double x[N] and short s[N]:
+// x[i] * s[i]     x[i] * f64(s[i])       the wider type
+// s[i] + s[j]     i32(s[i]) + i32(s[j])  promoted
+// s[i] < x[i]     f64(s[i]) < x[i]       compared in double, a bool
 Value Values::binary(const TreePtr& tree) {
   const std::string& sign = tree->at.text;
   if (sign == "&&" || sign == "||") return logical(tree);

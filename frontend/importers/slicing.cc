@@ -154,6 +154,7 @@ static void import_slice_6(NodeContext& c) {
   finish_slice(c, *starts, *ends, c.integers("axes"), {});
 }
 
+// From opset 10 on the attributes of before are operands, and steps are new.
 static void import_slice_10(NodeContext& c) {
   std::optional<Dims> axes, steps;
   if (c.has_input(3)) axes = c.constant_integers(3, "the axes");

@@ -125,6 +125,8 @@ std::optional<UnaryOp> direct(OpKind op) {
   }
 }
 
+// Some of these name x several times. OpTraits (op.cc) says which, so that nothing costly is
+// inlined there.
 Expr applied(const Node& node, const Expr& x) {
   if (const auto op = direct(node.op)) return unary(*op, x);
   switch (node.op) {
