@@ -147,7 +147,7 @@ NodeId Graph::add_node(std::string node_name, OpKind op, Attributes attributes,
 }
 
 // In this order: which nodes stay, which values these use, then new numbers for both. Values
-// keep their relative order, so that the numbering does not depend on how a pass got there.
+// keep their relative order.
 void Graph::normalise() {
   const std::vector<NodeId> order = stable_order(*this, live_nodes(*this));
   std::vector<ValueId> renumbered(values.size(), kNoValue);

@@ -296,7 +296,7 @@ std::optional<Affine> affine_of(const Expr& e) {
   return std::nullopt;
 }
 
-// x[M*j] is read at run time while M is open, and at x[4*j] once M is 4.
+// x[M*j] has an indirect subscript while M is open, and is x[4*j] once M is 4.
 Index settled(const Index& index) {
   if (!index.indirect) return index;
   const auto value = affine_of(index.indirect);
