@@ -54,6 +54,7 @@ class BranchScope {
       for (const std::string& output : node.output()) hide(output);
   }
   ~BranchScope() {
+    // What the branch has defined goes first, then the hidden names come back.
     for (const std::string& name : own_) {
       state_.values.erase(name);
       state_.unknown.erase(name);
@@ -115,6 +116,7 @@ class BodyProblems {
                                                  std::to_string(kMostNodes) + " nodes");
 }
 
+// Fewer are allowed: trailing operands and outputs may be left out.
 void check_call(const FunctionProto& function, const NodeProto& call) {
   if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
     throw Invalid{"the function takes " + std::to_string(function.input_size()) +
@@ -145,6 +147,7 @@ void Inliner::apply(const NodeProto& node, const std::string& name, std::int64_t
 void Inliner::apply_operator(const NodeProto& node, const std::string& name, std::int64_t opset) {
   const Row* found = find_row(node.op_type(), opset);
   if (!found) {
+    // The operator may be known from a later opset on only: the message says from which.
     const Row* later = find_row(node.op_type(), kGreatestOpset);
     throw Unsupported{later ? "operator not supported at this opset, only from " +
                                   std::to_string(later->since) + " on"
@@ -271,6 +274,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
     const FunctionScope scope(state_, name + "/");
     state_.values = std::move(arguments);
     apply_nodes(nodes, opset);
+    // Outputs of a function and of its call correspond by position.
     for (int i = 0; i < call.output_size(); ++i) {
       const auto found = state_.values.find(function.output(i));
       if (found == state_.values.end() && !call.output(i).empty())

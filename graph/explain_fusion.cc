@@ -29,6 +29,7 @@ std::string rule_text(FusionRule rule) {
   return {};
 }
 
+// The largest pattern on the paths is what a rule compares with its limit.
 std::string path_text(OpPattern pattern) {
   switch (pattern) {
     case OpPattern::ElemWise:
@@ -77,6 +78,7 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
   if (decision.source_pattern != graph.nodes[decision.producer].pattern) {
     rule.insert(rule.size() - 1, "; by its group, " + producer + " is one");
   }
+  // The obstacle is the consumer itself, or lies further on.
   const bool direct = decision.witness == decision.consumer;
   const std::string where = direct || decision.witness < 0
                                 ? ""

@@ -42,6 +42,7 @@ std::vector<bool> live_nodes(const Graph& graph) {
 std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& live) {
   const auto consumers = consumers_of(graph);
   std::vector<int> waiting(graph.nodes.size(), 0);
+  // The least number first.
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!live[n]) continue;

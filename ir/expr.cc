@@ -18,6 +18,7 @@ Expr node(DType type, int lanes, decltype(ExprNode::op) op) {
   return std::make_shared<const ExprNode>(ExprNode{type, lanes, std::move(op)});
 }
 
+// There are no implicit conversions or broadcasts: operands agree in type and in lanes.
 void check_same(const Expr& a, const Expr& b, const std::string& what) {
   POLYTE_CHECK(a->type == b->type, what + " of " + name_of(a->type) + " and " + name_of(b->type));
   POLYTE_CHECK(a->lanes == b->lanes, what + " of " + std::to_string(a->lanes) + " and " +
@@ -68,6 +69,7 @@ bool is_defined(BinaryOp op, DType type) {
   }
 }
 
+// `a > b` is Lt with the operands exchanged, so two orders are enough.
 bool is_comparison(BinaryOp op) {
   return op == BinaryOp::Eq || op == BinaryOp::Ne || op == BinaryOp::Lt || op == BinaryOp::Le;
 }
@@ -100,6 +102,7 @@ Expr make_index(Affine value, DType type) {
   return node(type, 1, IndexValue{std::move(value), {}});
 }
 
+// Of one lane; lowering makes vector accesses from it (Lanes).
 Expr make_load(DType type, std::string buffer, std::vector<Index> indices) {
   return node(type, 1, Load{std::move(buffer), std::move(indices), {}, nullptr, {}});
 }
@@ -132,6 +135,7 @@ Expr make_fma(Expr a, Expr b, Expr c) {
   return node(a->type, a->lanes, Fma{a, b, c});
 }
 
+// The condition is per lane, as the values are.
 Expr make_select(Expr condition, Expr a, Expr b) {
   POLYTE_CHECK(condition->type == DType::Bool, "select on " + name_of(condition->type));
   POLYTE_CHECK(condition->lanes == a->lanes, "select with a condition of other lanes");
@@ -161,6 +165,8 @@ namespace {
 // For parts that may be null: `indirect`, `otherwise`.
 bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
+// Structural, part by part: a + b and b + a are not equal, and nothing is normalised here but
+// affine parts, which always are.
 bool same(const Lanes& a, const Lanes& b) {
   return a.count == b.count && a.strides == b.strides && a.active == b.active &&
          a.skipped == b.skipped;
@@ -320,6 +326,7 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   return is_leaf ? leaf(mapped) : mapped;
 }
 
+// What `whole` gives is not searched again, so a replacement may contain what it replaces.
 Expr replace(const Expr& e, const std::function<Expr(const Expr&)>& whole) {
   if (Expr found = whole(e)) return found;
   return map_children(e, [&](const Expr& child) { return replace(child, whole); });

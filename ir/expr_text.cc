@@ -168,6 +168,8 @@ class ExprPrinter {
     if (strength == Primary)
       return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")",
               Primary};
+    // a - (b - c) keeps its brackets, (a - b) - c does not: the left operand may bind as weakly
+    // as the operator itself.
     const auto tighter = static_cast<Strength>(strength + 1);
     std::string sign = to_string(o.op);
     if (strength == And) sign = "and";

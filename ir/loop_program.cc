@@ -149,6 +149,8 @@ Stmt with_body(const Stmt& s, const Node& op, const std::function<Stmt(const Stm
   return node(std::move(copy));
 }
 
+// A block that loses children is made anew by make_block(), which may leave a single statement
+// of it.
 Stmt map_block(const Stmt& s, const Block& block, const std::function<Stmt(const Stmt&)>& f) {
   std::vector<Stmt> body;
   body.reserve(block.body.size());

@@ -86,6 +86,7 @@ std::string print_access(const std::string& buffer, const std::vector<Index>& in
 struct ExprPrinter {
   const ExprNode& node;
 
+  // `f32(0.5)`. A u64 is printed by its bits, as an i64, and read back so.
   std::string operator()(const Literal& o) const {
     return name_of(node.type) + "(" +
            (is_float(node.type) ? print_number(o.real) : std::to_string(o.integer)) + ")";
@@ -94,6 +95,7 @@ struct ExprPrinter {
   std::string operator()(const IndexValue& o) const {
     return "index_" + name_of(node.type) + "(" + to_string(o.value) + print_lanes(o.lanes) + ")";
   }
+  // A guarded load is an operation: (x[i - 1] where i >= 1 else f32(0)).
   std::string operator()(const Load& o) const {
     std::string access = print_access(o.buffer, o.indices, o.lanes);
     if (o.guard.empty()) return access;
@@ -184,6 +186,7 @@ class Printer {
                     ".." + print_bound(loop.upper, "min") + alias + (loop.uncut ? " uncut" : ""));
     print(loop.body, depth + 1);
   }
+  // `if i < N and ?(f32(0) < x[i])`.
   void print_op(const If& branch, int depth) {
     std::string conditions = print_conditions(branch.conditions);
     if (branch.condition)
@@ -215,6 +218,7 @@ class Printer {
       strides += (strides.empty() ? "; " : ",") + std::to_string(stride);
     return print_all(origin.instance, ", ") + strides;
   }
+  // The origin behind `@` is not computed with; executing checks and messages use it.
   void print_op(const Store& store, int depth) {
     const std::string prefix = store.atomic        ? "atomic "
                                : store.nontemporal ? "nontemporal "

@@ -158,6 +158,7 @@ class ProgramParser {
                              : "";
   }
 
+  // An extent may name constants: `x: f32[2*R + 1]`.
   text::TreePtr parse_size(Cursor& cursor) { return constants_.write_out(text::parse_sum(cursor)); }
 
   void parse_declarations(const Line& line, Cursor& cursor) {
@@ -372,6 +373,7 @@ Result<Expr> parse_value(std::string_view text, const Program& program,
     Cursor cursor(lines.front());
     const text::TreePtr tree = text::parse_tree(cursor);
     if (!cursor.at_end()) cursor.fail_expected("the end of the value");
+    // The place says no type, so the text has to: `2 * A[m, k]` does, `2 * m` does not.
     const std::optional<DType> type = text::natural_type(tree, scope);
     if (!type) return Decline{"no tensor or cast says of which type it is"};
     return text::to_expr(tree, *type, scope);

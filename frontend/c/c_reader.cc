@@ -27,6 +27,7 @@ class ScopReader {
     std::string name = read_surroundings(tokens_, scop_, names_);
     std::vector<Token> inside(tokens_.begin() + static_cast<std::ptrdiff_t>(scop_) + 1,
                               tokens_.begin() + static_cast<std::ptrdiff_t>(end_));
+    // The end of the scop is the end of the file for its statements.
     inside.push_back({TokenKind::End, "", tokens_[end_].line, tokens_[end_].column});
     Statements statements(names_, faults_);
     const std::vector<Node> nodes = statements.run(inside);

@@ -46,6 +46,7 @@ std::vector<Node> Statements::run(const std::vector<Token>& tokens) {
 
 // Skips to behind the statement at fault: past its `;`, or up to the `}` around it.
 void Statements::skip(Cursor& cursor, std::size_t before) {
+  // Braces inside the statement, as of a loop whose header was at fault, are skipped as a whole.
   int open = 0;
   for (; cursor.peek().kind != TokenKind::End; cursor.next()) {
     if (cursor.is("{")) ++open;
@@ -151,6 +152,8 @@ void Statements::set_bounds(Header& header, const std::string& sign, const TreeP
                             const Token& at) {
   const ir::Affine first = values_.expect_affine(header.first, "the first value of the loop");
   const ir::Affine last = values_.expect_affine(bound, "the bound of the loop");
+  // up      i = first; i < last     first .. last               last + 1 for <=
+  // down    i = first; i > last     last + 1 .. first + 1       last for >=
   const bool up = header.step > 0;
   if (up ? sign != "<" && sign != "<=" : sign != ">" && sign != ">=")
     fail(at, "expected '" + std::string(up ? "<' or '<=" : ">' or '>=") + "' as the loop counts " +
@@ -224,6 +227,7 @@ void Statements::loop(Cursor& cursor, Nodes& into) {
   const ir::Interval last = ir::range_of(node.end, ranges);
   range.max = last.max;
   values_.set_range(node.iterator, range);
+  // A constant declared inside a loop may differ from iteration to iteration (is_constant).
   ++loops_;
   statement(cursor, node.body);
   --loops_;

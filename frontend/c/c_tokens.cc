@@ -107,6 +107,7 @@ class Scanner {
 
   void skip_quoted(char quote) {
     const int line = line_, column = column_;
+    // An escaped quote does not end the text.
     for (advance(); at_ < text_.size() && look() != quote && look() != '\n'; advance())
       if (look() == '\\') advance();
     if (look() != quote) faults_.push_back({line, column, "the quotation is not closed"});
@@ -124,6 +125,8 @@ class Scanner {
   }
 
   void scan_directive() {
+    // A directive is a whole line, joined at backslashes; its `#` has to be the first thing on
+    // it.
     Token directive{TokenKind::Directive, "#", line_, column_};
     advance();
     std::vector<Token> line;

@@ -134,6 +134,7 @@ std::vector<ValueId> NodeContext::body(const std::string& name) {
   return state_.import_body(found->g(), name_ + "/" + name + "/", opset_);
 }
 
+// -1 is the last dimension, as in NumPy.
 std::int64_t NodeContext::resolve_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     throw Invalid{"axis is " + std::to_string(axis) + ", expected one of " + std::to_string(-rank) +

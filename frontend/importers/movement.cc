@@ -55,6 +55,7 @@ Dims resolve_axes(const Dims& axes, std::int64_t rank) {
 
 void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
   const Dims& from = c.type(c.input(0)).shape;
+  // Dimensions to be dropped.
   Dims gone;
   if (axes) gone = resolve_axes(*axes, c.rank(c.input(0)));
   Dims shape;
@@ -72,6 +73,7 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
 // Axes count in the result: [3, 4] with axes 0, 2 becomes [1, 3, 1, 4].
 void finish_unsqueeze(NodeContext& c, const Dims& axes) {
   const Dims& from = c.type(c.input(0)).shape;
+  // Of the result.
   const auto rank = static_cast<std::int64_t>(from.size() + axes.size());
   const Dims added = resolve_axes(axes, rank);
   Dims shape;
@@ -227,6 +229,7 @@ static void import_space_to_depth(NodeContext& c) {
   const std::int64_t b = block_size(c);
   if (x[2] % b != 0 || x[3] % b != 0)
     throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + dims_text(x)};
+  // [n, c, h, i, w, j] -> [n, i, j, c, h, w] -> [n, i*j*c, h, w]
   const ValueId split = c.reshape(c.input(0), {x[0], x[1], x[2] / b, b, x[3] / b, b});
   const ValueId moved =
       c.emit(OpKind::Transpose, graph::TransposeAttributes{{0, 3, 5, 1, 2, 4}}, {split});

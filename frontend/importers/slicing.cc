@@ -25,6 +25,7 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
               : std::clamp<std::int64_t>(at, -1, extent - 1);
   };
   const std::int64_t from = clamped(start), to = clamped(end);
+  // How far the end is from the start in the direction of the step: 0 or less is no element.
   const std::int64_t distance = up ? to - from : from - to;
   if (distance <= 0) return {0, 1, 0};
   // One element, whatever the step: the negation of the least number would overflow.
@@ -190,6 +191,7 @@ static void import_pad_11(NodeContext& c) {
       throw Invalid{"got " + std::to_string(pads.size()) + " pads for " +
                     std::to_string(axes.size()) + " axes"};
     const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
+    // [begins of all dimensions, ends of all dimensions]; those that no axis names are 0.
     Dims all(2 * rank, 0);
     std::vector<bool> seen(rank, false);
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -24,6 +24,7 @@ Expr min(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }
 
 // max(x, 0) + log(1 + exp(-|x|)): log(exp(x) + 1) without its overflow.
 Expr softplus(const Expr& x) {
+  // exp of a number that is not positive is at most 1.
   const Expr tail = unary(UnaryOp::Exp, unary(UnaryOp::Neg, unary(UnaryOp::Abs, x)));
   return add(max(x, number(x, 0)), unary(UnaryOp::Log, add(number(x, 1), tail)));
 }
