@@ -50,9 +50,9 @@ class Verifier {
     if (!sound) fail(who + "no first output");
     for (ValueId input : node.inputs) {
       if (input == kNoValue) continue;
+      // Inputs and constants have no producer, and kNoNode is below every id.
       if (!in_range(input))
         sound = false, fail(who + "input id out of range");
-      // Inputs and constants have no producer: kNoNode is below every id.
       else if (graph_.value(input).producer >= id)
         fail(who + "reads '" + graph_.value(input).name + "' before it exists");
     }

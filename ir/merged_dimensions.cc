@@ -69,9 +69,9 @@ class Merger {
     std::optional<std::int64_t> end;
     for (const Constraint& c : s.domain) {
       if (!c.expr.uses(iterator)) continue;
+      // `it >= 0`, or `number - it >= 0`: the iterator is at most that number.
       if (c == at_least(it, 0))
         begins = true;
-      // c is number - it >= 0: the iterator is at most that number.
       else if ((c.expr + it).is_constant() && !end && c == at_least(-it, -(c.expr + it).constant()))
         end = (c.expr + it).constant() + 1;
       else

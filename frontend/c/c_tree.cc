@@ -74,9 +74,8 @@ class Parser {
       result = unary();
       // Unary plus does nothing but promote, as each use of a value does anyway.
       if (at.text != "+") result = make(TreeKind::Unary, at, {result});
-    // `(int)x` and `(x)`: the word after the bracket tells a cast from brackets, since no type
-    // has a name of the file's own.
     } else if (at.text == "(" && is_type_word(cursor_.peek(1).text)) {
+      // `(int)x`, not `(x)`: the word after the bracket decides, as typedefs are not read.
       result = cast();
     } else {
       result = primary();
