@@ -33,12 +33,15 @@ double measure_bandwidth(int threads) {
       static_cast<std::size_t>(std::clamp(4 * detect_last_cache().bytes, kLeast, kMost));
   const std::vector<char> from(bytes, 1);
   std::vector<char> to(bytes, 0);
+  // The first copy touches the pages, and is not timed.
   copy_by(threads, from, to);
   double best = 0;
   for (int i = 0; i < kRounds; ++i) {
     const auto start = Clock::now();
     copy_by(threads, from, to);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    // Each byte is read once and written once. What a store reads to fill its line is not
+    // counted.
     best = std::max(best, 2.0 * static_cast<double>(bytes) / std::max(seconds, 1e-9));
   }
   return best;

@@ -15,7 +15,8 @@ double seconds_of(const Contender& contender, std::int64_t iterations) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Executions that fill a round, after a warm-up.
+// Executions that fill a round, after a warm-up: batches double until one is long enough to be
+// timed, and the last, warm one says how long an execution takes.
 std::int64_t calibrate(const Contender& contender, const MeasureOptions& options) {
   double total = 0, last = 0;
   std::int64_t iterations = 1;
@@ -59,6 +60,8 @@ std::vector<Timing> measure(const std::vector<Contender>& contenders,
   }
   for (int round = 0; round < options.rounds; ++round) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
+      // Another contender begins each round, so that none always runs first or behind the same
+      // one.
       const std::size_t at = (i + static_cast<std::size_t>(round)) % contenders.size();
       const double seconds = seconds_of(contenders[at], timings[at].iterations);
       timings[at].rounds.push_back(seconds * 1e9 / static_cast<double>(timings[at].iterations));
@@ -70,6 +73,7 @@ std::vector<Timing> measure(const std::vector<Contender>& contenders,
 Ratio ratio_of(const Timing& a, const Timing& b) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(a.rounds.size(), b.rounds.size()); ++i) {
+    // Of rounds that were side by side: what slowed the machine then slowed both.
     ratios.push_back(a.rounds[i] / b.rounds[i]);
   }
   const auto [low, high] = bracket(ratios);

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-// Single-precision operations a second of one thread; 0: the share of peak is not known on
+// Single-precision operations per second of one thread; 0: the share of peak is not known on
 // this machine.
 extern "C" double polyte_measure_fma_peak() noexcept {
   try {

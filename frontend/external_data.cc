@@ -19,6 +19,8 @@ namespace polyte::frontend {
 
 namespace {
 
+// From this size on holes of the file are skipped, in memory that the system zeroes as it is
+// touched.
 constexpr std::int64_t kManyBytes = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& location, const std::string& why) {
@@ -48,7 +50,7 @@ std::vector<std::string> components_of(const std::string& location) {
 
 // Opens the last component through its parents, following no link anywhere: each component is
 // looked up in the descriptor of the one before it, so that nobody can exchange a folder for a link
-// between check and use. O_NONBLOCK, lest a named pipe without a writer holds the process; it is
+// between check and use. O_NONBLOCK keeps open() from waiting for the writer of a named pipe; it is
 // refused afterwards, as no regular file.
 void open_beneath(Descriptor& at, const std::filesystem::path& folder,
                   const std::string& location) {
@@ -80,7 +82,7 @@ void read_fully(int fd, const std::string& location, std::int64_t offset,
   }
 }
 
-// Memory that the system hands out as it is written to.
+// Anonymous memory, which the system provides page by page as it is first written.
 std::pair<std::span<std::byte>, std::shared_ptr<const void>> fresh_memory(
     const std::string& location, std::int64_t size) {
   const auto length = static_cast<std::size_t>(size);

@@ -42,6 +42,7 @@ void ImportProblems::throw_all(std::span<const NodeCoverage> rows) const {
   lines.insert(lines.end(), over_limit_.begin(), over_limit_.end());
   const std::vector<std::string> unsupported = unsupported_lines(rows);
   lines.insert(lines.end(), unsupported.begin(), unsupported.end());
+  // A model that is wrong is reported as wrong, whatever else it lacks.
   const ExitStatus status = !invalid_.empty()      ? ExitStatus::InvalidInput
                             : !over_limit_.empty() ? ExitStatus::ResourceLimit
                                                    : ExitStatus::Unsupported;
@@ -52,6 +53,7 @@ void ImportProblems::throw_all(std::span<const NodeCoverage> rows) const {
 std::vector<std::string> ImportProblems::unsupported_lines(
     std::span<const NodeCoverage> rows) const {
   std::vector<std::pair<std::string, std::string>> table;
+  // A node whose own problem is listed already is not counted as unsupported once more.
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const NodeCoverage& row = rows[n];
     if (row.supported || reported_nodes_.contains(n)) continue;

@@ -14,10 +14,12 @@ using onnx::FunctionProto;
 using onnx::GraphProto;
 using onnx::NodeProto;
 
+// Limits for untrusted models: of the recursion, and of the graph that a small file can ask for.
 constexpr int kMostDepth = 16;
 constexpr std::int64_t kMostNodes = 100'000;
 
-// The names of a function: none but its own, until the scope ends.
+// While the body of a function is imported only its own names are visible. Those around it are
+// set aside, and restored when the scope ends, also by an exception.
 class FunctionScope {
  public:
   FunctionScope(ImportState& state, std::string prefix)
@@ -40,8 +42,9 @@ class FunctionScope {
   std::string prefix_;
 };
 
-// The names that a branch defines, beside those around it; whoever had one of them has
-// it again afterwards.
+// A branch sees the names around it beside its own. A name that both define means the branch's
+// value inside it and the outer one afterwards: it is hidden at the beginning and restored at
+// the end.
 class BranchScope {
  public:
   BranchScope(ImportState& state, const GraphProto& body, std::string prefix)
@@ -51,6 +54,7 @@ class BranchScope {
       for (const std::string& output : node.output()) hide(output);
   }
   ~BranchScope() {
+    // What the branch has defined goes first, then the hidden names come back.
     for (const std::string& name : own_) {
       state_.values.erase(name);
       state_.unknown.erase(name);
@@ -64,7 +68,7 @@ class BranchScope {
 
  private:
   ImportState& state_;
-  // The names; those of them that were unknown outside.
+  // Names that the branch defines, and which of them were unknown outside.
   std::unordered_set<std::string> own_, unknown_;
   std::unordered_map<std::string, ValueId> values_;
   std::string prefix_;
@@ -91,6 +95,8 @@ class BodyProblems {
   }
   void add(const Unchecked& problem) { unchecked_ = problem.operand; }
 
+  // The worst kind is thrown: an Invalid body is invalid whatever else is unsupported, and
+  // Unchecked, which only says that an earlier problem has been reported, comes last.
   void throw_all() const {
     if (!invalid_.empty()) throw Invalid{invalid_};
     if (!unsupported_.empty()) throw Unsupported{unsupported_};
@@ -110,6 +116,7 @@ class BodyProblems {
                                                  std::to_string(kMostNodes) + " nodes");
 }
 
+// Fewer are allowed: trailing operands and outputs may be left out.
 void check_call(const FunctionProto& function, const NodeProto& call) {
   if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
     throw Invalid{"the function takes " + std::to_string(function.input_size()) +
@@ -129,6 +136,7 @@ Inliner::Inliner(ImportState& state, const onnx::ModelProto& model, std::int64_t
   };
 }
 
+// A function of the model takes precedence over an operator of the same name, as ONNX has it.
 void Inliner::apply(const NodeProto& node, const std::string& name, std::int64_t opset) {
   const auto function = functions_.find({node.domain(), node.op_type()});
   if (function != functions_.end()) return apply_function(*function->second, node, name);
@@ -139,6 +147,7 @@ void Inliner::apply(const NodeProto& node, const std::string& name, std::int64_t
 void Inliner::apply_operator(const NodeProto& node, const std::string& name, std::int64_t opset) {
   const Row* found = find_row(node.op_type(), opset);
   if (!found) {
+    // The operator may be known from a later opset on only: the message says from which.
     const Row* later = find_row(node.op_type(), kGreatestOpset);
     throw Unsupported{later ? "operator not supported at this opset, only from " +
                                   std::to_string(later->since) + " on"
@@ -146,6 +155,7 @@ void Inliner::apply_operator(const NodeProto& node, const std::string& name, std
   }
   if (node.output_size() == 0) throw Invalid{"has no outputs"};
   NodeContext context(state_, node, name, opset);
+  // Adapters mark what they read; what is left they do not know, and it is refused.
   found->adapter(context);
   context.refuse_unread();
   for (const std::string& output : node.output()) {
@@ -154,6 +164,7 @@ void Inliner::apply_operator(const NodeProto& node, const std::string& name, std
   }
 }
 
+// ONNX's rules for a body: nodes are in topological order, and a name has one definition.
 void Inliner::apply_node(const NodeProto& node, const std::string& own_name, std::int64_t opset) {
   for (const std::string& input : node.input()) {
     if (input.empty() || state_.values.contains(input)) continue;
@@ -184,6 +195,7 @@ void Inliner::apply_nodes(const std::vector<NodeProto>& nodes, std::int64_t opse
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeProto& node = nodes[i];
     if (++applied_ > kMostNodes) throw_too_many_nodes();
+    // A body's node without a name is called by its position.
     const std::string own = node.name().empty() ? std::to_string(i) : node.name();
     const std::string who = "in " + named(own) + " (" + printable(node.op_type()) + "): ";
     try {
@@ -238,6 +250,7 @@ std::int64_t Inliner::inlined_nodes(const FunctionProto& function, int depth) {
 void Inliner::apply_function(const FunctionProto& function, const NodeProto& call,
                              const std::string& name) {
   check_call(function, call);
+  // Counted at the outermost call, which contains those in its body.
   if (depth_ == 0 && applied_ + inlined_nodes(function, 1) > kMostNodes) throw_too_many_nodes();
   const std::int64_t opset = opset_of(function);
   std::unordered_map<std::string, ValueId> arguments;
@@ -250,6 +263,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
     else
       absent.insert(function.input(i));
   }
+  // Copies, since each call has other attributes and other absent operands.
   std::vector<NodeProto> nodes(function.node().begin(), function.node().end());
   for (NodeProto& node : nodes) {
     bind_attributes(node, function, call);
@@ -260,6 +274,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
     const FunctionScope scope(state_, name + "/");
     state_.values = std::move(arguments);
     apply_nodes(nodes, opset);
+    // Outputs of a function and of its call correspond by position.
     for (int i = 0; i < call.output_size(); ++i) {
       const auto found = state_.values.find(function.output(i));
       if (found == state_.values.end() && !call.output(i).empty())
@@ -272,6 +287,7 @@ void Inliner::apply_function(const FunctionProto& function, const NodeProto& cal
   for (std::size_t i = 0; i < results.size(); ++i) outputs.finish_output(i, results[i]);
 }
 
+// Both branches of an If are imported one after the other; each sees the values around it.
 std::vector<ValueId> Inliner::apply_branch(const GraphProto& body, const std::string& prefix,
                                            std::int64_t opset) {
   if (body.input_size() > 0) throw Unsupported{"a subgraph with inputs"};

@@ -44,6 +44,7 @@ std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) 
     return shape->second;
   if (const auto value = options_.values.find(input.name()); value != options_.values.end()) {
     const auto& proto = input.type().tensor_type();
+    // `--value n=16000` does not say whether a scalar or one element is meant: the model does.
     const bool is_scalar = proto.has_shape() && proto.shape().dim_size() == 0;
     return is_scalar ? as_scalar(value->second).type.shape : value->second.type.shape;
   }
@@ -68,6 +69,7 @@ void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& pr
     for (const auto& dim : input.type().tensor_type().shape().dim()) known.insert(symbol_of(dim));
   }
   for (const auto& [name, dims] : options_.shapes) {
+    // An input's own shape is not a symbol's extent; unknown names are reported elsewhere.
     if (inputs.contains(name) || !known.contains(name) || name.empty()) continue;
     if (dims.size() == 1)
       bind(name, dims[0], "--shape", problems);
@@ -93,6 +95,8 @@ void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& 
   }
 }
 
+// Last, for symbols that neither --shape nor an input has bound. The extent may be asked for
+// only once per symbol: further inputs of that symbol find it bound.
 void InputShapes::bind_open(const onnx::GraphProto& graph, ImportProblems& problems) {
   for (const auto& input : graph.input()) {
     if (!state_.input_positions.contains(input.name()) || given_shape(input)) continue;

@@ -12,6 +12,8 @@ using onnx::GraphProto;
 using onnx::ModelProto;
 using onnx::NodeProto;
 
+// A model imports one opset per domain; "" and "ai.onnx" are two names of one domain, which may
+// then come twice.
 std::int64_t opset_of(const ModelProto& model, ImportProblems& problems) {
   std::int64_t opset = 1;
   bool found = false;
@@ -37,6 +39,7 @@ std::int64_t opset_of(const ModelProto& model, ImportProblems& problems) {
   return opset;
 }
 
+// Names of nodes are optional in ONNX: a node without one is called by its first output.
 NodeCoverage row_of(const NodeProto& node, int number, std::int64_t opset) {
   NodeCoverage row{node.name(), node.op_type(), opset, false, {}};
   if (!is_onnx_domain(node.domain())) row.op = node.domain() + "::" + row.op;
@@ -45,6 +48,8 @@ NodeCoverage row_of(const NodeProto& node, int number, std::int64_t opset) {
   return row;
 }
 
+// ONNX graphs are in SSA form: each name has one definition. An initializer may repeat the name
+// of an input, whose default value it then is.
 void collect_names(const GraphProto& graph, ModelOutline& outline, ImportProblems& problems) {
   for (const auto& tensor : graph.initializer()) {
     if (!outline.initializers.insert(tensor.name()).second)
@@ -76,6 +81,7 @@ void collect_names(const GraphProto& graph, ModelOutline& outline, ImportProblem
 
 }  // namespace
 
+// What the importer needs to know before the first node: every name, and who defines it.
 ModelOutline outline_of(const ModelProto& model, const ImportOptions& options,
                         ImportProblems& problems) {
   const GraphProto& graph = model.graph();

@@ -6,9 +6,9 @@ namespace polyte::frontend {
 
 namespace {
 
-// The length of the character of UTF-8 at `at` (RFC 3629); 0 where there is none, or a control
-// character, be it of two bytes: U+0080 to U+009F. Encodings that are longer than they need be,
-// halves of surrogate pairs and what lies beyond U+10FFFF are none.
+// The length of the UTF-8 character at `at` (RFC 3629); 0 where there is none, or for a control
+// character, including those of two bytes (U+0080 to U+009F). Overlong encodings, halves of
+// surrogate pairs and anything beyond U+10FFFF are no characters.
 std::size_t character_at(const std::string& text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -23,6 +23,8 @@ std::size_t character_at(const std::string& text, std::size_t at) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   const unsigned second = byte(at + 1);
   const bool is_control = lead == 0xc2 && second < 0xa0;
+  // Second bytes that would make the sequence longer than needed, a surrogate, or above
+  // U+10FFFF.
   const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
   const bool is_outside = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
   return is_control || is_overlong || is_outside ? 0 : length;

@@ -81,6 +81,7 @@ Tensor Importer::value_of_initializer(onnx::TensorProto& proto) const {
 void Importer::import_initializers() {
   for (auto& proto : *model_.mutable_graph()->mutable_initializer()) {
     const std::string name = proto.name();
+    // A second initializer of this name has been reported (collect_names).
     if (state_.values.count(name)) continue;
     try {
       if (name.empty()) throw UserError(ExitStatus::InvalidInput, "has no name");
@@ -105,7 +106,7 @@ void Importer::import_inputs() {
       note_default(input.name());
       continue;
     }
-    // There twice.
+    // Listed twice, which collect_names has reported.
     if (state_.values.count(input.name()) || state_.unknown.count(input.name())) continue;
     try {
       import_input(input, shapes);
@@ -301,6 +302,7 @@ void Importer::run() {
 }
 
 Imported Importer::result() {
+  // Only now, after all nodes: one run lists everything that is wrong.
   problems_.throw_if_any(outline_.rows);
   state_.graph.name = onnx_.name().empty() ? "model" : printable(onnx_.name());
   state_.graph.normalise();
@@ -360,7 +362,8 @@ Imported import_model(ModelProto model, const std::string& name,
   return importer.result();
 }
 
-// Data lies beside the model itself, wherever the link lies by which it is named.
+// External data lies beside the model file itself, even if the path given is a link in another
+// folder.
 std::filesystem::path folder_of(const std::filesystem::path& file) {
   std::error_code unknown;
   const std::filesystem::path itself = std::filesystem::canonical(file, unknown);

@@ -77,7 +77,7 @@ struct Coverage {
 };
 Coverage coverage(const std::filesystem::path& file, const ImportOptions& options = {});
 
-// The table of the importer, for `polyte ops`: one row an operator and range of opsets, sorted.
+// The table of the importer, for `polyte ops`: one row per operator and range of opsets, sorted.
 struct OperatorSupport {
   std::string op;
   int since = 1, until = 1;

@@ -21,7 +21,7 @@ namespace {
   throw UserError(ExitStatus::InvalidInput, name + ": " + what);
 }
 
-// The IR version, by which every writer of models begins: field 1, a small number.
+// The IR version, with which every writer of models begins: field 1, a small number.
 // The byte 0x08 is the key of field 1 with the wire type of a number.
 bool begins_model(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 64;
@@ -39,6 +39,7 @@ Message parse(std::string_view bytes, const std::string& name, const char* what)
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
   const bool parsed = message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
+  // Stopped at the very end of what began as a model: the file was cut off.
   if (!parsed && in.CurrentPosition() >= static_cast<int>(bytes.size()) && begins_model(bytes))
     fail(name, std::string("ends in the middle of ") + what + ", after " +
                    std::to_string(bytes.size()) + " bytes: was all of it downloaded or copied?");
@@ -51,6 +52,8 @@ Message parse(std::string_view bytes, const std::string& name, const char* what)
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
+  // Without O_NONBLOCK opening a named pipe would wait for a writer, before fstat could refuse
+  // it.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const int error = errno;

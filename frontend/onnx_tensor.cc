@@ -13,6 +13,7 @@ namespace {
 
 using onnx::TensorProto;
 
+// Without the tensor's name, which the caller puts in front: "initializer 'w' holds 3 elements".
 [[noreturn]] void invalid(const std::string& what) {
   throw UserError(ExitStatus::InvalidInput, what);
 }
@@ -26,6 +27,8 @@ std::int64_t parse_number(const std::string& key, const std::string& text) {
   return value;
 }
 
+// onnx.proto, TensorProto.external_data: pairs of strings. Other keys, such as a checksum, are
+// hints.
 ExternalData external_of(const TensorProto& proto) {
   ExternalData data;
   for (const auto& entry : proto.external_data()) {
@@ -51,6 +54,7 @@ graph::Bytes narrowed(const Field& field, std::int64_t count) {
   return bytes;
 }
 
+// Which field a type uses is written in onnx.proto, beside each field of TensorProto.
 graph::Bytes typed_payload(const TensorProto& proto, DType type, std::int64_t count) {
   switch (type) {
     case DType::F32:
@@ -81,6 +85,8 @@ graph::Bytes typed_payload(const TensorProto& proto, DType type, std::int64_t co
   return narrowed<std::uint8_t>(proto.int32_data(), count);
 }
 
+// Little-endian, row-major, as the hosts that this runs on: the bytes are taken over without a
+// copy.
 graph::Bytes raw_payload(std::string raw, std::int64_t size) {
   if (static_cast<std::int64_t>(raw.size()) != size) {
     invalid("holds " + std::to_string(raw.size()) + " bytes of raw data, expected " +
@@ -149,6 +155,8 @@ void check_size(const graph::TensorType& type, const ImportOptions& options) {
   }
 }
 
+// Where the elements are depends on the writer: in another file, as raw bytes, or in a field of
+// the type's width. The declared size is checked first, before memory of that size is taken.
 graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& folder,
                                const ImportOptions& options) {
   const auto dtype = dtype_from_onnx(proto.data_type());

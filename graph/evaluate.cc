@@ -10,6 +10,7 @@ namespace polyte::graph {
 
 namespace {
 
+// Values by number, filled group by group; a group reads only what earlier groups have computed.
 class Evaluator {
  public:
   Evaluator(const Graph& graph, std::span<const Tensor> inputs);
@@ -41,6 +42,7 @@ Evaluator::Evaluator(const Graph& graph, std::span<const Tensor> inputs) : graph
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
+// As a kernel would be called: operands in, results out, by the Program's interface.
 void Evaluator::run(const std::vector<NodeId>& group) {
   const Expansion expansion = expand(graph_, group, "group");
   const std::vector<const ir::Buffer*> interface = expansion.program.interface();

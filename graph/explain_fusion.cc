@@ -9,6 +9,8 @@ namespace polyte::graph {
 
 namespace {
 
+// Where the text of a decision begins, in characters behind the indentation; longer edges push
+// it on.
 constexpr std::size_t kEdgeColumn = 23;
 
 std::string rule_text(FusionRule rule) {
@@ -27,6 +29,7 @@ std::string rule_text(FusionRule rule) {
   return {};
 }
 
+// The largest pattern on the paths is what a rule compares with its limit.
 std::string path_text(OpPattern pattern) {
   switch (pattern) {
     case OpPattern::ElemWise:
@@ -65,6 +68,8 @@ class Labels {
   std::map<std::string, int> uses_by_members_, uses_;
 };
 
+// Why an edge was not fused: the verdict in words, with the rule that asked for more, and the
+// operator where the check failed (the witness), which may lie on the way to the post-dominator.
 std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
                          const EdgeDecision& decision, const Labels& label) {
   const std::string producer = label(decision.producer);
@@ -73,6 +78,7 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
   if (decision.source_pattern != graph.nodes[decision.producer].pattern) {
     rule.insert(rule.size() - 1, "; by its group, " + producer + " is one");
   }
+  // The obstacle is the consumer itself, or lies further on.
   const bool direct = decision.witness == decision.consumer;
   const std::string where = direct || decision.witness < 0
                                 ? ""
@@ -108,6 +114,8 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
   return {};
 }
 
+// A fused edge is explained by the pair that was fused, source and post-dominator. All edges on
+// the paths between the two became fused with it, and say between which operators they lie.
 std::string decision_text(const FusionGraph& graph, const FusionOptions& options,
                           const EdgeDecision& decision, const Labels& label) {
   if (!decision.fused()) return "not fused: " + refusal_text(graph, options, decision, label);
@@ -173,6 +181,7 @@ std::string explain_fusion(const FusionGraph& graph, const FusionOptions& option
   for (std::size_t g = 0; g < report.groups.size(); ++g) {
     const std::set<int> members(report.groups[g].begin(), report.groups[g].end());
     std::set<int> shown = members;
+    // Consumers of this group that also read a value from elsewhere.
     std::set<int> with_outside_operand;
     for (const EdgeDecision* decision : inside[g]) add_named_nodes(*decision, shown);
     for (const EdgeDecision* decision : into[g]) {

@@ -8,7 +8,7 @@
 //     MaxPool -> Conv        not fused: Conv is OutEWiseFusable (rule: an OutEWiseFusable source
 //                            needs ...)
 //
-// (one line an edge). An operator is named where its kind alone is ambiguous among the lines
+// (one line per edge). An operator is named where its kind alone is ambiguous among the lines
 // of a group.
 #pragma once
 

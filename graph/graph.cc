@@ -17,7 +17,7 @@ std::string join(const Dims& dims) {
   return text;
 }
 
-// Nodes that some graph output needs.
+// Nodes that some graph output needs, found backwards from the outputs.
 std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes.size(), false);
   std::vector<NodeId> work;
@@ -42,6 +42,7 @@ std::vector<bool> live_nodes(const Graph& graph) {
 std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& live) {
   const auto consumers = consumers_of(graph);
   std::vector<int> waiting(graph.nodes.size(), 0);
+  // The least number first.
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!live[n]) continue;
@@ -71,6 +72,9 @@ std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& li
 
 }  // namespace
 
+// base, base_1, base_2, ..: each stem remembers the next suffix to try, so that a thousand nodes
+// of one name do not each start the search at 1. A candidate may be taken already, by a base
+// that is called like it.
 std::string NameTable::claim(const std::string& base) {
   std::string stem = base.empty() ? "unnamed" : base;
   auto [entry, is_new] = next_.try_emplace(stem, 1);
@@ -94,6 +98,7 @@ std::string to_string(const TensorType& type) {
 
 std::int64_t element_count(const Dims& shape) { return checked_product(shape); }
 
+// Of shapes of rank 2 or more.
 std::int64_t spatial_size(const Dims& shape) {
   return element_count(Dims(shape.begin() + 2, shape.end()));
 }
@@ -123,6 +128,7 @@ NodeId Graph::add_node(std::string node_name, OpKind op, Attributes attributes,
                        const std::vector<std::string>& output_names) {
   Node node{node_names_.claim(node_name), op, std::move(attributes), std::move(node_inputs), {}};
   node.outputs.resize(output_names.size(), kNoValue);
+  // Before any value is appended: a node that is refused leaves the graph as it was.
   auto types = infer_types(*this, node);
   if (!types) {
     throw UserError(
@@ -141,6 +147,8 @@ NodeId Graph::add_node(std::string node_name, OpKind op, Attributes attributes,
   return id;
 }
 
+// In this order: which nodes stay, which values these use, then new numbers for both. Values
+// keep their relative order.
 void Graph::normalise() {
   const std::vector<NodeId> order = stable_order(*this, live_nodes(*this));
   std::vector<ValueId> renumbered(values.size(), kNoValue);

@@ -11,7 +11,7 @@
 
 namespace polyte::graph {
 
-// Edits groups and decisions; fills `not_joined`, one entry a request.
+// Edits groups and decisions; fills `not_joined`, one entry per request.
 void join_groups(const FusionGraph& graph, const FusionOptions& options, FusionReport& report);
 
 }  // namespace polyte::graph

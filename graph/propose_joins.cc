@@ -31,6 +31,7 @@ class Proposer {
     std::vector<KeepTogether> proposals;
     for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
       if (!is_row_softmax(graph_, graph_.node(id))) continue;
+      // MatMul -> .. -> Softmax -> MatMul, each read by the next one only: attention.
       const std::optional<NodeId> before = scores(id), behind = only_reader(id);
       if (before && behind && is_product(graph_.node(*behind)))
         proposals.push_back(

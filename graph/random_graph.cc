@@ -31,6 +31,8 @@ ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<Value
   if (magnitude.most / magnitude.unit > precision_) return kNoValue;
   const Node probe{"probe", op, attributes, inputs, {}};
   const auto types = infer_types(graph_, probe);
+  // Random operands need not fit each other: what inference refuses is not added, and that is
+  // all.
   if (!types || element_count((*types)[0].shape) > options_.most_elements) return kNoValue;
   const std::vector<std::string> names(outputs, "v");
   const NodeId id = graph_.add_node(std::string(to_string(op)), op, std::move(attributes),
@@ -85,6 +87,7 @@ void RandomGenerator::add_activation(ValueId x) {
   if (!floats()) return;
   switch (below(5)) {
     case 0:
+      // The slope halves what is below zero, so the result has half the unit.
       add(OpKind::LeakyRelu, ActivationAttributes{0.5, 0}, {x}, {m.most, m.unit / 2});
       return;
     case 1:
@@ -107,6 +110,7 @@ void RandomGenerator::add_binary(ValueId x) {
   const Magnitude a = size(x), b = size(y);
   const OpKind op =
       one_of<OpKind>({OpKind::Add, OpKind::Add, OpKind::Sub, OpKind::Max, OpKind::Min});
+  // The bound of a sum; it holds for Max and Min as well.
   add(op, NoAttributes{}, {x, y}, {a.most + b.most, std::min(a.unit, b.unit)});
 }
 
@@ -156,6 +160,7 @@ void RandomGenerator::add_channel_constant(ValueId x) {
   dims[axis] = shape(x)[axis];
   const Magnitude m = size(x);
   const bool scales = chance(2);
+  // Scales are powers of two, so that quotients are exact as well.
   std::vector<double> choices =
       scales ? std::vector<double>{1, 2, -1} : std::vector<double>{0, 1, -3, 5};
   if (scales && floats()) choices.push_back(0.5);
@@ -230,6 +235,7 @@ void RandomGenerator::add_conv_transpose(ValueId x) {
   Dims weight = {channels, 1 + below(3)};
   weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
   const Magnitude m = size(x);
+  // No output element gets more terms than the weight has elements.
   const double terms = static_cast<double>(element_count(weight));
   add(OpKind::ConvTranspose,
       ConvAttributes{

@@ -6,7 +6,8 @@
 
 namespace polyte::graph {
 
-// Negative ones count from the end.
+// Indices of an axis of `extent` elements, in [-extent, extent): negative ones count from the
+// end.
 ValueId RandomGenerator::index_constant(Dims dims, std::int64_t extent) {
   Dims elements(static_cast<std::size_t>(element_count(dims)));
   for (std::int64_t& element : elements) element = below(2 * extent) - extent;
@@ -15,6 +16,8 @@ ValueId RandomGenerator::index_constant(Dims dims, std::int64_t extent) {
   return graph_.add_constant("i", tensor);
 }
 
+// Moves keep the magnitude of x: no element is computed, though Trilu puts zeros in place of
+// some.
 void RandomGenerator::add_move(ValueId x) {
   if (chance(4) && rank(x) >= 2) {
     add(OpKind::Trilu, TriluAttributes{below(5) - 2, chance(2)}, {x}, size(x));
@@ -36,6 +39,8 @@ void RandomGenerator::add_slice(ValueId x) {
   SliceAttributes slice{Dims(dims.size(), 0), Dims(dims.size(), 1), dims};
   const auto along = static_cast<std::size_t>(axis_of(x));
   slice.starts[along] = below(dims[along]);
+  // `room` is how far the last element may be from the first: of size elements (size - 1) *
+  // step.
   const bool backwards = chance(3);
   const std::int64_t step = 1 + below(2),
                      room = backwards ? slice.starts[along] : dims[along] - 1 - slice.starts[along];
@@ -50,6 +55,7 @@ void RandomGenerator::add_pad(ValueId x) {
   PadAttributes pad{Dims(dims.size(), 0), Dims(dims.size(), 0),
                     one_of<PadMode>({PadMode::Constant, PadMode::Constant, PadMode::Edge,
                                      PadMode::Reflect, PadMode::Wrap})};
+  // A pad of -1 cuts an element off.
   for (int times = chance(2) ? 2 : 1; times > 0; --times) {
     const auto along = static_cast<std::size_t>(axis_of(x));
     pad.begin[along] = below(3);
@@ -58,6 +64,7 @@ void RandomGenerator::add_pad(ValueId x) {
   const bool has_value = pad.mode == PadMode::Constant && chance(2);
   const Magnitude m = size(x);
   add(OpKind::Pad, pad, {x, has_value ? constant({}, {1, -2}) : kNoValue},
+      // The padding is a constant of 1 or -2, or the operator's own 0.
       {std::max(m.most, 2.0), m.unit});
 }
 
@@ -81,12 +88,15 @@ void RandomGenerator::add_repeat(ValueId x) {
     add(OpKind::Tile, tile, {x}, size(x));
     return;
   }
+  // Expand repeats dimensions of extent 1 and may add one in front.
   Dims wide = dims;
   for (std::int64_t& extent : wide) extent = extent == 1 ? 1 + below(3) : extent;
   if (chance(3) && wide.size() < 5) wide.insert(wide.begin(), 2);
   add(OpKind::Expand, ShapeAttributes{wide}, {x}, size(x));
 }
 
+// To a matrix, whose first extent is the largest divisor that is not above the drawn number; or
+// with a dimension of extent 1 put in somewhere.
 void RandomGenerator::add_reshape(ValueId x) {
   const std::int64_t elements = count(x);
   std::int64_t first = 1 + below(std::min<std::int64_t>(elements, 6));
@@ -107,6 +117,8 @@ void RandomGenerator::add_gather(ValueId x) {
     add(OpKind::GatherElements, AxisAttributes{axis}, {x, index_constant(dims, extent)}, size(x));
     return;
   }
+  // Indices that the graph computes (ArgMax, TopK) can be used where all of them are below the
+  // extent.
   std::vector<ValueId> within;
   std::ranges::copy_if(indices_, std::back_inserter(within),
                        [&](ValueId id) { return index_bounds_.at(id) <= extent; });
@@ -121,6 +133,8 @@ void RandomGenerator::add_gather_nd(ValueId x) {
   if (shape(x).empty()) return;
   const std::int64_t batch = rank(x) > 1 && chance(2) ? 1 : 0;
   const std::int64_t tuple = 1 + below(rank(x) - batch);
+  // One constant holds all indices of a tuple, so they stay within the least of the extents they
+  // index.
   std::int64_t extent = shape(x)[static_cast<std::size_t>(batch)];
   for (std::int64_t d = batch; d < batch + tuple; ++d)
     extent = std::min(extent, shape(x)[static_cast<std::size_t>(d)]);
@@ -140,6 +154,7 @@ void RandomGenerator::add_scatter(ValueId x) {
   const Magnitude result = {m.most + 3 * 64, m.unit};
   if (chance(2)) {
     Dims dims = shape(x);
+    // Indices and updates may be smaller than x in every dimension.
     for (std::int64_t& extent : dims) extent = 1 + below(extent);
     const ValueId updates = constant(dims, {-3, 0, 2, 1});
     add(OpKind::ScatterElements, ScatterAttributes{axis, reduction},
@@ -161,7 +176,7 @@ void RandomGenerator::add_arg(ValueId x) {
 void RandomGenerator::add_top_k(ValueId x) {
   if (shape(x).empty()) return;
   const std::int64_t axis = axis_of(x);
-  if (chance(2)) {  // many elements, of which most have their likes
+  if (chance(2)) {  // many elements, most of them several times
     TileAttributes tile{Dims(shape(x).size(), 1)};
     tile.repeats[static_cast<std::size_t>(axis)] = 16;
     x = add(OpKind::Tile, tile, {x}, size(x));

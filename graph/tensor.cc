@@ -11,6 +11,7 @@ namespace polyte::graph {
 namespace {
 
 template <class T>
+// By memcpy, since the bytes may be part of a file and need not be aligned.
 T load_as(const std::byte* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(T));
@@ -29,6 +30,7 @@ const std::byte* element_address(const Tensor& tensor, std::int64_t position) {
   return tensor.bytes->data() + offset;
 }
 
+// Rounded once to floats, truncated to integers; the value has to be in the integer's range.
 void store_real(DType type, std::byte* to, double value) {
   switch (type) {
     case DType::F64:
@@ -85,6 +87,7 @@ Tensor make_int64s(const Dims& elements) {
   return {{DType::I64, {static_cast<std::int64_t>(elements.size())}}, std::move(bytes)};
 }
 
+// A 64-bit integer beyond 2^53 is rounded; element_as_int gives it exactly.
 double element_as_real(const Tensor& tensor, std::int64_t position) {
   const std::byte* at = element_address(tensor, position);
   switch (tensor.type.dtype) {
@@ -121,6 +124,7 @@ std::int64_t element_as_int(const Tensor& tensor, std::int64_t position) {
     case DType::U32:
       return load_as<std::uint32_t>(at);
     case DType::U64:
+      // By its bits, as ir::Literal has it: 2^63 and above come out negative.
       return static_cast<std::int64_t>(load_as<std::uint64_t>(at));
     case DType::Bool:
       return load_as<std::uint8_t>(at) != 0 ? 1 : 0;
@@ -145,7 +149,8 @@ Tensor scale_runs(const Tensor& tensor, const std::vector<double>& factors, std:
   auto scaled = std::make_shared<Bytes>(elements * width);
   const std::byte* from = tensor.bytes->data();
   std::byte* to = scaled->data();
-  if (tensor.type.dtype == DType::F32) {  // weights of a network: no question an element
+  // The product is taken in double and rounded once, in both branches.
+  if (tensor.type.dtype == DType::F32) {  // weights of networks: no branch per element
     for_each_run(elements, factors, run, [&](std::size_t i, double factor) {
       store_as(to + i * sizeof(float),
                static_cast<float>(static_cast<double>(load_as<float>(from + i * sizeof(float))) *

@@ -9,6 +9,7 @@ namespace polyte::graph {
 
 namespace {
 
+// Ids that are out of range stop only the checks that would follow them.
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph) {}
@@ -44,10 +45,12 @@ class Verifier {
     const Node& node = graph_.node(id);
     const std::string who = "node '" + node.name + "': ";
     if (!node_names_.insert(node.name).second) fail(who + "name is not unique");
+    // Ids in range, so that types can be looked up.
     bool sound = !node.outputs.empty() && node.outputs.front() != kNoValue;
     if (!sound) fail(who + "no first output");
     for (ValueId input : node.inputs) {
       if (input == kNoValue) continue;
+      // Inputs and constants have no producer, and kNoNode is below every id.
       if (!in_range(input))
         sound = false, fail(who + "input id out of range");
       else if (graph_.value(input).producer >= id)

@@ -390,11 +390,13 @@ struct Summand {
   std::string text;
 };
 
+// A numerator: `i//4` and `7//4`, but `(i + 1)//4` and `(2*i)//4`.
 std::string in_brackets(const Affine& e) {
   const std::string text = to_string(e);
   return e.as_symbol() || (e.is_constant() && e.constant() >= 0) ? text : "(" + text + ")";
 }
 
+// -2 * (i//4) is shown as -2*(i//4); a factor of 1 or -1 leaves only the sign.
 Summand scaled(std::int64_t factor, const std::string& text, bool product) {
   const bool negative = factor < 0;
   const std::string digits = std::to_string(factor).substr(negative ? 1 : 0);
@@ -402,6 +404,7 @@ Summand scaled(std::int64_t factor, const std::string& text, bool product) {
   return {negative, digits + "*" + (product ? "(" + text + ")" : text)};
 }
 
+// Remainders are taken out first: i - 4*(i//4) is shown as i % 4.
 std::vector<Summand> summands(const Affine& e, std::int64_t& constant) {
   if (const auto split = find_remainder(e)) {
     std::vector<Summand> result = summands(split->rest, constant);

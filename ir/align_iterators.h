@@ -1,7 +1,7 @@
 // Names of iterators that say what goes together: a statement that reads t[m, k] calls its
-// iterators as the statement that writes t[b, n] does, b and n. Operators that were written
-// apart name their loops each by itself, and who looks for loops that several statements share
-// (nests, one pass over a softmax and a product) goes by names.
+// iterators as the statement that writes t[b, n] does, b and n. Each operator names its
+// loops by itself, whereas code that looks for loops shared by several statements (nests, one pass
+// over a softmax and a product) compares names.
 //
 //   t[m, n] = sum[k] x[m, k] * w[k, n]              t[m, n] = sum[k] x[m, k] * w[k, n]
 //   top[i] = max[j] t[i, j]                         top[m] = max[n] t[m, n]

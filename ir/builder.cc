@@ -10,6 +10,8 @@
 namespace polyte::ir {
 namespace {
 
+// Regions as the outermost iterators of the statements in them. A step of -1 visits the same
+// values, so a domain does not depend on it.
 std::vector<Range> ranges_of(const std::vector<Region>& regions) {
   std::vector<Range> ranges;
   for (const Region& r : regions) ranges.push_back({r.iterator, r.begin, r.end});
@@ -21,8 +23,9 @@ std::vector<Range> join(std::vector<Range> a, const std::vector<Range>& b) {
   return a;
 }
 
-// A buffer that nobody has declared is a temporary, as large as the subscripts of its first write
-// reach.
+// A buffer that nobody has declared is a temporary, as large as the subscripts of its first
+// write reach. Later writes do not enlarge it: a temporary that several statements fill in parts
+// has to be declared.
 void declare_missing(Program& program, const StatementParts& parts) {
   const std::vector<Range> ranges = join(parts.regions, parts.ranges);
   for (std::size_t i = 0; i < parts.writes.size(); ++i) {
@@ -42,7 +45,8 @@ ProgramBuilder::ProgramBuilder(std::string name, std::vector<std::string> params
 
 void ProgramBuilder::declare(std::string name, Role role, DType dtype, std::vector<Affine> shape) {
   Buffer buffer{std::move(name), role, dtype, std::move(shape)};
-  // Interface first, temporaries after it.
+  // Interface first, temporaries after it: the order of the interface is that of the kernel's
+  // arguments, and a statement may have made temporaries before this declaration.
   auto at = program_.buffers.end();
   if (role != Role::Temp)
     at = std::find_if(program_.buffers.begin(), at,
@@ -73,6 +77,7 @@ void ProgramBuilder::define(Access write, std::vector<Range> ranges, Expr value,
   add(assemble(parts));
 }
 
+// acc[m] = sum[k] e gives acc.init: acc[m] = 0 and acc.update: acc[m] += e, in this order.
 void ProgramBuilder::reduce(Access write, std::vector<Range> ranges, std::vector<Range> reductions,
                             Combiner combiner, Expr value, std::vector<Constraint> where,
                             Expr initial) {
@@ -112,6 +117,8 @@ void ProgramBuilder::add(Statement statement) {
   append(program_.statements.size() - 1);
 }
 
+// To the innermost open region. A region is moved into its parent only when it ends, so that no
+// reference into a growing vector is kept.
 void ProgramBuilder::append(Item item) {
   (open_regions_.empty() ? program_.order : open_regions_.back().body).push_back(std::move(item));
 }
@@ -139,8 +146,10 @@ Expr ProgramBuilder::load(const std::string& name, std::vector<Affine> subscript
   return make_load(buffer(name).dtype, name, {subscripts.begin(), subscripts.end()});
 }
 
-// The guard is `0 <= subscript < extent` for each subscript, without what the ranges prove. Symbols
-// that are in no range and no parameters are iterators of which nothing is known.
+// The guard is `0 <= subscript < extent` for each subscript, without what the ranges prove. To
+// have the ranges as constraints, a statement is assembled for its domain alone. Symbols that are
+// neither in a range nor parameters are iterators about which nothing is known: they get no
+// constraints, so both bounds stay in the guard.
 Expr ProgramBuilder::padded_load(const std::string& name, std::vector<Affine> subscripts,
                                  Expr otherwise, const std::vector<Range>& ranges) const {
   StatementParts parts;

@@ -5,6 +5,8 @@
 namespace polyte::ir {
 namespace {
 
+// Row-major, from the last dimension on: stride = sum of coefficient * (product of the extents
+// behind).
 std::optional<std::int64_t> stride_in(const Buffer& buffer, const std::vector<Index>& indices,
                                       const std::string& it) {
   std::int64_t stride = 0;

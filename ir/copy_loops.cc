@@ -11,6 +11,7 @@ namespace {
 
 using namespace resolved;
 
+// Moves one element of its own type, or writes a literal: no cast, no arithmetic, no lanes.
 bool is_copy(const LoopProgram& program, const Store& store) {
   const auto type_of = [&](const std::string& name) {
     const auto at = std::ranges::find(program.buffers, name, &Buffer::name);
@@ -54,6 +55,7 @@ bool is_even(const Linear& value, int slot) {
                               [&](const auto& division) { return uses(division.numerator, slot); });
 }
 
+// By how much it grows when the variable grows by 1; for an even value that is all that changes.
 std::int64_t step_of(const Linear& value, int slot) {
   std::int64_t step = 0;
   for (const auto& [symbol, coefficient] : value.symbols) step += symbol == slot ? coefficient : 0;
@@ -61,6 +63,7 @@ std::int64_t step_of(const Linear& value, int slot) {
 }
 
 template <std::size_t Width>
+// Width is a template argument so that memcpy becomes one load and one store.
 void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from,
                    std::int64_t from_step, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
@@ -68,6 +71,7 @@ void move_elements(std::byte* to, std::int64_t to_step, const std::byte* from,
                 from + i * from_step * static_cast<std::int64_t>(Width), Width);
 }
 
+// Slots of variables as in the interpreter, but whole runs at a time.
 class Copier {
  public:
   explicit Copier(const Resolver& resolver)
@@ -99,6 +103,8 @@ class Copier {
     copy.to = &step.access.subscripts[0].affine;
     copy.target = &cells(step.access);
     copy.width = static_cast<std::size_t>(size_in_bytes(copy.target->dtype));
+    // The value is a load, perhaps with a literal for where its guard fails, or it is that
+    // literal.
     const Node* literal = &step.value[0];
     if (!literal->access.subscripts.empty()) {
       copy.from = &literal->access.subscripts[0].affine;
@@ -114,6 +120,7 @@ class Copier {
     std::int64_t begin = step.lower[0].at(slots_), end = step.upper[0].at(slots_);
     for (const Linear& bound : step.lower) begin = std::max(begin, bound.at(slots_));
     for (const Linear& bound : step.upper) end = std::min(end, bound.at(slots_));
+    // The innermost loop around one store: as one run if its addresses are evenly spaced.
     if (step.body.size() == 1 && step.body.front().kind == Step::DoStore) {
       const Copy all = copy_of(step.body.front());
       if (is_run(all, step.slot)) return copy(all, step.slot, begin, end);
@@ -143,6 +150,7 @@ class Copier {
     const auto start = [&](std::int64_t i) {
       if (slot >= 0) slots_[static_cast<std::size_t>(slot)] = i;
     };
+    // [begin, from) filled   [from, to) moved   [to, end) filled
     std::int64_t from = begin, to = copy.from ? end : begin;  // where the guard holds: one interval
     start(begin);
     for (std::size_t i = 0; copy.from && i < copy.guard->size(); ++i) {

@@ -22,7 +22,7 @@ struct CopyMemory {
   std::map<std::string, std::span<const std::byte>> from;
   std::map<std::string, std::span<std::byte>> to;
 };
-// of a program that only_copies(). UserError(InvalidInput) where an access leaves its buffer.
+// Of a program that only_copies(). UserError(InvalidInput) where an access leaves its buffer.
 void run_copies(const LoopProgram& program, const CopyMemory& memory);
 
 }  // namespace polyte::ir

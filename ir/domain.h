@@ -27,7 +27,7 @@ DomainBounds bounds_of(const std::vector<Constraint>& domain,
 
 class DomainFacts {
  public:
-  // `context`: what is known of the parameters; each is >= 0 besides.
+  // `context`: what is known of the parameters, apart from each being >= 0.
   DomainFacts(std::vector<std::string> iterators, const std::vector<Constraint>& domain,
               const std::vector<std::string>& params, const std::vector<Constraint>& context);
 

@@ -18,6 +18,7 @@ Expr node(DType type, int lanes, decltype(ExprNode::op) op) {
   return std::make_shared<const ExprNode>(ExprNode{type, lanes, std::move(op)});
 }
 
+// There are no implicit conversions or broadcasts: operands agree in type and in lanes.
 void check_same(const Expr& a, const Expr& b, const std::string& what) {
   POLYTE_CHECK(a->type == b->type, what + " of " + name_of(a->type) + " and " + name_of(b->type));
   POLYTE_CHECK(a->lanes == b->lanes, what + " of " + std::to_string(a->lanes) + " and " +
@@ -26,6 +27,8 @@ void check_same(const Expr& a, const Expr& b, const std::string& what) {
 
 }  // namespace
 
+// The operators that each type supports. Neg and Abs of integers wrap, unsigned ones included; Not
+// is bitwise on integers; what falls to `default` are the functions of real numbers.
 bool is_defined(UnaryOp op, DType type) {
   switch (op) {
     case UnaryOp::Neg:
@@ -40,6 +43,8 @@ bool is_defined(UnaryOp op, DType type) {
   }
 }
 
+// Min, Max and the comparisons fall to `default`: they are defined for every type, Bool included.
+// Within checks a subscript, and subscripts are i64.
 bool is_defined(BinaryOp op, DType type) {
   switch (op) {
     case BinaryOp::Add:
@@ -64,6 +69,7 @@ bool is_defined(BinaryOp op, DType type) {
   }
 }
 
+// `a > b` is Lt with the operands exchanged, so two orders are enough.
 bool is_comparison(BinaryOp op) {
   return op == BinaryOp::Eq || op == BinaryOp::Ne || op == BinaryOp::Lt || op == BinaryOp::Le;
 }
@@ -78,6 +84,7 @@ Expr make_int(DType type, std::int64_t value) {
   return node(type, 1, Literal{0, arithmetic::wrap_to(type, value)});
 }
 
+// To an integer type it is a Cast from f64: it truncates and saturates.
 Expr make_literal(DType type, double value) {
   if (is_float(type)) return make_float(type, value);
   return make_int(type, arithmetic::cast(type, DType::F64, arithmetic::of_real(value)).integer);
@@ -85,6 +92,8 @@ Expr make_literal(DType type, double value) {
 
 Expr make_index(Affine value, DType type) {
   POLYTE_CHECK(type != DType::Bool, "an index value of type bool");
+  // A constant has one form only, so that after a substitution equal() takes `i + 2` with i = 0
+  // and `2` for the same; an IndexValue of one lane is therefore never constant.
   if (value.is_constant()) {
     const auto number =
         arithmetic::cast(type, DType::I64, arithmetic::of_integer(value.constant()));
@@ -93,6 +102,7 @@ Expr make_index(Affine value, DType type) {
   return node(type, 1, IndexValue{std::move(value), {}});
 }
 
+// Of one lane; lowering makes vector accesses from it (Lanes).
 Expr make_load(DType type, std::string buffer, std::vector<Index> indices) {
   return node(type, 1, Load{std::move(buffer), std::move(indices), {}, nullptr, {}});
 }
@@ -125,6 +135,7 @@ Expr make_fma(Expr a, Expr b, Expr c) {
   return node(a->type, a->lanes, Fma{a, b, c});
 }
 
+// The condition is per lane, as the values are.
 Expr make_select(Expr condition, Expr a, Expr b) {
   POLYTE_CHECK(condition->type == DType::Bool, "select on " + name_of(condition->type));
   POLYTE_CHECK(condition->lanes == a->lanes, "select with a condition of other lanes");
@@ -132,6 +143,7 @@ Expr make_select(Expr condition, Expr a, Expr b) {
   return node(a->type, a->lanes, Select{condition, a, b});
 }
 
+// A Cast node always changes the type, so passes need not look for identity casts.
 Expr make_cast(DType type, Expr a) { return a->type == type ? a : node(type, a->lanes, Cast{a}); }
 
 Expr make_broadcast(Expr a, int lanes) {
@@ -150,8 +162,11 @@ Expr make_lane_read(Expr load, Affine lane) {
 
 namespace {
 
+// For parts that may be null: `indirect`, `otherwise`.
 bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
+// Structural, part by part: a + b and b + a are not equal, and nothing is normalised here but
+// affine parts, which always are.
 bool same(const Lanes& a, const Lanes& b) {
   return a.count == b.count && a.strides == b.strides && a.active == b.active &&
          a.skipped == b.skipped;
@@ -195,6 +210,7 @@ bool same(const LaneRead& a, const LaneRead& b) {
 
 }  // namespace
 
+// Shared subtrees are one object, so most comparisons end at the first line.
 bool equal(const Expr& a, const Expr& b) {
   if (a == b) return true;
   if (!a || !b || a->type != b->type || a->lanes != b->lanes || a->op.index() != b->op.index())
@@ -272,6 +288,7 @@ Expr map_children(const Expr& e, const F& f) {
   return changed ? std::make_shared<const ExprNode>(std::move(copy)) : e;
 }
 
+// Strides are plain numbers, with no symbols to replace.
 Lanes substitute(const Lanes& lanes, const Bindings& bindings) {
   Lanes result = lanes;
   for (std::optional<Affine>* bound : {&result.active, &result.skipped})
@@ -279,9 +296,12 @@ Lanes substitute(const Lanes& lanes, const Bindings& bindings) {
   return result;
 }
 
+// Called by rewrite(), bottom-up: the children of a Load or LaneRead are substituted already.
 Expr substitute_leaf(const Expr& e, const Bindings& bindings) {
   if (const auto* value = std::get_if<IndexValue>(&e->op)) {
     const Affine affine = ir::substitute(value->value, bindings);
+    // Of several lanes it stays an IndexValue even if the value of lane 0 is now a constant:
+    // lane l has l * stride more.
     if (e->lanes == 1) return affine == value->value ? e : make_index(affine, e->type);
     return node(e->type, e->lanes, IndexValue{affine, substitute(value->lanes, bindings)});
   }
@@ -306,6 +326,7 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   return is_leaf ? leaf(mapped) : mapped;
 }
 
+// What `whole` gives is not searched again, so a replacement may contain what it replaces.
 Expr replace(const Expr& e, const std::function<Expr(const Expr&)>& whole) {
   if (Expr found = whole(e)) return found;
   return map_children(e, [&](const Expr& child) { return replace(child, whole); });
@@ -320,6 +341,7 @@ void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& vi
   for_each_child(*e, [&](const Expr& child) { for_each_node(child, visit); });
 }
 
+// The lane of a LaneRead and the bounds of a mask are not included.
 std::set<std::string> symbols_of(const Expr& e) {
   std::set<std::string> symbols;
   for_each_node(e, [&](const ExprNode& n) {
@@ -332,6 +354,7 @@ std::set<std::string> symbols_of(const Expr& e) {
   return symbols;
 }
 
+// The pointers live as long as `e`, and lead into it.
 std::vector<const Load*> loads_of(const Expr& e) {
   std::vector<const Load*> loads;
   for_each_node(e, [&](const ExprNode& n) {

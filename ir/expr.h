@@ -1,14 +1,14 @@
-// Typed scalar (and, in loop programs, vector) expressions: immutable, shared, one node type
-// a kind.
-// Both Program and LoopProgram compute with them; lanes > 1 occurs in LoopProgram only.
+// Typed scalar (and, in loop programs, vector) expressions: immutable and shared, one struct per
+// kind of node. Both Program and LoopProgram compute with them; lanes > 1 occurs in LoopProgram
+// only.
 //
 // Arithmetic (what every interpreter and code generator must do, bit for bit):
-//   floats   IEEE, one rounding an operation; f16 and bf16 compute each operation in f32 and
+//   floats   IEEE, one rounding per operation; f16 and bf16 compute each operation in f32 and
 //            round the result; Min and Max return NaN if an operand is NaN and order -0 below
 //            +0; Fma rounds once
 //   integers wrap; Div truncates towards zero, x / 0 is 0, MIN / -1 wraps; Mod is x - (x / y) * y,
 //            x % 0 is 0; shifts take the amount modulo the width
-//   Within   of i64: a where 0 <= a < b; else the whole execution fails (interpreters throw
+//   Within   of i64: a if 0 <= a < b, otherwise the whole execution fails (interpreters throw
 //            UserError(InvalidInput))
 //   Bool     0 or 1; And Or Xor Not; on integers these are bitwise
 //   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to
@@ -130,9 +130,11 @@ struct Cast {
 struct Broadcast {  // a scalar to all lanes of the node
   Expr a;
 };
-// The register that `load` names, of another lane of the warp: of lane number `lane` modulo 32. All
-// lanes of the warp execute it together, each with its own register of that name, whose subscripts
-// no lane differs in. The whole value of a store; what was never written moves as such.
+// The register that `load` names, but of another lane of the warp: lane number `lane` modulo 32
+// (shfl.sync). All lanes of the warp execute it together; each has its own register of that
+// name, and its subscripts are the same in all lanes. It is the whole value of a store, never
+// part of an expression. A register that was never written may be moved; its value stays
+// undefined.
 struct LaneRead {
   Expr load;
   Affine lane;
@@ -144,7 +146,7 @@ struct ExprNode {
   std::variant<Literal, IndexValue, Load, Unary, Binary, Fma, Select, Cast, Broadcast, LaneRead> op;
 };
 
-// Makers check operand types (POLYTE_CHECK) and fold nothing. Literals are brought into their
+// Makers check operand types (POLYTE_CHECK) and fold no operations. A literal is converted to its
 // type (rounded, wrapped).
 Expr make_float(DType type, double value);
 Expr make_int(DType type, std::int64_t value);
@@ -166,12 +168,12 @@ std::string to_string(UnaryOp op);         // "exp"
 std::string to_string(BinaryOp op);        // "+", "max"
 std::string to_string(const Expr& e);      // infix, as Program text has it
 
-// Rebuilds bottom-up: `leaf` sees every Load, IndexValue and LaneRead (children of a Load, its
-// indirect subscripts and `otherwise`, and the load of a LaneRead are rewritten before) and returns
-// a replacement or the same expression.
+// Rebuilds bottom-up: `leaf` gets every Load, IndexValue and LaneRead, after what is below it (the
+// indirect subscripts and `otherwise` of a Load, the load of a LaneRead) has been rewritten, and
+// returns a replacement or the same expression.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
-// Top-down: in place of a part for which `whole` gives an expression, that; null: its own parts
-// are looked at.
+// Top-down: a part for which `whole` returns an expression is replaced by it; where `whole` returns
+// null the search goes on inside the part.
 Expr replace(const Expr& e, const std::function<Expr(const Expr&)>& whole);
 Expr substitute(const Expr& e, const Bindings& bindings);  // in every affine part
 // Pre-order, subscripts too.

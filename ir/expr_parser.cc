@@ -18,6 +18,7 @@ namespace {
   throw Fault{tree.line, message};
 }
 
+// Every unary operator but Neg, the first enumerator, which is written as a sign.
 const std::map<std::string, UnaryOp>& unary_calls() {
   static const std::map<std::string, UnaryOp> calls = [] {
     std::map<std::string, UnaryOp> result;
@@ -45,6 +46,7 @@ const std::map<std::string, BinaryOp>& infix_signs() {
   return signs;
 }
 
+// nullopt beyond 63 bits: an affine form cannot hold such a number; a float or u64 literal can.
 std::optional<std::int64_t> integer_of(const Tree& tree) {
   std::int64_t value = 0;
   const char* end = tree.text.data() + tree.text.size();
@@ -65,6 +67,8 @@ std::optional<Affine> affine_product(const Affine& a, const Affine& b) {
   return std::nullopt;
 }
 
+// `//` and `%` round towards minus infinity, as affine divisions do; `/` truncates and is defined
+// for values only, so it is never affine.
 std::optional<Affine> affine_infix(const Tree& tree, const Affine& a, const Affine& b) {
   if (tree.text == "+") return a + b;
   if (tree.text == "-") return a - b;
@@ -109,6 +113,7 @@ std::string not_summed(const std::string& name) {
   return "; a sum over " + name + " is written sum[" + name + "] ...";
 }
 
+// Before types are looked for, so that a misspelt name is reported as unknown.
 void check_names_known(const TreePtr& tree, const Scope& scope) {
   std::vector<std::string> names;
   collect_names(tree, names);
@@ -151,6 +156,7 @@ std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons,
   std::vector<Constraint> result;
   for (const TreePtr& c : comparisons) {
     const std::string& sign = c->text;
+    // Among infix signs these characters occur in == != < <= > >= and in the shifts only.
     const bool is_comparison = c->kind == TreeKind::Infix &&
                                sign.find_first_of("=<>") != std::string::npos && sign != "<<" &&
                                sign != ">>";
@@ -195,6 +201,7 @@ class Typer {
         return type_of_call(*t);
       case TreeKind::Infix: {
         if (t->text == "//") return first_type(t->parts);  // affine, or refused where it is built
+        // `>` and `>=` have no operator of their own: build_infix() exchanges their operands.
         const bool logical =
             t->text == "and" || t->text == "or" || t->text == ">" || t->text == ">=";
         if (logical || is_comparison(operator_of(*t))) return DType::Bool;
@@ -206,6 +213,7 @@ class Typer {
   }
 
   Expr build(const TreePtr& t, DType type) const {
+    // The largest affine subtree becomes one IndexValue, not a tree of additions: `2*i + 1`.
     if (const auto e = to_affine(t, scope_)) return build_affine(*t, *e, type);
     Expr e = build_any(t, type);
     if (e->type != type)
@@ -215,7 +223,7 @@ class Typer {
   }
 
   // A subscript is a sum: summands that are affine go to the affine part, which analyses
-  // understand, the others to the indirect part.
+  // understand, the others to the indirect part. x[idx[j] + 2*i - 1] has 2*i - 1 and idx[j].
   Index build_index(const TreePtr& t) const {
     Index index;
     for (const auto& [part, negative] : summands(t)) {
@@ -263,6 +271,8 @@ class Typer {
     return b->dtype;
   }
 
+  // A cast has its own type, a select that of its branches, all else that of its first typed
+  // argument.
   std::optional<DType> type_of_call(const Tree& t) const {
     if (const auto type = dtype_from_string(t.text)) return type;
     if (t.text == "select" && t.parts.size() == 3) return first_type({t.parts[1], t.parts[2]});
@@ -286,6 +296,7 @@ class Typer {
   Expr build_affine(const Tree& t, const Affine& e, DType type) const {
     if (type == DType::Bool) fail(t, "got the number " + to_string(e) + ", expected bool");
     if (!e.is_constant() || is_float(type)) return make_index(e, type);
+    // make_index() wraps: a number that comes out changed, or negative as a u64, does not fit.
     Expr literal = make_index(e, type);
     const std::int64_t kept = std::get<Literal>(literal->op).integer;
     if (kept != e.constant() || (type == DType::U64 && kept < 0))
@@ -293,6 +304,8 @@ class Typer {
     return literal;
   }
 
+  // A part that has a type of its own is built in it; where that is not `type`, build() asks for
+  // a cast. Only a part without one takes `type`.
   Expr build_any(const TreePtr& t, DType type) const {
     switch (t->kind) {
       case TreeKind::Integer:
@@ -339,6 +352,8 @@ class Typer {
     std::vector<Index> indices = to_indices(t.parts, scope_);
     if (!t.otherwise) return make_load(b.dtype, t.text, std::move(indices));
     std::vector<Constraint> guard;
+    // `if c else v` states the guard. With `else v` alone it is the bounds that the subscripts can
+    // violate, given the facts about the domain; where there are no facts yet, it stays empty.
     if (t.explicit_guard) {
       guard = to_constraints(t.guard, scope_);
     } else if (scope_.facts) {
@@ -362,6 +377,8 @@ class Typer {
     return make_binary(op, std::move(a), std::move(b));
   }
 
+  // Of a + b both have the type of the result; of a < b the result is Bool, and the operands
+  // agree among themselves.
   Expr build_infix(const Tree& t, DType type) const {
     const TreePtr &a = t.parts[0], &b = t.parts[1];
     if (t.text == ">" || t.text == ">=") {  // written from the other side

@@ -22,7 +22,8 @@ std::string print_real(DType type, double value) {
   return text;
 }
 
-// Binding strength, weakest first. A guarded read and a conditional are weaker than everything.
+// Binding strength, weakest first, in the order of kLevels of ir/expr_tree.cc: what is printed
+// here is read back there. A guarded read is weaker than everything.
 enum Strength {
   Guarded,
   Or,
@@ -38,6 +39,8 @@ enum Strength {
   Primary
 };
 
+// BinaryOp::And and Or have two spellings each: on Bool `and`, `or`, weaker than comparisons; on
+// integers `&`, `|`, stronger. Primary: printed as a call, `max(a, b)`.
 Strength strength_of(BinaryOp op, DType operands) {
   switch (op) {
     case BinaryOp::Or:
@@ -66,17 +69,22 @@ Strength strength_of(BinaryOp op, DType operands) {
   }
 }
 
+// `i` needs no brackets anywhere; `2*i` and `i // 2` bind like a product, `-i` and `i + 1` like a
+// sum. A single summand is always a term: a lone number would be a Literal (make_index).
 Strength strength_of(const Affine& e) {
   if (e.as_symbol()) return Primary;
   const std::size_t summands = e.terms().size() + (e.constant() != 0);
   return summands == 1 && e.terms()[0].coefficient > 0 ? Product : Sum;
 }
 
+// Literals and index values do not say their type; `true` and `false` do.
 bool is_bare(const Expr& e) {
   return std::holds_alternative<IndexValue>(e->op) ||
          (std::holds_alternative<Literal>(e->op) && e->type != DType::Bool);
 }
 
+// `{8: 0, 1 while n - i}`: 8 lanes, the last subscript moves by 1 per lane. Only loops have
+// lanes, and this form is for messages: Program text does not parse it.
 std::string print_lanes(const Lanes& lanes) {
   if (lanes.count == 1) return "";
   std::string text = "{" + std::to_string(lanes.count) + ":";
@@ -87,10 +95,14 @@ std::string print_lanes(const Lanes& lanes) {
   return text + "}";
 }
 
+// `typed`: the place or a neighbour says the type, so that a literal or index value can stand
+// bare. Where it does not, exactly one operand is printed with `typed` false, and becomes
+// `f32(1)`.
 class ExprPrinter {
  public:
   explicit ExprPrinter(const ExprStyle& style) : style_(style) {}
 
+  // `at_least`: an expression that binds more weakly is put in brackets.
   std::string operator()(const Expr& e, bool typed, Strength at_least = Guarded) const {
     const auto [text, strength] = print(e, typed);
     return strength < at_least ? "(" + text + ")" : text;
@@ -124,9 +136,12 @@ class ExprPrinter {
 
   static Piece print(const Expr& e, const IndexValue& o, bool typed) {
     if (e->lanes == 1) return leaf(e->type, to_string(o.value), strength_of(o.value), typed);
+    // Always written as a call, `i64(i + 1){8: 1}`, so that the braces apply to the whole sum.
     return {leaf(e->type, to_string(o.value), Primary, false).text + print_lanes(o.lanes), Primary};
   }
 
+  // `x[i - 1] else 0` where the subscripts imply the guard, `x[i] if i >= j else 0` where not.
+  // After `else` the parser takes one signed operand, so a sum there needs brackets.
   Piece print(const Expr&, const Load& o, bool) const {
     std::string text =
         o.buffer + "[" + print_indices(o.indices, style_) + "]" + print_lanes(o.lanes);
@@ -136,6 +151,8 @@ class ExprPrinter {
     return {text + " else " + (*this)(o.otherwise, true, Sign), Guarded};
   }
 
+  // Writing the type of a bare operand also keeps the node: `-2` would be read as a literal and
+  // `-i` as an affine value, whereas `-f32(2)` is a Neg.
   Piece print(const Expr&, const Unary& o, bool) const {
     const bool typed = !is_bare(o.a);
     if (o.op == UnaryOp::Neg) return {"-" + (*this)(o.a, typed, Sign), Sign};
@@ -143,13 +160,16 @@ class ExprPrinter {
   }
 
   // Operators associate to the left: the right operand of one of equal strength gets brackets.
-  // Comparisons do not associate, so both operands do.
+  // Comparisons do not associate, so both operands do. One typed operand says the type of both;
+  // if both are bare, the left one is written with its type: `f32(1) + 2`.
   Piece print(const Expr&, const Binary& o, bool) const {
     const bool typed = !is_bare(o.a) || !is_bare(o.b);
     const Strength strength = strength_of(o.op, o.a->type);
     if (strength == Primary)
       return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")",
               Primary};
+    // a - (b - c) keeps its brackets, (a - b) - c does not: the left operand may bind as weakly
+    // as the operator itself.
     const auto tighter = static_cast<Strength>(strength + 1);
     std::string sign = to_string(o.op);
     if (strength == And) sign = "and";
@@ -172,6 +192,7 @@ class ExprPrinter {
             Primary};
   }
 
+  // A cast of a bare value shows both types, `f32(i64(i))`: `f32(i)` is an index value of f32.
   Piece print(const Expr& e, const Cast& o, bool) const {
     return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")",
             Primary};
@@ -187,6 +208,8 @@ class ExprPrinter {
   }
 };
 
+// `idx[j] + 2`. The indirect part comes first, as one summand: without brackets the parser would
+// take a sum in it apart and move its affine summands to the affine part.
 std::string print_index(const Index& index, const ExprStyle& style) {
   if (!index.indirect) return to_string(index.affine);
   std::string text = ExprPrinter(style)(index.indirect, false, Primary);

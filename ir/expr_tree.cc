@@ -46,6 +46,7 @@ class TreeParser {
     return left;
   }
 
+  // Each part is one comparison: `and` here joins constraints, it is no operator on bools.
   std::vector<TreePtr> conjunction() {
     std::vector<TreePtr> comparisons;
     do comparisons.push_back(infix(kComparison));
@@ -109,6 +110,7 @@ class TreeParser {
 
   TreePtr parse_nested() { return infix(0); }
 
+  // A constant, a call f(..), an element t[..] with perhaps a guard, or a plain name.
   TreePtr name() {
     if (cursor_.is("inf") || cursor_.is("nan")) return make(TreeKind::Real, cursor_.next().text);
     if (cursor_.is("true") || cursor_.is("false")) return make(TreeKind::Name, cursor_.next().text);
@@ -118,6 +120,7 @@ class TreeParser {
     if (!cursor_.accept("[")) return make(TreeKind::Name, text);
     const TreePtr element = make(TreeKind::Element, text, list("]", kSum));
     const Token& after = cursor_.peek();
+    // `sum[k] x[k]` inside an expression reads as an element `sum[k]` with a value behind it.
     const bool is_value = after.kind == TokenKind::Integer || after.kind == TokenKind::Real ||
                           after.text == "(" ||
                           (after.kind == TokenKind::Name && !is_reserved(after.text));

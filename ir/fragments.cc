@@ -3,6 +3,7 @@
 namespace polyte::ir {
 namespace {
 
+// e % divisor, in a form that other terms of the sum can meet.
 Affine rest(const Affine& e, std::int64_t divisor) { return e - floor_div(e, divisor) * divisor; }
 
 // A fragment is a change of mixed radix: the digits of the subscripts of the tile become digits of

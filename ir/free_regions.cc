@@ -42,6 +42,7 @@ class Dissolver {
     if (!has_region) return std::nullopt;
     result_.program.order = std::move(order);
     for (Statement& s : result_.program.statements) {
+      // An iterator of a region that no write uses is now one that the statement sums over.
       const auto is_of_sum = [&](const std::string& iterator) {
         return !is_written_by(s, iterator) && !is_among(iterator, s.reductions);
       };
@@ -57,6 +58,9 @@ class Dissolver {
  private:
   FreeRegions result_;
 
+  // The statements of an item, if its regions order nothing; nullopt if one of them may. Inner
+  // regions are dissolved before the one around them, so `shared` lists the innermost loops
+  // first.
   std::optional<std::vector<std::size_t>> dissolved(const Item& item) {
     const Region* region = std::get_if<Region>(&item);
     if (!region) return std::vector<std::size_t>{std::get<std::size_t>(item)};
@@ -74,6 +78,8 @@ class Dissolver {
 
   const Statement& at(std::size_t statement) const { return result_.program.statements[statement]; }
 
+  // Every pair is tested in both orders, since stays_apart() looks only at what its first
+  // statement writes. A statement may meet itself if its iterations are the terms of one sum.
   bool is_free(const Region& region, const std::vector<std::size_t>& statements) const {
     return std::ranges::all_of(statements, [&](std::size_t a) {
       const bool is_sum = is_term(at(a), region);

@@ -6,9 +6,10 @@
 //                                         loop k in 0..K
 //                                           C[m, n] += A[m, k] * B[k, n]
 //
-// where the iterations of the loop are apart or terms of a sum: a scheduler plans all of them
-// as one Program without the region, and its script tells the statements' loops apart first
-// (`distribute m`). What it makes of that is proved on the Program as it was written.
+// where the iterations of the loop touch different elements, or are the terms of a sum: a
+// scheduler plans all of them as one Program without the region, and its script tells the
+// statements' loops apart first (`distribute m`). What it makes of that is proved on the Program
+// as it was written.
 #pragma once
 
 #include <optional>

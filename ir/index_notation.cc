@@ -38,6 +38,8 @@ class Notation {
   Notation(std::vector<WrittenStatement> statements, DType dtype)
       : statements_(std::move(statements)), dtype_(dtype) {}
 
+  // Uses of all statements first: whether a tensor is an input, and how large it is, may follow
+  // from a later statement than its first use.
   Program run() {
     program_.name = "op";
     for (const WrittenStatement& s : statements_) collect(s);
@@ -68,6 +70,7 @@ class Notation {
   std::vector<std::string> tensors_, written_, read_first_, integers_;  // in order of appearance
   std::map<std::string, std::string> extents_;                          // iterator to parameter
 
+  // In the order of execution: a statement reads before it writes.
   std::vector<Use> uses_of(const WrittenStatement& s) const {
     std::vector<Use> uses;
     const auto look = [&](const TreePtr& tree) {
@@ -89,8 +92,10 @@ class Notation {
     std::vector<std::string> reads;
     for (const Use& use : uses_of(s)) {
       add_new(tensors_, use.tensor);
+      // An update in place reads what it writes; a tensor that is first touched so is an InOut.
       if (!use.is_write || s.in_place) reads.push_back(use.tensor);
       for (const TreePtr& subscript : use.subscripts)
+        // A tensor within a subscript holds indices, so it is of i64.
         for_each_tree(subscript, [&](const Tree& t) {
           if (t.kind == TreeKind::Element) add_new(integers_, t.text);
         });
@@ -133,6 +138,7 @@ class Notation {
     const auto [at, fresh] = extents_.emplace(name, "");
     if (fresh) {
       const std::string big = upper(name);
+      // m: M. Where that is the iterator itself, a tensor or another iterator's size: Nm.
       at->second = big == name || is_among(big, tensors_) || is_among(big, program_.params)
                        ? "N" + name
                        : big;
@@ -156,6 +162,7 @@ class Notation {
 
   // --- tensors -----------------------------------------------------------------------------------
 
+  // The order of the interface: inputs, results, then temporaries; within each as they appear.
   void declare_tensors() {
     const std::string& output = statements_.back().writes[0].buffer;
     for (const int pass : {0, 1, 2}) {  // inputs, results, temporaries

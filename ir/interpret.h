@@ -15,12 +15,11 @@
 
 namespace polyte::ir {
 
-// Contents of one buffer: row-major, one double or 64-bit integer an element as wide as the
-// type needs.
+// Contents of one buffer: row-major, each element as wide as its type in memory.
 struct Contents {
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;  // size_in_bytes(dtype) an element
+  std::vector<std::byte> bytes;  // size_in_bytes(dtype) per element
 };
 using Environment = std::map<std::string, Contents>;
 

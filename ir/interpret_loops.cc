@@ -3,11 +3,11 @@
 // `lower` or `codegen`.
 //
 // Races: every running Parallel or Vector loop has an execution number, every iteration of it an
-// index. A cell remembers, a level of such loops, in which iteration it was first read and last
-// written; touching it in another iteration of the same execution, with a write on either side,
-// is a race. One record a level is enough: executions follow each other, so an older record of the
-// same level was in the same iteration. Atomic updates of one cell do not conflict with each other,
-// only with what is not atomic.
+// index. A cell remembers, per level of such loops, in which iteration it was first read and
+// last written; touching it in another iteration of the same execution, with a write on either
+// side, is a race. One record per level is enough: executions follow each other, so an older
+// record of the same level was in the same iteration. Atomic updates of one cell do not conflict
+// with each other, only with what is not atomic.
 //
 // Threads of a GPU: iteration i of a loop of threads is thread i of its block, iteration (i, j)
 // of warps and lanes thread 32 i + j, everything else thread 0. A register belongs to the thread

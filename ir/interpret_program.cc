@@ -111,6 +111,8 @@ class Compiler {
 
   Code operator()() {
     Code code{.statement = &statement_, .feasible = true};
+    // Per iterator the bounds over those before it, and constraints that bound nothing (in
+    // divisions), which are tested once the iterator has a value.
     const DomainBounds bounds = bounds_of(statement_.domain, statement_.iterators);
     for (const IteratorBounds& b : bounds.of)
       code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});
@@ -219,6 +221,7 @@ std::string print_point(const Point& point) {
   return "[" + text + "]";
 }
 
+// Runs the compiled statements. Iterators of regions are the first slots of every point.
 class ProgramMachine {
  public:
   ProgramMachine(const Program& program, std::map<std::string, Cells>& cells,
@@ -259,6 +262,7 @@ class ProgramMachine {
     region_names_.push_back(region.iterator);
     regions.push_back(0);
     for (std::int64_t i = 0; i < count; ++i) {
+      // Counted from 0, since begin - 1 or end + 1 may not be representable.
       regions.back() = region.step > 0 ? begin + i : end - 1 - i;
       run(region.body, regions);
     }
@@ -283,6 +287,7 @@ class ProgramMachine {
   void enumerate(std::size_t depth, std::size_t fixed) {
     if (depth == point_.size()) return step();
     const Level& level = now_->levels[depth];
+    // Bounds are inclusive on both sides: the greatest lower and the least upper one.
     std::int64_t low = level.lower[0](point_);
     std::int64_t high = level.upper[0](point_);
     for (const SlotAffine& e : level.lower) low = std::max(low, e(point_));
@@ -345,6 +350,8 @@ class ProgramMachine {
       if (value < 0 || value >= cells.shape[i])
         fail(verb + (" " + cells.name) + print_point(subscripts_of(access)) +
              ", outside its shape " + print_point(cells.shape));
+      // Horner's scheme. Each subscript is checked by itself: x[0, 5] of a [2, 4] is not x[1,
+      // 1].
       result = result * cells.shape[i] + value;
     }
     return result;
@@ -356,6 +363,7 @@ class ProgramMachine {
     const double real = arithmetic::cast(DType::F64, access.cells->dtype, value).real;
     Point index(access.cells->shape.size(), 0);
     std::int64_t rest = position;
+    // The subscripts are taken back out of the row-major position.
     for (std::size_t d = index.size(); d-- > 0; rest /= access.cells->shape[d])
       index[d] = rest % access.cells->shape[d];
     event_.cells.push_back(

@@ -29,6 +29,7 @@ struct MatrixRow {
 };
 
 using Features = std::vector<std::vector<std::string>>;
+// Alternatives, each a list of features that are all needed: AVX-512 VNNI with VL, or AVX-VNNI.
 const Features kVnni512 = {{"avx512vnni"}}, kVnni = {{"avx512vnni", "avx512vl"}, {"avxvnni"}};
 
 const char* const kDot = "c[i] += i32(a[i, k]) * i32(b[i, k])";
@@ -296,6 +297,7 @@ Program product_of(const AnyRow& row, int columns) {
 Program program_of(const MatrixRow& row) { return product_of(row, 8); }
 Program program_of(const GroupRow& row) { return product_of(row, row.columns); }
 
+// Buffers are separated by `;` in the table and each has a line of its own in Program text.
 Program program_of(const Row& row) {
   std::string text = std::string("program ") + row.name + "()\n  ";
   for (const char* at = row.buffers; *at != '\0'; ++at)

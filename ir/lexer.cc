@@ -37,6 +37,7 @@ class Scanner {
     }
     // The bracket was forgotten: the fault stays with its line.
     if (open_ > 0 && starts_anew()) open_ = 0;
+    // Inside brackets a line goes on with the one before, whatever it begins with.
     bool fresh = open_ == 0;
     while (at_ < text_.size() && look() != '\n') {
       if (look() == '#') {
@@ -97,6 +98,7 @@ class Scanner {
       kind = TokenKind::Real;
       for (++at_; is_digit(look());) ++at_;
     }
+    // An exponent needs a digit: in `2e` the letter begins a name.
     const std::size_t sign = look(1) == '+' || look(1) == '-' ? 1 : 0;
     if ((look() == 'e' || look() == 'E') && is_digit(look(1 + sign))) {
       kind = TokenKind::Real;
@@ -106,6 +108,7 @@ class Scanner {
   }
 
   Token scan_sign() {
+    // Longest match: `//` is not two divisions.
     constexpr std::array<std::string_view, 11> kPairs{
         "..", "+=", "-=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
     constexpr std::string_view kSingles = "+-*/%()[]{}=<>&|^,:";
@@ -145,6 +148,8 @@ void Cursor::fail_expected(const std::string& what) const {
        (at_end() ? "the end of the line" : "'" + peek().text + "'"));
 }
 
+// By the lexer itself, so that the two cannot disagree: the text has to be exactly one Name
+// token.
 bool is_name(std::string_view text) {
   std::vector<Fault> faults;
   const std::vector<Line> lines = split_lines(text, faults);

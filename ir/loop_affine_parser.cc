@@ -5,6 +5,7 @@
 namespace polyte::ir::loop_text {
 namespace {
 
+// The grammar is above parse_affine().
 Affine parse_factor(Cursor& c) {
   if (c.accept("(")) {
     c.enter();

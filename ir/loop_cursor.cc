@@ -47,6 +47,7 @@ void Cursor::expect(std::string_view token) {
   if (!accept(token)) fail("expected '" + std::string(token) + "' at '" + text_.substr(at_) + "'");
 }
 
+// The whole name is compared, so that `in` is not found at the start of `index`.
 bool Cursor::accept_word(std::string_view word) {
   const std::size_t before = at_;
   if (is_name_start(peek()) && name() == word) return true;
@@ -80,6 +81,7 @@ double Cursor::real() {
   return value;
 }
 
+// As many characters of signs as there are: `<=` is not `<` followed by `=`.
 std::string Cursor::operator_token() {
   skip_spaces();
   const std::size_t begin = at_;
@@ -89,6 +91,7 @@ std::string Cursor::operator_token() {
   return text_.substr(begin, at_ - begin);
 }
 
+// `m.o` is one name; in `m..n` the dots are those of a range.
 bool Cursor::is_inner_dot() const {
   return text_[at_] == '.' && at_ + 1 < text_.size() && is_name_part(text_[at_ + 1]);
 }

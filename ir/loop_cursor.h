@@ -24,7 +24,7 @@ class Cursor {
  public:
   explicit Cursor(const std::string& text) : text_(text) {}
 
-  // Brackets and calls within each other.
+  // Counts nested brackets and calls, of which there may be kDeepest.
   void enter();
   void leave() { --depth_; }
 

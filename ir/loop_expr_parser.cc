@@ -11,6 +11,7 @@
 namespace polyte::ir::loop_text {
 namespace {
 
+// By the printer's own names, so that the two agree for every operator.
 std::optional<UnaryOp> unary_from(const std::string& name) {
   for (int i = 0; i <= static_cast<int>(UnaryOp::Tf32); ++i)
     if (loop_text::function_name(static_cast<UnaryOp>(i)) == name) return static_cast<UnaryOp>(i);
@@ -49,10 +50,12 @@ void ExprParser::lanes(Cursor& c, Lanes& into) {
   if (!c.accept_word("if")) return;
   into.active = parse_affine(c);
   if (!c.accept("..")) return;
+  // The first number was where the mask begins; the one after `..` is where it ends.
   into.skipped = std::exchange(into.active, parse_affine(c));
   if (*into.active == Affine(into.count)) into.active = std::nullopt;
 }
 
+// `AFFINE`, `{EXPR}` or `AFFINE + {EXPR}`.
 Index ExprParser::index(Cursor& c) {
   Index result;
   if (c.peek() != '{') result.affine = parse_affine(c);
@@ -175,6 +178,7 @@ Expr ExprParser::call_body(Cursor& c, const std::string& name) {
     Expr operand = expr(c);
     return std::make_shared<const ExprNode>(ExprNode{to, operand->lanes, Cast{operand}});
   }
+  // `x8(..)` is a broadcast to 8 lanes.
   if (name[0] == 'x' && name.size() > 1 && std::isdigit(static_cast<unsigned char>(name[1])))
     return make_broadcast(expr(c), std::stoi(name.substr(1)));
   const std::vector<Expr> operands = arguments(c);

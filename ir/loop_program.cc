@@ -16,6 +16,8 @@ Stmt node(decltype(StmtNode::op) op) {
   return std::make_shared<const StmtNode>(StmtNode{std::move(op)});
 }
 
+// The makers keep one form: a Block has no Block as a child and never a single child, an If has a
+// condition. An empty Block is the statement that does nothing.
 void append_flat(std::vector<Stmt>& into, const Stmt& s) {
   const auto* block = std::get_if<Block>(&s->op);
   if (!block) {
@@ -138,6 +140,7 @@ Stmt make_product_group(ProductGroup group) { return node(group); }
 namespace {
 
 template <class Node>
+// For, If, Alloc and Tensorized: nodes whose only child is `body`.
 Stmt with_body(const Stmt& s, const Node& op, const std::function<Stmt(const Stmt&)>& f) {
   Stmt body = f(op.body);
   if (body == op.body) return s;
@@ -146,6 +149,8 @@ Stmt with_body(const Stmt& s, const Node& op, const std::function<Stmt(const Stm
   return node(std::move(copy));
 }
 
+// A block that loses children is made anew by make_block(), which may leave a single statement
+// of it.
 Stmt map_block(const Stmt& s, const Block& block, const std::function<Stmt(const Stmt&)>& f) {
   std::vector<Stmt> body;
   body.reserve(block.body.size());
@@ -205,6 +210,9 @@ Stmt substitute_store(Store store, const Bindings& bindings) {
 
 Stmt substitute(const Stmt& s, const Bindings& bindings) {
   if (bindings.empty()) return s;
+  // Nodes with affine parts of their own are rebuilt here; of all others only children change.
+  // The variable of a For shadows nothing, since names are unique, so bindings hold in its body
+  // as they are.
   const auto below = [&](const Stmt& child) { return substitute(child, bindings); };
   if (const auto* store = std::get_if<Store>(&s->op)) return substitute_store(*store, bindings);
   if (const auto* prefetch = std::get_if<Prefetch>(&s->op))
@@ -242,6 +250,8 @@ Expr rename_loads(const Expr& e, const Renames& buffers) {
   });
 }
 
+// The origin stays: its statement is the Program's, and its loop variables are replaced by
+// substitute(), which rename_bound() calls as well.
 Stmt rename_store(Store store, const Renames& buffers) {
   if (const auto renamed = buffers.find(store.buffer); renamed != buffers.end())
     store.buffer = renamed->second;
@@ -298,6 +308,10 @@ Stmt rename_bindings(const Stmt& s, const std::function<std::string(const std::s
 
 }  // namespace
 
+// for i in 0..4                 for i_1 in 0..4
+//   alloc t: f32[4]       ->      alloc t_1: f32[4]
+//     t[i] = x[i]                   t_1[i_1] = x[i_1]
+// so that a copy can stand beside the original. What is bound outside, as x is, keeps its name.
 Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh) {
   Bindings loops;
   Renames buffers;
@@ -323,6 +337,7 @@ void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit)
   }
 }
 
+// Subscripts that are affine are no expressions; what a prefetch names is read by nobody.
 void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit) {
   for_each_stmt(s, [&](const Stmt& at) {
     if (const auto* store = std::get_if<Store>(&at->op)) {

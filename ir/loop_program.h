@@ -7,7 +7,7 @@
 //   Native  no Vector or Unrolled loops left: vector accesses carry their lanes, copies stand
 //           side by side
 //   Flat    Native, and every access has one linear subscript
-// A loop runs var from max(lower) to min(upper) - 1 upwards by 1; nothing if that is empty.
+// A loop runs var from max(lower) to min(upper) - 1 in steps of 1, and not at all if that is empty.
 #pragma once
 
 #include <memory>
@@ -41,18 +41,18 @@ constexpr bool is_of_device(LoopKind kind) {
 constexpr bool is_threaded(LoopKind kind) {
   return kind == LoopKind::Parallel || is_of_device(kind);
 }
-// Iterations run at once, so that nothing orders them: threads, or lanes of a vector. What is about
-// a CPU's threads alone, as scratch and code of their own are, asks for Parallel.
+// Iterations run at once, with no order between them: threads, or lanes of a vector. What
+// concerns a CPU's threads alone, such as their scratch memory, has to ask for Parallel.
 constexpr bool is_concurrent(LoopKind kind) {
   return is_threaded(kind) || kind == LoopKind::Vector;
 }
 // Heap: the kernel's scratch (per worker below a Parallel loop). Shared: of the threads of
 // one block of a GPU.
 enum class Memory { Heap, Stack, Register, Shared };
-// Every one.
+// All of them, in order.
 inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register,
                                        Memory::Shared};
-// Written out as code, with no loop left: a test inside costs as often as it is written.
+// Written out as code, with no loop left: a test inside is paid for once per copy.
 constexpr bool is_expanded(LoopKind kind) {
   return kind == LoopKind::Unrolled || kind == LoopKind::Vector;
 }
@@ -89,7 +89,8 @@ struct Store {
   // Reading the element in `value`, combining and writing it are one step for all threads.
   bool atomic = false;
   bool nontemporal = false;  // past the caches: a hint
-  // A load and no more, that a GPU copies to shared memory meanwhile: it lands later.
+  // The value is a load only, and a GPU copies it to shared memory in the background (cp.async): it
+  // arrives later (CopyGroup).
   bool async = false;
 };
 // One after the other.
@@ -115,9 +116,10 @@ struct If {  // a conjunction, and/or a run-time condition
 };
 // Where the elements of a buffer in shared memory lie: the one whose linear place is p at
 //   p ^ (p / period % (line / chunk)) * chunk       line: as many elements as 128 bytes hold
-// so that chunks change places within their line, by the number of the row, or rows, that
-// they are in. A permutation, as no bit that says how is changed. All three are powers of two,
-// chunk < line <= period. What computes with subscripts need not know; who makes addresses does.
+// so that chunks trade places within their line, depending on the number of the row or rows that
+// they are in. It is a permutation, since the bits that select the exchange stay as they are.
+// All three are powers of two, chunk < line <= period. Code that computes with subscripts need
+// not know of it; code that makes addresses has to.
 struct Swizzle {
   std::int64_t chunk = 0, period = 0;       // in elements; 0: none
   bool none() const { return chunk == 0; }  // every element where its linear place says
@@ -153,30 +155,31 @@ struct Prefetch {
   int level = 1;
 };
 // A point nest that one row of the catalogue (ir/intrinsics.h) computes. `body`, loops around
-// one store, says what; whoever only wants to know that looks below, and the code generator
-// emits the instruction.
+// one store, says what; analyses look at the body alone, and the code generator emits the
+// instruction.
 struct Tensorized {
   std::string intrinsic;
   Stmt body;
 };
-// All threads of a block meet, or those of each warp: what any of them wrote before is seen by
-// all after it. It stands for a conflict: `from` touches the buffer before it, `to` after it, on
-// another thread. Fenced, what threads wrote into shared memory is seen as well by what reads it
-// past them (instructions of scope Warpgroup).
+// A barrier for all threads of a block, or of each warp: what any of them wrote before it, all
+// see after it. It is there because of a conflict: `from` touches the buffer before it and `to`
+// after it, on another thread. Fenced: what threads wrote to shared memory before it is also
+// visible to instructions that read it without the thread's own loads (scope Warpgroup).
 struct Barrier {
   bool of_warp = false;
   std::string from, to, buffer;
   bool fenced = false;
 };
-// Copies that land later, of each thread: those that it has begun since the last commit are a
-// group; it waits until at most `pending` of its latest groups are under way.
+// Groups of asynchronous copies (Store::async), per thread: a commit makes a group of the copies
+// that the thread has begun since its last commit; a wait lasts until at most `pending` of its
+// latest groups are under way (cp.async.commit_group, cp.async.wait_group).
 struct CopyGroup {
   bool wait = false;  // else commit
   int pending = 0;
 };
-// Products that tensor cores make meanwhile (scope Warpgroup), of each warp: from Open on they
-// may take its registers over; what was begun since then, Commit makes a group of; Wait gives the
-// registers back, and the memory that was read, of all but the latest `pending` groups.
+// Asynchronous products of tensor cores (scope Warpgroup; wgmma), per warp. From Open on they
+// may take over its registers; Commit makes a group of the products begun since then; Wait gives
+// back the registers, and the memory that was read, of all but the latest `pending` groups.
 struct ProductGroup {
   enum class Step { Open, Commit, Wait } step = Step::Open;  // as said above
   int pending = 0;
@@ -222,7 +225,7 @@ Stmt substitute(const Stmt& s, const Bindings& bindings);
 // base_1, base_2 ...
 Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh);
 void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit);  // pre-order
-// Roots, pre-order.
+// The outermost expressions of every statement, in pre-order.
 void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit);
 bool equal(const Stmt& a, const Stmt& b);
 

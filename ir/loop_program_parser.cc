@@ -139,6 +139,7 @@ class Parser {
     return make_block(std::move(body));
   }
 
+  // The body of a head: the lines after it that are indented further, all alike.
   Stmt nested(const Line& line) {
     if (next_ >= lines_.size() || lines_[next_].indent <= line.indent)
       fail("expected a body, indented");
@@ -153,6 +154,8 @@ class Parser {
   Stmt statement(const Line& line) {
     ++next_;
     Cursor c(line.text);
+    // A store begins with the name of its buffer, so a buffer may be called like a statement:
+    // what follows decides, `[` or not.
     const std::size_t begin = c.position();
     const std::string word = c.name();
     if (c.peek() != '[') {

@@ -9,6 +9,7 @@
 namespace polyte::ir {
 namespace {
 
+// A word is written as a call, `max(a, b)`; a sign between its operands, `(a + b)`.
 bool is_word(const std::string& text) {
   return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0]));
 }
@@ -17,6 +18,7 @@ bool is_word(const std::string& text) {
 
 namespace loop_text {
 
+// Program text writes Neg as a sign; here every unary operator is a call: `neg(x[i])`.
 std::string function_name(UnaryOp op) {
   std::string text = ir::to_string(op);
   if (is_word(text)) return text;
@@ -52,6 +54,8 @@ std::string print_conditions(const std::vector<Constraint>& conditions) {
 
 std::string print_expr(const Expr& e);
 
+// Lanes stand inside the brackets of an access, one stride per subscript: `x[i, j; 8 by 0,1]`. A
+// mask names the active lanes: `if n - j` for those below n - j, `if 2..n - j` for those from 2.
 std::string print_lanes(const Lanes& lanes) {
   if (lanes.count == 1 && !lanes.is_masked()) return {};
   std::string text = "; " + std::to_string(lanes.count) + " by ";
@@ -63,6 +67,7 @@ std::string print_lanes(const Lanes& lanes) {
   return text;
 }
 
+// `j + {idx[i]}`: braces mark the part that is read at run time, so the parser need not infer it.
 std::string print_index(const Index& index) {
   if (!index.indirect) return to_string(index.affine);
   const std::string indirect = "{" + print_expr(index.indirect) + "}";
@@ -76,16 +81,21 @@ std::string print_access(const std::string& buffer, const std::vector<Index>& in
   return buffer + "[" + text + print_lanes(lanes) + "]";
 }
 
+// Every infix operation has its own brackets: the text shows the tree, and the parser needs no
+// precedence.
 struct ExprPrinter {
   const ExprNode& node;
 
+  // `f32(0.5)`. A u64 is printed by its bits, as an i64, and read back so.
   std::string operator()(const Literal& o) const {
     return name_of(node.type) + "(" +
            (is_float(node.type) ? print_number(o.real) : std::to_string(o.integer)) + ")";
   }
+  // `index_f32(2*i)`: a number of this type, by a name that no cast or literal has.
   std::string operator()(const IndexValue& o) const {
     return "index_" + name_of(node.type) + "(" + to_string(o.value) + print_lanes(o.lanes) + ")";
   }
+  // A guarded load is an operation: (x[i - 1] where i >= 1 else f32(0)).
   std::string operator()(const Load& o) const {
     std::string access = print_access(o.buffer, o.indices, o.lanes);
     if (o.guard.empty()) return access;
@@ -120,6 +130,8 @@ struct ExprPrinter {
 
 std::string print_expr(const Expr& e) { return std::visit(ExprPrinter{*e}, e->op); }
 
+// Several bounds: `max(0, i - 3)`. A single one that is neither a name nor a number is put in
+// brackets, which end it before the `..` of the range: `(i + 1)..min(n, i + 9)`.
 std::string print_bound(const std::vector<Affine>& bounds, const std::string& function) {
   if (bounds.size() > 1) return function + "(" + print_all(bounds, ", ") + ")";
   const bool atomic = bounds[0].is_constant() || bounds[0].as_symbol();
@@ -140,6 +152,7 @@ class Printer {
   }
 
   void print_op(const Block& block, int depth) {
+    // A body is what is indented below its head, so an empty one needs a line of its own.
     if (block.body.empty()) line(depth, "nothing");
     for (const Stmt& child : block.body) print(child, depth);
   }
@@ -166,14 +179,18 @@ class Printer {
     print(tensorized.body, depth + 1);
   }
   void print_op(const For& loop, int depth) {
+    // The schedule's name of the loop where the variable, a copy's, differs from it:
+    //   for k.i_2 in 0..4 as k.i
     const std::string alias = loop.loop == loop.var || loop.loop.empty() ? "" : " as " + loop.loop;
     line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") +
                     ".." + print_bound(loop.upper, "min") + alias + (loop.uncut ? " uncut" : ""));
     print(loop.body, depth + 1);
   }
+  // `if i < N and ?(f32(0) < x[i])`.
   void print_op(const If& branch, int depth) {
     std::string conditions = print_conditions(branch.conditions);
     if (branch.condition)
+      // `?` marks the run-time condition, which is an expression, not an affine constraint.
       conditions += (conditions.empty() ? "?" : " and ?") + print_expr(branch.condition);
     line(depth, "if " + conditions);
     print(branch.body, depth + 1);
@@ -201,6 +218,7 @@ class Printer {
       strides += (strides.empty() ? "; " : ",") + std::to_string(stride);
     return print_all(origin.instance, ", ") + strides;
   }
+  // The origin behind `@` is not computed with; executing checks and messages use it.
   void print_op(const Store& store, int depth) {
     const std::string prefix = store.atomic        ? "atomic "
                                : store.nontemporal ? "nontemporal "

@@ -15,8 +15,11 @@ struct Known {
   bool read_only;
 };
 
+// A branch has no name; at() keeps a pointer, so the word needs a place that stays.
 const std::string kNoName = "if";
 
+// One walk, with what is in scope and who runs there: names, threads that are open, whether
+// lanes are whole.
 class Verifier {
  public:
   Verifier(const LoopProgram& program, Form form) : form_(form) {
@@ -64,6 +67,7 @@ class Verifier {
     problems.push_back(name_ ? std::string(what_) + " '" + *name_ + "': " + problem : problem);
   }
 
+  // No name is bound twice in a program, not even in separate loops: substitution relies on it.
   void bind_symbol(const std::string& name) {
     if (!used_.insert(name).second) report("the name is taken");
     symbols_.insert(name);
@@ -158,6 +162,7 @@ class Verifier {
     if (form_ != Form::Nest && expanded) report(to_string(loop.kind) + " in native form");
     if (loop.uncut && !expanded) report("uncut, but neither vector nor unrolled");
     bind_symbol(loop.var);
+    // What holds inside the loop only: put back below in reverse order.
     threads_ += is_of_threads(loop.kind) ? 1 : 0;
     const bool outside = std::exchange(warps_, warps_ || loop.kind == LoopKind::Warp);
     const bool was_whole = std::exchange(is_whole_, is_whole(loop));
@@ -170,10 +175,10 @@ class Verifier {
     symbols_.erase(loop.var);
   }
 
-  // A loop of whole warps begins here, or lanes that run together go on so. `shfl.sync` and the
-  // instructions of a warp need all 32 lanes: a loop of threads from 0 to a constant multiple of 32
-  // has no partial warp, and inside it only bounds and conditions that differ between threads part
-  // the lanes.
+  // Whether a loop of whole warps begins here, or lanes that have been running together still do.
+  // `shfl.sync` and the instructions of a warp need all 32 lanes: a loop of threads from 0 to a
+  // constant multiple of 32 has no partial warp, and inside it only bounds and conditions that
+  // differ between threads separate the lanes.
   bool is_whole(const For& loop) const {
     if (loop.kind != LoopKind::Thread && loop.kind != LoopKind::Lane)
       return is_whole_ && !differs(loop.lower) && !differs(loop.upper);
@@ -187,6 +192,7 @@ class Verifier {
     return std::ranges::any_of(symbols, [&](const std::string& s) { return own_.count(s) > 0; });
   }
 
+  // A condition on data may differ from lane to lane, so lanes are no longer whole behind it.
   void check(const If& branch) {
     at("a branch", kNoName);
     if (branch.conditions.empty() && !branch.condition) report("no condition");
@@ -223,6 +229,7 @@ class Verifier {
     for (std::int64_t extent : b.shape)
       if (extent < 0) report("extent " + std::to_string(extent));
     check(b.swizzle, b);
+    // A second buffer of the name is reported above; the first one keeps its entry.
     const bool fresh = buffers_.emplace(b.name, Known{b.dtype, b.shape.size(), false}).second;
     if (b.of_each_thread && !b.of_lanes) each_.insert(b.name);
     visit(alloc.body);
@@ -240,6 +247,7 @@ class Verifier {
     if (store.value->lanes != store.lanes.count)
       report("value of " + std::to_string(store.value->lanes) + " lanes, expected " +
              std::to_string(store.lanes.count));
+    // The number of the lane is bound in the origin alone.
     const bool is_new = is_uneven(store.origin) && symbols_.insert(kLaneNumber).second;
     check_symbols(store.origin.instance);
     if (is_new) symbols_.erase(kLaneNumber);
@@ -251,6 +259,8 @@ class Verifier {
     if (known->dtype != store.value->type)
       report("value of type " + std::string(polyte::to_string(store.value->type)) + ", expected " +
              std::string(polyte::to_string(known->dtype)));
+    // A vector store needs lanes that move, by a stride or by an indirect subscript; else they
+    // would race.
     const bool still =
         std::ranges::all_of(store.lanes.strides, [](std::int64_t stride) { return stride == 0; }) &&
         std::ranges::none_of(store.indices, [](const Index& index) {
@@ -313,6 +323,8 @@ class Verifier {
       report("a guard needs a value and the reverse");
   }
 
+  // A register of another lane: shfl.sync is executed by all lanes, and each names its own
+  // register, whose number is part of the instruction and cannot differ from lane to lane.
   void check_value(const Expr& value) {
     const auto* read = std::get_if<LaneRead>(&value->op);
     if (!read) return check_expr(value);

@@ -96,6 +96,8 @@ class Unifier {
     if (auto mismatch = unify_stores()) return *mismatch;
     WarpMatch result;
     result.conditions = nest_.conditions;
+    // A condition about one loop cuts off whole rows, columns or terms, which masks and zeros
+    // can stand for; one about two would cut the tile along a diagonal.
     for (const Constraint& c : nest_.conditions) {
       const auto uses = [&](const NestLoop& loop) { return c.expr.uses(loop.var); };
       if (c.equality || std::ranges::count_if(nest_.loops, uses) > 1)
@@ -188,6 +190,8 @@ class Unifier {
                      name_of(expected->type) + " (" + to_string(expected) + ")");
     if (!b.guard.empty()) return differs("the read " + shown + " has a guard");
     const auto [at, is_new] = operands_.try_emplace(a.buffer, Bound{b.buffer, &b.indices});
+    // An operand that the row reads twice, as in a[i] * a[i], has to be one access in the nest,
+    // too.
     if (!is_new && (at->second.buffer != b.buffer || !same_indices(*at->second.indices, b.indices)))
       return differs(expected, found);
     ++matched_;
@@ -336,6 +340,7 @@ std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& p
                     ", " + listed(nest.loops) + "; " + row.name + " has " + listed(pattern.loops)};
   std::vector<std::int64_t> left;
   for (const NestLoop& loop : pattern.loops) left.push_back(loop.extent);
+  // Loops of the nest whose extents no loop of the row has.
   std::vector<const NestLoop*> odd;
   for (const NestLoop& loop : nest.loops) {
     const auto at = std::ranges::find(left, loop.extent);

@@ -5,6 +5,7 @@
 namespace polyte::ir {
 namespace {
 
+// The loop `for v in 0..extent`, or null.
 const For* loop_of(const Stmt& s, std::int64_t extent) {
   const auto* loop = std::get_if<For>(&s->op);
   const bool is_plain = loop && loop->kind == LoopKind::Serial && loop->lower.size() == 1 &&
@@ -28,6 +29,8 @@ std::optional<MatrixLoad> matrix_load_of(const Tensorized& tensorized) {
         result.transposed = transposed;
       }
   if (result.count == 0) return std::nullopt;
+  // The nest has the shape that matrix_load.h shows: matrices, rows, elements, one store of one
+  // load. The subscripts are not looked at here.
   const For* matrix = loop_of(tensorized.body, result.count);
   const For* row = matrix ? loop_of(matrix->body, kMatrixRows) : nullptr;
   if (!row) return std::nullopt;
@@ -37,6 +40,7 @@ std::optional<MatrixLoad> matrix_load_of(const Tensorized& tensorized) {
   if (!result.load ||
       !loop_of(row->body, kMatrixRowBytes / size_in_bytes(result.store->value->type)))
     return std::nullopt;
+  // The instruction reads all 16 bytes of every row; it has no mask.
   if (!result.load->guard.empty()) return std::nullopt;
   result.matrix = matrix->var;
   result.row = row->var;

@@ -69,6 +69,7 @@ class Merger {
     std::optional<std::int64_t> end;
     for (const Constraint& c : s.domain) {
       if (!c.expr.uses(iterator)) continue;
+      // `it >= 0`, or `number - it >= 0`: the iterator is at most that number.
       if (c == at_least(it, 0))
         begins = true;
       else if ((c.expr + it).is_constant() && !end && c == at_least(-it, -(c.expr + it).constant()))
@@ -82,6 +83,7 @@ class Merger {
   void add_pairs(const Statement& s) {
     for (std::size_t i = 0; i + 1 < s.iterators.size(); ++i) {
       const std::string &a = s.iterators[i], &b = s.iterators[i + 1];
+      // Both are summed over, or neither is.
       const bool is_one_kind = is_among(a, s.reductions) == is_among(b, s.reductions);
       if (is_one_kind && extent_of(s, a) && extent_of(s, b)) pairs_[s.name].insert({a, b});
     }
@@ -205,6 +207,7 @@ class Merger {
     };
     const auto first = std::ranges::adjacent_find(s.iterators, are_pair);
     if (first == s.iterators.end()) return false;
+    // (a, b) and (b, c) are pairs: a, b and c become one iterator.
     auto end = std::next(first);
     while (end != s.iterators.end() && are_pair(*std::prev(end), *end)) ++end;
     MergedDimensions::Fused run{s.name, {first, end}, ""};

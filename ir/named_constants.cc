@@ -25,6 +25,8 @@ void NamedConstants::define(const std::string& name, const TreePtr& value, const
     throw Fault{value->line, "constant '" + name + "' has the name of a parameter"};
   if (program.find_buffer(name))
     throw Fault{value->line, "constant '" + name + "' has the name of a tensor"};
+  // Counted as if written out, before it is: a = x + x, b = a + a, .. has 2^n parts after n
+  // lines.
   std::size_t parts = 0;
   for_each_tree(value, [&](const Tree& t) {
     ++parts;

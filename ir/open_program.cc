@@ -43,6 +43,7 @@ class TextFit {
   Result<std::string> run() {
     const std::string& base = texts_[0];
     while (at_[0] < base.size()) {
+      // Everything but numbers has to be the same in all texts.
       if (!(begins_number(base, at_[0]) ? take_number() : take_character()))
         return Decline{difference()};
     }
@@ -83,6 +84,7 @@ class TextFit {
     if (same || goes_on(texts_[0], ends[0])) return take_same(ends);
     const std::optional<Affine> value = fit(sizes_, values);
     if (!value) return false;
+    // Brackets, as the number may be a factor: 2*7 becomes 2*(N + 1).
     result_ += value->as_symbol() ? to_string(*value) : "(" + to_string(*value) + ")";
     at_ = ends;
     return true;

@@ -1,12 +1,12 @@
-// Programs of one computation at several sizes, as one Program that leaves the sizes open. Their
-// texts differ in numbers only, and each number is an affine function of the sizes: that of the
-// base and of one point a size, checked at all other points.
+// Programs of one computation at several sizes, merged into one Program that leaves the sizes open.
+// Their texts differ in numbers only, and each number is an affine function of the sizes: the one
+// through the base point and one further point per size, checked at all other points.
 //
 //   N = 7:  in x: f32[7, 64]     N = 8:  in x: f32[8, 64]     open:  in x: f32[N, 64]
 //           for n in 0..7                for n in 0..8               for n in 0..N
 //
-// What is no affine function shows at neighbouring points: 7 // 2 and 8 // 2 are 3 and 4, 9 // 2
-// is 4 again.
+// A function that is not affine is found out at neighbouring points: 7 // 2 and 8 // 2 are 3 and 4,
+// but 9 // 2 is 4 again.
 #pragma once
 
 #include <cstdint>

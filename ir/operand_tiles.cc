@@ -6,6 +6,9 @@
 namespace polyte::ir {
 namespace {
 
+// For a nest i in i0..i0+16, k in k0..k0+8 around `c[i] += a[i, k]`, the tile of `a` begins at
+// a[i0, k0] and has the dimensions 16 by (1, 0) and 8 by (0, 1); that of `c` has i only, since k
+// does not move it.
 std::optional<OperandTile> tile_of(const std::string& buffer, DType type,
                                    const std::vector<Index>& indices, const PointNest& nest) {
   OperandTile tile{buffer, type, indices, {}};

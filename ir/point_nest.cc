@@ -5,6 +5,8 @@ namespace polyte::ir {
 Result<PointNest, Mismatch> point_nest(const Stmt& s) {
   PointNest nest;
   const Stmt* at = &s;
+  // The bounds may depend on outer loops (i0..i0 + 16): only their difference has to be a
+  // number.
   while (const auto* loop = std::get_if<For>(&(*at)->op)) {
     const std::string& name = loop->loop.empty() ? loop->var : loop->loop;
     if (loop->kind != LoopKind::Serial) return Mismatch{"loop " + name + " is no plain loop"};
@@ -15,6 +17,7 @@ Result<PointNest, Mismatch> point_nest(const Stmt& s) {
         {loop->var, name, loop->lower[0], (loop->upper[0] - loop->lower[0]).constant()});
     at = &loop->body;
   }
+  // Affine conditions are a mask that some instructions have; one on data belongs to none.
   const auto* branch = std::get_if<If>(&(*at)->op);
   if (branch && !branch->condition) {
     nest.conditions = branch->conditions;

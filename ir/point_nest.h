@@ -24,7 +24,7 @@ struct PointNest {
   std::vector<Constraint> conditions;  // of the store
 };
 
-// The Mismatch says what there is besides.
+// A Mismatch names what else the statement contains.
 Result<PointNest, Mismatch> point_nest(const Stmt& s);
 
 // Coefficient of a loop in a subscript; nullopt where it stands inside a division.

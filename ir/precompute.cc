@@ -20,6 +20,7 @@ struct Span {
 // of the other iterators: an over-approximation, so the definition may compute elements that nobody
 // reads, never too few.
 std::optional<Span> span_of(const Statement& s, const std::string& iterator) {
+  // Fourier-Motzkin: what is left bounds the iterator over parameters alone.
   System system = system_of(s.domain);
   for (const std::string& other : s.iterators)
     if (other != iterator) system = eliminate(system, other);
@@ -98,6 +99,7 @@ Result<Statement> definition_of(const Statement& s, const Precomputed& precomput
   definition.name = precomputed.tensor;
   definition.iterators = precomputed.iterators;
   definition.values = {precomputed.value};
+  // The tensor begins at the first value of each range: a[m - 2, k] for m in 2..M.
   Access cell{precomputed.tensor, {}};
   for (const std::string& iterator : precomputed.iterators) {
     if (!is_among(iterator, s.iterators)) return Decline{s.name + " has no iterator " + iterator};
@@ -144,6 +146,8 @@ Statement reading(const Statement& statement, const Statement& definition, const
   return result;
 }
 
+// The definition is put in front of the statement's item after its reads were replaced; verify()
+// then has the last word, on names for example.
 Result<Program> with_precomputed(const Program& program, const Precomputed& precomputed) {
   const auto found = std::ranges::find(program.statements, precomputed.statement, &Statement::name);
   if (found == program.statements.end())

@@ -296,6 +296,7 @@ std::optional<Affine> affine_of(const Expr& e) {
   return std::nullopt;
 }
 
+// x[M*j] has an indirect subscript while M is open, and is x[4*j] once M is 4.
 Index settled(const Index& index) {
   if (!index.indirect) return index;
   const auto value = affine_of(index.indirect);
@@ -319,6 +320,7 @@ struct Rebuild {
       Load& load = std::get<Load>(copy.op);
       load.buffer = name(load.buffer);
       for (Index& index : load.indices) index = settled(index);
+      // A guard of which nothing is left goes, and `otherwise` with it.
       (*this)(load.guard);
       if (load.guard.empty()) load.otherwise = nullptr;
       return std::make_shared<const ExprNode>(std::move(copy));
@@ -409,6 +411,7 @@ Program bind(const Program& program, const Values& sizes) {
   std::erase_if(bound.params,
                 [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
   for (const auto& [name, value] : rebuild.bindings) bound.sizes[name] = value.constant();
+  // If sizes are bound one after the other, that of the Program with all of them open.
   if (!rebuild.bindings.empty()) bound.open_digest = digest(program);
   // What is inside at other sizes need not be at these.
   for (const Problem& problem : find_problems(bound))
@@ -438,6 +441,8 @@ void rename_iterators(Statement& s) {
   s.iterators = fresh;
 }
 
+// `bindings` holds the regions around: its size is the depth, by which rename_iterators() names
+// the same iterators of statements.
 void rename_regions(std::vector<Item>& items, Bindings bindings) {
   for (Item& item : items) {
     auto* region = std::get_if<Region>(&item);
@@ -454,6 +459,7 @@ void rename_regions(std::vector<Item>& items, Bindings bindings) {
 
 }  // namespace
 
+// The same for Programs that differ in names only.
 std::string canonical_text(const Program& program) {
   Program p = program;
   for (Statement& s : p.statements) rename_iterators(s);

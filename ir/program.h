@@ -73,8 +73,8 @@ struct Statement {
 // is not rounded.
 std::vector<Expr> combined_values(const Statement& statement, const std::vector<Expr>& current);
 bool is_fused_product(Combiner combiner, const Expr& value);
-// The value, rounded before it is added: 1 * value, where it would be such a product. Other
-// values as they are.
+// The value as 1 * value if it is a product that would otherwise be fused, so that the product is
+// rounded before it is added. Other values are returned as they are.
 Expr rounded_term(Combiner combiner, const Expr& value);
 Expr identity_of(Combiner combiner, DType type);  // 0, 1, +inf or the largest integer, ...
 
@@ -101,15 +101,17 @@ struct Program {
 
   std::string name;
   std::vector<std::string> params;    // sizes that stay open, in elements; none once all are bound
-  std::vector<Constraint> context;    // what is known of the parameters; every extent >= 0 besides
+  std::vector<Constraint> context;    // what is known of the parameters; all extents are >= 0 too
   std::vector<Buffer> buffers;        // interface in order, then temporaries
   std::vector<Statement> statements;  // in text order
   std::vector<Item> order;            // of the statements: each once, in or outside a region
-  // What bind() has put in for parameters: names for scripts, no part of the text.
+  // The sizes that bind() has put in for parameters, so that scripts can still name them. No
+  // part of the text.
   Values sizes = {};
-  // Of the Program that bind() was given; empty: nothing is bound. No part of the text.
+  // The digest of the Program that bind() was given; empty: nothing is bound. No part of the text.
   std::string open_digest = {};
-  // Iterators whose ranges are as if: at_typical (ir/open_program.h). No part of the text either.
+  // Iterators whose ranges only stand for those of open sizes: at_typical (ir/open_program.h).
+  // No part of the text either.
   std::set<std::string> open = {};
 
   const Buffer* find_buffer(const std::string& name) const;        // null if absent
@@ -129,8 +131,8 @@ bool equal(const Program& a, const Program& b);
 // agree, Const never written.
 std::vector<std::string> verify(const Program& program);
 
-// The parameter that a person means by `name`: the one of that name, or the extent of that iterator
-// in index notation (m: M, or Nm where M is a tensor).
+// The parameter that a user means by `name`: the one of that name, or, in index notation, the
+// extent of the iterator of that name (m: M, or Nm where M is a tensor).
 std::optional<std::string> find_param(const Program& program, const std::string& name);
 
 // The Program with parameters replaced by numbers, found by find_param (the domain stays as it

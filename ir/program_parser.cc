@@ -17,7 +17,7 @@ using text::Cursor;
 using text::Fault;
 using text::Line;
 
-// Within each other: what the proof of a schedule takes a second for.
+// Nested in each other. With this many the proof of a schedule takes about a second.
 constexpr std::size_t kMostRegions = 64;
 
 constexpr std::string_view kTypes = "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
@@ -28,6 +28,8 @@ std::optional<Role> role_of(std::string_view word) {
   return std::nullopt;
 }
 
+// Collects faults, line by line. What the faults of other lines would only repeat is not said:
+// reads of a `broken_` name, and problems of a Program that is not complete.
 class ProgramParser {
  public:
   // `lexical`: how many faults the lexer found; nothing more is said of their lines.
@@ -39,6 +41,7 @@ class ProgramParser {
     guarded(header, [&] { parse_header(header); });
     for (const Line& line : body) guarded(line, [&] { parse_line(line); });
     close_regions(0);
+    // Of a Program with faults the verifier would report their consequences.
     if (lexical_ == 0 && faults_.size() == before) add_problems(header.number);
     return std::move(program_);
   }
@@ -58,6 +61,7 @@ class ProgramParser {
   int body_indent_ = -1;
 
   template <class F>
+  // A fault ends the parsing of its own line only.
   void guarded(const Line& line, const F& parse) {
     try {
       parse();
@@ -95,6 +99,8 @@ class ProgramParser {
     close_regions(line.indent);
     check_indent(line);
     Cursor cursor(line);
+    // After a keyword comes a name: `out y: ..`. A tensor may be called like a keyword, so
+    // `out[i] = ..` is a statement.
     const bool named = cursor.peek(1).kind == text::TokenKind::Name;
     if (named && cursor.is("loop")) return parse_loop(line, cursor);
     if (named && cursor.is("const") && cursor.is("=", 2)) return parse_constant(cursor);
@@ -102,7 +108,9 @@ class ProgramParser {
     parse_statement(line, cursor);
   }
 
-  // A line stands at the indentation of the body around it.
+  // A line stands at the indentation of the body around it, which the first line of that body
+  // sets (-1: not yet set). After a fault of the lexer, lines may have been joined or split
+  // wrongly, so the indentation is not checked.
   void check_indent(const Line& line) {
     if (body_indent_ < 0) body_indent_ = line.indent;
     if (line.indent != body_indent_ && lexical_ == 0)
@@ -110,6 +118,8 @@ class ProgramParser {
                                    ", expected " + std::to_string(body_indent_)};
   }
 
+  // A line that is indented no deeper than the head of a loop ends that loop and all inside it. A
+  // loop that lost all its statements to faults is dropped, not reported as empty.
   void close_regions(int indent) {
     while (!regions_.empty() && indent <= regions_.back().indent) {
       Region region = std::move(regions_.back().region);
@@ -127,6 +137,7 @@ class ProgramParser {
     cursor.expect("const");
     const std::string name = cursor.expect_name("a constant");
     cursor.expect("=");
+    // Marked first and unmarked at the end, since every fault in between leaves by an exception.
     if (!constants_.has(name) && !program_.find_buffer(name)) broken_.insert(name);
     const text::TreePtr value = text::parse_tree(cursor);
     if (!cursor.at_end()) cursor.fail_expected("the end of the line");
@@ -135,7 +146,7 @@ class ProgramParser {
     broken_.erase(name);
   }
 
-  // NumPy's names.
+  // NumPy's names: `float32` is f32, `uint8` is u8, `bfloat16` is bf16.
   static std::string our_type(const std::string& name) {
     for (const auto& [longer, shorter] :
          {std::pair{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}})
@@ -147,6 +158,7 @@ class ProgramParser {
                              : "";
   }
 
+  // An extent may name constants: `x: f32[2*R + 1]`.
   text::TreePtr parse_size(Cursor& cursor) { return constants_.write_out(text::parse_sum(cursor)); }
 
   void parse_declarations(const Line& line, Cursor& cursor) {
@@ -154,6 +166,7 @@ class ProgramParser {
     Buffer b;
     b.role = role;
     b.name = cursor.expect_name("a tensor");
+    // Unmarked below, once the line is known to be without a fault.
     broken_.insert(b.name);
     cursor.expect(":");
     const std::string type = cursor.next().text;
@@ -164,6 +177,7 @@ class ProgramParser {
       b.shape.push_back(expect_affine(parse_size(cursor), scope, "the extent"));
       if (!cursor.is("]")) cursor.expect(",");
     }
+    // `const a: f32 = 1.5` mixes the two uses of `const`.
     if (cursor.is("="))
       cursor.fail("'" + b.name + "' has a type and a value: a constant is 'const " + b.name +
                   " = ...'");
@@ -180,6 +194,7 @@ class ProgramParser {
       throw Fault{line.number, "tensor '" + b.name + "' has the name of a constant"};
     broken_.erase(b.name);
     lines_["buffer '" + b.name + "'"] = line.number;
+    // As ProgramBuilder::declare(): temporaries stay behind the interface.
     auto at = program_.buffers.end();
     if (role != Role::Temp)
       at = std::find_if(program_.buffers.begin(), at,
@@ -236,6 +251,8 @@ class ProgramParser {
     const auto is_tensor = [&](const std::string& name) {
       return program_.find_buffer(name) != nullptr;
     };
+    // The tensor that is written, after a label if there is one: `S1: A[i] = ..`. For a tuple,
+    // `(v, p)[i] = ..`, this is `(`, which is harmless in `broken_`: no name equals it.
     const std::string target = cursor.peek(cursor.is(":", 1) ? 2 : 0).text;
     text::WrittenStatement written;
     try {
@@ -259,6 +276,7 @@ class ProgramParser {
     }
   }
 
+  // A call is no read: a tensor may have the name of a function, `max`.
   bool reads_broken(const text::TreePtr& tree) const {
     bool found = false;
     for_each_tree(tree, [&](const text::Tree& t) {
@@ -283,11 +301,13 @@ class ProgramParser {
     if (program_.find_statement(s.name))
       throw Fault{line,
                   "a statement '" + s.name + "' exists already: give it a label, as in 'S1: ...'"};
+    // The key is the subject under which the verifier reports (add_problems).
     lines_["statement '" + s.name + "'"] = line;
     program_.statements.push_back(std::move(s));
     body().emplace_back(program_.statements.size() - 1);
   }
 
+  // Problems of the Program as a whole, at the lines of what they are about.
   void add_problems(int header) {
     for (const Problem& p : find_problems(program_)) {
       const auto at = lines_.find(p.subject);
@@ -320,6 +340,7 @@ std::vector<Program> parse_programs(std::string_view text, const std::string& or
   if (!lines.empty() && !starts_program(lines[0]))
     faults.push_back(
         {lines[0].number, "expected 'program NAME(...)', got '" + lines[0].tokens[0].text + "'"});
+  // Lines before the first header are skipped; the first of them has been reported.
   while (at < lines.size() && !starts_program(lines[at])) ++at;
   while (at < lines.size()) {
     const Line& header = lines[at++];
@@ -352,6 +373,7 @@ Result<Expr> parse_value(std::string_view text, const Program& program,
     Cursor cursor(lines.front());
     const text::TreePtr tree = text::parse_tree(cursor);
     if (!cursor.at_end()) cursor.fail_expected("the end of the value");
+    // The place says no type, so the text has to: `2 * A[m, k]` does, `2 * m` does not.
     const std::optional<DType> type = text::natural_type(tree, scope);
     if (!type) return Decline{"no tensor or cast says of which type it is"};
     return text::to_expr(tree, *type, scope);

@@ -10,8 +10,10 @@
 namespace polyte::ir {
 namespace {
 
-// Takes the first constraint that bounds `it` with coefficient `sign` and that no later iterator
-// occurs in.
+// Takes the first constraint that bounds `it` with coefficient `sign` and in whose rest neither
+// `it` (as in a division) nor a later iterator occurs. With rest = expr - sign * it:
+//   sign  1:   it + rest >= 0   is   it >= -rest        the begin of a range
+//   sign -1:  -it + rest >= 0   is   it < rest + 1      its exclusive end
 std::optional<Affine> take_bound(std::vector<Constraint>& domain,
                                  const std::vector<std::string>& iterators, std::size_t it,
                                  std::int64_t sign) {
@@ -42,12 +44,15 @@ StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
   parts.guard = s.guard;
   for (const Range& region : regions) {
     const Affine it = Affine::symbol(region.name);
+    // The `loop` line states these two bounds. Each is removed once: a predicate that repeats one
+    // stays.
     for (const Constraint& c : {at_least(it, region.begin), less_than(it, region.end)})
       if (const auto at = std::ranges::find(parts.where, c); at != parts.where.end())
         parts.where.erase(at);
   }
   for (std::size_t i = regions.size(); i < s.iterators.size(); ++i) {
     std::vector<Constraint> rest = parts.where;
+    // From a copy: where only one of the two bounds is found, both stay predicates.
     const auto begin = take_bound(rest, s.iterators, i, 1);
     const auto end = take_bound(rest, s.iterators, i, -1);
     const bool bounded = begin && end;
@@ -82,6 +87,8 @@ std::string update_sign(Combiner combiner) {
   }
 }
 
+// Prints ranges in full, and leaves out what the parser derives by itself: guards of padded
+// reads, the two statements of a reduction, names of statements.
 class ProgramPrinter {
  public:
   explicit ProgramPrinter(const Program& program) : program_(program) {}
@@ -122,11 +129,13 @@ class ProgramPrinter {
         continue;
       }
       const Statement& s = program_.statements[std::get<std::size_t>(items[i])];
+      // Two neighbours may be the halves of one reduction, `acc.init` and `acc.update`.
       const auto* next = i + 1 < items.size() ? std::get_if<std::size_t>(&items[i + 1]) : nullptr;
       if (next && print_reduction(s, program_.statements[*next], regions, indent)) {
         ++i;
       } else {
         const StatementParts parts = parts_of(s, regions);
+        // The name that the parser would give; another one is printed as a label.
         const std::string name = default_name(s.combiner, s.writes[0].buffer);
         print_statement(s, parts, name, update_sign(s.combiner) + " ", indent);
       }
@@ -144,6 +153,7 @@ class ProgramPrinter {
     StatementParts parts = parts_of(update, regions);
     if (update.reductions.size() > parts.ranges.size()) return false;
     parts.name = update.name.substr(0, update.name.size() - kSuffix.size());
+    // parts_of() puts all iterators among the ranges; those of the reduction come last.
     const auto first = parts.ranges.end() - static_cast<std::ptrdiff_t>(update.reductions.size());
     parts.reductions.assign(first, parts.ranges.end());
     parts.ranges.erase(first, parts.ranges.end());
@@ -172,11 +182,13 @@ class ProgramPrinter {
     text_ += "\n";
   }
 
+  // The guard that the parser would derive for `x[...] else v`, from the same facts.
   bool is_implied(const Load& load, const DomainFacts& facts) const {
     const Buffer* b = program_.find_buffer(load.buffer);
     return b && implied_guard(b->shape, load.indices, facts) == load.guard;
   }
 
+  // `(v, p)[m]` where the subscripts agree, else `(v[m], p[m + 1])`.
   static std::string print_writes(const std::vector<Access>& writes, const ExprStyle& style) {
     std::vector<std::string> names, indices, whole;
     for (const Access& write : writes) {

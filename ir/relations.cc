@@ -54,6 +54,7 @@ bool reads_apart(const Statement& reader, const Statement& writer) {
   });
 }
 
+// Writes against writes, and the reads of each against the writes of the other.
 bool stay_at_their_point(const Statement& a, const Statement& b) {
   const auto write_one = [&](const Access& write) {
     return std::ranges::all_of(b.writes,
@@ -190,6 +191,8 @@ bool starts_reduction(const Statement& init, const Statement& update) {
     });
   };
   const std::vector<std::string> free = free_iterators(update);
+  // The same elements: `init` runs wherever `update` does, perhaps in another order of its
+  // iterators.
   return init.writes[0].buffer == update.writes[0].buffer &&
          std::ranges::is_permutation(init.iterators, free) &&
          std::ranges::all_of(init.domain, holds_for_update) && stay_at_their_point(init, init) &&

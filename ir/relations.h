@@ -1,6 +1,6 @@
 // What a statement reads, whether two statements meet at the same elements only, and which two are
 // one reduction: what a scheduler asks before it brings statements together. Names and subscripts
-// as they stand are compared: a `no` may be a `yes` in other words.
+// are compared literally: a `no` may become a `yes` once the same is written in other words.
 #pragma once
 
 #include <functional>

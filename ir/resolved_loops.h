@@ -68,7 +68,7 @@ struct ResolvedAccess {
   std::optional<Linear> active, skipped;
 };
 
-// An expression node with room for its value: evaluating fills `value`, one Scalar a lane.
+// An expression node with room for its value: evaluating fills `value`, one Scalar per lane.
 struct Node {
   const ExprNode* source = nullptr;
   std::vector<Node> operands;
@@ -114,14 +114,14 @@ struct CellRecord {
   Level read, write, atomic;
 };
 
-// Never written, written, a copy of what never was.
+// Never written; written; a copy of something that was never written.
 enum class Content : char { None, Value, UndefinedCopy };
 
 struct Cells {
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> noted;  // of the caller, which events name elements in; empty: the same
+  std::vector<std::int64_t> noted;  // the shape that events name elements in; empty: `shape`
   std::int64_t size = 0;
   std::byte* bytes = nullptr;
   std::vector<std::byte> own;       // of allocations
@@ -130,7 +130,7 @@ struct Cells {
   std::vector<CellRecord> records;  // size * levels, once a race loop has touched it
   // One for each thread (warp) of a block, `size` elements apart, or one.
   std::int64_t copies = 1;
-  // So many threads share a copy, or what they own: kLanes for registers of warps.
+  // How many threads share a copy, or own an element together: kLanes for registers of warps.
   std::int64_t unit = 1;
   // Of registers of a block: the unit that an element belongs to, -1: none yet.
   std::vector<std::int64_t> owners;
@@ -196,6 +196,7 @@ class Resolver {
     if (known == buffer_of.end()) fault("buffer '" + buffer + "' does not exist where it is used");
     result.buffer = known->second;
     const std::size_t rank = buffers[static_cast<std::size_t>(known->second)].shape.size();
+    // One subscript: Flat form, a position in row-major order.
     if (indices.size() != rank && indices.size() != 1)
       fault("buffer '" + buffer + "': " + std::to_string(indices.size()) +
             " subscripts, expected " + std::to_string(rank));
@@ -227,6 +228,8 @@ class Resolver {
         for (Step& step : steps(child, depth)) result.push_back(std::move(step));
       return result;
     }
+    // An instruction is executed as the nest that says what it computes. Fences, barriers and
+    // prefetches change no value, and are left out.
     if (const auto* tensorized = std::get_if<Tensorized>(&s->op))
       return steps(tensorized->body, depth);
     Step step;
@@ -284,6 +287,8 @@ class Resolver {
     step.upper = linears(loop.upper);
     step.races = check_races && is_concurrent(loop.kind);
     step.loop_kind = loop.kind;
+    // Iterations of this loop run at once, so accesses to one element from two of them are
+    // recorded per level.
     if (step.races) race_depth = std::max(race_depth, ++depth);
     step.slot = slot(loop.var);
     const bool outside = std::exchange(in_block, in_block || loop.kind == LoopKind::Block);

@@ -9,8 +9,8 @@
 //           a line 64 columns of one k; each 8 of k are `stride` bytes further, the next 64 columns
 //           `leading` bytes
 //
-// The instruction is told so by a descriptor of 64 bits: PTX ISA, "Matrix descriptor"
-// of wgmma.mma_async.
+// A descriptor of 64 bits tells the instruction which of them it is: PTX ISA, "Matrix
+// descriptor" of wgmma.mma_async.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 namespace polyte::ir::text {
 namespace {
 
+// `prod`, `all` and `any` are NumPy's names.
 std::optional<Combiner> combiner_of(std::string_view name) {
   struct Spelling {
     std::string_view name;
@@ -70,6 +71,7 @@ std::vector<WrittenAccess> parse_writes(Cursor& cursor) {
 Combiner parse_update_sign(Cursor& cursor) {
   if (cursor.accept("=")) return Combiner::None;
   if (cursor.accept("+=")) return Combiner::Sum;
+  // The sign is applied to the value: negative_of().
   if (cursor.accept("-=")) return Combiner::Sum;
   if (cursor.accept("*=")) return Combiner::Product;
   const auto combiner = combiner_of(cursor.peek().text);
@@ -87,12 +89,15 @@ std::vector<WrittenRange> parse_ranges(Cursor& cursor) {
   return ranges;
 }
 
+// `sum[k] x[k]` or an element of a tensor that is called `sum`: a tensor of that name wins,
+// unless a range follows, `sum[k in 0..K]`, which no subscript can be.
 bool starts_reduction(const Cursor& cursor,
                       const std::function<bool(const std::string&)>& is_tensor) {
   if (!combiner_of(cursor.peek().text) || !cursor.is("[", 1)) return false;
   return !is_tensor(cursor.peek().text) || cursor.is("in", 3);
 }
 
+// As many values as writes; of several the brackets are part of the form, `(v, p)[m] = (a, b)`.
 std::vector<TreePtr> parse_values(Cursor& cursor, std::size_t count) {
   if (count == 1) return {parse_tree(cursor)};
   std::vector<TreePtr> values;
@@ -115,6 +120,7 @@ TreePtr negative_of(const TreePtr& tree) {
   return std::make_shared<const Tree>(std::move(product));
 }
 
+// Each of the three at most once, in any order.
 void parse_clauses(Cursor& cursor, WrittenStatement& s) {
   while (!cursor.at_end()) {
     if (s.ranges.empty() && cursor.accept("for")) {
@@ -181,8 +187,8 @@ WrittenStatement parse_statement(Cursor& cursor,
 
 namespace {
 
-// Iterators that stand as a whole subscript, with the tensor and dimension: what decides a range.
-// A subscript that is an iterator, or an iterator and a positive number: `reach`.
+// A subscript that is an iterator as it stands, or an iterator plus a positive number (`reach`),
+// with its tensor and dimension: the extent there decides the range of the iterator.
 struct DirectSubscript {
   std::string iterator, buffer;
   std::size_t dimension;
@@ -232,6 +238,10 @@ class Maker {
     scope_.program = &program;
   }
 
+  // In this order, as each step needs the one before: which names are iterators; their ranges;
+  // predicates over them; facts of the domain that these make; the shapes of new tensors, which
+  // follow from ranges; and last the accesses and values, whose padded reads get guards from the
+  // facts.
   std::vector<Statement> run() {
     parts_.combiner = written_.combiner;
     parts_.name = written_.label;
@@ -241,6 +251,8 @@ class Maker {
     find_iterators();
     make_ranges();
     parts_.where = to_constraints(written_.where, scope_);
+    // There are no writes and values yet; the iterators and their domain give the facts with
+    // which the guards of padded reads are derived.
     const Statement domain = assemble(parts_);
     const DomainFacts facts(domain.iterators, domain.domain, program_.params, program_.context);
     scope_.facts = &facts;
@@ -258,6 +270,7 @@ class Maker {
   Scope scope_;
   std::vector<std::string> free_, reduced_;
 
+  // `acc[m] = sum[k] ..`; an update in place, `acc[m] += ..`, is none: it has no .init.
   bool is_reduction() const { return !written_.reductions.empty(); }
   [[noreturn]] void fail(const std::string& message) const { throw Fault{written_.line, message}; }
 
@@ -265,6 +278,7 @@ class Maker {
     return std::ranges::any_of(parts_.regions, [&](const Range& r) { return r.name == name; });
   }
 
+  // A new name is an iterator of the statement, unless it is known as something else.
   void add_iterator(const std::string& name) {
     if (is_region(name) || is_among(name, program_.params) || program_.find_buffer(name)) return;
     if (!is_among(name, free_) && !is_among(name, reduced_)) free_.push_back(name);
@@ -317,6 +331,8 @@ class Maker {
       if (at->begin)
         return {name, expect_affine(at->begin, scope_, "the range"),
                 expect_affine(at->end, scope_, "the range")};
+      // `for i` without a range: the predicates have to bound it. `sum[k]` leaves the range to
+      // be inferred.
       if (list == &written_.ranges) return {name, 0, 0, false};
     }
     return inferred_range(name);
@@ -333,6 +349,7 @@ class Maker {
     for (const DirectSubscript& d : direct_subscripts(written_)) {
       const Buffer* b = d.iterator == name ? program_.find_buffer(d.buffer) : nullptr;
       if (!b || d.dimension >= b->shape.size() || (d.reach > 0 && !follows)) continue;
+      // x[i + 1] has elements for i in 0..extent - 1.
       const Affine found = b->shape[d.dimension] - d.reach;
       const Affine more = extent ? found - *extent : Affine(0);
       if (!more.is_constant() || (more.constant() != 0 && !is_decided && !follows))
@@ -374,6 +391,8 @@ class Maker {
     }
   }
 
+  // `f[i] = f[i-1] + f[i-2]`: the type of `f`, and perhaps the range of i, would follow from `f`
+  // itself. Refused here, with advice, before the read is reported as one of an unknown tensor.
   void check_unread(const std::string& buffer) const {
     for (const TreePtr& value : written_.values)
       for_each_tree(value, [&](const Tree& t) {

@@ -8,6 +8,7 @@
 namespace polyte::ir {
 namespace {
 
+// `i in b..e` is two constraints, i - b >= 0 and e - 1 - i >= 0.
 void add_range(Statement& s, const Range& range) {
   s.iterators.push_back(range.name);
   if (!range.bounded) return;
@@ -23,6 +24,8 @@ bool is_subscript(const std::vector<Access>& writes, const std::string& iterator
   });
 }
 
+// Without its reductions it is the domain of .init, to which predicates on a reduction do not
+// apply: y[i] = sum[j in 0..N] x[j] if j <= i, i >= 1 initialises all i >= 1.
 Statement assemble(const StatementParts& parts, bool with_reductions) {
   Statement s;
   s.name = parts.name;
@@ -41,6 +44,7 @@ Statement assemble(const StatementParts& parts, bool with_reductions) {
   return s;
 }
 
+// The pair of an ArgMax begins as (-inf, the largest i64), so that any value but a NaN replaces it.
 std::vector<Expr> identities_of(Combiner combiner, const std::vector<Expr>& values) {
   std::vector<Expr> result{identity_of(combiner, values[0]->type)};
   // Of equal values the lower position wins, so the initial one is the highest.
@@ -55,6 +59,8 @@ Statement assemble(const StatementParts& parts) {
   Statement s = assemble(parts, true);
   s.combiner = parts.combiner;
   s.values = parts.values;
+  // A region's iterator is no reduction even if no write uses it: its loop has an order of its
+  // own.
   for (std::size_t i = parts.regions.size(); i < s.iterators.size(); ++i) {
     if (s.combiner != Combiner::None && !is_subscript(s.writes, s.iterators[i]))
       s.reductions.push_back(s.iterators[i]);
@@ -85,6 +91,7 @@ Affine extreme_of(const Affine& e, const Range& range, bool greatest) {
   for (const Term& term : e.terms()) {
     const bool up = (term.coefficient > 0) == greatest;
     Affine value = of_term({term.atom, 1});
+    // A quotient by a positive number grows with its numerator, so its end is found inside.
     if (term.atom.div)
       value =
           floor_div(extreme_of(term.atom.div->numerator, range, up), term.atom.div->denominator);
@@ -99,6 +106,9 @@ Affine extreme_of(const Affine& e, const Range& range, bool greatest) {
 Affine without_remainders(const Affine& e, const Ranges& known) {
   for (const Term& term : e.terms()) {
     if (!term.atom.div || term.coefficient % term.atom.div->denominator != 0) continue;
+    // e = rest + c * (x % d), where x % d is written x - d * (x // d): the coefficient of x // d
+    // is -c * d. If x lies in 0..d-1 the remainder is x itself; otherwise its greatest value is
+    // d - 1, its least 0.
     const Affine& x = term.atom.div->numerator;
     const std::int64_t d = term.atom.div->denominator, c = -term.coefficient / d;
     const Affine rest = e - x * c - of_term(term);

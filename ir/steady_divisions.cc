@@ -8,6 +8,8 @@
 namespace polyte::ir {
 namespace {
 
+// Outermost first: the bounds of an iterator use earlier ones, whose ranges are known by then.
+// Of several bounds the tightest number counts.
 Ranges iterator_ranges(const Statement& s) {
   Ranges ranges;
   const DomainBounds bounds = bounds_of(s.domain, s.iterators);

@@ -30,6 +30,7 @@ class Verifier {
         report(error.what());
       }
     }
+    // The order has to name the statements as they stand: 0, 1, 2 ..
     std::size_t next = 0;
     check_order(program_.order, {}, next);
     if (next != program_.statements.size()) report("", "the order does not name every statement");
@@ -54,6 +55,8 @@ class Verifier {
       report(subject, "'" + name + "' is no name that Program text could hold");
   }
 
+  // Iterators are checked with their statement. Statements have names of their own kind: a
+  // statement may be called like the buffer that it writes, and usually is.
   void check_names() {
     Names seen;
     check_name("", program_.name);
@@ -107,6 +110,7 @@ class Verifier {
 
   void check_statement(const Statement& s) {
     subject_ = "statement '" + s.name + "'";
+    // With unbound or unbounded iterators the checks below would only repeat that.
     if (!check_iterators(s)) return;
     const DomainFacts facts(s.iterators, s.domain, program_.params, program_.context);
     ranges_.clear();
@@ -135,9 +139,12 @@ class Verifier {
 
   // No distance in memory, which the subscript's terms are taken for one by one, overflows.
   void check_distance(const Buffer& b, std::size_t dimension, const Affine& subscript) {
+    // An open extent counts as 1: it is checked again when sizes are bound.
     const auto extent = [&](std::size_t d) {
       return b.shape[d].is_constant() ? static_cast<double>(b.shape[d].constant()) : 1;
     };
+    // Row-major: a step in dimension d moves by the product of the extents after it. In floating
+    // point, where a product of extents cannot overflow.
     double step = 1;
     for (std::size_t d = dimension + 1; d < b.shape.size(); ++d) step *= extent(d);
     const double farthest = std::max(kFarthest, 4 * step * extent(dimension));
@@ -152,6 +159,7 @@ class Verifier {
              ", goes farther than 2^47 elements");
   }
 
+  // Enumeration needs a lower and an upper bound of every iterator, over those before it.
   bool check_iterators(const Statement& s) {
     const std::size_t before = problems_.size();
     Names seen;
@@ -228,6 +236,8 @@ class Verifier {
     if (type != b->dtype)
       report("it reads " + b->name + " as " + name_of(type) + ", but it is " + name_of(b->dtype));
     check_symbols(subject_, "a guard", load.guard, s.iterators);
+    // Where its guard fails the element is not read, so what the guard says holds at the read as
+    // well.
     std::vector<Constraint> guarded = domain;
     guarded.insert(guarded.end(), load.guard.begin(), load.guard.end());
     check_indices(s, *b, load.indices, facts, guarded);

@@ -109,6 +109,7 @@ bool keeps_to(std::span<const Index> digits, std::span<const std::int64_t> exten
   return true;
 }
 
+// Horner's scheme, the inverse of told_apart(): [a, b, c] is (a * B + b) * C + c.
 Index put_together(std::span<const Index> digits, std::span<const std::int64_t> extents) {
   Index index = digits.front();
   for (std::size_t k = 1; k < digits.size(); ++k)
@@ -282,6 +283,8 @@ class Dimension {
   }
 
   // Its extent, or the factors of it whose digits the subscripts keep to.
+  // Takes off one lower digit after the other, until no radix is left that all subscripts keep
+  // to.
   Extents factors() {
     for (const std::int64_t radix : radices())
       if (take(radix)) {

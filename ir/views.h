@@ -7,9 +7,10 @@
 //   as [64, 63]
 //   C: f32[64, 63]   C[m, n]
 //
-// A box of loops is a box of elements then. What stages, packs and prices a tensor counts by its
-// dimensions: told apart, the flat words of a Program cost what the others do. The other way round,
-// neighbours among the dimensions become one, as long rows as there are.
+// Then a box of loops is a box of elements. Staging, packing and prices all work on the
+// dimensions of a tensor, so a Program that is written with flat subscripts gets the same
+// schedules and prices as one that is not. The other way round, neighbouring dimensions become
+// one, which makes rows as long as possible.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +46,8 @@ Result<Statement> with_view(const Program& program, const Statement& statement, 
 void undo_view(const Program& program, Statement& statement, const std::string& buffer,
                const Extents& stored, const Extents& seen);
 
-// Views, at most one a buffer, in which iterators that a subscript adds up in digits are subscripts
-// of their own. Rows shorter than a cache line stay as they are: no tile cuts them.
+// Views, at most one per buffer, in which iterators that a subscript adds up in digits are
+// subscripts of their own. Rows shorter than a cache line stay as they are: no tile cuts them.
 std::vector<View> digits_apart(const Program& program);
 
 }  // namespace polyte::ir

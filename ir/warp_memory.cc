@@ -113,6 +113,9 @@ class WarpRunner {
   }
 
   template <class Body>
+  // From the least begin to the greatest end of all lanes that run; a lane takes part in the
+  // iterations within its own bounds. Of more than `most` iterations the first ones are walked,
+  // and stand for the rest: what is counted in them has the weight of all.
   void serial(const WarpStep& loop, Mask mask, std::int64_t most, const Body& body) {
     const auto [lower, upper] = bounds(loop);
     std::int64_t first = std::numeric_limits<std::int64_t>::max(),
@@ -172,6 +175,7 @@ class WarpRunner {
 
   void threads(const WarpStep& loop, bool in_warp) {
     const auto [lower, upper] = bounds(loop);
+    // A warp's number has one value for all its lanes; a thread's is 32 * warp + lane.
     if (loop.loop_kind == LoopKind::Warp) {
       threads_ = std::max(threads_, upper[0] * kLanes);
       if (warp_ < lower[0] || warp_ >= upper[0]) return;
@@ -222,6 +226,7 @@ class WarpRunner {
     a.bytes = std::max(a.bytes, bytes);
     ++a.requests;
     done_->requests += weight_;
+    // A store or an asynchronous copy does not hold up the thread.
     if (!step.shared && !step.async && !step.write) done_->far_requests += weight_;
     if (!step.known) {  // as if each thread went to a sector of its own
       if (!step.shared) done_->sectors += weight_ * std::popcount(mask);
@@ -246,6 +251,8 @@ class WarpRunner {
   }
 };
 
+// Loops of blocks are numbered by their place in the program: the walk meets one of them once
+// per iteration of the host's loops around it.
 void number_launches(const WarpStep& step, std::map<const WarpStep*, std::size_t>& numbers) {
   if (step.kind == WarpStep::Loop && step.loop_kind == LoopKind::Block) {
     numbers.emplace(&step, numbers.size());

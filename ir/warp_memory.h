@@ -10,9 +10,10 @@
 // The emulator counts the same from addresses (runtime/access_counter.h), and knows nothing
 // of this.
 //
-// Loads of a thread that repeat one since which it has stored nothing are one, and of stores to one
-// place between which nothing is read the last one counts, as LLVM has it. Conditions on data are
-// taken to hold; an access whose subscript is read is not `known`, its cost is 0.
+// A load that repeats an earlier one of the same thread, with no store in between, is not
+// counted, and of several stores to one place with no read in between only the last is: so LLVM
+// compiles them. Conditions on data are taken to hold; an access whose subscript is read is not
+// `known`, its cost is 0.
 #pragma once
 
 #include <string>
@@ -38,8 +39,8 @@ struct MemoryAccess {
 // its first.
 enum class Extent { All, Representative };
 
-// All that the warps of a loop of blocks do, each time that the host launches it. Of iterations
-// that Representative leaves out it takes those that it walks as examples.
+// All that the warps of a loop of blocks do, each time that the host launches it. Iterations that
+// Representative leaves out are taken to be like those that it walks.
 struct LaunchWork {
   double launches = 0;
   double blocks = 0;        // of all launches, as is what follows

@@ -86,7 +86,7 @@ class WarpCompiler {
       if (beside_ == 0) beside_ = results_beside(s);
       for (const Stmt& child : block->body) {
         add(step, statement(child));
-        // One thread's alone.
+        // What one thread alone has loaded says nothing of the registers of the others.
         if (!in_threads_ && !step.body.empty() && !step.body.back().has_threads) forget();
       }
       beside_ = outside;
@@ -98,6 +98,7 @@ class WarpCompiler {
     if (const auto* alloc = std::get_if<Alloc>(&s->op)) {
       const LoopBuffer& b = alloc->buffer;
       const bool shared = b.memory == Memory::Shared;
+      // The alignment is in bytes. Accesses to registers and stacks are not counted.
       places_[b.name] = {shared || b.memory == Memory::Heap, shared, shared ? 128 : 64, b.dtype,
                          b.swizzle};
       if (b.memory == Memory::Stack) own_.insert(b.name);
@@ -197,6 +198,8 @@ class WarpCompiler {
     if (!is_of_threads(loop.kind)) forget();
     const bool outside = in_threads_;
     in_threads_ = in_threads_ || loop.kind == LoopKind::Thread || loop.kind == LoopKind::Lane;
+    // Copies of an unrolled loop stand side by side; iterations of any other loop may wait for
+    // each other.
     const double around = std::exchange(beside_, loop.kind == LoopKind::Unrolled ? beside_ : 0);
     add(step, statement(loop.body));
     beside_ = around;
@@ -220,7 +223,8 @@ class WarpCompiler {
     double products = 0;
     if (row != nullptr && is_of_warps(row->scope)) {
       const DType type = row->program.buffers.front().dtype;
-      // Shorter numbers are as much faster.
+      // The unit is a multiply-add of 16-bit elements: 8 bits take half of one, f32 (tf32) two,
+      // f64 sixteen.
       products = type == DType::F64 ? 16 : size_in_bytes(type) / 2.0;
       for_each_stmt(row->nest, [&](const Stmt& s) {
         if (const auto* loop = std::get_if<For>(&s->op))
@@ -244,6 +248,7 @@ class WarpCompiler {
     access.swizzle = place.swizzle;
     access.element_bytes = size_in_bytes(place.dtype);
     access.lanes = kMatrixRowBytes / access.element_bytes;
+    // Lane l reads row l % 8 of matrix l // 8, from its first element on.
     access.place = value(substitute(matrices.load->indices[0].affine,
                                     {{matrices.matrix, floor_div(lane, kMatrixRows)},
                                      {matrices.row, mod(lane, kMatrixRows)},
@@ -295,11 +300,14 @@ class WarpCompiler {
       const std::int64_t bytes = std::min(at_once(store.buffer, store.indices[0], store.lanes),
                                           at_once(load.buffer, load.indices[0], load.lanes)) *
                                  size_in_bytes(place.dtype);
+      // The smallest piece that cp.async moves.
       if (bytes >= 4) most = bytes;
     }
     add_loads(step, store.value, statement, most);
     for (WarpStep& load : step.body) load.async = store.async && load.kind == WarpStep::Access;
     const std::string place_key = key(store.buffer, store.indices[0], store.lanes);
+    // The store before this one was to the same place, and nobody has read memory since: LLVM
+    // drops it.
     if (last_.key == place_key) *last_.overwritten = true;
     forget();
     last_ = {place_key, std::make_shared<bool>(false)};
@@ -317,6 +325,7 @@ class WarpCompiler {
       last_ = {};
       add_parts(step, statement, load->buffer, load->indices[0], load->lanes, load->guard, false,
                 most);
+      // Lanes whose guard failed do not have the value.
       if (!load->guard.empty()) forget();
     }
   }

@@ -44,8 +44,8 @@ struct WarpStep {
   SlotValue place;
   std::vector<SlotTest> tests;              // and of a Branch
   std::shared_ptr<const bool> overwritten;  // at once, by the same thread: it is left out
-  // Work: what a thread computes where it comes by, in instructions; how many of them wait for one
-  // another; of a warp, multiply-adds of tensor cores in 16 bits
+  // Work: what each thread computes here, in instructions; how many of these wait for one another;
+  // and, per warp, multiply-adds of tensor cores, counted as those of 16 bits
   double instructions = 0, chained = 0, products = 0;
   // Loop
   LoopKind loop_kind = LoopKind::Serial;

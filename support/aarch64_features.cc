@@ -17,7 +17,9 @@ struct KernelFeature {
 
 constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << number; }
 
-// Ordered by bit.
+// Ordered by bit. Where LLVM has one feature for what the kernel tells apart (AES and PMULL,
+// scalar and vector half precision), all of its bits have to be there. Linux,
+// arch/arm64/include/uapi/asm/hwcap.h.
 constexpr KernelFeature kKernelFeatures[] = {
     {"fp-armv8", bit(0)},
     {"neon", bit(1)},

@@ -59,6 +59,8 @@ struct ShortFloat {
     const std::uint32_t sign = std::uint32_t{bits} >> 15 << 31;
     const std::uint32_t field = (bits & 0x7fffU) >> kFraction;
     const std::uint32_t fraction = bits & ((1U << kFraction) - 1);
+    // Infinities and NaNs keep their payload; normal numbers get the other bias; subnormal ones
+    // are a whole multiple of the smallest, which a float holds exactly.
     if (field == (1U << kExponent) - 1)
       return make(sign | 0x7f800000U | fraction << (23 - kFraction));
     if (field != 0) return make(sign | (field + 127 - kBias) << 23 | fraction << (23 - kFraction));
@@ -82,8 +84,10 @@ struct ShortFloat {
   // One rounding of the 53-bit significand to nearest even; a carry runs into the exponent,
   // as it should.
   static std::uint64_t magnitude(int exponent, std::uint64_t significand) {
+    // A subnormal result: the significand moves right until the exponent is the least one.
     const int below = exponent < kMinExponent ? kMinExponent - exponent : 0;
     const int shift = kDropped + below;
+    // Below half of the smallest value, which rounds to zero.
     if (shift >= 54) return 0;
     const std::uint64_t half = std::uint64_t{1} << (shift - 1);
     const std::uint64_t rest = significand & (2 * half - 1);

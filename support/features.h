@@ -1,5 +1,5 @@
 // What a processor offers, under LLVM's feature names: enough for a runtime without LLVM to check
-// what an artifact needs. One table a kind of processor: x86_features.cc and aarch64_features.cc.
+// what an artifact needs. One table per kind of processor: x86_features.cc and aarch64_features.cc.
 #pragma once
 
 #include <string>

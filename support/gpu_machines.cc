@@ -68,9 +68,11 @@ std::optional<Machine> machine_of_class(const std::string& name) {
 Machine machine_of_gpu(const Gpu& gpu) {
   Machine machine;
   machine.vector_bits = 128;
+  // A thread's widest access has 128 bits: four registers of 32.
   machine.vector_registers = gpu.registers_a_thread / 4;
   machine.has_fma = true;
   machine.cores = gpu.multiprocessors;
+  // The first-level cache and shared memory are one array of memory.
   machine.l1 = {gpu.shared_multiprocessor_bytes, 4, 128};
   machine.l2 = {gpu.l2_bytes, 16, 128};
   machine.gpu = gpu;

@@ -54,11 +54,14 @@ struct FoundCache {
   int sharers = 1;
 };
 
+// Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: indexN are the caches that cpu0 can
+// use, in no promised order.
 std::optional<FoundCache> find_cache(int level) {
   for (int index = 0; index < 16; ++index) {
     const std::string folder =
         "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
     if (read_line(folder + "level") != std::to_string(level)) continue;
+    // The first level has two caches; higher ones hold both, "Unified".
     if (read_line(folder + "type") == "Instruction") continue;
     FoundCache found;
     found.cache.bytes = parse_size(read_line(folder + "size"));
@@ -89,6 +92,7 @@ void detect_caches(Machine& machine, bool hypervisor) {
   fill(machine.l1, 1, 32 << 10);
   fill(machine.l2, 2, 1 << 20);
   const int sharers = fill(machine.l3, 3, kGuestL3Bytes);
+  // The kernel counts hardware threads that share it.
   machine.l3.bytes /= sharers;
   if (hypervisor && machine.l3.bytes > kGuestL3Bytes) {
     machine.l3.bytes = kGuestL3Bytes;
@@ -119,7 +123,7 @@ int count_cores() {
   return std::max(cores, 1);
 }
 
-// Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a
+// Full-width vector FMAs per cycle, from the makers' optimisation manuals: cores that execute a
 // 512-bit operation in two halves, and client cores with one 512-bit port, issue one.
 int fma_issue(const X86Model& model, const Machine& machine) {
   if (machine.vector_bits < 512) return 2;

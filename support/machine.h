@@ -45,7 +45,7 @@ struct Machine {
   std::string model_name;     // as the kernel prints it, "AMD EPYC"
   int vector_bits = 128;      // widest vector that pays
   int vector_registers = 16;  // architectural vector registers (32 with AVX-512)
-  int fma_per_cycle = 2;      // vector FMAs issued a cycle
+  int fma_per_cycle = 2;      // vector FMAs issued per cycle
   int fma_latency = 4;        // cycles
   bool has_fma = false;
   // Processors of the machine; schedules share loops among so many threads.

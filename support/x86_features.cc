@@ -14,7 +14,10 @@ namespace {
 
 enum class Reg : std::uint8_t { Eax, Ebx, Ecx, Edx };
 
-// Register state that the operating system must save before a feature may be used (bits of XCR0).
+// Register state that the operating system must save before a feature may be used, as bits of
+// XCR0 (Intel SDM volume 1, 13.1): 1 and 2 the XMM registers and the upper halves of YMM; 5, 6
+// and 7 the mask registers, the upper halves of ZMM0-15 and all of ZMM16-31; 17 and 18 the
+// configuration and data of AMX tiles.
 enum class State : std::uint32_t { None = 0, Avx = 0x6, Avx512 = 0xe6, Amx = 0x60000 };
 
 // cpuid leaf and subleaf.
@@ -164,6 +167,8 @@ Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   return r;
 }
 
+// XCR0, or 0 where the system does not use XSAVE: then xgetbv itself would be an invalid
+// instruction.
 std::uint32_t saved_state() {
   if (((cpuid(1, 0)[2] >> 27) & 1) == 0) return 0;  // OSXSAVE
   std::uint32_t low = 0;
@@ -193,6 +198,7 @@ std::vector<std::string> detect_x86_features() {
     const auto needed = static_cast<std::uint32_t>(f.state);
     const std::uint32_t word =
         leaves[static_cast<std::size_t>(f.leaf)][static_cast<std::size_t>(f.reg)];
+    // All the state that the feature needs is saved, not only some of it.
     const bool present = ((word >> f.bit) & 1) != 0 && (saved & needed) == needed;
     features.push_back((present ? "+" : "-") + std::string(f.name));
   }
@@ -204,11 +210,14 @@ X86Model detect_x86_model() {
   X86Model result;
   const Registers vendor = cpuid(0, 0);
   char text[12];
+  // The 12 letters are in ebx, edx, ecx, in that order.
   std::memcpy(text, &vendor[1], 4);
   std::memcpy(text + 4, &vendor[3], 4);
   std::memcpy(text + 8, &vendor[2], 4);
   result.vendor.assign(text, sizeof text);
   const Registers leaf1 = cpuid(1, 0);
+  // Leaf 1, eax: model in bits 4 to 7, family in 8 to 11, extended model in 16 to 19, extended
+  // family in 20 to 27, which is added to a family of 15 only.
   const std::uint32_t base = (leaf1[0] >> 8) & 0xf;
   result.family = static_cast<int>(base == 0xf ? base + ((leaf1[0] >> 20) & 0xff) : base);
   result.model = static_cast<int>(((leaf1[0] >> 4) & 0xf) | ((leaf1[0] >> 16) & 0xf) << 4);

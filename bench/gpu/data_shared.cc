@@ -76,6 +76,8 @@ int polyte_data_compare(const polyte_dl_tensor* got, const polyte_dl_tensor* exp
     if (a.dtype != b.dtype || !std::ranges::equal(a.shape, b.shape))
       return static_cast<int>(ExitStatus::InvalidInput);
     const auto bytes = static_cast<std::size_t>(size_in_bytes(a.dtype));
+    // Up to here all whole numbers are values of the type: 2^11 and 2^8 for 11 and 8 significant
+    // bits. 2^24 is f32's, and is taken for wider types as well.
     const double exact = a.dtype == DType::F16 ? 2048 : a.dtype == DType::BF16 ? 256 : 16777216;
     *result = {count_elements(a.shape), 0, -1, 0, 0, 0, 0, 1};
     for (std::int64_t i = 0; i < result->elements; ++i) {

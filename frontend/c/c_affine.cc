@@ -22,6 +22,7 @@ std::optional<std::int64_t> integer_of(std::string text) {
   return value;
 }
 
+// A cast to these keeps the value of a subscript; one to a narrow or unsigned type may wrap.
 bool is_plain_integer(const std::vector<Token>& type) {
   return std::ranges::all_of(type, [](const Token& word) {
     return word.text == "int" || word.text == "long" || word.text == "signed" ||

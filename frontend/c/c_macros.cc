@@ -21,6 +21,7 @@ class Expander {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const auto found =
           tokens[i].kind == TokenKind::Name ? macros_.find(tokens[i].text) : macros_.end();
+      // The name of a macro with parameters, without a bracket behind it, is an ordinary name.
       const bool called = i + 1 < tokens.size() && tokens[i + 1].text == "(";
       if (found == macros_.end() || active_.count(tokens[i].text) > 0 ||
           (found->second.is_function && !called)) {
@@ -62,9 +63,11 @@ class Expander {
         body.push_back({token.kind, token.text, at.line, at.column});
       }
     }
+    // Macros that each use the one before twice make 2^n tokens of n lines.
     made_ += body.size();
     if (made_ > kMostTokens)
       fail(at, "macros make more than " + std::to_string(kMostTokens) + " tokens");
+    // A macro is not replaced within its own replacement (C11, 6.10.3.4), so `#define x x` ends.
     active_.insert(name);
     std::vector<Token> result = run(body, depth + 1);
     active_.erase(name);

@@ -67,8 +67,8 @@ void Names::close_block() {
   if (blocks_.size() > 1) blocks_.pop_back();
 }
 
-// Two loops one after the other may both be `i`; a loop inside one of that name becomes i_2, as an
-// array or a variable of that name makes it, too.
+// Two successive loops may both be called `i`. A loop inside a loop of that name becomes i_2,
+// and so does one whose name is that of an array or a variable.
 std::string Names::open_loop(const std::string& name) {
   open_block();
   loops_.insert(name);
@@ -181,6 +181,7 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
       if (cursor.is("(") || !type) return result;  // a function
       read_extents(cursor, variable);
     }
+    // `double *x` is an array whose extent is not said; it is refused only if the scop uses it.
     if (pointer && variable.is_scalar) variable.extents = {nullptr};
     variable.is_scalar = variable.is_scalar && !pointer;
     variable.type = type.value_or(DType::F64);
@@ -199,9 +200,9 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
   return result;
 }
 
-// No parser of C: declarations are read wherever a word of a type stands, and what is none is
-// skipped. Braces open and close blocks, so that a variable of another function is not seen in the
-// scop. The parameters of a function are in a block around its body,
+// This is no parser of C: declarations are read wherever a word of a type stands, and what is
+// none is skipped. Braces open and close blocks, so that a variable of another function is not
+// seen in the scop. The parameters of a function are in a block around its body,
 //
 //    double f(int n, double A[n][n])   {   ..   #pragma scop
 //             ^ opens a block          ^ opens another

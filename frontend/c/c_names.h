@@ -17,9 +17,9 @@ struct Variable {
   std::vector<TreePtr> extents;
   bool is_scalar = true;
   bool of_interface = false;  // a parameter of the function, or a variable that other files see
-  TreePtr literal;            // a number that it is never anything else than
+  TreePtr literal;            // the number that it always is; null: none
   bool is_const = false;
-  std::string constant;  // arithmetic of numbers and sizes that it is never anything else than
+  std::string constant;  // the expression of numbers and sizes that it always is
   Token at;
   bool read = false, written = false, read_first = false;
 };
@@ -65,7 +65,7 @@ class Names {
   const Entry* entry(const std::string& name) const;
 };
 
-// Declarations of a cursor that stands before a type, up to `;`, `)` or what is none; each with
+// Reads declarations at a cursor before a type, up to `;`, `)` or what is no declaration; each with
 // its initial value.
 struct Declared {
   Variable* variable;

@@ -28,6 +28,7 @@ void TextWriter::statement(const Node& node, const std::string& ranges, const st
   line(node.line, text);
 }
 
+// Loops that hold nothing but each other and one statement need no region: they are its ranges.
 void TextWriter::nodes(const std::vector<Node>& nodes, const std::string& indent) {
   for (const Node& node : nodes) {
     const Node* inner = &node;
@@ -43,8 +44,9 @@ void TextWriter::nodes(const std::vector<Node>& nodes, const std::string& indent
   }
 }
 
-// The inner loops become ranges: of an assignment those inside of the last one that its target does
-// not depend on, which writes the same elements again and again: a region says in which order.
+// The inner loops become ranges. A loop on which the target of an assignment does not depend writes
+// the same elements in every iteration, of which the last counts: it stays a region, which has an
+// order, and so do the loops around it.
 //
 //    for (t..) for (i..) A[i] = B[t][i];      loop t in 0..T
 //                                               S0: A[i] = B[t, i]  for i in 0..N

@@ -20,10 +20,14 @@ class ScopReader {
              std::vector<Fault>& faults)
       : tokens_(tokens), scop_(scop), end_(end), names_(real), faults_(faults) {}
 
+  // The order matters: names before the scop are known when its statements are read, and only
+  // when all are read is it known which variables are sizes, which are written, and which are
+  // used at all.
   ProgramText run(const std::string& fallback_name) {
     std::string name = read_surroundings(tokens_, scop_, names_);
     std::vector<Token> inside(tokens_.begin() + static_cast<std::ptrdiff_t>(scop_) + 1,
                               tokens_.begin() + static_cast<std::ptrdiff_t>(end_));
+    // The end of the scop is the end of the file for its statements.
     inside.push_back({TokenKind::End, "", tokens_[end_].line, tokens_[end_].column});
     Statements statements(names_, faults_);
     const std::vector<Node> nodes = statements.run(inside);
@@ -41,6 +45,7 @@ class ScopReader {
 
   ProgramText write(const std::string& name, const std::vector<Node>& nodes,
                     const std::vector<ir::Constraint>& assumed) {
+    // Before the header, since extents may bring further sizes into its parameter list.
     std::vector<std::pair<int, std::string>> declarations;
     for (const Variable* variable : names_.variables())
       if (variable->read || variable->written) {
@@ -49,6 +54,8 @@ class ScopReader {
       }
     std::string head = "program " + names_.fresh(name) + "(", where;
     for (const std::string& size : names_.sizes()) head += (head.back() == '(' ? "" : ", ") + size;
+    // An array of extent 0 is undefined in C (C11, 6.7.6.2), so these sizes are known to be
+    // positive.
     for (const std::string& size : extents_)
       where += (where.empty() ? " where " : ", ") + size + " >= 1";
     for (const ir::Constraint& c : assumed)
@@ -60,6 +67,10 @@ class ScopReader {
     return writer.take();
   }
 
+  // never written                                      in
+  // written, and the surroundings can see it, or it
+  // is read before it is written                       inout
+  // written, and used in the scop only                 temp
   std::string declaration(const Variable& variable) {
     if (variable.literal) return constant(variable);
     if (!variable.constant.empty()) return "  const " + variable.name + " = " + variable.constant;
@@ -82,6 +93,7 @@ class ScopReader {
            extents + "]";
   }
 
+  // An integer is written out where it is used (Values::name) and needs no declaration.
   std::string constant(const Variable& variable) {
     Values values(names_);
     const Value number = values.value(variable.literal);
@@ -96,12 +108,14 @@ class ScopReader {
     std::string text = origin + ":" + std::to_string(fault.line) + ":";
     if (fault.column > 0) text += std::to_string(fault.column) + ":";
     text += " " + fault.message;
+    // A statement that is put into words twice reports its faults twice.
     if (problems.empty() || problems.back() != text) problems.push_back(std::move(text));
   }
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
-// What Program text says of the program, at the lines of C.
+// The problems of Program text, `c:LINE: ..` each, with the line of C from which that line
+// comes.
 std::vector<Fault> at_lines_of_c(const UserError& error, const ProgramText& program) {
   std::vector<Fault> faults;
   const std::string text = error.what();
@@ -119,6 +133,7 @@ std::vector<Fault> at_lines_of_c(const UserError& error, const ProgramText& prog
   return faults;
 }
 
+// "src/jacobi-2d.c" is jacobi_2d: the name of a Program where no function is around the scop.
 std::string stem_of(const std::string& origin) {
   const std::size_t begin = origin.find_last_of('/') + 1;
   std::string stem = origin.substr(begin, origin.find('.', begin) - begin);
@@ -138,6 +153,7 @@ std::vector<ir::Program> read_c(std::string_view text, const std::string& origin
   std::vector<ProgramText> texts;
   std::size_t open = tokens.size();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    // A second `scop` before its `endscop` is reported by the statements, which find it inside.
     if (tokens[i].kind == TokenKind::Scop && open == tokens.size()) open = i;
     if (tokens[i].kind != TokenKind::EndScop) continue;
     if (open == tokens.size()) {

@@ -1,5 +1,5 @@
 // C's affine part as Programs: what stands between `#pragma scop` and `#pragma endscop`, one
-// Program a pair.
+// Program per pair.
 //
 //   #pragma scop
 //   for (int i = 0; i < N; i++)             loop i in 0..N

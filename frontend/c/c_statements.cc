@@ -44,8 +44,9 @@ std::vector<Node> Statements::run(const std::vector<Token>& tokens) {
   return nodes;
 }
 
-// To behind the statement at fault: its `;`, or before the `}` around it.
+// Skips to behind the statement at fault: past its `;`, or up to the `}` around it.
 void Statements::skip(Cursor& cursor, std::size_t before) {
+  // Braces inside the statement, as of a loop whose header was at fault, are skipped as a whole.
   int open = 0;
   for (; cursor.peek().kind != TokenKind::End; cursor.next()) {
     if (cursor.is("{")) ++open;
@@ -68,6 +69,8 @@ void Statements::statement(Cursor& cursor, Nodes& into) {
     while (cursor.peek().kind != TokenKind::End) cursor.next();
     return;
   }
+  // A fault may leave a branch in the middle: whatever happens, the conditions of the
+  // surroundings hold again afterwards.
   const auto where = where_;
   const auto when = when_;
   try {
@@ -149,6 +152,8 @@ void Statements::set_bounds(Header& header, const std::string& sign, const TreeP
                             const Token& at) {
   const ir::Affine first = values_.expect_affine(header.first, "the first value of the loop");
   const ir::Affine last = values_.expect_affine(bound, "the bound of the loop");
+  // up      i = first; i < last     first .. last               last + 1 for <=
+  // down    i = first; i > last     last + 1 .. first + 1       last for >=
   const bool up = header.step > 0;
   if (up ? sign != "<" && sign != "<=" : sign != ">" && sign != ">=")
     fail(at, "expected '" + std::string(up ? "<' or '<=" : ">' or '>=") + "' as the loop counts " +
@@ -164,6 +169,7 @@ void Statements::set_bounds(Header& header, const std::string& sign, const TreeP
 
 void Statements::read_header(Cursor& cursor, Header& header) {
   cursor.expect("(");
+  // `for (int i = 0; ..)`: the type of a loop variable does not matter, its value is affine.
   while (is_type_word(cursor.peek().text)) cursor.next();
   header.at = cursor.peek();
   header.variable = cursor.expect_name("the variable of the loop");
@@ -172,6 +178,7 @@ void Statements::read_header(Cursor& cursor, Header& header) {
   cursor.expect(";");
   const TreePtr test = parse_expression(cursor);
   cursor.expect(";");
+  // `N > i` is `i < N`.
   const bool turned = test->kind == TreeKind::Binary && test->parts[1]->kind == TreeKind::Name &&
                       test->parts[1]->at.text == header.variable;
   if (test->kind != TreeKind::Binary || test->parts[turned ? 1 : 0]->at.text != header.variable)
@@ -203,18 +210,24 @@ void Statements::loop(Cursor& cursor, Nodes& into) {
   node.end = header.end;
   if (stride > 1) {  // counted from 0 in its own direction
     node.begin = 0;
+    // The number of iterations, ceil((end - begin) / stride); negative if there are none, which
+    // is an empty range all the same.
     node.end = floor_div(header.end - header.begin + (stride - 1), stride);
     node.step = 1;
     const ir::Affine count = ir::Affine::symbol(node.iterator) * stride;
     names_.set_loop(header.variable,
                     header.step > 0 ? header.begin + count : header.end - 1 - count);
   }
+  // What the range of the variable is in numbers, for divisions by it (affine_division): least
+  // value of the begin, greatest of the end. An end that is exclusive makes this one too wide,
+  // which is safe.
   ir::Ranges ranges = values_.ranges();
   for (const std::string& size : names_.sizes()) ranges[size] = {0, std::nullopt};
   ir::Interval range = ir::range_of(node.begin, ranges);
   const ir::Interval last = ir::range_of(node.end, ranges);
   range.max = last.max;
   values_.set_range(node.iterator, range);
+  // A constant declared inside a loop may differ from iteration to iteration (is_constant).
   ++loops_;
   statement(cursor, node.body);
   --loops_;
@@ -222,6 +235,7 @@ void Statements::loop(Cursor& cursor, Nodes& into) {
   if (!node.body.empty()) into.push_back(std::move(node));
 }
 
+// A branch adds its conditions for the statements in it.
 void Statements::conditional(Cursor& cursor, Nodes& into, const std::vector<ir::Constraint>& where,
                              const std::string& when) {
   const auto outer_where = where_;
@@ -247,9 +261,14 @@ void Statements::branch(Cursor& cursor, Nodes& into) {
       return conditional(cursor, into, {{-where->front().expr - 1, false}}, "");
     return conditional(cursor, into, {}, "not(" + values_.condition(test) + ")");
   }
+  // Only what reads memory can change while the branch runs: `if (n % 2)` needs no temporary.
   const int reads = values_.reads();
   std::string condition = values_.condition(test);
   if (values_.reads() > reads) {  // the body may change what it reads
+    // The condition is computed once, into a temporary, and both branches test that:
+    // if (x[i] > 0) x[i] = -1; else y[i] = 1;        S0: condition[] = x[i] > 0
+    //                                                S1: x[i] = -1  when condition[]
+    //                                                S2: y[i] = 1   when not(condition[])
     Variable flag;
     flag.type = DType::Bool;
     flag.at = test->at;
@@ -312,6 +331,7 @@ void Statements::declaration(Cursor& cursor, Nodes& into) {
   if (all.empty()) fail(at, "expected a declaration of variables, got one of something else");
   for (const Declared& declared : all) {
     if (!declared.value || declared.variable->literal || is_constant(declared)) continue;
+    // `double s = x[i];` is an assignment; constants have become part of what uses them.
     const TreePtr target = std::make_shared<const Tree>(Tree{TreeKind::Name, declared.at, {}, {}});
     assign(target, "=", declared.value, into);
   }
@@ -326,6 +346,7 @@ void Statements::assignment(Cursor& cursor, Nodes& into) {
     fail(target->at, target->kind == TreeKind::Call
                          ? "a call of '" + target->at.text + "' alone: expected an assignment"
                          : "expected an assignment to a variable or an element");
+  // i++ as a statement of its own is i += 1.
   const auto one = [&](const Token& at) {
     return std::make_shared<const Tree>(
         Tree{TreeKind::Number, {TokenKind::Number, "1", at.line, at.column}, {}, {}});
@@ -346,6 +367,7 @@ void Statements::assignment(Cursor& cursor, Nodes& into) {
 std::string Statements::next_label() {
   std::string label = label_;
   label_.clear();
+  // The label of the text if it is the first of that name, else the next free S0, S1, ..
   while (label.empty() || !labels_.insert(label).second)
     label = "S" + std::to_string(statements_++);
   return label;
@@ -370,6 +392,8 @@ void Statements::assign(const TreePtr& target, const std::string& sign, const Tr
   for (const TreePtr& part : target->parts)
     if (const auto index = values_.affine(part)) index->collect_symbols(node.targets);
   for (const std::string name : {"max", "min"}) {  // x = max(x, ...) is an update
+    // On integers this is the update `x max= ..`, a reduction, whose terms a schedule may
+    // reorder.
     const std::string head = name + "(" + node.write + ", ";
     if (sign != "=" || is_float(type) || !node.value.starts_with(head)) continue;
     node.sign = name + "=";

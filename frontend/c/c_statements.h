@@ -1,6 +1,6 @@
-// The statements of a scop: loops, conditions, assignments, declarations. What conditions are in
-// force is in where_ (affine) and when_ (at run time) while the branch is read, and each statement
-// takes a copy.
+// The statements of a scop: loops, conditions, assignments, declarations. The conditions in
+// force are kept in where_ (affine) and when_ (at run time) while a branch is read, and each
+// statement takes a copy.
 #pragma once
 
 #include "frontend/c/c_nodes.h"

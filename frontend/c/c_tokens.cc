@@ -38,6 +38,7 @@ class Scanner {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
 
+  // Lines and columns count from 1; a column is a byte.
   void advance(std::size_t count = 1) {
     for (; count > 0 && at_ < text_.size(); --count, ++at_) {
       ++column_;
@@ -85,6 +86,8 @@ class Scanner {
       token.kind = TokenKind::Name;
       while (is_name_char(look())) advance();
     } else if (is_digit(look()) || (look() == '.' && is_digit(look(1)))) {
+      // A preprocessing number (C11, 6.4.8): more than the numbers that there are, `0x1p3` or
+      // `1.5f`; what it means is decided where it is used.
       token.kind = TokenKind::Number;
       while (is_name_char(look()) || look() == '.' || is_exponent_sign()) advance();
     } else if (look() == '"' || look() == '\'') {
@@ -104,6 +107,7 @@ class Scanner {
 
   void skip_quoted(char quote) {
     const int line = line_, column = column_;
+    // An escaped quote does not end the text.
     for (advance(); at_ < text_.size() && look() != quote && look() != '\n'; advance())
       if (look() == '\\') advance();
     if (look() != quote) faults_.push_back({line, column, "the quotation is not closed"});
@@ -121,6 +125,8 @@ class Scanner {
   }
 
   void scan_directive() {
+    // A directive is a whole line, joined at backslashes; its `#` has to be the first thing on
+    // it.
     Token directive{TokenKind::Directive, "#", line_, column_};
     advance();
     std::vector<Token> line;
@@ -135,6 +141,8 @@ class Scanner {
     const auto is = [&](std::size_t i, std::string_view text) {
       return i < line.size() && line[i].text == text;
     };
+    // Other directives go on as one token with their text. #include and #if before the scop are
+    // then passed over like any other token, those inside are refused.
     if (is(0, "define") && line.size() > 1) return define(line);
     if (is(0, "pragma") && is(1, "scop")) directive.kind = TokenKind::Scop;
     if (is(0, "pragma") && is(1, "endscop")) directive.kind = TokenKind::EndScop;
@@ -143,6 +151,8 @@ class Scanner {
     file_.tokens.push_back(std::move(directive));
   }
 
+  // `line` is `define NAME ..`. The file is read without its conditions, so both branches of an
+  // #if may define a name: alike does no harm, else the macro is refused where it is used.
   void define(const std::vector<Token>& line) {
     Macro macro;
     std::size_t at = 2;

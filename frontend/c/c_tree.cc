@@ -6,7 +6,7 @@
 namespace polyte::frontend::c {
 namespace {
 
-// Limits, for all that reads a tree goes down it by recursion: of brackets, and of operations. A
+// Limits on brackets and on operations, since everything that reads a tree recurses into it. A
 // sum a + b + c + .. groups to the left, and is as deep there as it is long.
 constexpr int kDeepestExpression = 200, kLongest = 1000;
 
@@ -30,6 +30,7 @@ class Parser {
  public:
   explicit Parser(Cursor& cursor) : cursor_(cursor) {}
 
+  // a ? b : c ? d : e groups to the right, as the recursion does.
   TreePtr choice() {
     if (++depth_ > kDeepestExpression) fail(cursor_.peek(), "the expression is nested too deeply");
     TreePtr condition = binary(0);
@@ -71,8 +72,10 @@ class Parser {
     if (at.text == "-" || at.text == "+" || at.text == "!" || at.text == "~") {
       cursor_.next();
       result = unary();
+      // Unary plus does nothing but promote, as each use of a value does anyway.
       if (at.text != "+") result = make(TreeKind::Unary, at, {result});
     } else if (at.text == "(" && is_type_word(cursor_.peek(1).text)) {
+      // `(int)x`, not `(x)`: the word after the bracket decides, as typedefs are not read.
       result = cast();
     } else {
       result = primary();
@@ -93,6 +96,7 @@ class Parser {
     return std::make_shared<const Tree>(std::move(tree));
   }
 
+  // A number, (e), f(..), x or x[i][j].
   TreePtr primary() {
     const Token at = cursor_.peek();
     if (at.kind == TokenKind::Number) return make(TreeKind::Number, cursor_.next());

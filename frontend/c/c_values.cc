@@ -10,6 +10,7 @@ std::string in_brackets(const Value& value) {
   return value.compound ? "(" + value.text + ")" : value.text;
 }
 
+// C's conversion rank, of which only the order among integers matters.
 int rank(DType type) { return size_in_bytes(type); }
 
 // What C computes a small integer in: the integer promotions (C11, 6.3.1.1).
@@ -58,6 +59,9 @@ DType common_type(const Value& a, const Value& b) {
 
 }  // namespace
 
+// A number takes the type that its place in Program text asks for, so it stays as it is. Another
+// affine value gets a cast even to its own type, since next to a value that adapts it would
+// adapt as well.
 std::string Values::as(const Value& value, DType type) const {
   if (value.affine && value.affine->is_constant()) return value.text;
   if (value.adapts && !value.affine) return value.text;
@@ -66,6 +70,7 @@ std::string Values::as(const Value& value, DType type) const {
   return name_of(type) + "(" + value.text + ")";
 }
 
+// A cast brings brackets of its own.
 std::string Values::operand(const Value& value, DType type) const {
   const std::string text = as(value, type);
   return text == value.text && value.compound ? "(" + text + ")" : text;
@@ -98,12 +103,14 @@ std::string Values::access(const TreePtr& tree, bool write) {
       fail(part->at, "a subscript is " + name_of(gathered.type));
     text += (text.empty() ? "" : ", ") + (index ? to_string(*index) : gathered.text);
   }
+  // Read before anything in the scop has written it: the value comes from outside.
   if (!write && !found.written && !found.read) found.read_first = true;
   if (!write) ++reads_;
   (write ? found.written : found.read) = true;
   return found.name + "[" + text + "]";
 }
 
+// What is affine as a whole stays one affine value; only otherwise are its parts converted.
 Value Values::value(const TreePtr& tree) {
   if (const auto whole = affine(tree)) {
     const std::string text = to_string(*whole);
@@ -116,6 +123,9 @@ Value Values::value(const TreePtr& tree) {
     case TreeKind::Element:
       return name(tree);
     case TreeKind::Cast: {
+      // A cast of a number only changes its type: (float)2 is the literal 2 that counts as an
+      // f32 in what follows. An affine value with symbols, and a real number that is cut to an
+      // integer, need a cast.
       const auto type = frontend::c::type_of(tree->type, names_.real());
       if (!type) fail(tree->at, "a cast to '" + tree->at.text + "'");
       const Value inner = value(tree->parts[0]);
@@ -139,16 +149,20 @@ Value Values::number(const TreePtr& tree) const {
   std::string text = tree->at.text;
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   const bool single = !hex && (text.back() == 'f' || text.back() == 'F');
+  // 1.5f is a float, 1.5L is read as a double; Program text has no suffixes.
   if (single || text.back() == 'l' || text.back() == 'L') text.pop_back();
   const bool digits = text.find_first_not_of("0123456789.eE+-") == std::string::npos;
   if (hex || !digits || text.find_first_of(".eE") == std::string::npos)
     fail(tree->at, "'" + tree->at.text + "' is no number that is read: expected 12, 1.5 or 1e-3");
+  // `1.` would be followed by another dot in a range, `1...n`.
   if (text.back() == '.') text += "0";
   return {text, single ? DType::F32 : DType::F64, true, false, std::nullopt};
 }
 
 Value Values::name(const TreePtr& tree) {
   Variable* found = names_.find(tree->at.text);
+  // `const int n = 3` is written out as 3, `const double a = 1.5` by its name, which is
+  // declared.
   if (found && found->literal) {
     found->read = true;
     const Value number = value(found->literal);
@@ -173,6 +187,7 @@ Value Values::unary(const TreePtr& tree) {
   return {"-" + operand(inner, type), type, inner.adapts && !inner.affine, true, std::nullopt};
 }
 
+// C tests any number: `if (x)` is `x != 0`.
 std::string Values::condition(const TreePtr& tree) {
   const Value inner = value(tree);
   if (inner.type == DType::Bool) return inner.text;
@@ -185,6 +200,10 @@ Value Values::logical(const TreePtr& tree) {
           DType::Bool, false, true, std::nullopt};
 }
 
+// With double x[N] and short s[N]:
+// x[i] * s[i]     x[i] * f64(s[i])       the wider type
+// s[i] + s[j]     i32(s[i]) + i32(s[j])  promoted
+// s[i] < x[i]     f64(s[i]) < x[i]       compared in double, a bool
 Value Values::binary(const TreePtr& tree) {
   const std::string& sign = tree->at.text;
   if (sign == "&&" || sign == "||") return logical(tree);
@@ -199,6 +218,9 @@ Value Values::binary(const TreePtr& tree) {
   if (comparison && a.affine && b.affine)  // of whole numbers alone
     return {in_brackets(a) + " " + sign + " " + in_brackets(b), DType::Bool, false, true,
             std::nullopt};
+  // Operands that both adapt leave the type open; of numbers alone (2.5 * 3) the result adapts
+  // too. If one is affine the left one gets its type, so that the text does not read as another
+  // type's.
   const bool numbers = a.adapts && b.adapts && !a.affine && !b.affine;
   std::string left = operand(a, type), right = operand(b, type);
   if (a.adapts && b.adapts && !numbers && left == in_brackets(a))
@@ -243,6 +265,7 @@ Value Values::call(const TreePtr& tree) {
     return number;
   }
   const Function* function = find_function(name);
+  // sqrtf computes in float.
   const bool single = !function && name.ends_with("f");
   if (single) function = find_function(name.substr(0, name.size() - 1));
   if (!function)
@@ -256,6 +279,7 @@ Value Values::call(const TreePtr& tree) {
   for (const Value& v : values)
     type = common_type(values[0].type == type ? values[0] : Value{"", type, false, false, {}}, v);
   const bool whole = name == "abs";
+  // sqrt(n) of an int converts it to double, as the prototype in math.h does.
   if (!whole && !is_float(type)) type = DType::F64;
   if (single) type = DType::F32;
   std::string text = std::string(function->program) + "(";

@@ -4,6 +4,8 @@
 
 namespace polyte::frontend {
 
+// An operand that is not there is an empty name in ONNX. Branches of an If may read a function's
+// inputs too, so the walk goes into subgraphs.
 void remove_operands(onnx::NodeProto& node, const std::unordered_set<std::string>& names) {
   if (names.empty()) return;
   for (std::string& input : *node.mutable_input()) {

@@ -24,6 +24,7 @@ Tensor make_int64_scalar(std::int64_t value) {
 }  // namespace
 
 static void import_constant(NodeContext& c) {
+  // One attribute of several says the value, each of another type (opset 12 on).
   if (c.has_attribute("value")) return c.finish_constant(*c.tensor("value"));
   if (c.has_attribute("value_float"))
     return finish_real(c, {DType::F32, {}}, {c.real("value_float")});
@@ -82,6 +83,7 @@ static void import_range(NodeContext& c) {
       throw Invalid{"operands are not scalars of one type"};
   }
   const double first = element_as_real(start, 0), step = element_as_real(delta, 0);
+  // ONNX: max(ceil((limit - start) / delta), 0) elements, start + i * delta.
   const double count = std::ceil((element_as_real(limit, 0) - first) / step);
   // A delta of the wrong sign gives a negative count, and no elements.
   if (step == 0 || std::isnan(count)) throw Invalid{"delta is 0"};

@@ -11,6 +11,7 @@ using onnx::AttributeProto;
 
 namespace {
 
+// Operands and result together: shapes are short lists, and anything larger is data.
 constexpr std::int64_t kMostFoldedElements = 4096;
 
 }  // namespace
@@ -45,9 +46,12 @@ NodeContext::NodeContext(ImportState& state, const onnx::NodeProto& node, std::s
 
 const AttributeProto* NodeContext::find(const std::string& name,
                                         AttributeProto::AttributeType type) {
+  // Asking for an attribute makes it a known one, whether the node has it or not:
+  // refuse_unread().
   known_.insert(name);
   for (const AttributeProto& attribute : node_.attribute()) {
     if (attribute.name() != name) continue;
+    // Inside a function these have been replaced (bind_attributes); elsewhere they mean nothing.
     if (!attribute.ref_attr_name().empty())
       throw Unsupported{"attribute '" + name + "' refers to a function's attribute"};
     // IR version 1 has no types.
@@ -78,6 +82,7 @@ bool NodeContext::has_attribute(const std::string& name) {
   return false;
 }
 
+// Floats of attributes are f32 in the file: 0.1 is the f32 nearest to it, widened.
 double NodeContext::real(const std::string& name, std::optional<double> otherwise) {
   if (const auto* found = find(name, AttributeProto::FLOAT)) return static_cast<double>(found->f());
   if (!otherwise) missing(name);
@@ -122,12 +127,14 @@ std::optional<Tensor> NodeContext::tensor(const std::string& name) {
   }
 }
 
+// Names in the body begin with the node's and the attribute's: `if_3/then_branch/..`.
 std::vector<ValueId> NodeContext::body(const std::string& name) {
   const auto* found = find(name, AttributeProto::GRAPH);
   if (!found) missing(name);
   return state_.import_body(found->g(), name_ + "/" + name + "/", opset_);
 }
 
+// -1 is the last dimension, as in NumPy.
 std::int64_t NodeContext::resolve_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     throw Invalid{"axis is " + std::to_string(axis) + ", expected one of " + std::to_string(-rank) +
@@ -141,6 +148,8 @@ std::int64_t NodeContext::axis(const std::string& name, std::optional<std::int64
   return resolve_axis(integer(name, otherwise), rank);
 }
 
+// An attribute that no adapter asks for may change the result: ignoring it would compute
+// something else. So would a surplus operand.
 void NodeContext::refuse_unread() const {
   for (const AttributeProto& attribute : node_.attribute()) {
     if (!known_.count(attribute.name()))
@@ -181,6 +190,7 @@ Dims NodeContext::constant_integers(std::size_t i, const char* role) const {
 }
 
 std::string NodeContext::intermediate_name() {
+  // Unique among all names of the model, since a later node may have this one.
   for (;;) {
     std::string name = name_ + ":" + std::to_string(state_.intermediates++);
     if (!state_.names.count(name)) return name;
@@ -224,11 +234,14 @@ void NodeContext::fold_last_node() {
   graph::Value& result = graph.values[static_cast<std::size_t>(node.outputs[0])];
   elements += graph::element_count(result.type.shape);
   if (!foldable || elements > kMostFoldedElements || is_float(result.type.dtype)) return;
+  // The value keeps its number, which names may refer to already, and gets data in place of a
+  // producer.
   result.data = evaluate(graph, static_cast<graph::NodeId>(graph.nodes.size() - 1)).front().bytes;
   result.producer = graph::kNoNode;
   graph.nodes.pop_back();
 }
 
+// An intermediate value of the operator, which no other node can name.
 ValueId NodeContext::emit(OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
   add(op, std::move(attributes), std::move(inputs), {intermediate_name()});
   const ValueId id = state_.graph.nodes.back().outputs[0];
@@ -260,6 +273,7 @@ ValueId NodeContext::cast(ValueId id, DType to) {
   return type(id).dtype == to ? id : emit(OpKind::Cast, graph::CastAttributes{to}, {id});
 }
 
+// A trailing output without a name is an optional one that is left out.
 std::size_t NodeContext::output_count() const {
   int count = node_.output_size();
   while (count > 0 && node_.output(count - 1).empty()) --count;
@@ -279,6 +293,7 @@ void NodeContext::finish(OpKind op, Attributes attributes, std::vector<ValueId> 
     value_names.push_back(name.empty() ? name : state_.value_name(name));
   add(op, std::move(attributes), std::move(inputs), value_names);
   const std::vector<ValueId> outputs = state_.graph.nodes.back().outputs;
+  // ONNX names, as the scope knows them, not the prefixed ones of the graph.
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (outputs[i] != graph::kNoValue) state_.values[names[i]] = outputs[i];
   }
@@ -303,6 +318,7 @@ void NodeContext::finish_output(std::size_t i, OpKind op, Attributes attributes,
   fold_last_node();
 }
 
+// An output needs a value of its own, by its own name, even where it is an operand unchanged.
 void NodeContext::finish_output(std::size_t i, ValueId id) {
   finish_output(i, OpKind::Identity, graph::NoAttributes{}, {id});
 }

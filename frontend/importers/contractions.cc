@@ -102,6 +102,7 @@ graph::ConvAttributes unpadded_conv(NodeContext& c, ValueId x, ValueId w) {
     throw Invalid{"weight has shape " + dims_text(c.type(w).shape) + ", expected rank " +
                   std::to_string(c.rank(x)) + " like the input"};
   }
+  // Optional, since the weight [outputs, inputs / group, kernel..] says it as well.
   const Dims kernel = c.integers("kernel_shape").value_or(weight);
   if (kernel != weight)
     throw Invalid{"attribute 'kernel_shape' is " + dims_text(kernel) + ", the weight's is " +

@@ -29,8 +29,7 @@ struct Branch {
   bool invalid = false;  // the problem; else what is not supported
 };
 
-// What is wrong with a node is that it is invalid, if anything is; else that something is
-// not supported.
+// A node is reported as invalid if anything about it is, even if something else is unsupported.
 [[noreturn]] void refuse(const std::string& problem, bool invalid) {
   if (invalid) throw Invalid{problem};
   throw Unsupported{problem};

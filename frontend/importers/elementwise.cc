@@ -230,6 +230,7 @@ static void import_bit_shift(NodeContext& c) {
   if (!is_unsigned && (c.opset() < kSignedShifts || !is_integer(type)))
     throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected an unsigned type" +
                   (c.opset() < kSignedShifts ? "" : " or a signed integer")};
+  // The largest shift that is defined: the width less one.
   const double last = 8.0 * static_cast<double>(size_in_bytes(type)) - 1;
   ValueId is_beyond = build.less(build.number(amount, last), amount);
   if (!is_unsigned)
@@ -289,6 +290,7 @@ static void import_variadic(NodeContext& c) {
   const OpKind kind = op == "Max" ? OpKind::Max : op == "Min" ? OpKind::Min : OpKind::Add;
   const std::size_t count = c.input_count();
   ValueId result = c.input(0);
+  // A chain from the left: ((x0 + x1) + x2) + .. in this order.
   const bool is_mean = op == "Mean" && count > 1;
   for (std::size_t i = 1; i + 1 < count; ++i)
     result = c.emit(kind, graph::NoAttributes{}, {result, c.input(i)});
@@ -308,6 +310,7 @@ static void import_clip_6(NodeContext& c) {
   const ValueId x = c.input(0);
   const DType type = c.type(x).dtype;
   constexpr double kMost = std::numeric_limits<float>::max();
+  // A bound that is not given is left out, so that nothing is compared with it.
   const bool has_low = c.has_attribute("min"), has_high = c.has_attribute("max");
   const ValueId low =
       has_low ? c.add_constant(graph::make_scalar(type, c.real("min", -kMost))) : graph::kNoValue;

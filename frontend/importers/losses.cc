@@ -23,6 +23,7 @@ void finish_loss(NodeContext& c, ValueId log_probability, ValueId target, ValueI
     throw Invalid{"reduction is '" + reduction + "', expected none, sum or mean"};
   const Dims scores = c.type(log_probability).shape, labels = c.type(target).shape;
   Dims expected = scores;
+  // Scores are [N, C, d1, ..], labels [N, d1, ..]: the classes are dimension 1.
   if (expected.size() > 1) expected.erase(expected.begin() + 1);
   if (scores.size() < 2 || labels != expected)
     throw Invalid{"labels have shape " + dims_text(labels) + ", the scores " + dims_text(scores)};
@@ -44,6 +45,7 @@ void finish_loss(NodeContext& c, ValueId log_probability, ValueId target, ValueI
     const ValueId one = b.scalar(type, 1);
     weight = b.where(ignored, b.scalar(type, 0), weight == graph::kNoValue ? one : weight);
   }
+  // GatherElements takes indices of the scores' rank: the class axis comes back with extent 1.
   Dims column = labels;
   column.insert(column.begin() + 1, 1);
   const ValueId picked = c.reshape(c.emit(OpKind::GatherElements, graph::AxisAttributes{1},

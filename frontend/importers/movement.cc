@@ -32,6 +32,7 @@ Dims resolve_shape(const Dims& from, const Dims& wanted, bool allow_zero) {
   }
   if (!open) return shape;
   const std::int64_t count = graph::element_count(from);
+  // With an extent of 0 among the others any number would do for the -1.
   if (known == 0 || count % known != 0)
     throw Invalid{"shape " + dims_text(wanted) + " does not divide " + dims_text(from)};
   shape[*open] = count / known;
@@ -54,6 +55,7 @@ Dims resolve_axes(const Dims& axes, std::int64_t rank) {
 
 void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
   const Dims& from = c.type(c.input(0)).shape;
+  // Dimensions to be dropped.
   Dims gone;
   if (axes) gone = resolve_axes(*axes, c.rank(c.input(0)));
   Dims shape;
@@ -62,6 +64,7 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
     if (named && from[d] != 1)
       throw Invalid{"axis " + std::to_string(d) + " has extent " + std::to_string(from[d]) +
                     ", expected 1"};
+    // Without axes all dimensions of extent 1 go.
     if (!named && (axes || from[d] != 1)) shape.push_back(from[d]);
   }
   finish_reshape(c, shape);
@@ -70,6 +73,7 @@ void finish_squeeze(NodeContext& c, const std::optional<Dims>& axes) {
 // Axes count in the result: [3, 4] with axes 0, 2 becomes [1, 3, 1, 4].
 void finish_unsqueeze(NodeContext& c, const Dims& axes) {
   const Dims& from = c.type(c.input(0)).shape;
+  // Of the result.
   const auto rank = static_cast<std::int64_t>(from.size() + axes.size());
   const Dims added = resolve_axes(axes, rank);
   Dims shape;
@@ -96,7 +100,7 @@ static void import_reshape(NodeContext& c) {
 static void import_flatten(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
   const std::int64_t axis = c.integer("axis", 1), rank = c.rank(c.input(0));
-  // Behind the last axis is a place, too; negative axes count from the input's rank.
+  // The position after the last axis counts as well; negative axes count from the input's rank.
   const auto middle = from.begin() + NodeContext::resolve_axis(axis, axis < 0 ? rank : rank + 1);
   finish_reshape(c, {graph::element_count({from.begin(), middle}),
                      graph::element_count({middle, from.end()})});
@@ -119,6 +123,7 @@ static void import_unsqueeze_13(NodeContext& c) {
 
 static void import_transpose(NodeContext& c) {
   Dims perm(static_cast<std::size_t>(c.rank(c.input(0))));
+  // ONNX's default reverses the dimensions.
   std::iota(perm.rbegin(), perm.rend(), 0);
   if (auto given = c.integers("perm")) perm = *given;
   c.finish(OpKind::Transpose, graph::TransposeAttributes{perm}, {c.input(0)});
@@ -134,6 +139,7 @@ static void import_concat(NodeContext& c) {
 static void import_expand(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
   Dims shape = c.constant_integers(1, "the shape");
+  // Aligned at the last dimension, as NumPy broadcasts: missing ones in front are 1.
   if (shape.size() < from.size()) shape.insert(shape.begin(), from.size() - shape.size(), 1);
   for (std::size_t i = 0; i < from.size(); ++i) {
     std::int64_t& extent = shape[shape.size() - 1 - i];
@@ -149,6 +155,7 @@ static void import_tile(NodeContext& c) {
 
 namespace {
 
+// Constant indices are checked here, where the model can still be named; others at run time.
 void check_indices(NodeContext& c, std::int64_t extent) {
   if (!c.has_input(1) || !c.is_constant(1)) return;
   if (is_float(c.type(c.input(1)).dtype))
@@ -202,6 +209,10 @@ static void import_depth_to_space(NodeContext& c) {
   if (depth * b * b != x[1])
     throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + std::to_string(x[1]) +
                   " channels"};
+  // A block's channels are split off as dimensions of their own and moved beside the rows and
+  // columns:
+  // DCR   [n, i, j, d, h, w] -> [n, d, h, i, w, j] -> [n, d, h*b, w*b]
+  // CRD   [n, d, i, j, h, w] -> the same
   const bool depth_last = mode == "DCR";
   const Dims split =
       depth_last ? Dims{x[0], b, b, depth, x[2], x[3]} : Dims{x[0], depth, b, b, x[2], x[3]};
@@ -218,6 +229,7 @@ static void import_space_to_depth(NodeContext& c) {
   const std::int64_t b = block_size(c);
   if (x[2] % b != 0 || x[3] % b != 0)
     throw Invalid{"blocksize " + std::to_string(b) + " does not divide " + dims_text(x)};
+  // [n, c, h, i, w, j] -> [n, i, j, c, h, w] -> [n, i*j*c, h, w]
   const ValueId split = c.reshape(c.input(0), {x[0], x[1], x[2] / b, b, x[3] / b, b});
   const ValueId moved =
       c.emit(OpKind::Transpose, graph::TransposeAttributes{{0, 3, 5, 1, 2, 4}}, {split});
@@ -240,6 +252,7 @@ static void import_trilu(NodeContext& c) {
 // where(index == position, on, off), the positions lying along a new axis; negative indices count
 // from the end, others out of range are off.
 static void import_one_hot(NodeContext& c) {
+  // The depth may be a float: ONNX allows any numeric type there.
   const Dims depths = elements_as_int([&] {
     Tensor depth = c.constant(1, "the depth");
     if (!is_float(depth.type.dtype)) return depth;
@@ -253,6 +266,8 @@ static void import_one_hot(NodeContext& c) {
     throw Invalid{"input 2 has shape " + dims_text(c.type(values).shape) + ", expected [2]"};
   const std::int64_t rank = c.rank(indices) + 1;
   const auto axis = c.axis("axis", -1, rank);
+  // The new axis is put in at `axis`: positions [depth, 1, ..] broadcast against indices [.., 1,
+  // ..].
   Dims positions_shape(static_cast<std::size_t>(rank - axis), 1),
       index_shape = c.type(indices).shape;
   positions_shape[0] = depth;
@@ -272,6 +287,7 @@ static void import_one_hot(NodeContext& c) {
   const ValueId from_start = c.emit(
       OpKind::Where, none, {is_negative, c.emit(OpKind::Add, none, {spread, extent}), spread});
   const ValueId hit = c.emit(OpKind::Equal, none, {from_start, positions});
+  // `values` is [off, on].
   auto part = [&](std::int64_t at) {
     return c.reshape(c.emit(OpKind::Slice, graph::SliceAttributes{{at}, {1}, {1}}, {values}), {});
   };

@@ -133,14 +133,15 @@ static void import_group_norm(NodeContext& c) {
   }
   const std::int64_t inside =
       shape[0] * groups == 0 ? 0 : graph::element_count(shape) / (shape[0] * groups);
+  // InstanceNormalization of [n, groups, ..] normalises each group by itself.
   const ValueId grouped = c.reshape(x, {shape[0], groups, inside});
   const graph::NormAttributes norm{c.real("epsilon", 1e-5), 0};
   if (!of_channels) {
     const ValueId normalised = c.emit(OpKind::InstanceNormalization, norm, {grouped, scale, bias});
     return c.finish(OpKind::Reshape, graph::ShapeAttributes{shape}, {normalised});
   }
-  // Scale and bias are not of a group here: it is normalised without, and channels are scaled
-  // behind.
+  // Scale and bias belong to channels here: groups are normalised without them, and channels are
+  // scaled afterwards.
   const ValueId one = b.expand(b.number(x, 1), {groups}), zero = b.expand(b.number(x, 0), {groups});
   const ValueId normalised =
       c.reshape(c.emit(OpKind::InstanceNormalization, norm, {grouped, one, zero}), shape);

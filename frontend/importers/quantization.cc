@@ -43,7 +43,7 @@ ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis,
                  shape[d]);
 }
 
-// The axis is of no importance where the scale is one number.
+// The axis does not matter where the scale is one number.
 std::int64_t axis_of(NodeContext& c, ValueId x, bool has_many) {
   const std::int64_t axis = c.integer("axis", 1);
   return has_many ? NodeContext::resolve_axis(axis, c.rank(x)) : 0;

@@ -23,6 +23,7 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
     std::iota(reduce.axes.begin(), reduce.axes.end(), 0);
   }
   if (c.type(c.input(0)).dtype == DType::Bool && c.opset() >= 20) {  // of truth values: any and all
+    // ReduceMax of 0 and 1 is any, ReduceMin is all.
     const ValueId result = c.emit(kind_of(c), reduce, {c.cast(c.input(0), DType::U8)});
     return c.finish_output(0, OpKind::Cast, graph::CastAttributes{DType::Bool}, {result});
   }

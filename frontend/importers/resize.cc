@@ -68,15 +68,18 @@ std::int64_t nearest_position(const std::string& mode, double x) {
   return static_cast<std::int64_t>(position);
 }
 
+// Keys' convolution kernel, of which `a` is the free coefficient: 1 at 0, 0 at the other whole
+// numbers and from distance 2 on (R. Keys, "Cubic convolution interpolation for digital image
+// processing", 1981).
 double cubic(double a, double distance) {
   const double s = std::fabs(distance);
   if (s <= 1) return ((a + 2) * s - (a + 3)) * s * s + 1;
   return s < 2 ? ((a * s - 5 * a) * s + 8 * a) * s - 4 * a : 0;
 }
 
-// The filter around x, stretched by 1 / scale where it is to keep what is too fine from aliasing.
-// All elements of an axis have as many taps: 2 or 4, more where the filter is stretched. Taps
-// beyond the border read the element there.
+// The filter around x, stretched by 1 / scale where antialiasing is asked for. All elements of
+// an axis have the same number of taps: 2 or 4, more where the filter is stretched. Taps beyond
+// the border read the element at the border.
 Sample filtered(const Options& options, const Axis& axis, double x) {
   const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double reach = (options.mode == Mode::Linear ? 1 : 2) / stretch;
@@ -93,6 +96,7 @@ Sample filtered(const Options& options, const Axis& axis, double x) {
     sample.at.push_back(std::clamp<std::int64_t>(at, 0, axis.input - 1));
     sample.weight.push_back(weight);
   }
+  // Only then do the weights not add up to 1 by themselves.
   const bool normalised = options.exclude_outside || options.antialias;
   for (double& weight : sample.weight) weight = normalised && total != 0 ? weight / total : weight;
   return sample;
@@ -171,6 +175,8 @@ ValueId by_matrix(NodeContext& c, ValueId x, const Axis& axis, const std::vector
   Dims labels(static_cast<std::size_t>(c.rank(x)));
   for (std::size_t d = 0; d < labels.size(); ++d) labels[d] = static_cast<std::int64_t>(d);
   einsum.output = labels;
+  // A label of its own for the dimension that is summed over: [.., j, ..] and [i, j] give [..,
+  // i, ..].
   const std::int64_t inner = c.rank(x);
   labels[static_cast<std::size_t>(axis.dimension)] = inner;
   einsum.inputs = {labels, {axis.dimension, inner}};
@@ -189,6 +195,7 @@ ValueId weighted(NodeContext& c, ValueId x, const Axis& axis, const std::vector<
       positions.push_back(sample.at[t]);
       weights.push_back(sample.weight[t]);
     }
+    // Such as the second tap of a linear filter that always hits an element.
     if (std::ranges::all_of(weights, [](double w) { return w == 0; })) continue;
     ValueId term = taken(c, x, axis.dimension, positions);
     if (std::ranges::any_of(weights, [](double w) { return w != 1; })) {
@@ -221,7 +228,7 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
   if (options.mode != Mode::Nearest && !is_float(type))
     throw Unsupported{"interpolates " + std::string(to_string(type)) +
                       ": supported are f64 f32 f16 bf16"};
-  // A rounding per dimension would be seen in 16 bits.
+  // In 16 bits a rounding per dimension would be visible.
   const bool is_short = size_in_bytes(type) < 4 && options.mode != Mode::Nearest;
   if (is_short) x = c.cast(x, DType::F32);
   for (const Axis& axis : axes) {

@@ -19,10 +19,13 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   const bool up = step > 0;
   auto clamped = [&](std::int64_t at) {
     if (at < 0) at = at < -extent ? -1 : at + extent;  // below the first element
+    // Upwards the end is exclusive, so positions go from 0 to the extent; downwards from the
+    // last element to -1, which as an end means "element 0 included".
     return up ? std::clamp<std::int64_t>(at, 0, extent)
               : std::clamp<std::int64_t>(at, -1, extent - 1);
   };
   const std::int64_t from = clamped(start), to = clamped(end);
+  // How far the end is from the start in the direction of the step: 0 or less is no element.
   const std::int64_t distance = up ? to - from : from - to;
   if (distance <= 0) return {0, 1, 0};
   // One element, whatever the step: the negation of the least number would overflow.
@@ -31,6 +34,7 @@ Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64
   return {from, step, ceil_div(distance, up ? step : -step)};
 }
 
+// Axes may come in any order and leave dimensions out; a graph Slice has all of them, in order.
 void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends,
                   const std::optional<Dims>& axes, const std::optional<Dims>& steps) {
   const Dims& shape = c.type(c.input(0)).shape;
@@ -38,6 +42,7 @@ void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends,
       (steps && steps->size() != starts.size())) {
     throw Invalid{"starts, ends, axes and steps are of different length"};
   }
+  // Dimensions that no axis names are taken whole.
   graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
   std::vector<bool> seen(shape.size(), false);
   for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -63,6 +68,7 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
   if (given) {
     sizes = *given;
   } else {
+    // Equal parts; from opset 18 on the last one may be smaller: 7 by 3 is 3, 3, 1.
     if (shape[axis] % count != 0 && c.opset() < 18)
       throw Invalid{"extent " + std::to_string(shape[axis]) + " does not split into " +
                     std::to_string(count) + " equal parts"};
@@ -81,6 +87,8 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
   }
   graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
   std::int64_t start = 0;
+  // A slice per output, since graph nodes have no list of results of different shapes. An output
+  // without a name still moves the start of the next one.
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     slice.starts[axis] = start;
     slice.sizes[axis] = sizes[i];
@@ -105,6 +113,7 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
   if (pads.size() != 2 * rank)
     throw Invalid{"got " + std::to_string(pads.size()) + " pads, expected " +
                   std::to_string(2 * rank)};
+  // ONNX lists all begins, then all ends: [b0, b1, .., e0, e1, ..].
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
   graph::PadAttributes pad{{pads.begin(), middle}, {middle, pads.end()}, found->second};
   c.finish(OpKind::Pad, pad, {c.input(0), value});
@@ -131,6 +140,7 @@ static void import_center_crop_pad(NodeContext& c) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto d = static_cast<std::size_t>(axes[i]);
     if (target[i] < 0) throw Invalid{"the target shape is " + dims_text(target)};
+    // Positive: elements to add; negative: to cut, which is a negative pad.
     const std::int64_t more = checked_sub(target[i], shape[d]);
     // Half of it, rounded towards zero, is cut off or added at the beginning.
     pad.begin[d] = more < 0 ? -(-more / 2) : more / 2;
@@ -145,6 +155,7 @@ static void import_slice_6(NodeContext& c) {
   finish_slice(c, *starts, *ends, c.integers("axes"), {});
 }
 
+// From opset 10 on the attributes of before are operands, and steps are new.
 static void import_slice_10(NodeContext& c) {
   std::optional<Dims> axes, steps;
   if (c.has_input(3)) axes = c.constant_integers(3, "the axes");
@@ -180,6 +191,7 @@ static void import_pad_11(NodeContext& c) {
       throw Invalid{"got " + std::to_string(pads.size()) + " pads for " +
                     std::to_string(axes.size()) + " axes"};
     const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
+    // [begins of all dimensions, ends of all dimensions]; those that no axis names are 0.
     Dims all(2 * rank, 0);
     std::vector<bool> seen(rank, false);
     for (std::size_t i = 0; i < axes.size(); ++i) {

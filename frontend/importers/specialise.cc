@@ -45,7 +45,7 @@ Cone cone_of(const graph::Graph& graph, ValueId id) {
   return cone;
 }
 
-// The run-time inputs among the leaves become constants; what lacks is said.
+// The run-time inputs among the leaves become constants; those without a value are reported.
 void settle_inputs(ImportState& state, const Cone& cone, const std::string& what) {
   std::string open;
   for (ValueId leaf : cone.leaves) {

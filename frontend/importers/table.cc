@@ -38,6 +38,7 @@ const std::vector<Row>& table() {
 const Row* find_row(std::string_view op, std::int64_t opset) {
   const Row* found = nullptr;
   for (const Row& row : table()) {
+    // Rows of an operator are in order of `since`, so the last one that fits is the newest.
     if (row.op == op && row.since <= opset) found = &row;
   }
   return found;
@@ -54,6 +55,7 @@ OpKind kind_of(const NodeContext& context) {
 std::vector<OperatorSupport> supported_operators() {
   std::vector<OperatorSupport> rows;
   for (const Row& row : table()) {
+    // Rows that differ only in their adapter are one line of `polyte ops`.
     const bool continues = !rows.empty() && rows.back().op == row.op;
     if (continues && rows.back().restrictions == row.restrictions) continue;
     if (continues) rows.back().until = row.since - 1;

@@ -121,6 +121,8 @@ class Former {
       return form;
     }
     const std::int64_t inputs = shape(w)[1], outputs = shape(w)[0] / conv.group;
+    // A block must not mix channels of two groups: groups are whole blocks on both sides, or
+    // each is one channel, and then lanes are groups.
     const bool is_depthwise = inputs == 1 && outputs == 1;
     if (!is_depthwise && (inputs % block_ != 0 || outputs % block_ != 0))
       return Decline{"groups of " + std::to_string(inputs) + " to " + std::to_string(outputs) +
@@ -171,6 +173,7 @@ class Former {
     return BlockForm{std::vector<OperandForm>(node.inputs.size(), OperandForm::Blocked)};
   }
 
+  // Slice, Gather and Pad: other dimensions as they like; channels only in whole blocks.
   Result<BlockForm> part(const Node& node, Padding& padding) const {
     const ValueId x = node.inputs[0];
     if (!is_image(node.outputs[0])) return Decline{"gives one channel or none"};

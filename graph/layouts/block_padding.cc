@@ -7,6 +7,8 @@ namespace polyte::graph {
 
 namespace {
 
+// What was padding may become either bound: finite if both are, still zero if 0 lies between
+// them.
 Padding of_clip(const Graph& graph, const Node& node, Padding x) {
   double low = 0, high = 0;
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {

@@ -96,6 +96,7 @@ ValueId BlockRewriter::to_blocks(ValueId id) {
     x = add(name, OpKind::Pad, pad, {x});
   }
   Dims split = with_channels(dims, blocks);
+  // One element per channel: [n, blocks * c, 1, 1] and [n, blocks, 1, 1, c] are the same bytes.
   if (spatial_size(dims) == 1) return reshape(name, x, with(split, block_));
   ++reorders_;
   split.insert(split.begin() + 2, block_);
@@ -107,6 +108,7 @@ ValueId BlockRewriter::from_blocks(ValueId blocks, const std::string& name, Dims
   const std::size_t rank = shape(blocks).size();
   const std::int64_t channels = shape(blocks)[1] * block_;
   ValueId x = blocks;
+  // Only then does a Transpose move anything.
   if (element_count(shape(x)) != shape(x)[0] * channels) {
     ++reorders_;
     x = add(name, OpKind::Transpose, TransposeAttributes{rotation(rank, false)}, {x});
@@ -159,6 +161,7 @@ void BlockRewriter::replace(NodeId id, OpKind op, Attributes attributes,
                                       {graph_.value(output).name + ".blocks"});
   Node& old = graph_.nodes[static_cast<std::size_t>(id)];
   Node& now = graph_.nodes[static_cast<std::size_t>(made)];
+  // Names are unique, so the new node got a suffix, which goes to the old one.
   std::swap(old.name, now.name);
   now.folded = old.folded;
   blocked_[static_cast<std::size_t>(output)] = now.outputs[0];
@@ -171,6 +174,7 @@ void BlockRewriter::rewrite_conv(NodeId id) {
   auto conv = std::get<ConvAttributes>(node.attributes);
   const Value weight = graph_.value(node.inputs[1]);
   const ValueId x = operand(node, 0, forms_.of(id)->operands[0], shape(node.inputs[0]).size());
+  // A value in blocks has one dimension more.
   const bool in_blocks = shape(x).size() > shape(node.inputs[0]).size();
   conv.input_block = in_blocks ? block_ : 0;
   conv.output_block = block_;

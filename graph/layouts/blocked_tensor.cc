@@ -21,6 +21,7 @@ struct Around {
 };
 
 template <std::size_t kBytes>
+// The gaps behind the last channel stay the zeros that fresh memory holds.
 void gather_blocks(const std::byte* from, std::byte* to, const Around& around, std::int64_t block) {
   const std::int64_t blocks = ceil_div(around.extent, block);
   for (std::int64_t a = 0; a < around.outer; ++a) {

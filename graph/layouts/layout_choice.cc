@@ -39,6 +39,7 @@ LayoutChoice::LayoutChoice(const Graph& graph, const BlockForms& forms, const La
   }
 }
 
+// The node that can leave the value in blocks, if there is one.
 NodeId LayoutChoice::maker_of(ValueId id) const {
   const NodeId maker = graph_.value(id).producer;
   return maker != kNoNode && forms_.has(maker) && !forms_.of(maker)->plain_result ? maker : kNoNode;
@@ -110,6 +111,7 @@ std::int64_t LayoutChoice::reorders(ValueId id, const std::vector<bool>& in_bloc
     return in_blocks[at(use.reader)] && wants_blocks(use);
   };
   const std::vector<Use>& uses = uses_[at(id)];
+  // Made in blocks: reordered if anybody reads it plain. Made plain: if anybody wants blocks.
   const bool turns = is_blocked ? graph_.is_output(id) || std::ranges::any_of(uses, reads_plain)
                                 : std::ranges::any_of(uses, reads_blocks);
   return turns ? prices_.reorder(id) : 0;

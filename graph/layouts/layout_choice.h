@@ -1,6 +1,6 @@
 // Which nodes compute on channels in blocks: the assignment of least predicted cost, of nodes and
 // of the reorders between them, exactly, as a minimum cut. A value is reordered once for all its
-// readers, so each one of two layouts asks for is a vertex of its own beside the nodes.
+// readers, so each reorder of a value, to blocks or back, is a vertex of its own beside the nodes.
 //
 // Nodes on the first side compute in blocks. Each edge costs where its tail is on the first side
 // and its head on the second (minimum_cut.h), which is how each price comes in:

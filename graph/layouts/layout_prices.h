@@ -4,7 +4,7 @@
 //
 // Without blocks the lanes of a vector lie along the last dimension, so a stride or a width that
 // vectors do not divide leaves lanes idle; a dense convolution may put them along its output
-// channels instead and turn its results as it stores them. In blocks the lanes are channels,
+// channels instead and transpose its results as it stores them. In blocks the lanes are channels,
 // whatever the window does; padding is work for nothing.
 #pragma once
 

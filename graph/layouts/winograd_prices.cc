@@ -52,6 +52,8 @@ Result<WinogradPrices> winograd_prices(const Graph& graph, const Node& node, std
   };
   const double inputs = padded_channels(x, conv.input_block != 0),
                outputs = padded_channels(y, conv.output_block != 0);
+  // positions: outputs of one channel; tiles: windows of two outputs per transformed dimension;
+  // taps and points: products per output, and per tile.
   double positions = use.any_batch ? 1 : static_cast<double>(y[0]), tiles = positions, taps = 1,
          points = 1;
   for (std::size_t d = 0; d < conv.window.kernel.size(); ++d) {

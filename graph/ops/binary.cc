@@ -41,6 +41,7 @@ constexpr Row kRows[] = {
     {OpKind::GreaterOrEqual, BinaryOp::Le, Operands::Numbers, true, true},
     {OpKind::ShiftLeft, BinaryOp::Shl, Operands::Integers, false, false},
     {OpKind::ShiftRight, BinaryOp::Shr, Operands::Integers, false, false},
+    // The row is read for the types of its operands; prelu() is what it computes.
     {OpKind::PRelu, BinaryOp::Mul, Operands::Numbers, false, false},
 };
 
@@ -76,16 +77,21 @@ Expr float_mod(const Expr& a, const Expr& b) {
   const Expr x = ir::make_cast(DType::F64, a), y = ir::make_cast(DType::F64, b),
              zero = ir::make_float(DType::F64, 0);
   const Expr quotient = ir::make_unary(ir::UnaryOp::Trunc, ir::make_binary(BinaryOp::Div, x, y));
+  // r = x - quotient * y, in one rounding.
   const Expr r = ir::make_fma(ir::make_unary(ir::UnaryOp::Neg, quotient), y, x);
   const Expr infinity = ir::make_float(DType::F64, std::numeric_limits<double>::infinity());
   const Expr step = ir::make_unary(ir::UnaryOp::Abs, y),
              is_negative = ir::make_binary(BinaryOp::Lt, x, zero);
+  // One divisor in the direction of x: added to an r of the other sign, taken off one that is
+  // too large.
   const Expr away = ir::make_select(is_negative, ir::make_unary(ir::UnaryOp::Neg, step), step);
+  // r and `away` have different signs: the quotient was one too large.
   const Expr wrong_side =
       ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Mul, r, away), zero);
   const Expr too_far = ir::make_binary(BinaryOp::Le, step, ir::make_unary(ir::UnaryOp::Abs, r));
   const Expr nearer = ir::make_select(too_far, ir::make_binary(BinaryOp::Sub, r, away), r);
   const Expr rest = ir::make_select(wrong_side, ir::make_binary(BinaryOp::Add, r, away), nearer);
+  // fmod(x, infinity) is x; the quotient 0 times infinity would be a NaN.
   return ir::make_cast(a->type,
                        ir::make_select(ir::make_binary(BinaryOp::Eq, step, infinity), x, rest));
 }

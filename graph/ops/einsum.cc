@@ -87,6 +87,9 @@ void expand_einsum(Expander& expander, const Node& node) {
     }
   }
   const DType wide = accumulator_of(expander.type(node.inputs[0]).dtype);
+  // place: the subscript of each label. Of output labels it is what the reader asks for, which
+  // may be another expression than the iterator where the value is inlined; of the others the
+  // iterator of the sum.
   auto product = [&expander, &node, einsum, iterators, wide](const Subscripts& at) {
     std::map<std::int64_t, ir::Affine> place;
     for (const auto& [label, range] : iterators) place[label] = ir::Affine::symbol(range.name);
@@ -95,6 +98,7 @@ void expand_einsum(Expander& expander, const Node& node) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       Subscripts from;
       for (std::size_t d = 0; d < einsum.inputs[i].size(); ++d) {
+        // An operand with extent 1 along a label has only element 0 there.
         const bool single = expander.shape(node.inputs[i])[d] == 1;
         from.push_back(single ? ir::Affine(0) : place.at(einsum.inputs[i][d]));
       }
@@ -103,6 +107,7 @@ void expand_einsum(Expander& expander, const Node& node) {
     }
     return result;
   };
+  // Without a sum it is an element-wise product: a statement of its own, or inlined.
   if (!reductions.empty())
     return expander.reduce(node.outputs[0], ranges, reductions, ir::Combiner::Sum, product);
   expander.define(node.outputs[0], [&expander, &node, product](const Subscripts& at) {

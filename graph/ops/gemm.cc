@@ -37,6 +37,7 @@ void expand_gemm(Expander& expander, const Node& node) {
   const ValueId c = has_input(node, 2) && attributes.beta != 0 ? node.inputs[2] : kNoValue;
   const Dims& shape = expander.shape(node.outputs[0]);
   const DType wide = accumulator_of(expander.type(a).dtype);
+  // A factor of 1 leaves no multiplication behind: x * 1 is exact, but takes an instruction.
   auto scaled = [wide](double factor, const ir::Expr& e) {
     return factor == 1 ? e : ir::make_binary(ir::BinaryOp::Mul, ir::make_literal(wide, factor), e);
   };

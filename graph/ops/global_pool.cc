@@ -27,12 +27,15 @@ void expand_global_pool(Expander& expander, const Node& node) {
     reductions.push_back({spatial_name(d, spatial), 0, shape[d + 2]});
     count *= static_cast<double>(shape[d + 2]);
   }
+  // [N, C]: each channel is one element, its own mean and maximum.
   if (spatial == 0) {
     expander.define(node.outputs[0],
                     [&expander, x](const Subscripts& at) { return expander.read(x, at); });
     return;
   }
   Ranges ranges = ranges_over(expander.shape(node.outputs[0]));
+  // Names that the operator's own loops have in all pools and convolutions, so that fused loops
+  // match.
   ranges[0].name = "n";
   ranges[1].name = "c";
   for (std::size_t d = 0; d < spatial; ++d) ranges[d + 2].name = spatial_name(d, spatial, "o");

@@ -35,6 +35,7 @@ Types infer_matmul(const Graph& graph, const Node& node) {
   const Dims& a = input_type(graph, node, 0).shape;
   const Dims& b = input_type(graph, node, 1).shape;
   // [2, 1, m, k] by [5, k, n] gives [2, 5, m, n]; a vector has neither m nor n.
+  // The dimension of b that is summed over: its last but one, or the only one of a vector.
   const std::int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
   auto shape = broadcast(leading(a), leading(b));
   if (a.back() != inner || !shape)

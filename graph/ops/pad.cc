@@ -1,6 +1,6 @@
 // Pad. Constant: a guarded read. Reflect, edge and wrap: every padded dimension cuts its output
 // into a leading border, the middle and a trailing border, which the input covers by different
-// affine subscripts: one statement a combination, all writing disjoint boxes.
+// affine subscripts: one statement per combination, all writing disjoint boxes.
 #include <algorithm>
 
 #include "graph/ops/infer.h"

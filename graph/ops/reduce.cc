@@ -15,6 +15,7 @@ using ir::Combiner;
 using ir::Expr;
 using ir::UnaryOp;
 
+// Axes are sorted (infer_reduce).
 bool is_reduced(const Dims& axes, std::size_t d) {
   return std::ranges::binary_search(axes, static_cast<std::int64_t>(d));
 }
@@ -62,6 +63,7 @@ Combiner combiner_of(OpKind op) {
   }
 }
 
+// g, for each term.
 Expr prepared(OpKind op, const Expr& x) {
   switch (op) {
     case OpKind::ReduceL1:
@@ -154,6 +156,7 @@ void expand_reduce(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const Axes axes = axes_of(expander.shape(x), std::get<ReduceAttributes>(node.attributes));
   const Ranges ranges = ranges_over(expander.shape(node.outputs[0]));
+  // Over no axes a reduction has one term: the combiner has nothing to do, g and f still apply.
   if (axes.reductions.empty()) {  // of a scalar
     const OpKind op = node.op;
     expander.define(node.outputs[0], [&expander, x, op](const Subscripts& at) {

@@ -10,6 +10,7 @@ Types infer_expand(const Graph& graph, const Node& node) {
   const TensorType& type = input_type(graph, node, 0);
   const Dims& shape = std::get<ShapeAttributes>(node.attributes).shape;
   const auto result = broadcast(type.shape, shape);
+  // One way only: x must broadcast to the shape, not the shape to x.
   if (!result || *result != shape) {
     return Decline{"shape " + shape_text(type.shape) + " does not broadcast to " +
                    shape_text(shape)};

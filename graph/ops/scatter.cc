@@ -44,6 +44,8 @@ Expr combined(ScatterReduction reduction, const Expr& current, const Expr& updat
   return update;
 }
 
+// out[all] = data[all]
+// out[to(at)] = updates[at]        or combined with what out[to(at)] holds by then
 void add_updates(Expander& expander, const Node& node, const Expander::Position& to) {
   const ValueId data = node.inputs[0], updates = node.inputs[2];
   const ScatterReduction reduction = std::get<ScatterAttributes>(node.attributes).reduction;

@@ -16,6 +16,7 @@ using ir::BinaryOp;
 using ir::Expr;
 using ir::UnaryOp;
 
+// A literal of the operand's type: Programs have no implicit conversions.
 Expr number(const Expr& like, double value) { return ir::make_literal(like->type, value); }
 Expr binary(BinaryOp op, const Expr& a, const Expr& b) { return ir::make_binary(op, a, b); }
 Expr max(const Expr& a, const Expr& b) { return binary(BinaryOp::Max, a, b); }
@@ -23,6 +24,7 @@ Expr min(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }
 
 // max(x, 0) + log(1 + exp(-|x|)): log(exp(x) + 1) without its overflow.
 Expr softplus(const Expr& x) {
+  // exp of a number that is not positive is at most 1.
   const Expr tail = unary(UnaryOp::Exp, unary(UnaryOp::Neg, unary(UnaryOp::Abs, x)));
   return add(max(x, number(x, 0)), unary(UnaryOp::Log, add(number(x, 1), tail)));
 }
@@ -51,6 +53,7 @@ Expr is_infinite(const Expr& x, const InfAttributes& attributes) {
   return binary(BinaryOp::Or, result, binary(BinaryOp::Eq, x, number(x, -infinity)));
 }
 
+// x - bias where x > lambd, x + bias where x < -lambd, else 0.
 Expr shrink(const Expr& x, double lambd, double bias) {
   const Expr above =
       choose(is_less(number(x, lambd), x), binary(BinaryOp::Sub, x, number(x, bias)), number(x, 0));
@@ -65,6 +68,8 @@ Expr hard_sigmoid(const Expr& x, double alpha, double beta) {
 Expr activation(OpKind op, const Expr& x, double alpha, double beta) {
   switch (op) {
     case OpKind::LeakyRelu:
+      // Not max(x, alpha * x), which is another function where alpha > 1. A NaN is not below 0,
+      // and stays.
       return choose(is_less(x, number(x, 0)), mul(number(x, alpha), x), x);
     case OpKind::Elu:
       return exponential_unit(x, alpha, 1);
@@ -121,6 +126,8 @@ std::optional<UnaryOp> direct(OpKind op) {
   }
 }
 
+// Some of these name x several times. OpTraits (op.cc) says which, so that nothing costly is
+// inlined there.
 Expr applied(const Node& node, const Expr& x) {
   if (const auto op = direct(node.op)) return unary(*op, x);
   switch (node.op) {
@@ -131,18 +138,22 @@ Expr applied(const Node& node, const Expr& x) {
     case OpKind::Reciprocal:
       return binary(BinaryOp::Div, number(x, 1), x);
     case OpKind::IsNaN:
+      // A NaN alone differs from itself.
       return binary(BinaryOp::Ne, x, x);
     case OpKind::IsInf:
       return is_infinite(x, std::get<InfAttributes>(node.attributes));
     case OpKind::Relu:
       return max(x, number(x, 0));
     case OpKind::HardSwish:
+      // The constants of ONNX HardSwish: x * max(0, min(1, x / 6 + 0.5)).
       return mul(x, hard_sigmoid(x, 1.0 / 6, 0.5));
     case OpKind::Softplus:
       return softplus(x);
     case OpKind::Softsign:
       return binary(BinaryOp::Div, x, add(number(x, 1), unary(UnaryOp::Abs, x)));
     case OpKind::Mish:
+      // x * tanh(softplus(x)) (D. Misra, "Mish: A Self Regularized Non-Monotonic Activation
+      // Function", 2019).
       return mul(x, unary(UnaryOp::Tanh, softplus(x)));
     case OpKind::Cast:
       return ir::make_cast(std::get<CastAttributes>(node.attributes).to, x);
@@ -181,6 +192,8 @@ bool takes_any_number(OpKind op) {
 Types infer_unary(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 1, 1)) return *no;
   TensorType type = input_type(graph, node, 0);
+  // Identity, Cast and Not come first: they take types that the check of numbers below would
+  // refuse.
   if (node.op == OpKind::Identity) return std::vector{type};
   if (node.op == OpKind::Cast)
     return std::vector{TensorType{std::get<CastAttributes>(node.attributes).to, type.shape}};

@@ -57,6 +57,8 @@ Ranges kernel_ranges(const Window& window) {
   Ranges ranges;
   const std::size_t rank = window.kernel.size();
   for (std::size_t d = 0; d < rank; ++d) {
+    // An extent of 1 has no loop: the fewer dimensions, the more nests look alike to fusion and
+    // templates.
     if (window.kernel[d] > 1) ranges.push_back({spatial_name(d, rank, "k"), 0, window.kernel[d]});
   }
   return ranges;
@@ -84,6 +86,7 @@ Taps clipped_taps(const std::string& name, std::int64_t taps, const TapLayout& l
                   std::int64_t input, const ir::Range& output) {
   constexpr std::int64_t kFew = 64;
   const auto& [stride, dilation, pad] = layout;
+  // Taps of one output that can meet the input at once; up to twice as many are walked whole.
   const std::int64_t inside = input / dilation + 1;
   if (taps <= kFew || taps / 2 <= inside) return {{name, 0, taps}, {}};
   // Over all outputs: the last one, o = last / stride, meets the first element at

@@ -12,7 +12,7 @@ namespace polyte::graph {
 // Spatial dimension d of `rank`: "w", "h" and "w", or "d", "h" and "w"; with a prefix for
 // the kernel's: "kh".
 std::string spatial_name(std::size_t d, std::size_t rank, const std::string& prefix = "");
-// One positive entry a spatial dimension, pads and kernel within reason; says what is wrong.
+// One positive entry per spatial dimension, pads and kernel within reason; says what is wrong.
 Complaint expect_window(const Window& window, std::size_t spatial_rank);
 // Extent of the output, at least 0. With ceil_mode a last, partial window counts if it starts
 // inside the input or the leading padding.

@@ -6,6 +6,7 @@ namespace polyte::graph {
 
 namespace {
 
+// scale * (x - mean) / sqrt(variance + epsilon) + bias, whose channels are always dimension 1.
 std::optional<ChannelAffine> of_batch_norm(const Graph& graph, const Node& node, std::size_t axis) {
   if (axis != 1 || node.outputs.size() > 1) return std::nullopt;
   for (std::size_t i = 1; i < 5; ++i) {
@@ -32,6 +33,7 @@ std::optional<ChannelAffine> of_arithmetic(const Graph& graph, const Node& node,
   const TensorType& type = graph.value(x).type;
   // x + x is no constant, and a constant that makes x larger broadcasts the wrong way.
   if (other == x || !(graph.value(node.outputs[0]).type == type)) return std::nullopt;
+  // k / x is not affine in x.
   const auto constant = per_channel(graph, other, type.shape, axis);
   if (!constant || (node.op == OpKind::Div && !x_is_first)) return std::nullopt;
   ChannelAffine affine;

@@ -36,6 +36,7 @@ class Chooser {
         choice_(graph, forms_, prices_) {}
 
   std::vector<bool> run(PassResult& result) {
+    // The best choice as a whole first; then each region has to be worth its while by itself.
     std::vector<bool> in_blocks = choice_.choose(forced_);
     for (const std::vector<NodeId>& region : choice_.regions(in_blocks)) {
       // What the whole costs more without this region; a reorder that another region needs as well

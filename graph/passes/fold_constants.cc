@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
 constexpr std::int64_t kMostElementsOfContraction = std::int64_t{1} << 16;
 
+// A node without any operand would have nothing to be folded from.
 bool has_only_constants(const Graph& graph, const Node& node) {
   int present = 0;
   for (ValueId id : node.inputs) {
@@ -35,6 +36,7 @@ bool is_small(const Graph& graph, const Node& node) {
   return elements <= (is_contraction ? kMostElementsOfContraction : kMostElements);
 }
 
+// A view shares the bytes of its operand, whatever their size.
 std::vector<Tensor> outputs_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (is_view(node.op))

@@ -14,6 +14,7 @@ std::string_view bytes_of(const Value& value) {
   return {reinterpret_cast<const char*>(value.data->data()), value.data->size()};
 }
 
+// By type, shape and bytes: NaNs of the same bits are one constant, 0 and -0 are two.
 int merge_constants(const Graph& graph, Replacements& replacements) {
   int merged = 0;
   std::map<std::tuple<DType, Dims, std::string_view>, ValueId> known;
@@ -62,6 +63,8 @@ PassResult merge_common_nodes(Graph& graph) {
     for (NodeId candidate : candidates) {
       const Node& kept = graph.node(candidate);
       if (!(kept.attributes == node.attributes) || !offers_outputs_of(kept, node)) continue;
+      // Refused if both give a graph output its name: then the node stays, as one more
+      // candidate.
       merged = replace_outputs(node, kept, replacements);
       break;
     }

@@ -19,8 +19,11 @@ bool Replacements::replace(ValueId from, ValueId to) {
     stands_for_.push_back(static_cast<int>(id));
   is_output_.resize(graph_.values.size());
   is_input_.resize(graph_.values.size());
+  // What `to` itself stands for by now, so that chains stay short.
   const auto source = static_cast<std::size_t>(from),
              target = static_cast<std::size_t>(resolve(to));
+  // The target becomes the graph output and takes its name, which it can do for one output only,
+  // and not if it is the name of an input.
   if (is_output_[source]) {
     if (is_output_[target] || is_input_[target]) return false;
     is_output_[target] = true;

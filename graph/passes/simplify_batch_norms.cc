@@ -17,7 +17,7 @@ PassResult simplify_batch_norms(Graph& graph) {
     const std::optional<ChannelAffine> affine = channel_affine(graph, node, node.inputs[0], 1);
     if (!affine) continue;
     const TensorType type = graph.value(node.outputs[0]).type;
-    // One a channel, aligned with dimension 1; a vector is of one channel.
+    // One number per channel, aligned with dimension 1; a vector has one channel only.
     TensorType constant = {type.dtype, Dims(type.shape.size() - 1, 1)};
     if (!constant.shape.empty()) constant.shape[0] = type.shape.at(1);
     const ValueId scale =

@@ -29,6 +29,7 @@ Tensor transformed_weight(const Tensor& weight, const Window& window) {
   Dims front;
   for (std::size_t d = 0; d < window.kernel.size(); ++d) {
     if (!is_transformed(window, d)) continue;
+    // Dimensions that have been transformed are part of `outer`: [.., 4] stands before [3, ..].
     const std::size_t outer = blocks * inputs * points, inner = elements.size() / (outer * kTaps);
     std::vector<double> next(outer * kPoints * inner);
     for (std::size_t o = 0; o < outer; ++o)
@@ -41,6 +42,7 @@ Tensor transformed_weight(const Tensor& weight, const Window& window) {
     points *= kPoints;
     front.push_back(kPoints);
   }
+  // [outer, points, block] to [points, outer, block]: the kernel runs over points outermost.
   std::vector<double> turned(elements.size());
   for (std::size_t o = 0; o < blocks * inputs; ++o)
     for (std::size_t p = 0; p < points; ++p)
@@ -89,6 +91,7 @@ PassResult transform_convolutions(Graph& graph, const ConvolutionOptions& option
   PassResult result;
   if (options.how == Convolutions::Direct || options.use.unit.lanes < 2) return result;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+    // A copy, as is the weight below: add_constant may move the graph's values.
     const Node node = graph.node(id);
     if (node.op != OpKind::Conv || !is_chosen(graph, node, options, result)) continue;
     const Value weight = graph.value(node.inputs[1]);
