@@ -54,14 +54,10 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     // end.
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
-<<<<<<< HEAD
     if (request.options.scheduler == Scheduler::Template)
       request.options.templates = options.templates;
-=======
-    if (request.options.scheduler == Scheduler::Template) request.options.templates = options.templates;
     // The typical sizes are those that everything was chosen for, in the order of the
     // parameters.
->>>>>>> de360b7b
     for (const OpenSymbol& symbol : model.symbols)
       request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {

@@ -11,11 +11,7 @@ namespace polyte::schedule {
 // Appends the directives of a nest, each with the provenance of its part.
 void write_nest(const NestPlan& plan, std::vector<Directive>& into);
 
-<<<<<<< HEAD
-// The script of a kernel. `writer`: the scheduler, as the header names it: "template", "poly",
-=======
 // The script of a kernel. `writer`: the scheduler as the header names it, "template", "poly" or
->>>>>>> 96cba070
 // "isl".
 Script write_script(const ir::Program& program, const std::string& writer, const Machine& machine,
                     const KernelPlan& plan);
