@@ -125,13 +125,58 @@ System system_of(const std::vector<Constraint>& constraints) {
   return tightened(inequalities_of(constraints));
 }
 
+namespace {
+
+bool is_interval(const Affine& e) { return e.terms().size() == 1 && !e.terms()[0].atom.div; }
+
+// The intervals that single inequalities give.
+Ranges intervals_of(const System& system) {
+  Ranges ranges;
+  for (const Affine& e : system)
+    if (is_interval(e)) tighten(ranges, {e});
+  return ranges;
+}
+
+// What an inequality says of its multiples of g alone, g being the coefficient of a division that
+// hides the variable:  g * q + rest >= 0 and rest <= most  is  q + floor(most / g) >= 0.
+//
+//   288 * (i//12) - 288 * j - k - 1 >= 0, k >= 0:   i//12 >= j + 1, which is i >= 12 * j + 12
+//
+// Opening the division as it stands leaves i >= 12 * j + 1 there, for k = 0. Nullopt where nothing
+// is left out, or `rest` has no bound.
+std::optional<Affine> of_multiples(const Affine& e, const std::string& variable,
+                                   const Ranges& ranges) {
+  std::int64_t g = 0;
+  for (const Term& term : e.terms())
+    if (term.atom.div && term.atom.div->numerator.uses(variable)) g = term.coefficient;
+  if (g < 0) g = checked_mul(g, -1);
+  if (g < 2) return std::nullopt;
+  Affine multiples = 0;
+  for (const Term& term : e.terms())
+    if (term.coefficient % g == 0) multiples = multiples + of_term(term);
+  const Affine rest = e - multiples;
+  if (rest.is_constant() || hides(rest, variable)) return std::nullopt;
+  const auto most = range_of(rest, ranges).max;
+  if (!most) return std::nullopt;
+  return normalised(multiples + checked_mul(g, polyte::floor_div(*most, g)));
+}
+
+}  // namespace
+
 // The originals stay: what is added is weaker than they are, but can be read as a bound of the
 // variable, which they cannot.
 System relaxed(const System& system, const std::string& variable) {
   System result = system;
-  for (const Affine& e : system)
-    if (hides(e, variable))
-      if (const auto open = without_hidden(e, variable)) result.push_back(*open);
+  const Ranges ranges = intervals_of(system);
+  const auto add_open = [&](const Affine& e) {
+    if (const auto open = without_hidden(e, variable)) result.push_back(*open);
+  };
+  for (const Affine& e : system) {
+    if (!hides(e, variable)) continue;
+    add_open(e);
+    const auto rounded = if_it_fits([&] { return of_multiples(e, variable, ranges); });
+    if (rounded && *rounded) add_open(**rounded);
+  }
   return tightened(result);
 }
 
@@ -148,15 +193,11 @@ namespace {
 // Thresholds of effort, not of correctness: whatever `pruned` leaves out makes the result weaker.
 constexpr std::size_t kManyInequalities = 24, kMostInequalities = 64;
 
-bool is_interval(const Affine& e) { return e.terms().size() == 1 && !e.terms()[0].atom.div; }
-
 // Elimination squares the number of inequalities, step by step: of many, those that intervals imply
 // go, and of still too many the longest, but for a bound on either side of each symbol.
 System pruned(System system) {
   if (system.size() <= kManyInequalities) return system;
-  Ranges ranges;
-  for (const Affine& e : system)
-    if (is_interval(e)) tighten(ranges, {e});
+  const Ranges ranges = intervals_of(system);
   std::erase_if(system, [&](const Affine& e) {
     return !is_interval(e) && truth_of({e, false}, ranges) == Truth::True;
   });

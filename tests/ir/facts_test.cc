@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace polyte::ir;
 
 namespace {
@@ -43,4 +45,21 @@ TEST_CASE("elimination gives the bounds of outer loops") {
   CHECK(normalised(floor_div(sym("f"), 7) - 2) == sym("f") - 14);
   CHECK(normalised(-floor_div(sym("f"), 7) + 2) == -sym("f") + 20);
   CHECK(normalised(sym("i") * 6 - 8) == sym("i") - 2);
+}
+
+TEST_CASE(
+    "a bound that a division hides is read off its multiples, whatever else is added to them") {
+  const Affine blocks = floor_div(sym("i"), 12) * 288 - sym("j") * 288;
+  const System in_panel = {sym("k"), -sym("k") + 287};
+  const auto lower = [&](const Affine& inequality) {
+    System system = in_panel;
+    system.push_back(inequality);
+    return bounds_of(relaxed(system, "i"), "i").lower;
+  };
+  const auto has = [](const std::vector<Affine>& bounds, const Affine& bound) {
+    return std::ranges::find(bounds, bound) != bounds.end();
+  };
+  CHECK(has(lower(blocks - sym("k") - 1), sym("j") * 12 + 12));
+  CHECK(has(lower(blocks - sym("k")), sym("j") * 12));        // k = 0: the same block
+  CHECK(has(lower(blocks + sym("k") - 287), sym("j") * 12));  // k = 287
 }
