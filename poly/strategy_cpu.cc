@@ -243,7 +243,7 @@ class NestStrategy {
       tile_.row = turning;
       tile_.tile = {static_cast<int>(side), 1};
       std::vector<std::string> last = {lane, turning};
-      if (schedule::stepping_loop(program_, main(), lane, turning) == lane)
+      if (schedule::stepping_loop(program_, main(), lane, turning, side, machine_) == lane)
         std::swap(last[0], last[1]);
       order_by_band(last);
     }

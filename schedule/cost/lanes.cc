@@ -1,14 +1,17 @@
 #include "schedule/cost/lanes.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 #include "ir/contraction.h"
 #include "ir/facts.h"
 #include "ir/relations.h"
+#include "schedule/cost/streaming.h"
 
 namespace polyte::schedule {
 namespace {
@@ -191,6 +194,15 @@ void add_divisors(const ir::Affine& e, const std::string& loop, std::set<std::in
       divisors.insert(term.atom.div->denominator);
 }
 
+// How much rows so far apart, `side` of them in a square, crowd in a cache's sets: 0, 1, or 2 where
+// most of them share one. A set is chosen by the address within (bytes / ways).
+int crowding(std::int64_t row_bytes, std::int64_t side, const Cache& cache) {
+  const std::int64_t way = cache.bytes / cache.ways;
+  if (way == 0) return 0;
+  const std::int64_t sets = way / std::gcd(row_bytes, way);
+  return 2 * sets < side ? 2 : sets < 2 * side ? 1 : 0;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> lane_block(const ir::Program& program,
@@ -217,15 +229,27 @@ std::optional<std::int64_t> lane_block(const ir::Program& program,
 }
 
 std::string stepping_loop(const ir::Program& program, const ir::Statement& statement,
-                          const std::string& lane, const std::string& turning) {
+                          const std::string& lane, const std::string& turning, std::int64_t side,
+                          const Machine& machine) {
+  // What it weighs that squares step across the rows of an access, by their crowding.
+  constexpr std::array kRead = {1, 3, 5}, kWritten = {1, 4, 6}, kStreamed = {2, 6, 8};
+  const std::vector<std::string> streamed = streamed_results(program, machine, {});
   int along_lane = 0, along_turning = 0;
-  const auto count = [&](const auto& access) {
-    along_lane += ir::stride_of(program, access, lane) == 1 ? 1 : 0;
-    along_turning += ir::stride_of(program, access, turning) == 1 ? 1 : 0;
+  const auto count = [&](const auto& access, const std::array<int, 3>& weights) {
+    const std::int64_t bytes = size_in_bytes(program.buffer(access.buffer).dtype);
+    const auto by_lane = ir::stride_of(program, access, lane),
+               by_turning = ir::stride_of(program, access, turning);
+    const auto weight = [&](const std::optional<std::int64_t>& rows) {
+      return weights.at(rows && *rows != 0 ? crowding(*rows * bytes, side, machine.l1) : 0);
+    };
+    if (by_lane == 1) along_lane += weight(by_turning);
+    if (by_turning == 1) along_turning += weight(by_lane);
   };
-  for (const ir::Access& write : statement.writes) count(write);
+  for (const ir::Access& write : statement.writes)
+    count(write,
+          std::ranges::find(streamed, write.buffer) == streamed.end() ? kWritten : kStreamed);
   for (const ir::Expr& value : statement.values)
-    for (const ir::Load* load : ir::loads_of(value)) count(*load);
+    for (const ir::Load* load : ir::loads_of(value)) count(*load, kRead);
   return along_lane > along_turning ? lane : turning;
 }
 

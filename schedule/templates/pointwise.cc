@@ -121,7 +121,8 @@ struct PointwiseNest {
   }
 
   Filling fill_holes(const TemplateFile& file) const {
-    const std::string stepping = stepping_loop(kernel.program, s, shape.lane, shape.turning);
+    const std::string stepping =
+        stepping_loop(kernel.program, s, shape.lane, shape.turning, shape.side, kernel.machine);
     Filling filling;
     filling.staged = kernel.staged;
     filling.scope.names = {{"define", s.name},

@@ -165,3 +165,19 @@ TEST_CASE(
   CHECK(schedule::square_side(17, 16) == 16);
   CHECK(schedule::square_side(1, 16) == 1);
 }
+
+TEST_CASE("lanes: squares step where the lines that wait for the next do not crowd the cache") {
+  const Machine machine = schedule::wide_machine();
+  const auto stepping = [&](std::int64_t m, std::int64_t n) {
+    const auto program = schedule::bound_program(
+        "program p(M, N)\n  in  x: f32[N, M]\n  out y: f32[M, N]\n  y[m, n] = x[n, m]\n",
+        {{"M", m}, {"N", n}});
+    return schedule::stepping_loop(*program, program->statements[0], "n", "m", 16, machine);
+  };
+  CHECK(stepping(500, 501) == "m");    // nothing crowds: each line is complete when it is written
+  CHECK(stepping(1000, 1024) == "n");  // rows of y are 4 KiB apart
+  CHECK(stepping(1024, 1040) == "m");  // those of x are
+  CHECK(stepping(1024, 1024) == "n");  // both: what is written comes from memory first
+  CHECK(stepping(1000, 1152) == "n");  // eight sets
+  CHECK(stepping(3000, 3008) == "n");  // past the caches
+}
