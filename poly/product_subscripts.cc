@@ -7,7 +7,7 @@ std::optional<std::int64_t> least_above(const ir::Statement& statement, const st
   for (const ir::Constraint& c : statement.domain) {
     // a - b - n >= 0: what is left without a - b is the number -n.
     const ir::Affine rest = c.expr - ir::Affine::symbol(a) + ir::Affine::symbol(b);
-    if (!c.equality && rest.is_constant()) return -rest.constant();
+    if (!c.equality && rest.is_constant() && rest.constant() <= 0) return -rest.constant();
   }
   return std::nullopt;
 }

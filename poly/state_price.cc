@@ -28,6 +28,7 @@ struct PricedLoop {
 };
 
 struct Reference {
+  std::string buffer;
   std::vector<std::vector<double>> moves;  // by dimension, what a step of each loop moves
   std::vector<double> strides, extents;    // in elements, by loop; of the buffer, by dimension
   double bytes = 4;
@@ -117,6 +118,7 @@ class Pricer {
   void add(const schedule::AccessRef& access) {
     Reference reference;
     const std::string& buffer = access.access.buffer;
+    reference.buffer = buffer;
     reference.bytes = size_in_bytes(state_.dtype_of(buffer));
     reference.is_written = access.write;
     for (const schedule::StagedBuffer& staged : state_.staged)
@@ -139,8 +141,8 @@ class Pricer {
       below *= std::max(1.0, extent);
     }
     const auto same = [&](const Reference& other) {
-      return other.moves == reference.moves && other.extents == reference.extents &&
-             other.is_written == reference.is_written;
+      return other.buffer == reference.buffer && other.moves == reference.moves &&
+             other.extents == reference.extents && other.is_written == reference.is_written;
     };
     if (std::ranges::none_of(references_, same) || access.write)
       references_.push_back(std::move(reference));

@@ -99,7 +99,8 @@ DeviceBinary assemble_by_ptxas(const std::string& program, const std::string& pt
   const Scratch scratch;
   const std::string source = scratch.file("kernels.ptx"), output = scratch.file("kernels.cubin");
   const std::string log = scratch.file("log");
-  std::ofstream(source, std::ios::binary) << ptx;
+  if (!(std::ofstream(source, std::ios::binary) << ptx << std::flush))
+    throw UserError(ExitStatus::ResourceLimit, "cannot write " + source);
   const int status =
       run({program, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
   const std::string said = contents_of(log);

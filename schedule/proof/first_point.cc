@@ -75,4 +75,21 @@ Point first_point(const isl::set& set, const std::vector<std::string>& params) {
   return result;
 }
 
+isl::set only_point(const isl::space& space, std::span<const std::int64_t> values,
+                    const ir::Values& params) {
+  isl_set* point = isl_set_universe(space.copy());
+  const auto fix = [&](isl_dim_type type, isl_size d, std::int64_t value) {
+    point = isl_set_fix_val(point, type, static_cast<unsigned>(d),
+                            isl_val_int_from_si(isl_set_get_ctx(point), value));
+  };
+  for (isl_size d = 0; d < isl_set_dim(point, isl_dim_set); ++d)
+    fix(isl_dim_set, d, values[static_cast<std::size_t>(d)]);
+  for (isl_size d = 0; d < isl_set_dim(point, isl_dim_param); ++d) {
+    const char* name = isl_set_get_dim_name(point, isl_dim_param, static_cast<unsigned>(d));
+    const auto value = name ? params.find(name) : params.end();
+    if (value != params.end()) fix(isl_dim_param, d, value->second);
+  }
+  return isl::manage(point);
+}
+
 }  // namespace polyte::schedule

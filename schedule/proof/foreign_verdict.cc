@@ -42,20 +42,9 @@ std::string numbers(const std::vector<std::int64_t>& values) {
 // What a map gives an instance at these sizes, in brackets. `first`: where the instance's
 // coordinates begin in the point, 0 for the source of a pair, behind the source's for its sink.
 std::string image_text(const isl::map& map, const Point& at, std::size_t first) {
-  isl_set* instance = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));
-  isl_ctx* ctx = isl_set_get_ctx(instance);
-  for (isl_size d = 0; d < isl_set_dim(instance, isl_dim_set); ++d)
-    instance = isl_set_fix_val(
-        instance, isl_dim_set, static_cast<unsigned>(d),
-        isl_val_int_from_si(ctx, at.values.at(first + static_cast<std::size_t>(d))));
-  for (isl_size d = 0; d < isl_set_dim(instance, isl_dim_param); ++d) {
-    const auto value =
-        at.params.find(isl_set_get_dim_name(instance, isl_dim_param, static_cast<unsigned>(d)));
-    if (value != at.params.end())
-      instance = isl_set_fix_val(instance, isl_dim_param, static_cast<unsigned>(d),
-                                 isl_val_int_from_si(ctx, value->second));
-  }
-  const isl::set image = isl::manage(isl_set_apply(instance, map.copy()));
+  const isl::set image =
+      only_point(map.get_space().domain(), std::span(at.values).subspan(first), at.params)
+          .apply(map);
   return image.is_empty() ? "no time" : numbers(first_point(image, {}).values);
 }
 

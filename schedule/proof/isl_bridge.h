@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,10 @@ struct Point {
   std::vector<std::int64_t> values;
 };
 Point first_point(const isl::set& set, const std::vector<std::string>& params);
+// The one point of a set's space with these coordinates, at these sizes; sizes that are not named
+// stay open.
+isl::set only_point(const isl::space& space, std::span<const std::int64_t> values,
+                    const ir::Values& params);
 
 // Rows of the path down to and including the loop, as maps of one statement.
 isl::multi_aff rows_down_to(const IslModel& model, int statement, LoopId loop_id, bool inclusive);

@@ -118,7 +118,7 @@ class Reader {
 
   std::int64_t integer(const std::string& word, const std::string& what) const {
     std::int64_t value = 0;
-    const char* begin = word.data() + (word.starts_with("+") ? 1 : 0);
+    const char* begin = word.data() + (word.starts_with("+") && !word.starts_with("+-") ? 1 : 0);
     const auto [end, error] = std::from_chars(begin, word.data() + word.size(), value);
     if (error != std::errc() || end != word.data() + word.size())
       fail("expected " + what + ", got '" + word + "'");
@@ -235,17 +235,17 @@ class Reader {
     if (at_ < lines_.size()) fail("has more than one scop, expected one");
   }
 
-  // One matrix as a map of isl. Columns get names that end in an underscore, c0_, i0_, e0_, apart
-  // from the usual names of sizes; locals are quantified:
+  // One matrix as a map of isl. Columns get names that end in a prime, c0', i0', e0', which the
+  // name of a size cannot; locals are quantified:
   //
-  //   S[i0_] -> [c0_] : exists e0_ : 0 - 1*c0_ + 1*i0_ - 4*e0_ = 0 and ...
+  //   S[i0'] -> [c0'] : exists e0' : 0 - 1*c0' + 1*i0' - 4*e0' = 0 and ...
   std::string map_text(const ir::Statement& s, const Matrix& m) const {
     if (m.params != static_cast<std::int64_t>(params_.size()))
       fail("the scattering of " + s.name + " has " + std::to_string(m.params) +
            " parameters, expected " + std::to_string(params_.size()));
     const auto names = [](const std::string& stem, std::int64_t count) {
       std::vector<std::string> result;
-      for (std::int64_t i = 0; i < count; ++i) result.push_back(stem + std::to_string(i) + "_");
+      for (std::int64_t i = 0; i < count; ++i) result.push_back(stem + std::to_string(i) + "'");
       return result;
     };
     const std::vector<std::string> outputs = names("c", m.outputs), inputs = names("i", m.inputs),

@@ -187,15 +187,11 @@ Refusal SourceRefusals::wrong_source(const Sink& sink, const isl::union_map& wro
   return illegal("a read would get another value", c);
 }
 
-// What the reference has at the same reader: `expected` at the reader's coordinates.
+// What the reference has at the same reader: `expected` at the reader's coordinates and sizes.
 std::string SourceRefusals::expected_source(const isl::map& map, const Point& reader,
                                             const isl::union_map& expected) const {
-  isl_set* at = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));
-  for (std::size_t i = 0; i < reader.values.size(); ++i) {
-    at = isl_set_fix_si(at, isl_dim_set, static_cast<unsigned>(i),
-                        static_cast<int>(reader.values[i]));
-  }
-  isl::union_map here = expected.intersect_domain(isl::manage(isl_union_set_from_set(at)));
+  const isl::set at = only_point(map.get_space().domain(), reader.values, reader.params);
+  isl::union_map here = expected.intersect_domain(at);
   std::optional<isl::map> first = first_map(here);
   if (!first) return "nothing";
   Point point = first_point(isl::manage(isl_map_wrap(first->copy())), model_.params);

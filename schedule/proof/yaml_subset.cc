@@ -43,7 +43,7 @@ class Lexer {
       if (c == '\n') {
         ++line_;
         begin_of_line_ = ++at_;
-      // No tabs: YAML has none in indentation.
+        // No tabs: YAML has none in indentation.
       } else if (c == ' ' || c == '\r') {
         ++at_;
       } else if (c == '#') {

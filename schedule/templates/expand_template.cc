@@ -141,9 +141,9 @@ class Expander {
   // each GROUP: REST, with the members' scopes open around `body`, which gets the position of REST.
   template <class F>
   void for_each(const Tokens& tokens, std::size_t at, const F& body) {
-    const std::string group = tokens[at + 1].text;
     if (at + 3 >= tokens.size() || tokens[at + 2].text != ":")
       LineParser::fail("expected each GROUP: ...");
+    const std::string& group = tokens[at + 1].text;
     const auto* members = scopes_.find(&Scope::groups, group);
     if (!members) LineParser::fail("a " + file_.structure + " has no group '" + group + "'");
     for (const Scope& member : *members) {

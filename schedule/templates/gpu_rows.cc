@@ -97,17 +97,20 @@ class GpuRows {
         continue;
       }
       const std::string& tensor = s->writes[0].buffer;
-      const auto init = std::ranges::find(found_.statements, s) - 1;
-      add(scope, "sum",
-          {{"sum", tensor},
-           {"parts", fresh(tensor + "_p")},
-           {"few", fresh(tensor + "_q")},
-           // Names of the partial sums as they are halved from step to step of the tree.
-           {"few8", fresh(tensor + "_q") + "_8"},
-           {"few4", fresh(tensor + "_q") + "_4"},
-           {"few2", fresh(tensor + "_q") + "_2"},
-           {"init", (*init)->name},
-           {"update", s->name}});
+      Scope& sum =
+          add(scope, "sum",
+              {{"sum", tensor},
+               {"parts", fresh(tensor + "_p")},
+               {"few", fresh(tensor + "_q")},
+               // Names of the partial sums as they are halved from step to step of the tree.
+               {"few8", fresh(tensor + "_q") + "_8"},
+               {"few4", fresh(tensor + "_q") + "_4"},
+               {"few2", fresh(tensor + "_q") + "_2"},
+               {"update", s->name}});
+      sum.groups["begun"];
+      // A sum that goes on from its tensor's old value has none.
+      if (const ir::Statement* init = initial_value(found_.statements, *s))
+        add(sum, "begun", {{"init", init->name}});
       if (!is_reorderable(*s)) filling_.reassociated.insert(pass.own.back());
       keep(*s);
     }

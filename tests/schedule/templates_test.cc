@@ -282,6 +282,13 @@ TEST_CASE(
              "template mine for contraction\n"
              "loop lane = ?\nnest free > lane > { init; each tail: tail }\n");
   CHECK(has(error_of(group), "mine.sched:3: a contraction has no group 'tail'"));
+  for (const char* text : {"each", "each tail", "each tail:"}) {
+    Folder unfinished;
+    unfinished.file("mine.sched", std::string("template mine for contraction\nloop lane = ?\n") +
+                                      "nest free > lane > { init; " + text + " }\n");
+    CAPTURE(text);
+    CHECK(has(error_of(unfinished), "mine.sched:3: expected each GROUP: ..."));
+  }
   Folder condition;
   condition.file("templates.table", "contraction: contraction_rows_outside where rows_bytes > 3\n");
   CHECK(has(error_of(condition), "templates.table:1: "));
