@@ -12,9 +12,9 @@ namespace {
 // Words with which a directive goes on behind a size: `tail` in `split m by 2*Mr tail cut`.
 // Sizes are kept as written (Size::text) and evaluated at replay, so that here only their end
 // has to be found. A param with one of these names could not be used.
-const std::set<std::string> kStops = {"by",   "into", "from", "tail",  "where",  "as",
-                                      "at",   "in",   "for",  "with",  "layout", "pad",
-                                      "when", "copy", "fold", "level", "along",  "every"};
+const std::set<std::string> kStops = {"by",   "into",  "from",  "tail",   "where",  "as",   "at",
+                                      "in",   "for",   "with",  "layout", "pad",    "when", "copy",
+                                      "fold", "level", "along", "every",  "updates"};
 
 }  // namespace
 

@@ -79,6 +79,11 @@ TEST_CASE("every directive has a row in the table, every word one") {
 
 TEST_CASE("print and parse are inverse") { CHECK(print(parse_script(kScript, "f")) == kScript); }
 
+TEST_CASE("a stage of updates is read back behind its padding") {
+  check_reads_back("stage acc at m.o in register pad 1 updates");
+  check_reads_back("stage acc at m.o in register pad 2*L updates copy n > m > acc.in");
+}
+
 TEST_CASE("the script of the guide parses, comments and spaces aside") {
   const Script script =
       parse_script(R"(schedule dense_relu/1 for dense_relu@7c3f91  on znver5  f32  reassoc k, c
