@@ -187,9 +187,11 @@ Operation merge(Scene& scene) {
   Merge d{{scene.statements[first], scene.statements[second]},
           scene.random.pick(scene.loops_of(scene.statements[first])),
           {}};
-  while (scene.random.chance(35))
-    d.with.push_back(
-        {scene.random.pick(scene.loops_of(scene.statements[second])), {scene.number()}});
+  while (scene.random.chance(35)) {
+    const std::string loop = scene.random.pick(scene.loops_of(scene.statements[second]));
+    const std::string by = scene.number();
+    d.with.push_back({loop, {(by.front() == '-' ? "" : "+") + by}});
+  }
   return d;
 }
 
