@@ -236,7 +236,7 @@ class ScriptParser {
         if (i == 0 && has_header)
           parse_header(lines[i].text, script_);
         else if (is_include(lines[i].text))
-          include(lines[i].text);
+          include(lines[i]);
         else
           parse_line(lines[i]);
       } catch (const LineProblem& problem) {
@@ -252,8 +252,11 @@ class ScriptParser {
     return tokens.front().text == "include" && (tokens.size() < 3 || tokens[1].text != "=");
   }
 
-  // include "tiles.sched": the lines of that file, which has no header, in this place.
-  void include(const std::string& text) {
+  // include "tiles.sched": the lines of that file, which has no header, in this place and as far in
+  // as this line. Blocks that it opens end with it.
+  void include(const LogicalLine& line) {
+    if (!transaction_) close_blocks(line.indent);
+    const std::string& text = line.text;
     const std::size_t begin = text.find('"') + 1, end = text.find('"', begin);
     if (begin == 0 || end != text.size() - 1) throw LineProblem{"expected include \"FILE\""};
     if (!includer_) throw LineProblem{"this script comes from no file: it cannot include one"};
@@ -274,7 +277,10 @@ class ScriptParser {
     if (!chain.empty()) throw LineProblem{"a cycle: " + chain + name};
     open_files_.push_back(file);
     open_names_.push_back(name);
-    parse_lines(logical_lines(file.text), false);
+    std::vector<LogicalLine> lines = logical_lines(file.text);
+    for (LogicalLine& each : lines) each.indent += line.indent;
+    parse_lines(lines, false);
+    close_blocks(line.indent);
     open_files_.pop_back();
     open_names_.pop_back();
   }

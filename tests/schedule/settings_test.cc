@@ -143,6 +143,32 @@ TEST_CASE("includes stand in their place") {
   CHECK(problems_of(header + "include a\n", includer) == "s.sched:2: expected include \"FILE\"");
 }
 
+TEST_CASE("an included file stands as far in as the line that includes it") {
+  const std::map<std::string, std::string> files = {{"two", "split m by 4\nunroll m.i\n"},
+                                                    {"in", "  unroll m.i\n"},
+                                                    {"block", "specialize M > 8\n  unroll m\n"},
+                                                    {"open", "specialize M > 8\n"}};
+  const Includer includer = [&](const std::string& name, const std::string&) -> IncludedText {
+    return {name, files.at(name)};
+  };
+  const std::string header = "schedule s/1 for p f32 exact\n";
+  const auto same = [&](const std::string& lines, const std::string& written_out) {
+    CAPTURE(lines);
+    CHECK(print(parse_script(header + lines, "s.sched", includer)) ==
+          print(parse_script(header + written_out, "s.sched")));
+  };
+  same("specialize M > 4\n  include \"two\"\nelse\n  unroll n\n  include \"two\"\nunroll k\n",
+       "specialize M > 4\n  split m by 4\n  unroll m.i\nelse\n  unroll n\n  split m by 4\n"
+       "  unroll m.i\nunroll k\n");
+  same("specialize M > 4\n  split m by 4\ninclude \"in\"\n",
+       "specialize M > 4\n  split m by 4\nunroll m.i\n");
+  same("specialize M > 4\n  include \"block\"\n  unroll k\n",
+       "specialize M > 4\n  specialize M > 8\n    unroll m\n  unroll k\n");
+  same("include \"block\"\n  unroll k\n", "specialize M > 8\n  unroll m\nunroll k\n");
+  CHECK(problems_of(header + "include \"open\"\n  unroll k\n", includer) ==
+        "open:1: specialize needs directives below it, further in");
+}
+
 TEST_CASE("directives without effect are noted") {
   CHECK(notes_of("split m by 4\nunroll y: m.i").empty());
   CHECK(notes_of("split y: m by 1\nunroll m.i") ==
