@@ -30,14 +30,13 @@ void take_provenance(std::string_view mark, LogicalLine& line) {
     line.problem = "provenance '" + word + "': expected person, template, isl or tile-model";
 }
 
-// Open braces and parentheses. Square brackets are not counted: they close on their line.
-int depth_of(const std::string& text) {
-  int depth = 0;
+int open_brackets(const std::string& text) {
+  int open = 0;
   for (char c : text) {
-    if (c == '{' || c == '(') ++depth;
-    if (c == '}' || c == ')') --depth;
+    if (c == '{' || c == '(' || c == '[') ++open;
+    if (c == '}' || c == ')' || c == ']') --open;
   }
-  return depth;
+  return open;
 }
 
 }  // namespace
@@ -105,7 +104,7 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
     }
     open.text += (open.text.empty() ? "" : " ") + part;
     // A brace of its own opens or closes a transaction.
-    if (open.text == "{" || open.text == "}" || depth_of(open.text) <= 0) close();
+    if (open.text == "{" || open.text == "}" || open_brackets(open.text) <= 0) close();
   }
   close();
   return lines;

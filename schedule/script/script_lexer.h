@@ -1,5 +1,5 @@
 // Tokens and logical lines of script text. A logical line is one directive: without comments,
-// its `#:` provenance apart, lines joined while a brace or parenthesis is open.
+// its `#:` provenance apart, lines joined while a bracket of any kind is open.
 #pragma once
 
 #include <string>

@@ -130,6 +130,18 @@ TEST_CASE("the header says for how many threads, and that is what `cores` counts
           List{expected});
 }
 
+TEST_CASE("a line ends where its brackets are closed") {
+  const Script script = parse_script(
+      "schedule s/1 for p f32 exact\nview C as [64,   # rows\n  63]\n"
+      "pack w layout (k,\n  n) [n//4,\n  k, n%4] pad 1\nnest {\n  m > A\n  }\nunroll m\n",
+      "f");
+  CHECK(print(script) ==
+        "schedule s/1 for p  f32  exact\nview C as [64, 63]\n"
+        "pack w layout (k, n) [n//4, k, n%4] pad 1\nnest m > A\nunroll m\n");
+  CHECK(script.directives[0].line == 2);
+  CHECK(script.directives[3].line == 10);
+}
+
 TEST_CASE("every problem of a file at once") {
   CHECK(problems_of("schedule s/1 for p f32 exact\n"
                     "split m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
