@@ -230,20 +230,22 @@ class ScriptParser {
   // A problem ends its line only. Lines of an included file are reported by that file's name,
   // since `include` reads them by the same loop.
   void parse_lines(const std::vector<LogicalLine>& lines, bool has_header) {
-    for (std::size_t i = 0; i < lines.size(); ++i) {
+    bool is_header = has_header;
+    for (const LogicalLine& line : lines) {
       try {
-        if (!lines[i].problem.empty()) throw LineProblem{lines[i].problem};
-        if (i == 0 && has_header)
-          parse_header(lines[i].text, script_);
-        else if (is_include(lines[i].text))
-          include(lines[i]);
+        if (!line.problem.empty()) throw LineProblem{line.problem};
+        if (is_header)
+          parse_header(line.text, script_);
+        else if (is_include(line.text))
+          include(line);
         else
-          parse_line(lines[i]);
+          parse_line(line);
       } catch (const LineProblem& problem) {
-        report(lines[i].line, problem.text);
+        report(line.line, problem.text);
       } catch (const UserError& error) {
-        report(lines[i].line, error.what());
+        report(line.line, error.what());
       }
+      is_header = is_header && line.text.empty();
     }
   }
 

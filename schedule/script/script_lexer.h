@@ -19,11 +19,11 @@ struct Token {
 std::vector<Token> tokenize(const std::string& text);  // ends with one End token
 
 struct LogicalLine {
-  std::string text;
-  int line = 0;    // of its first character
-  int indent = 0;  // blanks before it
+  std::string text;  // empty: of a mark `#:` without a directive, which is the problem
+  int line = 0;      // of its first character
+  int indent = 0;    // blanks before it
   Provenance provenance = Provenance::Person;
-  std::string problem;  // of the provenance; empty: none
+  std::string problem;  // of the mark; empty: none
 };
 std::vector<LogicalLine> logical_lines(std::string_view text);
 

@@ -200,6 +200,13 @@ TEST_CASE("what a line may not say") {
              "when compile, updates, copy are); for example: stage acc at m.o in register"});
   CHECK(line_problem("unroll m   #: me") ==
         List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
+  for (const std::string word : {"template", "note"})
+    CHECK(
+        line_problem("#: " + word + "\nunroll m") ==
+        List{"f:2: '#:' says who chose the directive in front of it, and there is none: a comment "
+             "begins with '# '"});
+  CHECK(problems_of("#: isl\nschedule s/1 for p f32 exact\nunroll m n\n").size() == 2);
+  CHECK(line_problem("nest m > {   # in braces\n  #: isl\n  A }").empty());
   CHECK(line_problem("unroll m n") ==
         List{"f:2: 'n' is not expected here; for example: unroll n.i, after split n by 8"});
   CHECK(line_problem("{\norder y: m") == List{"f:2: '{' is not closed"});
