@@ -206,6 +206,11 @@ TEST_CASE("maps that mean nothing") {
         "malformed: 'i*j': a product of two iterators of S is not affine");
   CHECK(plain("map S (i, j//i) as (a, b)") ==
         "malformed: 'j//i': a division is by a positive number");
+  CHECK(plain("map S (i, j/3) as (a, b)") ==
+        "malformed: 'j/3': / says that nothing is left: write //, which rounds down");
+  CHECK(plain("map S: j = i + 7/2 for j") ==
+        "malformed: 'i + 7/2': 7 / 2 is no whole number (// rounds down)");
+  CHECK(plain("map S: j = j + 6/2 for j") == "accepted");
   CHECK(plain("map S (i, j), S (i, j) as (a, b)") == "malformed: S is mapped twice");
   CHECK(plain("map R (i, j) as (a, b)") ==
         "malformed: no statement is called R (statements are S)");
