@@ -200,10 +200,10 @@ Operation another_order(Scene& scene) {
   return Nest{"", random_nest(scene.state, scene.random)};
 }
 
-Operation as_transaction(Scene& scene, const Nest& nest) {
+Operation as_transaction(const Nest& nest) {
   Script script;
   script.directives.push_back({nest, Provenance::Person, 0});
-  return expand_to_directives(script, scene.state).directives.front().operation;
+  return expand_to_directives(script).directives.front().operation;
 }
 
 }  // namespace polyte::fuzz::propose
