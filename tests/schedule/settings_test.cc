@@ -66,7 +66,7 @@ TEST_CASE("params with domains and holes") {
       "rest has no value yet: give it one with --param rest=PATH, or let polyte complete fill it");
   const std::string header = "schedule s/1 for p f32 exact\n";
   for (const std::string name : {"level", "pad", "every", "fold", "updates", "min", "and"})
-    for (const std::string line : {"param F = 8, " + name + " = 4", "let " + name + " = 2*L"})
+    for (const std::string& line : {"param F = 8, " + name + " = 4", "let " + name + " = 2*L"})
       CHECK(problems_of(header + line) ==
             "s.sched:2: no size can be called " + name + ", which is a word of the language");
   CHECK(nest_of(
