@@ -37,6 +37,14 @@ std::vector<const Load*> reads_of(const Statement& statement) {
   return found;
 }
 
+void rewrite_reads(Statement& statement, const std::function<Expr(const Expr&)>& leaf) {
+  for (Expr& value : statement.values) value = rewrite(value, leaf);
+  if (statement.guard) statement.guard = rewrite(statement.guard, leaf);
+  for (Access& write : statement.writes)
+    for (Index& index : write.indices)
+      if (index.indirect) index.indirect = rewrite(index.indirect, leaf);
+}
+
 bool reads(const Statement& statement, const std::string& buffer) {
   return std::ranges::any_of(reads_of(statement),
                              [&](const Load* load) { return load->buffer == buffer; });

@@ -14,6 +14,8 @@ namespace polyte::ir {
 // Of values, guard and written subscripts, nested ones too.
 std::vector<const Load*> reads_of(const Statement& statement);
 bool reads(const Statement& statement, const std::string& buffer);
+// Rewrites (ir/expr.h) wherever the statement reads: values, guard and written subscripts.
+void rewrite_reads(Statement& statement, const std::function<Expr(const Expr&)>& leaf);
 
 // At each point of loops that both share: another buffer, or the same element. A subscript read
 // from memory may be any element.

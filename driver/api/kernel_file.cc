@@ -124,7 +124,7 @@ Members read_members(const std::string& path, Json& manifest) {
 KernelTexts texts_of(const driver::CompiledOperator& op) {
   const driver::BuiltKernel& built = op.built;
   return {schedule::print(built.script),
-          schedule::print(schedule::expand_to_directives(built.script, *built.state)),
+          schedule::print(schedule::expand_to_directives(built.script)),
           ir::print(built.kernel.program), scheduling_of(built)};
 }
 

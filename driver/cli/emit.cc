@@ -218,8 +218,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "refused") return refused_text(kernel, target.machine);
   if (kind == "candidates") return candidates_text(*kernel.program, target.machine);
   if (kind == "directives")
-    return with_newline(
-        schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
+    return with_newline(schedule::print(schedule::expand_to_directives(kernel.script)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
   if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
   if (kind == "openscop") return schedule::openscop_text(*kernel.state);

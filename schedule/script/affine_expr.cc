@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/script/script_lexer.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 
@@ -66,15 +67,13 @@ class AffineParser {
     return value;
   }
 
-  // `/` and `//` are one: rows of a schedule round down, as isl's do.
   Affine product() {
     Affine value = factor();
     while (problem_.empty()) {
       if (accept("*")) {
         value = times(value, factor());
       } else if (accept("/")) {
-        accept("/");
-        value = ir::floor_div(value, divisor());
+        value = accept("/") ? ir::floor_div(value, divisor()) : exact(value, divisor());
       } else if (accept("%")) {
         value = ir::mod(value, divisor());
       } else {
@@ -98,6 +97,18 @@ class AffineParser {
     if (d.is_constant() && d.constant() > 0) return d.constant();
     fail("a division is by a positive number");
     return 1;
+  }
+
+  // `/` says that nothing is left, as in sizes (size_expr.cc). Of loops nobody knows.
+  Affine exact(const Affine& value, std::int64_t d) {
+    if (!problem_.empty()) return 0;
+    if (!value.is_constant()) {
+      fail("/ says that nothing is left: write //, which rounds down");
+    } else if (floor_mod(value.constant(), d) != 0) {
+      fail(std::to_string(value.constant()) + " / " + std::to_string(d) +
+           " is no whole number (// rounds down)");
+    }
+    return ir::floor_div(value, d);
   }
 
   Affine factor() {

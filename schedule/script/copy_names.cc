@@ -14,28 +14,58 @@ const Stage* as_copy(const Directive& directive) {
   return stage && (stage->copy || stage->memory != Memory::Register) ? stage : nullptr;
 }
 
-// The `copy` nest of a stage, x.in as x.in_2 in its leaf.
-NestTree named(const NestTree& copy, const CopyNames& names) {
-  if (const auto* loop = std::get_if<NestLoop>(&copy->op))
-    return nest_path({{loop->name, loop->kind}}, named(loop->body, names));
-  if (const auto* leaf = std::get_if<NestLeaf>(&copy->op))
-    if (const auto found = names.find(leaf->statement); found != names.end())
-      return nest_statement(found->second);
-  return copy;
-}
-
 void rename(std::string& statement, const CopyNames& names) {
   if (const auto found = names.find(statement); found != names.end()) statement = found->second;
 }
 
-// The members in which directives name a loop with its statement, which may be a copy.
+void rename(std::vector<std::string>& statements, const CopyNames& names) {
+  for (std::string& statement : statements) rename(statement, names);
+}
+
+void rename(LoopName& loop, const CopyNames& names) { rename(loop.statement, names); }
+
+void rename(std::optional<LoopName>& loop, const CopyNames& names) {
+  if (loop) rename(*loop, names);
+}
+
+void rename(std::vector<Map::Item>& items, const CopyNames& names) {
+  for (Map::Item& item : items) rename(item.statement, names);
+}
+
+// x.in as x.in_2 in the leaves.
+void rename(NestTree& tree, const CopyNames& names) {
+  if (!tree) return;
+  NestNode node = *tree;
+  if (auto* loop = std::get_if<NestLoop>(&node.op)) rename(loop->body, names);
+  if (auto* sequence = std::get_if<NestSequence>(&node.op))
+    for (NestTree& child : sequence->children) rename(child, names);
+  if (auto* leaf = std::get_if<NestLeaf>(&node.op)) rename(leaf->statement, names);
+  tree = std::make_shared<const NestNode>(std::move(node));
+}
+
+void rename(std::span<Directive> directives, const CopyNames& names);
+
+void rename(const Size&, const CopyNames&) {}  // cut k at 4
+
+// The members in which directives name a statement, by itself, in front of a loop or in a nest. It
+// may be a copy.
 template <typename T>
 void rename_in(T& operation, const CopyNames& names) {
-  if constexpr (requires { operation.loop.statement; }) rename(operation.loop.statement, names);
-  if constexpr (requires { operation.outer.statement; }) rename(operation.outer.statement, names);
-  if constexpr (requires { operation.inner.statement; }) rename(operation.inner.statement, names);
-  if constexpr (std::is_same_v<T, Stage>)
-    if (operation.copy) operation.copy = named(operation.copy, names);
+  if constexpr (requires { operation.statement; }) rename(operation.statement, names);
+  if constexpr (requires { operation.statements; }) rename(operation.statements, names);
+  if constexpr (requires { operation.items; }) rename(operation.items, names);
+  if constexpr (requires { operation.loop.statement; }) rename(operation.loop, names);
+  if constexpr (requires { operation.outer.statement; }) rename(operation.outer, names);
+  if constexpr (requires { operation.inner.statement; }) rename(operation.inner, names);
+  if constexpr (requires { operation.at; }) rename(operation.at, names);
+  if constexpr (requires { operation.copy; }) rename(operation.copy, names);
+  if constexpr (requires { operation.tree; }) rename(operation.tree, names);
+  if constexpr (requires { operation.steps; }) rename(operation.steps, names);
+}
+
+void rename(std::span<Directive> directives, const CopyNames& names) {
+  for (Directive& directive : directives)
+    std::visit([&](auto& operation) { rename_in(operation, names); }, directive.operation);
 }
 
 }  // namespace
@@ -54,9 +84,7 @@ void name_copies(std::span<const Directive> before, std::span<Directive> nest) {
     if (earlier > 0)
       names[stage->tensor + ".in"] = stage->tensor + ".in_" + std::to_string(earlier + 1);
   }
-  if (names.empty()) return;
-  for (Directive& directive : nest)
-    std::visit([&](auto& operation) { rename_in(operation, names); }, directive.operation);
+  if (!names.empty()) rename(nest, names);
 }
 
 }  // namespace polyte::schedule

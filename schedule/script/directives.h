@@ -65,10 +65,10 @@ struct Fuse {
   std::string name;
 };  // collapse two perfectly nested loops
 struct Merge {
-  // with i+1: added to that loop first.
+  // with i-2+3: the loop becomes i-2+3 first.
   struct Shift {
     std::string loop;
-    Size by;
+    Size by;  // what stands behind the loop, with its sign: -2+3
   };
   std::vector<std::string> statements;
   std::string through;

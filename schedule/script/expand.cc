@@ -412,7 +412,7 @@ void expand_all(const std::vector<Directive>& directives, Fragments fragments,
 
 }  // namespace
 
-Script expand_to_directives(const Script& script, const State&) {
+Script expand_to_directives(const Script& script) {
   Script expanded_script = script;
   expanded_script.directives.clear();
   expand_all(script.directives, {}, expanded_script.directives);

@@ -11,12 +11,14 @@ namespace {
 
 // Words with which a directive goes on behind a size: `tail` in `split m by 2*Mr tail cut`.
 // Sizes are kept as written (Size::text) and evaluated at replay, so that here only their end
-// has to be found. A param with one of these names could not be used.
-const std::set<std::string> kStops = {"by",   "into", "from", "tail",  "where",  "as",
-                                      "at",   "in",   "for",  "with",  "layout", "pad",
-                                      "when", "copy", "fold", "level", "along",  "every"};
+// has to be found.
+const std::set<std::string> kStops = {"by",   "into",  "from",  "tail",   "where",  "as",   "at",
+                                      "in",   "for",   "with",  "layout", "pad",    "when", "copy",
+                                      "fold", "level", "along", "every",  "updates"};
 
 }  // namespace
+
+bool ends_size(const std::string& word) { return kStops.contains(word); }
 
 bool LineParser::is(const std::string& text, std::size_t ahead) const {
   return peek(ahead).kind != Token::Kind::End && peek(ahead).text == text;
@@ -77,8 +79,7 @@ std::string LineParser::raw(bool stop_at_comma) {
           "a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it "
           "needs a name to be "
           "filled by: param F = ? on a line before, and F here");
-    if (depth == 0 &&
-        (kStops.count(t) > 0 || t == ")" || t == "]" || t == "}" || t == "{" || t == ";"))
+    if (depth == 0 && (ends_size(t) || t == ")" || t == "]" || t == "}" || t == "{" || t == ";"))
       break;
     if (depth == 0 && stop_at_comma && t == ",") break;
     if (t == "(" || t == "[") ++depth;

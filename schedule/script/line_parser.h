@@ -14,6 +14,9 @@ struct LineProblem {
   std::string text;
 };
 
+// True for a word with which a directive goes on behind a size: `tail` in `split m by 8 tail cut`.
+bool ends_size(const std::string& word);
+
 class LineParser {
  public:
   explicit LineParser(const std::string& text) : text_(text), tokens_(tokenize(text)) {}

@@ -89,9 +89,8 @@ void parse_fuse(LineParser& line, std::vector<Operation>& into) {
   }
 }
 
-// merge a, b through i with i+1, j-2: the loops of b are shifted before. A shift is kept as
-// text with its sign. Behind a minus a sum gets parentheses, so that all of it is subtracted;
-// print_merge puts the sign where it was, and what it prints reads back.
+// merge a, b through i with i+1, j-2: the loops of b are shifted before. A shift is kept as it is
+// written behind its loop, with the sign.
 void parse_merge(LineParser& line, std::vector<Operation>& into) {
   const std::vector<std::string> statements = line.names(",", "a statement");
   line.expect("through");
@@ -99,11 +98,9 @@ void parse_merge(LineParser& line, std::vector<Operation>& into) {
   if (line.accept("with")) {
     do {
       Merge::Shift shift{line.name("a loop"), {}};
-      const bool minus = line.accept("-");
-      if (!minus) line.expect("+");
-      const std::string text = line.size().text;
-      const bool is_sum = text.find_first_of("+-", 1) != std::string::npos && text.front() != '(';
-      shift.by = {(minus ? "-" : "") + (minus && is_sum ? "(" + text + ")" : text)};
+      const std::string sign = line.is("-") ? "-" : "+";
+      line.expect(sign);
+      shift.by = {sign + line.size().text};
       merge.with.push_back(shift);
     } while (line.accept(","));
   }
@@ -236,8 +233,7 @@ std::string print_fuse(const Fuse& d) {  // the statement once, as it is read
 std::string print_merge(const Merge& d) {
   std::string text = "merge " + list(d.statements, ", ") + " through " + d.through;
   for (const Merge::Shift& shift : d.with)
-    text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop +
-            (shift.by.text[0] == '-' ? "" : "+") + shift.by.text;
+    text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop + shift.by.text;
   return text;
 }
 

@@ -230,20 +230,22 @@ class ScriptParser {
   // A problem ends its line only. Lines of an included file are reported by that file's name,
   // since `include` reads them by the same loop.
   void parse_lines(const std::vector<LogicalLine>& lines, bool has_header) {
-    for (std::size_t i = 0; i < lines.size(); ++i) {
+    bool is_header = has_header;
+    for (const LogicalLine& line : lines) {
       try {
-        if (!lines[i].problem.empty()) throw LineProblem{lines[i].problem};
-        if (i == 0 && has_header)
-          parse_header(lines[i].text, script_);
-        else if (is_include(lines[i].text))
-          include(lines[i].text);
+        if (!line.problem.empty()) throw LineProblem{line.problem};
+        if (is_header)
+          parse_header(line.text, script_);
+        else if (is_include(line.text))
+          include(line);
         else
-          parse_line(lines[i]);
+          parse_line(line);
       } catch (const LineProblem& problem) {
-        report(lines[i].line, problem.text);
+        report(line.line, problem.text);
       } catch (const UserError& error) {
-        report(lines[i].line, error.what());
+        report(line.line, error.what());
       }
+      is_header = is_header && line.text.empty();
     }
   }
 
@@ -252,8 +254,11 @@ class ScriptParser {
     return tokens.front().text == "include" && (tokens.size() < 3 || tokens[1].text != "=");
   }
 
-  // include "tiles.sched": the lines of that file, which has no header, in this place.
-  void include(const std::string& text) {
+  // include "tiles.sched": the lines of that file, which has no header, in this place and as far in
+  // as this line. Blocks that it opens end with it.
+  void include(const LogicalLine& line) {
+    if (!transaction_) close_blocks(line.indent);
+    const std::string& text = line.text;
     const std::size_t begin = text.find('"') + 1, end = text.find('"', begin);
     if (begin == 0 || end != text.size() - 1) throw LineProblem{"expected include \"FILE\""};
     if (!includer_) throw LineProblem{"this script comes from no file: it cannot include one"};
@@ -274,7 +279,10 @@ class ScriptParser {
     if (!chain.empty()) throw LineProblem{"a cycle: " + chain + name};
     open_files_.push_back(file);
     open_names_.push_back(name);
-    parse_lines(logical_lines(file.text), false);
+    std::vector<LogicalLine> lines = logical_lines(file.text);
+    for (LogicalLine& each : lines) each.indent += line.indent;
+    parse_lines(lines, false);
+    close_blocks(line.indent);
     open_files_.pop_back();
     open_names_.pop_back();
   }

@@ -42,6 +42,6 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
                               const Machine& machine, const ReplayOptions& options);
 
 // The same schedule, each step a classic directive (a nest as its order, place, merge and kinds).
-Script expand_to_directives(const Script& script, const State& final_state);
+Script expand_to_directives(const Script& script);
 
 }  // namespace polyte::schedule

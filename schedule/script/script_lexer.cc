@@ -30,14 +30,13 @@ void take_provenance(std::string_view mark, LogicalLine& line) {
     line.problem = "provenance '" + word + "': expected person, template, isl or tile-model";
 }
 
-// Open braces and parentheses. Square brackets are not counted: they close on their line.
-int depth_of(const std::string& text) {
-  int depth = 0;
+int open_brackets(const std::string& text) {
+  int open = 0;
   for (char c : text) {
-    if (c == '{' || c == '(') ++depth;
-    if (c == '}' || c == ')') --depth;
+    if (c == '{' || c == '(' || c == '[') ++open;
+    if (c == '}' || c == ')' || c == ']') --open;
   }
-  return depth;
+  return open;
 }
 
 }  // namespace
@@ -75,7 +74,7 @@ std::vector<Token> tokenize(const std::string& text) {
 }
 
 // Comments are cut off each line before lines are joined; a mark `#:` on any of them counts for the
-// directive that they make:
+// directive that they make, and between directives it has none to count for:
 //
 //   nest par n.o > {        #: template
 //     acc.init; acc.update }
@@ -89,15 +88,19 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
   };
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view physical = text.substr(0, end);
+    const std::string_view physical = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
-    if (const std::size_t mark = physical.find('#'); mark != std::string_view::npos) {
-      if (mark + 1 < physical.size() && physical[mark + 1] == ':')
-        take_provenance(physical.substr(mark + 2), open);
-      physical = physical.substr(0, mark);
+    const std::size_t comment = std::min(physical.find('#'), physical.size());
+    const bool is_marked = physical.substr(comment).starts_with("#:");
+    const std::string part = trimmed(physical.substr(0, comment));
+    if (is_marked && part.empty() && open.text.empty()) {
+      lines.push_back(LogicalLine{"", number, 0, Provenance::Person,
+                                  "'#:' says who chose the directive in front of it, and there is "
+                                  "none: a comment begins with '# '"});
+      continue;
     }
-    const std::string part = trimmed(physical);
+    if (is_marked) take_provenance(physical.substr(comment + 2), open);
     if (part.empty()) continue;
     if (open.text.empty()) {
       open.line = number;
@@ -105,7 +108,7 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
     }
     open.text += (open.text.empty() ? "" : " ") + part;
     // A brace of its own opens or closes a transaction.
-    if (open.text == "{" || open.text == "}" || depth_of(open.text) <= 0) close();
+    if (open.text == "{" || open.text == "}" || open_brackets(open.text) <= 0) close();
   }
   close();
   return lines;

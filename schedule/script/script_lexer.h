@@ -1,5 +1,5 @@
 // Tokens and logical lines of script text. A logical line is one directive: without comments,
-// its `#:` provenance apart, lines joined while a brace or parenthesis is open.
+// its `#:` provenance apart, lines joined while a bracket of any kind is open.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ struct Token {
 std::vector<Token> tokenize(const std::string& text);  // ends with one End token
 
 struct LogicalLine {
-  std::string text;
-  int line = 0;    // of its first character
-  int indent = 0;  // blanks before it
+  std::string text;  // empty: of a mark `#:` without a directive, which is the problem
+  int line = 0;      // of its first character
+  int indent = 0;    // blanks before it
   Provenance provenance = Provenance::Person;
-  std::string problem;  // of the provenance; empty: none
+  std::string problem;  // of the mark; empty: none
 };
 std::vector<LogicalLine> logical_lines(std::string_view text);
 

@@ -9,10 +9,18 @@ namespace polyte::schedule {
 
 namespace {
 
+// A name that no size could use: its text would end there, or go on as an expression of two sizes.
+void check_size_name(const std::string& name) {
+  const bool joins = name == "and" || name == "or" || name == "min" || name == "max";
+  if (joins || ends_size(name))
+    LineParser::fail("no size can be called " + name + ", which is a word of the language");
+}
+
 void parse_param(LineParser& line, std::vector<Operation>& into) {
   do {
     SetParam param;
     param.name = line.name("a parameter");
+    check_size_name(param.name);
     line.expect("=");
     param.value = line.size_or_hole();
     if (line.accept("in")) {
@@ -35,7 +43,9 @@ void parse_let(LineParser& line, std::vector<Operation>& into) {
   const std::string name = line.name("a name");
   line.expect("=");
   if (line.at_end()) line.fail("let " + name + " has no value");
-  into.push_back(Let{name, line.rest()});
+  const std::string value = line.rest();
+  if (value != kRestHole && !is_path_text(value)) check_size_name(name);
+  into.push_back(Let{name, value});
 }
 
 // --- applying

@@ -6,6 +6,7 @@
 #include "ir/shared_matrix.h"
 #include "schedule/state/digits.h"
 #include "schedule/state/fragments.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
@@ -210,8 +211,8 @@ class LaunchChecker {
     for (const StagedBuffer& buffer : state_.staged) {
       if (buffer.memory != Memory::Shared) continue;
       std::int64_t own = size_in_bytes(buffer.dtype);
-      for (const std::int64_t extent : buffer.shape) own *= extent;
-      bytes += own;
+      for (const std::int64_t extent : buffer.shape) own = checked_mul(own, extent);
+      bytes = checked_add(bytes, own);
       names += (names.empty() ? "" : ", ") + buffer.name + " " + std::to_string(own);
     }
     const bool is_aligned =

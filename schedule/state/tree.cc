@@ -125,8 +125,8 @@ Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f) {
   return tree;
 }
 
-// Not for an empty tree: what is mapped is a leaf of a statement that exists.
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
+  if (!tree) return tree;
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return make_leaf(f(*leaf));
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
     Loop rebuilt = *loop;

@@ -73,7 +73,7 @@ const Loop* find_loop(const Tree& tree, LoopId id);    // null if absent
 std::vector<const Leaf*> leaves_of(const Tree& tree);  // in text order
 std::vector<const Loop*> all_loops(const Tree& tree);  // the same
 std::vector<std::string> statements_below(const Tree& tree, LoopId id);
-// `f` gets each loop with its body already rewritten.
+// `f` gets each loop with its body already rewritten. An empty tree stays empty.
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.

@@ -72,6 +72,7 @@ class TemplateParser {
     if (lines.empty()) report(origin, 1, "the file is empty");
     for (std::size_t i = 0; i < lines.size(); ++i) {
       try {
+        if (!lines[i].problem.empty()) LineParser::fail(lines[i].problem);
         if (i == 0 && open_.size() == 1)
           header(lines[i].text);
         else
@@ -115,7 +116,6 @@ class TemplateParser {
   }
 
   void read_line(const LogicalLine& line, const std::string& origin) {
-    if (!line.problem.empty()) LineParser::fail(line.problem);
     const std::vector<Token> tokens = tokenize(line.text);
     const std::string& word = tokens.front().text;
     if (word == "include") return include(line.text);
@@ -194,6 +194,7 @@ void parse_table(const std::string& text, const std::string& origin, TemplateSet
   for (const LogicalLine& row : logical_lines(text)) {
     const std::string where = origin + ":" + std::to_string(row.line);
     try {
+      if (!row.problem.empty()) LineParser::fail(row.problem);
       LineParser line(row.text);
       TemplateChoice choice{line.name("a structure"), "", "", where};
       line.expect(":");

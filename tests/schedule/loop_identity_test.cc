@@ -85,6 +85,11 @@ TEST_CASE(
         "i > q > { t.init when first q; t.update; s.init when first q; s.update }");
 }
 
+TEST_CASE("of a tree of which nothing is left nothing is mapped") {
+  CHECK(!map_loops(nullptr, [](const Loop& loop) { return loop; }));
+  CHECK(!map_leaves(nullptr, [](const Leaf& leaf) { return leaf; }));
+}
+
 TEST_CASE("a recomputed statement is recomputed at its loop whatever the loop becomes") {
   const auto blur = [](const std::string& lines) { return nests(kBlur, kBlurSize, lines); };
   CHECK(blur("compute_at bx at y:u\nsplit u by 2") ==

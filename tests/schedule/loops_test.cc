@@ -41,6 +41,7 @@ std::string blur(const std::string& lines) { return headline(kBlur, kBlurSizes[0
 TEST_CASE("the text of merge with, cut, peel, unroll by, unroll_and_jam") {
   check_reads_back("merge A, B through j with i+1, j-2");
   check_reads_back("merge A, B through j with i+F, j-(F + 1)");
+  check_reads_back("merge A, B through j with i-2+3, j-(2)+3");
   check_reads_back("cut S:i at 4");
   check_reads_back("cut j at i + 1");
   check_reads_back("peel i first");
@@ -53,6 +54,9 @@ TEST_CASE("merge with the shift that makes it legal") {
   CHECK(nest_of(kBlur, kBlurSizes[0], "merge bx, y through x with u+2") == "u > x > { bx; y }");
   check_proved(kBlur, kBlurSizes, "merge bx, y through u with u+2");
   check_proved(kBlur, kBlurSizes, "merge bx, y through x with u+2");
+  check_proved(kBlur, kBlurSizes, "merge bx, y through u with u-2+4");
+  check_proved(kBlur, kBlurSizes, "merge bx, y through u with u-(2)+4");
+  check_proved(kBlur, kBlurSizes, "merge bx, y through u with u-7//2+5");
   check_proved(kBlur, kBlurSizes, "merge bx, y through x with u+3, x+1");
   check_proved(kJacobi, kJacobiSizes, "merge B, A through j with i+1");
   check_proved(kJacobi, kJacobiSizes,

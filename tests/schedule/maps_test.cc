@@ -20,6 +20,12 @@ program plain(M, N)
   out y: f32[M, N]
   S: y[i, j] = x[i, j] + 1
 )";
+const char* const kCube = R"(
+program cube(N)
+  in  x: f32[N, N, N]
+  out y: f32[N, N, N]
+  S: y[j, i, k] = x[j, i, k] + 1
+)";
 const char* const kTime2 = "map B (t, 2*t+i, 2*t+j), A (t, 2*t+i+1, 2*t+j+1) as (t, I, J)\n";
 
 void check_jacobi(const std::string& lines) {
@@ -184,6 +190,9 @@ TEST_CASE("maps that are not one-to-one") {
   CHECK(plain("map S: i = i//2") ==
         "malformed: the map of S is not one-to-one: S(i=0, j=0) and S(i=1, j=0) would be one "
         "iteration");
+  CHECK(refusal(kCube, {{"N", 4}}, "cut S:k at j\nmap S: i = i//2") ==
+        "malformed: the map of S is not one-to-one: S(j=0, i=0, k=0) and S(j=0, i=1, k=0) would "
+        "be one iteration");
   CHECK(plain("affine S: (i, j) by [[1, 1], [1, -1]] as (a, b)") ==
         "malformed: the matrix is not unimodular: its determinant is -2, expected 1 or -1");
 }
@@ -197,6 +206,11 @@ TEST_CASE("maps that mean nothing") {
         "malformed: 'i*j': a product of two iterators of S is not affine");
   CHECK(plain("map S (i, j//i) as (a, b)") ==
         "malformed: 'j//i': a division is by a positive number");
+  CHECK(plain("map S (i, j/3) as (a, b)") ==
+        "malformed: 'j/3': / says that nothing is left: write //, which rounds down");
+  CHECK(plain("map S: j = i + 7/2 for j") ==
+        "malformed: 'i + 7/2': 7 / 2 is no whole number (// rounds down)");
+  CHECK(plain("map S: j = j + 6/2 for j") == "accepted");
   CHECK(plain("map S (i, j), S (i, j) as (a, b)") == "malformed: S is mapped twice");
   CHECK(plain("map R (i, j) as (a, b)") ==
         "malformed: no statement is called R (statements are S)");

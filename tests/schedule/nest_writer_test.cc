@@ -95,6 +95,26 @@ stage v when compile   #: template
 )");
 }
 
+TEST_CASE("what a later nest says of its copy of a tensor is said of that copy") {
+  NestPlan plan;
+  plan.stages = {
+      {.tensor = "x", .at = {{"y", "k.o"}}, .memory = Memory::Shared, .copy_loops = {"m", "k"}}};
+  plan.steps.emplace_back(PlannedSplit{"x.in", "k", Elements{4}});
+  plan.steps.emplace_back(PlannedReorder{"x.in", {"k.o", "m", "k.i"}});
+  plan.steps.emplace_back(PlannedBind{"x.in", "k.i", LoopKind::Thread});
+  std::vector<Directive> directives;
+  write_nest(plan, directives);
+  const std::size_t first = directives.size();
+  write_nest(plan, directives);
+  std::string text;
+  for (std::size_t i = first; i < directives.size(); ++i) text += print(directives[i]) + "\n";
+  CHECK(text == R"(stage x at y:k.o in shared copy m > k > x.in_2   #: tile-model
+split x.in_2: k by 4   tail cut   #: tile-model
+reorder x.in_2: k.o > m > k.i   #: tile-model
+bind x.in_2:k.i to thread   #: tile-model
+)");
+}
+
 TEST_CASE("maps come first, what is said of memory last") {
   NestPlan plan;
   plan.prefetches = {{"x", {"e", "j.o"}, "i.o", 2}};

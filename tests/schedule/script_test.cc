@@ -79,6 +79,11 @@ TEST_CASE("every directive has a row in the table, every word one") {
 
 TEST_CASE("print and parse are inverse") { CHECK(print(parse_script(kScript, "f")) == kScript); }
 
+TEST_CASE("a stage of updates is read back behind its padding") {
+  check_reads_back("stage acc at m.o in register pad 1 updates");
+  check_reads_back("stage acc at m.o in register pad 2*L updates copy n > m > acc.in");
+}
+
 TEST_CASE("the script of the guide parses, comments and spaces aside") {
   const Script script =
       parse_script(R"(schedule dense_relu/1 for dense_relu@7c3f91  on znver5  f32  reassoc k, c
@@ -123,6 +128,18 @@ TEST_CASE("the header says for how many threads, and that is what `cores` counts
        {"with", "with f32", "with 0 threads", "with 1025 threads", "with 8", "with 8x threads"})
     CHECK(problems_of("schedule s/1 for p on znver5 " + std::string(count) + "\n") ==
           List{expected});
+}
+
+TEST_CASE("a line ends where its brackets are closed") {
+  const Script script = parse_script(
+      "schedule s/1 for p f32 exact\nview C as [64,   # rows\n  63]\n"
+      "pack w layout (k,\n  n) [n//4,\n  k, n%4] pad 1\nnest {\n  m > A\n  }\nunroll m\n",
+      "f");
+  CHECK(print(script) ==
+        "schedule s/1 for p  f32  exact\nview C as [64, 63]\n"
+        "pack w layout (k, n) [n//4, k, n%4] pad 1\nnest m > A\nunroll m\n");
+  CHECK(script.directives[0].line == 2);
+  CHECK(script.directives[3].line == 10);
 }
 
 TEST_CASE("every problem of a file at once") {
@@ -183,6 +200,13 @@ TEST_CASE("what a line may not say") {
              "when compile, updates, copy are); for example: stage acc at m.o in register"});
   CHECK(line_problem("unroll m   #: me") ==
         List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
+  for (const std::string word : {"template", "note"})
+    CHECK(
+        line_problem("#: " + word + "\nunroll m") ==
+        List{"f:2: '#:' says who chose the directive in front of it, and there is none: a comment "
+             "begins with '# '"});
+  CHECK(problems_of("#: isl\nschedule s/1 for p f32 exact\nunroll m n\n").size() == 2);
+  CHECK(line_problem("nest m > {   # in braces\n  #: isl\n  A }").empty());
   CHECK(line_problem("unroll m n") ==
         List{"f:2: 'n' is not expected here; for example: unroll n.i, after split n by 8"});
   CHECK(line_problem("{\norder y: m") == List{"f:2: '{' is not closed"});

@@ -64,6 +64,14 @@ TEST_CASE("params with domains and holes") {
   CHECK(
       refusal_of("let rest = ...") ==
       "rest has no value yet: give it one with --param rest=PATH, or let polyte complete fill it");
+  const std::string header = "schedule s/1 for p f32 exact\n";
+  for (const std::string name : {"level", "pad", "every", "fold", "updates", "min", "and"})
+    for (const std::string& line : {"param F = 8, " + name + " = 4", "let " + name + " = 2*L"})
+      CHECK(problems_of(header + line) ==
+            "s.sched:2: no size can be called " + name + ", which is a word of the language");
+  CHECK(nest_of(
+            "split n by 4\nlet level = n.o > n.i\nnest m > { level > acc.init; acc.update; y }") ==
+        "m > { n.o > n.i > acc.init; n.o > n.i > k > acc.update; n.o > n.i > y }");
   Script script = script_of(
       *gemm(),
       "param F = ?\nlet rest = ...\nsplit n by F\nnest m > { rest > acc.init; acc.update; y }");
@@ -133,6 +141,32 @@ TEST_CASE("includes stand in their place") {
   CHECK(problems_of(header + "include \"a\"\n") ==
         "s.sched:2: this script comes from no file: it cannot include one");
   CHECK(problems_of(header + "include a\n", includer) == "s.sched:2: expected include \"FILE\"");
+}
+
+TEST_CASE("an included file stands as far in as the line that includes it") {
+  const std::map<std::string, std::string> files = {{"two", "split m by 4\nunroll m.i\n"},
+                                                    {"in", "  unroll m.i\n"},
+                                                    {"block", "specialize M > 8\n  unroll m\n"},
+                                                    {"open", "specialize M > 8\n"}};
+  const Includer includer = [&](const std::string& name, const std::string&) -> IncludedText {
+    return {name, files.at(name)};
+  };
+  const std::string header = "schedule s/1 for p f32 exact\n";
+  const auto same = [&](const std::string& lines, const std::string& written_out) {
+    CAPTURE(lines);
+    CHECK(print(parse_script(header + lines, "s.sched", includer)) ==
+          print(parse_script(header + written_out, "s.sched")));
+  };
+  same("specialize M > 4\n  include \"two\"\nelse\n  unroll n\n  include \"two\"\nunroll k\n",
+       "specialize M > 4\n  split m by 4\n  unroll m.i\nelse\n  unroll n\n  split m by 4\n"
+       "  unroll m.i\nunroll k\n");
+  same("specialize M > 4\n  split m by 4\ninclude \"in\"\n",
+       "specialize M > 4\n  split m by 4\nunroll m.i\n");
+  same("specialize M > 4\n  include \"block\"\n  unroll k\n",
+       "specialize M > 4\n  specialize M > 8\n    unroll m\n  unroll k\n");
+  same("include \"block\"\n  unroll k\n", "specialize M > 8\n  unroll m\nunroll k\n");
+  CHECK(problems_of(header + "include \"open\"\n  unroll k\n", includer) ==
+        "open:1: specialize needs directives below it, further in");
 }
 
 TEST_CASE("directives without effect are noted") {

@@ -12,6 +12,15 @@ const char* const kGemmNest =
     "split m by 3, n by 4, k by 4\nlet tile = [m.i] > <n.i>\nnest par n.o > k.o > m.o > { "
     "tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }\n";
 
+const char* const kBins = R"(
+program bins(N)
+  in  x: u8[N]
+  out h: i32[256]
+  t[n] = x[n]
+  Z: h[b] = 0      for b in 0..256
+  H: h[t[n]] += 1  for n in 0..N
+)";
+
 void check(const std::string& program_text, const std::vector<ir::Values>& sizes,
            const std::string& lines, const std::string& contract = "exact") {
   int proved = 0;  // every size is executed, the first two are proved
@@ -133,6 +142,17 @@ TEST_CASE("a copy below skewed loops is not larger than the tensor") {
   REQUIRE(state.staged.size() == 1);
   CHECK(state.staged.front().shape == std::vector<std::int64_t>{3, 5, 2});
   CHECK(problem_of(bound_program(weighted, {}), lines, kProof, "exact") == "");
+}
+
+TEST_CASE("a read that says where a statement writes is of the copy as well") {
+  const std::vector<ir::Values> sizes = {{{"N", 10}}, {{"N", 8}}, {{"N", 1}}};
+  const std::string copy_in = "split H: n by 4\nstage t at H:n.o\n";
+  const State state = state_of(bound_program(kBins, sizes[0]), copy_in);
+  const ir::Index& bin = state.at("H").body.writes.front().indices.front();
+  CHECK(has(ir::to_string(bin.indirect), "t.c["));
+  check(kBins, sizes, copy_in);
+  check(kBins, sizes, "split n by 4\nnest { b > Z; n.o > { n.i > t; n.i > H } }\nstage t at n.o");
+  check(kBins, {sizes[0], sizes[1]}, copy_in + "double_buffer t at n.o");
 }
 
 TEST_CASE("an unsplit k gives no copies") {

@@ -1,5 +1,7 @@
 // Storage in place: folds, bounds, alignment, scopes, layouts, double buffers; each executed to the
 // reference's bits, each wrong use refused in its words.
+#include "schedule/state/launches.h"
+#include "support/gpu_machines.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule::storage_test {
@@ -120,6 +122,20 @@ TEST_CASE("bounds and alignment") {
             kSliding +
                 "stage bx at u.o layout (u, x) [u, x//4, x%4]\nstorage_align bx: u by 8 from 1") ==
         "no stride of u is 1 modulo 8: it is a multiple of 4");
+}
+
+TEST_CASE("a buffer of more bytes than can be counted is the script's fault") {
+  CHECK_THROWS_WITH_AS(state_of(bound_program(kBlur, kSizes[0]),
+                                kSliding + "stage bx at u.o layout (u, x) [u, x//4, x%4]\n"
+                                           "bound_storage bx: x.i by 4611686018427387904\n"
+                                           "storage_align bx: u by 16"),
+                       "size overflow: 3 * 4611686018427387904 exceeds 63 bits", UserError);
+  const State state = state_of(bound_program(kTranspose, {{"M", 32}, {"N", 32}}),
+                               "split m by 8, n by 16\n"
+                               "nest block m.o > block n.o > { m.i > thread n.i > y }\n"
+                               "stage x at n.o in shared\n"
+                               "bound_storage x: n by 4611686018427387904");
+  CHECK_THROWS_AS(check_launches(state, *gpu_machine("h100")), UserError);
 }
 
 TEST_CASE("where a buffer lives and where it is allocated") {

@@ -132,7 +132,7 @@ class Judge {
     stage_ = "script text";
     expect_same_loops(parsed, loops, "printed and parsed");
     stage_ = "directives";
-    expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops,
+    expect_same_loops(through_text(expand_to_directives(case_.script)), loops,
                       "expanded to directives");
     stage_ = "rename";
     if (case_.renames) expect_same_loops_renamed(*state, loops);

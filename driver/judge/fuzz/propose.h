@@ -18,7 +18,7 @@ schedule::Operation order(Scene& scene);
 schedule::Operation fuse(Scene& scene);
 schedule::Operation merge(Scene& scene);
 schedule::Operation another_order(Scene& scene);
-schedule::Operation as_transaction(Scene& scene, const schedule::Nest& nest);
+schedule::Operation as_transaction(const schedule::Nest& nest);
 
 // Where a statement is computed (propose_placement.cc).
 schedule::Operation compute_at(Scene& scene);

@@ -196,9 +196,11 @@ Operation merge(Scene& scene) {
   Merge d{{scene.statements[first], scene.statements[second]},
           scene.random.pick(scene.loops_of(scene.statements[first])),
           {}};
-  while (scene.random.chance(35))
-    d.with.push_back(
-        {scene.random.pick(scene.loops_of(scene.statements[second])), {scene.number()}});
+  while (scene.random.chance(35)) {
+    const std::string loop = scene.random.pick(scene.loops_of(scene.statements[second]));
+    const std::string by = scene.number();
+    d.with.push_back({loop, {(by.front() == '-' ? "" : "+") + by}});
+  }
   return d;
 }
 
@@ -210,10 +212,10 @@ Operation another_order(Scene& scene) {
 
 // The same nest as the directives it expands to, applied as one: between them the State may be
 // illegal, so only their sum is proved.
-Operation as_transaction(Scene& scene, const Nest& nest) {
+Operation as_transaction(const Nest& nest) {
   Script script;
   script.directives.push_back({nest, Provenance::Person, 0});
-  return expand_to_directives(script, scene.state).directives.front().operation;
+  return expand_to_directives(script).directives.front().operation;
 }
 
 }  // namespace polyte::fuzz::propose

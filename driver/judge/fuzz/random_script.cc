@@ -66,8 +66,7 @@ Operation any_operation(Scene& scene) {
   if (form < 75) return propose::reverse_compute_at(scene);
   if (form < 78) return propose::place(scene);
   if (form < 86) return Nest{"", random_nest(scene.state, scene.random)};
-  if (form < 88)
-    return propose::as_transaction(scene, {"", random_nest(scene.state, scene.random)});
+  if (form < 88) return propose::as_transaction({"", random_nest(scene.state, scene.random)});
   if (form < 90) return propose::hint_or_tail(scene);
   if (form < 92) return propose::compute_at(scene);
   return propose::stage(scene);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "schedule/script/primitives/lift.h"
 
 namespace polyte::schedule {
@@ -64,8 +65,7 @@ void edit_accesses(State& state, const std::string& buffer, const IndexEdit& edi
       if (!load.otherwise) return ir::make_load(e->type, buffer, indices);
       return ir::make_guarded_load(e->type, buffer, indices, load.guard, load.otherwise);
     };
-    for (ir::Expr& value : s.body.values) value = ir::rewrite(value, leaf);
-    if (s.body.guard) s.body.guard = ir::rewrite(s.body.guard, leaf);
+    ir::rewrite_reads(s.body, leaf);
   }
 }
 

@@ -47,13 +47,13 @@ Result<Digit, Refusal> parse_digit(const std::vector<std::string>& names, const 
     return not_a_digit(index);
   }
   digit.dimension = static_cast<std::size_t>(found - names.begin());
-  // What stands behind the name: `//F`, `/F` (the same) or `%F`; with brackets around it and
-  // `%G` behind, both.
+  // What stands behind the name: `//F` or `%F`; with brackets around it and `%G` behind, both.
   std::string div;
   if (end != std::string::npos && text.compare(end, 2, "//") == 0)
     div = text.substr(end + 2);
   else if (end != std::string::npos && text[end] == '/')
-    div = text.substr(end + 1);
+    return malformed("layout index '" + index +
+                     "': / says that nothing is left: write //, which rounds down");
   else if (end != std::string::npos && mod.empty())
     mod = text.substr(end + 1);
   for (const auto& [size, into] : {std::pair{&div, &digit.div}, std::pair{&mod, &digit.mod}}) {

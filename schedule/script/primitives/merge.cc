@@ -129,7 +129,7 @@ Applied with_shifts(const State& state, const Merge& directive, const PrimitiveC
   const PrimitiveContext structure = {context.environment, nullptr};
   for (const Merge::Shift& shift : directive.with) {
     if (!next) return next;
-    const auto by = evaluate(shift.by, context);
+    const auto by = evaluate({"0" + shift.by.text}, context);  // of i-2+3 where i is 0
     if (!by) return by.error();
     const std::string& second = directive.statements[1];
     const auto loop = the_loop(*next, {second, shift.loop});
@@ -198,11 +198,11 @@ std::optional<Merge> legal_form(const State& state, const Merge& directive,
   Merge form = directive;
   const std::vector<const Loop*> path = path_to(state.tree, directive.statements[1]);
   for (const Loop* loop : path) {
-    if (!contains(loop->body, directive.statements[0])) form.with.push_back({loop->name, {"0"}});
+    if (!contains(loop->body, directive.statements[0])) form.with.push_back({loop->name, {"+0"}});
     if (loop->name == directive.through) break;
   }
   for (int amount = 1; amount <= kMostShift; ++amount) {
-    for (Merge::Shift& shift : form.with) shift.by = {std::to_string(amount)};
+    for (Merge::Shift& shift : form.with) shift.by = {"+" + std::to_string(amount)};
     if (!is_legal(state, form, context)) continue;
     for (std::size_t i = form.with.size(); i > 0; --i) {
       Merge less = form;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "schedule/script/primitives/lift.h"
 
 namespace polyte::schedule {
@@ -35,12 +36,9 @@ bool is_bounds_test(const Constraint& guard, const std::vector<Affine>& shape) {
 }
 
 std::vector<const ir::Load*> guarded_loads(const ScheduledStatement& s, const std::string& buffer) {
-  std::vector<ir::Expr> values = s.body.values;
-  if (s.body.guard) values.push_back(s.body.guard);
   std::vector<const ir::Load*> loads;
-  for (const ir::Expr& value : values)
-    for (const ir::Load* load : ir::loads_of(value))
-      if (load->buffer == buffer && load->otherwise) loads.push_back(load);
+  for (const ir::Load* load : ir::reads_of(s.body))
+    if (load->buffer == buffer && load->otherwise) loads.push_back(load);
   return loads;
 }
 

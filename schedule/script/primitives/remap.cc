@@ -225,9 +225,10 @@ class Remapping {
       row.loop = equation.loop;
       row.value = ir::substitute(equation.value, before);
     }
-    for (LoopRow& row : rows)  // of a rename: what another map makes is not cut
-      for (Affine& cut : row.cuts) cut = ir::substitute(cut, inversion->values);
     if (!inversion) return not_one_to_one(state_, s, rows);
+    // Cuts of the loops within, and of a renamed loop: what another map makes is not cut.
+    for (LoopRow& row : rows)
+      for (Affine& cut : row.cuts) cut = ir::substitute(cut, inversion->values);
     s.rows = std::move(rows);
     for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, inversion->values);
     for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, inversion->values);

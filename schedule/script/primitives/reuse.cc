@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "ir/views.h"
 #include "schedule/script/primitives/buffers.h"
 
@@ -75,13 +76,8 @@ void put_in_place(ir::Statement& s, const State& state) {
     place(std::get<ir::Load>(copy.op).buffer);
     return ir::Expr(std::make_shared<const ir::ExprNode>(std::move(copy)));
   };
-  for (ir::Access& write : s.writes) {
-    place(write.buffer);
-    for (ir::Index& index : write.indices)
-      if (index.indirect) index.indirect = ir::rewrite(index.indirect, leaf);
-  }
-  for (ir::Expr& value : s.values) value = ir::rewrite(value, leaf);
-  if (s.guard) s.guard = ir::rewrite(s.guard, leaf);
+  for (ir::Access& write : s.writes) place(write.buffer);
+  ir::rewrite_reads(s, leaf);
 }
 
 void undo_views(ir::Statement& s, const State& state) {

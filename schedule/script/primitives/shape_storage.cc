@@ -52,21 +52,21 @@ Applied storage_align(const State& state, const StorageAlign& directive,
     return malformed(directive.dimension + " is the innermost dimension of " + b.name +
                      ": its stride is 1");
   // The stride of dimension d is extent(d + 1) * within, `within` being the product of the
-  // extents behind: extent(d + 1) grows until the stride is `wanted` modulo the factor.
+  // extents behind: extent(d + 1) grows until the stride is the offset modulo the factor.
   // Multiples of `within` reach only residues that gcd(within, factor) divides.
   std::int64_t within = 1;
   for (std::size_t d = *dimension + 2; d < b.shape.size(); ++d)
     within = checked_mul(within, b.shape[d]);
-  const std::int64_t wanted = ((*offset % *factor) + *factor) % *factor;
   std::int64_t& extent = b.shape[*dimension + 1];
-  if (extent * within % *factor == wanted)
-    return malformed("the stride of " + directive.dimension + " is " +
-                     std::to_string(extent * within) + " already: storage_align changes nothing");
-  if (wanted % std::gcd(within, *factor) != 0)
-    return malformed("no stride of " + directive.dimension + " is " + std::to_string(wanted) +
+  const auto stride = [&] { return checked_mul(extent, within); };
+  if (stride() % *factor == *offset)
+    return malformed("the stride of " + directive.dimension + " is " + std::to_string(stride()) +
+                     " already: storage_align changes nothing");
+  if (*offset % std::gcd(within, *factor) != 0)
+    return malformed("no stride of " + directive.dimension + " is " + std::to_string(*offset) +
                      " modulo " + std::to_string(*factor) + ": it is a multiple of " +
                      std::to_string(within));
-  while (extent * within % *factor != wanted) ++extent;
+  while (stride() % *factor != *offset) ++extent;
   return next;
 }
 

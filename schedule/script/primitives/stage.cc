@@ -14,6 +14,7 @@
 // tree; Prover::check_storage judges.
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "schedule/script/primitives/buffers.h"
 #include "schedule/script/primitives/copy_loops.h"
 #include "schedule/script/primitives/stage_plan.h"
@@ -303,8 +304,7 @@ class StageApplication {
         return ir::make_guarded_load(e->type, plan_.local.name, std::move(indices), load->guard,
                                      load->otherwise);
       };
-      for (ir::Expr& value : s.body.values) value = ir::rewrite(value, leaf);
-      if (s.body.guard) s.body.guard = ir::rewrite(s.body.guard, leaf);
+      ir::rewrite_reads(s.body, leaf);
     }
   }
 
