@@ -45,10 +45,12 @@ struct Tensor {
   TensorType type;
   std::shared_ptr<const Bytes> bytes;
 };
-// Converts (rounds) each element.
+// Converts each element, as Cast does.
 Tensor make_tensor(TensorType type, const std::vector<double>& elements);
 Tensor make_scalar(DType type, double value);  // shape {}
-Tensor make_int64s(const Dims& elements);      // i64[n]
+// Of an integer type; u64 by its bits.
+Tensor make_integers(TensorType type, const Dims& elements);
+Tensor make_int64s(const Dims& elements);  // i64[n]
 double element_as_real(const Tensor& tensor, std::int64_t position);
 std::int64_t element_as_int(const Tensor& tensor, std::int64_t position);  // integer and Bool types
 std::vector<double> elements_as_real(const Tensor& tensor);

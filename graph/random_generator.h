@@ -25,6 +25,8 @@ class RandomGenerator {
  private:
   using Maker = void (RandomGenerator::*)(ValueId);
 
+  // Two draws stand in one pair of braces {..} or in statements of their own: the order of the
+  // arguments of a call is the compiler's.
   std::int64_t below(std::int64_t n) {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n));
   }

@@ -135,8 +135,8 @@ void RandomGenerator::add_comparison(ValueId x) {
       add(OpKind::Not, NoAttributes{}, {a}, {1, 1});
       return;
     }
-    add(one_of<OpKind>({OpKind::And, OpKind::Or, OpKind::Xor}), NoAttributes{},
-        {a, one_of(truths_)}, {1, 1});
+    const ValueId b = one_of(truths_);
+    add(one_of<OpKind>({OpKind::And, OpKind::Or, OpKind::Xor}), NoAttributes{}, {a, b}, {1, 1});
     return;
   }
   const ValueId y = chance(3) ? constant({}, {0, 1}) : like(x);
@@ -332,8 +332,8 @@ void RandomGenerator::add_frames(ValueId x) {
   const ValueId signal = add(OpKind::Reshape, ShapeAttributes{{1, samples, parts}}, {x}, m);
   if (signal == kNoValue) return;
   const std::int64_t length = 1 + below(std::min<std::int64_t>(samples, 8));
-  add(OpKind::STFT, StftAttributes{1 + below(4)},
-      {signal, constant({length, parts, 1 + below(5)}, {-1, 0, 1, 2})},
+  const ValueId matrix = constant({length, parts, 1 + below(5)}, {-1, 0, 1, 2});
+  add(OpKind::STFT, StftAttributes{1 + below(4)}, {signal, matrix},
       {m.most * 2 * static_cast<double>(length * parts), m.unit});
 }
 

@@ -169,8 +169,8 @@ void RandomGenerator::add_scatter(ValueId x) {
 
 void RandomGenerator::add_arg(ValueId x) {
   if (shape(x).empty()) return;
-  add(one_of<OpKind>({OpKind::ArgMax, OpKind::ArgMin}),
-      ArgAttributes{axis_of(x), chance(2), chance(2)}, {x}, {64, 1});
+  const ArgAttributes arg{axis_of(x), chance(2), chance(2)};
+  add(one_of<OpKind>({OpKind::ArgMax, OpKind::ArgMin}), arg, {x}, {64, 1});
 }
 
 void RandomGenerator::add_top_k(ValueId x) {
@@ -183,10 +183,10 @@ void RandomGenerator::add_top_k(ValueId x) {
     if (x == kNoValue) return;
   }
   const std::int64_t extent = shape(x)[static_cast<std::size_t>(axis)];
-  add(OpKind::TopK,
-      TopKAttributes{axis, 1 + below(chance(2) ? extent : std::min<std::int64_t>(extent, 3)),
-                     chance(2)},
-      {x}, size(x), chance(2) ? 2 : 1);
+  const std::size_t outputs = chance(2) ? 2 : 1;
+  const TopKAttributes top{axis, 1 + below(chance(2) ? extent : std::min<std::int64_t>(extent, 3)),
+                           chance(2)};
+  add(OpKind::TopK, top, {x}, size(x), outputs);
 }
 
 }  // namespace polyte::graph

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "graph/graph.h"
+#include "ir/arithmetic.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -30,28 +31,10 @@ const std::byte* element_address(const Tensor& tensor, std::int64_t position) {
   return tensor.bytes->data() + offset;
 }
 
-// Rounded once to floats, truncated to integers; the value has to be in the integer's range.
+// As a Cast from f64: rounded once to floats, truncated and saturated to integers.
 void store_real(DType type, std::byte* to, double value) {
-  switch (type) {
-    case DType::F64:
-      return store_as(to, value);
-    case DType::F32:
-      return store_as(to, static_cast<float>(value));
-    case DType::F16:
-      return store_as(to, double_to_half(value));
-    case DType::BF16:
-      return store_as(to, double_to_bfloat16(value));
-    case DType::Bool:
-      return store_as(to, static_cast<std::uint8_t>(value != 0));
-    case DType::U64:
-      return store_as(to, static_cast<std::uint64_t>(value));
-    default:
-      break;
-  }
-  // Integers of any width are the low bytes of this one: tensors are little-endian, as this machine
-  // is.
-  const auto whole = static_cast<std::int64_t>(value);
-  std::memcpy(to, &whole, static_cast<std::size_t>(size_in_bytes(type)));
+  namespace arithmetic = ir::arithmetic;
+  arithmetic::store(type, to, arithmetic::cast(type, DType::F64, arithmetic::of_real(value)));
 }
 
 // scale(position, factor) for every element: runs of elements take the factors in turn, from the
@@ -81,10 +64,20 @@ Tensor make_tensor(TensorType type, const std::vector<double>& elements) {
 
 Tensor make_scalar(DType type, double value) { return make_tensor({type, {}}, {value}); }
 
+Tensor make_integers(TensorType type, const Dims& elements) {
+  POLYTE_CHECK(element_count(type.shape) == static_cast<std::int64_t>(elements.size()),
+               "element count of a tensor");
+  const auto width = static_cast<std::size_t>(size_in_bytes(type.dtype));
+  auto bytes = std::make_shared<Bytes>(elements.size() * width);
+  // Integers of any width are the low bytes of an i64: tensors are little-endian, as this machine
+  // is.
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    std::memcpy(bytes->data() + i * width, &elements[i], width);
+  return {std::move(type), std::move(bytes)};
+}
+
 Tensor make_int64s(const Dims& elements) {
-  auto bytes = std::make_shared<Bytes>(elements.size() * sizeof(std::int64_t));
-  if (!elements.empty()) std::memcpy(bytes->data(), elements.data(), bytes->size());
-  return {{DType::I64, {static_cast<std::int64_t>(elements.size())}}, std::move(bytes)};
+  return make_integers({DType::I64, {static_cast<std::int64_t>(elements.size())}}, elements);
 }
 
 // A 64-bit integer beyond 2^53 is rounded; element_as_int gives it exactly.

@@ -223,7 +223,8 @@ std::byte* bytes_of(const Buffer& buffer, std::int64_t bytes, const CopyMemory& 
 }  // namespace
 
 bool only_copies(const LoopProgram& program) {
-  bool copies = program.params.empty() && program.body;
+  if (!program.params.empty() || !program.body) return false;
+  bool copies = true;
   for_each_stmt(program.body, [&](const Stmt& s) {
     const auto* loop = std::get_if<For>(&s->op);
     const auto* branch = std::get_if<If>(&s->op);

@@ -1,6 +1,7 @@
 #include "ir/loop_expr_parser.h"
 
-#include <cctype>
+#include <charconv>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +27,18 @@ std::optional<BinaryOp> binary_from(const std::string& name) {
 
 bool has_prefix(const std::string& text, std::string_view prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+// The lanes of a broadcast, `x8`; nullopt: the name of something else.
+std::optional<int> lanes_of(const std::string& name) {
+  const char *begin = name.data() + 1, *end = name.data() + name.size();
+  int lanes = 0;
+  const auto [at, error] = std::from_chars(begin, end, lanes);
+  if (name[0] != 'x' || at == begin || at != end) return std::nullopt;
+  if (error != std::errc() || lanes < 1)
+    fail("'" + name + "' has " + name.substr(1) + " lanes, expected 1 to " +
+         std::to_string(std::numeric_limits<int>::max()));
+  return lanes;
 }
 
 }  // namespace
@@ -178,9 +191,12 @@ Expr ExprParser::call_body(Cursor& c, const std::string& name) {
     Expr operand = expr(c);
     return std::make_shared<const ExprNode>(ExprNode{to, operand->lanes, Cast{operand}});
   }
-  // `x8(..)` is a broadcast to 8 lanes.
-  if (name[0] == 'x' && name.size() > 1 && std::isdigit(static_cast<unsigned char>(name[1])))
-    return make_broadcast(expr(c), std::stoi(name.substr(1)));
+  if (const auto lanes = lanes_of(name)) {
+    const Expr operand = expr(c);
+    if (operand->lanes != 1)
+      fail("'" + name + "' of " + std::to_string(operand->lanes) + " lanes, expected one");
+    return make_broadcast(operand, *lanes);
+  }
   const std::vector<Expr> operands = arguments(c);
   if (name == "fma" && operands.size() == 3) return make_fma(operands[0], operands[1], operands[2]);
   if (name == "select" && operands.size() == 3)

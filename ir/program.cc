@@ -462,14 +462,17 @@ void rename_regions(std::vector<Item>& items, Bindings bindings) {
 // The same for Programs that differ in names only.
 std::string canonical_text(const Program& program) {
   Program p = program;
+  // Parameters by way of names that no text has: one may be called i0, and an iterator N0.
+  Rebuild away, rebuild;
+  for (std::size_t i = 0; i < p.params.size(); ++i) {
+    const std::string number = std::to_string(i);
+    away.bindings.emplace(p.params[i], Affine::symbol("$" + number));
+    rebuild.bindings.emplace("$" + number, Affine::symbol("N" + number));
+    p.params[i] = "N" + number;
+  }
+  away(p);
   for (Statement& s : p.statements) rename_iterators(s);
   rename_regions(p.order, {});
-  Rebuild rebuild;
-  for (std::size_t i = 0; i < p.params.size(); ++i) {
-    const std::string fresh = "N" + std::to_string(i);
-    rebuild.bindings.emplace(p.params[i], Affine::symbol(fresh));
-    p.params[i] = fresh;
-  }
   for (std::size_t i = 0; i < p.buffers.size(); ++i)
     rebuild.buffers.emplace(p.buffers[i].name, "t" + std::to_string(i));
   rebuild(p);

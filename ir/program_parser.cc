@@ -251,14 +251,15 @@ class ProgramParser {
     const auto is_tensor = [&](const std::string& name) {
       return program_.find_buffer(name) != nullptr;
     };
-    // The tensor that is written, after a label if there is one: `S1: A[i] = ..`. For a tuple,
-    // `(v, p)[i] = ..`, this is `(`, which is harmless in `broken_`: no name equals it.
-    const std::string target = cursor.peek(cursor.is(":", 1) ? 2 : 0).text;
+    // The tensor that is written, after a label if there is one: `S1: A[i] = ..`. No name: a tuple,
+    // `(v, p)[i] = ..`, or nothing, as in `S1:`.
+    const text::Token target = cursor.peek(cursor.is(":", 1) ? 2 : 0);
     text::WrittenStatement written;
     try {
       written = text::parse_statement(cursor, is_tensor);
     } catch (const Fault&) {
-      if (!is_tensor(target)) broken_.insert(target);
+      if (target.kind == text::TokenKind::Name && !is_tensor(target.text))
+        broken_.insert(target.text);
       throw;
     }
     std::vector<Range> ranges;

@@ -5,10 +5,24 @@
 #include "ir/lexer.h"
 
 namespace polyte::frontend::c {
+namespace {
+
+bool has(const std::vector<Token>& words, std::string_view word) {
+  return std::ranges::find(words, word, &Token::text) != words.end();
+}
+
+// Of 80 or 128 bits, as no element type is.
+bool is_long_double(const std::vector<Token>& words) {
+  return has(words, "long") && has(words, "double");
+}
+
+}  // namespace
 
 // Sizes of types as on 64-bit Linux (LP64): int has 32 bits, long and size_t 64. Words may be in
 // any order, `long unsigned int`; a later `int` changes nothing.
 std::optional<DType> type_of(const std::vector<Token>& words, DType real) {
+  if (is_long_double(words))
+    fail(words.front(), "'long double' is not read: expected double or float");
   bool is_unsigned = false;
   std::optional<DType> type;
   for (const Token& word : words) {
@@ -165,10 +179,9 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
     pointer = pointer || cursor.is("*");
     words.push_back(cursor.next());
   }
-  const auto has = [&](const char* word) {
-    return std::ranges::any_of(words, [&](const Token& w) { return w.text == word; });
-  };
-  const std::optional<DType> type = type_of(words, names.real());
+  // Refused only if the scop uses the variable, as a pointer is.
+  const bool long_double = is_long_double(words);
+  const std::optional<DType> type = long_double ? DType::F64 : type_of(words, names.real());
   std::vector<Declared> result;
   do {
     Variable variable;
@@ -185,8 +198,10 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
     if (pointer && variable.is_scalar) variable.extents = {nullptr};
     variable.is_scalar = variable.is_scalar && !pointer;
     variable.type = type.value_or(DType::F64);
-    variable.of_interface = of_interface && !has("static");
-    variable.is_const = has("const") && variable.is_scalar;
+    variable.of_interface = of_interface && !has(words, "static");
+    variable.is_long_double = long_double;
+    // Never a constant of `long double`: that would be used without a look at the variable.
+    variable.is_const = has(words, "const") && variable.is_scalar && !long_double;
     Token at = variable.at;
     TreePtr value;
     if (cursor.accept("=")) {
@@ -194,7 +209,7 @@ std::vector<Declared> read_declarations(Cursor& cursor, Names& names, bool of_in
         fail(cursor.peek(), "'" + name + "' has a list of values: assign its elements in the scop");
       value = parse_expression(cursor);
     }
-    if (value && has("const") && variable.is_scalar && is_number(value)) variable.literal = value;
+    if (value && variable.is_const && is_number(value)) variable.literal = value;
     result.push_back({&names.declare(name, std::move(variable)), value, at});
   } while (cursor.accept(","));
   return result;

@@ -19,12 +19,14 @@ struct Variable {
   bool of_interface = false;  // a parameter of the function, or a variable that other files see
   TreePtr literal;            // the number that it always is; null: none
   bool is_const = false;
-  std::string constant;  // the expression of numbers and sizes that it always is
+  bool is_long_double = false;  // refused where it is used, whatever `type` is
+  std::string constant;         // the expression of numbers and sizes that it always is
   Token at;
   bool read = false, written = false, read_first = false;
 };
 
-// The element type of words such as `const unsigned int`; nullopt: none, as of void.
+// The element type of words such as `const unsigned int`; nullopt: none, as of void. A Fault of
+// `long double`.
 std::optional<DType> type_of(const std::vector<Token>& words, DType real);
 
 class Names {

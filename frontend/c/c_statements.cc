@@ -23,6 +23,10 @@ bool is_arithmetic(const TreePtr& tree) {
   return std::ranges::all_of(tree->parts, is_arithmetic);
 }
 
+bool is_sum(const TreePtr& tree) {
+  return tree->kind == TreeKind::Binary && (tree->at.text == "+" || tree->at.text == "-");
+}
+
 bool is_update(const std::string& text) {
   return text == "=" || text == "+=" || text == "-=" || text == "*=" || text == "/=";
 }
@@ -119,33 +123,40 @@ void Statements::block(Cursor& cursor, Nodes& into) {
   if (!cursor.accept("}")) fail(open, "the '{' is not closed in the scop");
 }
 
-// i++, ++i, i += 2, i = i + 2, and downwards.
+// i++, ++i, i += 2, i = i + 2, and downwards. A sum groups to the left, the variable innermost:
+// i - 2 + 1 is (i - 2) + 1, a step of -1.
 std::int64_t Statements::read_step(Cursor& cursor, const std::string& variable) {
   const Token at = cursor.peek();
   const auto expected = [&] {
     fail(at,
          "expected a step such as " + variable + "++, --" + variable + " or " + variable + " += 2");
   };
-  std::int64_t step = 0;
-  const auto constant = [&] {
-    const ir::Affine value = values_.expect_affine(parse_expression(cursor), "the step");
-    if (!value.is_constant() || value.constant() == 0) expected();
-    return value.constant();
+  const auto affine = [&](const TreePtr& tree) { return values_.expect_affine(tree, "the step"); };
+  const auto constant = [&](const ir::Affine& step) {
+    if (!step.is_constant() || step.constant() == 0) expected();
+    return step.constant();
   };
   if (cursor.is("++") || cursor.is("--")) {
-    step = cursor.next().text == "++" ? 1 : -1;
+    const std::int64_t step = cursor.next().text == "++" ? 1 : -1;
     if (!cursor.accept(variable)) expected();
     return step;
   }
   if (!cursor.accept(variable)) expected();
   if (cursor.accept("++")) return 1;
   if (cursor.accept("--")) return -1;
-  if (cursor.accept("+=")) return constant();
-  if (cursor.accept("-=")) return -constant();
-  if (!cursor.accept("=") || !cursor.accept(variable)) expected();
-  if (cursor.accept("+")) return constant();
-  if (!cursor.accept("-")) expected();
-  return -constant();
+  if (cursor.accept("+=")) return constant(affine(parse_expression(cursor)));
+  if (cursor.accept("-=")) return constant(-affine(parse_expression(cursor)));
+  if (!cursor.accept("=")) expected();
+  const TreePtr sum = parse_expression(cursor);
+  TreePtr first = sum;
+  while (is_sum(first)) first = first->parts[0];
+  if (first->kind != TreeKind::Name || first->at.text != variable) expected();
+  ir::Affine step;
+  for (TreePtr part = sum; part != first; part = part->parts[0]) {
+    const ir::Affine term = affine(part->parts[1]);
+    step = part->at.text == "+" ? step + term : step - term;
+  }
+  return constant(step);
 }
 
 void Statements::set_bounds(Header& header, const std::string& sign, const TreePtr& bound,
@@ -393,9 +404,9 @@ void Statements::assign(const TreePtr& target, const std::string& sign, const Tr
     if (const auto index = values_.affine(part)) index->collect_symbols(node.targets);
   for (const std::string name : {"max", "min"}) {  // x = max(x, ...) is an update
     // On integers this is the update `x max= ..`, a reduction, whose terms a schedule may
-    // reorder.
+    // reorder. What is compound only begins so: max(x, y) + 1.
     const std::string head = name + "(" + node.write + ", ";
-    if (sign != "=" || is_float(type) || !node.value.starts_with(head)) continue;
+    if (sign != "=" || is_float(type) || right.compound || !node.value.starts_with(head)) continue;
     node.sign = name + "=";
     node.value = node.value.substr(head.size(), node.value.size() - head.size() - 1);
   }

@@ -79,6 +79,8 @@ std::string Values::operand(const Value& value, DType type) const {
 Variable& Values::variable(const Token& at) {
   Variable* found = names_.find(at.text);
   if (!found) fail(at, "'" + at.text + "' is not declared as an array or a variable");
+  if (found->is_long_double)
+    fail(at, "'" + at.text + "' is a long double, which is not read: expected double or float");
   return *found;
 }
 

@@ -74,6 +74,48 @@ static void import_size(NodeContext& c) {
   c.finish_constant(make_int64_scalar(graph::element_count(c.type(c.input(0)).shape)));
 }
 
+namespace {
+
+// How many integers from `first` by `step` come before `limit`; those of u64 by their bits. As
+// unsigned numbers, distances and steps of any two of a type fit.
+std::uint64_t count_integers(DType type, std::int64_t first, std::int64_t limit,
+                             std::int64_t step) {
+  const bool is_u64 = type == DType::U64, up = is_u64 || step > 0;
+  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(limit),
+             by = static_cast<std::uint64_t>(step);
+  const bool ahead = is_u64 ? from < to : up ? first < limit : limit < first;
+  if (!ahead) return 0;
+  return ((up ? to - from : from - to) - 1) / (up ? by : 0 - by) + 1;
+}
+
+void check_range(double count) {
+  if (count > 1e8)
+    throw UserError(ExitStatus::ResourceLimit,
+                    "has " + std::to_string(count) + " elements, the limit is 100000000");
+}
+
+// Not by way of doubles, which hold integers up to 2^53 only.
+void finish_integer_range(NodeContext& c, const Tensor& start, const Tensor& limit,
+                          const Tensor& delta) {
+  const DType type = start.type.dtype;
+  std::int64_t next = element_as_int(start, 0);
+  const std::int64_t step = element_as_int(delta, 0);
+  if (step == 0) throw Invalid{"delta is 0"};
+  const std::uint64_t count = count_integers(type, next, element_as_int(limit, 0), step);
+  check_range(static_cast<double>(count));
+  Dims elements;
+  // The sum behind the last element may wrap.
+  for (std::uint64_t i = 0; i < count; ++i) {
+    elements.push_back(next);
+    next = static_cast<std::int64_t>(static_cast<std::uint64_t>(next) +
+                                     static_cast<std::uint64_t>(step));
+  }
+  c.finish_constant(
+      graph::make_integers({type, {static_cast<std::int64_t>(elements.size())}}, elements));
+}
+
+}  // namespace
+
 static void import_range(NodeContext& c) {
   const Tensor start = c.constant(0, "start"), limit = c.constant(1, "limit"),
                delta = c.constant(2, "delta");
@@ -82,14 +124,13 @@ static void import_range(NodeContext& c) {
     if (graph::element_count(operand->type.shape) != 1 || operand->type.dtype != type)
       throw Invalid{"operands are not scalars of one type"};
   }
+  if (is_integer(type)) return finish_integer_range(c, start, limit, delta);
   const double first = element_as_real(start, 0), step = element_as_real(delta, 0);
   // ONNX: max(ceil((limit - start) / delta), 0) elements, start + i * delta.
   const double count = std::ceil((element_as_real(limit, 0) - first) / step);
   // A delta of the wrong sign gives a negative count, and no elements.
   if (step == 0 || std::isnan(count)) throw Invalid{"delta is 0"};
-  if (count > 1e8)
-    throw UserError(ExitStatus::ResourceLimit,
-                    "has " + std::to_string(count) + " elements, the limit is 100000000");
+  check_range(count);
   std::vector<double> elements;
   for (double i = 0; i < count; ++i) elements.push_back(first + i * step);
   finish_real(c, {type, {static_cast<std::int64_t>(elements.size())}}, elements);

@@ -59,11 +59,15 @@ void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends,
   c.finish(OpKind::Slice, slice, {c.input(0)});
 }
 
+// Outputs without a name are parts too, also the last ones: ["a", ""] is two halves. Never 0: the
+// inliner refuses a node without outputs.
+std::int64_t part_count(const NodeContext& c) { return c.node().output_size(); }
+
 void finish_split(NodeContext& c, const std::optional<Dims>& given) {
   const ValueId x = c.input(0);
   const Dims& shape = c.type(x).shape;
   const auto axis = static_cast<std::size_t>(c.axis("axis", 0, c.rank(x)));
-  const auto count = static_cast<std::int64_t>(c.output_count());
+  const std::int64_t count = part_count(c);
   Dims sizes;
   if (given) {
     sizes = *given;
@@ -167,7 +171,7 @@ static void import_slice_10(NodeContext& c) {
 static void import_split_6(NodeContext& c) { finish_split(c, c.integers("split")); }
 
 static void import_split_13(NodeContext& c) {
-  const auto outputs = static_cast<std::int64_t>(c.output_count());
+  const std::int64_t outputs = part_count(c);
   const std::int64_t parts = c.opset() < 18 ? outputs : c.integer("num_outputs", outputs);
   if (parts != outputs)
     throw Invalid{"num_outputs is " + std::to_string(parts) + ", the node has " +

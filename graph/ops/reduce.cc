@@ -156,19 +156,17 @@ void expand_reduce(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const Axes axes = axes_of(expander.shape(x), std::get<ReduceAttributes>(node.attributes));
   const Ranges ranges = ranges_over(expander.shape(node.outputs[0]));
+  const OpKind op = node.op;
+  const DType type = expander.type(x).dtype, wide = accumulator_of(type);
   // Over no axes a reduction has one term: the combiner has nothing to do, g and f still apply.
   if (axes.reductions.empty()) {  // of a scalar
-    const OpKind op = node.op;
-    expander.define(node.outputs[0], [&expander, x, op](const Subscripts& at) {
-      const Expr element = prepared(op, expander.read(x, at));
-      return op == OpKind::ReduceLogSumExp ? element
-                                           : ir::make_cast(element->type, finished(op, element, 1));
+    expander.define(node.outputs[0], [&expander, x, op, type, wide](const Subscripts& at) {
+      const Expr term = prepared(op, ir::make_cast(wide, expander.read(x, at)));
+      return ir::make_cast(type, finished(op, term, 1));
     });
     return;
   }
-  if (node.op == OpKind::ReduceLogSumExp) return expand_log_sum_exp(expander, node, ranges, axes);
-  const OpKind op = node.op;
-  const DType wide = accumulator_of(expander.type(x).dtype);
+  if (op == OpKind::ReduceLogSumExp) return expand_log_sum_exp(expander, node, ranges, axes);
   Expander::Post post;
   if (needs_finish(op)) {
     post = [op, count = axes.count](const Expr& sum, const Subscripts&) {

@@ -130,6 +130,8 @@ TEST_CASE("loops") {
         "  S0: y[3*i + 1] = x[3*i + 1]  for i in 0..(N + 1)//3");
   CHECK(printed("for (int i = N - 1; i > 1; i = i - 2) y[i] = x[i];") ==
         "  S0: y[N - 2*i - 1] = x[N - 2*i - 1]  for i in 0..(N + 1)//2 - 1");
+  CHECK(printed("for (long i = N - 1; i >= 0; i = i - 2 + 1) y[i] = x[i];") ==
+        "  loop i in 0..N step -1\n    S0: y[i] = x[i]");
   CHECK(printed("for (int i = 0; i < n; i++)\n{ for (int j = i; j < N; j++) { A[i][j] += x[i] * "
                 "x[j]; } }") == "  S0: A[i, j] += x[i] * x[j]  for i in 0..n, j in i..N");
   CHECK(
@@ -153,6 +155,8 @@ TEST_CASE("values: C's conversions are written out") {
         "  S0: k[i] = select(i32(q[i]) + i32(q[0]) == 3, i32(1), 0)  for i in 0..N");
   CHECK(printed("for (int i = 0; i < N; i++) k[i] = k[i] > q[i] ? k[i] : q[i];") ==
         "  S0: k[i] max= i32(q[i])  for i in 0..N");
+  CHECK(printed("for (int i = 0; i < N; i++) k[i] = (k[i] > q[i] ? k[i] : q[i]) + 1;") ==
+        "  S0: k[i] = max(k[i], i32(q[i])) + 1  for i in 0..N");
   CHECK(printed("for (int i = 0; i < N; i++) s[i] = (float)(x[i] * 1e-3) + sqrtf(s[i]);") ==
         "  S0: s[i] = f32(x[i] * 0.001) + sqrt(s[i])  for i in 0..N");
   CHECK(printed("const double a = -1.5; for (int i = 0; i < N; i++) y[i] /= a * x[i] + fabs(x[i]) "
@@ -189,6 +193,8 @@ TEST_CASE("what is not read is reported, with its place") {
         "t.c:3:19: expected '>' or '>=' as the loop counts down, got '<'");
   CHECK(refusal("for (int i = 0; i < N; i *= 2) y[i] = 1;") ==
         "t.c:3:24: expected a step such as i++, --i or i += 2");
+  CHECK(refusal("for (int i = 0; i < N; i = 2 - i) y[i] = 1;") ==
+        "t.c:3:24: expected a step such as i++, --i or i += 2");
   CHECK(refusal("while (1) y[0] = 1;") ==
         "t.c:3:1: 'while' is not read: expected for, if or an assignment");
   CHECK(refusal("y[0] = foo(x[0]);")
@@ -214,6 +220,14 @@ TEST_CASE("what is not read is reported, with its place") {
       refusal("for (int i = 0; i < N; i++) y[i] = x[i + 1];").starts_with("t.c:3: statement 'S0'"));
   CHECK(refusal("y[0] = A2;", "#define A2 A3\n#define A2 2\n") ==
         "t.c:5:8: macro 'A2' is defined twice, in different ways");
+  CHECK(refusal("y[0] = e[0];", "long double e[8];\n") ==
+        "t.c:4:8: 'e' is a long double, which is not read: expected double or float");
+  CHECK(refusal("const double long c = 0.5; y[0] = c;") ==
+        "t.c:3:19: 'c' is a long double, which is not read: expected double or float\n"
+        "t.c:3:35: 'c' is a long double, which is not read: expected double or float");
+  CHECK(refusal("y[0] = (long double)x[0];") ==
+        "t.c:3:9: 'long double' is not read: expected double or float");
+  CHECK(printed("y[0] = x[0];", "long double unused;\n") == "  S0: y[0] = x[0]");
   CHECK(refusal("") == "t.c:2:1: the scop has no statements");
   CHECK(refusal("y[0] = " + std::string(500, '(') + "1" + std::string(500, ')') + ";")
             .find("nested too deeply") != std::string::npos);

@@ -400,6 +400,37 @@ TEST_CASE("onnx_import: sizes that PaddlePaddle writes -1 or ? are open, each by
   }
 }
 
+TEST_CASE("onnx_import: outputs of Split without a name are parts, the last ones too") {
+  ModelBuilder b;
+  b.input("x", {4});
+  b.node("Split", {"x"}, {""}, "unread");
+  b.node("Split", {"x"}, {"y", ""}, "halves");
+  b.output("y");
+  const graph::Graph graph = import_model(b).graph;
+  CHECK(kinds(graph) == std::vector{OpKind::Slice});
+  CHECK(graph.value(graph.outputs[0]).type.shape == graph::Dims{2});
+}
+
+TEST_CASE("a Range of integers is exact beyond 2^53, downwards, and at the ends of its type") {
+  const auto range = [](std::int64_t start, std::int64_t limit, std::int64_t delta) {
+    ModelBuilder b;
+    b.integers("start", {}, {start});
+    b.integers("limit", {}, {limit});
+    b.integers("delta", {}, {delta});
+    b.node("Range", {"start", "limit", "delta"}, {"y"});
+    b.output("y");
+    const graph::Graph graph = import_model(b).graph;
+    return elements_as_int(graph.value(graph.outputs[0]).tensor());
+  };
+  using Limits = std::numeric_limits<std::int64_t>;
+  constexpr std::int64_t kLarge = std::int64_t{1} << 53;
+  CHECK(range(kLarge + 1, kLarge + 3, 1) == graph::Dims{kLarge + 1, kLarge + 2});
+  CHECK(range(5, 0, -2) == graph::Dims{5, 3, 1});
+  CHECK(range(0, 5, -1) == graph::Dims{});
+  CHECK(range(Limits::max() - 1, Limits::max(), 2) == graph::Dims{Limits::max() - 1});
+  CHECK(range(Limits::max(), Limits::min(), Limits::min()) == graph::Dims{Limits::max(), -1});
+}
+
 TEST_CASE("powers of 64-bit integers: any exponent, and what is left of negative ones") {
   ModelBuilder b(15);
   b.input("x", {10}, TensorProto::INT64);

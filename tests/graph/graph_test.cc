@@ -2,6 +2,9 @@
 #include "graph/graph.h"
 
 #include <doctest/doctest.h>
+
+#include <limits>
+
 #include "support/error.h"
 
 using namespace polyte;
@@ -88,4 +91,11 @@ TEST_CASE("tensor: elements are rounded to the type and read back") {
   CHECK(elements_as_int(make_tensor({DType::U8, {2}}, {255, 3})) == Dims{255, 3});
   CHECK(elements_as_int(make_tensor({DType::Bool, {2}}, {0.5, 0})) == Dims{1, 0});
   CHECK(make_scalar(DType::BF16, 3).bytes->size() == 2);
+  // What an integer type does not hold is saturated, as Cast does.
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  CHECK(elements_as_int(make_tensor({DType::I32, {4}}, {1e30, -1e30, -2.5, kNaN})) ==
+        Dims{2147483647, -2147483648, -2, 0});
+  CHECK(elements_as_int(make_tensor({DType::U64, {3}}, {1e30, -1, 0x1p63})) ==
+        Dims{-1, 0, std::numeric_limits<std::int64_t>::min()});
+  CHECK(elements_as_int(make_integers({DType::I8, {2, 1}}, {-3, 7})) == Dims{-3, 7});
 }

@@ -189,6 +189,13 @@ TEST_CASE("activations of several steps round a short float once") {
   }
 }
 
+TEST_CASE("a reduction over no axes computes as wide as one over axes") {
+  const Tensor x = list({300}, DType::F16);  // whose square is no f16
+  for (const Dims& axes : {Dims{}, Dims{0}})
+    CHECK(elements_as_real(run(OpKind::ReduceL2, ReduceAttributes{axes, true}, {x})[0]) ==
+          std::vector<double>{300});
+}
+
 TEST_CASE("TopK: ties keep the lower index, NaN is above all numbers") {
   const TopKAttributes largest{0, 4, true}, smallest{0, 3, false};
   const Tensor x = list({2, 7, kNaN, 7, -kInfinity, 2});

@@ -143,6 +143,7 @@ TEST_CASE("arithmetic, conversions and loops at once are no copies") {
   CHECK(!copies(head + "  for i in 0..8\n    a[i] = cast_f32(v[i])\n"));
   CHECK(!copies(head + "  parallel i in 0..8\n    a[i] = w[i]\n"));
   CHECK(!copies(head + "  for i in 0..8\n    a[{v[i]}] = w[i]\n"));
+  CHECK(!only_copies(LoopProgram{}));
 }
 
 }  // namespace polyte::ir

@@ -77,6 +77,23 @@ TEST_CASE("every problem of a text is reported with its line") {
   }
 }
 
+TEST_CASE("a broadcast is of one lane, to a number of lanes that fits") {
+  const auto refusal = [](const std::string& value) {
+    try {
+      parsed("loops p\n  out y: f32[8]\n\n  y[0; 8 by 1] = " + value + "\n");
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no problem");
+  };
+  CHECK(refusal("x8(f32(1))") == "no problem");
+  CHECK(refusal("x99999999999(f32(1))") ==
+        "test:4: 'x99999999999' has 99999999999 lanes, expected 1 to 2147483647");
+  CHECK(refusal("x0(f32(1))") == "test:4: 'x0' has 0 lanes, expected 1 to 2147483647");
+  CHECK(refusal("x2(x4(f32(1)))") == "test:4: 'x2' of 4 lanes, expected one");
+  CHECK(refusal("x8y(f32(1))") == "test:4: no function 'x8y' of 1 operands");
+}
+
 TEST_CASE("the verifier names what is wrong") {
   const std::string head = "loops p\n  in x: f32[4]\n  out y: f32[4, 4]\n\n";
   CHECK(loop_problems(head + "  y[0, 0] = x[i]\n") == "load of 'x': 'i' is not bound here");

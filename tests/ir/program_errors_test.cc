@@ -216,6 +216,13 @@ TEST_CASE("all problems are reported, each once") {
         "t.program:6: 'k' is no iterator, parameter or tensor; a sum over k is written sum[k] ...");
 }
 
+TEST_CASE("a label alone breaks nothing but its own line") {
+  CHECK(refusal("S1:\n  y[i] = (v[i, i])\n  z[i] = 0.5") ==
+        "expected a tensor to write, got the end of the line\n"
+        "t.program:9: tensor 'v' has 1 dimension, but 2 subscripts\n"
+        "t.program:10: the literal 0.5 is no i32");
+}
+
 TEST_CASE("index notation") {
   CHECK(notation_refusal("") ==
         "notation:1: expected a statement, as in 'C[m,n] = sum[k] A[m,k]*B[k,n]'");

@@ -344,6 +344,13 @@ TEST_CASE("the digest sees structure, not names") {
   CHECK(base != of("program a(N)\n  const x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1"));
   CHECK(of("program a(N)\n  inout x: f32[N]\n  loop t in 0..N\n    x[i] = x[i] + t") ==
         of("program a(N)\n  inout x: f32[N]\n  loop s in 0..N\n    x[k] = x[k] + s"));
+  // Also of names that are those of the canonical text, in other places.
+  CHECK(base == of("program a(i0)\n  in x: f32[i0]\n  out y: f32[i0]\n  y[N0] = x[N0] + 1"));
+  CHECK(of("program a(N)\n  inout x: f32[N]\n  loop t in 0..N\n    x[i] = x[i] + t") ==
+        of("program a(r0)\n  inout x: f32[r0]\n  loop N0 in 0..r0\n    x[r1] = x[r1] + N0"));
+  CHECK(of("program a(M, N)\n  in x: f32[M, N]\n  out y: f32[M, N]\n  y[i, j] = x[i, j]") ==
+        of("program a(N1, N0)\n  in x: f32[N1, N0]\n  out y: f32[N1, N0]\n  y[i1, i0] = "
+           "x[i1, i0]"));
 }
 
 TEST_CASE("damaged text is refused, never followed into a crash") {

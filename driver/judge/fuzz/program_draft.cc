@@ -81,7 +81,8 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
     std::string subscript = fitting_subscript(e, iterators);
     if (subscript.empty() || random_.chance(12)) {
       padded = true;
-      subscript = with_offset(random_.pick(iterators).name, random_.between(-2, 2));
+      const int offset = random_.between(-2, 2);
+      subscript = with_offset(random_.pick(iterators).name, offset);
     }
     subscripts.push_back(subscript);
   }
